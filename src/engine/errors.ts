@@ -1,0 +1,222 @@
+import type { JsonObject } from './json.ts'
+
+interface ErrorKind {
+  readonly status: number
+  readonly title: string
+  /** What the reader should do next. */
+  readonly hint: string
+  /** Whether the same request may succeed later without being changed. */
+  readonly retryable: boolean
+}
+
+/**
+ * Every failure the service can answer with, in one table. Codes are part of the interface: they are never renamed.
+ * The validation failure (422) has a body of its own and is listed for completeness.
+ */
+export const ERRORS = {
+  // the request
+  route_unknown: kind(
+    404,
+    'No such path',
+    'Paths are case-sensitive and have no trailing slash; / lists them all.',
+  ),
+  method_not_allowed: kind(
+    405,
+    'Method not allowed',
+    'Send GET; the Allow header lists what this path takes.',
+  ),
+  parameters_invalid: kind(422, 'Invalid parameters', 'detail names each parameter and what it should be.'),
+  request_malformed: kind(400, 'Malformed request', 'Send a valid HTTP request.'),
+  headers_too_large: kind(
+    431,
+    'Request header too large',
+    'Keep the URL and all headers together below 64 KB.',
+  ),
+
+  // a payment that cannot be read, or may not be used here
+  payment_required: kind(
+    402,
+    'Payment required',
+    'Sign one of the offers and send the request again with the payment.',
+  ),
+  invalid_payload: kind(
+    400,
+    'Payment header cannot be read',
+    'PAYMENT-SIGNATURE is padded standard base64 of a JSON PaymentPayload (x402 v2).',
+  ),
+  invalid_x402_version: kind(
+    400,
+    'Unsupported x402 version',
+    'Send x402Version 2 with the offer under "accepted", in the PAYMENT-SIGNATURE header.',
+  ),
+  payments_conflict: kind(
+    400,
+    'Two payments in one request',
+    'Send one payment: PAYMENT-SIGNATURE or Authorization: Payment, not both.',
+  ),
+  payment_reused: kind(409, 'Payment was used for another request', 'Sign a new payment for this request.'),
+  payment_wrong_resource: kind(
+    402,
+    'Payment names another resource',
+    'Sign the offer of the path you are calling.',
+  ),
+  no_matching_requirements: kind(
+    402,
+    'Payment matches no offer',
+    'Copy one entry of "accepts" unchanged into "accepted".',
+  ),
+
+  // a payment that is refused: the names the x402 SDKs use
+  invalid_exact_evm_recipient_mismatch: kind(
+    402,
+    'Authorization pays someone else',
+    'Set authorization.to to the offer’s payTo.',
+  ),
+  invalid_exact_evm_payload_authorization_value_mismatch: kind(
+    402,
+    'Authorization has another amount',
+    'Set authorization.value to the offer’s amount, exactly.',
+  ),
+  invalid_exact_evm_payload_authorization_valid_before: kind(
+    402,
+    'Authorization expires too soon',
+    'Set validBefore to now plus maxTimeoutSeconds and send it at once.',
+  ),
+  invalid_exact_evm_payload_authorization_valid_after: kind(
+    402,
+    'Authorization is not valid yet',
+    'Set validAfter to 0.',
+  ),
+  invalid_exact_evm_signature: kind(
+    402,
+    'Signature does not match',
+    'Sign TransferWithAuthorization with the key of authorization.from, with name and version of the offer’s extra, its asset and its chain id.',
+  ),
+  invalid_exact_evm_insufficient_balance: kind(
+    402,
+    'Payer has not enough of the token',
+    'Fund the paying address on the network of the offer, or pay on another network.',
+  ),
+  invalid_exact_evm_nonce_already_used: kind(
+    402,
+    'Authorization was used before',
+    'Sign a new authorization with a fresh nonce.',
+  ),
+  invalid_exact_evm_transaction_simulation_failed: kind(
+    402,
+    'Transfer would fail',
+    'The token refuses this transfer: check the payer’s balance and that the token is not paused for it.',
+  ),
+  settlement_failed: kind(
+    402,
+    'Settlement failed',
+    'The transfer did not happen. Check the payer’s balance, then sign a new payment.',
+  ),
+
+  // what could not be found out, or not now
+  chain_unavailable: passing(
+    503,
+    'Network cannot be reached',
+    'Send the same payment again shortly, or pay on another network.',
+  ),
+  payment_pending: passing(
+    503,
+    'Payment is being settled',
+    'Send the same payment again after Retry-After. Do not sign a new one.',
+  ),
+  deadline_too_short: kind(
+    402,
+    'Too little time left on the payment',
+    'Sign a new payment and send it at once.',
+  ),
+
+  // the handler and its sources
+  not_found: kind(404, 'Not found', 'Check the identifier.'),
+  not_implemented: kind(501, 'Not available yet', 'This route is announced but not served yet.'),
+  not_configured: kind(503, 'Not configured', 'The operator has not set up the source of this route.'),
+  handler_timeout: passing(504, 'Took too long', 'Try again, or ask for less in one call.'),
+  source_error: passing(502, 'Source answered badly', 'Try again in a moment.'),
+  source_timeout: passing(504, 'Source did not answer in time', 'Try again in a moment.'),
+  source_limited: passing(503, 'Source is limiting us', 'Try again after Retry-After.'),
+  answer_too_large: kind(502, 'Answer is too large', 'Ask for less in one call.'),
+  internal: passing(500, 'Internal error', 'Try again; if it stays, tell the operator.'),
+} as const satisfies Record<string, ErrorKind>
+
+/** Stays as it is until the request changes. */
+function kind(status: number, title: string, hint: string): ErrorKind {
+  return { status, title, hint, retryable: false }
+}
+
+/** May pass by itself. */
+function passing(status: number, title: string, hint: string): ErrorKind {
+  return { status, title, hint, retryable: true }
+}
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** Whether money moved for the request that failed. */
+export type Charged = 'no' | 'yes' | 'unknown'
+
+export interface FailureOptions {
+  /** For Retry-After, in whole seconds. */
+  readonly retryAfter?: number
+  /** More members of the problem body. */
+  readonly extra?: JsonObject
+  readonly cause?: unknown
+}
+
+/**
+ * A failure with a stable code. `detail` is one sentence for the caller of the API: no library text, no secret.
+ *
+ * @example
+ * throw new Failure('not_found', 'App 999999999 not found')
+ */
+export class Failure extends Error {
+  readonly code: ErrorCode
+  readonly detail: string
+  readonly retryAfter: number | undefined
+  readonly extra: JsonObject
+
+  constructor(code: ErrorCode, detail: string, options: FailureOptions = {}) {
+    super(`${code}: ${detail}`, options.cause === undefined ? {} : { cause: options.cause })
+    this.name = 'Failure'
+    this.code = code
+    this.detail = detail
+    this.retryAfter = options.retryAfter
+    this.extra = options.extra ?? {}
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status
+  }
+}
+
+/** One item of the 422 body, in the words of `HTTPValidationError`. */
+export interface ValidationError {
+  readonly loc: readonly (string | number)[]
+  readonly msg: string
+  readonly type: string
+  readonly input?: unknown
+  readonly ctx?: JsonObject
+}
+
+/**
+ * Parameters that fit their schema each but not together, or not the world: answered 422 and never charged.
+ * Handlers name the parameter; the engine knows whether it stood in the path or the query.
+ *
+ * @example
+ * throw new InvalidParameter('schema', "schema is required for op 'diff'")
+ */
+export class InvalidParameter extends Error {
+  readonly parameter: string
+  readonly sentence: string
+  readonly ctx: JsonObject
+
+  constructor(parameter: string, sentence: string, ctx: JsonObject = {}) {
+    super(`${parameter}: ${sentence}`)
+    this.name = 'InvalidParameter'
+    this.parameter = parameter
+    this.sentence = sentence
+    this.ctx = ctx
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Money is a whole number of micro-dollars: the smallest step a catalog can price, and one atomic unit of a
+ * six-decimal stablecoin. No float ever holds an amount.
+ */
+declare const micros: unique symbol
+export type Micros = bigint & { readonly [micros]: true }
+
+export const PRICE_DECIMALS = 6
+
+export type PriceFault = 'price_not_decimal' | 'price_too_precise' | 'price_not_positive' | 'price_too_large'
+
+export type ParsedPrice =
+  { readonly kind: 'price'; readonly value: Micros } | { readonly kind: 'fault'; readonly fault: PriceFault }
+
+const DECIMAL = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?$/
+
+/** A price nobody means: more likely atomic units written where dollars are due. */
+const LARGEST = 1_000_000n * 10n ** BigInt(PRICE_DECIMALS)
+
+/**
+ * Reads a price in USD from its source text: digits, a point, at most six decimals, greater than zero.
+ *
+ * @example
+ * parsePrice('0.005') // { kind: 'price', value: 5000n }
+ * parsePrice('1e-7')  // { kind: 'fault', fault: 'price_not_decimal' }
+ */
+export function parsePrice(text: string): ParsedPrice {
+  const match = DECIMAL.exec(text)
+  if (match === null) return { kind: 'fault', fault: 'price_not_decimal' }
+  const [, whole = '0', fraction = ''] = match
+  const significant = fraction.replace(/0+$/, '')
+  if (significant.length > PRICE_DECIMALS) return { kind: 'fault', fault: 'price_too_precise' }
+  const value = BigInt(whole + significant.padEnd(PRICE_DECIMALS, '0'))
+  if (value === 0n) return { kind: 'fault', fault: 'price_not_positive' }
+  if (value > LARGEST) return { kind: 'fault', fault: 'price_too_large' }
+  return { kind: 'price', value: toMicros(value) }
+}
+
+/** Micro-dollars from a whole number of them. */
+export function toMicros(value: bigint): Micros {
+  return value as Micros
+}
+
+/** Six decimals, as price declarations and documents print it: `0.005000`. */
+export function formatPrice(price: Micros): string {
+  const digits = price.toString().padStart(PRICE_DECIMALS + 1, '0')
+  return `${digits.slice(0, -PRICE_DECIMALS)}.${digits.slice(-PRICE_DECIMALS)}`
+}
+
+/** As short as it reads exactly, with two decimals at least: `0.005`, `0.25`, `1.00`. */
+export function formatShort(price: Micros): string {
+  const [whole = '0', fraction = ''] = formatPrice(price).split('.')
+  return `${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`
+}
+
+/**
+ * The amount of a token with `decimals` places that equals `price`.
+ * Throws RangeError when the token is too coarse to hold it, for rounding would change what is charged.
+ */
+export function toAtomic(price: Micros, decimals: number): bigint {
+  if (decimals >= PRICE_DECIMALS) return price * 10n ** BigInt(decimals - PRICE_DECIMALS)
+  const step = 10n ** BigInt(PRICE_DECIMALS - decimals)
+  if (price % step !== 0n)
+    throw new RangeError(`${formatPrice(price)} USD has no exact value in ${decimals} decimals`)
+  return price / step
+}

@@ -1,0 +1,75 @@
+// Generated from catalog.yaml by `npm run types`. Do not edit: change the catalog.
+import type {
+  Handler as EngineHandler,
+  Handlers as EngineHandlers,
+  Operation as EngineOperation,
+} from '../../engine/index.ts'
+
+export interface Parameters {
+  readonly 'gamestore/top-sellers': {
+    readonly country: string
+  }
+  readonly ping: {
+    readonly nonce?: string
+  }
+  readonly 'util/finid': {
+    readonly iban: string
+    readonly card_bin: string
+    readonly vat: string
+    readonly routing: string
+  }
+  readonly 'util/json': {
+    readonly op:
+      | 'validate'
+      | 'parse'
+      | 'format'
+      | 'minify'
+      | 'sort'
+      | 'repair'
+      | 'infer_schema'
+      | 'query'
+      | 'pointer'
+      | 'diff'
+      | 'patch'
+      | 'merge'
+      | 'flatten'
+      | 'unflatten'
+      | 'to_csv'
+      | 'from_csv'
+      | 'stats'
+      | 'hash'
+    readonly data: string
+    readonly schema: string
+  }
+  readonly 'util/mock': {
+    readonly kind:
+      | 'people'
+      | 'companies'
+      | 'products'
+      | 'orders'
+      | 'transactions'
+      | 'addresses'
+      | 'events'
+      | 'logs'
+      | 'reviews'
+      | 'iot'
+    readonly n: number
+    readonly seed: string
+  }
+  readonly 'util/tokencost': {
+    readonly text: string
+    readonly chars: number
+    readonly tokens: number
+    readonly model: string
+    readonly output_tokens: number
+  }
+  readonly 'util/workday': {
+    readonly country: string
+    readonly date: string
+    readonly days: number
+  }
+}
+
+export type Handler<Name extends keyof Parameters> = EngineHandler<Parameters[Name]>
+export type Operation<Name extends keyof Parameters> = EngineOperation<Parameters[Name]>
+export type Handlers = EngineHandlers<Parameters>
