@@ -61,14 +61,14 @@ export interface Context {
 export type Handler<Parameters> = (parameters: Parameters, context: Context) => Promise<Answer>
 
 /** A handler with a smaller face: `preview` cuts the full body down to what the free sample shows. */
-export interface Operation<Parameters> {
+export interface HandlerWithPreview<Parameters> {
   readonly run: Handler<Parameters>
   readonly preview: (body: JsonObject) => JsonObject
 }
 
 /** Handlers by name, checked at compile time against the generated `Parameters` of a catalog. */
 export type Handlers<Catalogued> = {
-  readonly [Name in keyof Catalogued]: Handler<Catalogued[Name]> | Operation<Catalogued[Name]>
+  readonly [Name in keyof Catalogued]: Handler<Catalogued[Name]> | HandlerWithPreview<Catalogued[Name]>
 }
 
 /**
@@ -79,11 +79,11 @@ interface Untyped {
   handler(parameters: Arguments, context: Context): Promise<Answer>
 }
 export type UntypedHandler = Untyped['handler']
-export interface UntypedOperation {
+export interface UntypedHandlerWithPreview {
   readonly run: UntypedHandler
   readonly preview: (body: JsonObject) => JsonObject
 }
-export type HandlerMap = Readonly<Record<string, UntypedHandler | UntypedOperation>>
+export type HandlerMap = Readonly<Record<string, UntypedHandler | UntypedHandlerWithPreview>>
 
 /** Parameters after validation: the kinds the catalog can declare. */
 export type Argument = string | number | boolean | readonly string[] | readonly number[]

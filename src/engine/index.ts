@@ -1,4 +1,9 @@
 /** The door of the framework: everything outside the engine imports from here. */
+export type { Catalog, Operation as CataloguedOperation, Parameter, Route } from './catalog/catalog.ts'
+export { CatalogError, formatIssue, type Issue } from './catalog/issue.ts'
+export { loadCatalog, type Loaded } from './catalog/load.ts'
+export { catalogSchema } from './catalog/schema.ts'
+export { documentNames } from './documents/all.ts'
 export { Failure, InvalidParameter, ERRORS, type ErrorCode } from './errors.ts'
 export type {
   Answer,
@@ -7,7 +12,7 @@ export type {
   Handler,
   HandlerMap,
   Handlers,
-  Operation,
+  HandlerWithPreview,
   PaymentFacts,
   Source,
   VerbatimAnswer,

@@ -24,3 +24,10 @@ export function canonicalJson(value: Json): string {
 export function digestJson(value: Json): string {
   return createHash('sha256').update(canonicalJson(value)).digest('base64url')
 }
+
+/** The object without its undefined members: JSON has no such value. */
+export function compact(members: Readonly<Record<string, Json | undefined>>): JsonObject {
+  const kept: Record<string, Json> = {}
+  for (const [key, value] of Object.entries(members)) if (value !== undefined) kept[key] = value
+  return kept
+}

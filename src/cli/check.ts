@@ -1,0 +1,25 @@
+import { CatalogError, formatIssue, loadCatalog } from '../engine/index.ts'
+import type { Command } from './command.ts'
+
+export const check: Command = {
+  name: 'check',
+  summary: 'find everything wrong with a catalog',
+  usage: 'check [catalog.yaml]',
+  examples: ['ratecard check', 'ratecard check shop/catalog.yaml'],
+  options: {},
+  run: async ({ positionals, terminal, known, env }) => {
+    const file = positionals[0] ?? env.catalog
+    try {
+      const { catalog, warnings, text } = loadCatalog(file, known)
+      for (const issue of warnings) terminal.out(`${formatIssue(issue, file, text)}\n`)
+      const paid = catalog.routes.filter(({ kind }) => kind === 'paid').length
+      terminal.out(`${file}: ${catalog.routes.length} routes, ${paid} paid, revision ${catalog.revision}`)
+      return 0
+    } catch (fault) {
+      if (!(fault instanceof CatalogError)) throw fault
+      terminal.out(fault.message)
+      terminal.out(`\n${file}: ${fault.issues.length} ${fault.issues.length === 1 ? 'issue' : 'issues'}`)
+      return 1
+    }
+  },
+}

@@ -1,0 +1,101 @@
+import { parseArgs } from 'node:util'
+import { EnvError, type Env } from '../env.ts'
+import type { Call, Command, Terminal } from './command.ts'
+
+/** sysexits.h EX_USAGE: the command line itself is wrong. */
+const USAGE = 64
+/** sysexits.h EX_CONFIG: the environment is wrong. */
+const CONFIGURATION = 78
+
+export interface Invocation {
+  readonly commands: readonly Command[]
+  readonly argv: readonly string[]
+  readonly env: () => Env
+  readonly terminal: Terminal
+  readonly known: Call['known']
+}
+
+/** Finds the command, parses its flags and runs it; resolves to the exit code. */
+export async function runCommand({ commands, argv, env, terminal, known }: Invocation): Promise<number> {
+  const [name, ...rest] = argv
+  if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
+    terminal.out(overview(commands))
+    return name === undefined ? USAGE : 0
+  }
+  const command = commands.find((each) => each.name === name)
+  if (command === undefined) {
+    terminal.err(`ratecard: there is no command "${name}"\n\n${overview(commands)}`)
+    return USAGE
+  }
+  const parsed = parse(command, rest)
+  if (parsed.kind === 'fault') {
+    terminal.err(`ratecard ${name}: ${parsed.sentence}\nusage: ratecard ${command.usage}`)
+    return USAGE
+  }
+  if (parsed.values['help'] === true) {
+    terminal.out(help(command))
+    return 0
+  }
+  try {
+    const flags = {
+      text: (flag: string) => {
+        const value = parsed.values[flag]
+        return typeof value === 'string' ? value : undefined
+      },
+      given: (flag: string) => parsed.values[flag] !== undefined,
+    }
+    return await command.run({ positionals: parsed.positionals, flags, env: env(), terminal, known })
+  } catch (fault) {
+    if (!(fault instanceof EnvError)) throw fault
+    terminal.err(fault.problems.map((problem) => `environment: ${problem}`).join('\n'))
+    return CONFIGURATION
+  }
+}
+
+type Parsed =
+  | {
+      readonly kind: 'parsed'
+      readonly values: Readonly<Record<string, unknown>>
+      readonly positionals: string[]
+    }
+  | { readonly kind: 'fault'; readonly sentence: string }
+
+function parse(command: Command, args: readonly string[]): Parsed {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: { ...command.options, help: { type: 'boolean', short: 'h' } },
+      allowPositionals: true,
+      strict: true,
+    })
+    return { kind: 'parsed', values, positionals }
+  } catch (fault) {
+    return { kind: 'fault', sentence: fault instanceof Error ? (fault.message.split('. ')[0] ?? '') : '' }
+  }
+}
+
+function overview(commands: readonly Command[]): string {
+  const width = Math.max(...commands.map(({ name }) => name.length))
+  const rows = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
+  return [
+    'ratecard: one catalog.yaml in, a paid HTTP API out',
+    '',
+    ...rows,
+    '',
+    'ratecard COMMAND --help says more.',
+  ].join('\n')
+}
+
+function help({ usage, summary, options, examples }: Command): string {
+  const flags = Object.entries(options).map(
+    ([name, { type }]) => `  --${name}${type === 'string' ? ' …' : ''}`,
+  )
+  return [
+    `ratecard ${usage}`,
+    `  ${summary}`,
+    ...(flags.length === 0 ? [] : ['', ...flags]),
+    '',
+    'examples:',
+    ...examples.map((example) => `  ${example}`),
+  ].join('\n')
+}

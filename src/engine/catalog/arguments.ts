@@ -1,0 +1,100 @@
+import type { Argument } from '../handler.ts'
+import { templatesOf, type Binding, type Parameter, type Scalar } from './catalog.ts'
+import { compileParameter, toArgument } from './parameter.ts'
+import type { Declared, DeclaredParameters } from './schema.ts'
+import { handlerOf, PROXY, routesOf } from './subject.ts'
+
+/** The declaration that says what a handler takes: the first route that uses it without fixed arguments. */
+export interface Owner {
+  readonly handler: string
+  readonly path: string
+  readonly parameters: readonly Parameter[]
+}
+
+/** The parameters of one face, path templates known as such. */
+export function compileSet(path: string, set: DeclaredParameters | undefined): Parameter[] {
+  const templates = templatesOf(path)
+  return Object.entries(set ?? {}).map(([name, declared]) =>
+    compileParameter(name, templates.includes(name) ? 'path' : 'query', declared),
+  )
+}
+
+/** What each handler takes. A proxy takes whatever its own route declares, so it has no owner. */
+export function ownersOf(declared: Declared): ReadonlyMap<string, Owner> {
+  const owners = new Map<string, Owner>()
+  const places = routesOf(declared)
+  const inOrder = [...places.filter(({ route }) => route.with === undefined), ...places]
+  for (const place of inOrder) {
+    const handler = handlerOf(place)
+    if (handler === PROXY || owners.has(handler)) continue
+    const own = compileSet(place.path, place.route.parameters)
+    owners.set(handler, { handler, path: place.path, parameters: withFixed(own, place.route.with) })
+  }
+  return owners
+}
+
+/** A handler used with fixed arguments only takes those as well as the parameters that are passed on by name. */
+function withFixed(
+  own: readonly Parameter[],
+  given: Readonly<Record<string, Scalar>> | undefined,
+): Parameter[] {
+  const entries = Object.entries(given ?? {})
+  const mapped = new Set(entries.map(([, value]) => sourceOf(value)))
+  const fixed = entries.map(([name, value]) => {
+    const source = own.find((parameter) => parameter.name === sourceOf(value))
+    return source === undefined
+      ? compileParameter(name, 'query', { type: typeOf(value) })
+      : { ...source, name }
+  })
+  const names = new Set(fixed.map(({ name }) => name))
+  return [...own.filter(({ name }) => !names.has(name) && !mapped.has(name)), ...fixed]
+}
+
+function typeOf(value: Scalar): Parameter['type'] {
+  if (typeof value === 'string') return 'string'
+  if (typeof value === 'boolean') return 'boolean'
+  return Number.isInteger(value) ? 'integer' : 'number'
+}
+
+/** The parameter a `$name` points at; `$$` starts a text that begins with a dollar sign. */
+export function sourceOf(value: Scalar): string | undefined {
+  return typeof value === 'string' && /^\$[a-z]/.test(value) ? value.slice(1) : undefined
+}
+
+export interface Bound {
+  readonly bindings: readonly Binding[]
+  /** Arguments the handler needs that nothing gives. */
+  readonly missing: readonly string[]
+  /** Parameters that no argument is taken from. */
+  readonly unused: readonly string[]
+}
+
+/** How a face fills the handler’s arguments: by `with`, else by the parameter of the same name, else by default. */
+export function bind(
+  owner: Owner,
+  parameters: readonly Parameter[],
+  given: Readonly<Record<string, Scalar>> | undefined,
+): Bound {
+  const bindings: Binding[] = []
+  const missing: string[] = []
+  for (const argument of owner.parameters) {
+    const { name } = argument
+    const value = given?.[name]
+    const source = value === undefined ? undefined : sourceOf(value)
+    if (source !== undefined) bindings.push({ kind: 'parameter', argument: name, parameter: source })
+    else if (value !== undefined)
+      bindings.push({ kind: 'fixed', argument: name, value: fixedValue(argument, value) })
+    else if (parameters.some((parameter) => parameter.name === name)) {
+      bindings.push({ kind: 'parameter', argument: name, parameter: name })
+    } else if (argument.default !== undefined) {
+      bindings.push({ kind: 'fixed', argument: name, value: toArgument(argument, argument.default) })
+    } else if (argument.required) missing.push(name)
+  }
+  const used = new Set(bindings.map((binding) => (binding.kind === 'parameter' ? binding.parameter : '')))
+  const unused = parameters.map(({ name }) => name).filter((name) => !used.has(name))
+  return { bindings, missing, unused }
+}
+
+function fixedValue(argument: Parameter, value: Scalar): Argument {
+  return toArgument(argument, typeof value === 'string' ? value.replace(/^\$\$/, '$') : value)
+}

@@ -1,0 +1,177 @@
+import type { Argument } from '../handler.ts'
+import type { Json } from '../json.ts'
+import type { Micros } from '../money.ts'
+
+/** A catalog after every doubt is removed: deep-frozen, exact, the one value everything else is derived from. */
+export interface Catalog {
+  /** Short name of this content: the same text and examples give the same revision. */
+  readonly revision: string
+  readonly service: Service
+  readonly payments: Payments
+  readonly servers: Readonly<Record<string, Server>>
+  readonly categories: Readonly<Record<string, string>>
+  readonly operations: readonly Operation[]
+  /** In the order of the file, each sample right after its route. */
+  readonly routes: readonly Route[]
+  readonly documents: Readonly<Record<string, DocumentPlace>>
+  readonly files: readonly ServedFile[]
+  readonly sources: Readonly<Record<string, OutsideSource>>
+}
+
+export interface Service {
+  readonly name: string
+  readonly version: string
+  readonly cardVersion: string
+  readonly description: string
+  readonly guidance: string | undefined
+  readonly tags: readonly string[]
+  readonly contact: { readonly email?: string; readonly url?: string }
+  readonly provider: { readonly organization: string; readonly url: string } | undefined
+  readonly updated: string | undefined
+}
+
+export interface Payments {
+  readonly payTo: string | undefined
+  readonly repriceGrace: number
+  readonly redeliver: number
+  readonly x402: { readonly networks: readonly string[]; readonly timeout: number } | undefined
+  readonly mpp:
+    | { readonly method: string; readonly intent: string; readonly chain: number; readonly currency: string }
+    | undefined
+}
+
+export interface Server {
+  readonly title: string
+  readonly description: string | undefined
+}
+
+/** One piece of work that is sold or shown: one handler, one price, one cache, whatever faces it has. */
+export interface Operation {
+  /** `gamestore/app`: the path without its first segment and templates. */
+  readonly id: string
+  readonly handler: string
+  /** Undefined: free. */
+  readonly price: Micros | undefined
+  readonly summary: string
+  readonly useWhen: string | undefined
+  readonly description: string | undefined
+  readonly category: string | undefined
+  readonly cache: Cache | undefined
+  /** Milliseconds. */
+  readonly timeout: number
+  /** What the handler takes, complete, whichever face declares it. */
+  readonly parameters: readonly Parameter[]
+  readonly sources: readonly string[]
+  readonly example: Json | undefined
+  readonly upstream: Upstream | undefined
+  readonly skill: string | undefined
+  readonly tool: Tool | undefined
+  readonly planned: boolean
+}
+
+export interface Cache {
+  /** Milliseconds an answer is fresh. */
+  readonly ttl: number
+  /** Milliseconds after that in which it is still given when the source fails. */
+  readonly staleIfError: number
+}
+
+/** An API that exists already, sold as it is. */
+export interface Upstream {
+  /** Address with {parameters}; the others travel in the query. */
+  readonly url: string
+  readonly credential: { readonly env: string; readonly header: string; readonly prefix: string } | undefined
+}
+
+export interface Tool {
+  readonly server: string
+  readonly name: string
+  readonly requires: 'payer' | undefined
+}
+
+export type RouteKind = 'paid' | 'sample' | 'free'
+
+/** One HTTP face of an operation. */
+export interface Route {
+  /** Stable name for clients and the router: `paid_gamestore_app`. */
+  readonly name: string
+  readonly kind: RouteKind
+  /** As the catalog writes it, templates in braces. */
+  readonly path: string
+  readonly operation: Operation
+  readonly summary: string
+  readonly parameters: readonly Parameter[]
+  /** Arguments of the handler: fixed, or taken from a parameter of this route. */
+  readonly bindings: readonly Binding[]
+  /** The free twin of a paid route. */
+  readonly sample: string | undefined
+  /** The paid route a sample shows. */
+  readonly full: string | undefined
+}
+
+export type Binding =
+  | { readonly kind: 'parameter'; readonly argument: string; readonly parameter: string }
+  | { readonly kind: 'fixed'; readonly argument: string; readonly value: Argument }
+
+export type Scalar = string | number | boolean
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query'
+  readonly type: 'string' | 'integer' | 'number' | 'boolean'
+  readonly required: boolean
+  readonly description: string | undefined
+  readonly default: Scalar | undefined
+  readonly example: Scalar | undefined
+  readonly enum: readonly Scalar[] | undefined
+  readonly aliases: Readonly<Record<string, string>>
+  readonly minimum: number | undefined
+  readonly maximum: number | undefined
+  readonly exclusiveMinimum: number | undefined
+  readonly minLength: number | undefined
+  readonly maxLength: number | undefined
+  readonly pattern: string | undefined
+  readonly format: 'date' | 'country' | undefined
+  readonly list: List | undefined
+}
+
+export interface List {
+  readonly items: 'string' | 'integer'
+  readonly minItems: number
+  readonly maxItems: number
+  readonly minimum: number | undefined
+  readonly maximum: number | undefined
+}
+
+export interface DocumentPlace {
+  readonly paths: readonly string[]
+  readonly planned: boolean
+}
+
+export interface ServedFile {
+  readonly path: string
+  readonly type: string
+  readonly text: string
+  readonly planned: boolean
+}
+
+export interface OutsideSource {
+  readonly title: string
+  readonly url: string | undefined
+  readonly licence: string | undefined
+  readonly terms: string | undefined
+  readonly attribution: string | undefined
+  readonly resale: 'allowed' | 'needs_agreement' | 'unknown'
+  /** Environment variables without which the source cannot be used. */
+  readonly credentials: readonly string[]
+}
+
+/** Names of the `{templates}` of a path, in order. */
+export function templatesOf(path: string): string[] {
+  return [...path.matchAll(/\{([^{}/]*)\}/g)].map((match) => match[1] ?? '')
+}
+
+/** A concrete path: each template replaced by its value, percent-encoded. */
+export function fillPath(path: string, value: (name: string) => string): string {
+  return path.replace(/\{([^{}/]*)\}/g, (_, name: string) => encodeURIComponent(value(name)))
+}

@@ -1,0 +1,185 @@
+import { templatesOf, type Parameter } from './catalog.ts'
+import { error, type Issue } from './issue.ts'
+import { compileParameter, misfit } from './parameter.ts'
+import type { Path } from './parse.ts'
+import type { DeclaredParameter, DeclaredParameters } from './schema.ts'
+import { routesOf, samplePath, type Subject } from './subject.ts'
+import { quoteIt } from './check-shape.ts'
+import { didYouMean } from './suggest.ts'
+
+/** Each parameter makes sense by itself: its constraints fit its type, its default and example fit its constraints. */
+export function checkParameters(subject: Subject): Issue[] {
+  const { declared } = subject
+  const routes = routesOf(declared).flatMap((place) => {
+    const { path, route, at } = place
+    const sample = typeof route.sample === 'object' ? route.sample : undefined
+    const own = checkSet(subject, path, route.parameters, [...at, 'parameters'])
+    if (sample?.parameters === undefined) return own
+    const twin = samplePath(place) ?? path
+    return [...own, ...checkSet(subject, twin, sample.parameters, [...at, 'sample', 'parameters'])]
+  })
+  const tools = Object.entries(declared.tools ?? {}).flatMap(([name, tool]) =>
+    checkSet(subject, '', tool.parameters, ['tools', name, 'parameters']),
+  )
+  return [...routes, ...tools]
+}
+
+function checkSet(subject: Subject, path: string, set: DeclaredParameters | undefined, at: Path): Issue[] {
+  const names = Object.keys(set ?? {})
+  const templates = templatesOf(path)
+  const undeclared = templates
+    .filter((name) => !names.includes(name))
+    .map((name) =>
+      error(
+        'parameter_undeclared',
+        subject.document.atKey(at.slice(0, -1)),
+        `{${name}} of ${path} has no entry under parameters${didYouMean(name, names)}`,
+      ),
+    )
+  const each = Object.entries(set ?? {}).flatMap(([name, declared]) => {
+    const parameter = compileParameter(name, templates.includes(name) ? 'path' : 'query', declared)
+    return checkOne(subject, parameter, declared, [...at, name])
+  })
+  return [...undeclared, ...each]
+}
+
+function checkOne(subject: Subject, parameter: Parameter, declared: DeclaredParameter, at: Path): Issue[] {
+  const { document } = subject
+  const { name } = parameter
+  const issues: Issue[] = checkConstraints(subject, parameter, declared, at)
+  if (parameter.in === 'path' && declared.default !== undefined) {
+    issues.push(
+      error(
+        'path_parameter_default',
+        document.at([...at, 'default']),
+        `${name} stands in the path and is always given: no default`,
+      ),
+    )
+  }
+  if (declared.required === true && declared.default !== undefined) {
+    issues.push(
+      error(
+        'required_with_default',
+        document.at([...at, 'default']),
+        `${name} is required, so its default is never used; keep one of the two`,
+      ),
+    )
+  }
+  if (parameter.required && parameter.example === undefined) {
+    issues.push(
+      error(
+        'example_missing',
+        document.atKey(at),
+        `${name} is required and needs an example: agents and registries call with it`,
+      ),
+    )
+  }
+  if (issues.some(({ code }) => code === 'constraint_misplaced' || code === 'pattern_invalid')) return issues
+  return [
+    ...issues,
+    ...checkValue(subject, parameter, 'default', at),
+    ...checkValue(subject, parameter, 'example', at),
+  ]
+}
+
+const NUMBERS = ['minimum', 'maximum', 'exclusiveMinimum'] as const
+const TEXTS = ['minLength', 'maxLength', 'pattern', 'format', 'list', 'aliases'] as const
+
+function checkConstraints(
+  { document }: Subject,
+  parameter: Parameter,
+  declared: DeclaredParameter,
+  at: Path,
+): Issue[] {
+  const text = parameter.type === 'string'
+  const misplaced = (text ? NUMBERS : parameter.type === 'boolean' ? [...NUMBERS, ...TEXTS] : TEXTS)
+    .filter((key) => declared[key] !== undefined)
+    .map((key) =>
+      error(
+        'constraint_misplaced',
+        document.atKey([...at, key]),
+        `"${key}" says nothing about a parameter of type ${parameter.type}`,
+      ),
+    )
+  const issues: Issue[] = [...misplaced]
+  const { minimum, maximum, minLength, maxLength, pattern } = declared
+  if (minimum !== undefined && maximum !== undefined && minimum > maximum) {
+    issues.push(
+      error('range_empty', document.at([...at, 'minimum']), `minimum ${minimum} is above maximum ${maximum}`),
+    )
+  }
+  if (minLength !== undefined && maxLength !== undefined && minLength > maxLength) {
+    issues.push(
+      error(
+        'range_empty',
+        document.at([...at, 'minLength']),
+        `minLength ${minLength} is above maxLength ${maxLength}`,
+      ),
+    )
+  }
+  if (pattern !== undefined && !isPattern(pattern)) {
+    issues.push(
+      error('pattern_invalid', document.at([...at, 'pattern']), `${pattern} is not a regular expression`),
+    )
+  }
+  for (const [index, value] of (declared.enum ?? []).entries()) {
+    if (matchesType(parameter.type, value)) continue
+    const place = [...at, 'enum', index]
+    const spelling = document.spelling(place)
+    issues.push(
+      text && spelling !== undefined
+        ? quoteIt(spelling, value, document.at(place))
+        : error('enum_type', document.at(place), `${String(value)} is not of type ${parameter.type}`),
+    )
+  }
+  for (const [alias, value] of Object.entries(declared.aliases ?? {})) {
+    if (declared.enum === undefined || declared.enum.includes(value)) continue
+    issues.push(
+      error(
+        'alias_unknown',
+        document.at([...at, 'aliases', alias]),
+        `"${alias}" stands for "${value}", which enum does not allow`,
+      ),
+    )
+  }
+  return issues
+}
+
+function checkValue(
+  { document }: Subject,
+  parameter: Parameter,
+  key: 'default' | 'example',
+  at: Path,
+): Issue[] {
+  const value = parameter[key]
+  if (value === undefined) return []
+  const place = [...at, key]
+  const spelling = document.spelling(place)
+  if (parameter.type === 'string' && typeof value !== 'string' && spelling !== undefined) {
+    return [quoteIt(spelling, value, document.at(place))]
+  }
+  const reason = misfit(parameter, value)
+  if (reason === undefined) return []
+  const hint = parameter.enum === undefined ? '' : didYouMean(String(value), parameter.enum.map(String))
+  return [
+    error(
+      `${key}_invalid`,
+      document.at(place),
+      `${key} of ${parameter.name}: ${JSON.stringify(value)} ${reason}${hint}`,
+    ),
+  ]
+}
+
+function matchesType(type: Parameter['type'], value: unknown): boolean {
+  if (type === 'integer') return Number.isInteger(value)
+  return typeof value === type
+}
+
+function isPattern(pattern: string): boolean {
+  try {
+    new RegExp(pattern, 'u')
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,126 @@
+import { templatesOf } from './catalog.ts'
+import { error, type Issue } from './issue.ts'
+import { routesOf, samplePath, type Subject } from './subject.ts'
+import { didYouMean } from './suggest.ts'
+
+/** Paths the engine serves by itself, whatever the catalog says. */
+export const RESERVED = ['/payments/{id}'] as const
+
+const SEGMENT = /^(?:[A-Za-z0-9._~-]+|\{[a-z][a-z0-9_]*\})$/
+
+interface Place {
+  readonly path: string
+  readonly at: readonly (string | number)[]
+  readonly what: string
+}
+
+/** Everything that is served stands at a path of its own, written in its canonical form. */
+export function checkPlaces(subject: Subject): Issue[] {
+  const places = placesOf(subject)
+  return [
+    ...places.flatMap((place) => checkPath(subject, place)),
+    ...checkConflicts(subject, places),
+    ...checkDocuments(subject),
+    ...checkFiles(subject),
+  ]
+}
+
+function placesOf({ declared }: Subject): Place[] {
+  const routes = routesOf(declared).flatMap((place): Place[] => {
+    const sample = samplePath(place)
+    const at = place.at
+    return [
+      { path: place.path, at, what: 'route' },
+      ...(sample === undefined ? [] : [{ path: sample, at: [...at, 'sample'], what: 'sample' }]),
+    ]
+  })
+  const documents = Object.entries(declared.documents ?? {}).flatMap(([name, entry]): Place[] => {
+    if (typeof entry === 'string') return [{ path: entry, at: ['documents', name], what: 'document' }]
+    const [list, at] =
+      'paths' in entry ? [entry.paths, ['documents', name, 'paths']] : [entry, ['documents', name]]
+    return list.map((path, index) => ({ path, at: [...at, index], what: 'document' }))
+  })
+  const files = Object.keys(declared.files ?? {}).map((path) => ({ path, at: ['files', path], what: 'file' }))
+  return [...routes, ...documents, ...files]
+}
+
+function checkPath({ document }: Subject, { path, at, what }: Place): Issue[] {
+  const position = what === 'document' ? document.at(at) : document.atKey(at)
+  const fault = (sentence: string): Issue[] => [error('route_path_invalid', position, `${path}: ${sentence}`)]
+  if (path === '/') return what === 'document' ? [] : fault('only a document can stand at /')
+  if (path.endsWith('/')) return fault('a path has no trailing slash')
+  const segments = path.slice(1).split('/')
+  if (segments.includes('')) return fault('a path has no empty segment (//)')
+  if (segments.some((segment) => segment === '.' || segment === '..'))
+    return fault('a path has no . or .. segment')
+  const strange = segments.find((segment) => !SEGMENT.test(segment))
+  if (strange !== undefined) {
+    const template = /[{}]/.test(strange)
+    return fault(
+      template
+        ? `"${strange}" is no template: braces hold one lower-case name and fill a whole segment, {like_this}`
+        : `"${strange}" has a character that paths do not use (allowed: A-Z a-z 0-9 . _ ~ -)`,
+    )
+  }
+  const names = templatesOf(path)
+  if (what !== 'route' && what !== 'sample' && names.length > 0) return fault('only routes have templates')
+  if (new Set(names).size < names.length) return fault('a template name stands twice')
+  if (what === 'route' && path.startsWith('/sample/'))
+    return fault('write samples under the "sample" key of their route')
+  return []
+}
+
+/** Two paths conflict when one request could mean both. */
+function checkConflicts({ document }: Subject, places: readonly Place[]): Issue[] {
+  const taken = new Map<string, Place>()
+  for (const path of RESERVED) taken.set(shapeOf(path), { path, at: [], what: 'path of the engine' })
+  return places.flatMap((place) => {
+    const shape = shapeOf(place.path)
+    const other = taken.get(shape)
+    if (other === undefined) {
+      taken.set(shape, place)
+      return []
+    }
+    const at = place.what === 'document' ? document.at(place.at) : document.atKey(place.at)
+    const where = other.at.length === 0 ? '' : ` (line ${document.atKey(other.at).line})`
+    return [
+      error(
+        'path_conflict',
+        at,
+        `${place.path} is served already, by the ${other.what} ${other.path}${where}`,
+      ),
+    ]
+  })
+}
+
+function shapeOf(path: string): string {
+  return path.replace(/\{[^}]*\}/g, '{}')
+}
+
+function checkDocuments({ declared, document, documents }: Subject): Issue[] {
+  return Object.entries(declared.documents ?? {}).flatMap(([name, entry]) => {
+    const planned = typeof entry === 'object' && 'planned' in entry && entry.planned === true
+    if (planned || documents.includes(name)) return []
+    const at = document.atKey(['documents', name])
+    return [
+      error(
+        'document_unknown',
+        at,
+        `there is no document "${name}"${didYouMean(name, documents)}; there are: ${documents.join(', ')}`,
+      ),
+    ]
+  })
+}
+
+function checkFiles({ declared, document, read }: Subject): Issue[] {
+  return Object.entries(declared.files ?? {}).flatMap(([path, entry]) => {
+    if (typeof entry === 'string' || entry.planned === true) return []
+    if (entry.file === undefined) {
+      return [
+        error('key_missing', document.atKey(['files', path]), `${path} needs a text, or the key "file"`),
+      ]
+    }
+    if (read(entry.file) !== undefined) return []
+    return [error('file_unreadable', document.at(['files', path, 'file']), `${entry.file} cannot be read`)]
+  })
+}

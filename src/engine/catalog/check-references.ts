@@ -1,0 +1,121 @@
+import { error, warning, type Issue } from './issue.ts'
+import type { Path } from './parse.ts'
+import { handlerOf, routesOf, type Subject } from './subject.ts'
+import { didYouMean } from './suggest.ts'
+
+/** Every name that points elsewhere in the catalog, or at a file, finds what it points at. */
+export function checkReferences(subject: Subject): Issue[] {
+  const { declared } = subject
+  const faces = [
+    ...routesOf(declared).map(({ route, at }) => ({ entry: route, at })),
+    ...Object.entries(declared.tools ?? {}).map(([name, entry]) => ({ entry, at: ['tools', name] })),
+  ]
+  const each = faces.flatMap(({ entry, at }) => [
+    ...checkName(subject, entry.category, [...at, 'category'], 'category', declared.categories),
+    ...(entry.sources ?? []).flatMap((name, index) =>
+      checkName(subject, name, [...at, 'sources', index], 'source', declared.sources ?? {}),
+    ),
+    ...checkExample(subject, entry.example, [...at, 'example']),
+  ])
+  return [...each, ...checkTools(subject), ...checkSkills(subject), ...checkPlanned(subject)]
+}
+
+function checkName(
+  { document }: Subject,
+  name: string | undefined,
+  at: Path,
+  what: string,
+  known: Readonly<Record<string, unknown>> | undefined,
+): Issue[] {
+  if (name === undefined || known === undefined || Object.hasOwn(known, name)) return []
+  const names = Object.keys(known)
+  return [
+    error(`${what}_unknown`, document.at(at), `there is no ${what} "${name}"${didYouMean(name, names)}`),
+  ]
+}
+
+function checkExample({ document, read }: Subject, example: unknown, at: Path): Issue[] {
+  if (typeof example !== 'string') return []
+  if (!example.startsWith('./')) {
+    return [
+      error('file_path_invalid', document.at(at), 'an example is inline JSON, or a file: ./folder/file.json'),
+    ]
+  }
+  const text = read(example)
+  if (text === undefined) return [error('example_unreadable', document.at(at), `${example} cannot be read`)]
+  try {
+    JSON.parse(text)
+    return []
+  } catch {
+    return [error('example_not_json', document.at(at), `${example} is not JSON`)]
+  }
+}
+
+/** A tool is named once, on a server that exists. */
+function checkTools(subject: Subject): Issue[] {
+  const { declared, document } = subject
+  const servers = declared.mcp_servers ?? {}
+  const taken = new Map<string, number>()
+  const named = [
+    ...routesOf(declared).flatMap(({ route, at }) => {
+      const [server = '', tool = ''] = (route.tool ?? '').split('.')
+      return route.tool === undefined ? [] : [{ server, tool, position: document.at([...at, 'tool']) }]
+    }),
+    ...Object.entries(declared.tools ?? {}).map(([tool, { server }]) => ({
+      server,
+      tool,
+      position: document.at(['tools', tool, 'server']),
+    })),
+  ]
+  return named.flatMap(({ server, tool, position }) => {
+    if (!Object.hasOwn(servers, server)) {
+      return [
+        error(
+          'server_unknown',
+          position,
+          `there is no server "${server}" under mcp_servers${didYouMean(server, Object.keys(servers))}`,
+        ),
+      ]
+    }
+    const line = taken.get(`${server}.${tool}`)
+    taken.set(`${server}.${tool}`, position.line)
+    return line === undefined
+      ? []
+      : [error('tool_repeated', position, `${server}.${tool} is named already on line ${line}`)]
+  })
+}
+
+function checkSkills({ declared, document }: Subject): Issue[] {
+  const taken = new Map<string, number>()
+  const faces = [
+    ...routesOf(declared).map(({ route, at }) => ({ skill: route.skill, at: [...at, 'skill'] })),
+    ...Object.entries(declared.tools ?? {}).map(([name, { skill }]) => ({
+      skill,
+      at: ['tools', name, 'skill'],
+    })),
+  ]
+  return faces.flatMap(({ skill, at }) => {
+    if (skill === undefined) return []
+    const position = document.at(at)
+    const line = taken.get(skill)
+    taken.set(skill, position.line)
+    return line === undefined
+      ? []
+      : [error('skill_repeated', position, `the skill "${skill}" stands already on line ${line}`)]
+  })
+}
+
+function checkPlanned({ declared, document, handlers }: Subject): Issue[] {
+  return routesOf(declared).flatMap((place) => {
+    const handler = handlerOf(place)
+    if (place.route.planned !== true || handlers?.includes(handler) !== true) return []
+    const at = document.at([...place.at, 'planned'])
+    return [
+      warning(
+        'planned_but_written',
+        at,
+        `the handler ${handler} exists: remove "planned" to sell ${place.path}`,
+      ),
+    ]
+  })
+}

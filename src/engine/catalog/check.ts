@@ -1,0 +1,49 @@
+import { checkHandlers } from './check-handlers.ts'
+import { checkParameters } from './check-parameters.ts'
+import { checkPayments } from './check-payments.ts'
+import { checkPlaces } from './check-places.ts'
+import { checkPrices } from './check-prices.ts'
+import { checkReferences } from './check-references.ts'
+import { checkShape } from './check-shape.ts'
+import { hasErrors, type Issue } from './issue.ts'
+import { parse } from './parse.ts'
+import type { Subject, Surroundings } from './subject.ts'
+
+export type Checked =
+  | { readonly kind: 'sound'; readonly subject: Subject; readonly issues: readonly Issue[] }
+  | { readonly kind: 'unsound'; readonly issues: readonly Issue[] }
+
+const RULES: readonly ((subject: Subject) => readonly Issue[])[] = [
+  checkPrices,
+  checkPlaces,
+  checkParameters,
+  checkHandlers,
+  checkReferences,
+  checkPayments,
+]
+
+/**
+ * Finds everything wrong with a catalog text at once: syntax, then shape, then sense, in the order of the file.
+ * A file that is not readable YAML is not judged further, for it does not say what it seems to say.
+ */
+export function check(text: string, surroundings: Surroundings): Checked {
+  const { document, issues: syntax, readable } = parse(text)
+  if (!readable) return { kind: 'unsound', issues: inOrder(syntax) }
+  const shape = checkShape(document)
+  const found = [...syntax, ...shape.issues]
+  if (shape.declared === undefined) return { kind: 'unsound', issues: inOrder(found) }
+  const subject = { ...surroundings, declared: shape.declared, document }
+  const said = new Set(shape.issues.map(({ position }) => position.line))
+  const sense = RULES.flatMap((rule) => rule(subject)).filter(({ position }) => !said.has(position.line))
+  const issues = inOrder([...found, ...sense])
+  return hasErrors(issues) ? { kind: 'unsound', issues } : { kind: 'sound', subject, issues }
+}
+
+function inOrder(issues: readonly Issue[]): Issue[] {
+  return [...issues].sort(
+    (a, b) =>
+      a.position.line - b.position.line ||
+      a.position.column - b.position.column ||
+      a.code.localeCompare(b.code),
+  )
+}

@@ -1,0 +1,143 @@
+import { parseDuration } from '../duration.ts'
+import type { Json } from '../json.ts'
+import type { Micros } from '../money.ts'
+import { bind, compileSet, type Owner } from './arguments.ts'
+import type { Binding, Cache, Operation, Parameter, Route, RouteKind, Tool, Upstream } from './catalog.ts'
+import type { Path } from './parse.ts'
+import type { DeclaredRoute, DeclaredTool } from './schema.ts'
+import { handlerOf, operationId, samplePath, type DeclaredPlace } from './subject.ts'
+
+/** What one route cannot know by itself. */
+export interface Compiler {
+  readonly owners: ReadonlyMap<string, Owner>
+  readonly price: (at: Path) => Micros | undefined
+  readonly example: (value: unknown) => Json | undefined
+}
+
+export interface CompiledRoute {
+  readonly operation: Operation
+  /** The route, then its sample. */
+  readonly routes: readonly Route[]
+}
+
+export function compileRoute(place: DeclaredPlace, compiler: Compiler): CompiledRoute {
+  const { path, route, at } = place
+  const handler = handlerOf(place)
+  const own = compileSet(path, route.parameters)
+  const owner = compiler.owners.get(handler) ?? { handler, path, parameters: own }
+  const operation: Operation = {
+    id: operationId(path) || 'root',
+    handler,
+    price: compiler.price([...at, 'price']),
+    summary: route.summary,
+    useWhen: route.use_when,
+    description: route.description,
+    category: route.category,
+    cache: compileCache(route.cache),
+    timeout: parseDuration(route.timeout ?? '20s') ?? 0,
+    parameters: owner.parameters,
+    sources: route.sources ?? [],
+    example: compiler.example(route.example),
+    upstream: compileUpstream(route),
+    skill: route.skill,
+    tool: route.tool === undefined ? undefined : compileToolName(route.tool),
+    planned: route.planned === true,
+  }
+  const twin = samplePath(place)
+  const paid = face(operation, path, route.summary, own, bind(owner, own, route.with).bindings, {
+    sample: twin,
+  })
+  if (twin === undefined) return { operation, routes: [paid] }
+  const sample = typeof route.sample === 'object' ? route.sample : {}
+  const shown = sample.parameters === undefined ? own : compileSet(twin, sample.parameters)
+  const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined)
+  const summary = sample.summary ?? `Free preview: ${route.summary}`
+  return {
+    operation,
+    routes: [paid, face(operation, twin, summary, shown, bind(owner, shown, given).bindings, { full: path })],
+  }
+}
+
+function face(
+  operation: Operation,
+  path: string,
+  summary: string,
+  parameters: readonly Parameter[],
+  bindings: readonly Binding[],
+  twin: { readonly sample?: string | undefined; readonly full?: string },
+): Route {
+  return {
+    name: nameOf(path),
+    kind: kindOf(path),
+    path,
+    operation,
+    summary,
+    parameters,
+    bindings,
+    sample: twin.sample,
+    full: twin.full,
+  }
+}
+
+function kindOf(path: string): RouteKind {
+  if (path.startsWith('/paid/')) return 'paid'
+  return path.startsWith('/sample/') ? 'sample' : 'free'
+}
+
+/** `/paid/gamestore/app/{appid}` → `paid_gamestore_app_appid`: unique because paths are. */
+function nameOf(path: string): string {
+  return path
+    .slice(1)
+    .replace(/[{}]/g, '')
+    .replace(/[^A-Za-z0-9-]+/g, '_')
+}
+
+export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler): Operation {
+  return {
+    id: name,
+    handler: tool.handler ?? name,
+    price: compiler.price(['tools', name, 'price']),
+    summary: tool.summary,
+    useWhen: tool.use_when,
+    description: tool.description,
+    category: tool.category,
+    cache: undefined,
+    timeout: parseDuration(tool.timeout ?? '20s') ?? 0,
+    parameters: compileSet('', tool.parameters),
+    sources: tool.sources ?? [],
+    example: compiler.example(tool.example),
+    upstream: undefined,
+    skill: tool.skill,
+    tool: { server: tool.server, name, requires: tool.requires },
+    planned: tool.planned === true,
+  }
+}
+
+function compileToolName(text: string): Tool {
+  const [server = '', name = ''] = text.split('.')
+  return { server, name, requires: undefined }
+}
+
+/** An answer that has gone stale is kept twelve times its fresh life, two hours at the most, for when a source fails. */
+const STALE_FACTOR = 12
+const STALE_LIMIT = 7_200_000
+
+function compileCache(cache: DeclaredRoute['cache']): Cache | undefined {
+  if (cache === undefined) return undefined
+  const ttl = parseDuration(typeof cache === 'string' ? cache : cache.ttl) ?? 0
+  const stale = typeof cache === 'string' ? undefined : cache.stale_if_error
+  return { ttl, staleIfError: parseDuration(stale ?? '') ?? Math.min(ttl * STALE_FACTOR, STALE_LIMIT) }
+}
+
+function compileUpstream(route: DeclaredRoute): Upstream | undefined {
+  if (route.upstream === undefined) return undefined
+  const { credential } = route
+  if (credential === undefined) return { url: route.upstream, credential: undefined }
+  return {
+    url: route.upstream,
+    credential:
+      typeof credential === 'string'
+        ? { env: credential, header: 'Authorization', prefix: 'Bearer ' }
+        : { env: credential.env, header: credential.header, prefix: '' },
+  }
+}

@@ -1,0 +1,164 @@
+import { toChecksum } from '../address.ts'
+import { parseDuration } from '../duration.ts'
+import { digestJson, isJsonObject, type Json } from '../json.ts'
+import { parsePrice, type Micros } from '../money.ts'
+import { findNetwork } from '../networks.ts'
+import { ownersOf } from './arguments.ts'
+import type { Catalog, DocumentPlace, OutsideSource, Payments, ServedFile, Service } from './catalog.ts'
+import { compileRoute, compileTool } from './compile-route.ts'
+import type { Path } from './parse.ts'
+import type { Declared } from './schema.ts'
+import { routesOf, type Subject } from './subject.ts'
+
+/** Turns a catalog that has passed its checks into the frozen value everything is derived from. */
+export function compile(subject: Subject): Catalog {
+  const { declared } = subject
+  const owners = ownersOf(declared)
+  const compiler = {
+    owners,
+    price: (at: Path) => priceAt(subject, at),
+    example: (value: unknown) => exampleOf(subject, value),
+  }
+  const compiled = routesOf(declared).map((place) => compileRoute(place, compiler))
+  const tools = Object.entries(declared.tools ?? {}).map(([name, tool]) => compileTool(name, tool, compiler))
+  const content = {
+    service: compileService(declared.service),
+    payments: compilePayments(declared.payments),
+    servers: Object.fromEntries(
+      Object.entries(declared.mcp_servers ?? {}).map(([name, { title, description }]) => [
+        name,
+        { title, description },
+      ]),
+    ),
+    categories: declared.categories ?? {},
+    operations: [...compiled.map(({ operation }) => operation), ...tools],
+    routes: compiled.flatMap(({ routes }) => routes),
+    documents: compileDocuments(declared.documents),
+    files: compileFiles(subject),
+    sources: compileSources(declared.sources),
+  }
+  return deepFreeze({ revision: revisionOf(content), ...content })
+}
+
+function compileService(service: Declared['service']): Service {
+  return {
+    name: service.name,
+    version: service.version,
+    cardVersion: service.card_version ?? service.version,
+    description: service.description ?? service.name,
+    guidance: service.guidance,
+    tags: service.tags ?? [],
+    contact: service.contact ?? {},
+    provider: service.provider,
+    updated: service.updated,
+  }
+}
+
+function compilePayments(payments: Declared['payments']): Payments {
+  const x402 = payments?.x402
+  return {
+    payTo: payments?.pay_to === undefined ? undefined : toChecksum(payments.pay_to),
+    repriceGrace: duration(payments?.reprice_grace, '5m'),
+    redeliver: duration(payments?.redeliver, '24h'),
+    x402:
+      x402 === undefined
+        ? undefined
+        : {
+            networks: x402.networks.map((name) => findNetwork(name)?.id ?? name),
+            timeout: duration(x402.timeout, '60s'),
+          },
+    mpp: payments?.mpp,
+  }
+}
+
+function compileDocuments(documents: Declared['documents']): Record<string, DocumentPlace> {
+  return Object.fromEntries(
+    Object.entries(documents ?? {}).map(([name, entry]) => {
+      if (typeof entry === 'string') return [name, { paths: [entry], planned: false }]
+      return [
+        name,
+        'paths' in entry
+          ? { paths: entry.paths, planned: entry.planned === true }
+          : { paths: entry, planned: false },
+      ]
+    }),
+  )
+}
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  ico: 'image/x-icon',
+  js: 'text/javascript; charset=utf-8',
+  json: 'application/json; charset=utf-8',
+  svg: 'image/svg+xml',
+  txt: 'text/plain; charset=utf-8',
+  xml: 'application/xml; charset=utf-8',
+}
+
+function compileFiles({ declared, read }: Subject): ServedFile[] {
+  return Object.entries(declared.files ?? {}).map(([path, entry]) => {
+    const ending = path.slice(path.lastIndexOf('.') + 1)
+    const type = MEDIA_TYPES[ending] ?? 'text/plain; charset=utf-8'
+    if (typeof entry === 'string') return { path, type, text: entry, planned: false }
+    const text = entry.file === undefined ? '' : (read(entry.file) ?? '')
+    return { path, type: entry.type ?? type, text, planned: entry.planned === true }
+  })
+}
+
+function compileSources(sources: Declared['sources']): Record<string, OutsideSource> {
+  return Object.fromEntries(
+    Object.entries(sources ?? {}).map(([name, source]) => [
+      name,
+      {
+        title: source.title,
+        url: source.url,
+        licence: source.licence,
+        terms: source.terms,
+        attribution: source.attribution,
+        resale: source.resale,
+        credentials: source.credentials ?? [],
+      },
+    ]),
+  )
+}
+
+/** Prices come from how they are spelt, never from the number YAML made of them. */
+function priceAt({ document }: Subject, at: Path): Micros | undefined {
+  const parsed = parsePrice(document.spelling(at) ?? '')
+  return parsed.kind === 'price' ? parsed.value : undefined
+}
+
+function exampleOf({ read }: Subject, value: unknown): Json | undefined {
+  if (typeof value !== 'string') return asJson(value)
+  const parsed: unknown = JSON.parse(read(value) ?? 'null')
+  return asJson(parsed)
+}
+
+/** YAML’s plain data is JSON’s but for what JSON cannot say (dates, NaN), which the text form settles. */
+function asJson(value: unknown): Json | undefined {
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+    return value
+  if (Array.isArray(value)) return value.map((item) => asJson(item) ?? null)
+  if (!isJsonObject(value)) return undefined
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, asJson(member) ?? null]))
+}
+
+function duration(text: string | undefined, otherwise: string): number {
+  return parseDuration(text ?? otherwise) ?? 0
+}
+
+function revisionOf(content: Omit<Catalog, 'revision'>): string {
+  const plain: unknown = JSON.parse(
+    JSON.stringify(content, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)),
+  )
+  return digestJson(asJson(plain) ?? null).slice(0, 12)
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const member of Object.values(value)) deepFreeze(member)
+  }
+  return value
+}

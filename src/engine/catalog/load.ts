@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import type { Catalog } from './catalog.ts'
+import { check } from './check.ts'
+import { compile } from './compile.ts'
+import { CatalogError, error, type Issue } from './issue.ts'
+import type { Surroundings } from './subject.ts'
+
+export interface Loaded {
+  readonly catalog: Catalog
+  /** Only warnings: errors do not load. */
+  readonly warnings: readonly Issue[]
+  readonly text: string
+}
+
+/**
+ * Reads a catalog file and everything it names. Throws `CatalogError` with every issue when it cannot be used.
+ *
+ * @example
+ * const { catalog } = loadCatalog('catalog.yaml', { handlers: Object.keys(handlers), documents: documentNames })
+ */
+export function loadCatalog(file: string, known: Omit<Surroundings, 'read'>): Loaded {
+  const folder = dirname(resolve(file))
+  const text = readText(file)
+  if (text === undefined) {
+    const position = { line: 1, column: 1, width: 1 }
+    throw new CatalogError(file, '', [
+      error('catalog_unreadable', position, `${basename(file)} cannot be read`),
+    ])
+  }
+  return compileText(file, text, { ...known, read: (path) => readText(resolve(folder, path)) })
+}
+
+/** The same from text that is at hand. */
+export function compileText(file: string, text: string, surroundings: Surroundings): Loaded {
+  const checked = check(text, surroundings)
+  if (checked.kind === 'unsound') throw new CatalogError(file, text, checked.issues)
+  return { catalog: compile(checked.subject), warnings: checked.issues, text }
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}

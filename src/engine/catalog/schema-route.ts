@@ -1,0 +1,114 @@
+import { parameters } from './schema-parameter.ts'
+
+const text = { type: 'string', minLength: 1 } as const
+const duration = { type: 'string', pattern: '^[1-9][0-9]{0,6}(ms|s|m|h|d)$' } as const
+
+const price = {
+  type: ['number', 'string'],
+  description: 'USD per call: a decimal with at most six places, or the word free.',
+} as const
+
+const argumentsGiven = {
+  type: 'object',
+  description: 'Arguments the handler gets besides the parameters: a fixed value, or $name of a parameter.',
+  additionalProperties: { type: ['string', 'number', 'boolean'] },
+} as const
+
+/** Keys a route and a tool share: one operation, several faces. */
+const operation = {
+  price,
+  handler: {
+    ...text,
+    description: 'Name of the handler; the path without /paid/ and templates unless said.',
+  },
+  summary: { ...text, maxLength: 200, description: 'One line: verb, object, source.' },
+  use_when: { ...text, description: 'Use when …: one sentence that helps an agent choose.' },
+  description: { ...text, description: 'More than the summary, for people.' },
+  category: text,
+  timeout: { ...duration, description: 'Longest time the handler may take: 20s unless said.' },
+  parameters,
+  with: argumentsGiven,
+  sources: { type: 'array', items: text, description: 'Names under sources: what this route needs.' },
+  example: {
+    type: ['string', 'object', 'array'],
+    description: 'Example answer: ./a/file.json beside the catalog, or inline when short.',
+  },
+  planned: {
+    type: 'boolean',
+    description: 'true: announced, not written yet; a payment gets 501 and is not charged.',
+  },
+} as const
+
+export const routes = {
+  type: 'object',
+  description: 'Every route by its path. Priced routes stand under /paid/.',
+  propertyNames: { pattern: '^/' },
+  additionalProperties: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['price', 'summary'],
+    properties: {
+      ...operation,
+      cache: {
+        type: ['string', 'object'],
+        pattern: '^[1-9][0-9]{0,6}(ms|s|m|h|d)$',
+        description: 'How long an answer is reused: 5m, or { ttl: 5m, stale_if_error: 1h }.',
+        additionalProperties: false,
+        required: ['ttl'],
+        properties: { ttl: duration, stale_if_error: duration },
+      },
+      sample: {
+        type: ['boolean', 'object'],
+        description:
+          'The free preview: true for the twin path with the same parameters, or { path, parameters, with }.',
+        additionalProperties: false,
+        properties: {
+          path: { type: 'string', pattern: '^/sample/' },
+          summary: { ...text, maxLength: 200 },
+          parameters,
+          with: argumentsGiven,
+        },
+      },
+      tool: {
+        type: 'string',
+        pattern: '^[a-z][a-z0-9_-]*\\.[a-z][a-z0-9_]*$',
+        description: 'server.tool_name of its MCP face.',
+      },
+      skill: { type: 'string', pattern: '^[a-z][a-z0-9-]*$', description: 'Skill id in the agent card.' },
+      upstream: {
+        type: 'string',
+        pattern: '^https?://',
+        description: 'handler: proxy — the address called, with {parameters}; quote it.',
+      },
+      credential: {
+        type: ['string', 'object'],
+        pattern: '^[A-Z][A-Z0-9_]*$',
+        description:
+          'handler: proxy — name of the environment variable that holds the upstream’s key, sent as a bearer token, or { env, header }.',
+        additionalProperties: false,
+        required: ['env', 'header'],
+        properties: {
+          env: { type: 'string', pattern: '^[A-Z][A-Z0-9_]*$' },
+          header: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9-]*$' },
+        },
+      },
+    },
+  },
+} as const
+
+export const tools = {
+  type: 'object',
+  description: 'Operations that only MCP serves, by tool name.',
+  propertyNames: { pattern: '^[a-z][a-z0-9_]*$' },
+  additionalProperties: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['price', 'server', 'summary'],
+    properties: {
+      ...operation,
+      server: { ...text, description: 'Name under mcp_servers.' },
+      skill: { type: 'string', pattern: '^[a-z][a-z0-9-]*$' },
+      requires: { enum: ['payer'], description: 'payer: the answer depends on who pays.' },
+    },
+  },
+} as const

@@ -1,0 +1,157 @@
+import { parameters } from './schema-parameter.ts'
+import { payments } from './schema-payments.ts'
+import { routes, tools } from './schema-route.ts'
+import type { Shape } from './shape.ts'
+
+const text = { type: 'string', minLength: 1 } as const
+
+const service = {
+  type: 'object',
+  description: 'Who sells, and what.',
+  additionalProperties: false,
+  required: ['name', 'version'],
+  properties: {
+    name: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 32,
+      pattern: '^[ -~]+$',
+      description: 'At most 32 printable ASCII characters: wallets show it when they pay.',
+    },
+    version: { ...text, description: 'Version of the interface; quote it: "1.0.0".' },
+    description: { ...text, description: 'One paragraph: what is sold, to whom, from which data.' },
+    guidance: {
+      ...text,
+      maxLength: 4000,
+      description: 'How an agent should use the routes: order of calls, cheapest route for each intent.',
+    },
+    tags: {
+      type: 'array',
+      maxItems: 5,
+      description: 'At most five short words for listings.',
+      items: { type: 'string', minLength: 1, maxLength: 32, pattern: '^[ -~]+$' },
+    },
+    contact: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { email: text, url: text },
+    },
+    provider: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['organization', 'url'],
+      properties: { organization: text, url: text },
+    },
+    card_version: { ...text, description: 'Version of the agent card, when it differs from the service’s.' },
+    updated: {
+      type: 'string',
+      pattern: '^\\d{4}-\\d{2}-\\d{2}$',
+      description: 'Date of the last change, quoted: "2026-11-20".',
+    },
+  },
+} as const
+
+const mcpServers = {
+  type: 'object',
+  description: 'Companion MCP servers by name; routes and tools name one.',
+  propertyNames: { pattern: '^[a-z][a-z0-9_-]*$' },
+  additionalProperties: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['title'],
+    properties: { title: text, description: text },
+  },
+} as const
+
+const categories = {
+  type: 'object',
+  description: 'Categories by id, with their titles.',
+  propertyNames: { pattern: '^[a-z][a-z0-9-]*$' },
+  additionalProperties: text,
+} as const
+
+const documents = {
+  type: 'object',
+  description: 'Where each generated document is served: a path, several paths, or { paths, planned }.',
+  additionalProperties: {
+    type: ['string', 'array', 'object'],
+    pattern: '^/',
+    minItems: 1,
+    items: { type: 'string', pattern: '^/' },
+    additionalProperties: false,
+    required: ['paths'],
+    properties: {
+      paths: { type: 'array', minItems: 1, items: { type: 'string', pattern: '^/' } },
+      planned: { type: 'boolean', description: 'true: announced, not written yet.' },
+    },
+  },
+} as const
+
+const files = {
+  type: 'object',
+  description: 'Served byte for byte: a text, or { file, type, planned }.',
+  propertyNames: { pattern: '^/' },
+  additionalProperties: {
+    type: ['string', 'object'],
+    additionalProperties: false,
+    properties: {
+      file: { type: 'string', pattern: '^\\./', description: 'Path beside the catalog.' },
+      type: { ...text, description: 'Media type, when the ending does not tell it.' },
+      planned: { type: 'boolean' },
+    },
+  },
+} as const
+
+const sources = {
+  type: 'object',
+  description: 'Outside data by name: on which terms it may be sold.',
+  propertyNames: { pattern: '^[a-z][a-z0-9-]*$' },
+  additionalProperties: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['title', 'resale'],
+    properties: {
+      title: text,
+      url: text,
+      licence: text,
+      terms: text,
+      attribution: text,
+      resale: { enum: ['allowed', 'needs_agreement', 'unknown'] },
+      credentials: {
+        type: 'array',
+        description: 'Names of the environment variables without which the source cannot be used.',
+        items: { type: 'string', pattern: '^[A-Z][A-Z0-9_]*$' },
+      },
+    },
+  },
+} as const
+
+/** The catalog's published JSON Schema (2020-12): what editors complete from and `check` begins with. */
+export const catalogSchema = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'Ratecard catalog',
+  description: 'Every route of a paid HTTP API: path, parameters, price, cache, handler, example.',
+  type: 'object',
+  additionalProperties: false,
+  required: ['catalog', 'service', 'routes'],
+  properties: {
+    catalog: { const: 1, description: 'Version of this file format.' },
+    service,
+    payments,
+    mcp_servers: mcpServers,
+    categories,
+    routes,
+    tools,
+    documents,
+    files,
+    sources,
+  },
+} as const
+
+/** What a catalog says, before defaults: the type of the schema’s instances. */
+export type Declared = Shape<typeof catalogSchema>
+export type DeclaredRoute = Shape<typeof routes.additionalProperties>
+export type DeclaredTool = Shape<typeof tools.additionalProperties>
+export type DeclaredParameters = Shape<typeof parameters>
+export type DeclaredParameter = Shape<typeof parameters.additionalProperties>
+export type DeclaredSample = Exclude<NonNullable<DeclaredRoute['sample']>, boolean>

@@ -1,0 +1,52 @@
+import type { SourceDocument } from './parse.ts'
+import type { Declared, DeclaredRoute } from './schema.ts'
+
+/** What a catalog is checked against besides its own text. */
+export interface Surroundings {
+  /** Names of the handlers that exist; undefined when they are not known here. */
+  readonly handlers: readonly string[] | undefined
+  /** Names of the documents the engine can render. */
+  readonly documents: readonly string[]
+  /** Reads a file beside the catalog; undefined when there is none. */
+  readonly read: (path: string) => string | undefined
+}
+
+/** One rule's view of the catalog. */
+export interface Subject extends Surroundings {
+  readonly declared: Declared
+  readonly document: SourceDocument
+}
+
+export interface DeclaredPlace {
+  readonly path: string
+  readonly route: DeclaredRoute
+  readonly at: readonly string[]
+}
+
+/** The routes with the path of each in the URL and in the file. */
+export function routesOf(declared: Declared): DeclaredPlace[] {
+  return Object.entries(declared.routes).map(([path, route]) => ({ path, route, at: ['routes', path] }))
+}
+
+/** `/paid/gamestore/app/{appid}` → `gamestore/app`. */
+export function operationId(path: string): string {
+  return path
+    .split('/')
+    .filter((segment) => segment !== '' && !segment.startsWith('{'))
+    .slice(1)
+    .join('/')
+}
+
+/** The name of the handler that comes with the engine and sells an API that exists already. */
+export const PROXY = 'proxy'
+
+export function handlerOf({ path, route }: DeclaredPlace): string {
+  return route.handler ?? (route.upstream === undefined ? operationId(path) : PROXY)
+}
+
+/** The sample’s path: its own, or the twin of the paid path; undefined when there is no sample. */
+export function samplePath({ path, route }: DeclaredPlace): string | undefined {
+  if (route.sample === undefined || route.sample === false) return undefined
+  const twin = path.replace(/^\/paid\//, '/sample/')
+  return route.sample === true ? twin : (route.sample.path ?? twin)
+}

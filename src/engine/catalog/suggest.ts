@@ -1,0 +1,22 @@
+import { distance } from 'fastest-levenshtein'
+
+/** The candidate a reader most likely meant, or undefined when none is near. */
+export function suggest(word: string, candidates: Iterable<string>): string | undefined {
+  const limit = Math.max(1, Math.floor(word.length / 3))
+  let best: string | undefined
+  let nearest = limit + 1
+  for (const candidate of candidates) {
+    const steps = distance(word.toLowerCase(), candidate.toLowerCase())
+    if (steps < nearest) {
+      nearest = steps
+      best = candidate
+    }
+  }
+  return best
+}
+
+/** ` — did you mean "price"?`, or nothing. */
+export function didYouMean(word: string, candidates: Iterable<string>): string {
+  const found = suggest(word, candidates)
+  return found === undefined ? '' : ` — did you mean "${found}"?`
+}

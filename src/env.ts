@@ -1,0 +1,141 @@
+/** The settings of one process: read once, frozen, every problem reported together. The only reader of the environment. */
+export interface Env {
+  readonly production: boolean
+  readonly catalog: string
+  readonly port: number
+  readonly host: string
+  readonly baseUrl: string | undefined
+  readonly trustProxy: boolean
+  readonly dataDir: string
+  readonly payTo: string | undefined
+  readonly settlerKeys: readonly `0x${string}`[]
+  /** RPC endpoints by chain id. */
+  readonly rpcUrls: Readonly<Record<number, string>>
+  readonly payerKey: `0x${string}` | undefined
+  readonly sources: SourceUrls
+  /** Value of a variable the catalog names as a credential; undefined when it is not set. */
+  readonly secret: (name: string) => string | undefined
+}
+
+export interface SourceUrls {
+  readonly steamStore: string
+  readonly steamApi: string
+}
+
+export class EnvError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'EnvError'
+    this.problems = problems
+  }
+}
+
+type Variables = Readonly<Record<string, string | undefined>>
+
+/** Reads the environment; an empty value counts as unset. Throws `EnvError` naming every variable that is wrong. */
+export function readEnv(variables: Variables): Env {
+  const reader = new Reader(variables)
+  const env: Env = {
+    production: reader.text('NODE_ENV') === 'production',
+    catalog: reader.text('CATALOG') ?? 'catalog.yaml',
+    port: reader.port('PORT') ?? 4021,
+    host: reader.text('HOST') ?? '0.0.0.0',
+    baseUrl: reader.origin('BASE_URL'),
+    trustProxy: reader.flag('TRUST_PROXY'),
+    dataDir: reader.text('DATA_DIR') ?? '.ratecard',
+    payTo: reader.address('PAY_TO'),
+    settlerKeys: reader.keys('SETTLER_PRIVATE_KEY'),
+    rpcUrls: reader.rpcUrls(),
+    payerKey: reader.keys('PAYER_PRIVATE_KEY')[0],
+    sources: {
+      steamStore: reader.url('STEAM_STORE_URL') ?? 'https://store.steampowered.com',
+      steamApi: reader.url('STEAM_API_URL') ?? 'https://api.steampowered.com',
+    },
+    secret: (name) => variables[name] || undefined,
+  }
+  if (reader.problems.length > 0) throw new EnvError(reader.problems)
+  return Object.freeze(env)
+}
+
+class Reader {
+  readonly problems: string[] = []
+  readonly #variables: Variables
+
+  constructor(variables: Variables) {
+    this.#variables = variables
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#variables[name]?.trim()
+    return value === '' ? undefined : value
+  }
+
+  flag(name: string): boolean {
+    const value = this.text(name)
+    if (value === undefined || ['0', 'false', 'no'].includes(value)) return false
+    if (['1', 'true', 'yes'].includes(value)) return true
+    this.#problem(name, 'must be 1 or 0')
+    return false
+  }
+
+  port(name: string): number | undefined {
+    const value = this.text(name)
+    if (value === undefined) return undefined
+    if (/^\d{1,5}$/.test(value) && Number(value) <= 65535) return Number(value)
+    this.#problem(name, 'must be a port number, 0 to 65535')
+    return undefined
+  }
+
+  url(name: string): string | undefined {
+    const value = this.text(name)
+    if (value === undefined) return undefined
+    if (/^https?:\/\//.test(value) && URL.canParse(value)) return value.replace(/\/+$/, '')
+    this.#problem(name, 'must be an address that starts with https:// or http://')
+    return undefined
+  }
+
+  /** Scheme and host only: paths of the service stand right below it. */
+  origin(name: string): string | undefined {
+    const value = this.url(name)
+    if (value === undefined || new URL(value).origin === value.toLowerCase()) return value?.toLowerCase()
+    this.#problem(name, 'must be an origin without a path: https://api.example.com')
+    return undefined
+  }
+
+  address(name: string): string | undefined {
+    const value = this.text(name)
+    if (value === undefined || /^0x[0-9a-fA-F]{40}$/.test(value)) return value
+    this.#problem(name, 'must be an address: 0x and 40 hexadecimal digits')
+    return undefined
+  }
+
+  /** A comma-separated list of private keys; their text never appears in a message. */
+  keys(name: string): `0x${string}`[] {
+    return (this.text(name) ?? '')
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '')
+      .flatMap((part): `0x${string}`[] => {
+        const digits = part.replace(/^0x/, '')
+        if (/^[0-9a-fA-F]{64}$/.test(digits)) return [`0x${digits}`]
+        this.#problem(name, 'must be private keys of 64 hexadecimal digits, separated by commas')
+        return []
+      })
+  }
+
+  rpcUrls(): Record<number, string> {
+    const urls: Record<number, string> = {}
+    for (const name of Object.keys(this.#variables)) {
+      const chain = /^RPC_URL_(\d+)$/.exec(name)?.[1]
+      const url = chain === undefined ? undefined : this.url(name)
+      if (url !== undefined) urls[Number(chain)] = url
+    }
+    return urls
+  }
+
+  #problem(name: string, sentence: string): void {
+    this.problems.push(`${name} ${sentence}`)
+  }
+}
