@@ -1,30 +1,69 @@
 #!/usr/bin/env node
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { check } from './cli/check.ts'
-import type { Command } from './cli/command.ts'
+import type { Command, Shop } from './cli/command.ts'
+import { pay } from './cli/pay.ts'
+import { print } from './cli/print.ts'
+import { routes } from './cli/routes.ts'
 import { runCommand } from './cli/run.ts'
+import { serve } from './cli/serve.ts'
+import { types } from './cli/types.ts'
 import { documentNames } from './engine/index.ts'
 import { readEnv } from './env.ts'
+import { createHandlers } from './service/service.ts'
 
-const commands: readonly Command[] = [check]
+const commands: readonly Command[] = [serve, check, routes, print, types, pay]
+
+const env = () => readEnv(process.env)
+
+const world = {
+  fetch,
+  now: () => new Date(),
+  sleep: async (ms: number, signal: AbortSignal) => {
+    await delay(ms, undefined, { signal })
+  },
+  random: () => randomBytes(4).readUInt32BE() / 2 ** 32,
+}
+
+const shop: Shop = {
+  handlers: (standIns) => {
+    if (standIns === undefined) return createHandlers({ world, ...env().sources, standIn: false })
+    return createHandlers({
+      world,
+      steamStore: `${standIns}/steam-store`,
+      steamApi: `${standIns}/steam-api`,
+      standIn: true,
+    })
+  },
+  startStandIns: async () => {
+    const { startStandIns } = await import('./sandbox/sources/stand-ins.ts')
+    return startStandIns()
+  },
+  openSandbox: async (directory, baseUrl, log) => {
+    const { openSandbox } = await import('./sandbox/sandbox.ts')
+    return openSandbox({
+      directory,
+      baseUrl,
+      now: () => new Date(),
+      random: (bytes) => randomBytes(bytes),
+      log,
+    })
+  },
+  playAddresses: async (directory) => {
+    const { developmentAddresses, readSandboxAddresses } = await import('./sandbox/known-keys.ts')
+    return new Set([...developmentAddresses, ...readSandboxAddresses(directory)])
+  },
+}
 
 process.exitCode = await runCommand({
   commands,
   argv: process.argv.slice(2),
-  env: () => readEnv(process.env),
+  env,
   terminal: {
     out: (line) => process.stdout.write(`${line}\n`),
     err: (line) => process.stderr.write(`${line}\n`),
   },
-  known: {
-    handlers: [
-      'ping',
-      'util/workday',
-      'util/tokencost',
-      'util/mock',
-      'util/json',
-      'util/finid',
-      'gamestore/top-sellers',
-    ],
-    documents: documentNames,
-  },
+  shop,
+  known: { handlers: Object.keys(shop.handlers(undefined)), documents: documentNames },
 })

@@ -1,4 +1,5 @@
 import type { ParseArgsConfig } from 'node:util'
+import type { HandlerMap } from '../engine/index.ts'
 import type { Env } from '../env.ts'
 
 type Options = NonNullable<ParseArgsConfig['options']>
@@ -20,6 +21,7 @@ export interface Call {
   readonly flags: Flags
   readonly env: Env
   readonly terminal: Terminal
+  readonly shop: Shop
   /** Names the catalog is checked against. */
   readonly known: { readonly handlers: readonly string[]; readonly documents: readonly string[] }
 }
@@ -34,4 +36,26 @@ export interface Terminal {
   readonly out: (line: string) => void
   /** Progress and logs: stderr. */
   readonly err: (line: string) => void
+}
+
+/** What is sold and what stands in for the world: handed over by `main.ts`, which alone knows them. */
+export interface Shop {
+  /** The handlers, over the real sources or over stand-ins at `standIns`. */
+  readonly handlers: (standIns: string | undefined) => HandlerMap
+  readonly startStandIns: () => Promise<{ readonly url: string; stop(): Promise<void> }>
+  readonly openSandbox: (directory: string, baseUrl: string, log: (line: string) => void) => Promise<Sandbox>
+  /** Lower-case addresses of every sandbox file below a directory, and the well-known development accounts. */
+  readonly playAddresses: (directory: string) => Promise<ReadonlySet<string>>
+}
+
+/** A local chain with play money, and who holds it. */
+export interface Sandbox {
+  readonly evm: {
+    readonly rpcUrl: string
+    readonly chainId: number
+    readonly settlerKey: `0x${string}`
+    readonly payTo: string
+  }
+  readonly ledgerDirectory: string
+  stop(): Promise<void>
 }

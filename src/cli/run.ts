@@ -12,11 +12,19 @@ export interface Invocation {
   readonly argv: readonly string[]
   readonly env: () => Env
   readonly terminal: Terminal
+  readonly shop: Call['shop']
   readonly known: Call['known']
 }
 
 /** Finds the command, parses its flags and runs it; resolves to the exit code. */
-export async function runCommand({ commands, argv, env, terminal, known }: Invocation): Promise<number> {
+export async function runCommand({
+  commands,
+  argv,
+  env,
+  terminal,
+  shop,
+  known,
+}: Invocation): Promise<number> {
   const [name, ...rest] = argv
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
     terminal.out(overview(commands))
@@ -44,7 +52,7 @@ export async function runCommand({ commands, argv, env, terminal, known }: Invoc
       },
       given: (flag: string) => parsed.values[flag] !== undefined,
     }
-    return await command.run({ positionals: parsed.positionals, flags, env: env(), terminal, known })
+    return await command.run({ positionals: parsed.positionals, flags, env: env(), terminal, shop, known })
   } catch (fault) {
     if (!(fault instanceof EnvError)) throw fault
     terminal.err(fault.problems.map((problem) => `environment: ${problem}`).join('\n'))

@@ -1,4 +1,4 @@
-import { keccak_256 } from '@noble/hashes/sha3.js'
+import { keccak_256 } from '@noble/hashes/sha3'
 
 /** An EVM address as 0x and 40 hexadecimal digits. */
 export type Address = `0x${string}`

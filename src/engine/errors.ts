@@ -196,7 +196,8 @@ export interface ValidationError {
   readonly loc: readonly (string | number)[]
   readonly msg: string
   readonly type: string
-  readonly input?: unknown
+  /** What was sent; null when nothing was. */
+  readonly input?: string | null
   readonly ctx?: JsonObject
 }
 

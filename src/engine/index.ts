@@ -1,10 +1,15 @@
 /** The door of the framework: everything outside the engine imports from here. */
-export type { Catalog, Operation as CataloguedOperation, Parameter, Route } from './catalog/catalog.ts'
+export { isAddress, sameAddress, toChecksum, type Address } from './address.ts'
+export { AnswerCache, type CacheStore } from './cache/cache.ts'
+export { createMemoryCache } from './cache/memory.ts'
+export type { Catalog, Operation, Parameter, Payments, Route } from './catalog/catalog.ts'
+export { declareHandlers } from './catalog/declare.ts'
 export { CatalogError, formatIssue, type Issue } from './catalog/issue.ts'
 export { loadCatalog, type Loaded } from './catalog/load.ts'
 export { catalogSchema } from './catalog/schema.ts'
 export { documentNames } from './documents/all.ts'
-export { Failure, InvalidParameter, ERRORS, type ErrorCode } from './errors.ts'
+export { formatDuration } from './duration.ts'
+export { ERRORS, Failure, InvalidParameter, type ErrorCode } from './errors.ts'
 export type {
   Answer,
   Context,
@@ -18,4 +23,15 @@ export type {
   VerbatimAnswer,
   Warning,
 } from './handler.ts'
+export { createHttpServer, listen } from './http/server.ts'
+export { createService, type Service, type ServiceWorld } from './http/service.ts'
+export { createRevision, type Revision } from './http/revision.ts'
 export { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './json.ts'
+export type { Ledger } from './ledger/ledger.ts'
+export { openLmdbLedger } from './ledger/lmdb.ts'
+export { formatPrice, formatShort, parsePrice, toMicros, type Micros } from './money.ts'
+export { findNetwork, NETWORKS, type Network } from './networks.ts'
+export type { Protocol } from './protocols/protocol.ts'
+export { addressOfKey } from './protocols/x402/signature.ts'
+export { createTills, type Tills } from './protocols/x402/till.ts'
+export { createX402 } from './protocols/x402/x402.ts'

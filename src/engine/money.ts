@@ -26,7 +26,10 @@ const LARGEST = 1_000_000n * 10n ** BigInt(PRICE_DECIMALS)
  */
 export function parsePrice(text: string): ParsedPrice {
   const match = DECIMAL.exec(text)
-  if (match === null) return { kind: 'fault', fault: 'price_not_decimal' }
+  if (match === null) {
+    const negative = text.startsWith('-') && DECIMAL.test(text.slice(1))
+    return { kind: 'fault', fault: negative ? 'price_not_positive' : 'price_not_decimal' }
+  }
   const [, whole = '0', fraction = ''] = match
   const significant = fraction.replace(/0+$/, '')
   if (significant.length > PRICE_DECIMALS) return { kind: 'fault', fault: 'price_too_precise' }

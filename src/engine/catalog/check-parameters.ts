@@ -1,7 +1,7 @@
 import { templatesOf, type Parameter } from './catalog.ts'
 import { error, type Issue } from './issue.ts'
-import { compileParameter, misfit } from './parameter.ts'
-import type { Path } from './parse.ts'
+import { compileParameter, isOfType, misfit } from './parameter.ts'
+import { wordIn, type Path, type SourceDocument } from './source.ts'
 import type { DeclaredParameter, DeclaredParameters } from './schema.ts'
 import { routesOf, samplePath, type Subject } from './subject.ts'
 import { quoteIt } from './check-shape.ts'
@@ -24,18 +24,26 @@ export function checkParameters(subject: Subject): Issue[] {
   return [...routes, ...tools]
 }
 
+/** Templates that are written as they should be: the others are told as faults of the path. */
+function soundTemplates(path: string): string[] {
+  const segments = path.split('/')
+  return templatesOf(path).filter((name) => segments.includes(`{${name}}`) && /^[a-z][a-z0-9_]*$/.test(name))
+}
+
 function checkSet(subject: Subject, path: string, set: DeclaredParameters | undefined, at: Path): Issue[] {
+  const { document } = subject
   const names = Object.keys(set ?? {})
-  const templates = templatesOf(path)
+  const templates = soundTemplates(path)
   const undeclared = templates
-    .filter((name) => !names.includes(name))
-    .map((name) =>
-      error(
+    .filter((name) => !names.includes(name) && !document.has([...at, name]))
+    .map((name) => {
+      const key = document.atKey(document.has(at) ? at : at.slice(0, -1))
+      return error(
         'parameter_undeclared',
-        subject.document.atKey(at.slice(0, -1)),
+        at.length === 3 ? wordIn(document.atKey(at.slice(0, -1)), path, `{${name}}`) : key,
         `{${name}} of ${path} has no entry under parameters${didYouMean(name, names)}`,
-      ),
-    )
+      )
+    })
   const each = Object.entries(set ?? {}).flatMap(([name, declared]) => {
     const parameter = compileParameter(name, templates.includes(name) ? 'path' : 'query', declared)
     return checkOne(subject, parameter, declared, [...at, name])
@@ -47,16 +55,25 @@ function checkOne(subject: Subject, parameter: Parameter, declared: DeclaredPara
   const { document } = subject
   const { name } = parameter
   const issues: Issue[] = checkConstraints(subject, parameter, declared, at)
+  if (parameter.in === 'path' && declared.required === false) {
+    issues.push(
+      error(
+        'path_parameter_optional',
+        document.at([...at, 'required']),
+        `${name} stands in the path and is always given: remove "required"`,
+      ),
+    )
+  }
   if (parameter.in === 'path' && declared.default !== undefined) {
     issues.push(
       error(
         'path_parameter_default',
         document.at([...at, 'default']),
-        `${name} stands in the path and is always given: no default`,
+        `${name} stands in the path and is always given: remove the default`,
       ),
     )
   }
-  if (declared.required === true && declared.default !== undefined) {
+  if (parameter.in === 'query' && declared.required === true && declared.default !== undefined) {
     issues.push(
       error(
         'required_with_default',
@@ -65,7 +82,7 @@ function checkOne(subject: Subject, parameter: Parameter, declared: DeclaredPara
       ),
     )
   }
-  if (parameter.required && parameter.example === undefined) {
+  if (parameter.required && parameter.example === undefined && !document.has([...at, 'example'])) {
     issues.push(
       error(
         'example_missing',
@@ -74,7 +91,8 @@ function checkOne(subject: Subject, parameter: Parameter, declared: DeclaredPara
       ),
     )
   }
-  if (issues.some(({ code }) => code === 'constraint_misplaced' || code === 'pattern_invalid')) return issues
+  // What a default is held against has to be right first.
+  if (issues.some(({ code }) => CONSTRAINT_CODES.has(code))) return issues
   return [
     ...issues,
     ...checkValue(subject, parameter, 'default', at),
@@ -82,6 +100,13 @@ function checkOne(subject: Subject, parameter: Parameter, declared: DeclaredPara
   ]
 }
 
+const CONSTRAINT_CODES: ReadonlySet<string> = new Set([
+  'constraint_misplaced',
+  'pattern_invalid',
+  'range_empty',
+  'enum_type',
+  'quote_it',
+])
 const NUMBERS = ['minimum', 'maximum', 'exclusiveMinimum'] as const
 const TEXTS = ['minLength', 'maxLength', 'pattern', 'format', 'list', 'aliases'] as const
 
@@ -98,32 +123,26 @@ function checkConstraints(
       error(
         'constraint_misplaced',
         document.atKey([...at, key]),
-        `"${key}" says nothing about a parameter of type ${parameter.type}`,
+        `"${key}" says nothing about a parameter of type ${parameter.type}: remove it, or change the type`,
       ),
     )
   const issues: Issue[] = [...misplaced]
-  const { minimum, maximum, minLength, maxLength, pattern } = declared
-  if (minimum !== undefined && maximum !== undefined && minimum > maximum) {
-    issues.push(
-      error('range_empty', document.at([...at, 'minimum']), `minimum ${minimum} is above maximum ${maximum}`),
-    )
-  }
-  if (minLength !== undefined && maxLength !== undefined && minLength > maxLength) {
-    issues.push(
-      error(
-        'range_empty',
-        document.at([...at, 'minLength']),
-        `minLength ${minLength} is above maxLength ${maxLength}`,
-      ),
-    )
-  }
+  const { pattern } = declared
+  const { list } = declared
+  issues.push(
+    ...checkRange(document, at, declared, 'minimum', 'maximum'),
+    ...checkRange(document, at, declared, 'exclusiveMinimum', 'maximum'),
+    ...checkRange(document, at, declared, 'minLength', 'maxLength'),
+    ...checkRange(document, [...at, 'list'], list ?? {}, 'min_items', 'max_items'),
+    ...checkRange(document, [...at, 'list'], list ?? {}, 'minimum', 'maximum'),
+  )
   if (pattern !== undefined && !isPattern(pattern)) {
     issues.push(
       error('pattern_invalid', document.at([...at, 'pattern']), `${pattern} is not a regular expression`),
     )
   }
   for (const [index, value] of (declared.enum ?? []).entries()) {
-    if (matchesType(parameter.type, value)) continue
+    if (isOfType(parameter.type, value)) continue
     const place = [...at, 'enum', index]
     const spelling = document.spelling(place)
     issues.push(
@@ -138,7 +157,7 @@ function checkConstraints(
       error(
         'alias_unknown',
         document.at([...at, 'aliases', alias]),
-        `"${alias}" stands for "${value}", which enum does not allow`,
+        `"${alias}" stands for "${value}", which enum does not allow${didYouMean(value, declared.enum.map(String))}`,
       ),
     )
   }
@@ -170,9 +189,25 @@ function checkValue(
   ]
 }
 
-function matchesType(type: Parameter['type'], value: unknown): boolean {
-  if (type === 'integer') return Number.isInteger(value)
-  return typeof value === type
+function checkRange<Low extends string, High extends string>(
+  document: SourceDocument,
+  at: Path,
+  limits: Readonly<Partial<Record<Low | High, number>>>,
+  low: Low,
+  high: High,
+): Issue[] {
+  const [from, to] = [limits[low], limits[high]]
+  if (from === undefined || to === undefined) return []
+  const open = low === 'exclusiveMinimum'
+  if (open ? from < to : from <= to) return []
+  const place = document.at([...at, low])
+  return [
+    error(
+      'range_empty',
+      place,
+      `no value fits: ${low} ${from} is ${open ? 'not below' : 'above'} ${high} ${to}`,
+    ),
+  ]
 }
 
 function isPattern(pattern: string): boolean {

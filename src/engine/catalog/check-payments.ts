@@ -2,6 +2,7 @@ import { hasSoundChecksum, toChecksum } from '../address.ts'
 import { parseDuration } from '../duration.ts'
 import { findNetwork, NETWORKS } from '../networks.ts'
 import { error, warning, type Issue } from './issue.ts'
+import type { Path } from './source.ts'
 import { routesOf, type Subject } from './subject.ts'
 import { didYouMean } from './suggest.ts'
 
@@ -9,26 +10,40 @@ import { didYouMean } from './suggest.ts'
 const SETTLING_SECONDS = 9
 const SHORTEST_TIMEOUT = 15_000
 const LONGEST_TIMEOUT = 3_600_000
+/** Milliseconds a route may work when it says nothing. */
+const USUAL_WORK = 20_000
 
 export function checkPayments(subject: Subject): Issue[] {
   const { declared, document } = subject
   const { payments } = declared
   if (payments === undefined) {
-    const priced = routesOf(declared).some(({ route }) => route.price !== 'free')
-    const position = document.at([])
-    return priced
-      ? [error('payments_missing', position, 'routes have prices, but there is no "payments" section')]
-      : []
+    const priced = routesOf(declared).find(({ at }) => isPriced(subject, at))
+    return priced === undefined || document.has(['payments'])
+      ? []
+      : [error('payments_missing', document.at([...priced.at, 'price']), MISSING)]
   }
   const issues: Issue[] = []
-  if (payments.x402 === undefined && payments.mpp === undefined) {
+  const written = ['x402', 'mpp'].some((name) => document.has(['payments', name]))
+  if (payments.x402 === undefined && payments.mpp === undefined && !written) {
     issues.push(
-      error('payments_missing', document.atKey(['payments']), 'offer at least one protocol: x402 or mpp'),
+      error(
+        'payments_missing',
+        document.atKey(['payments']),
+        'offer at least one protocol: "x402: { networks: [base] }", or mpp',
+      ),
     )
   }
   issues.push(...checkAddress(subject, payments.pay_to, ['payments', 'pay_to']))
   issues.push(...checkAddress(subject, payments.mpp?.currency, ['payments', 'mpp', 'currency']))
   return [...issues, ...checkNetworks(subject), ...checkTimes(subject)]
+}
+
+const MISSING =
+  'this costs money, but there is no "payments" section: write "payments: { currency: USD, x402: { networks: [base] } }"'
+
+function isPriced({ document }: Subject, at: Path): boolean {
+  const spelling = document.spelling([...at, 'price'])
+  return spelling !== undefined && spelling !== 'free'
 }
 
 function checkAddress({ document }: Subject, address: string | undefined, at: readonly string[]): Issue[] {
@@ -48,22 +63,30 @@ function checkNetworks({ declared, document }: Subject): Issue[] {
     const network = findNetwork(name)
     if (network === undefined) {
       const known = NETWORKS.flatMap(({ id, nickname }) => [id, nickname])
+      const nicknames = NETWORKS.map(({ nickname }) => nickname).join(', ')
       return [
         error(
           'network_unknown',
           at,
-          `"${name}" is no known network${didYouMean(name, known)}; known: ${known.join(', ')}`,
+          `"${name}" is no known network${didYouMean(name, known)}; known: ${nicknames}, or their CAIP-2 ids`,
         ),
       ]
     }
     if (seen.has(network.id))
-      return [error('list_repeats', at, `${name} is ${network.id}, which stands in the list already`)]
+      return [
+        error(
+          'list_repeats',
+          at,
+          `${network.title} (${network.id}, ${network.nickname}) stands in the list already`,
+        ),
+      ]
     seen.add(network.id)
     return []
   })
 }
 
-function checkTimes({ declared, document }: Subject): Issue[] {
+function checkTimes(subject: Subject): Issue[] {
+  const { declared, document } = subject
   const at = ['payments', 'x402', 'timeout']
   const timeout = parseDuration(declared.payments?.x402?.timeout ?? '60s') ?? 60_000
   if (timeout < SHORTEST_TIMEOUT || timeout > LONGEST_TIMEOUT) {
@@ -71,16 +94,17 @@ function checkTimes({ declared, document }: Subject): Issue[] {
       error('timeout_out_of_range', document.at(at), 'a payment is valid for 15s to 1h; 60s suits most'),
     ]
   }
-  return routesOf(declared).flatMap(({ path, route, at: place }) => {
-    const own = parseDuration(route.timeout ?? '20s') ?? 20_000
-    if (route.price === 'free' || own + SETTLING_SECONDS * 1000 <= timeout) return []
-    const position = document.at([...place, 'timeout'])
-    return [
-      warning(
-        'timeout_over_payment',
-        position,
-        `${path} may take longer than a payment is valid (payments.x402.timeout less ${SETTLING_SECONDS}s); it is cut to fit`,
-      ),
-    ]
-  })
+  const longest = timeout - SETTLING_SECONDS * 1000
+  const priced = routesOf(declared).filter((place) => isPriced(subject, place.at))
+  const usual = priced.some(({ route }) => route.timeout === undefined) && USUAL_WORK > longest
+  return [
+    ...(usual ? [warning('timeout_over_payment', document.at(at), CUT)] : []),
+    ...priced.flatMap(({ path, route, at: place }) => {
+      if (route.timeout === undefined || (parseDuration(route.timeout) ?? 0) <= longest) return []
+      const sentence = `${path} may take longer than a payment is valid (payments.x402.timeout less ${SETTLING_SECONDS}s); it is cut to fit`
+      return [warning('timeout_over_payment', document.at([...place, 'timeout']), sentence)]
+    }),
+  ]
 }
+
+const CUT = `a route may take 20s unless it says otherwise, and settling takes ${SETTLING_SECONDS}s more: work is cut to fit; 60s suits most`

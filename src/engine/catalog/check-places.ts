@@ -1,5 +1,6 @@
 import { templatesOf } from './catalog.ts'
 import { error, type Issue } from './issue.ts'
+import { wordIn } from './source.ts'
 import { routesOf, samplePath, type Subject } from './subject.ts'
 import { didYouMean } from './suggest.ts'
 
@@ -16,10 +17,12 @@ interface Place {
 
 /** Everything that is served stands at a path of its own, written in its canonical form. */
 export function checkPlaces(subject: Subject): Issue[] {
-  const places = placesOf(subject)
+  const judged = placesOf(subject).map((place) => ({ place, issues: checkPath(subject, place) }))
+  const sound = judged.filter(({ issues }) => issues.length === 0).map(({ place }) => place)
   return [
-    ...places.flatMap((place) => checkPath(subject, place)),
-    ...checkConflicts(subject, places),
+    ...judged.flatMap(({ issues }) => issues),
+    ...checkConflicts(subject, sound),
+    ...checkSamples(subject),
     ...checkDocuments(subject),
     ...checkFiles(subject),
   ]
@@ -31,7 +34,9 @@ function placesOf({ declared }: Subject): Place[] {
     const at = place.at
     return [
       { path: place.path, at, what: 'route' },
-      ...(sample === undefined ? [] : [{ path: sample, at: [...at, 'sample'], what: 'sample' }]),
+      ...(sample === undefined || !sample.startsWith('/sample/')
+        ? []
+        : [{ path: sample, at: [...at, 'sample'], what: 'sample' }]),
     ]
   })
   const documents = Object.entries(declared.documents ?? {}).flatMap(([name, entry]): Place[] => {
@@ -45,29 +50,49 @@ function placesOf({ declared }: Subject): Place[] {
 }
 
 function checkPath({ document }: Subject, { path, at, what }: Place): Issue[] {
-  const position = what === 'document' ? document.at(at) : document.atKey(at)
-  const fault = (sentence: string): Issue[] => [error('route_path_invalid', position, `${path}: ${sentence}`)]
+  const written =
+    what === 'sample' && document.has([...at, 'path']) ? document.at([...at, 'path']) : undefined
+  const position = written ?? (what === 'document' ? document.at(at) : document.atKey(at))
+  const fault = (sentence: string, word: string = path): Issue[] => [
+    error('route_path_invalid', wordIn(position, path, word), `${path}: ${sentence}`),
+  ]
+  // The twin of a path that is wrong is wrong with it.
+  if (what === 'sample' && written === undefined) return []
   if (path === '/') return what === 'document' ? [] : fault('only a document can stand at /')
-  if (path.endsWith('/')) return fault('a path has no trailing slash')
+  if (path.endsWith('/')) return fault('a path has no trailing slash: remove it')
   const segments = path.slice(1).split('/')
-  if (segments.includes('')) return fault('a path has no empty segment (//)')
+  if (segments.includes('')) return fault('a path has no empty segment: write one slash', '//')
   if (segments.some((segment) => segment === '.' || segment === '..'))
     return fault('a path has no . or .. segment')
   const strange = segments.find((segment) => !SEGMENT.test(segment))
-  if (strange !== undefined) {
-    const template = /[{}]/.test(strange)
-    return fault(
-      template
-        ? `"${strange}" is no template: braces hold one lower-case name and fill a whole segment, {like_this}`
-        : `"${strange}" has a character that paths do not use (allowed: A-Z a-z 0-9 . _ ~ -)`,
-    )
-  }
+  if (strange !== undefined) return fault(strangeSentence(strange), strange)
   const names = templatesOf(path)
-  if (what !== 'route' && what !== 'sample' && names.length > 0) return fault('only routes have templates')
+  const isRoute = what === 'route' || what === 'sample'
+  if (!isRoute && names.length > 0) return fault('only routes have templates')
+  if (!isRoute && path.startsWith('/paid/')) return fault('only priced routes stand under /paid/')
   if (new Set(names).size < names.length) return fault('a template name stands twice')
   if (what === 'route' && path.startsWith('/sample/'))
     return fault('write samples under the "sample" key of their route')
   return []
+}
+
+function strangeSentence(segment: string): string {
+  if (segment.startsWith(':')) return `a template is written {${segment.slice(1)}}, not ${segment}`
+  return /[{}]/.test(segment)
+    ? `"${segment}" is no template: braces hold one lower-case name and fill a whole segment, {like_this}`
+    : `"${segment}" has a character that paths do not use (allowed: A-Z a-z 0-9 . _ ~ -)`
+}
+
+/** A sample shows what is sold: a free route needs none. */
+function checkSamples({ declared, document }: Subject): Issue[] {
+  return routesOf(declared).flatMap((place) => {
+    const at = [...place.at, 'sample']
+    if (samplePath(place) === undefined || document.spelling([...place.at, 'price']) !== 'free') return []
+    if (place.path.startsWith('/paid/')) return []
+    return [
+      error('sample_of_free', document.atKey(at), `${place.path} is free and needs no sample: remove it`),
+    ]
+  })
 }
 
 /** Two paths conflict when one request could mean both. */

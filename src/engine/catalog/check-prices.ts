@@ -1,12 +1,15 @@
 import { formatPrice, parsePrice, PRICE_DECIMALS, type PriceFault } from '../money.ts'
 import { error, warning, type Issue } from './issue.ts'
-import type { Path, SourceDocument } from './parse.ts'
+import type { Path, SourceDocument } from './source.ts'
 import { routesOf, type Subject } from './subject.ts'
 
 /** Stock x402 clients refuse to pay more than this for one call unless they are told to. */
 const CLIENT_CAP = 1_000_000n
 /** The largest public facilitator settles nothing smaller. */
 const SMALLEST_SETTLED = 1_000n
+
+/** More than this is no price of one call: a reading of it is not offered. */
+const PLAUSIBLE = 100_000_000_000n
 
 /** Prices are judged by their source text: what YAML makes of a decimal is a float. */
 export function checkPrices({ declared, document }: Subject): Issue[] {
@@ -22,7 +25,7 @@ function checkPrice(document: SourceDocument, at: Path, path: string | undefined
   if (spelling === undefined) return []
   const position = document.at(at)
   const paid = path?.startsWith('/paid/') === true
-  if (spelling === 'free') {
+  if (spelling === 'free' || (paid && /^free$/i.test(spelling))) {
     return paid
       ? [
           error(
@@ -34,7 +37,9 @@ function checkPrice(document: SourceDocument, at: Path, path: string | undefined
       : []
   }
   const price = parsePrice(spelling)
-  if (price.kind === 'fault') return [error(price.fault, position, faultSentence(price.fault, spelling))]
+  if (price.kind === 'fault') {
+    return [error(price.fault, position, faultSentence(price.fault, spelling.trim(), paid))]
+  }
   if (path !== undefined && !paid) {
     return [error('price_outside_paid', position, `a priced route stands under /paid/: "/paid${path}"`)]
   }
@@ -59,25 +64,40 @@ function advise(price: bigint, position: Issue['position']): Issue[] {
   return []
 }
 
-function faultSentence(fault: PriceFault, spelling: string): string {
+function faultSentence(fault: PriceFault, spelling: string, paid: boolean): string {
   switch (fault) {
     case 'price_too_precise': {
       const decimals = spelling.split('.')[1]?.length ?? 0
       return `${spelling} has ${decimals} decimals; a price has at most ${PRICE_DECIMALS} (the smallest is 0.000001)`
     }
     case 'price_not_positive':
-      return 'a price is greater than 0; write "free" for a route that costs nothing'
+      return `a price is greater than 0; ${paid ? 'what costs nothing stands outside /paid/, with "price: free"' : 'write "free" for what costs nothing'}`
     case 'price_too_large':
       return `${spelling} USD is more than a call can cost (1,000,000); prices are in USD, not in atomic units`
-    case 'price_not_decimal':
-      return `${spelling} is not a plain decimal; write USD with digits and a point${nearest(spelling)}, or "free"`
+    case 'price_not_decimal': {
+      if (/^free$/i.test(spelling)) return 'write "free" in lower case'
+      const meant = readingsOf(spelling).join(' or ')
+      const shown = spelling === '' ? 'an empty text' : spelling
+      const plain = meant === '' ? ', such as 0.005' : `: ${meant}`
+      return `${shown} is no plain decimal; write USD with digits and a point${plain}${paid ? '' : ' (or "free")'}`
+    }
   }
 }
 
-/** The plain spelling of a price that is written with a sign, separators or an exponent. */
-function nearest(spelling: string): string {
-  const value = Number(spelling.replace(/[^0-9.eE+-]/g, ''))
-  if (spelling === '' || !Number.isFinite(value) || value < 1e-6) return ', such as 0.005'
-  const plain = parsePrice(value.toFixed(PRICE_DECIMALS))
-  return plain.kind === 'price' ? `: ${formatPrice(plain.value).replace(/\.?0+$/, '')}` : ', such as 0.005'
+/** The prices that a text with a sign, separators or an exponent may stand for; none when it would be a guess. */
+function readingsOf(spelling: string): string[] {
+  const bare = spelling
+    .replace(/^\$|^USDC?\b|\$$|\bUSDC?$/i, '')
+    .trim()
+    .replaceAll('_', '')
+  const thousands = /^[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/.test(bare) ? [bare.replaceAll(',', '')] : []
+  const comma = /^\d*,\d+$/.test(bare) ? [bare.replace(',', '.')] : []
+  const plain = /^[+]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?$/i.test(bare) ? [bare] : []
+  return [...comma, ...thousands, ...plain].flatMap((text) => {
+    const exact = Number(text).toFixed(PRICE_DECIMALS)
+    const price = parsePrice(exact)
+    return price.kind === 'price' && Number(exact) === Number(text) && price.value <= PLAUSIBLE
+      ? [formatPrice(price.value).replace(/\.?0+$/, '')]
+      : []
+  })
 }

@@ -1,5 +1,5 @@
 import { error, warning, type Issue } from './issue.ts'
-import type { Path } from './parse.ts'
+import type { Path } from './source.ts'
 import { handlerOf, routesOf, type Subject } from './subject.ts'
 import { didYouMean } from './suggest.ts'
 
@@ -20,17 +20,23 @@ export function checkReferences(subject: Subject): Issue[] {
   return [...each, ...checkTools(subject), ...checkSkills(subject), ...checkPlanned(subject)]
 }
 
+const SECTIONS = { category: 'categories', source: 'sources' } as const
+
 function checkName(
   { document }: Subject,
   name: string | undefined,
   at: Path,
-  what: string,
+  what: 'category' | 'source',
   known: Readonly<Record<string, unknown>> | undefined,
 ): Issue[] {
   if (name === undefined || known === undefined || Object.hasOwn(known, name)) return []
   const names = Object.keys(known)
   return [
-    error(`${what}_unknown`, document.at(at), `there is no ${what} "${name}"${didYouMean(name, names)}`),
+    error(
+      `${what}_unknown`,
+      document.at(at),
+      `there is no ${what} "${name}"${didYouMean(name, names) || `; declare it under ${SECTIONS[what]}`}`,
+    ),
   ]
 }
 
@@ -42,7 +48,14 @@ function checkExample({ document, read }: Subject, example: unknown, at: Path): 
     ]
   }
   const text = read(example)
-  if (text === undefined) return [error('example_unreadable', document.at(at), `${example} cannot be read`)]
+  if (text === undefined)
+    return [
+      error(
+        'example_unreadable',
+        document.at(at),
+        `${example} cannot be read; files are named from the catalog’s folder`,
+      ),
+    ]
   try {
     JSON.parse(text)
     return []
@@ -59,29 +72,39 @@ function checkTools(subject: Subject): Issue[] {
   const named = [
     ...routesOf(declared).flatMap(({ route, at }) => {
       const [server = '', tool = ''] = (route.tool ?? '').split('.')
-      return route.tool === undefined ? [] : [{ server, tool, position: document.at([...at, 'tool']) }]
+      const position = document.at([...at, 'tool'])
+      return route.tool === undefined ? [] : [{ server, tool, position, name: position }]
     }),
-    ...Object.entries(declared.tools ?? {}).map(([tool, { server }]) => ({
-      server,
-      tool,
-      position: document.at(['tools', tool, 'server']),
-    })),
+    ...Object.entries(declared.tools ?? {})
+      .filter(([tool]) => document.has(['tools', tool, 'server']))
+      .map(([tool, { server }]) => ({
+        server,
+        tool,
+        position: document.at(['tools', tool, 'server']),
+        name: document.atKey(['tools', tool]),
+      })),
   ]
-  return named.flatMap(({ server, tool, position }) => {
+  return named.flatMap(({ server, tool, position, name }) => {
     if (!Object.hasOwn(servers, server)) {
       return [
         error(
           'server_unknown',
           position,
-          `there is no server "${server}" under mcp_servers${didYouMean(server, Object.keys(servers))}`,
+          `there is no server "${server}" under mcp_servers${didYouMean(server, Object.keys(servers)) || '; declare it there'}`,
         ),
       ]
     }
     const line = taken.get(`${server}.${tool}`)
-    taken.set(`${server}.${tool}`, position.line)
+    taken.set(`${server}.${tool}`, name.line)
     return line === undefined
       ? []
-      : [error('tool_repeated', position, `${server}.${tool} is named already on line ${line}`)]
+      : [
+          error(
+            'tool_repeated',
+            name,
+            `${server}.${tool} is named already on line ${line}; give one another name`,
+          ),
+        ]
   })
 }
 
@@ -101,7 +124,13 @@ function checkSkills({ declared, document }: Subject): Issue[] {
     taken.set(skill, position.line)
     return line === undefined
       ? []
-      : [error('skill_repeated', position, `the skill "${skill}" stands already on line ${line}`)]
+      : [
+          error(
+            'skill_repeated',
+            position,
+            `the skill "${skill}" stands already on line ${line}; give one another name`,
+          ),
+        ]
   })
 }
 

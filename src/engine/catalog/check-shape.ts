@@ -1,12 +1,11 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../json.ts'
+import { formOf, properName, type Form } from './forms.ts'
 import { error, type Issue } from './issue.ts'
-import type { Path, SourceDocument } from './parse.ts'
+import { knownKeys, mend, toPath, type Mended, type ShapeFault } from './mend.ts'
 import { catalogSchema, type Declared } from './schema.ts'
-import { didYouMean } from './suggest.ts'
-
-/** Schema of the value an error is about, as ajv hands it over. */
-type Place = ErrorObject<string, Record<string, unknown>>
+import type { Path, Position, SourceDocument } from './source.ts'
+import { didYouMean, suggest } from './suggest.ts'
 
 const validate: ValidateFunction<Declared> = new Ajv2020({
   allErrors: true,
@@ -16,167 +15,171 @@ const validate: ValidateFunction<Declared> = new Ajv2020({
   strictRequired: false,
 }).compile<Declared>(catalogSchema)
 
-export interface Shaped {
-  /** The catalog, faulty parts left out or replaced so that the rest can be judged too; undefined: nothing is left. */
-  readonly declared: Declared | undefined
+export interface Shaped extends Mended {
   readonly issues: readonly Issue[]
 }
 
 /** Holds a parsed file against the catalog's JSON Schema and says every difference in words. */
 export function checkShape(document: SourceDocument): Shaped {
-  if (validate(document.value)) return { declared: document.value, issues: [] }
+  if (validate(document.value)) return { declared: document.value, document, issues: [] }
   const issues = (validate.errors ?? []).flatMap((fault) => describe(fault, document))
-  return { declared: mend(document.value), issues }
+  return { ...mend(document, validate), issues }
 }
 
-/** As many rounds as one slip can hide behind another. */
-const MENDING_ROUNDS = 4
-
-function mend(value: unknown): Declared | undefined {
-  const mended: unknown = structuredClone(value)
-  for (let round = 0; round < MENDING_ROUNDS; round += 1) {
-    if (validate(mended)) return mended
-    for (const fault of validate.errors ?? []) mendFault(mended, fault)
-  }
-  return undefined
-}
-
-function mendFault(root: unknown, fault: Place): void {
-  const path = toPath(fault.instancePath, root)
-  if (fault.keyword === 'required') {
-    const owner = valueAt(root, path)
-    const key = String(fault.params['missingProperty'])
-    if (isRecord(owner)) owner[key] = placeholder(key)
-  } else if (fault.keyword === 'additionalProperties') {
-    remove(root, [...path, String(fault.params['additionalProperty'])])
-  } else if (fault.propertyName !== undefined) {
-    remove(root, [...path, fault.propertyName])
-  } else {
-    remove(root, path)
-  }
-}
-
-function placeholder(key: string): unknown {
-  if (key === 'catalog') return 1
-  if (key === 'service') return { name: '-', version: '-' }
-  if (key === 'routes') return {}
-  if (key === 'networks') return ['base']
-  if (key === 'price') return 'free'
-  if (key === 'type') return 'string'
-  if (key === 'currency') return 'USD'
-  if (key === 'max_items') return 1
-  return key === 'ttl' ? '1m' : '-'
-}
-
-function remove(root: unknown, path: Path): void {
-  const owner = valueAt(root, path.slice(0, -1))
-  const key = path.at(-1)
-  if (key === undefined) return
-  if (Array.isArray(owner)) owner.splice(Number(key), 1)
-  else if (isRecord(owner)) delete owner[key]
-}
-
-function valueAt(root: unknown, path: Path): unknown {
-  return path.reduce<unknown>((value, key) => {
-    if (Array.isArray(value)) return value[Number(key)]
-    return isRecord(value) ? value[key] : undefined
-  }, root)
-}
-
-function isRecord(value: unknown): value is Record<string | number, unknown> {
-  return typeof value === 'object' && value !== null
-}
-
-function describe(fault: Place, document: SourceDocument): Issue[] {
+function describe(fault: ShapeFault, document: SourceDocument): Issue[] {
   const path = toPath(fault.instancePath, document.value)
-  const said = WORDS[fault.keyword]
+  if (path.length === 0 && fault.keyword === 'type') return [notACatalog(fault.data, document)]
   // propertyNames repeats what the error of the name itself has said.
   if (fault.keyword === 'propertyNames') return []
+  if (fault.keyword === 'required' && isMisspelt(fault)) return []
+  const said = WORDS[fault.keyword]
   if (said === undefined) return [error('value_invalid', document.at(path), 'this value is not allowed here')]
   return [said(fault, path, document)]
 }
 
-type Describe = (fault: Place, path: Path, document: SourceDocument) => Issue
+function notACatalog(value: unknown, document: SourceDocument): Issue {
+  const at = document.at([])
+  if (value === null)
+    return error(
+      'catalog_empty',
+      at,
+      'there is no catalog here; begin with "catalog: 1", "service:", "routes:"',
+    )
+  return error(
+    'type_wrong',
+    at,
+    `a catalog is a mapping with the keys catalog, service, payments, routes…, not ${kindOf(value)}`,
+  )
+}
+
+/** A key that is missing because it is misspelt is told where it stands. */
+function isMisspelt(fault: ShapeFault): boolean {
+  const known = knownKeys(fault)
+  const owner = isJsonObject(fault.data) ? Object.keys(fault.data) : []
+  return owner.some((key) => !known.includes(key) && suggest(key, known) === fault.params['missingProperty'])
+}
+
+type Describe = (fault: ShapeFault, path: Path, document: SourceDocument) => Issue
 
 const WORDS: Readonly<Record<string, Describe>> = {
   required: (fault, path, document) => {
     const key = String(fault.params['missingProperty'])
     const owner = path.at(-1) ?? 'the catalog'
-    if (key === 'price') {
-      return error(
-        'price_missing',
-        document.atKey(path),
-        `${owner} has no price: write "price: 0.005" (USD), or "price: free"`,
-      )
+    if (key !== 'price') {
+      const words = descriptionOf(fault, key)
+      return error('key_missing', document.atKey(path), `${owner} needs the key "${key}"${words}`)
     }
-    return error('key_missing', document.atKey(path), `${owner} needs the key "${key}"`)
+    const free = String(owner).startsWith('/paid/') ? '' : ', or "price: free"'
+    return error(
+      'price_missing',
+      document.atKey(path),
+      `${owner} has no price: write "price: 0.005" (USD)${free}`,
+    )
   },
   additionalProperties: (fault, path, document) => {
     const key = String(fault.params['additionalProperty'])
-    const known = knownKeys(fault.parentSchema)
+    const known = knownKeys(fault)
     const nearest = didYouMean(key, known)
-    const list = nearest === '' && known.length > 0 ? `; known here: ${known.join(', ')}` : nearest
+    const rest = nearest === '' && known.length > 0 ? `; known here: ${known.join(', ')}` : nearest
     return error(
       'key_unknown',
       document.atKey([...path, key]),
-      `"${key}" is not a key of a catalog here${list}`,
+      `"${key}" is not a key of a catalog here${rest}`,
     )
   },
   type: (fault, path, document) => typeIssue(fault, path, document),
   enum: (fault, path, document) => {
     const allowed = list(fault.params['allowedValues'])
     const written = document.spelling(path) ?? ''
+    const one = allowed.length > 1 ? 'must be one of' : 'must be'
     return error(
       'value_not_allowed',
       document.at(path),
-      `must be ${allowed.join(', ')}${didYouMean(written, allowed)}`,
+      `${one} ${allowed.join(', ')}${didYouMean(written, allowed)}`,
     )
   },
-  const: (fault, path, document) =>
-    error('value_not_allowed', document.at(path), `must be ${JSON.stringify(fault.params['allowedValue'])}`),
+  const: (fault, path, document) => {
+    const allowed = fault.params['allowedValue']
+    const quoted = typeof allowed === 'number' && String(allowed) === fault.data ? ', without quotes' : ''
+    return error(
+      'value_not_allowed',
+      document.at(path),
+      `must be ${JSON.stringify(allowed)}${quoted || descriptionOf(fault)}`,
+    )
+  },
   pattern: (fault, path, document) => {
     if (fault.propertyName !== undefined) return nameIssue(fault, path, document)
-    return patternIssue(fault, path, document)
+    return patternIssue(String(fault.params['pattern']), String(fault.data), document.at(path))
   },
   minLength: (_, path, document) => error('text_empty', document.at(path), 'must not be empty'),
   maxLength: (fault, path, document) =>
-    error('text_too_long', document.at(path), `must have at most ${fault.params['limit']} characters`),
+    error(
+      'text_too_long',
+      document.at(path),
+      `must have at most ${String(fault.params['limit'])} characters, not ${String(fault.data).length}`,
+    ),
   minItems: (fault, path, document) =>
-    error('list_too_short', document.at(path), `needs at least ${fault.params['limit']} entry`),
+    error('list_too_short', document.at(path), `needs at least ${String(fault.params['limit'])} entry`),
   maxItems: (fault, path, document) =>
-    error('list_too_long', document.at(path), `may have at most ${fault.params['limit']} entries`),
+    error('list_too_long', document.at(path), `may have at most ${String(fault.params['limit'])} entries`),
   uniqueItems: (fault, path, document) =>
     error(
       'list_repeats',
-      document.at([...path, Number(fault.params['i'])]),
-      'this entry stands in the list twice',
+      document.at([...path, Math.max(Number(fault.params['i']), Number(fault.params['j']))]),
+      'this entry stands in the list already',
     ),
   minimum: (fault, path, document) =>
-    error('number_too_small', document.at(path), `must be at least ${fault.params['limit']}`),
+    error('number_too_small', document.at(path), `must be at least ${String(fault.params['limit'])}`),
   maximum: (fault, path, document) =>
-    error('number_too_large', document.at(path), `must be at most ${fault.params['limit']}`),
+    error('number_too_large', document.at(path), `must be at most ${String(fault.params['limit'])}`),
 }
 
 /** A value of the wrong kind; most often a text that YAML reads as something else because it is not quoted. */
-function typeIssue(fault: Place, path: Path, document: SourceDocument): Issue {
+function typeIssue(fault: ShapeFault, path: Path, document: SourceDocument): Issue {
   const wanted = list(fault.params['type']).flatMap((type) => type.split(','))
   const spelling = document.spelling(path)
   const at = document.at(path)
-  if (wanted.includes('string') && spelling !== undefined && typeof fault.data !== 'string') {
-    if (fault.data === null && spelling === '')
-      return error('value_missing', at, 'a value is missing after the colon')
-    return quoteIt(spelling, fault.data, at)
+  const { data } = fault
+  const words = descriptionOf(fault)
+  if (data === null) {
+    const hash = wanted.includes('string') ? ' (a text that starts with # must be quoted)' : ''
+    const what =
+      spelling === ''
+        ? `a value is missing behind the colon${hash}`
+        : `${spelling} is no value; leave the key out`
+    return error('value_missing', at, `${what}${words}`)
   }
-  if (wanted.includes('string') && isFlowTemplate(fault.data)) {
-    const name = Object.keys(fault.data)[0]
+  if (wanted.includes('string') && !wanted.includes('number') && spelling !== undefined) {
+    const pattern = isJsonObject(fault.parentSchema) ? fault.parentSchema['pattern'] : undefined
+    const quotable = typeof pattern !== 'string' || new RegExp(pattern).test(spelling)
+    return quotable ? quoteIt(spelling, data, at) : patternIssue(pattern, spelling, at)
+  }
+  if (wanted.includes('string') && isFlowTemplate(data)) {
+    const name = Object.keys(data)[0]
     return error('quote_it', at, `YAML reads {${name}} as a mapping: quote it: "{${name}}"`)
   }
-  if (fault.data === null) return error('value_missing', at, `needs ${kinds(wanted)}`)
-  return error('type_wrong', at, `must be ${kinds(wanted)}, not ${kindOf(fault.data)}`)
+  const instead = example(wanted, data)
+  return error('type_wrong', at, `must be ${kinds(wanted)}, not ${kindOf(data)}${instead || words}`)
+}
+
+/** How the value that was written looks in the kind that is wanted. */
+function example(wanted: readonly string[], data: unknown): string {
+  const scalar = typeof data === 'string' || typeof data === 'number' ? String(data) : undefined
+  if (scalar !== undefined && wanted.includes('array')) return `; write [${scalar}]`
+  if (wanted.includes('boolean') && !wanted.includes('string') && typeof data === 'string') {
+    if (/^(yes|on|y)$/i.test(data)) return '; write true'
+    return /^(no|off|n)$/i.test(data) ? '; write false' : ''
+  }
+  if (Array.isArray(data) && wanted.includes('string') && data.every((item) => typeof item !== 'object')) {
+    const text = data.join(',')
+    return wanted.includes('number') && data.length === 1 ? `; write ${text}` : `; write "${text}"`
+  }
+  const numeric = typeof data === 'string' && data !== '' && !Number.isNaN(Number(data))
+  return numeric && /number|integer/.test(wanted.join()) ? `; write ${data} without quotes` : ''
 }
 
 /** Says how YAML has read an unquoted text. */
-export function quoteIt(spelling: string, value: unknown, position: ReturnType<SourceDocument['at']>): Issue {
+export function quoteIt(spelling: string, value: unknown, position: Position): Issue {
   const read = typeof value === 'number' ? `the number ${value}` : String(value)
   return error(
     'quote_it',
@@ -189,45 +192,33 @@ function isFlowTemplate(value: unknown): value is Record<string, null> {
   return isJsonObject(value) && Object.keys(value).length === 1 && Object.values(value)[0] === null
 }
 
-function nameIssue(fault: Place, path: Path, document: SourceDocument): Issue {
+function nameIssue(fault: ShapeFault, path: Path, document: SourceDocument): Issue {
   const name = String(fault.propertyName)
-  const at = document.atKey([...path, name])
-  if (path[0] === 'routes' && path.length === 1)
-    return error('route_path_invalid', at, `a route starts with "/": "/${name}"`)
-  const lower = name.toLowerCase().replace(/[^a-z0-9_]+/g, '_')
-  return error(
-    'name_invalid',
-    at,
-    `"${name}" must match ${String(fault.params['pattern'])}, for example "${lower}"`,
-  )
+  return patternIssue(String(fault.params['pattern']), name, document.atKey([...path, name]))
 }
 
-const PATTERNS: readonly [RegExp, string, string][] = [
-  [/\(ms\|s\|m\|h\|d\)/, 'duration_invalid', 'must be a duration such as 30s, 5m, 24h or 7d'],
-  [/0x\[0-9a-fA-F\]\{40\}/, 'address_invalid', 'must be a quoted address: "0x" and 40 hexadecimal digits'],
-  [/\^\/sample\//, 'sample_path_invalid', 'a sample stands under /sample/'],
-  [/\^\\\.\//, 'file_path_invalid', 'a file is named from the catalog’s folder: ./folder/file.json'],
-  [/https\?/, 'upstream_invalid', 'must be an address that starts with https:// or http://'],
-  [
-    /\[A-Z\]\[A-Z0-9_\]/,
-    'variable_invalid',
-    'must be the name of an environment variable (A-Z, 0-9, _), never the secret itself',
-  ],
-  [/\\\.\[a-z\]/, 'tool_name_invalid', 'must be server.tool_name, for example game.app_intel'],
-  [/\\d\{4\}/, 'date_invalid', 'must be a quoted date: "2026-11-20"'],
-]
-
-function patternIssue(fault: Place, path: Path, document: SourceDocument): Issue {
-  const pattern = String(fault.params['pattern'])
-  const known = PATTERNS.find(([form]) => form.test(pattern))
-  const at = document.at(path)
-  return known === undefined
-    ? error('text_invalid', at, `must match ${pattern}`)
-    : error(known[1], at, known[2])
+function patternIssue(pattern: string, text: string, at: Position): Issue {
+  const form = formOf(pattern)
+  if (form === undefined) return error('text_invalid', at, `must match ${pattern}`)
+  const proper = isName(form) ? `; write "${properName(text, pattern)}"` : ''
+  return error(form.code, at, form.sentence + proper)
 }
 
-function knownKeys(schema: unknown): string[] {
-  return isJsonObject(schema) && isJsonObject(schema['properties']) ? Object.keys(schema['properties']) : []
+function isName({ code }: Form): boolean {
+  return code === 'name_invalid' || code === 'path_invalid'
+}
+
+/** What the schema says about the place, for a reader who does not know it. */
+function descriptionOf(fault: ShapeFault, key?: string): string {
+  const owner = isJsonObject(fault.parentSchema) ? fault.parentSchema : {}
+  const properties = owner['properties']
+  const schema = key === undefined ? owner : isJsonObject(properties) ? properties[key] : undefined
+  if (!isJsonObject(schema)) return ''
+  if (key !== undefined && schema['const'] !== undefined)
+    return `: "${key}: ${JSON.stringify(schema['const'])}"`
+  if (key !== undefined && Array.isArray(schema['enum'])) return `: ${schema['enum'].join(', ')}`
+  const text = schema['description']
+  return typeof text === 'string' ? ` — ${text.replace(/\.$/, '')}` : ''
 }
 
 function list(value: unknown): string[] {
@@ -250,18 +241,4 @@ function kinds(types: readonly string[]): string {
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   return ARTICLES[typeof value] ?? typeof value
-}
-
-/** JSON Pointer to path, with list positions as numbers. */
-function toPath(pointer: string, root: unknown): Path {
-  let value = root
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((part) => {
-      const key = part.replace(/~1/g, '/').replace(/~0/g, '~')
-      const step = Array.isArray(value) ? Number(key) : key
-      value = Array.isArray(value) ? value[Number(key)] : isJsonObject(value) ? value[key] : undefined
-      return step
-    })
 }

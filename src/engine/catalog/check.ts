@@ -30,17 +30,35 @@ export function check(text: string, surroundings: Surroundings): Checked {
   const { document, issues: syntax, readable } = parse(text)
   if (!readable) return { kind: 'unsound', issues: inOrder(syntax) }
   const shape = checkShape(document)
-  const found = [...syntax, ...shape.issues]
+  const found = [...syntax, ...firstOfEachPlace(shape.issues)]
   if (shape.declared === undefined) return { kind: 'unsound', issues: inOrder(found) }
-  const subject = { ...surroundings, declared: shape.declared, document }
-  const said = new Set(shape.issues.map(({ position }) => position.line))
-  const sense = RULES.flatMap((rule) => rule(subject)).filter(({ position }) => !said.has(position.line))
+  const subject = { ...surroundings, declared: shape.declared, document: shape.document }
+  const said = new Set(found.filter(isAboutValue).map(placeOf))
+  const sense = RULES.flatMap((rule) => rule(subject)).filter((issue) => !said.has(placeOf(issue)))
   const issues = inOrder([...found, ...sense])
   return hasErrors(issues) ? { kind: 'unsound', issues } : { kind: 'sound', subject, issues }
 }
 
+/** A value that breaks its schema in two ways is one slip; keys that are missing are told each, at their owner. */
+function firstOfEachPlace(issues: readonly Issue[]): Issue[] {
+  const seen = new Set<string>()
+  return issues.filter(
+    (issue) => !isAboutValue(issue) || (!seen.has(placeOf(issue)) && seen.add(placeOf(issue))),
+  )
+}
+
+function isAboutValue({ code }: Issue): boolean {
+  return !code.endsWith('_missing') || code === 'value_missing'
+}
+
+function placeOf({ position }: Issue): string {
+  return `${position.line}:${position.column}`
+}
+
+/** In the order of the file; what is said of one place through several aliases is said once. */
 function inOrder(issues: readonly Issue[]): Issue[] {
-  return [...issues].sort(
+  const seen = new Map(issues.map((issue) => [`${placeOf(issue)} ${issue.code} ${issue.message}`, issue]))
+  return [...seen.values()].sort(
     (a, b) =>
       a.position.line - b.position.line ||
       a.position.column - b.position.column ||

@@ -3,7 +3,8 @@ import type { Json } from '../json.ts'
 import type { Micros } from '../money.ts'
 import { bind, compileSet, type Owner } from './arguments.ts'
 import type { Binding, Cache, Operation, Parameter, Route, RouteKind, Tool, Upstream } from './catalog.ts'
-import type { Path } from './parse.ts'
+import type { Namer } from './names.ts'
+import type { Path } from './source.ts'
 import type { DeclaredRoute, DeclaredTool } from './schema.ts'
 import { handlerOf, operationId, samplePath, type DeclaredPlace } from './subject.ts'
 
@@ -12,6 +13,10 @@ export interface Compiler {
   readonly owners: ReadonlyMap<string, Owner>
   readonly price: (at: Path) => Micros | undefined
   readonly example: (value: unknown) => Json | undefined
+  /** Ids of operations: payments are bound to them, so no two operations share one. */
+  readonly id: Namer
+  /** Names of routes. */
+  readonly name: Namer
 }
 
 export interface CompiledRoute {
@@ -26,7 +31,7 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
   const own = compileSet(path, route.parameters)
   const owner = compiler.owners.get(handler) ?? { handler, path, parameters: own }
   const operation: Operation = {
-    id: operationId(path) || 'root',
+    id: compiler.id(operationId(path) || 'root', fullId(path)),
     handler,
     price: compiler.price([...at, 'price']),
     summary: route.summary,
@@ -44,21 +49,23 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
     planned: route.planned === true,
   }
   const twin = samplePath(place)
-  const paid = face(operation, path, route.summary, own, bind(owner, own, route.with).bindings, {
-    sample: twin,
-  })
+  const name = compiler.name(nameOf(path))
+  const bindings = bind(owner, own, route.with).bindings
+  const paid = face(name, operation, path, route.summary, own, bindings, { sample: twin })
   if (twin === undefined) return { operation, routes: [paid] }
   const sample = typeof route.sample === 'object' ? route.sample : {}
-  const shown = sample.parameters === undefined ? own : compileSet(twin, sample.parameters)
+  const shown = compileSet(twin, sample.parameters ?? route.parameters)
   const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined)
   const summary = sample.summary ?? `Free preview: ${route.summary}`
-  return {
-    operation,
-    routes: [paid, face(operation, twin, summary, shown, bind(owner, shown, given).bindings, { full: path })],
-  }
+  const twinName = compiler.name(nameOf(twin))
+  const preview = face(twinName, operation, twin, summary, shown, bind(owner, shown, given).bindings, {
+    full: path,
+  })
+  return { operation, routes: [paid, preview] }
 }
 
 function face(
+  name: string,
   operation: Operation,
   path: string,
   summary: string,
@@ -67,7 +74,7 @@ function face(
   twin: { readonly sample?: string | undefined; readonly full?: string },
 ): Route {
   return {
-    name: nameOf(path),
+    name,
     kind: kindOf(path),
     path,
     operation,
@@ -79,12 +86,18 @@ function face(
   }
 }
 
+/** `/paid/app/{appid}` → `app/appid`: for the path whose short id is taken, as by `/paid/app`. */
+function fullId(path: string): string {
+  const segments = path.replace(/[{}]/g, '').split('/').slice(2)
+  return segments.join('/') || 'root'
+}
+
 function kindOf(path: string): RouteKind {
   if (path.startsWith('/paid/')) return 'paid'
   return path.startsWith('/sample/') ? 'sample' : 'free'
 }
 
-/** `/paid/gamestore/app/{appid}` → `paid_gamestore_app_appid`: unique because paths are. */
+/** `/paid/gamestore/app/{appid}` → `paid_gamestore_app_appid`. */
 function nameOf(path: string): string {
   return path
     .slice(1)
@@ -94,7 +107,7 @@ function nameOf(path: string): string {
 
 export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler): Operation {
   return {
-    id: name,
+    id: compiler.id(name),
     handler: tool.handler ?? name,
     price: compiler.price(['tools', name, 'price']),
     summary: tool.summary,

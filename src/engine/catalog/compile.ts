@@ -6,7 +6,8 @@ import { findNetwork } from '../networks.ts'
 import { ownersOf } from './arguments.ts'
 import type { Catalog, DocumentPlace, OutsideSource, Payments, ServedFile, Service } from './catalog.ts'
 import { compileRoute, compileTool } from './compile-route.ts'
-import type { Path } from './parse.ts'
+import { namer } from './names.ts'
+import type { Path } from './source.ts'
 import type { Declared } from './schema.ts'
 import { routesOf, type Subject } from './subject.ts'
 
@@ -18,6 +19,8 @@ export function compile(subject: Subject): Catalog {
     owners,
     price: (at: Path) => priceAt(subject, at),
     example: (value: unknown) => exampleOf(subject, value),
+    id: namer(),
+    name: namer(),
   }
   const compiled = routesOf(declared).map((place) => compileRoute(place, compiler))
   const tools = Object.entries(declared.tools ?? {}).map(([name, tool]) => compileTool(name, tool, compiler))
@@ -99,7 +102,8 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 function compileFiles({ declared, read }: Subject): ServedFile[] {
   return Object.entries(declared.files ?? {}).map(([path, entry]) => {
     const ending = path.slice(path.lastIndexOf('.') + 1)
-    const type = MEDIA_TYPES[ending] ?? 'text/plain; charset=utf-8'
+    const type =
+      (Object.hasOwn(MEDIA_TYPES, ending) ? MEDIA_TYPES[ending] : undefined) ?? 'text/plain; charset=utf-8'
     if (typeof entry === 'string') return { path, type, text: entry, planned: false }
     const text = entry.file === undefined ? '' : (read(entry.file) ?? '')
     return { path, type: entry.type ?? type, text, planned: entry.planned === true }

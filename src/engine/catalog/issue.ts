@@ -1,4 +1,4 @@
-import type { Position } from './parse.ts'
+import type { Position } from './source.ts'
 
 export type Severity = 'error' | 'warning'
 
@@ -43,15 +43,30 @@ export function formatIssue(issue: Issue, file: string, text: string): string {
   const frame = (number: number, content: string, sign: string): string =>
     `${sign} ${String(number).padStart(gutter)} | ${content}`
   const before = lines[line - 2]
+  const cut = Math.max(0, column - LEAD)
+  const shown = crop(source, cut)
+  const left = column - 1 - cut + (cut > 0 ? 1 : 0)
   // A tab in the line above the caret keeps the caret under its character whatever the tab width.
-  const indent = source.slice(0, column - 1).replace(/[^\t]/g, ' ')
-  const carets = '^'.repeat(Math.max(1, Math.min(width, source.length - column + 1)))
+  const indent = shown.slice(0, left).replace(/[^\t]/g, ' ')
+  const carets = '^'.repeat(Math.max(1, Math.min(width, source.length - column + 1, shown.length - left)))
   return [
     head,
-    ...(before === undefined ? [] : [frame(line - 1, before, ' ')]),
-    frame(line, source, '>'),
+    ...(before === undefined ? [] : [frame(line - 1, crop(before, 0), ' ')]),
+    frame(line, shown, '>'),
     `  ${' '.repeat(gutter)} | ${indent}${carets}`,
   ].join('\n')
+}
+
+/** Most characters of a line that are shown, and most of them left of the fault. */
+const SHOWN = 160
+const LEAD = 120
+
+/** The part of a line that fits a terminal, without characters that would change the terminal. */
+function crop(line: string, from: number): string {
+  const start = from > 0 ? '…' : ''
+  const end = line.length > from + SHOWN ? '…' : ''
+  // eslint-disable-next-line no-control-regex
+  return start + line.slice(from, from + SHOWN).replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, '\ufffd') + end
 }
 
 /** The catalog cannot be used: carries every issue found, never only the first. */

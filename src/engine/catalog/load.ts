@@ -32,7 +32,8 @@ export function loadCatalog(file: string, known: Omit<Surroundings, 'read'>): Lo
 }
 
 /** The same from text that is at hand. */
-export function compileText(file: string, text: string, surroundings: Surroundings): Loaded {
+export function compileText(file: string, given: string, surroundings: Surroundings): Loaded {
+  const text = withoutMark(given)
   const checked = check(text, surroundings)
   if (checked.kind === 'unsound') throw new CatalogError(file, text, checked.issues)
   return { catalog: compile(checked.subject), warnings: checked.issues, text }
@@ -40,8 +41,13 @@ export function compileText(file: string, text: string, surroundings: Surroundin
 
 function readText(file: string): string | undefined {
   try {
-    return readFileSync(file, 'utf8')
+    return withoutMark(readFileSync(file, 'utf8'))
   } catch {
     return undefined
   }
+}
+
+/** Some editors begin a file with a byte order mark, which says nothing and would count as a column. */
+function withoutMark(text: string): string {
+  return text.replace(/^\ufeff/, '')
 }

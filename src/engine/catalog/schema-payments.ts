@@ -30,7 +30,7 @@ export const payments = {
           type: 'array',
           minItems: 1,
           uniqueItems: true,
-          items: { type: 'string', minLength: 1 },
+          items: { type: 'string', minLength: 1, pattern: '^[A-Za-z]' },
           description: 'CAIP-2 ids or nicknames (base, polygon, arbitrum, avalanche…), most preferred first.',
         },
         timeout: { ...duration, description: 'How long a signed payment is valid: 60s.' },

@@ -27,7 +27,6 @@ const operation = {
   category: text,
   timeout: { ...duration, description: 'Longest time the handler may take: 20s unless said.' },
   parameters,
-  with: argumentsGiven,
   sources: { type: 'array', items: text, description: 'Names under sources: what this route needs.' },
   example: {
     type: ['string', 'object', 'array'],
@@ -49,6 +48,7 @@ export const routes = {
     required: ['price', 'summary'],
     properties: {
       ...operation,
+      with: argumentsGiven,
       cache: {
         type: ['string', 'object'],
         pattern: '^[1-9][0-9]{0,6}(ms|s|m|h|d)$',

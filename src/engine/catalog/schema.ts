@@ -1,4 +1,4 @@
-import { parameters } from './schema-parameter.ts'
+import type { parameters } from './schema-parameter.ts'
 import { payments } from './schema-payments.ts'
 import { routes, tools } from './schema-route.ts'
 import type { Shape } from './shape.ts'

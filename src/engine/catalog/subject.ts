@@ -1,4 +1,4 @@
-import type { SourceDocument } from './parse.ts'
+import type { SourceDocument } from './source.ts'
 import type { Declared, DeclaredRoute } from './schema.ts'
 
 /** What a catalog is checked against besides its own text. */

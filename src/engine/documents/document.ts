@@ -1,5 +1,6 @@
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import type { JsonObject } from '../json.ts'
+import { DIRECTORY, type DocumentName } from './directory.ts'
 
 /** What a document says besides the catalog: where the service stands and what it can do today. */
 export interface Facts {
@@ -15,15 +16,24 @@ export interface Facts {
   readonly protocols: readonly string[]
 }
 
+/** The text of a document: a pure function, so that it is pinned by a golden file and never drifts. */
+export type Render = (catalog: Catalog, facts: Facts) => string
+
 /**
- * A generated document: a pure function of catalog and facts, so that it is pinned by a golden file and never drifts.
+ * A generated document.
  *
- * Adding one is a new file with such an object and one line in the list of `all.ts`.
+ * Adding one is a new file with `defineDocument(name, render)`, its entry in `directory.ts` (the compiler asks for it)
+ * and one line in the list of `all.ts`.
  */
 export interface Document {
   /** Key under `documents` in the catalog. */
-  readonly name: string
+  readonly name: DocumentName
   /** Media type, with charset where it has one. */
   readonly type: string
-  readonly render: (catalog: Catalog, facts: Facts) => string
+  readonly render: Render
+}
+
+/** The document of that name, with the media type the directory promises. */
+export function defineDocument(name: DocumentName, render: Render): Document {
+  return { name, type: DIRECTORY[name].type, render }
 }

@@ -1,8 +1,8 @@
-// Generated from catalog.yaml by `npm run types`. Do not edit: change the catalog.
+// Generated from the catalog by `ratecard types`. Do not edit: change the catalog.
 import type {
   Handler as EngineHandler,
   Handlers as EngineHandlers,
-  Operation as EngineOperation,
+  HandlerWithPreview as EngineHandlerWithPreview,
 } from '../../engine/index.ts'
 
 export interface Parameters {
@@ -71,5 +71,5 @@ export interface Parameters {
 }
 
 export type Handler<Name extends keyof Parameters> = EngineHandler<Parameters[Name]>
-export type Operation<Name extends keyof Parameters> = EngineOperation<Parameters[Name]>
+export type HandlerWithPreview<Name extends keyof Parameters> = EngineHandlerWithPreview<Parameters[Name]>
 export type Handlers = EngineHandlers<Parameters>

@@ -1,0 +1,47 @@
+import type { Catalog, Service, Tills } from '../engine/index.ts'
+import type { Call } from './command.ts'
+
+export interface Announcement {
+  readonly catalog: Catalog
+  readonly ledger: string
+  readonly tills: Tills
+  readonly baseUrl: string
+  readonly host: string
+  readonly port: number
+}
+
+/** One line for everything an operator wants to know at once; the last one, on stdout, says that it serves. */
+export function announce({ terminal }: Call, service: Service, facts: Announcement): void {
+  const { catalog, tills, baseUrl, host, port } = facts
+  const { routes, payments } = catalog
+  const paid = routes.filter(({ kind }) => kind === 'paid')
+  const sold = paid.filter(({ operation }) => service.revision().facts.available(operation))
+  terminal.err(
+    `catalog: ${routes.length} routes, ${sold.length} of ${paid.length} paid ones served, revision ${catalog.revision}`,
+  )
+  const { x402 } = payments
+  if (x402 !== undefined) {
+    for (const { network, payTo } of tills.of(x402)) {
+      terminal.err(`x402: ${network.title} (${network.id}), ${network.token.symbol} to ${payTo}`)
+    }
+    for (const { network, missing } of tills.closed(x402)) {
+      terminal.err(`x402: ${network.title} (${network.id}) is not offered: ${missing.join(' and ')} missing`)
+    }
+  }
+  if (payments.mpp !== undefined) terminal.err('mpp: not offered by this version')
+  terminal.err('cache: in-process')
+  terminal.err(`ledger: ${facts.ledger}`)
+  const silent = Object.entries(catalog.sources).filter(
+    ([name, { credentials }]) =>
+      credentials.length > 0 &&
+      routes.some(({ operation }) => operation.sources.includes(name) && !operation.planned),
+  )
+  for (const [name, { credentials }] of silent)
+    terminal.err(`source ${name}: needs ${credentials.join(', ')}`)
+  terminal.err(`try: npx ratecard pay '${baseUrl}${sampleCall(sold[0]?.path)}'`)
+  terminal.out(`listening on http://${host}:${port}`)
+}
+
+function sampleCall(path: string | undefined): string {
+  return path ?? '/'
+}

@@ -1,0 +1,70 @@
+import { addressOfKey, type Catalog, type Tills } from '../engine/index.ts'
+import type { Env } from '../env.ts'
+import type { PaymentMeans } from './assemble.ts'
+
+const TRY_SANDBOX = 'to try it without any of this: npm run sandbox'
+
+/** Why a sandbox must not start here: its keys are known to everyone who can read the disk. */
+export function sandboxProblems({ production, baseUrl }: Env): string[] {
+  return [
+    ...(production ? ['--sandbox takes play money and is refused with NODE_ENV=production'] : []),
+    ...(baseUrl !== undefined && !isLoopback(baseUrl)
+      ? [
+          `--sandbox is for this machine only, and BASE_URL is ${baseUrl}; unset it or use http://localhost:<port>`,
+        ]
+      : []),
+  ]
+}
+
+function isLoopback(url: string): boolean {
+  const { hostname } = new URL(url)
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname)
+}
+
+/** Everything without which no payment can be taken, each by the name of the variable to set. */
+export function missingMeans(
+  { payments, routes }: Catalog,
+  { payTo, signerKeys }: Pick<PaymentMeans, 'payTo' | 'signerKeys'>,
+  tills: Tills,
+): string[] {
+  if (!routes.some(({ kind }) => kind === 'paid')) return []
+  const { x402 } = payments
+  const problems =
+    payTo === ''
+      ? ['PAY_TO is missing: the address that receives the money (or payments.pay_to in the catalog)']
+      : []
+  if (x402 === undefined)
+    return [
+      ...problems,
+      'the catalog offers no x402 networks, and no other protocol is served yet',
+      TRY_SANDBOX,
+    ]
+  if (tills.of(x402).length === 0) {
+    if (signerKeys.length === 0)
+      problems.push('SETTLER_PRIVATE_KEY is missing: the account that pays the gas of settlements')
+    const endpoints = tills
+      .closed(x402)
+      .flatMap(({ network, missing }) =>
+        missing.filter((name) => name.startsWith('RPC_URL_')).map((name) => `${name} (${network.title})`),
+      )
+    if (endpoints.length > 0)
+      problems.push(`an RPC endpoint is missing; set at least one of ${endpoints.join(', ')}`)
+  }
+  return problems.length === 0 ? [] : [...problems, TRY_SANDBOX]
+}
+
+/** Real money must not go to keys that strangers hold. */
+export function playMoneyProblems(
+  { payTo, signerKeys }: Pick<PaymentMeans, 'payTo' | 'signerKeys'>,
+  play: ReadonlySet<string>,
+): string[] {
+  const signers = signerKeys.filter((key) => play.has((addressOfKey(key) ?? '').toLowerCase()))
+  return [
+    ...(play.has(payTo.toLowerCase())
+      ? [`PAY_TO ${payTo} is a sandbox or development address: its key is known to others`]
+      : []),
+    ...(signers.length > 0
+      ? ['SETTLER_PRIVATE_KEY is a sandbox or development key: it is known to others']
+      : []),
+  ]
+}

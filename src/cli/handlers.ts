@@ -1,0 +1,28 @@
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { HandlerMap } from '../engine/index.ts'
+
+/** Imports `handlers` from an operator's own folder: `DIR/index.js`, compiled or written as plain JavaScript. */
+export async function importHandlers(directory: string): Promise<HandlerMap> {
+  const file = resolve(directory, 'index.js')
+  const loaded: unknown = await import(pathToFileURL(file).href)
+  if (
+    typeof loaded === 'object' &&
+    loaded !== null &&
+    'handlers' in loaded &&
+    isHandlerMap(loaded.handlers)
+  ) {
+    return loaded.handlers
+  }
+  throw new Error(`${file} exports no "handlers": an object of functions (or { run, preview }) by name`)
+}
+
+function isHandlerMap(value: unknown): value is HandlerMap {
+  return typeof value === 'object' && value !== null && Object.values(value).every(isHandler)
+}
+
+function isHandler(value: unknown): boolean {
+  if (typeof value === 'function') return true
+  if (typeof value !== 'object' || value === null || !('run' in value && 'preview' in value)) return false
+  return typeof value.run === 'function' && typeof value.preview === 'function'
+}

@@ -1,0 +1,103 @@
+import {
+  CatalogError,
+  formatDuration,
+  formatPrice,
+  type Parameter,
+  type Revision,
+  type Route,
+} from '../engine/index.ts'
+import type { Command } from './command.ts'
+import { previewRevision } from './preview.ts'
+
+/** One route as `--json` prints it. */
+export interface RouteRow {
+  readonly method: 'GET'
+  readonly path: string
+  readonly kind: string
+  /** USD with six decimals; null: free. */
+  readonly price: string | null
+  readonly protocols: readonly string[]
+  readonly parameters: readonly {
+    readonly name: string
+    readonly in: string
+    readonly type: string
+    readonly required: boolean
+    readonly default?: string | number | boolean
+  }[]
+  readonly handler: string
+  readonly cache: string | null
+  readonly available: boolean
+}
+
+export const routes: Command = {
+  name: 'routes',
+  summary: 'list the routes of a catalog with prices and parameters',
+  usage: 'routes [catalog.yaml] [--json]',
+  examples: ['ratecard routes', "ratecard routes --json | jq '.[].path'"],
+  options: { json: { type: 'boolean' } },
+  run: async (call) => {
+    const { positionals, flags, terminal, env } = call
+    try {
+      const { catalog, revision } = previewRevision(call, positionals[0] ?? env.catalog)
+      const rows = catalog.routes.map((route) => rowOf(route, revision))
+      terminal.out(flags.given('json') ? JSON.stringify(rows, null, 2) : table(rows))
+      return 0
+    } catch (fault) {
+      if (!(fault instanceof CatalogError)) throw fault
+      terminal.err(fault.message)
+      return 1
+    }
+  },
+}
+
+function rowOf(route: Route, { catalog, facts }: Revision): RouteRow {
+  const { operation, kind, path, parameters } = route
+  const paid = kind === 'paid'
+  return {
+    method: 'GET',
+    path,
+    kind,
+    price: paid && operation.price !== undefined ? formatPrice(operation.price) : null,
+    protocols: paid && catalog.payments.x402 !== undefined ? ['x402'] : [],
+    parameters: parameters.map(describe),
+    handler: operation.handler,
+    cache: operation.cache === undefined ? null : formatDuration(operation.cache.ttl),
+    available: facts.available(operation),
+  }
+}
+
+function describe({
+  name,
+  in: place,
+  type,
+  required,
+  default: value,
+}: Parameter): RouteRow['parameters'][number] {
+  const row = { name, in: place, type, required }
+  return value === undefined ? row : { ...row, default: value }
+}
+
+function table(rows: readonly RouteRow[]): string {
+  const lines = rows.map((row) => [
+    row.path,
+    row.price ?? 'free',
+    row.cache ?? '-',
+    row.available ? 'yes' : 'no',
+    row.parameters
+      .map(
+        ({ name, required, default: value }) =>
+          name + (required ? '!' : value === undefined ? '' : `=${value}`),
+      )
+      .join(' '),
+  ])
+  const all = [['PATH', 'USD', 'CACHE', 'SERVED', 'PARAMETERS'], ...lines]
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...all.map((line) => line[column]?.length ?? 0)))
+  return all
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}

@@ -1,0 +1,53 @@
+import type { Catalog, Parameter } from './catalog.ts'
+import { PROXY } from './subject.ts'
+
+/**
+ * The TypeScript a catalog's handlers are checked against: one entry for each handler that is served, with the type of
+ * its parameters. Deterministic, so that a build can hold the committed file against it.
+ */
+export function declareHandlers(catalog: Catalog, door: string): string {
+  const handlers = new Map<string, readonly Parameter[]>()
+  for (const { handler, parameters, planned, tool } of catalog.operations) {
+    const onlyTool =
+      tool !== undefined && !catalog.routes.some((route) => route.operation.handler === handler)
+    if (!planned && !onlyTool && handler !== PROXY && !handlers.has(handler))
+      handlers.set(handler, parameters)
+  }
+  const entries = [...handlers]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, parameters]) => declareOne(name, parameters))
+  return [
+    '// Generated from the catalog by `ratecard types`. Do not edit: change the catalog.',
+    'import type {',
+    '  Handler as EngineHandler,',
+    '  Handlers as EngineHandlers,',
+    '  HandlerWithPreview as EngineHandlerWithPreview,',
+    `} from '${door}'`,
+    '',
+    'export interface Parameters {',
+    ...entries,
+    '}',
+    '',
+    'export type Handler<Name extends keyof Parameters> = EngineHandler<Parameters[Name]>',
+    'export type HandlerWithPreview<Name extends keyof Parameters> = EngineHandlerWithPreview<Parameters[Name]>',
+    'export type Handlers = EngineHandlers<Parameters>',
+    '',
+  ].join('\n')
+}
+
+function declareOne(name: string, parameters: readonly Parameter[]): string {
+  const key = /^[a-z][A-Za-z0-9_]*$/.test(name) ? name : `'${name}'`
+  if (parameters.length === 0) return `  readonly ${key}: Record<never, never>`
+  const members = parameters.map((parameter) => {
+    const given = parameter.required || parameter.default !== undefined
+    return `    readonly ${parameter.name}${given ? '' : '?'}: ${typeOf(parameter)}`
+  })
+  return [`  readonly ${key}: {`, ...members, '  }'].join('\n')
+}
+
+function typeOf({ type, list, enum: values }: Parameter): string {
+  if (list !== undefined) return list.items === 'integer' ? 'readonly number[]' : 'readonly string[]'
+  if (values !== undefined)
+    return values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value))).join(' | ')
+  return type === 'integer' ? 'number' : type
+}

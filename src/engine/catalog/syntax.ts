@@ -1,0 +1,130 @@
+import type { YAMLError } from 'yaml'
+
+/** A syntax fault in words of our own, at the word that has to change. */
+export interface SyntaxFault {
+  readonly code: string
+  readonly sentence: string
+  readonly start: number
+  readonly end: number
+}
+
+/** Mistakes after which the rest of the file still reads as it was meant, so that its other issues can be told too. */
+const MILD: ReadonlySet<string> = new Set([
+  'DUPLICATE_KEY',
+  'TAG_RESOLVE_FAILED',
+  'BAD_DQ_ESCAPE',
+  'BAD_SCALAR_START',
+])
+
+export function isMild(fault: YAMLError): boolean {
+  return MILD.has(fault.code)
+}
+
+const QUOTE = 'a text that holds ": ", " #", braces or brackets must be quoted: "…"'
+
+const AFTER_QUOTE =
+  "the quoted text ends before this; quote the whole text, and write a quote inside it as \\\" or, in single quotes, ''"
+
+const WORDS: Readonly<Record<string, readonly [code: string, sentence: string]>> = {
+  BAD_INDENT: [
+    'yaml_indentation',
+    'this line is not indented like its neighbours (or a bracket before it is not closed)',
+  ],
+  MULTILINE_IMPLICIT_KEY: [
+    'yaml_key_over_lines',
+    `a key runs over several lines; is a ":" missing? ${QUOTE}`,
+  ],
+  MISSING_CHAR: ['yaml_missing_character', `a ",", a bracket or a quote is missing; ${QUOTE}`],
+  UNEXPECTED_TOKEN: ['yaml_unexpected', `this does not belong here; ${QUOTE}`],
+  BLOCK_IN_FLOW: ['yaml_block_in_braces', `inside { } and [ ] a "," separates the entries; ${QUOTE}`],
+  BAD_SCALAR_START: ['yaml_reserved_character', 'a text cannot start with this character; quote it: "…"'],
+  BAD_DQ_ESCAPE: [
+    'yaml_escape',
+    'not an escape of double-quoted text; write \\\\ for a backslash, or use single quotes',
+  ],
+  MULTIPLE_DOCS: ['yaml_documents', 'the file holds several YAML documents; a catalog is one'],
+  MULTIPLE_ANCHORS: ['yaml_anchors', 'a value can have one anchor only'],
+  TAG_RESOLVE_FAILED: [
+    'yaml_tag',
+    'tags (!name) are not used in a catalog; a text that starts with ! must be quoted: "…"',
+  ],
+  RESOURCE_EXHAUSTION: ['yaml_too_large', 'brackets or lists are nested too deeply here'],
+}
+
+/** What the parser stumbled over. Its own sentence is read only to tell apart what shares one code. */
+export function tellFault(fault: YAMLError, text: string): SyntaxFault {
+  const [start, end] = fault.pos
+  if (fault.code === 'DUPLICATE_KEY') return duplicateKey(start, text)
+  if (/^(BLOCK_AS|MULTILINE)_IMPLICIT_KEY$/.test(fault.code)) return strangeKey(start, text)
+  if (fault.code === 'TAB_AS_INDENT') return tabs(start, text)
+  if (/followed by map values/.test(fault.message)) return colonMissing(start, text)
+  if (/closing ["']quote/.test(fault.message)) {
+    return {
+      code: 'yaml_quote_open',
+      sentence: 'this quote is never closed',
+      start: opening(start, text),
+      end,
+    }
+  }
+  if (fault.code === 'UNEXPECTED_TOKEN' && /["'] *$/.test(text.slice(0, start))) {
+    return { code: 'yaml_after_quote', sentence: AFTER_QUOTE, start, end }
+  }
+  const [code, sentence] = WORDS[fault.code] ?? ['yaml_syntax', `this is not YAML; ${QUOTE}`]
+  const word = firstWord(start, text)
+  return {
+    code,
+    sentence,
+    start: word,
+    end: Math.max(word + 1, start + text.slice(start, end).trimEnd().length),
+  }
+}
+
+function duplicateKey(start: number, text: string): SyntaxFault {
+  const word = /^(?:"[^"\n]*"|'[^'\n]*'|[^\s:]+)/.exec(text.slice(start, start + 300))?.[0] ?? ''
+  const name = word.replace(/^["']|["']$/g, '')
+  const sentence = `"${name}" stands twice in the same mapping; keep one`
+  return { code: 'yaml_duplicate_key', sentence, start, end: start + word.length }
+}
+
+/** A second `: ` on a line, a key without its colon, or a line that has become part of the text above it. */
+function strangeKey(start: number, text: string): SyntaxFault {
+  const line = lineFrom(start, text)
+  if (/:(?:\s|$)/.test(line)) {
+    const sentence = `a text that holds ": " must be quoted: "${line}"`
+    return { code: 'yaml_nested_mapping', sentence, start, end: start + line.length }
+  }
+  if (/(?:^|\n)[ \t]*$/.test(text.slice(0, start))) return colonMissing(start, text)
+  const next = firstWord(start + line.length, text)
+  const sentence =
+    'this line is indented deeper than its neighbours, so YAML reads it as part of the text above'
+  return { code: 'yaml_indentation', sentence, start: next, end: next + lineFrom(next, text).length }
+}
+
+function colonMissing(start: number, text: string): SyntaxFault {
+  const line = lineFrom(start, text)
+  const [key = 'key', ...rest] = line.split(/:|\s+/)
+  const sentence = `a key needs a colon and a space behind it: "${key}: ${rest.join(' ').trim() || '…'}"`
+  return { code: 'yaml_colon_missing', sentence, start, end: start + line.length }
+}
+
+function tabs(start: number, text: string): SyntaxFault {
+  const lines = text.slice(start).match(/^ *\t/gm)?.length ?? 1
+  const more = lines > 1 ? ` (here and on ${lines - 1} more ${lines === 2 ? 'line' : 'lines'})` : ''
+  const sentence = `a tab is used as indentation${more}; YAML wants spaces`
+  return { code: 'yaml_tab', sentence, start, end: start + 1 }
+}
+
+/** Where the quote stands that is open at the end of the text. */
+function opening(end: number, text: string): number {
+  const match = /[:\s[{,-](["'])(?:(?!\1)[^])*$/.exec(text.slice(0, end))
+  return match === null ? end : match.index + 1
+}
+
+function lineFrom(start: number, text: string): string {
+  return /^[^\r\n]*/.exec(text.slice(start))?.[0].trimEnd() ?? ''
+}
+
+function firstWord(start: number, text: string): number {
+  const blank = /^\s*/.exec(text.slice(start))?.[0].length ?? 0
+  return start + blank < text.length ? start + blank : start
+}

@@ -1,0 +1,60 @@
+import type { Catalog, Route } from '../catalog/catalog.ts'
+import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { exampleAnswer, isVerbatim } from './example.ts'
+
+/** Levels the schema describes: enough for the rows of a list. The example shows the rest. */
+const DEPTH = 3
+
+/** An answer’s free shape: the envelope, and what the example shows, nothing of it promised. */
+export function answerSchema(catalog: Catalog, route: Route): JsonObject {
+  const { example } = route.operation
+  if (isVerbatim(route)) return verbatimSchema(exampleAnswer(catalog, route))
+  const { type, additionalProperties, properties } = objectSchema(
+    isJsonObject(example) ? [example] : [],
+    DEPTH,
+  )
+  return compact({
+    type,
+    additionalProperties,
+    allOf: [{ $ref: '#/components/schemas/Envelope' }],
+    properties,
+  })
+}
+
+function verbatimSchema(example: Json | undefined): JsonObject {
+  if (example === undefined) return {}
+  return isJsonObject(example) ? objectSchema([example], DEPTH) : schemaOf([example], DEPTH)
+}
+
+/**
+ * The type that all of these values have, and null besides: one example cannot show what is never missing.
+ * Values of several types have no type in common; numbers are never narrowed to integers.
+ */
+function schemaOf(values: readonly Json[], depth: number): JsonObject {
+  const present = values.filter((value) => value !== null)
+  const types = new Set(present.map(typeOf))
+  const [type] = types
+  if (type === undefined || types.size > 1) return {}
+  const nullable: JsonObject = { type: [type, 'null'] }
+  if (depth === 0) return nullable
+  if (type === 'array') return { ...nullable, items: schemaOf(present.filter(isArray).flat(), depth - 1) }
+  if (type === 'object') return { ...objectSchema(present.filter(isJsonObject), depth), ...nullable }
+  return nullable
+}
+
+function objectSchema(values: readonly JsonObject[], depth: number): JsonObject {
+  const names = [...new Set(values.flatMap((value) => Object.keys(value)))]
+  const properties = names.map((name) => {
+    const members = values.flatMap((value) => (Object.hasOwn(value, name) ? [value[name] ?? null] : []))
+    return [name, schemaOf(members, depth - 1)] as const
+  })
+  return { type: 'object', additionalProperties: true, properties: Object.fromEntries(properties) }
+}
+
+function typeOf(value: Exclude<Json, null>): string {
+  return isArray(value) ? 'array' : typeof value
+}
+
+function isArray(value: Json): value is readonly Json[] {
+  return Array.isArray(value)
+}

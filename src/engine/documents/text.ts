@@ -1,0 +1,18 @@
+import Handlebars from 'handlebars'
+import { readFileSync } from 'node:fs'
+
+const FOLDER = new URL('../../../templates/', import.meta.url)
+
+/** A template’s context: everything it names must be there. */
+export interface TemplateContext {
+  readonly [name: string]: string | boolean | readonly string[] | readonly TemplateContext[]
+}
+
+/**
+ * Reads a plain-text template once; a name that the context lacks is an error, and nothing is escaped.
+ * Only for text documents: JSON is built as objects, and a page needs escaping.
+ */
+export function readTemplate(file: string): (context: TemplateContext) => string {
+  const source = readFileSync(new URL(file, FOLDER), 'utf8')
+  return Handlebars.create().compile<TemplateContext>(source, { strict: true, noEscape: true })
+}

@@ -1,0 +1,89 @@
+import type { Catalog, Parameter, Route } from '../catalog/catalog.ts'
+import { isJsonObject } from '../json.ts'
+import { findNetwork } from '../networks.ts'
+import type { Facts } from './document.ts'
+import { listedRoutes } from './listing.ts'
+
+/** What no reader may miss where the money is not real. */
+export const SANDBOX = 'Sandbox: payments are play money on a local chain.'
+
+export const CHARGING =
+  'You pay for a 200 only. Errors say under "charged" whether money moved; if it did, the same payment sent again is answered.'
+
+/** How a payment is made, one step a line. */
+export function howToPay(catalog: Catalog, facts: Facts): string[] {
+  const lines = ['Send GET without a payment: the 402 lists what to pay and costs nothing.']
+  if (facts.protocols.includes('x402')) {
+    lines.push(
+      `Its header PAYMENT-REQUIRED is base64 of JSON (x402 version 2; the body has the same members): choose one of "accepts"${networks(catalog, facts)}.`,
+      'Sign it as an EIP-3009 TransferWithAuthorization, exactly as offered. You need no gas.',
+      'Send the same GET with PAYMENT-SIGNATURE: base64 of {"x402Version": 2, "accepted", "payload": {"signature", "authorization"}}, with "resource" and "extensions" of the 402. The receipt is in PAYMENT-RESPONSE. x402 client libraries do all this.',
+    )
+  }
+  if (facts.protocols.includes('mpp')) {
+    lines.push(
+      'Or pay by MPP: answer WWW-Authenticate: Payment with Authorization: Payment; the receipt is in Payment-Receipt.',
+    )
+  }
+  lines.push('Answer lost, or 503? Send the same payment again, not a new one: it is charged once at most.')
+  return lines
+}
+
+/** Where money can move today, told by what a 402 offers. */
+function networks(catalog: Catalog, facts: Facts): string {
+  const [paid] = listedRoutes(catalog).filter(({ kind }) => kind === 'paid')
+  const accepts = paid === undefined ? undefined : facts.paymentRequired(paid)?.accepts
+  const ids = (Array.isArray(accepts) ? accepts : []).flatMap((entry) => {
+    const network = isJsonObject(entry) ? entry.network : undefined
+    return typeof network === 'string' ? [network] : []
+  })
+  const named = [...new Set(ids)].map((id) => `${findNetwork(id)?.title ?? 'chain'} (${id})`)
+  return named.length === 0 ? '' : `, for ${named.join(', ')}`
+}
+
+/** A sentence for what the catalog says under `use_when`, with or without those words. */
+export function useWhen(text: string): string {
+  return /^use (when|it|this|to|for)\b/i.test(text) ? sentence(text) : `Use when: ${sentence(text)}`
+}
+
+/** One line, closed by a mark. */
+export function sentence(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return /[.!?:]$/.test(line) ? line : `${line}.`
+}
+
+/** How old an answer may be. */
+export function freshness({ operation }: Route): string {
+  const { cache } = operation
+  return cache === undefined
+    ? 'Not cached: every call is answered anew.'
+    : `Cached for ${spellDuration(cache.ttl)}.`
+}
+
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1000],
+  ['millisecond', 1],
+] as const
+
+/** In words, in the largest unit that is exact: `10 minutes`. */
+function spellDuration(ms: number): string {
+  const [name, size] = UNITS.find(([, unit]) => ms >= unit && ms % unit === 0) ?? ['millisecond', 1]
+  const count = ms / size
+  return count === 1 ? `1 ${name}` : `${count} ${name}s`
+}
+
+/** A list's rule, and other spellings that are understood: what JSON Schema has no words for. */
+export function unspokenRules({ list, aliases }: Parameter): string[] {
+  const rules: string[] = []
+  if (list !== undefined) {
+    const { minItems, maxItems } = list
+    const count = minItems === maxItems || minItems === 0 ? `up to ${maxItems}` : `${minItems} to ${maxItems}`
+    rules.push(`Comma-separated, ${count} ${list.items === 'integer' ? 'whole numbers' : 'values'}.`)
+  }
+  const spellings = Object.entries(aliases).map(([alias, value]) => `${alias} for ${value}`)
+  if (spellings.length > 0) rules.push(`Also understood: ${spellings.join(', ')}.`)
+  return rules
+}

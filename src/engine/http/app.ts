@@ -1,0 +1,164 @@
+import Koa, { type Context, type Middleware } from 'koa'
+import { Failure } from '../errors.ts'
+import { markSent } from './paywall.ts'
+import { canonicalPath } from './path.ts'
+import { servePaid, serveFree, type Answered, type Counter } from './paid.ts'
+import { failed, JSON_TYPE, problem, type Reply } from './reply.ts'
+import type { Page, Revision, ServedRoute } from './revision.ts'
+
+export interface AppSettings extends Counter {
+  /** The revision that serves now; requests keep the one they began with. */
+  readonly current: () => Revision
+  readonly sandbox: boolean
+  readonly trustProxy: boolean
+  readonly health: () => Reply
+}
+
+/** What Koa carries from one step to the next. */
+interface State {
+  revision: Revision
+  path: Readonly<Record<string, string>>
+}
+
+const METHODS = 'GET, HEAD, OPTIONS'
+
+/** Both protocols' headers, for browsers: what they may send, and what their scripts may read. */
+const CORS = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers':
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Ratecard-Payment, Ratecard-Sandbox',
+}
+const PREFLIGHT = {
+  'Access-Control-Allow-Methods': METHODS,
+  // The last one is sent by @x402/fetch as a request header, so browsers ask for it.
+  'Access-Control-Allow-Headers':
+    'PAYMENT-SIGNATURE, Authorization, Content-Type, Accept, Access-Control-Expose-Headers',
+  'Access-Control-Max-Age': '86400',
+}
+
+/** The service as a Koa application: failures → path → document or route → reply. */
+export function createApp(settings: AppSettings): Koa {
+  const app = new Koa({ proxy: settings.trustProxy })
+  app.silent = true
+  app.use(guard(settings))
+  app.use(dispatch(settings))
+  return app
+}
+
+/** Nothing thrown below reaches the client as it is. */
+function guard({ report, sandbox }: AppSettings): Middleware {
+  return async (ctx, next) => {
+    ctx.set(CORS)
+    if (sandbox) ctx.set('Ratecard-Sandbox', '1')
+    try {
+      await next()
+    } catch (fault) {
+      report(fault)
+      send(ctx, failed(new Failure('internal', 'something went wrong here'), 'unknown'))
+    }
+  }
+}
+
+function dispatch(settings: AppSettings): Middleware {
+  return async (ctx, next) => {
+    const revision = settings.current()
+    const path = canonicalPath(ctx.path)
+    const page = path === undefined ? undefined : revision.pages.get(path)
+    const live = path === undefined ? undefined : livePage(settings, revision, path)
+    const found =
+      path === undefined || page !== undefined || live !== undefined ? undefined : revision.table.find(path)
+    if (page === undefined && live === undefined && found === undefined) {
+      send(ctx, problem('route_unknown', 'there is nothing at this path', { charged: 'no' }))
+    } else if (ctx.method === 'OPTIONS') {
+      ctx.set(PREFLIGHT)
+      send(ctx, { status: 204, headers: { Allow: METHODS }, body: '' })
+    } else if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+      send(
+        ctx,
+        problem('method_not_allowed', `${ctx.method} is not served here`, {
+          charged: 'no',
+          headers: { Allow: METHODS },
+        }),
+      )
+    } else if (live !== undefined) send(ctx, live)
+    else if (page !== undefined) sendPage(ctx, page)
+    else if (found !== undefined) {
+      const state: State = { revision, path: found.path }
+      Object.assign(ctx.state, state)
+      await found.run(ctx, next)
+    }
+  }
+}
+
+function livePage(settings: AppSettings, { catalog }: Revision, path: string): Reply | undefined {
+  return catalog.documents['health']?.paths.includes(path) === true ? settings.health() : undefined
+}
+
+/** Answers one route: what stands in its layer of the router. */
+export function answerRoute(settings: AppSettings): (served: ServedRoute) => Middleware {
+  return (served) => async (ctx) => {
+    const { revision, path }: State = ctx['state']
+    const request = {
+      served,
+      revision,
+      headers: ctx.headers,
+      method: ctx.method,
+      parameters: { path, query: ctx.querystring },
+      resource: revision.facts.baseUrl + ctx.path,
+      gone: () => ctx.req.socket.destroyed,
+    }
+    const answered = await (served.route.kind === 'paid' ? servePaid : serveFree)(settings, request)
+    send(ctx, answered.reply)
+    watchDelivery(settings, ctx, answered)
+  }
+}
+
+/** Two seconds after the last byte without a reset: the buyer has the answer. */
+const DELIVERED_MS = 2_000
+
+function watchDelivery({ paywall, report }: AppSettings, ctx: Context, { delivered }: Answered): void {
+  if (delivered === undefined) return
+  ctx.res.once('finish', () => {
+    let reset = false
+    const { socket } = ctx.req
+    socket.once('error', () => {
+      reset = true
+    })
+    const timer = setTimeout(() => {
+      if (!reset) markSent(paywall, delivered).catch(report)
+    }, DELIVERED_MS)
+    timer.unref()
+  })
+}
+
+function sendPage(ctx: Context, page: Page): void {
+  if (page.planned) {
+    send(ctx, problem('not_implemented', 'this document is announced and not written yet', { charged: 'no' }))
+    return
+  }
+  const headers = { 'Content-Type': page.type, ETag: page.etag, 'Cache-Control': 'public, max-age=300' }
+  if (matches(ctx.get('If-None-Match'), page.etag)) send(ctx, { status: 304, headers, body: '' })
+  else send(ctx, { status: 200, headers, body: page.text })
+}
+
+/** RFC 9110 §13.1.2: a list of entity tags, compared weakly, or a star. */
+function matches(header: string, etag: string): boolean {
+  if (header === '') return false
+  return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}
+
+function send(ctx: Context, { status, headers, body }: Reply): void {
+  ctx.status = status
+  ctx.set(headers)
+  // Koa would guess a type from the text; ours is set, and an empty body has none.
+  if (body !== '') ctx.body = body
+  else if (status !== 204 && status !== 304) ctx.body = ''
+}
+
+export function jsonReply(status: number, value: unknown): Reply {
+  return {
+    status,
+    headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
+    body: JSON.stringify(value),
+  }
+}

@@ -1,0 +1,51 @@
+import type { Served } from '../cache/cache.ts'
+import type { Route } from '../catalog/catalog.ts'
+import { Failure } from '../errors.ts'
+import { compact, type Json, type JsonObject } from '../json.ts'
+import type { StoredAnswer } from '../ledger/entry.ts'
+import { formatPrice } from '../money.ts'
+
+/** Largest answer that is sold: what is kept for redelivery must stay small. */
+const LARGEST_BYTES = 1_000_000
+
+export type Preview = (body: JsonObject) => JsonObject
+
+/** The answer as it is sent: the service's envelope around an endpoint's own fields, or the text as it is. */
+export function envelop(route: Route, served: Served, preview: Preview | undefined): StoredAnswer {
+  const { answer } = served
+  if ('content' in answer) return sized({ kind: 'text', ...answer.content }, answer.content.text.length)
+  const sample = route.kind === 'sample'
+  const body = sample && preview !== undefined ? preview(answer.body) : answer.body
+  const value: JsonObject = {
+    endpoint: route.path,
+    source: answer.source.map((source) => compact({ ...source })),
+    fetched_at: new Date(served.at).toISOString(),
+    cached: served.cached,
+    cache_ttl_seconds: Math.round((route.operation.cache?.ttl ?? 0) / 1000),
+    warnings: [...(answer.warnings ?? []).map((warning) => compact({ ...warning })), ...staleWarning(served)],
+    ...body,
+    ...(sample ? previewMembers(route, body !== answer.body) : {}),
+  }
+  return sized({ kind: 'json', value }, JSON.stringify(value).length)
+}
+
+function staleWarning(served: Served): Json[] {
+  if (!served.stale) return []
+  const message = `the source does not answer now; this is what it said at ${new Date(served.at).toISOString()}`
+  return [{ code: 'stale', message }]
+}
+
+function previewMembers(route: Route, cut: boolean): JsonObject {
+  const { price } = route.operation
+  const truncated = cut || route.bindings.some(({ kind }) => kind === 'fixed')
+  const full =
+    price === undefined || route.full === undefined
+      ? {}
+      : { full: { path: route.full, price: { amount: formatPrice(price), currency: 'USD' } } }
+  return { preview: true, truncated, ...full }
+}
+
+function sized(answer: StoredAnswer, length: number): StoredAnswer {
+  if (length <= LARGEST_BYTES) return answer
+  throw new Failure('answer_too_large', 'the answer is larger than 1 MB')
+}

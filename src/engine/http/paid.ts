@@ -1,0 +1,226 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { ERRORS, Failure, InvalidParameter, type ValidationError } from '../errors.ts'
+import type { Arguments, PaymentFacts } from '../handler.ts'
+import { compact, type JsonObject } from '../json.ts'
+import type { Entry, StoredAnswer } from '../ledger/entry.ts'
+import type { Detection, Payment, Refusal } from '../protocols/protocol.ts'
+import { envelop } from './envelope.ts'
+import { digestArguments, execute, type Workshop } from './execute.ts'
+import type { RawParameters } from './parameters.ts'
+import { purchase, type Outcome, type Paywall } from './paywall.ts'
+import { failed, invalid, JSON_TYPE, problem, type Reply } from './reply.ts'
+import type { Revision, ServedRoute } from './revision.ts'
+import type { WouldFail } from './unpaid.ts'
+
+/** One request to one route, free of the web framework. */
+export interface RouteRequest {
+  readonly served: ServedRoute
+  readonly revision: Revision
+  readonly headers: IncomingHttpHeaders
+  readonly method: string
+  readonly parameters: RawParameters
+  /** Absolute URL of the concrete path. */
+  readonly resource: string
+  readonly gone: () => boolean
+}
+
+export interface Counter extends Workshop {
+  readonly paywall: Paywall
+  /** Told of every failure nobody has foreseen. */
+  readonly report: (fault: unknown) => void
+}
+
+export interface Answered {
+  readonly reply: Reply
+  /** Set when the reply is the paid answer: its arrival is recorded. */
+  readonly delivered?: Entry
+}
+
+/** A paid route: no payment 402, one payment is taken and answered. */
+export async function servePaid(counter: Counter, request: RouteRequest): Promise<Answered> {
+  // HEAD shows what GET would be offered; a payment sent with it is left alone.
+  const detections =
+    request.method === 'HEAD' ? [] : request.revision.protocols.map((each) => each.detect(request.headers))
+  const found = detections.filter(({ kind }) => kind !== 'none')
+  const [detection] = found
+  if (found.length > 1) {
+    return {
+      reply: problem('payments_conflict', 'the request carries payments of two protocols', { charged: 'no' }),
+    }
+  }
+  if (detection === undefined)
+    return { reply: challenge(request, 'payment_required', 'this path answers once it is paid for') }
+  return takePayment(counter, request, detection)
+}
+
+async function takePayment(counter: Counter, request: RouteRequest, detection: Detection): Promise<Answered> {
+  switch (detection.kind) {
+    case 'none':
+      return { reply: challenge(request, 'payment_required', 'this path answers once it is paid for') }
+    case 'malformed':
+      return { reply: problem(detection.code, detection.detail, { charged: 'no' }) }
+    case 'refused':
+      return { reply: challenge(request, detection.code, detection.detail) }
+    case 'payment':
+      break
+  }
+  const unready = readinessFailure(request)
+  if (unready !== undefined) return { reply: failed(unready, 'no') }
+  const validated = request.served.validate(request.parameters)
+  if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
+  const outcome = await buy(counter, request, detection.payment, validated.args)
+  return answer(counter, request, outcome)
+}
+
+function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Arguments): Promise<Outcome> {
+  const { served, revision, resource, gone } = request
+  const { route } = served
+  const facts: PaymentFacts = {
+    protocol: payment.protocol.name,
+    network: payment.network,
+    payer: payment.payer,
+  }
+  return purchase(counter.paywall, {
+    payment,
+    route,
+    offer: { route, resource },
+    revision: revision.catalog.revision,
+    digest: digestArguments(route.operation, args),
+    work: (patience) => work(counter, served, args, facts, patience),
+    gone,
+  })
+}
+
+async function work(
+  counter: Workshop,
+  { route, handler, preview }: ServedRoute,
+  args: Arguments,
+  payment: PaymentFacts | undefined,
+  patience: number,
+): Promise<StoredAnswer> {
+  const result = await execute(counter, { operation: route.operation, handler, args, payment, patience })
+  return envelop(route, result, preview)
+}
+
+function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answered {
+  switch (outcome.kind) {
+    case 'delivered': {
+      const protocol = request.revision.protocols.find(({ name }) => name === outcome.entry.protocol)
+      const receipt = protocol?.receiptHeaders(outcome.entry, outcome.receipt) ?? {}
+      const headers = { ...PAID, 'Ratecard-Payment': outcome.entry.id, ...receipt }
+      return { reply: sold(outcome.answer, headers), delivered: outcome.entry }
+    }
+    case 'refused':
+      return { reply: refuse(request, outcome.refusal) }
+    case 'unsettled': {
+      const { code, detail } = outcome.refusal
+      const protocol = request.revision.protocols.find(({ name }) => name === outcome.entry.protocol)
+      return { reply: challenge(request, code, detail, protocol?.failureHeaders(outcome.entry, code)) }
+    }
+    case 'failed':
+      return { reply: faultReply(counter, request, outcome.fault) }
+    case 'reused': {
+      const detail = 'this payment has bought another request, or its answer was delivered'
+      return {
+        reply: problem('payment_reused', detail, { charged: 'no', extra: { payment: outcome.entry.id } }),
+      }
+    }
+    case 'pending': {
+      const headers = { 'Retry-After': '2', Location: `/payments/${outcome.id}` }
+      const detail = 'whether the payment has settled is not known yet'
+      return {
+        reply: problem('payment_pending', detail, {
+          charged: 'unknown',
+          headers,
+          extra: { payment: outcome.id },
+        }),
+      }
+    }
+    case 'abandoned':
+      return { reply: problem('payment_pending', 'the request was given up', { charged: 'no' }) }
+  }
+}
+
+const PAID = { 'Cache-Control': 'private, no-cache', Vary: 'PAYMENT-SIGNATURE, Authorization' }
+
+function sold(stored: StoredAnswer, headers: Readonly<Record<string, string>>): Reply {
+  if (stored.kind === 'text')
+    return { status: 200, headers: { 'Content-Type': stored.type, ...headers }, body: stored.text }
+  return {
+    status: 200,
+    headers: { 'Content-Type': JSON_TYPE, ...headers },
+    body: JSON.stringify(stored.value),
+  }
+}
+
+function refuse(request: RouteRequest, { code, detail }: Refusal): Reply {
+  if (ERRORS[code].status === 402) return challenge(request, code, detail)
+  return problem(code, detail, {
+    charged: 'no',
+    headers: ERRORS[code].retryable ? { 'Retry-After': '5' } : {},
+  })
+}
+
+function challenge(
+  request: RouteRequest,
+  code: Refusal['code'],
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
+  const { unpaid } = request.served
+  if (unpaid === undefined) return problem(code, detail, { charged: 'no', headers })
+  return unpaid({ resource: request.resource, code, detail, wouldFail: foresee(request), headers })
+}
+
+function foresee(request: RouteRequest): WouldFail | undefined {
+  const unready = readinessFailure(request)
+  if (unready !== undefined) return { status: unready.status, code: unready.code, detail: unready.detail }
+  const validated = request.served.validate(request.parameters)
+  if (validated.kind === 'valid') return undefined
+  return { status: 422, code: 'parameters_invalid', detail: validated.errors.map(asJson) }
+}
+
+function asJson({ loc, msg, type, input, ctx }: ValidationError): JsonObject {
+  return compact({ type, loc: [...loc], msg, input: input ?? null, ctx })
+}
+
+function readinessFailure({ served }: RouteRequest): Failure | undefined {
+  switch (served.readiness) {
+    case 'ready':
+      return undefined
+    case 'planned':
+      return new Failure('not_implemented', 'this route is announced and not served yet')
+    case 'not_configured':
+      return new Failure('not_configured', 'a source of this route has no credentials here')
+  }
+}
+
+/** Samples and free routes: payment headers are not even looked at. */
+export async function serveFree(counter: Counter, request: RouteRequest): Promise<Answered> {
+  const { served } = request
+  const unready = readinessFailure(request)
+  if (unready !== undefined) return { reply: failed(unready, 'no') }
+  const validated = served.validate(request.parameters)
+  if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
+  try {
+    const stored = await work(counter, served, validated.args, undefined, served.route.operation.timeout)
+    return { reply: sold(stored, { 'Cache-Control': 'no-cache' }) }
+  } catch (fault) {
+    return { reply: faultReply(counter, request, fault) }
+  }
+}
+
+/** What a handler has thrown, as the caller may see it. */
+function faultReply({ report }: Counter, { served }: RouteRequest, fault: unknown): Reply {
+  if (fault instanceof Failure) return failed(fault, 'no')
+  if (fault instanceof InvalidParameter) {
+    const found = served.route.parameters.find(({ name }) => name === fault.parameter)
+    const ctx = { ...fault.ctx, error: {} }
+    const place = found?.in ?? 'query'
+    return invalid([
+      { type: 'value_error', loc: [place, fault.parameter], msg: `Value error, ${fault.sentence}`, ctx },
+    ])
+  }
+  report(fault)
+  return failed(new Failure('internal', 'something went wrong here; nothing was charged'), 'no')
+}

@@ -1,0 +1,220 @@
+import type { Route } from '../catalog/catalog.ts'
+import { LostClaim, reserve, takeOver, type Claim, type Desk } from '../ledger/claim.ts'
+import type { Entry, Purchase, Receipt, StoredAnswer } from '../ledger/entry.ts'
+import type { Offer, Payment, Refusal, Settlement } from '../protocols/protocol.ts'
+
+/** How a payment ended for the one who sent it; what was charged follows from the kind. */
+export type Outcome =
+  /** Charged once, whoever asks again. */
+  | {
+      readonly kind: 'delivered'
+      readonly entry: Entry
+      readonly answer: StoredAnswer
+      readonly receipt: Receipt
+    }
+  /** Not charged: the payment cannot be taken. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** Not charged: the work was done and the settlement has definitely failed. */
+  | { readonly kind: 'unsettled'; readonly entry: Entry; readonly refusal: Refusal }
+  /** Not charged: the work failed. */
+  | { readonly kind: 'failed'; readonly fault: unknown }
+  /** Charged for something else. */
+  | { readonly kind: 'reused'; readonly entry: Entry }
+  /** Not known yet: the same payment will tell. */
+  | { readonly kind: 'pending'; readonly id: string }
+  /** Nobody is there to answer. */
+  | { readonly kind: 'abandoned' }
+
+export interface Paywall extends Desk {
+  readonly sleep: (ms: number) => Promise<void>
+  /** Milliseconds a settled payment is answered again. */
+  readonly redeliver: number
+}
+
+/** One request with a payment. */
+export interface Purchasing {
+  readonly payment: Payment
+  readonly route: Route
+  readonly offer: Offer
+  readonly revision: string
+  readonly digest: string
+  /** Does the work; `patience` is how many milliseconds it may take. */
+  readonly work: (patience: number) => Promise<StoredAnswer>
+  /** Whether the client has gone away. */
+  readonly gone: () => boolean
+}
+
+/** Left of a payment's validity when its settlement begins. */
+const SETTLING_MS = 6_000
+/** Less time than this is not worth beginning with. */
+const SHORTEST_WORK_MS = 3_000
+/** How long a copy waits for the request that came first. */
+const COPY_PATIENCE_MS = 45_000
+
+/** Takes the payment, does the work once, charges once, and answers everyone who holds the payment. */
+export async function purchase(paywall: Paywall, buying: Purchasing): Promise<Outcome> {
+  const { payment, offer } = buying
+  const known = await paywall.ledger.get(payment.key)
+  if (known !== undefined && known.state !== 'voided') {
+    const refusal = await payment.verify()
+    return refusal === undefined ? again(paywall, buying, known) : { kind: 'refused', refusal }
+  }
+  const refusal = payment.check(offer, paywall.now()) ?? (await payment.verify()) ?? tooLate(paywall, payment)
+  return refusal === undefined ? first(paywall, buying) : { kind: 'refused', refusal }
+}
+
+function tooLate({ now }: Paywall, { validBefore }: Payment): Refusal | undefined {
+  if (validBefore - now() - SETTLING_MS >= SHORTEST_WORK_MS) return undefined
+  return {
+    code: 'deadline_too_short',
+    detail: 'the payment expires before the work could be done and settled',
+  }
+}
+
+async function first(paywall: Paywall, buying: Purchasing): Promise<Outcome> {
+  const reservation = await reserve(paywall, purchaseOf(buying))
+  if (reservation.kind === 'taken') return again(paywall, buying, reservation.entry)
+  return holding(reservation.claim, () => serve(paywall, buying, reservation.claim))
+}
+
+function purchaseOf({ payment, route, revision, digest }: Purchasing): Purchase {
+  return {
+    key: payment.key,
+    protocol: payment.protocol.name,
+    network: payment.network,
+    asset: payment.asset,
+    payer: payment.payer,
+    payee: payment.payee,
+    amount: payment.amount.toString(),
+    validBefore: payment.validBefore,
+    operation: route.operation.id,
+    digest,
+    revision,
+    token: payment.token,
+  }
+}
+
+async function holding(claim: Claim, work: () => Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await work()
+  } catch (fault) {
+    // Another process has decided that we are dead and has taken the payment over: it will answer the next copy.
+    if (fault instanceof LostClaim) return { kind: 'pending', id: claim.entry.id }
+    throw fault
+  } finally {
+    claim.putDown()
+  }
+}
+
+async function serve(paywall: Paywall, buying: Purchasing, claim: Claim): Promise<Outcome> {
+  const refusal = await buying.payment.simulate()
+  if (refusal !== undefined) {
+    await claim.advance('voided')
+    return { kind: 'refused', refusal }
+  }
+  const answer = await attempt(() => buying.work(buying.payment.validBefore - paywall.now() - SETTLING_MS))
+  if (answer.kind === 'fault') {
+    await claim.advance('voided')
+    return { kind: 'failed', fault: answer.fault }
+  }
+  await claim.advance('fulfilled', { answer: answer.value })
+  return charge(buying, claim)
+}
+
+/** Moves the money for an answer that is stored. */
+async function charge(buying: Purchasing, claim: Claim): Promise<Outcome> {
+  if (buying.gone()) {
+    await claim.letGo()
+    return { kind: 'abandoned' }
+  }
+  const settlement = await buying.payment.settle({
+    record: async (transaction) => {
+      await claim.advance('settling', { transaction })
+    },
+  })
+  return conclude(claim, settlement)
+}
+
+async function conclude(claim: Claim, settlement: Settlement): Promise<Outcome> {
+  switch (settlement.kind) {
+    case 'settled': {
+      const entry = await claim.settle(settlement.receipt)
+      return delivered(entry)
+    }
+    case 'failed': {
+      const entry = await claim.advance('voided')
+      if (settlement.refusal.code === 'chain_unavailable')
+        return { kind: 'refused', refusal: settlement.refusal }
+      return { kind: 'unsettled', entry, refusal: settlement.refusal }
+    }
+    case 'unknown': {
+      const { id } = await claim.advance('unknown')
+      return { kind: 'pending', id }
+    }
+  }
+}
+
+function delivered(entry: Entry): Outcome {
+  const { answer, receipt } = entry
+  if (answer === undefined || receipt === undefined) return { kind: 'pending', id: entry.id }
+  return { kind: 'delivered', entry, answer, receipt }
+}
+
+/** The same payment once more: it waits for the first, takes over from a dead one, or gets what was stored. */
+async function again(paywall: Paywall, buying: Purchasing, known: Entry): Promise<Outcome> {
+  if (known.operation !== buying.route.operation.id || known.digest !== buying.digest)
+    return { kind: 'reused', entry: known }
+  if (known.state === 'sent' && !mayHaveAgain(paywall, buying.payment, known))
+    return { kind: 'reused', entry: known }
+  const patience = paywall.now() + COPY_PATIENCE_MS
+  let entry: Entry | undefined = known
+  for (let wait = 10; entry !== undefined; wait = Math.min(wait * 1.5, 200)) {
+    if (entry.state === 'settled' || entry.state === 'sent') return delivered(entry)
+    const turn = await takeTurn(paywall, buying, entry)
+    if (turn !== undefined) return turn
+    if (paywall.now() > patience || buying.gone()) return { kind: 'pending', id: entry.id }
+    await paywall.sleep(wait)
+    entry = await paywall.ledger.get(entry.key)
+  }
+  return first(paywall, buying)
+}
+
+/** Goes on where a dead process, or an unknown settlement, has left the payment; undefined while somebody else is at it. */
+async function takeTurn(paywall: Paywall, buying: Purchasing, entry: Entry): Promise<Outcome | undefined> {
+  if (entry.state === 'voided' || (entry.state === 'reserved' && entry.leaseUntil <= paywall.now())) {
+    const refusal = buying.payment.check(buying.offer, paywall.now()) ?? tooLate(paywall, buying.payment)
+    return refusal === undefined ? first(paywall, buying) : { kind: 'refused', refusal }
+  }
+  if (entry.leaseUntil > paywall.now()) return undefined
+  const claim = await takeOver(paywall, entry)
+  if (claim === undefined) return undefined
+  return holding(claim, async () => {
+    if (entry.state === 'fulfilled') return charge(buying, claim)
+    return conclude(claim, await buying.payment.protocol.resolve(entry))
+  })
+}
+
+/**
+ * A settled payment's calldata is public, so its signature proves nothing any more: once the answer is known to have
+ * arrived, it is given again only to who shows the token of the challenge.
+ */
+function mayHaveAgain({ now, redeliver }: Paywall, { token }: Payment, entry: Entry): boolean {
+  return entry.token !== undefined && entry.token === token && now() - entry.createdAt < redeliver
+}
+
+type Attempted<T> =
+  { readonly kind: 'value'; readonly value: T } | { readonly kind: 'fault'; readonly fault: unknown }
+
+async function attempt<T>(work: () => Promise<T>): Promise<Attempted<T>> {
+  try {
+    return { kind: 'value', value: await work() }
+  } catch (fault) {
+    return { kind: 'fault', fault }
+  }
+}
+
+/** The answer has left completely: from now on the token is asked for. */
+export async function markSent({ ledger, now }: Desk, entry: Entry): Promise<void> {
+  if (entry.state !== 'settled') return
+  await ledger.replace(entry, { ...entry, state: 'sent', updatedAt: now(), version: entry.version + 1 })
+}

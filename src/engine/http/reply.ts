@@ -1,0 +1,51 @@
+import { ERRORS, Failure, type Charged, type ErrorCode, type ValidationError } from '../errors.ts'
+import type { JsonObject } from '../json.ts'
+
+/** What is sent for one request: made as a value, written in one place. */
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export const JSON_TYPE = 'application/json; charset=utf-8'
+export const PROBLEM_TYPE = 'application/problem+json'
+
+export interface ProblemOptions {
+  readonly charged: Charged
+  readonly headers?: Readonly<Record<string, string>>
+  readonly extra?: JsonObject
+}
+
+/** RFC 9457 problem with the service's own members: what happened, what was charged, what to do. */
+export function problem(code: ErrorCode, detail: string, options: ProblemOptions): Reply {
+  const { status } = ERRORS[code]
+  const body = { ...problemMembers(code, detail, options.charged), ...options.extra }
+  return {
+    status,
+    headers: { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...options.headers },
+    body: JSON.stringify(body),
+  }
+}
+
+export function problemMembers(code: ErrorCode, detail: string, charged: Charged): JsonObject {
+  const { status, title, hint, retryable } = ERRORS[code]
+  return { type: `/docs/errors#${code}`, title, status, detail, code, hint, charged, retryable }
+}
+
+/** A failure of the work: its own status and words, never anything of an unknown error. */
+export function failed(failure: Failure, charged: Charged): Reply {
+  const { code, detail, extra, retryAfter } = failure
+  const headers =
+    retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }
+  return problem(code, detail, { charged, extra, headers })
+}
+
+/** 422 in the shape of the specification's HTTPValidationError. */
+export function invalid(errors: readonly ValidationError[]): Reply {
+  return {
+    status: 422,
+    headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
+    body: JSON.stringify({ detail: errors }),
+  }
+}

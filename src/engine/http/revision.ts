@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto'
+import type { Middleware } from 'koa'
+import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
+import { PROXY } from '../catalog/subject.ts'
+import { documents } from '../documents/all.ts'
+import type { Facts } from '../documents/document.ts'
+import { Failure } from '../errors.ts'
+import type { HandlerMap, UntypedHandler } from '../handler.ts'
+import type { Challenge, Protocol } from '../protocols/protocol.ts'
+import type { Preview } from './envelope.ts'
+import { compileValidator, type Validator } from './parameters.ts'
+import { createProxy, type ProxySettings } from './proxy.ts'
+import { createTable, type RouteTable } from './table.ts'
+import { compileUnpaid, type Unpaid } from './unpaid.ts'
+
+/** Everything derived from one catalog, once: a request takes the current one and finishes on it. */
+export interface Revision {
+  readonly catalog: Catalog
+  readonly table: RouteTable<ServedRoute>
+  /** Rendered documents and files by path. */
+  readonly pages: ReadonlyMap<string, Page>
+  readonly protocols: readonly Protocol[]
+  readonly facts: Facts
+}
+
+/** One route with all that answers it. */
+export interface ServedRoute {
+  readonly route: Route
+  readonly validate: Validator
+  readonly handler: UntypedHandler
+  readonly preview: Preview | undefined
+  /** Undefined on free routes. */
+  readonly unpaid: Unpaid | undefined
+  readonly readiness: Readiness
+  readonly challenges: readonly Challenge[]
+}
+
+export type Readiness = 'ready' | 'planned' | 'not_configured'
+
+export interface Page {
+  readonly type: string
+  readonly text: string
+  readonly etag: string
+  readonly planned: boolean
+}
+
+export interface RevisionSettings {
+  readonly catalog: Catalog
+  readonly handlers: HandlerMap
+  readonly protocols: readonly Protocol[]
+  readonly baseUrl: string
+  readonly sandbox: boolean
+  readonly proxy: ProxySettings
+  readonly middleware: (served: ServedRoute) => Middleware
+}
+
+export function createRevision(settings: RevisionSettings): Revision {
+  const { catalog, protocols, baseUrl, sandbox } = settings
+  const docs = docsPath(catalog)
+  const served = catalog.routes.map((route): ServedRoute => {
+    const challenges =
+      route.kind === 'paid' ? protocols.flatMap((protocol) => protocol.challenge(route) ?? []) : []
+    return {
+      route,
+      validate: compileValidator(route),
+      ...handlerOf(route.operation, settings),
+      unpaid: route.kind === 'paid' ? compileUnpaid(route, challenges, { baseUrl, docs }) : undefined,
+      readiness: readinessOf(route.operation, settings),
+      challenges,
+    }
+  })
+  const published = new Map(served.map(({ route, challenges }) => [route.name, challenges[0]?.published]))
+  const facts: Facts = {
+    baseUrl,
+    sandbox,
+    available: (operation) => readinessOf(operation, settings) === 'ready',
+    paymentRequired: (route) => published.get(route.name),
+    protocols: protocols.map(({ name }) => name),
+  }
+  return {
+    catalog,
+    table: createTable(served, settings.middleware),
+    pages: new Map([...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
+    protocols,
+    facts,
+  }
+}
+
+function handlerOf(
+  operation: Operation,
+  { handlers, proxy }: RevisionSettings,
+): { readonly handler: UntypedHandler; readonly preview: Preview | undefined } {
+  if (operation.handler === PROXY && operation.upstream !== undefined) {
+    return { handler: createProxy(operation.upstream, proxy), preview: undefined }
+  }
+  const found = Object.hasOwn(handlers, operation.handler) ? handlers[operation.handler] : undefined
+  if (found === undefined) return { handler: unwritten, preview: undefined }
+  return typeof found === 'function'
+    ? { handler: found, preview: undefined }
+    : { handler: found.run, preview: found.preview }
+}
+
+const unwritten: UntypedHandler = () =>
+  Promise.reject(new Failure('not_implemented', 'this route is announced and not served yet'))
+
+function readinessOf(operation: Operation, { catalog, handlers, proxy }: RevisionSettings): Readiness {
+  if (operation.planned) return 'planned'
+  if (operation.handler !== PROXY && !Object.hasOwn(handlers, operation.handler)) return 'planned'
+  const sources = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
+  const own = operation.upstream?.credential?.env
+  const needed = own === undefined ? sources : [...sources, own]
+  return needed.every((name) => proxy.secret(name) !== undefined) ? 'ready' : 'not_configured'
+}
+
+function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
+  return Object.entries(catalog.documents).flatMap(([name, { paths, planned }]): [string, Page][] => {
+    const document = documents.find((each) => each.name === name)
+    if (document === undefined && !planned) return []
+    const { type, text } =
+      document === undefined || planned
+        ? { type: '', text: '' }
+        : { type: document.type, text: document.render(catalog, facts) }
+    return paths.map((path) => [path, { type, text, etag: etagOf(text), planned }])
+  })
+}
+
+function renderFiles({ files }: Catalog): [string, Page][] {
+  return files.map(({ path, type, text, planned }) => [path, { type, text, etag: etagOf(text), planned }])
+}
+
+function etagOf(text: string): string {
+  return `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
+}
+
+/** Where a reader of a 402 is sent: the pages when there are any, else the plain guide. */
+function docsPath({ documents: places }: Catalog): string {
+  const written = ['docs', 'llms', 'openapi']
+    .map((name) => places[name])
+    .find((place) => place?.planned === false)
+  return written?.paths[0] ?? '/'
+}

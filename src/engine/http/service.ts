@@ -1,0 +1,85 @@
+import type { Server } from 'node:http'
+import type { AnswerCache } from '../cache/cache.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { HandlerMap } from '../handler.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Protocol } from '../protocols/protocol.ts'
+import { answerRoute, createApp, jsonReply, type AppSettings } from './app.ts'
+import type { ProxySettings } from './proxy.ts'
+import { createRevision, type Revision } from './revision.ts'
+import { attach } from './server.ts'
+
+/** Time and chance, as arguments. */
+export interface ServiceWorld {
+  readonly now: () => number
+  readonly random: (bytes: number) => Uint8Array
+  readonly sleep: (ms: number) => Promise<void>
+}
+
+export interface ServiceSettings extends ServiceWorld {
+  /** Answers 503 until the service is attached to it. */
+  readonly server: Server
+  readonly catalog: Catalog
+  readonly handlers: HandlerMap
+  /** The ways to be paid for a catalog; asked again for every revision. */
+  readonly protocols: (catalog: Catalog) => readonly Protocol[]
+  readonly ledger: Ledger
+  readonly cache: AnswerCache
+  readonly proxy: ProxySettings
+  readonly baseUrl: string
+  readonly sandbox: boolean
+  readonly trustProxy: boolean
+  /** Name of this process in leases. */
+  readonly owner: string
+  readonly report: (fault: unknown) => void
+}
+
+export interface Service {
+  readonly revision: () => Revision
+  /** Serves another catalog from the next request on; requests in flight finish on the one they began with. */
+  swap(catalog: Catalog): Revision
+}
+
+/**
+ * A catalog with everything it takes to serve it.
+ *
+ * @example
+ * const server = createHttpServer()
+ * const port = await listen(server, 4021, '127.0.0.1')
+ * const service = createService({ server, catalog, handlers, protocols, ledger, cache, ...world })
+ */
+export function createService(settings: ServiceSettings): Service {
+  const { ledger, owner, now, sleep } = settings
+  let current: Revision
+  const app: AppSettings = {
+    ...settings,
+    current: () => current,
+    health: () => jsonReply(200, { status: 'ok', revision: current.catalog.revision }),
+    get paywall() {
+      return {
+        ledger,
+        owner,
+        now,
+        sleep,
+        protocols: current.protocols,
+        redeliver: current.catalog.payments.redeliver,
+      }
+    },
+  }
+  const build = (catalog: Catalog): Revision =>
+    createRevision({
+      ...settings,
+      catalog,
+      protocols: settings.protocols(catalog),
+      middleware: answerRoute(app),
+    })
+  current = build(settings.catalog)
+  attach(settings.server, createApp(app))
+  return {
+    revision: () => current,
+    swap: (catalog) => {
+      current = build(catalog)
+      return current
+    },
+  }
+}

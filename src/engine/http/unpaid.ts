@@ -1,0 +1,93 @@
+import type { Route } from '../catalog/catalog.ts'
+import { ERRORS, type ErrorCode } from '../errors.ts'
+import type { Json, JsonObject } from '../json.ts'
+import { formatPrice } from '../money.ts'
+import type { Challenge } from '../protocols/protocol.ts'
+import { PROBLEM_TYPE, type Reply } from './reply.ts'
+
+/** Why the same request would fail even if it were paid for. */
+export interface WouldFail {
+  readonly status: number
+  readonly code: ErrorCode
+  readonly detail: Json
+}
+
+/** Answers 402 for one route: everything but the offers' moving parts is serialised once. */
+export type Unpaid = (request: UnpaidRequest) => Reply
+
+export interface UnpaidRequest {
+  /** Absolute URL of the concrete path. */
+  readonly resource: string
+  readonly code: ErrorCode
+  readonly detail: string
+  readonly wouldFail: WouldFail | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const PROBLEMS = 'https://paymentauth.org/problems/'
+
+export interface UnpaidSettings {
+  readonly baseUrl: string
+  /** Path of a document that explains the routes. */
+  readonly docs: string
+}
+
+/** Compiles the 402 of a route from the challenges of every protocol it can be paid with. */
+export function compileUnpaid(
+  route: Route,
+  challenges: readonly Challenge[],
+  settings: UnpaidSettings,
+): Unpaid {
+  const readers = JSON.stringify(forReaders(route, settings)).slice(1, -1)
+  const problems = new Map<string, string>()
+  return ({ resource, code, detail, wouldFail, headers: more }) => {
+    const headers: Record<string, string> = {
+      'Content-Type': PROBLEM_TYPE,
+      'Cache-Control': 'no-store',
+      ...more,
+    }
+    const members: string[] = []
+    for (const challenge of challenges) {
+      const issued = challenge.issue({ resource, error: code })
+      Object.assign(headers, issued.headers)
+      members.push(issued.members)
+    }
+    let said = problems.get(code)
+    if (said === undefined) {
+      said = JSON.stringify(problemOf(code)).slice(1, -1)
+      problems.set(code, said)
+    }
+    members.push(said, `"detail":${JSON.stringify(detail)}`, readers)
+    if (wouldFail !== undefined) members.push(`"would_fail":${JSON.stringify(wouldFail)}`)
+    return { status: 402, headers, body: `{${members.join(',')}}` }
+  }
+}
+
+function problemOf(code: ErrorCode): JsonObject {
+  const { title, hint, retryable } = ERRORS[code]
+  const type = code === 'payment_required' ? 'payment-required' : 'verification-failed'
+  return { type: PROBLEMS + type, title, status: 402, code, hint, charged: 'no', retryable }
+}
+
+function forReaders({ operation, sample, name }: Route, { baseUrl, docs }: UnpaidSettings): JsonObject {
+  return {
+    ...(operation.price === undefined
+      ? {}
+      : { price: { amount: formatPrice(operation.price), currency: 'USD' } }),
+    ...(sample === undefined ? {} : { sample: baseUrl + sample }),
+    docs: `${baseUrl}${docs}#${name}`,
+    client: CLIENT,
+  }
+}
+
+/** Eight lines that pay: the first thing a developer looks for. */
+const CLIENT = [
+  "import { wrapFetchWithPayment, x402Client } from '@x402/fetch'",
+  "import { ExactEvmScheme } from '@x402/evm/exact/client'",
+  "import { privateKeyToAccount } from 'viem/accounts'",
+  'const account = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY)',
+  "const client = new x402Client().register('eip155:*', new ExactEvmScheme(account))",
+  "client.setSpendControls({ maxAmountPerPayment: '$1' })",
+  'const pay = wrapFetchWithPayment(fetch, client)',
+  'console.log(await (await pay(url)).json())',
+].join('\n')

@@ -1,0 +1,131 @@
+import type { Entry, Purchase, Receipt, State, StoredAnswer, StoredTransaction } from './entry.ts'
+import { newEntry, type Ledger } from './ledger.ts'
+
+/** How long an owner that has died keeps others waiting. */
+export const LEASE_MS = 10_000
+
+/** Another process has taken the entry over: whatever this one was doing to it is void. */
+export class LostClaim extends Error {
+  constructor(id: string) {
+    super(`another process has taken over payment ${id}`)
+    this.name = 'LostClaim'
+  }
+}
+
+export interface Changes {
+  readonly answer?: StoredAnswer
+  readonly transaction?: StoredTransaction
+  readonly receipt?: Receipt
+}
+
+/**
+ * One process's hold on one payment: the only way entries change. Changes are made one after the other, each durable
+ * before the next begins, and the lease is renewed until the claim is put down.
+ */
+export class Claim {
+  readonly #ledger: Ledger
+  readonly #now: () => number
+  #entry: Entry
+  #last: Promise<unknown> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(ledger: Ledger, entry: Entry, now: () => number) {
+    this.#ledger = ledger
+    this.#entry = entry
+    this.#now = now
+    this.#timer = setInterval(() => {
+      // A renewal that fails is noticed by the next change, which must not go through either.
+      this.#change({}).catch(() => this.putDown())
+    }, LEASE_MS / 3)
+    this.#timer.unref()
+  }
+
+  get entry(): Entry {
+    return this.#entry
+  }
+
+  /** Throws `LostClaim` when another process has taken over. */
+  advance(state: State, changes: Changes = {}): Promise<Entry> {
+    return this.#change({ state, ...changes })
+  }
+
+  /** The transaction can never be needed again: its bytes are as good as a payment order. */
+  settle(receipt: Receipt): Promise<Entry> {
+    const { transaction } = this.#entry
+    if (transaction === undefined) return this.#change({ state: 'settled', receipt })
+    const { hash, signer, nonce } = transaction
+    return this.#change({ state: 'settled', receipt, transaction: { hash, signer, nonce } })
+  }
+
+  /** Leaves the entry as it is for whoever comes next, at once. */
+  async letGo(): Promise<void> {
+    await this.#change({}, 0)
+    this.putDown()
+  }
+
+  putDown(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #change(changes: Partial<Entry>, leaseMs: number = LEASE_MS): Promise<Entry> {
+    const next = this.#last.then(async () => {
+      const previous = this.#entry
+      const now = this.#now()
+      const entry: Entry = {
+        ...previous,
+        ...changes,
+        leaseUntil: now + leaseMs,
+        updatedAt: now,
+        version: previous.version + 1,
+      }
+      if (!(await this.#ledger.replace(previous, entry))) throw new LostClaim(previous.id)
+      this.#entry = entry
+      return entry
+    })
+    this.#last = next.catch(() => undefined)
+    return next
+  }
+}
+
+export type Reservation =
+  { readonly kind: 'claimed'; readonly claim: Claim } | { readonly kind: 'taken'; readonly entry: Entry }
+
+export interface Desk {
+  readonly ledger: Ledger
+  /** Name of this process in leases. */
+  readonly owner: string
+  readonly now: () => number
+}
+
+/** Takes a payment for one purchase before any work is done for it; atomic over all processes. */
+export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase): Promise<Reservation> {
+  const entry = newEntry(purchase, owner, now(), LEASE_MS)
+  for (;;) {
+    if (await ledger.insert(entry)) return { kind: 'claimed', claim: new Claim(ledger, entry, now) }
+    const standing = await ledger.get(purchase.key)
+    if (standing === undefined) continue
+    if (!isFree(standing, now())) return { kind: 'taken', entry: standing }
+    const again = {
+      ...entry,
+      attempts: standing.attempts + 1,
+      createdAt: standing.createdAt,
+      version: standing.version + 1,
+    }
+    if (await ledger.replace(standing, again))
+      return { kind: 'claimed', claim: new Claim(ledger, again, now) }
+  }
+}
+
+/** Takes over an entry whose owner has died; undefined when it has not, or another process was faster. */
+export async function takeOver({ ledger, owner, now }: Desk, entry: Entry): Promise<Claim | undefined> {
+  const time = now()
+  if (entry.leaseUntil > time) return undefined
+  const next = { ...entry, owner, leaseUntil: time + LEASE_MS, updatedAt: time, version: entry.version + 1 }
+  return (await ledger.replace(entry, next)) ? new Claim(ledger, next, now) : undefined
+}
+
+/** Nothing was charged and nobody is at work: the payment may be used as if it were new. */
+function isFree(entry: Entry, now: number): boolean {
+  return entry.state === 'voided' || (entry.state === 'reserved' && entry.leaseUntil <= now)
+}

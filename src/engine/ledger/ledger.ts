@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import type { Entry, Purchase } from './entry.ts'
+
+/**
+ * Where payments are kept. Every change is a compare-and-set on the entry's version, durable when its promise resolves,
+ * so that any number of processes may work on one store. All rules of the payment's life are above it, in `claim.ts`.
+ */
+export interface Ledger {
+  /** For people: `lmdb`, `redis`. */
+  readonly name: string
+  get(key: string): Promise<Entry | undefined>
+  /** By public id. */
+  find(id: string): Promise<Entry | undefined>
+  /** Stores a new entry; false when its key is taken. */
+  insert(entry: Entry): Promise<boolean>
+  /** Replaces `previous`; false when somebody else has changed it. `next.version` is `previous.version + 1`. */
+  replace(previous: Entry, next: Entry): Promise<boolean>
+  /** Every entry, oldest first. */
+  entries(): AsyncIterable<Entry>
+  /** Takes or renews the lease `name` for `owner` until `until`; undefined when another owner holds it. */
+  lease(name: string, owner: string, now: number, until: number): Promise<Lease | undefined>
+  /** Gives the lease back and remembers `value` for the next holder. */
+  release(lease: Lease, value: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** Exclusive use of a named thing for a while; `fence` grows with every holder, so that a late one is recognised. */
+export interface Lease {
+  readonly name: string
+  readonly owner: string
+  readonly fence: number
+  /** What the last holder left: for a signer, the next account nonce. */
+  readonly value: number | undefined
+}
+
+/** Public name of a payment: says nothing about payer or nonce. */
+export function paymentId(key: string): string {
+  return `pay_${createHash('sha256').update(key).digest('base64url').slice(0, 22)}`
+}
+
+export function newEntry(purchase: Purchase, owner: string, now: number, leaseMs: number): Entry {
+  return {
+    ...purchase,
+    id: paymentId(purchase.key),
+    state: 'reserved',
+    owner,
+    leaseUntil: now + leaseMs,
+    attempts: 1,
+    createdAt: now,
+    updatedAt: now,
+    version: 1,
+  }
+}

@@ -1,0 +1,98 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Route } from '../catalog/catalog.ts'
+import type { ErrorCode } from '../errors.ts'
+import type { JsonObject } from '../json.ts'
+import type { Entry, Receipt, StoredTransaction } from '../ledger/entry.ts'
+
+/** A way to be paid. The engine holds a visible list of them; each knows its own headers, nothing of the others. */
+export interface Protocol {
+  readonly name: string
+  /** Finds this protocol’s payment in a request: reads, never trusts. */
+  detect(headers: IncomingHttpHeaders): Detection
+  /** What a 402 of this route says in this protocol; undefined when nothing can be settled. Built once a revision. */
+  challenge(route: Route): Challenge | undefined
+  /** Finishes what another process began: for a payment whose header is gone. */
+  resolve(entry: Entry): Promise<Settlement>
+  /** Headers of a paid answer. */
+  receiptHeaders(entry: Entry, receipt: Receipt): Readonly<Record<string, string>>
+  /** Headers of a 402 given after work, when the settlement has definitely failed. */
+  failureHeaders(entry: Entry, code: ErrorCode): Readonly<Record<string, string>>
+}
+
+/** The standing part of a protocol’s 402. */
+export interface Challenge {
+  /** Headers and body members for one request. `error`: why a payment was refused, else that one is required. */
+  issue(request: ChallengeRequest): IssuedChallenge
+  /** What documents say of this offer: without anything random, concrete example path. */
+  readonly published: JsonObject
+  /** Bytes of the largest header this challenge sends. */
+  readonly headerBytes: number
+}
+
+export interface ChallengeRequest {
+  /** Absolute URL of the concrete path, no query. */
+  readonly resource: string
+  readonly error: ErrorCode
+}
+
+export interface IssuedChallenge {
+  readonly headers: Readonly<Record<string, string>>
+  /** Members of the body object as JSON text without the braces. */
+  readonly members: string
+}
+
+export type Detection =
+  | { readonly kind: 'none' }
+  /** Cannot be read: 400. */
+  | { readonly kind: 'malformed'; readonly code: ErrorCode; readonly detail: string }
+  /** Can be read, and cannot be taken: 402. */
+  | { readonly kind: 'refused'; readonly code: ErrorCode; readonly detail: string }
+  | { readonly kind: 'payment'; readonly payment: Payment }
+
+/** What the buyer must change, or what could not be found out. */
+export interface Refusal {
+  readonly code: ErrorCode
+  readonly detail: string
+}
+
+/** What is for sale at this request. */
+export interface Offer {
+  readonly route: Route
+  readonly resource: string
+}
+
+/** One payment found in a request. */
+export interface Payment {
+  readonly protocol: Protocol
+  /** Ledger key: the signed fields. */
+  readonly key: string
+  readonly network: string
+  readonly asset: string
+  /** Whom the payment says it is from; true only after `verify`. */
+  readonly payer: string
+  readonly payee: string
+  /** Atomic units. */
+  readonly amount: bigint
+  /** Milliseconds since the epoch. */
+  readonly validBefore: number
+  readonly token: string | undefined
+  /** Whether it fits the offer and the time: local and cheap, asked of new payments only. */
+  check(offer: Offer, now: number): Refusal | undefined
+  /** Whether the payer has signed it. */
+  verify(): Promise<Refusal | undefined>
+  /** Whether the chain would take it now: one call. */
+  simulate(): Promise<Refusal | undefined>
+  /** Moves the money. */
+  settle(journal: Journal): Promise<Settlement>
+}
+
+/** Where a settlement writes what it is about to do, before it does it. */
+export interface Journal {
+  record(transaction: StoredTransaction): Promise<void>
+}
+
+/** Three outcomes, never two: what is not known is not a failure. */
+export type Settlement =
+  | { readonly kind: 'settled'; readonly receipt: Receipt }
+  | { readonly kind: 'failed'; readonly refusal: Refusal }
+  | { readonly kind: 'unknown'; readonly detail: string }

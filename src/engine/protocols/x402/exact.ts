@@ -1,0 +1,178 @@
+import { sameAddress, toChecksum, type Address } from '../../address.ts'
+import { canonicalJson, type Json } from '../../json.ts'
+import type { Journal, Offer, Payment, Protocol, Refusal, Settlement } from '../protocol.ts'
+import { requirementsOf, type Till } from './challenge.ts'
+import type { Authorization, PaymentPayload, Requirements } from './payload.ts'
+import { authorizationDigest, recoverSigner, splitSignature } from './signature.ts'
+import type { Settler } from './settlement.ts'
+import type { Movement } from './token.ts'
+
+/** Seconds of validity a payment must still have, as every x402 implementation asks. */
+const MARGIN_SECONDS = 6
+
+/** A till with the means to settle, which are brought up at the first payment. */
+export interface OpenTill extends Till {
+  readonly settler: () => Promise<Settler>
+}
+
+/** One signed authorization of scheme exact, EIP-3009, bound to the till it pays into. */
+export class ExactPayment implements Payment {
+  readonly protocol: Protocol
+  readonly key: string
+  readonly network: string
+  readonly asset: string
+  readonly payer: string
+  readonly payee: string
+  readonly amount: bigint
+  readonly validBefore: number
+  readonly token: string | undefined
+  readonly #payload: PaymentPayload
+  readonly #till: OpenTill
+
+  constructor(protocol: Protocol, payload: PaymentPayload, till: OpenTill) {
+    const { authorization } = payload.payload
+    this.protocol = protocol
+    this.#payload = payload
+    this.#till = till
+    this.network = till.network.id
+    this.asset = till.network.token.address
+    this.payer = toChecksum(authorization.from)
+    this.payee = toChecksum(authorization.to)
+    this.amount = BigInt(authorization.value)
+    this.validBefore =
+      Number(BigInt(authorization.validBefore) < FAR ? BigInt(authorization.validBefore) : FAR) * 1000
+    this.key = paymentKey(till, authorization)
+    this.token = tokenOf(payload)
+  }
+
+  get #authorization(): Authorization {
+    return this.#payload.payload.authorization
+  }
+
+  check({ route, resource }: Offer, now: number): Refusal | undefined {
+    const price = route.operation.price
+    if (price === undefined) return refuse('no_matching_requirements', 'this route has no price')
+    const offered = requirementsOf(this.#till, price)
+    if (!matches(this.#payload.accepted, offered)) {
+      return refuse('no_matching_requirements', '"accepted" is not one of the offers of this route')
+    }
+    if (!namesResource(this.#payload.resource?.url, resource)) {
+      return refuse('payment_wrong_resource', 'the payment was made for another path')
+    }
+    return this.#checkAuthorization(offered, Math.floor(now / 1000))
+  }
+
+  #checkAuthorization(offered: Requirements, seconds: number): Refusal | undefined {
+    const { to, value, validAfter, validBefore } = this.#authorization
+    if (!sameAddress(to, offered.payTo)) {
+      return refuse('invalid_exact_evm_recipient_mismatch', 'authorization.to is not the offer’s payTo')
+    }
+    if (value !== offered.amount) {
+      const code = 'invalid_exact_evm_payload_authorization_value_mismatch'
+      return refuse(code, `authorization.value is ${value}; the offer asks for ${offered.amount}`)
+    }
+    if (BigInt(validBefore) < BigInt(seconds + MARGIN_SECONDS)) {
+      const code = 'invalid_exact_evm_payload_authorization_valid_before'
+      return refuse(code, `authorization.validBefore leaves less than ${MARGIN_SECONDS} seconds`)
+    }
+    if (BigInt(validAfter) > BigInt(seconds)) {
+      return refuse(
+        'invalid_exact_evm_payload_authorization_valid_after',
+        'authorization.validAfter lies in the future',
+      )
+    }
+    return undefined
+  }
+
+  async verify(): Promise<Refusal | undefined> {
+    const { signature } = this.#payload.payload
+    // A longer signature belongs to a contract wallet: only the chain can tell, and the simulation asks it.
+    if (signature.length > 132) return undefined
+    const split = splitSignature(signature)
+    const signer =
+      split === undefined
+        ? undefined
+        : recoverSigner(authorizationDigest(this.#till.network, this.#authorization), split)
+    if (signer !== undefined && sameAddress(signer, this.payer)) return undefined
+    return refuse(
+      'invalid_exact_evm_signature',
+      'the signature is not the one of authorization.from for this token and chain',
+    )
+  }
+
+  async simulate(): Promise<Refusal | undefined> {
+    const [settler, { simulate }] = await Promise.all([this.#till.settler(), import('./settlement.ts')])
+    return simulate(settler, this.#movement(), this.#authorization, this.#payload.payload.signature)
+  }
+
+  async settle(journal: Journal): Promise<Settlement> {
+    const [settler, { settle }] = await Promise.all([this.#till.settler(), import('./settlement.ts')])
+    return settle(settler, this.#movement(), this.#authorization, this.#payload.payload.signature, journal)
+  }
+
+  #movement(): Movement {
+    const { from, to, value, nonce } = this.#authorization
+    return { token: this.#till.network.token.address, from, to, value: BigInt(value), nonce }
+  }
+}
+
+/** The year 4000 in seconds: later is "never" to every clock we keep. */
+const FAR = 64_060_588_800n
+
+/** The signed fields that make an authorization unique on chain: (token, from, nonce). */
+function paymentKey({ network }: Till, { from, nonce }: Authorization): string {
+  return ['x402', network.id, network.token.address, from, nonce].join(':').toLowerCase()
+}
+
+/** Reads a ledger key back, for payments whose header is gone. */
+export function readPaymentKey(
+  key: string,
+): { readonly from: Address; readonly nonce: `0x${string}` } | undefined {
+  const match = /:(0x[0-9a-f]{40}):(0x[0-9a-f]{64})$/.exec(key)
+  if (match === null) return undefined
+  const [, from = '', nonce = ''] = match
+  return { from: toChecksum(from), nonce: `0x${nonce.slice(2)}` }
+}
+
+/** Every core field equal; `extra` may have more than was offered. Addresses are compared as the numbers they are. */
+function matches(accepted: Requirements, offered: Requirements): boolean {
+  return (
+    accepted.scheme === offered.scheme &&
+    accepted.network === offered.network &&
+    accepted.amount === offered.amount &&
+    accepted.maxTimeoutSeconds === offered.maxTimeoutSeconds &&
+    sameAddress(accepted.asset, offered.asset) &&
+    sameAddress(accepted.payTo, offered.payTo) &&
+    covers(accepted.extra ?? {}, offered.extra ?? {})
+  )
+}
+
+function covers(given: Readonly<Record<string, Json>>, asked: Readonly<Record<string, Json>>): boolean {
+  return Object.entries(asked).every(([key, value]) => {
+    const found = given[key]
+    return found !== undefined && canonicalJson(found) === canonicalJson(value)
+  })
+}
+
+/** Origin and path agree, or the payment names no resource. The query is not part of an offer. */
+function namesResource(named: string | undefined, resource: string): boolean {
+  if (named === undefined) return true
+  if (!URL.canParse(named)) return false
+  const { origin, pathname } = new URL(named)
+  return (
+    `${origin}${pathname}` === resource ||
+    origin + pathname === new URL(resource).origin + new URL(resource).pathname
+  )
+}
+
+function tokenOf({ extensions }: PaymentPayload): string | undefined {
+  const extension = extensions?.['redelivery']
+  if (typeof extension !== 'object' || extension === null || !('info' in extension)) return undefined
+  const { info } = extension
+  if (typeof info !== 'object' || info === null || !('token' in info)) return undefined
+  return typeof info.token === 'string' && info.token.length <= 64 ? info.token : undefined
+}
+
+function refuse(code: Refusal['code'], detail: string): Refusal {
+  return { code, detail }
+}

@@ -1,0 +1,130 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { Address } from '../../address.ts'
+import { isJsonObject, type Json } from '../../json.ts'
+import type { Detection } from '../protocol.ts'
+
+/** One entry of `accepts`, and its echo under `accepted` (x402 v2 core §5.1.2). */
+export interface Requirements {
+  readonly scheme: string
+  readonly network: string
+  readonly amount: string
+  readonly asset: string
+  readonly payTo: string
+  readonly maxTimeoutSeconds: number
+  readonly extra?: Readonly<Record<string, Json>> | null
+}
+
+/** EIP-3009 TransferWithAuthorization as x402 carries it: every number a decimal string. */
+export interface Authorization {
+  readonly from: Address
+  readonly to: Address
+  readonly value: string
+  readonly validAfter: string
+  readonly validBefore: string
+  readonly nonce: `0x${string}`
+}
+
+/** PAYMENT-SIGNATURE, decoded: scheme exact on EVM with EIP-3009. */
+export interface PaymentPayload {
+  readonly x402Version: 2
+  readonly resource?: { readonly url: string } | null
+  readonly accepted: Requirements
+  readonly payload: { readonly signature: `0x${string}`; readonly authorization: Authorization }
+  readonly extensions?: Readonly<Record<string, unknown>> | null
+}
+
+const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
+/** At most a uint256; hexadecimal and signs are refused, for the token's contract and we must read the same number. */
+const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
+
+const schema = {
+  type: 'object',
+  required: ['x402Version', 'accepted', 'payload'],
+  properties: {
+    x402Version: { const: 2 },
+    resource: {
+      type: ['object', 'null'],
+      required: ['url'],
+      properties: { url: { type: 'string', maxLength: 4096 } },
+    },
+    accepted: {
+      type: 'object',
+      required: ['scheme', 'network', 'amount', 'asset', 'payTo', 'maxTimeoutSeconds'],
+      properties: {
+        scheme: { type: 'string' },
+        network: { type: 'string' },
+        amount: { type: 'string' },
+        asset: { type: 'string' },
+        payTo: { type: 'string' },
+        maxTimeoutSeconds: { type: 'number' },
+        extra: { type: ['object', 'null'] },
+      },
+    },
+    payload: {
+      type: 'object',
+      required: ['signature', 'authorization'],
+      properties: {
+        signature: { type: 'string', pattern: '^0x([0-9a-fA-F]{2}){65,2048}$' },
+        authorization: {
+          type: 'object',
+          required: ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'],
+          properties: {
+            from: address,
+            to: address,
+            value: decimal,
+            validAfter: decimal,
+            validBefore: decimal,
+            nonce: { type: 'string', pattern: '^0x[0-9a-fA-F]{64}$' },
+          },
+        },
+      },
+    },
+    extensions: { type: ['object', 'null'] },
+  },
+}
+
+const validate = new Ajv2020({ allowUnionTypes: true }).compile<PaymentPayload>(schema)
+
+/** Longest header that is looked at; a real one is below 4 KB. */
+const LONGEST = 32_768
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+
+export type Decoded =
+  | { readonly kind: 'payload'; readonly payload: PaymentPayload }
+  | Extract<Detection, { readonly kind: 'malformed' }>
+
+/** Reads a PAYMENT-SIGNATURE header: standard base64 (padding optional) of a UTF-8 JSON PaymentPayload. */
+export function decodePayload(header: string): Decoded {
+  if (header.length > LONGEST || !BASE64.test(header)) return malformed('the header is not standard base64')
+  const value = parseJson(Buffer.from(header, 'base64').toString('utf8'))
+  if (!isJsonObject(value)) return malformed('the header does not hold a JSON object')
+  if (value['x402Version'] !== 2) return wrongVersion(value['x402Version'])
+  if (validate(value)) return { kind: 'payload', payload: value }
+  const [first] = validate.errors ?? []
+  const missing: unknown = first?.keyword === 'required' ? first.params['missingProperty'] : undefined
+  const at = `${first?.instancePath ?? ''}${missing === undefined ? '' : `/${String(missing)}`}`
+  return malformed(
+    `${at} ${missing === undefined ? 'is not what x402 v2 (scheme exact, EIP-3009) asks for' : 'is missing'}`,
+  )
+}
+
+function wrongVersion(version: unknown): Decoded {
+  if (typeof version !== 'number') return malformed('x402Version is missing')
+  return {
+    kind: 'malformed',
+    code: 'invalid_x402_version',
+    detail: `x402Version ${version} is not supported`,
+  }
+}
+
+function malformed(detail: string): Decoded {
+  return { kind: 'malformed', code: 'invalid_payload', detail }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

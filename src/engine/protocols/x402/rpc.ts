@@ -1,0 +1,70 @@
+/** What an Ethereum node answered, or that it could not be asked. */
+export type RpcAnswer<T> =
+  | { readonly kind: 'result'; readonly result: T }
+  /** The node has understood and refuses: its own words, for matching, never for buyers. */
+  | {
+      readonly kind: 'refused'
+      readonly code: number
+      readonly message: string
+      readonly data: string | undefined
+    }
+  /** No answer, or none that can be read: whether the request was carried out is not known. */
+  | { readonly kind: 'unreachable' }
+
+export type Rpc = <T>(
+  method: string,
+  params: readonly unknown[],
+  read: (result: unknown) => T | undefined,
+) => Promise<RpcAnswer<T>>
+
+/** Slower than any healthy node. */
+const TIMEOUT_MS = 10_000
+
+/**
+ * JSON-RPC over HTTP, one attempt a call: what may be repeated is decided by who calls. The endpoint's URL, which may
+ * hold a key, appears in no result.
+ */
+export function createRpc(url: string, fetcher: typeof fetch): Rpc {
+  let id = 0
+  return async (method, params, read) => {
+    id += 1
+    const body = await post(url, fetcher, JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+    if (typeof body !== 'object' || body === null) return { kind: 'unreachable' }
+    if ('error' in body && typeof body.error === 'object' && body.error !== null) return refused(body.error)
+    if (!('result' in body)) return { kind: 'unreachable' }
+    const result = read(body.result)
+    return result === undefined ? { kind: 'unreachable' } : { kind: 'result', result }
+  }
+}
+
+async function post(url: string, fetcher: typeof fetch, body: string): Promise<unknown> {
+  try {
+    const response = await fetcher(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    return await response.json()
+  } catch {
+    return undefined
+  }
+}
+
+/** Codes that say "not now" rather than "no": rate limits and overload. */
+const PASSING: ReadonlySet<number> = new Set([-32005, -32016, -32603, 429])
+
+function refused(error: object): RpcAnswer<never> {
+  const code = 'code' in error && typeof error.code === 'number' ? error.code : 0
+  const message = 'message' in error && typeof error.message === 'string' ? error.message : ''
+  const data = 'data' in error && typeof error.data === 'string' ? error.data : undefined
+  if (PASSING.has(code) && data === undefined && !/revert/i.test(message)) return { kind: 'unreachable' }
+  return { kind: 'refused', code, message, data }
+}
+
+/** Readers of the results the payment path needs. */
+export const asHex = (result: unknown): `0x${string}` | undefined =>
+  typeof result === 'string' && /^0x[0-9a-fA-F]*$/.test(result) ? `0x${result.slice(2)}` : undefined
+
+export const asQuantity = (result: unknown): bigint | undefined =>
+  typeof result === 'string' && /^0x[0-9a-fA-F]+$/.test(result) ? BigInt(result) : undefined

@@ -1,0 +1,116 @@
+import {
+  decodeErrorResult,
+  decodeEventLog,
+  encodeFunctionData,
+  isHex,
+  pad,
+  parseAbi,
+  toEventSelector,
+} from 'viem/utils'
+import { sameAddress, type Address } from '../../address.ts'
+import type { Authorization } from './payload.ts'
+import { splitSignature } from './signature.ts'
+
+/** The parts of Circle’s FiatTokenV2_2 a payment meets (EIP-20, EIP-3009). */
+const ABI = parseAbi([
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'function balanceOf(address account) view returns (uint256)',
+  'event Transfer(address indexed from, address indexed to, uint256 value)',
+  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+  'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
+  'error Error(string reason)',
+])
+
+export const AUTHORIZATION_USED = toEventSelector('AuthorizationUsed(address,bytes32)')
+
+/**
+ * Calldata that carries out the authorization: the (v,r,s) form for a 65-byte signature, the bytes form for the longer
+ * ones of contract wallets (ERC-1271).
+ */
+export function transferCall(authorization: Authorization, signature: `0x${string}`): `0x${string}` {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  const common = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce] as const
+  const split = splitSignature(signature)
+  return split === undefined
+    ? encodeFunctionData({
+        abi: ABI,
+        functionName: 'transferWithAuthorization',
+        args: [...common, signature],
+      })
+    : encodeFunctionData({
+        abi: ABI,
+        functionName: 'transferWithAuthorization',
+        args: [...common, split.v, split.r, split.s],
+      })
+}
+
+export function balanceCall(account: Address): `0x${string}` {
+  return encodeFunctionData({ abi: ABI, functionName: 'balanceOf', args: [account] })
+}
+
+export function stateCall(authorizer: Address, nonce: `0x${string}`): `0x${string}` {
+  return encodeFunctionData({ abi: ABI, functionName: 'authorizationState', args: [authorizer, nonce] })
+}
+
+/** An address as an event topic. */
+export function topic(address: Address): `0x${string}` {
+  return pad(address, { size: 32 })
+}
+
+/** The sentence a contract has reverted with, from the node’s revert data. */
+export function revertReason(data: string | undefined): string | undefined {
+  if (data === undefined || !isHex(data)) return undefined
+  try {
+    const { args } = decodeErrorResult({ abi: ABI, data })
+    return args?.[0]
+  } catch {
+    return undefined
+  }
+}
+
+export interface Log {
+  readonly address: Address
+  readonly topics: readonly `0x${string}`[]
+  readonly data: `0x${string}`
+  readonly transactionHash: `0x${string}`
+}
+
+/** What must have happened for a payment to be settled. */
+export interface Movement {
+  readonly token: Address
+  readonly from: Address
+  readonly to: Address
+  readonly value: bigint
+  readonly nonce: `0x${string}`
+}
+
+/** Whether these logs show the authorization used and its money moved: both, on this token, for this amount. */
+export function showsMovement(logs: readonly Log[], movement: Movement): boolean {
+  const events = logs.filter(({ address }) => sameAddress(address, movement.token)).flatMap(decode)
+  const used = events.some(
+    (event) =>
+      event.eventName === 'AuthorizationUsed' &&
+      sameAddress(event.args.authorizer, movement.from) &&
+      event.args.nonce.toLowerCase() === movement.nonce.toLowerCase(),
+  )
+  const moved = events.some(
+    (event) =>
+      event.eventName === 'Transfer' &&
+      sameAddress(event.args.from, movement.from) &&
+      sameAddress(event.args.to, movement.to) &&
+      event.args.value === movement.value,
+  )
+  return used && moved
+}
+
+function decode({ topics, data }: Log) {
+  const [selector, ...rest] = topics
+  if (selector === undefined) return []
+  try {
+    return [decodeEventLog({ abi: ABI, topics: [selector, ...rest], data })]
+  } catch {
+    return []
+  }
+}

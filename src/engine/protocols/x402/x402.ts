@@ -1,0 +1,95 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Route, Service } from '../../catalog/catalog.ts'
+import type { ErrorCode } from '../../errors.ts'
+import type { JsonObject } from '../../json.ts'
+import type { Entry, Receipt } from '../../ledger/entry.ts'
+import type { Challenge, Detection, Protocol, Settlement } from '../protocol.ts'
+import { createChallenge } from './challenge.ts'
+import { ExactPayment, readPaymentKey, type OpenTill } from './exact.ts'
+import { decodePayload } from './payload.ts'
+
+export interface X402Settings {
+  readonly service: Service
+  readonly baseUrl: string
+  /** In order of preference: clients pay the first they can. */
+  readonly tills: readonly OpenTill[]
+  readonly random: (bytes: number) => Uint8Array
+}
+
+/** x402 version 2, scheme exact on EVM by EIP-3009, settled by ourselves. */
+export function createX402(settings: X402Settings): Protocol {
+  const { tills } = settings
+  const protocol: Protocol = {
+    name: 'x402',
+    detect: (headers) => detect(protocol, tills, headers),
+    challenge: (route) => challenge(route, settings),
+    resolve: (entry) => resolve(tills, entry),
+    receiptHeaders: (_, receipt) => ({ 'PAYMENT-RESPONSE': encode(settlementResponse(receipt)) }),
+    failureHeaders: (entry, code) => ({ 'PAYMENT-RESPONSE': encode(failureResponse(entry, code)) }),
+  }
+  return protocol
+}
+
+function detect(protocol: Protocol, tills: readonly OpenTill[], headers: IncomingHttpHeaders): Detection {
+  const header = headers['payment-signature']
+  if (header === undefined) return detectOld(headers)
+  if (typeof header !== 'string')
+    return { kind: 'malformed', code: 'invalid_payload', detail: 'the header stands twice' }
+  const decoded = decodePayload(header.trim())
+  if (decoded.kind === 'malformed') return decoded
+  const { network } = decoded.payload.accepted
+  const till = tills.find((each) => each.network.id === network)
+  if (till === undefined)
+    return {
+      kind: 'refused',
+      code: 'no_matching_requirements',
+      detail: 'payments on this network are not offered here',
+    }
+  return { kind: 'payment', payment: new ExactPayment(protocol, decoded.payload, till) }
+}
+
+/** x402 v1 sends X-PAYMENT: said clearly, for its clients would otherwise meet one 402 after the other. */
+function detectOld(headers: IncomingHttpHeaders): Detection {
+  if (headers['x-payment'] === undefined) return { kind: 'none' }
+  return {
+    kind: 'malformed',
+    code: 'invalid_x402_version',
+    detail: 'X-PAYMENT is x402 version 1, which is not taken here',
+  }
+}
+
+function challenge(route: Route, settings: X402Settings): Challenge | undefined {
+  const { price } = route.operation
+  return price === undefined || settings.tills.length === 0
+    ? undefined
+    : createChallenge(route, price, settings)
+}
+
+async function resolve(tills: readonly OpenTill[], entry: Entry): Promise<Settlement> {
+  const till = tills.find(({ network }) => network.id === entry.network)
+  const signed = readPaymentKey(entry.key)
+  if (till === undefined || signed === undefined || entry.transaction === undefined) {
+    return { kind: 'unknown', detail: 'the network of this payment is not configured here any more' }
+  }
+  const [settler, { resume }] = await Promise.all([till.settler(), import('./settlement.ts')])
+  const { token } = till.network
+  const to = entry.payee.startsWith('0x') ? (`0x${entry.payee.slice(2)}` as const) : token.address
+  return resume(
+    settler,
+    { token: token.address, ...signed, to, value: BigInt(entry.amount) },
+    entry.transaction,
+  )
+}
+
+/** x402 v2 core §5.3. */
+function settlementResponse({ transaction, network, payer, amount }: Receipt): JsonObject {
+  return { success: true, transaction, network, payer, amount }
+}
+
+function failureResponse({ network, payer }: Entry, errorReason: ErrorCode): JsonObject {
+  return { success: false, errorReason, transaction: '', network, payer }
+}
+
+function encode(value: JsonObject): string {
+  return Buffer.from(JSON.stringify(value), 'utf8').toString('base64')
+}

@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fail, type Fault } from './fault.ts'
+import { answerApi, answerStore } from './gamestore.ts'
+import type { StandIn, StandInResponse } from './stand-in.ts'
+
+/** The outside sources that have a stand-in, by the first segment of their address here. */
+const STAND_INS: Readonly<Record<string, StandIn>> = {
+  '/steam-store': answerStore,
+  '/steam-api': answerApi,
+}
+
+export interface StandInsOptions {
+  /** What goes wrong, by path below the prefix: `{ '/search/results/': 'html' }`. For tests. */
+  readonly faults?: Readonly<Record<string, Fault>>
+}
+
+export interface StandIns {
+  /** Base address: a source's own is this and its prefix, `${url}/steam-store`. */
+  readonly url: string
+  readonly stop: () => Promise<void>
+}
+
+/** Starts one local server that stands in for every outside source: no network, invented data. */
+export async function startStandIns({ faults = {} }: StandInsOptions = {}): Promise<StandIns> {
+  const asked = new Set<string>()
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://stand-in')
+    const [, prefix = '', path = ''] = /^(\/[^/]*)(.*)$/.exec(url.pathname) ?? []
+    const answer = answerSafely(STAND_INS[prefix], { path, query: url.searchParams })
+    const fault = faults[prefix + path] ?? faults[path]
+    const again = asked.has(path)
+    asked.add(path)
+    if (fault === undefined || (fault === '500-once' && again)) return send(answer, response)
+    fail(fault, answer, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+function answerSafely(standIn: StandIn | undefined, request: Parameters<StandIn>[0]): StandInResponse {
+  try {
+    const answer = standIn?.(request)
+    return answer ?? { status: 404, headers: { 'content-type': 'text/plain' }, body: 'Not here' }
+  } catch {
+    return { status: 400, headers: { 'content-type': 'text/plain' }, body: 'Cannot be read' }
+  }
+}
+
+function send({ status, headers, body }: StandInResponse, response: ServerResponse): void {
+  response.writeHead(status, headers).end(body)
+}

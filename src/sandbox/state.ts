@@ -1,0 +1,58 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { isAddress, isHex, size, type Address, type Hex } from 'viem'
+import type { EvmChainRecord } from './evm/chain.ts'
+
+/** What a sandbox remembers: where its chain runs and the keys that own money on it. */
+export interface SandboxState {
+  readonly evm: EvmChainRecord & {
+    readonly payerKey: Hex
+    readonly settlerKey: Hex
+    readonly payTo: Address
+  }
+}
+
+/** The state in a file, or undefined when the file is absent or was not written whole by this version. */
+export function readState(file: string): SandboxState | undefined {
+  const found = readJson(file)
+  if (!isRecord(found) || !isRecord(found['evm'])) return undefined
+  const { rpcUrl, pid, chainId, asset, genesis, payerKey, settlerKey, payTo } = found['evm']
+  if (typeof rpcUrl !== 'string' || !isCount(pid) || !isCount(chainId)) return undefined
+  if (!isWord(genesis) || !isWord(payerKey) || !isWord(settlerKey)) return undefined
+  if (!isPlace(asset) || !isPlace(payTo)) return undefined
+  return { evm: { rpcUrl, pid, chainId, asset, genesis, payerKey, settlerKey, payTo } }
+}
+
+/** Writes JSON that holds keys: whole or not at all, readable by its owner only. */
+export function writeSecret(file: string, value: object): void {
+  const draft = `${file}.draft`
+  rmSync(draft, { force: true })
+  writeFileSync(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
+  renameSync(draft, file)
+}
+
+/** The JSON in a file, or undefined when there is none. */
+export function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether a value is 32 bytes in hex: a key or a hash. */
+export function isWord(value: unknown): value is Hex {
+  return isHex(value) && size(value) === 32
+}
+
+/** Whether a value is an address, in whatever case. */
+export function isPlace(value: unknown): value is Address {
+  return typeof value === 'string' && isAddress(value, { strict: false })
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+}

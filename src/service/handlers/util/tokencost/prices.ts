@@ -1,0 +1,102 @@
+import type { ModelPrice } from '@pydantic/genai-prices'
+import { closest } from './closest.ts'
+
+/** The package keeps its package.json to itself; a test holds this against it. */
+export const PRICES_VERSION = '0.1.8'
+
+/** A model that is priced by the token. */
+export interface Model {
+  /** As it was asked for. */
+  readonly name: string
+  /** As the data set calls it. */
+  readonly id: string
+  readonly provider: string
+  readonly contextWindow: number | null
+  readonly prices: ModelPrice
+}
+
+/** USD per million tokens, in the tier that a prompt of some length falls into. */
+export interface Rates {
+  readonly input: number
+  /** `null` for models that write nothing, such as embeddings. */
+  readonly output: number | null
+  readonly cached: number | null
+}
+
+/**
+ * The model of that name with the prices in force at `at`: `gpt-4o`, or with its seller `groq:llama-3.3-70b-versatile`,
+ * `openrouter/openai/gpt-4o`. `undefined` when it is not known or not priced by the token.
+ */
+export async function findModel(name: string, at: Date): Promise<Model | undefined> {
+  const { calcPrice } = await library()
+  const [, seller, rest] = /^([^:/]+)[:/](.+)$/.exec(name) ?? []
+  const found =
+    calcPrice({ input_tokens: 1 }, name, { timestamp: at }) ??
+    (seller === undefined || rest === undefined
+      ? null
+      : calcPrice({ input_tokens: 1 }, rest, { timestamp: at, providerId: seller }))
+  if (found?.model_price['input_mtok'] === undefined) return undefined
+  return {
+    name,
+    id: found.model.id,
+    provider: found.provider.id,
+    contextWindow: found.model.context_window ?? null,
+    prices: found.model_price,
+  }
+}
+
+export function ratesFor({ prices }: Model, inputTokens: number): Rates {
+  return {
+    input: rate(prices['input_mtok'], inputTokens) ?? 0,
+    output: rate(prices['output_mtok'], inputTokens),
+    cached: rate(prices['cache_read_mtok'], inputTokens),
+  }
+}
+
+/** A tier holds for the whole prompt once the prompt is longer than its start. */
+function rate(price: ModelPrice[string], inputTokens: number): number | null {
+  if (price === undefined) return null
+  if (typeof price === 'number') return sixDecimals(price)
+  const tier = price.tiers.toSorted((a, b) => b.start - a.start).find(({ start }) => inputTokens > start)
+  return sixDecimals(tier?.price ?? price.base)
+}
+
+function sixDecimals(price: number): number {
+  return Number(price.toFixed(6))
+}
+
+const SELLERS = [
+  'openai',
+  'anthropic',
+  'google',
+  'mistral',
+  'deepseek',
+  'x-ai',
+  'cohere',
+  'perplexity',
+  'moonshotai',
+  'groq',
+  'together',
+  'cerebras',
+  'aws',
+  'azure',
+  'openrouter',
+]
+
+/** Up to `limit` names that `findModel` knows and that look like `name`, best first; makers before resellers. */
+export async function similarModels(name: string, at: Date, limit: number): Promise<string[]> {
+  const { findProvider } = await library()
+  const names = SELLERS.flatMap((seller) =>
+    (findProvider({ providerId: seller })?.models ?? []).map(({ id }) =>
+      findProvider({ modelId: id })?.id === seller ? id : `${seller}:${id}`,
+    ),
+  )
+  // The data set also has entries without a price by the token.
+  const found = await Promise.all(closest(name, names, 4 * limit).map((each) => findModel(each, at)))
+  return found.flatMap((model) => (model === undefined ? [] : [model.name])).slice(0, limit)
+}
+
+/** 20 MB of prices: loaded by the first question, not at boot. */
+function library() {
+  return import('@pydantic/genai-prices')
+}

@@ -1,0 +1,132 @@
+import { createRequire } from 'node:module'
+import { InvalidParameter, type Json, type Warning } from '../../../engine/index.ts'
+import type { HandlerWithPreview } from '../catalog.ts'
+import { openCalendar, type Calendar, type Holiday } from './workday/calendar.ts'
+import { addDays, dayIn, daysFrom, weekdayOf, yearOf, type Day } from './workday/day.ts'
+import { weekendOf } from './workday/weekend.ts'
+
+const holidaysPackage: { readonly version: string } = createRequire(import.meta.url)(
+  'date-holidays/package.json',
+)
+
+/** The attribution that CC-BY-3.0 asks for. */
+const SOURCE = {
+  name: 'date-holidays',
+  url: 'https://github.com/commenthol/date-holidays',
+  licence: 'CC-BY-3.0',
+  version: holidaysPackage.version,
+}
+
+const SAMPLED = [
+  'country',
+  'country_name',
+  'timezone',
+  'date',
+  'is_workday',
+  'reason',
+  'next_workday',
+  'next_holidays',
+]
+
+/** Is it a day of work in a country, which is the next, and what lies between: whole-country holidays, offline. */
+export const workday: HandlerWithPreview<'util/workday'> = {
+  run: async ({ country, date, days }, { now }) => {
+    const calendar = await openCalendar(country === 'UK' ? 'GB' : country)
+    if (calendar === undefined) throw new InvalidParameter('country', `country '${country}' is not supported`)
+    const first = date === '' ? dayIn(calendar.timezone, now()) : date
+    const range = daysFrom(first, days)
+    const added = addWorkdays(calendar, first, days)
+    return {
+      source: [SOURCE],
+      warnings: gapsBetween(calendar, first, added),
+      body: {
+        country: calendar.country,
+        country_name: calendar.name,
+        timezone: calendar.timezone,
+        scope: 'national',
+        date: first,
+        days,
+        weekend: weekendOf(calendar.country),
+        ...factsOf(calendar, first),
+        reason: reasonOf(calendar, first),
+        holiday: calendar.holidaysOn(first)[0] ?? null,
+        next_workday: nextWorkday(calendar, first, 1),
+        previous_workday: nextWorkday(calendar, first, -1),
+        add_workdays: { days, result: added },
+        workdays_in_range: range.filter((day) => isWorkday(calendar, day)).length,
+        calendar: range.map((day) => ({
+          date: day,
+          weekday: weekdayOf(day),
+          ...factsOf(calendar, day),
+          holiday: calendar.holidaysOn(day)[0]?.name ?? null,
+        })),
+        holidays_in_range: range.flatMap((day) => calendar.holidaysOn(day).map(datedOn(day))),
+        next_holidays: nextHolidays(calendar, first, 3),
+      },
+    }
+  },
+  preview: (body) => Object.fromEntries(Object.entries(body).filter(([name]) => SAMPLED.includes(name))),
+}
+
+function factsOf(calendar: Calendar, day: Day) {
+  return {
+    is_workday: isWorkday(calendar, day),
+    is_weekend: isWeekend(calendar, day),
+    is_bank_holiday: calendar.holidaysOn(day).some(({ type }) => type === 'bank'),
+  }
+}
+
+function isWeekend(calendar: Calendar, day: Day): boolean {
+  return weekendOf(calendar.country).includes(weekdayOf(day))
+}
+
+function isDayOff(calendar: Calendar, day: Day): boolean {
+  return calendar.holidaysOn(day).some((holiday) => holiday.day_off)
+}
+
+function isWorkday(calendar: Calendar, day: Day): boolean {
+  return !isWeekend(calendar, day) && !isDayOff(calendar, day)
+}
+
+/** A holiday that falls on a weekend is named as the holiday. */
+function reasonOf(calendar: Calendar, day: Day): 'holiday' | 'weekend' | null {
+  if (isDayOff(calendar, day)) return 'holiday'
+  return isWeekend(calendar, day) ? 'weekend' : null
+}
+
+function nextWorkday(calendar: Calendar, from: Day, step: 1 | -1): Day {
+  let day = addDays(from, step)
+  while (!isWorkday(calendar, day)) day = addDays(day, step)
+  return day
+}
+
+/** The `count`-th day of work after `from`, which itself is not counted. */
+function addWorkdays(calendar: Calendar, from: Day, count: number): Day {
+  let day = from
+  for (let left = count; left > 0; left--) day = nextWorkday(calendar, day, 1)
+  return day
+}
+
+/** The next holidays on which work rests, weekends included; fewer when two years hold no more. */
+function nextHolidays(calendar: Calendar, from: Day, count: number): Json[] {
+  const found: Json[] = []
+  // One day at a time: years that are not reached need not be computed.
+  for (
+    let day = addDays(from, 1), left = 731;
+    left > 0 && found.length < count;
+    day = addDays(day, 1), left--
+  ) {
+    const holiday = calendar.holidaysOn(day)[0]
+    if (holiday?.day_off === true) found.push(datedOn(day)(holiday))
+  }
+  return found
+}
+
+function datedOn(day: Day) {
+  return (holiday: Holiday) => ({ date: day, weekday: weekdayOf(day), ...holiday })
+}
+
+function gapsBetween(calendar: Calendar, first: Day, last: Day): Warning[] {
+  const gap = calendar.gapIn(yearOf(first)) ?? calendar.gapIn(yearOf(last))
+  return gap === undefined ? [] : [{ code: 'holidays_incomplete', message: gap, source: 'date-holidays' }]
+}

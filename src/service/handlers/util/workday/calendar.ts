@@ -1,0 +1,131 @@
+import type Holidays from 'date-holidays'
+import type { HolidaysTypes } from 'date-holidays'
+import { remember } from './remember.ts'
+import { addDays, yearOf, type Day } from './day.ts'
+
+const HOUR_MS = 3_600_000
+/** In days: one that begins in December may reach into January, as Incwala in Eswatini does. */
+const LONGEST_FEAST = 10
+
+export type Holiday = {
+  readonly name: string
+  /** In the first language of the country. */
+  readonly local_name: string
+  readonly type: 'public' | 'bank'
+  /** Given for a holiday that fell on a weekend. */
+  readonly substitute: boolean
+  readonly half_day: boolean
+  /** Whether work in general rests: a whole public holiday that is for everybody. */
+  readonly day_off: boolean
+  readonly note: string | null
+}
+
+export interface Calendar {
+  readonly country: string
+  readonly name: string
+  /** IANA name: where a country has several, the one of its capital or largest city. */
+  readonly timezone: string
+  /** Days off first. */
+  readonly holidaysOn: (day: Day) => readonly Holiday[]
+  /** Says which holidays are missing in this year for want of data, if any are. */
+  readonly gapIn: (year: number) => string | undefined
+}
+
+/** Public and bank holidays of a whole country, offline; `undefined` when the country is not known. */
+export const openCalendar: (country: string) => Promise<Calendar | undefined> = remember(64, open)
+
+async function open(country: string): Promise<Calendar | undefined> {
+  // 23 MB of rules: loaded by the first question, not at boot.
+  const { default: Library } = await import('date-holidays')
+  const name = new Library().getCountries('en')[country]
+  if (name === undefined) return undefined
+  const holidays = new Library(country)
+  const [language = 'en'] = holidays.getLanguages()
+  const yearly = remember(12, (year: number) => byDay(holidays, year, language))
+  return {
+    country,
+    name,
+    timezone: holidays.getTimezones()[0] ?? 'UTC',
+    holidaysOn: (day) =>
+      [...new Set([yearOf(day), yearOf(addDays(day, -LONGEST_FEAST))])]
+        .flatMap((year) => yearly(year).get(day) ?? [])
+        .sort((one, other) => Number(other.day_off) - Number(one.day_off)),
+    gapIn: remember(12, (year) => gap(holidays, year)),
+  }
+}
+
+/** The holidays that begin in `year`, under each of their days. */
+function byDay(holidays: Holidays, year: number, language: string): Map<Day, Holiday[]> {
+  // A language stays set on the instance, so that both calls must name theirs.
+  const localNames = new Map(
+    holidays.getHolidays(year, language).map((entry) => [`${entry.date} ${entry.rule}`, entry.name]),
+  )
+  const found = new Map<Day, Holiday[]>()
+  for (const entry of holidays.getHolidays(year, 'en')) {
+    const { type } = entry
+    if (type !== 'public' && type !== 'bank') continue
+    const holiday = describe(entry, type, localNames.get(`${entry.date} ${entry.rule}`) ?? entry.name)
+    for (const day of daysOf(entry)) {
+      found.set(day, [...(found.get(day) ?? []), holiday])
+    }
+  }
+  return found
+}
+
+function describe(entry: HolidaysTypes.Holiday, type: 'public' | 'bank', localName: string): Holiday {
+  const note = 'note' in entry && typeof entry.note === 'string' ? entry.note : null
+  const half = hoursOf(entry) < 20
+  return {
+    name: entry.name,
+    local_name: localName,
+    type,
+    substitute: entry.substitute === true,
+    half_day: half,
+    day_off: type === 'public' && !half && !(note !== null && FOR_SOME.test(note)),
+    note,
+  }
+}
+
+/** Notes on public holidays that only part of the people keep, such as Children's Day in China. */
+const FOR_SOME =
+  /^(only for women|women|youth|children|military personnel|for muslim|for all persons belonging)\b/i
+
+/** `date` is in local time; `start` and `end` are instants and belong to another day in UTC. */
+function daysOf(entry: HolidaysTypes.Holiday): Day[] {
+  const first = entry.date.slice(0, 10)
+  const length = Math.max(1, Math.round(hoursOf(entry) / 24))
+  return Array.from({ length }, (_, index) => addDays(first, index))
+}
+
+/** 23 or 25 on the days when clocks change. */
+function hoursOf(entry: HolidaysTypes.Holiday): number {
+  return (entry.end.getTime() - entry.start.getTime()) / HOUR_MS
+}
+
+/** The two calendars that the library holds as tables, with the years in which its tables are whole. */
+const TABLES = [
+  {
+    name: 'Islamic',
+    months: /Muharram|Safar|awwal|thani|Rajab|Shaban|Ramadan|Shawwal|Qidah|Hijjah/,
+    first: 1970,
+    last: 2076,
+  },
+  {
+    name: 'Hebrew',
+    months: /Nisan|Iyyar|Sivan|Tamuz|\bAv\b|Elul|Tishrei|Cheshvan|Kislev|Tevet|Shvat|Adar/,
+    first: 1970,
+    last: 2099,
+  },
+] as const
+
+function gap(holidays: Holidays, year: number): string | undefined {
+  // Any year inside the tables shows which calendars the country uses.
+  const rules = holidays.getHolidays(2026).filter(({ type }) => type === 'public' || type === 'bank')
+  const missing = TABLES.find(
+    ({ first, last, months }) => (year < first || year > last) && rules.some(({ rule }) => months.test(rule)),
+  )
+  return (
+    missing &&
+    `Holidays of the ${missing.name} calendar are known from ${missing.first} to ${missing.last} only`
+  )
+}

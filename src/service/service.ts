@@ -1,0 +1,34 @@
+import type { Handlers } from './handlers/catalog.ts'
+import { topSellers } from './handlers/gamestore/top-sellers.ts'
+import { ping } from './handlers/ping.ts'
+import { finid } from './handlers/util/finid.ts'
+import { json } from './handlers/util/json.ts'
+import { mock } from './handlers/util/mock.ts'
+import { tokencost } from './handlers/util/tokencost.ts'
+import { workday } from './handlers/util/workday.ts'
+import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
+import type { World } from './sources/world.ts'
+
+/** The outside of the service: where its sources are, and what they are called in answers. */
+export interface Outside {
+  readonly world: World
+  readonly steamStore: string
+  readonly steamApi: string
+  /** Set when stand-ins answer in the place of the sources. */
+  readonly standIn: boolean
+}
+
+/** Every handler of the shipped catalog by name; the compiler knows when one is missing. */
+export function createHandlers({ world, steamStore, steamApi, standIn }: Outside): Handlers {
+  const source = standIn ? { source: { name: 'Sandbox stand-in for the game store' } } : {}
+  const gamestore = new Gamestore({ ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...source }, world)
+  return {
+    'gamestore/top-sellers': topSellers(gamestore),
+    ping,
+    'util/finid': finid,
+    'util/json': json,
+    'util/mock': mock,
+    'util/tokencost': tokencost,
+    'util/workday': workday,
+  }
+}

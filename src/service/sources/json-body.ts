@@ -1,0 +1,45 @@
+import type { Reply, ReplyBody } from './world.ts'
+
+export type JsonBody =
+  | { readonly kind: 'json'; readonly value: unknown }
+  | { readonly kind: 'fault'; readonly fault: 'not JSON' | 'empty' | 'too large' }
+
+/**
+ * Reads a JSON body of at most `maxBytes`, counted while it streams in. Throws what the stream throws when the
+ * connection breaks.
+ */
+export async function readJson(reply: Reply, maxBytes: number): Promise<JsonBody> {
+  const type = reply.headers.get('content-type')
+  if (type !== null && !/^[\w.-]+\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
+    await discard(reply.body)
+    return { kind: 'fault', fault: 'not JSON' }
+  }
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of reply.body ?? []) {
+    bytes += chunk.byteLength
+    // Leaving the loop cancels the stream.
+    if (bytes > maxBytes) return { kind: 'fault', fault: 'too large' }
+    chunks.push(chunk)
+  }
+  return parse(Buffer.concat(chunks))
+}
+
+/** Frees the connection of a reply nobody will read. */
+export async function discard(body: ReplyBody | null): Promise<void> {
+  try {
+    await body?.cancel()
+  } catch {
+    // The connection is gone already, which is what was asked for.
+  }
+}
+
+function parse(bytes: Uint8Array): JsonBody {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    if (text.trim() === '') return { kind: 'fault', fault: 'empty' }
+    return { kind: 'json', value: JSON.parse(text) }
+  } catch {
+    return { kind: 'fault', fault: 'not JSON' }
+  }
+}

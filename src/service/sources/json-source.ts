@@ -1,0 +1,158 @@
+import { Failure } from '../../engine/index.ts'
+import { beforeDeadline, DeadlinePassed } from './deadline.ts'
+import { discard, readJson } from './json-body.ts'
+import { parseRetryAfter } from './retry-after.ts'
+import type { Shape } from './shape.ts'
+import { TokenBucket, type Rate } from './token-bucket.ts'
+import type { Reply, World } from './world.ts'
+
+export interface JsonSourceOptions {
+  /** As failures name it, at the start of a sentence: `The game store`. */
+  readonly name: string
+  readonly baseUrl: string
+  readonly rate: Rate
+  /** For one question, with the wait for its turn and the retry. */
+  readonly timeoutMs: number
+}
+
+export interface Question<Answer> {
+  /** Below the base URL, with dynamic segments already encoded. */
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  readonly shape: Shape<Answer>
+}
+
+type Outcome =
+  | { readonly kind: 'json'; readonly value: unknown }
+  | { readonly kind: 'absent' }
+  /** `hiccup` is worth a second attempt, `failed` is not. */
+  | { readonly kind: 'hiccup' | 'failed'; readonly failure: Failure }
+
+const MAX_BYTES = 2 * 1024 * 1024
+/** A limited host that does not say for how long. */
+const PAUSE_SECONDS = 30
+const RETRY_MS = 150
+
+/**
+ * Asks one host for JSON: within a deadline, a size and a rate, with one retry, and with every answer checked.
+ * Whatever goes wrong becomes a `Failure`: `source_error`, `source_timeout` or `source_limited`.
+ *
+ * @example
+ * const store = new JsonSource({ name: 'The store', baseUrl, rate: { perSecond: 1, burst: 5 }, timeoutMs: 5000 }, world)
+ * const { items } = await store.get({ path: '/search', query: { q: 'chess' }, shape: SEARCH }, context.signal)
+ */
+export class JsonSource {
+  readonly #options: JsonSourceOptions
+  readonly #world: World
+  readonly #bucket: TokenBucket
+  #pause = { from: 0, until: 0 }
+
+  constructor(options: JsonSourceOptions, world: World) {
+    this.#options = options
+    this.#world = world
+    this.#bucket = new TokenBucket(options.rate, world.now)
+  }
+
+  /** The answer; status 404 is a failure like any other. */
+  async get<Answer>(question: Question<Answer>, signal: AbortSignal): Promise<Answer> {
+    const answer = await this.find(question, signal)
+    if (answer === undefined) throw this.#failed('answered with an error').failure
+    return answer
+  }
+
+  /** The answer; undefined when the source says 404. */
+  async find<Answer>(question: Question<Answer>, signal: AbortSignal): Promise<Answer | undefined> {
+    const outcome = await this.#ask(question, signal)
+    if (outcome.kind === 'absent') return undefined
+    if (outcome.kind !== 'json') throw outcome.failure
+    if (!question.shape(outcome.value)) throw this.#failed('answered in an unknown form').failure
+    return outcome.value
+  }
+
+  async #ask({ path, query }: Question<unknown>, signal: AbortSignal): Promise<Outcome> {
+    const url = new URL(this.#options.baseUrl.replace(/\/+$/, '') + path)
+    url.search = new URLSearchParams(query).toString()
+    try {
+      return await beforeDeadline(signal, this.#options.timeoutMs, async (limit) => {
+        const first = await this.#attempt(url, limit)
+        if (first.kind !== 'hiccup') return first
+        await this.#world.sleep(RETRY_MS * (1 + this.#world.random()), limit)
+        return this.#attempt(url, limit)
+      })
+    } catch (cause) {
+      if (!(cause instanceof DeadlinePassed)) throw cause
+      throw new Failure('source_timeout', `${this.#options.name} did not answer in time`, { cause })
+    }
+  }
+
+  async #attempt(url: URL, signal: AbortSignal): Promise<Outcome> {
+    await this.#turn(signal)
+    try {
+      const headers = { accept: 'application/json' }
+      return await this.#judge(await this.#world.fetch(url, { signal, headers, redirect: 'manual' }))
+    } catch (cause) {
+      if (signal.aborted) throw cause
+      return { ...this.#failed('could not be reached', cause), kind: 'hiccup' }
+    }
+  }
+
+  /** Waits until the rate allows a call, or fails at once when that is too far away. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    this.#refuseWhilePaused()
+    // Half of the time may go by waiting, the other half belongs to the call.
+    const ticket = this.#bucket.take(this.#options.timeoutMs / 2)
+    if (ticket.kind === 'refused') throw this.#limited(ticket.waitMs / 1000).failure
+    if (ticket.waitMs === 0) return
+    try {
+      await this.#world.sleep(ticket.waitMs, signal)
+      this.#refuseWhilePaused()
+    } catch (cause) {
+      this.#bucket.giveBack()
+      throw cause
+    }
+  }
+
+  async #judge(reply: Reply): Promise<Outcome> {
+    const { status, headers, body } = reply
+    if (status >= 200 && status < 300) {
+      const content = await readJson(reply, MAX_BYTES)
+      return content.kind === 'json' ? content : this.#failed(`sent a body that is ${content.fault}`)
+    }
+    await discard(body)
+    const retryAfter = parseRetryAfter(headers.get('retry-after'), this.#world.now())
+    if (status === 429 || (status === 503 && retryAfter !== undefined)) {
+      return this.#pauseFor(retryAfter ?? PAUSE_SECONDS)
+    }
+    if (status === 404) return { kind: 'absent' }
+    const failed = this.#failed('answered with an error')
+    return status >= 500 ? { ...failed, kind: 'hiccup' } : failed
+  }
+
+  #pauseFor(seconds: number): Outcome {
+    const from = this.#world.now().getTime()
+    this.#pause = { from, until: from + seconds * 1000 }
+    return this.#limited(seconds)
+  }
+
+  #refuseWhilePaused(): void {
+    const now = this.#world.now().getTime()
+    const { from, until } = this.#pause
+    // A clock set back to before the pause ends it: better one refused call than a pause of hours.
+    if (now >= from && now < until) throw this.#limited((until - now) / 1000).failure
+  }
+
+  #limited(seconds: number): { readonly kind: 'failed'; readonly failure: Failure } {
+    const retryAfter = Math.max(1, Math.ceil(seconds))
+    const failure = new Failure('source_limited', `${this.#options.name} limits how often it may be asked`, {
+      retryAfter,
+    })
+    return { kind: 'failed', failure }
+  }
+
+  #failed(verb: string, cause?: unknown): { readonly kind: 'failed'; readonly failure: Failure } {
+    return {
+      kind: 'failed',
+      failure: new Failure('source_error', `${this.#options.name} ${verb}`, { cause }),
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import t from 'tap'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { documentNames, documents } from '../../../src/engine/documents/all.ts'
+import { DIRECTORY } from '../../../src/engine/documents/directory.ts'
+import {
+  at,
+  compileHarbour,
+  FACTS,
+  HARBOUR,
+  items,
+  members,
+  render,
+  renderJson,
+} from '../../support/documents.ts'
+
+const GOLDEN = new URL('../../golden/documents/', import.meta.url)
+
+t.test(
+  'no document changes unless somebody means it to: UPDATE_GOLDEN=1 rewrites the pinned ones',
+  async (t) => {
+    for (const { name } of documents) {
+      const text = render(name)
+      const file = new URL(name, GOLDEN)
+      if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, text)
+      t.equal(text, readFileSync(file, 'utf8'), name)
+    }
+  },
+)
+
+t.test('the same catalog gives the same bytes, so that ETags hold', async (t) => {
+  for (const { name } of documents) t.equal(render(name), render(name), name)
+})
+
+t.test('every text ends in one newline and shows no slip of a template', async (t) => {
+  for (const { name } of documents) {
+    const text = render(name)
+    t.match(text, /[^\n]\n$/, name)
+    t.notMatch(text, /undefined|\[object|\{\{|NaN/, name)
+  }
+})
+
+t.test('every document can be found by others: it has an entry in the directory', async (t) => {
+  t.strictSame([...documentNames].sort(), Object.keys(DIRECTORY).sort())
+  t.strictSame(
+    documents.map(({ type }) => type),
+    documents.map(({ name }) => DIRECTORY[name].type),
+  )
+})
+
+t.test('what is only planned is announced nowhere', async (t) => {
+  for (const { name } of documents) {
+    t.notMatch(render(name), /paid\/weather|sample\/weather|paid_weather|Not written yet/, name)
+    t.notMatch(render(name), /\/status/, name)
+  }
+})
+
+t.test('a buyer reads the same price everywhere', async (t) => {
+  const openapi = renderJson('openapi')
+  const index = renderJson('index')
+  const resources = renderJson('x402-resources')
+  const llms = render('llms')
+  const prices = {
+    '/paid/tides/{port}': '0.005000',
+    '/paid/ships/moves': '0.250000',
+    '/paid/berths/{berth}': '1.000000',
+  }
+  for (const [path, price] of Object.entries(prices)) {
+    const operation = at(openapi, 'paths', path, 'get')
+    t.strictSame(at(operation, 'x-payment-info', 'price'), { mode: 'fixed', currency: 'USD', amount: price })
+    t.match(at(operation, 'description'), `Price: ${price} USD`)
+    const row = items(at(index, 'routes')).find((route) => at(route, 'path') === path)
+    t.strictSame(at(row, 'price'), { currency: 'USD', amount: price })
+    const item = items(at(resources, 'items')).find((entry) => at(entry, 'path') === path)
+    t.equal(at(item, 'priceUsd'), price)
+    t.match(llms, `](https://harbour.example${path}): $${price}.`)
+  }
+})
+
+t.test('one added route reaches every document', async (t) => {
+  const more = compileHarbour(
+    HARBOUR.replace(
+      '  /clock:',
+      '  /paid/fog:\n    price: 0.002\n    summary: Tells where fog lies\n  /clock:',
+    ),
+  )
+  for (const { name } of documents) {
+    t.match(render(name, more), '/paid/fog', name)
+    t.notMatch(render(name), '/paid/fog', name)
+  }
+  t.equal(at(renderJson('index', more), 'counts', 'paid'), 4)
+  t.equal(at(renderJson('x402-resources', more), 'pagination', 'total'), 4)
+})
+
+t.test('a sandbox cannot be mistaken for the real service, nor the other way round', async (t) => {
+  const facts = { ...FACTS, sandbox: true }
+  t.equal(at(renderJson('openapi', undefined, facts), 'info', 'title'), 'Harbour data (sandbox)')
+  t.equal(at(renderJson('index', undefined, facts), 'sandbox'), true)
+  t.equal(at(renderJson('index'), 'sandbox'), false)
+  t.match(render('llms', undefined, facts), /^Sandbox: .*play money/m)
+  for (const name of ['openapi', 'llms']) t.notMatch(render(name), /sandbox/i, name)
+})
+
+t.test('every absolute address comes from the base URL', async (t) => {
+  const facts = { ...FACTS, baseUrl: 'http://localhost:4021', paymentRequired: () => undefined }
+  for (const name of ['openapi', 'index', 'llms']) {
+    const addresses = render(name, undefined, facts).match(/https?:\/\/[^\s"')]+/g) ?? []
+    const foreign = addresses.filter(
+      (url) => !url.startsWith('http://localhost:4021') && url !== 'https://tides.example',
+    )
+    t.strictSame(foreign, [], name)
+  }
+})
+
+t.test('a catalog with nothing but a name and one free route renders too', async (t) => {
+  const bare = compileHarbour(
+    "catalog: 1\nservice: { name: Bare, version: '1' }\nroutes:\n  /clock: { price: free, handler: clock, summary: Tells the time }\n",
+  )
+  const facts = { ...FACTS, protocols: [], paymentRequired: () => undefined }
+  for (const { name } of documents) t.doesNotThrow(() => render(name, bare, facts), name)
+  t.strictSame(items(at(renderJson('x402-resources', bare, facts), 'items')), [])
+  t.strictSame(
+    members(at(renderJson('openapi', bare, facts), 'paths')).map(([path]) => path),
+    ['/clock'],
+  )
+})

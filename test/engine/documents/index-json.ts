@@ -1,0 +1,64 @@
+import t from 'tap'
+import { at, compileHarbour, FACTS, items, renderJson } from '../../support/documents.ts'
+
+const index = renderJson('index')
+
+function route(path: string) {
+  return items(at(index, 'routes')).find((entry) => at(entry, 'path') === path)
+}
+
+t.test('an agent can call a route from the index alone', async (t) => {
+  t.strictSame(route('/paid/ships/moves'), {
+    method: 'GET',
+    path: '/paid/ships/moves',
+    kind: 'paid',
+    price: { currency: 'USD', amount: '0.250000' },
+    summary: 'Lists arrivals and departures of up to 3 ports',
+    category: 'ships',
+    parameters: {
+      ports: 'comma-separated list of at most 3, required, example "bristol,cork"',
+      kind: 'string, default "all", one of all | arrivals | departures',
+      since: 'string, optional',
+    },
+    sample: '/sample/ships/moves',
+    available: true,
+  })
+  t.strictSame(at(route('/paid/tides/{port}'), 'parameters'), {
+    port: 'string, required, example "bristol"',
+    days: 'integer, default 2, 1 to 14',
+  })
+  t.strictSame(at(route('/paid/berths/{berth}'), 'parameters'), {
+    berth: 'integer, required, from 1, example 7',
+  })
+})
+
+t.test('previews and free routes carry no price', async (t) => {
+  t.equal(at(route('/sample/tides'), 'price'), undefined)
+  t.equal(at(route('/sample/tides'), 'full'), '/paid/tides/{port}')
+  t.equal(at(route('/clock'), 'price'), undefined)
+})
+
+t.test('counts are counted', async (t) => {
+  t.strictSame(at(index, 'counts'), { paid: 3, sample: 2, free: 1 })
+})
+
+t.test('every other document is one step away', async (t) => {
+  t.strictSame(at(index, 'documents'), {
+    index: 'https://harbour.example/',
+    health: 'https://harbour.example/health',
+    openapi: 'https://harbour.example/openapi.json',
+    llms: 'https://harbour.example/llms.txt',
+    'x402-resources': 'https://harbour.example/x402-resources',
+  })
+})
+
+t.test('the way to pay stands beside the prices', async (t) => {
+  t.strictSame(at(index, 'payment', 'protocols'), ['x402'])
+  t.match(at(index, 'payment', 'how_to_pay', 0), '402')
+})
+
+t.test('a route that cannot answer now says so', async (t) => {
+  const down = renderJson('index', compileHarbour(), { ...FACTS, available: ({ id }) => id !== 'tides' })
+  t.equal(at(down, 'routes', 0, 'available'), false)
+  t.equal(at(down, 'routes', 1, 'available'), true)
+})

@@ -1,0 +1,180 @@
+import t, { type Test } from 'tap'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createPublicClient, http, parseAbi, type Address } from 'viem'
+import { privateKeyToAddress } from 'viem/accounts'
+import { readSandboxAddresses } from '../../src/sandbox/known-keys.ts'
+import { openSandbox } from '../../src/sandbox/sandbox.ts'
+
+const PROGRAM = fileURLToPath(new URL('../fixtures/sandbox/open.ts', import.meta.url))
+
+function open(directory: string, lines: string[] = []) {
+  return openSandbox({
+    directory,
+    baseUrl: 'http://localhost:4021',
+    now: () => new Date('2026-03-04T05:06:07.089Z'),
+    random: (bytes) => randomBytes(bytes),
+    log: (line) => lines.push(line),
+  })
+}
+
+function json(...path: string[]) {
+  return JSON.parse(readFileSync(join(...path), 'utf8'))
+}
+
+function balance(rpcUrl: string, asset: Address, owner: Address) {
+  return createPublicClient({ transport: http(rpcUrl) }).readContract({
+    address: asset,
+    abi: parseAbi(['function balanceOf(address) view returns (uint256)']),
+    functionName: 'balanceOf',
+    args: [owner],
+  })
+}
+
+/** A process that has opened the sandbox, and the URL of its chain; both are gone after the test, however it ends. */
+async function elsewhere(t: Test, directory: string, ...rest: string[]) {
+  const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM, directory, ...rest], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const ended = once(child, 'exit')
+  const [chunk] = await once(child.stdout, 'data')
+  const { pid } = json(directory, 'sandbox', 'state.json').evm
+  t.teardown(() => end(pid))
+  return { child, ended, rpcUrl: String(chunk).trim() }
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // The test has ended it already.
+  }
+}
+
+t.test('a newcomer finds a funded wallet and a settler with gas', async (t) => {
+  const directory = t.testdir()
+  const sandbox = await open(directory)
+  t.teardown(() => sandbox.stop())
+  const { rpcUrl, chainId, asset, payerKey, settlerKey, payTo } = sandbox.evm
+  t.same(json(directory, 'sandbox.json'), {
+    baseUrl: 'http://localhost:4021',
+    evm: { rpcUrl, chainId: 84532, asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payerKey, payTo },
+  })
+  t.equal(chainId, 84532)
+  t.equal(await balance(rpcUrl, asset, privateKeyToAddress(payerKey)), 1_000_000_000n)
+  const client = createPublicClient({ transport: http(rpcUrl) })
+  for (const key of [payerKey, settlerKey]) {
+    t.ok((await client.getBalance({ address: privateKeyToAddress(key) })) > 10n ** 18n)
+  }
+  t.same(
+    readSandboxAddresses(directory),
+    new Set(
+      [payTo, ...[payerKey, settlerKey].map((key) => privateKeyToAddress(key))].map((a) => a.toLowerCase()),
+    ),
+  )
+  t.equal(sandbox.ledgerDirectory, join(directory, 'sandbox', 'ledger'))
+})
+
+t.test('keys are readable by their owner only, and no draft of them stays behind', async (t) => {
+  const directory = t.testdir({ 'sandbox.json': 'old', sandbox: { 'state.json.draft': 'old' } })
+  const sandbox = await open(directory)
+  t.teardown(() => sandbox.stop())
+  for (const file of ['sandbox.json', 'sandbox/state.json', 'sandbox/lock']) {
+    t.equal(statSync(join(directory, file)).mode & 0o777, 0o600, file)
+  }
+  t.same(readdirSync(directory).sort(), ['sandbox', 'sandbox.json'])
+  t.same(readdirSync(join(directory, 'sandbox')).sort(), ['lock', 'state.json'])
+})
+
+t.test('a second sandbox on the same directory is refused and harms nothing', async (t) => {
+  const directory = t.testdir()
+  const { child, rpcUrl } = await elsewhere(t, directory)
+  const before = readFileSync(join(directory, 'sandbox.json'), 'utf8')
+  await t.rejects(
+    open(directory),
+    new RegExp(`Another sandbox uses this directory \\(process ${child.pid}\\)`),
+  )
+  t.equal(readFileSync(join(directory, 'sandbox.json'), 'utf8'), before)
+  t.equal(await createPublicClient({ transport: http(rpcUrl) }).getChainId(), 84532)
+})
+
+t.test('after a killed server the chain, its keys and its ledger go on', async (t) => {
+  const directory = t.testdir()
+  const { child, ended, rpcUrl } = await elsewhere(t, directory)
+  mkdirSync(join(directory, 'sandbox', 'ledger'))
+  writeFileSync(join(directory, 'sandbox', 'ledger', 'data'), 'paid')
+  const first = json(directory, 'sandbox.json')
+  child.kill('SIGKILL')
+  await ended
+
+  const lines: string[] = []
+  const sandbox = await open(directory, lines)
+  t.teardown(() => sandbox.stop())
+  t.equal(sandbox.evm.rpcUrl, rpcUrl)
+  t.same(json(directory, 'sandbox.json'), first)
+  t.same(lines, [])
+  t.equal(readFileSync(join(sandbox.ledgerDirectory, 'data'), 'utf8'), 'paid')
+  const payer = privateKeyToAddress(sandbox.evm.payerKey)
+  t.equal(await balance(rpcUrl, sandbox.evm.asset, payer), 1_000_000_000n)
+  // The chain writes a log whose reader is gone; it must still mine.
+  const client = createPublicClient({ transport: http(rpcUrl) })
+  const height = await client.getBlockNumber({ cacheTime: 0 })
+  for (let block = 1n; block <= 20n; block++) await rpc(rpcUrl, 'evm_mine')
+  t.equal(await client.getBlockNumber({ cacheTime: 0 }), height + 20n)
+
+  await sandbox.stop()
+  await t.rejects(rpc(rpcUrl, 'eth_chainId'), 'an adopted chain ends with the sandbox')
+})
+
+async function rpc(rpcUrl: string, method: string): Promise<unknown> {
+  const answer = await fetch(rpcUrl, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [] }),
+  })
+  return answer.json()
+}
+
+t.test('a ledger whose chain is gone is set aside, not mixed with the new chain', async (t) => {
+  const directory = t.testdir()
+  const first = await open(directory)
+  mkdirSync(first.ledgerDirectory)
+  writeFileSync(join(first.ledgerDirectory, 'data'), 'paid')
+  await first.stop()
+
+  const lines: string[] = []
+  const second = await open(directory, lines)
+  t.teardown(() => second.stop())
+  const aside = join(directory, 'sandbox', 'ledger.2026-03-04T05-06-07.089Z')
+  t.equal(readFileSync(join(aside, 'data'), 'utf8'), 'paid')
+  t.equal(existsSync(second.ledgerDirectory), false)
+  t.same(lines, [`sandbox: the chain of the last run is gone, its ledger was set aside as ${aside}`])
+  t.not(second.evm.payerKey, first.evm.payerKey)
+  t.not(second.evm.settlerKey, first.evm.settlerKey)
+  t.not(second.evm.payTo, first.evm.payTo)
+})
+
+t.test('a damaged state file means a new sandbox, not a crash', async (t) => {
+  for (const damaged of ['', '{"evm":', '[]', '{"evm":{"rpcUrl":"http://127.0.0.1:1","pid":"x"}}']) {
+    const directory = t.testdir({ sandbox: { 'state.json': damaged, ledger: { data: 'paid' } } })
+    const lines: string[] = []
+    const sandbox = await open(directory, lines)
+    t.equal(lines.length, 1)
+    t.equal(json(directory, 'sandbox', 'state.json').evm.rpcUrl, sandbox.evm.rpcUrl)
+    await sandbox.stop()
+  }
+})
+
+t.test('the chain ends with a server that ends by itself, and its lock does not outlive it', async (t) => {
+  const directory = t.testdir()
+  const { ended, rpcUrl } = await elsewhere(t, directory, 'exit')
+  t.same(await ended, [0, null], 'a chain does not keep a finished server alive')
+  const sandbox = await open(directory)
+  t.teardown(() => sandbox.stop())
+  t.not(sandbox.evm.rpcUrl, rpcUrl)
+})

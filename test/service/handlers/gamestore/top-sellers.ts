@@ -1,0 +1,312 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import t from 'tap'
+import { Failure, InvalidParameter, type EnvelopedAnswer } from '../../../../src/engine/index.ts'
+import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
+import { topSellers } from '../../../../src/service/handlers/gamestore/top-sellers.ts'
+import type { World } from '../../../../src/service/sources/world.ts'
+import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
+
+const SEARCH = '/search/results/'
+const ITEMS = '/IStoreBrowseService/GetItems/v1/'
+const FEATURED = '/api/featuredcategories/'
+const WEEKLY = '/IStoreTopSellersService/GetWeeklyTopSellers/v1/'
+const PATHS = [SEARCH, ITEMS, FEATURED, WEEKLY]
+
+type Row = Readonly<Record<string, unknown>>
+
+async function run(
+  url: string,
+  country: string,
+  world: World = WORLD,
+  timeoutMs = 5000,
+): Promise<EnvelopedAnswer> {
+  const answer = await topSellers(storeAt(url, world, timeoutMs)).run({ country }, context())
+  if ('content' in answer) throw new Error('Expected an envelope')
+  return answer
+}
+function rows({ body }: EnvelopedAnswer): Row[] {
+  return body.items as unknown as Row[]
+}
+function codes({ warnings = [] }: EnvelopedAnswer): string[] {
+  return warnings.map(({ code }) => code)
+}
+
+t.test('a buyer in Germany gets 25 games with prices in euro, from two calls', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const answer = await run(await standIns(t), 'DE', world)
+  t.match(answer.body, { country: 'DE', currency: 'EUR', ranking: 'steam_store_topsellers', count: 25 })
+  t.same(asked, [`/steam-store${SEARCH}`, `/steam-api${ITEMS}`])
+  const items = rows(answer)
+  t.equal(items.length, 25)
+  t.strictSame(items[1], {
+    rank: 2,
+    appid: 4100000210,
+    name: 'Copperhare Derby',
+    type: 'game',
+    url: 'https://store.steampowered.com/app/4100000210/',
+    is_free: false,
+    price: { amount: 16.99, amount_minor: 1699, currency: 'EUR', formatted: '€16.99' },
+    original_price: { amount: 19.99, amount_minor: 1999, currency: 'EUR', formatted: '€19.99' },
+    discount_percent: 15,
+    review_score_desc: 'Positive',
+    review_percent_positive: 80,
+    review_count: 6650,
+    release_date: '2025-05-15',
+    platforms: ['windows', 'mac'],
+    header_image:
+      'https://shared.akamai.steamstatic.com/store_item_assets/steam/apps/4100000210/header.jpg?t=1',
+  })
+  const free = items.find(({ name }) => name === 'Emberquill Online')
+  t.match(free, { is_free: true, price: null, original_price: null, discount_percent: 0 })
+})
+
+t.test('the answer says that it came from the sandbox', async (t) => {
+  const { source } = await run(await standIns(t), 'US')
+  t.strictSame(source, [{ name: 'Sandbox stand-in for the game store' }])
+})
+
+t.test('no game is listed twice, and packages are not listed', async (t) => {
+  const items = rows(await run(await standIns(t), 'DE'))
+  t.equal(new Set(items.map(({ appid }) => appid)).size, items.length)
+  t.notOk(items.some(({ name }) => name === 'Gearmoth Hollow: Collected'))
+})
+
+t.test('a game without data is left out and said so; the others keep their ranks', async (t) => {
+  const answer = await run(await standIns(t), 'DE')
+  t.strictSame(answer.warnings, [
+    {
+      code: 'titles_missing',
+      message: 'Ranked, but without data in this country, and left out: 1',
+      source: 'Sandbox stand-in for the game store',
+    },
+  ])
+  const ranks = rows(answer).map(({ rank }) => rank)
+  t.strictSame(
+    ranks,
+    Array.from({ length: 26 }, (_, place) => place + 1).filter((rank) => rank !== 21),
+  )
+})
+
+t.test('prices in yen are yen, not hundredths of them', async (t) => {
+  const priced = rows(await run(await standIns(t), 'jp ')).find(({ name }) => name === 'Glasswort Colony')
+  t.strictSame(priced?.price, { amount: 899, amount_minor: 899, currency: 'JPY', formatted: '¥899' })
+})
+
+t.test('a country is read as people write it, and refused when it is none', async (t) => {
+  const url = await standIns(t)
+  t.equal((await run(url, ' uk')).body.country, 'GB')
+  for (const country of ['', 'D', 'DEU', 'Germany', 'D1', '../', 'ß'])
+    await t.rejects(run(url, country), InvalidParameter, country)
+})
+
+t.test('a currency that is only assumed is marked', async (t) => {
+  const answer = await run(await standIns(t), 'XQ')
+  t.equal(answer.body.currency, 'USD')
+  t.ok(codes(answer).includes('currency_assumed'))
+})
+
+t.test('when the live ranking fails, the front page stands in, with details and a warning', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const answer = await run(await standIns(t, { [SEARCH]: 'html' }), 'DE', world)
+  t.match(answer.body, { ranking: 'steam_store_featured', currency: 'EUR', count: 8 })
+  t.same(codes(answer), ['ranking_fallback'])
+  t.same(asked, [`/steam-store${SEARCH}`, `/steam-store${FEATURED}`, `/steam-api${ITEMS}`])
+  t.match(rows(answer)[1], { rank: 2, name: 'Copperhare Derby', type: 'game', review_count: 6650 })
+  t.notOk(
+    rows(answer).some(({ name }) => name === 'Quarrel Handheld 2'),
+    'hardware is no game',
+  )
+})
+
+t.test(
+  'when only the details fail, the front page has prices, and they are not asked for twice',
+  async (t) => {
+    const { world, asked } = watched(WORLD)
+    const answer = await run(await standIns(t, { [ITEMS]: 'drift' }), 'DE', world)
+    t.match(answer.body, { ranking: 'steam_store_featured', currency: 'EUR' })
+    t.same(codes(answer), ['ranking_fallback', 'details_missing'])
+    t.same(asked, [`/steam-store${SEARCH}`, `/steam-api${ITEMS}`, `/steam-store${FEATURED}`])
+    t.match(rows(answer)[1], {
+      name: 'Copperhare Derby',
+      type: null,
+      price: { amount: 16.99, currency: 'EUR' },
+      original_price: { amount: 19.99 },
+      review_count: null,
+      release_date: null,
+      platforms: null,
+    })
+  },
+)
+
+t.test('a batch that knows none of the games is no answer: the front page stands in', async (t) => {
+  const fetch: World['fetch'] = async (address, options) =>
+    address.pathname.endsWith(ITEMS)
+      ? Response.json({ response: { store_items: [{ appid: 4100000010, success: 15 }] } })
+      : WORLD.fetch(address, options)
+  const answer = await run(await standIns(t), 'DE', { ...WORLD, fetch })
+  t.match(answer.body, { ranking: 'steam_store_featured', currency: 'EUR' })
+  t.same(codes(answer), ['ranking_fallback', 'details_missing'])
+})
+
+t.test('when the front page fails too, the weekly chart stands in', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const answer = await run(await standIns(t, { [SEARCH]: 'html', [FEATURED]: 'empty' }), 'DE', world)
+  t.match(answer.body, { ranking: 'steam_weekly_top_sellers', currency: 'EUR', count: 25 })
+  t.same(codes(answer), ['ranking_fallback'])
+  t.same(asked, [`/steam-store${SEARCH}`, `/steam-store${FEATURED}`, `/steam-api${WEEKLY}`])
+  t.match(rows(answer)[0], { rank: 1, name: 'Skarn Republic', type: 'game' }, 'hardware takes no rank')
+})
+
+const FAULTS: readonly (readonly [Fault, string])[] = [
+  ['html', 'source_error'],
+  ['empty', 'source_error'],
+  ['truncated', 'source_error'],
+  ['reset', 'source_error'],
+  ['huge', 'source_error'],
+  ['drift', 'source_error'],
+  ['redirect', 'source_error'],
+  ['403', 'source_error'],
+  ['404', 'source_error'],
+  ['500', 'source_error'],
+  ['null429', 'source_limited'],
+  ['429', 'source_limited'],
+  ['hang', 'source_timeout'],
+  ['drip', 'source_timeout'],
+]
+for (const [fault, code] of FAULTS) {
+  t.test(`when everything answers ${fault}, the buyer gets ${code}`, async (t) => {
+    const url = await standIns(t, Object.fromEntries(PATHS.map((path) => [path, fault])))
+    const error = await run(url, 'DE', WORLD, code === 'source_timeout' ? 60 : 5000).catch(
+      (thrown: unknown) => thrown,
+    )
+    if (!(error instanceof Failure)) return t.fail('It must be a Failure')
+    t.equal(error.code, code)
+    t.equal(error.retryAfter, { null429: 30, 429: 7 }[fault as string])
+    t.notMatch(error.detail, /http|127|\d{3}|fetch|Unexpected|token/)
+  })
+}
+
+t.test('at the deadline of the request no further source is tried', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const url = await standIns(t, { [SEARCH]: 'hang' })
+  const store = storeAt(url, world)
+  const work = topSellers(store).run({ country: 'DE' }, context(AbortSignal.timeout(50)))
+  await t.rejects(work, { code: 'source_timeout' })
+  t.same(asked, [`/steam-store${SEARCH}`])
+})
+
+t.test('the free sample shows five games with their final price', async (t) => {
+  const url = await standIns(t)
+  const { preview } = topSellers(storeAt(url, WORLD))
+  const sample = preview((await run(url, 'DE')).body)
+  t.same(Object.keys(sample), ['country', 'currency', 'count', 'items'])
+  t.match(sample, { country: 'DE', currency: 'EUR', count: 5 })
+  const items = sample.items as unknown as Row[]
+  t.equal(items.length, 5)
+  t.strictSame(items[1], {
+    rank: 2,
+    appid: 4100000210,
+    name: 'Copperhare Derby',
+    price: { amount: 16.99, amount_minor: 1699, currency: 'EUR', formatted: '€16.99' },
+    discount_percent: 15,
+  })
+})
+
+t.test('the published example is what the stand-ins answer, cut to two', async (t) => {
+  const file = new URL('../../../../src/service/handlers/gamestore/top-sellers.example.json', import.meta.url)
+  const answer = await run(await standIns(t), 'US')
+  const items = rows(answer).slice(0, 2)
+  t.strictSame(JSON.parse(readFileSync(file, 'utf8')), { ...answer.body, count: 2, items })
+})
+
+type Change = { readonly at: number; readonly value: unknown }
+const WEIRD = [
+  undefined,
+  null,
+  true,
+  -1,
+  0,
+  1.5,
+  1e21,
+  '',
+  'x',
+  '-5',
+  '1e3',
+  '9'.repeat(40),
+  [],
+  {},
+  [null],
+  { a: 1 },
+]
+const change = fc.record({ at: fc.nat(), value: fc.constantFrom(...WEIRD) })
+/** Which answer is spoilt, and which sources before it fail so that it is reached. */
+const spoilt = fc.constantFrom(
+  { path: SEARCH, down: [] },
+  { path: ITEMS, down: [] },
+  { path: FEATURED, down: [SEARCH] },
+  { path: FEATURED, down: [ITEMS] },
+  { path: WEEKLY, down: [SEARCH, FEATURED] },
+)
+
+t.test('300 malformed answers: a clean body or a Failure, never NaN, a gap, or another error', async (t) => {
+  const url = await standIns(t)
+  const outcomes = { answered: 0, failed: 0 }
+  const property = fc.asyncProperty(
+    spoilt,
+    fc.array(change, { minLength: 1, maxLength: 3 }),
+    async ({ path, down }, changes) => {
+      const fetch: World['fetch'] = async (address, options) => {
+        if (down.some((name) => address.pathname.endsWith(name))) return new Response('', { status: 403 })
+        const reply = await WORLD.fetch(address, options)
+        if (!address.pathname.endsWith(path)) return reply
+        return Response.json(changes.reduce(spoil, await new Response(reply.body as ReadableStream).json()))
+      }
+      const answer = await run(url, 'DE', { ...WORLD, fetch }).catch((error: unknown) => {
+        if (error instanceof Failure && error.code === 'source_error') return undefined
+        throw error
+      })
+      outcomes[answer ? 'answered' : 'failed'] += 1
+      if (!answer) return
+      const faults = leaves(answer.body).filter((leaf) => !isClean(leaf))
+      if (faults.length > 0) throw new Error(`Unclean: ${faults.map(String).join()}`)
+      if (rows(answer).length !== answer.body.count) throw new Error('count differs')
+      if (rows(answer).some((row) => !isSound(row)))
+        throw new Error(`Unsound: ${JSON.stringify(answer.body)}`)
+    },
+  )
+  await fc.assert(property, { numRuns: 300 })
+  t.ok(outcomes.answered > 0 && outcomes.failed > 0, 'both ways were taken')
+})
+
+/** Replaces the part at a position, counted through the whole tree; undefined removes it. */
+function spoil(json: unknown, { at, value }: Change): unknown {
+  const places: (readonly [Record<string, unknown>, string])[] = []
+  const visit = (node: unknown) => {
+    if (typeof node !== 'object' || node === null) return
+    for (const [key, child] of Object.entries(node)) {
+      places.push([node as Record<string, unknown>, key])
+      visit(child)
+    }
+  }
+  visit(json)
+  const place = places[at % places.length]
+  if (!place) return value ?? null
+  const [parent, key] = place
+  if (value === undefined) delete parent[key]
+  else parent[key] = value
+  return json
+}
+
+function leaves(node: unknown): unknown[] {
+  return typeof node === 'object' && node !== null ? Object.values(node).flatMap(leaves) : [node]
+}
+function isClean(leaf: unknown): boolean {
+  return typeof leaf === 'number'
+    ? Number.isFinite(leaf)
+    : leaf === null || ['string', 'boolean'].includes(typeof leaf)
+}
+function isSound({ rank, appid, name, discount_percent: percent }: Row): boolean {
+  const whole = [rank, appid, percent].every((value) => Number.isSafeInteger(value) && Number(value) >= 0)
+  return whole && typeof name === 'string' && name !== ''
+}

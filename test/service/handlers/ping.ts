@@ -1,0 +1,31 @@
+import t from 'tap'
+import { ping } from '../../../src/service/handlers/ping.ts'
+import { enveloped, fixedContext, publishedExample } from '../../support/fixed-context.ts'
+
+const payment = {
+  protocol: 'x402',
+  network: 'eip155:8453',
+  payer: '0x857b06519E91e3A54538791bDbb0E22373e36b66',
+}
+
+t.test('a payer sees the nonce come back and who paid, as in the published example', async (t) => {
+  const { body } = enveloped(await ping.run({ nonce: 'abc' }, fixedContext({ payment })))
+  t.strictSame(body, {
+    ok: true,
+    pong: true,
+    nonce: 'abc',
+    server_time: '2026-11-20T20:00:00.000Z',
+    payment,
+  })
+  t.strictSame(body, publishedExample('ping'))
+})
+
+t.test('without a nonce and a payment, nonce is null and payment is absent', async (t) => {
+  const { body } = enveloped(await ping.run({}, fixedContext()))
+  t.strictSame(body, { ok: true, pong: true, nonce: null, server_time: '2026-11-20T20:00:00.000Z' })
+})
+
+t.test('the free sample names no payer and echoes nothing', async (t) => {
+  const { body } = enveloped(await ping.run({ nonce: 'abc' }, fixedContext({ payment })))
+  t.strictSame(ping.preview(body), { ok: true, pong: true, server_time: '2026-11-20T20:00:00.000Z' })
+})

@@ -1,0 +1,164 @@
+import t from 'tap'
+import type { World } from '../../../src/service/sources/world.ts'
+import { standIns, storeAt, WORLD } from '../../support/gamestore.ts'
+
+const { signal } = new AbortController()
+
+/** Every call is answered with this. */
+function answering(body: unknown): World {
+  return { ...WORLD, fetch: async () => Response.json(body) }
+}
+const item = (more: object) => ({
+  response: { store_items: [{ appid: 7, success: 1, name: 'Seven', ...more }] },
+})
+
+t.test('packages are no games, and a game that is listed twice keeps its first place', async (t) => {
+  const logo = (path: string) => ({ name: 'x', logo: `https://host.example/${path}/capsule.jpg?t=1` })
+  const items = ['apps/20', 'subs/21', 'apps/10/0f3a9c', 'bundles/5', 'apps/20', 'elsewhere/30'].map(logo)
+  const store = storeAt('http://store.example', answering({ desc: '', items }))
+  const found = await store.search('DE', 50, signal)
+  t.same(
+    found.map(({ appid }) => appid),
+    [20, 10],
+  )
+})
+
+t.test('an empty ranking is a failure, so that the next one is tried', async (t) => {
+  const search = storeAt('http://store.example', answering({ items: [] }))
+  await t.rejects(search.search('DE', 50, signal), { code: 'source_error' })
+  const weekly = storeAt(await standIns(t), WORLD)
+  await t.rejects(weekly.weekly('ID', 50, signal), { code: 'source_error' })
+})
+
+t.test('each country is ranked and priced as itself', async (t) => {
+  const store = storeAt(await standIns(t), WORLD)
+  for (const [country, currency] of [
+    ['US', 'USD'],
+    ['DE', 'EUR'],
+    ['JP', 'JPY'],
+    ['SE', 'EUR'],
+    ['TR', 'USD'],
+  ] as const) {
+    const [first, second] = await store.weekly(country, 50, signal)
+    const [listed] = await store.search(country, 1, signal)
+    t.equal(first?.title?.type, 'hardware')
+    t.equal(second?.appid, listed?.appid, 'both charts of the country agree')
+    const prices = [...(await store.items([4100000010, 4100000020], country, signal)).values()]
+    t.same(
+      prices.map(({ price }) => price?.currency),
+      [currency, currency],
+    )
+  }
+})
+
+t.test('an item of the batch says what it cost, what it costs, and when it came out', async (t) => {
+  const more = {
+    type: 0,
+    best_purchase_option: {
+      final_price_in_cents: '499',
+      original_price_in_cents: '1999',
+      formatted_final_price: '4,99€',
+      discount_pct: 75,
+    },
+    reviews: {
+      summary_filtered: { review_count: 1623, percent_positive: 84, review_score_label: 'Very Positive' },
+    },
+    release: { steam_release_date: 1627000000 },
+    platforms: { windows: true, steamos_linux: true },
+    assets: { asset_url_format: 'steam/apps/7/${FILENAME}?t=1', header: 'a$&b/header.jpg' },
+  }
+  const titles = await storeAt('http://store.example', answering(item(more))).items([7], 'DE', signal)
+  t.strictSame(titles.get(7), {
+    appid: 7,
+    name: 'Seven',
+    type: 'game',
+    isFree: false,
+    price: { amount: 4.99, amount_minor: 499, currency: 'EUR', formatted: '4,99€' },
+    originalPrice: { amount: 19.99, amount_minor: 1999, currency: 'EUR', formatted: '€19.99' },
+    discountPercent: 75,
+    reviews: { label: 'Very Positive', percentPositive: 84, count: 1623 },
+    releaseDate: '2021-07-23',
+    platforms: ['windows', 'linux'],
+    headerImage: 'https://shared.akamai.steamstatic.com/store_item_assets/steam/apps/7/a$&b/header.jpg?t=1',
+  })
+})
+
+t.test('what the store leaves out is unknown, not invented', async (t) => {
+  const bare = await storeAt('http://store.example', answering(item({}))).items([7], 'DE', signal)
+  t.strictSame(bare.get(7), {
+    appid: 7,
+    name: 'Seven',
+    type: null,
+    isFree: false,
+    price: null,
+    originalPrice: null,
+    discountPercent: 0,
+    reviews: { label: null, percentPositive: null, count: null },
+    releaseDate: null,
+    platforms: null,
+    headerImage: null,
+  })
+  for (const broken of [{ success: 15 }, { name: '' }, { name: null }, { appid: null }]) {
+    const none = await storeAt('http://store.example', answering(item(broken))).items([7], 'DE', signal)
+    t.equal(none.size, 0, JSON.stringify(broken))
+  }
+})
+
+t.test('a free game has no price, whatever may be bought inside', async (t) => {
+  const more = { is_free: true, best_purchase_option: { final_price_in_cents: '999', discount_pct: 10 } }
+  const titles = await storeAt('http://store.example', answering(item(more))).items([7], 'DE', signal)
+  t.match(titles.get(7), { isFree: true, price: null, originalPrice: null, discountPercent: 0 })
+})
+
+t.test('a field of another type makes the whole answer untrusted', async (t) => {
+  for (const drift of [
+    { best_purchase_option: { final_price_in_cents: 499 } },
+    { best_purchase_option: { final_price_in_cents: '4.99' } },
+    { best_purchase_option: { formatted_final_price: '4,99€' } },
+    { best_purchase_option: { final_price_in_cents: '499', discount_pct: 101 } },
+    { is_free: 'yes' },
+    { name: 7 },
+    { release: { steam_release_date: '2021' } },
+    { release: { steam_release_date: 1e15 } },
+    { platforms: [] },
+  ]) {
+    const store = storeAt('http://store.example', answering(item(drift)))
+    await t.rejects(store.items([7], 'DE', signal), { code: 'source_error' }, JSON.stringify(drift))
+  }
+})
+
+t.test('a price its currency cannot hold is refused: then the currency was misread', async (t) => {
+  const more = { best_purchase_option: { final_price_in_cents: '1999' } }
+  const store = storeAt('http://store.example', answering(item(more)))
+  await t.rejects(store.items([7], 'JP', signal), { code: 'source_error' })
+})
+
+t.test('the front page knows its own currency, and free from fully discounted', async (t) => {
+  const entry = {
+    type: 0,
+    name: 'x',
+    currency: 'PLN',
+    original_price: 5000,
+    final_price: 2500,
+    discount_percent: 50,
+  }
+  const items = [
+    { ...entry, id: 1 },
+    { ...entry, id: 2, type: 1 },
+    { ...entry, id: 3, original_price: null, final_price: 0, discount_percent: 0 },
+    { ...entry, id: 4, final_price: 0, discount_percent: 100 },
+  ]
+  const featured = await storeAt('http://store.example', answering({ top_sellers: { items } })).featured(
+    'US',
+    signal,
+  )
+  t.match(
+    featured.map(({ title }) => title),
+    [
+      { appid: 1, isFree: false, price: { amount: 25, currency: 'PLN' }, originalPrice: { amount: 50 } },
+      { appid: 3, isFree: true, price: null, originalPrice: null },
+      { appid: 4, isFree: false, price: { amount: 0 }, originalPrice: { amount: 50 }, discountPercent: 100 },
+    ],
+  )
+  t.equal(featured.length, 3)
+})

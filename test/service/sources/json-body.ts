@@ -1,0 +1,52 @@
+import t from 'tap'
+import { readJson } from '../../../src/service/sources/json-body.ts'
+
+function reply(body: ConstructorParameters<typeof Response>[0], type: string | undefined): Response {
+  const response = new Response(body)
+  if (type === undefined) response.headers.delete('content-type')
+  else response.headers.set('content-type', type)
+  return response
+}
+
+t.test('what calls itself JSON is read, and so is what calls itself nothing', async (t) => {
+  for (const type of [
+    'application/json',
+    'Application/JSON; charset=utf-8',
+    'text/json',
+    'application/ld+json',
+    undefined,
+  ])
+    t.same(await readJson(reply('{"a":1}', type), 100), { kind: 'json', value: { a: 1 } }, String(type))
+})
+
+t.test('a page is not taken for data, even when it could be read as such', async (t) => {
+  for (const type of ['text/html', 'text/plain', 'application/jsonp', 'application/javascript'])
+    t.same(await readJson(reply('{"a":1}', type), 100), { kind: 'fault', fault: 'not JSON' }, type)
+})
+
+t.test('the size is counted in bytes, and the limit itself still fits', async (t) => {
+  t.match(await readJson(reply('"äöü"', 'text/json'), 8), { kind: 'json', value: 'äöü' })
+  t.same(await readJson(reply('"äöü"', 'text/json'), 7), { kind: 'fault', fault: 'too large' })
+})
+
+t.test('an endless body is cut off at the limit', async (t) => {
+  let cancelled = false
+  const endless = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(new Uint8Array(1000).fill(32)),
+    cancel: () => void (cancelled = true),
+  })
+  t.same(await readJson(reply(endless, 'text/json'), 10_000), { kind: 'fault', fault: 'too large' })
+  t.ok(cancelled)
+})
+
+t.test('nothing, white space, broken text and broken UTF-8 are faults, not exceptions', async (t) => {
+  t.same(await readJson(reply(null, 'text/json'), 100), { kind: 'fault', fault: 'empty' })
+  t.same(await readJson(reply(' \r\n', 'text/json'), 100), { kind: 'fault', fault: 'empty' })
+  t.same(await readJson(reply('{"a":', 'text/json'), 100), { kind: 'fault', fault: 'not JSON' })
+  const broken = new Uint8Array([34, 0xff, 34])
+  t.same(await readJson(reply(broken, 'text/json'), 100), { kind: 'fault', fault: 'not JSON' })
+})
+
+t.test('a JSON null is an answer here, and left to the shape', async (t) => {
+  t.same(await readJson(reply('null', 'text/json'), 100), { kind: 'json', value: null })
+})

@@ -1,0 +1,152 @@
+import t from 'tap'
+import { Failure } from '../../../src/engine/index.ts'
+import type { Fault } from '../../../src/sandbox/sources/fault.ts'
+import { startStandIns } from '../../../src/sandbox/sources/stand-ins.ts'
+import { SEARCH } from '../../../src/service/sources/gamestore/shapes.ts'
+import { JsonSource, type JsonSourceOptions } from '../../../src/service/sources/json-source.ts'
+import type { World } from '../../../src/service/sources/world.ts'
+import { standIns, watched, WORLD } from '../../support/gamestore.ts'
+
+const SEARCH_PATH = '/search/results/'
+const QUESTION = { path: SEARCH_PATH, query: { cc: 'DE', count: '3' }, shape: SEARCH }
+const { signal } = new AbortController()
+
+function source(url: string, world: World, options: Partial<JsonSourceOptions> = {}): JsonSource {
+  const rate = { perSecond: 100, burst: 100 }
+  const baseUrl = `${url}/steam-store`
+  return new JsonSource({ name: 'The source', baseUrl, rate, timeoutMs: 5000, ...options }, world)
+}
+
+async function failure(work: Promise<unknown>): Promise<Failure> {
+  const error = await work.then(
+    () => new Error('It did not fail'),
+    (thrown: unknown) => thrown,
+  )
+  if (error instanceof Failure) return error
+  throw error
+}
+
+t.test('a good answer comes back checked, from the first attempt', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const { items } = await source(await standIns(t), world).get(QUESTION, signal)
+  t.equal(items.length, 3)
+  t.same(asked, ['/steam-store/search/results/'])
+})
+
+const FAULTS: readonly (readonly [Fault, string, number])[] = [
+  ['html', 'source_error', 1],
+  ['empty', 'source_error', 1],
+  ['truncated', 'source_error', 1],
+  ['huge', 'source_error', 1],
+  ['redirect', 'source_error', 1],
+  ['drift', 'source_error', 1],
+  ['403', 'source_error', 1],
+  ['404', 'source_error', 1],
+  ['500', 'source_error', 2],
+  ['reset', 'source_error', 2],
+  ['null429', 'source_limited', 1],
+  ['429', 'source_limited', 1],
+  ['hang', 'source_timeout', 1],
+  ['drip', 'source_timeout', 1],
+]
+for (const [fault, code, attempts] of FAULTS) {
+  t.test(`${fault}: ${code}, ${attempts === 1 ? 'not asked again' : 'asked once more'}`, async (t) => {
+    const { world, asked } = watched(WORLD)
+    const timeoutMs = code === 'source_timeout' ? 100 : 5000
+    const failing = source(await standIns(t, { [SEARCH_PATH]: fault }), world, { timeoutMs })
+    const { code: actual, detail } = await failure(failing.get(QUESTION, signal))
+    t.equal(actual, code)
+    t.equal(asked.length, attempts)
+    t.match(detail, /^The source [a-zA-Z ]+$/, 'the detail has our words only: no address, no library text')
+  })
+}
+
+t.test('a host that is not there is a source error, asked twice', async (t) => {
+  const { url, stop } = await startStandIns()
+  await stop()
+  const { world, asked } = watched(WORLD)
+  const error = await failure(source(url, world).get(QUESTION, signal))
+  t.match(error, { code: 'source_error', detail: 'The source could not be reached' })
+  t.equal(asked.length, 2)
+})
+
+t.test('one hiccup is hidden from the buyer by the retry, after a wait with jitter', async (t) => {
+  const waits: number[] = []
+  const sleep = async (ms: number) => void waits.push(ms)
+  const { world, asked } = watched({ ...WORLD, sleep })
+  const url = await standIns(t, { [SEARCH_PATH]: '500-once' })
+  t.equal((await source(url, world).get(QUESTION, signal)).items.length, 3)
+  t.equal(asked.length, 2)
+  t.same(waits, [225])
+})
+
+t.test('a 404 can be asked for as an answer', async (t) => {
+  const url = await standIns(t, { [SEARCH_PATH]: '404' })
+  t.equal(await source(url, WORLD).find(QUESTION, signal), undefined)
+})
+
+t.test('a host that limits us is left alone until its time is over', async (t) => {
+  for (const [fault, seconds] of [
+    ['null429', 30],
+    ['429', 7],
+  ] as const) {
+    let ms = Date.now()
+    const { world, asked } = watched({ ...WORLD, now: () => new Date(ms) })
+    const limited = source(await standIns(t, { [SEARCH_PATH]: fault }), world)
+    t.equal((await failure(limited.get(QUESTION, signal))).retryAfter, seconds)
+    ms += (seconds - 2) * 1000
+    t.match(await failure(limited.get(QUESTION, signal)), { code: 'source_limited', retryAfter: 2 })
+    t.equal(asked.length, 1, 'the host was not asked in between')
+    ms += 2000
+    await failure(limited.get(QUESTION, signal))
+    t.equal(asked.length, 2)
+  }
+})
+
+t.test('our own rate limit fails fast when the wait is too long, and says how long', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const slow = source(await standIns(t), world, { rate: { perSecond: 0.1, burst: 1 } })
+  await slow.get(QUESTION, signal)
+  t.match(await failure(slow.get(QUESTION, signal)), { code: 'source_limited', retryAfter: 10 })
+  t.equal(asked.length, 1)
+})
+
+t.test('our own rate limit is waited for when it fits into the time', async (t) => {
+  const waits: number[] = []
+  const sleep = async (ms: number) => void waits.push(ms)
+  const now = () => new Date(0)
+  const paced = source(await standIns(t), { ...WORLD, sleep, now }, { rate: { perSecond: 1, burst: 1 } })
+  await Promise.all([paced.get(QUESTION, signal), paced.get(QUESTION, signal)])
+  t.same(waits, [1000])
+})
+
+t.test('a caller who gives up while waiting for a turn leaves the turn to others', async (t) => {
+  const caller = new AbortController()
+  const forever = (_: number, limit: AbortSignal) =>
+    new Promise<void>((_resolve, reject) => limit.addEventListener('abort', () => reject(new Error('gone'))))
+  const world = { ...WORLD, sleep: forever, now: () => new Date(0) }
+  // Half of the time is the patience: enough for one turn of a second, not for two.
+  const paced = source(await standIns(t), world, { rate: { perSecond: 1, burst: 1 }, timeoutMs: 2500 })
+  await paced.get(QUESTION, signal)
+  const waiting = failure(paced.get(QUESTION, caller.signal))
+  caller.abort()
+  t.equal((await waiting).code, 'source_timeout')
+  const next = failure(paced.get(QUESTION, AbortSignal.timeout(20)))
+  t.equal((await next).code, 'source_timeout', 'it waits for the same turn instead of being refused')
+})
+
+t.test('a fetch that ignores its signal cannot hang the request', async (t) => {
+  const deaf = source(
+    'http://127.0.0.1:1',
+    { ...WORLD, fetch: () => new Promise(() => {}) },
+    { timeoutMs: 20 },
+  )
+  t.equal((await failure(deaf.get(QUESTION, signal))).code, 'source_timeout')
+})
+
+t.test('a caller who is gone is not worth a call', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const error = await failure(source(await standIns(t), world).get(QUESTION, AbortSignal.abort()))
+  t.equal(error.code, 'source_timeout')
+  t.same(asked, [])
+})

@@ -1,0 +1,51 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Context } from '../../src/engine/index.ts'
+import type { Fault } from '../../src/sandbox/sources/fault.ts'
+import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import { Gamestore } from '../../src/service/sources/gamestore.ts'
+import type { World } from '../../src/service/sources/world.ts'
+
+/** The real one, but without long waits between attempts. */
+export const WORLD: World = {
+  fetch: (url, options) => fetch(url, options),
+  now: () => new Date(),
+  sleep: (ms, signal) => pause(Math.min(ms, 5), undefined, { signal }),
+  random: () => 0.5,
+}
+
+export function context(signal: AbortSignal = new AbortController().signal): Context {
+  return { signal, now: WORLD.now, random: (bytes) => new Uint8Array(bytes), payment: undefined }
+}
+
+interface Teardown {
+  teardown(work: () => Promise<void>): void
+}
+
+/** The base address of stand-ins that stop with the test. */
+export async function standIns(t: Teardown, faults: Readonly<Record<string, Fault>> = {}): Promise<string> {
+  const { url, stop } = await startStandIns({ faults })
+  t.teardown(stop)
+  return url
+}
+
+export function storeAt(url: string, world: World, timeoutMs = 5000): Gamestore {
+  return new Gamestore(
+    {
+      source: { name: 'Sandbox stand-in for the game store' },
+      storeUrl: `${url}/steam-store`,
+      apiUrl: `${url}/steam-api`,
+      timeoutMs,
+    },
+    world,
+  )
+}
+
+/** A world that notes the path of every call it lets through. */
+export function watched(world: World): { readonly world: World; readonly asked: string[] } {
+  const asked: string[] = []
+  const fetch: World['fetch'] = (url, options) => {
+    asked.push(url.pathname)
+    return world.fetch(url, options)
+  }
+  return { world: { ...world, fetch }, asked }
+}

@@ -1,0 +1,118 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The built program: what a user runs. */
+export const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+
+export interface RunningServer {
+  readonly url: string
+  readonly dataDir: string
+  readonly process: ChildProcess
+  /** Everything the server has written so far. */
+  readonly output: () => string
+  /** Resolves when the output matches. */
+  readonly said: (pattern: RegExp) => Promise<void>
+  /** SIGTERM, and SIGKILL if that takes longer than ten seconds; removes the data directory. */
+  stop(): Promise<number | null>
+}
+
+export interface ServerOptions {
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Kept after `stop` when given. */
+  readonly dataDir?: string
+}
+
+/** Starts the built server as a child process on a free port and waits until it says that it listens. */
+export async function startServer({
+  args = [],
+  env = {},
+  dataDir,
+}: ServerOptions = {}): Promise<RunningServer> {
+  const directory = dataDir ?? mkdtempSync(join(tmpdir(), 'ratecard-'))
+  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', '--data-dir', directory, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const listeners = new Set<() => void>()
+  const take = (chunk: Buffer): void => {
+    output += chunk.toString('utf8')
+    for (const listener of listeners) listener()
+  }
+  child.stdout.on('data', take)
+  child.stderr.on('data', take)
+  const said = (pattern: RegExp): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (!pattern.test(output)) return
+        listeners.delete(look)
+        resolve()
+      }
+      listeners.add(look)
+      child.once('exit', (code) => reject(new Error(`the server exited with ${code}:\n${output}`)))
+      look()
+    })
+  process.once('exit', () => child.kill('SIGKILL'))
+  await said(/^listening on (\S+)$/m)
+  const [, listening = ''] = /^listening on (\S+)$/m.exec(output) ?? []
+  return {
+    url: listening.replace('127.0.0.1', 'localhost').replace('0.0.0.0', 'localhost'),
+    dataDir: directory,
+    process: child,
+    output: () => output,
+    said,
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) {
+        const exited = once(child, 'exit')
+        child.kill('SIGTERM')
+        const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
+        await exited
+        clearTimeout(timer)
+      }
+      if (dataDir === undefined) rmSync(directory, { recursive: true, force: true })
+      return child.exitCode
+    },
+  }
+}
+
+export interface SandboxFile {
+  readonly baseUrl: string
+  readonly evm: {
+    readonly rpcUrl: string
+    readonly chainId: number
+    readonly asset: `0x${string}`
+    readonly payerKey: `0x${string}`
+    readonly payTo: `0x${string}`
+  }
+}
+
+/** What `serve --sandbox` has written for clients. */
+export function readSandboxFile(server: RunningServer): SandboxFile {
+  return JSON.parse(readFileSync(join(server.dataDir, 'sandbox.json'), 'utf8')) as SandboxFile
+}
+
+/** Runs the built program to its end. */
+export async function runProgram(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString('utf8')
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString('utf8')
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, stdout, stderr }
+}
