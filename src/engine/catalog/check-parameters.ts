@@ -82,7 +82,13 @@ function checkOne(subject: Subject, parameter: Parameter, declared: DeclaredPara
       ),
     )
   }
-  if (parameter.required && parameter.example === undefined && !document.has([...at, 'example'])) {
+  const contradicts = issues.some(({ code }) => code === 'required_with_default')
+  if (
+    parameter.required &&
+    parameter.example === undefined &&
+    !contradicts &&
+    !document.has([...at, 'example'])
+  ) {
     issues.push(
       error(
         'example_missing',

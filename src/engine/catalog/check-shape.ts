@@ -91,12 +91,11 @@ const WORDS: Readonly<Record<string, Describe>> = {
   enum: (fault, path, document) => {
     const allowed = list(fault.params['allowedValues'])
     const written = document.spelling(path) ?? ''
-    const one = allowed.length > 1 ? 'must be one of' : 'must be'
-    return error(
-      'value_not_allowed',
-      document.at(path),
-      `${one} ${allowed.join(', ')}${didYouMean(written, allowed)}`,
-    )
+    const sentence =
+      allowed.length > 1
+        ? `must be one of ${allowed.join(', ')}${didYouMean(written, allowed)}`
+        : `must be ${allowed.join()}`
+    return error('value_not_allowed', document.at(path), sentence)
   },
   const: (fault, path, document) => {
     const allowed = fault.params['allowedValue']
@@ -240,5 +239,6 @@ function kinds(types: readonly string[]): string {
 
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
   return ARTICLES[typeof value] ?? typeof value
 }
