@@ -1,6 +1,6 @@
 import { templatesOf } from './catalog.ts'
 import { error, type Issue } from './issue.ts'
-import { wordIn } from './source.ts'
+import { wordIn, type Position, type SourceDocument } from './source.ts'
 import { routesOf, samplePath, type Subject } from './subject.ts'
 import { didYouMean } from './suggest.ts'
 
@@ -28,16 +28,15 @@ export function checkPlaces(subject: Subject): Issue[] {
   ]
 }
 
-function placesOf({ declared }: Subject): Place[] {
+function placesOf({ declared, document }: Subject): Place[] {
   const routes = routesOf(declared).flatMap((place): Place[] => {
+    const { path, at } = place
     const sample = samplePath(place)
-    const at = place.at
-    return [
-      { path: place.path, at, what: 'route' },
-      ...(sample === undefined || !sample.startsWith('/sample/')
-        ? []
-        : [{ path: sample, at: [...at, 'sample'], what: 'sample' }]),
-    ]
+    const route = { path, at, what: 'route' }
+    // The twin of a route that is not under /paid/ is that route itself, and told as such.
+    if (sample === undefined || !sample.startsWith('/sample/')) return [route]
+    const written = [...at, 'sample', 'path']
+    return [route, { path: sample, at: document.has(written) ? written : [...at, 'sample'], what: 'sample' }]
   })
   const documents = Object.entries(declared.documents ?? {}).flatMap(([name, entry]): Place[] => {
     if (typeof entry === 'string') return [{ path: entry, at: ['documents', name], what: 'document' }]
@@ -49,15 +48,24 @@ function placesOf({ declared }: Subject): Place[] {
   return [...routes, ...documents, ...files]
 }
 
-function checkPath({ document }: Subject, { path, at, what }: Place): Issue[] {
-  const written =
-    what === 'sample' && document.has([...at, 'path']) ? document.at([...at, 'path']) : undefined
-  const position = written ?? (what === 'document' ? document.at(at) : document.atKey(at))
+/** A sample that stands at the twin of its route’s path, and says no path of its own. */
+function isTwin({ what, at }: Place): boolean {
+  return what === 'sample' && at.at(-1) === 'sample'
+}
+
+function positionOf(document: SourceDocument, place: Place): Position {
+  const isValue = place.what === 'document' || (place.what === 'sample' && !isTwin(place))
+  return isValue ? document.at(place.at) : document.atKey(place.at)
+}
+
+function checkPath({ document }: Subject, place: Place): Issue[] {
+  const { path, what } = place
+  const position = positionOf(document, place)
   const fault = (sentence: string, word: string = path): Issue[] => [
     error('route_path_invalid', wordIn(position, path, word), `${path}: ${sentence}`),
   ]
   // The twin of a path that is wrong is wrong with it.
-  if (what === 'sample' && written === undefined) return []
+  if (isTwin(place)) return []
   if (path === '/') return what === 'document' ? [] : fault('only a document can stand at /')
   if (path.endsWith('/')) return fault('a path has no trailing slash: remove it')
   const segments = path.slice(1).split('/')
@@ -106,8 +114,10 @@ function checkConflicts({ document }: Subject, places: readonly Place[]): Issue[
       taken.set(shape, place)
       return []
     }
-    const at = place.what === 'document' ? document.at(place.at) : document.atKey(place.at)
-    const where = other.at.length === 0 ? '' : ` (line ${document.atKey(other.at).line})`
+    // Twins meet only where their routes do.
+    if (isTwin(place) && isTwin(other)) return []
+    const at = positionOf(document, place)
+    const where = other.at.length === 0 ? '' : ` (line ${positionOf(document, other).line})`
     return [
       error(
         'path_conflict',

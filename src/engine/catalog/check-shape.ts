@@ -145,7 +145,7 @@ function typeIssue(fault: ShapeFault, path: Path, document: SourceDocument): Iss
     const what =
       spelling === ''
         ? `a value is missing behind the colon${hash}`
-        : `${spelling} is no value; leave the key out`
+        : `${spelling} is no value; leave out a key that has none`
     return error('value_missing', at, `${what}${words}`)
   }
   if (wanted.includes('string') && !wanted.includes('number') && spelling !== undefined) {
@@ -172,6 +172,9 @@ function example(wanted: readonly string[], data: unknown): string {
   if (Array.isArray(data) && wanted.includes('string') && data.every((item) => typeof item !== 'object')) {
     const text = data.join(',')
     return wanted.includes('number') && data.length === 1 ? `; write ${text}` : `; write "${text}"`
+  }
+  if (wanted.join() === 'object' && /^(string|integer|number|boolean)$/.test(scalar ?? '')) {
+    return `; write { type: ${scalar} }`
   }
   const numeric = typeof data === 'string' && data !== '' && !Number.isNaN(Number(data))
   return numeric && /number|integer/.test(wanted.join()) ? `; write ${data} without quotes` : ''

@@ -48,7 +48,6 @@ const WORDS: Readonly<Record<string, readonly [code: string, sentence: string]>>
     'yaml_tag',
     'tags (!name) are not used in a catalog; a text that starts with ! must be quoted: "…"',
   ],
-  RESOURCE_EXHAUSTION: ['yaml_too_large', 'brackets or lists are nested too deeply here'],
 }
 
 /** What the parser stumbled over. Its own sentence is read only to tell apart what shares one code. */
@@ -66,6 +65,11 @@ export function tellFault(fault: YAMLError, text: string): SyntaxFault {
       end,
     }
   }
+  if (fault.code === 'BAD_INDENT' && fault.message.startsWith('Flow ')) {
+    const open = openBracket(start, text)
+    if (open !== undefined) return open
+  }
+  if (fault.code === 'RESOURCE_EXHAUSTION') return tooDeep(start, text)
   if (fault.code === 'UNEXPECTED_TOKEN' && /["'] *$/.test(text.slice(0, start))) {
     return { code: 'yaml_after_quote', sentence: AFTER_QUOTE, start, end }
   }
@@ -118,6 +122,34 @@ function tabs(start: number, text: string): SyntaxFault {
 function opening(end: number, text: string): number {
   const match = /[:\s[{,-](["'])(?:(?!\1)[^])*$/.exec(text.slice(0, end))
   return match === null ? end : match.index + 1
+}
+
+/** Told where the nesting begins: where the parser gives up depends on the machine. */
+function tooDeep(fault: number, text: string): SyntaxFault {
+  const line = text.lastIndexOf('\n', fault - 1) + 1
+  const start = line + Math.max(0, text.slice(line).search(/[[{]|- /))
+  const sentence = 'brackets or lists are nested too deeply here'
+  return { code: 'yaml_too_large', sentence, start, end: start + 1 }
+}
+
+/** A bracket that nothing closes before the end of the text, or that is closed behind a `#` only. */
+function openBracket(start: number, text: string): SyntaxFault | undefined {
+  const before = text.slice(0, start).trimEnd()
+  const line = before.slice(before.lastIndexOf('\n') + 1)
+  const hidden = /[{[].*\s(#.*[}\]].*)$/.exec(line)?.[1]
+  if (hidden !== undefined) {
+    const sentence = 'this # begins a comment, which hides the rest of the line; quote the text: "…"'
+    return { code: 'yaml_comment', sentence, start: before.length - hidden.length, end: before.length }
+  }
+  const bracket = Math.max(line.lastIndexOf('['), line.lastIndexOf('{'))
+  if (text.slice(start).trim() !== '' || bracket < 0) return undefined
+  const at = before.length - line.length + bracket
+  return {
+    code: 'yaml_bracket_open',
+    sentence: 'this bracket is never closed',
+    start: at,
+    end: before.length,
+  }
 }
 
 function lineFrom(start: number, text: string): string {

@@ -1,0 +1,157 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const SRC = fileURLToPath(new URL('../src', import.meta.url))
+
+/**
+ * Who may import whom, types included: this table is the drawing in CONTRIBUTING.md. `leaves` are the files right in
+ * src/engine; the door (`engine/index.ts`) opens what is behind it and is all the outside sees.
+ */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  main: ['cli', 'door', 'env', 'service', 'sandbox'],
+  env: [],
+  cli: ['door', 'env'],
+  service: ['door'],
+  // A stand-in knows the tables of the source it stands in for.
+  sandbox: ['door', 'service'],
+  door: [
+    'leaves',
+    'engine/catalog',
+    'engine/ledger',
+    'engine/cache',
+    'engine/documents',
+    'engine/protocols',
+    'engine/http',
+  ],
+  leaves: [],
+  'engine/catalog': ['leaves'],
+  'engine/ledger': ['leaves'],
+  'engine/cache': ['engine/catalog', 'leaves'],
+  'engine/documents': ['engine/catalog', 'leaves'],
+  'engine/protocols': ['engine/catalog', 'engine/ledger', 'leaves'],
+  'engine/http': [
+    'engine/protocols',
+    'engine/ledger',
+    'engine/cache',
+    'engine/documents',
+    'engine/catalog',
+    'leaves',
+  ],
+}
+
+/** Packages that one place knows, so that they can be replaced there. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  '@koa/router': ['engine/http'],
+  handlebars: ['engine/documents'],
+  koa: ['engine/http'],
+  lmdb: ['engine/ledger'],
+  'lru-cache': ['engine/cache'],
+  'tiny-secp256k1': ['engine/protocols'],
+  viem: ['engine/protocols', 'sandbox', 'cli'],
+  yaml: ['engine/catalog'],
+}
+
+interface Import {
+  readonly from: string
+  readonly to: string
+  readonly specifier: string
+}
+
+function sources(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) return sources(path)
+    return entry.name.endsWith('.ts') ? [path] : []
+  })
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(file, 'utf8')
+  const found = text.matchAll(
+    /(?:^|\s)(?:import|export)\s[^'"]*?from\s+'([^']+)'|import\(\s*'([^']+)'\s*\)|^import\s+'([^']+)'/gm,
+  )
+  return [...found].map(([, a, b, c]) => {
+    const specifier = a ?? b ?? c ?? ''
+    const to = specifier.startsWith('.') ? relative(SRC, join(dirname(file), specifier)) : specifier
+    return { from: relative(SRC, file), to, specifier }
+  })
+}
+
+function layerOf(file: string): string {
+  if (file === 'engine/index.ts') return 'door'
+  if (/^engine\/[^/]+\.ts$/.test(file)) return 'leaves'
+  const [first = '', second = ''] = file.split('/')
+  if (first === 'engine') return `engine/${second}`
+  return first.replace(/\.ts$/, '')
+}
+
+const files = sources(SRC)
+const imports = files.flatMap(importsOf)
+const inner = imports.filter(({ specifier }) => specifier.startsWith('.'))
+
+t.test(
+  'a framework user could not take the engine without the service if imports ran both ways',
+  async (t) => {
+    for (const { from, to } of inner) {
+      const [source, target] = [layerOf(from), layerOf(to)]
+      t.ok(source === target || ALLOWED[source]?.includes(target), `${from} may not import ${to}`)
+    }
+  },
+)
+
+t.test(
+  'a reader could not follow the code from top to bottom if it had a cycle, types included',
+  async (t) => {
+    const graph = new Map<string, string[]>()
+    for (const { from, to } of inner) graph.set(from, [...(graph.get(from) ?? []), to])
+    const done = new Set<string>()
+    const visit = (file: string, trail: readonly string[]): void => {
+      if (trail.includes(file)) t.fail(`cycle: ${[...trail.slice(trail.indexOf(file)), file].join(' → ')}`)
+      else if (!done.has(file)) {
+        for (const next of graph.get(file) ?? []) visit(next, [...trail, file])
+        done.add(file)
+      }
+    }
+    for (const file of graph.keys()) visit(file, [])
+    t.ok(done.size > 50, 'the walk has seen the sources')
+  },
+)
+
+t.test('a package could not be replaced in one place if every folder knew it', async (t) => {
+  for (const { from, specifier } of imports) {
+    const name = specifier.startsWith('@')
+      ? specifier.split('/').slice(0, 2).join('/')
+      : (specifier.split('/')[0] ?? '')
+    const places = PACKAGES[name]
+    if (places !== undefined) t.ok(places.includes(layerOf(from)), `${from} may not import ${name}`)
+  }
+})
+
+t.test('a setting would have two sources if anyone but env.ts read the environment', async (t) => {
+  for (const file of files) {
+    const name = relative(SRC, file)
+    // A quoted line is text for readers, not code.
+    const reads = /^[^'"`]*process\.env/m.test(readFileSync(file, 'utf8'))
+    t.ok(!reads || name === 'main.ts', `${name} reads process.env`)
+  }
+})
+
+t.test('a file that grows past one concept is hard to read', async (t) => {
+  for (const file of files) {
+    const lines = readFileSync(file, 'utf8').split('\n').length
+    t.ok(lines <= 400, `${relative(SRC, file)} has ${lines} lines`)
+    if (lines > 250) t.comment(`${relative(SRC, file)}: ${lines} lines — two nouns?`)
+  }
+})
+
+t.test('names that say nothing hide what a file is about', async (t) => {
+  for (const file of files) {
+    const name = relative(SRC, file)
+    // A command's file is named after the command, a handler's folder after its route: /paid/util/….
+    if (!/^(?:cli|service\/handlers\/util)\//.test(name))
+      t.notMatch(name, /(?:^|\/)(?:utils?|helpers?|common|manager|types)(?:\.ts|\/)/)
+    t.notMatch(readFileSync(file, 'utf8'), /^export default /m, `${relative(SRC, file)} has a default export`)
+  }
+})

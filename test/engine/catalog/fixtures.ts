@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { CatalogError, type Issue } from '../../../src/engine/catalog/issue.ts'
+import { compileText } from '../../../src/engine/catalog/load.ts'
+
+/**
+ * Each fixture is a catalog, a line of dashes, and what an operator should read: the issues in the order of the file
+ * (`line:column code message`), or the compiled catalog as JSON. `# partial` on the first line of the JSON: objects
+ * may hold more than is written, lists may not. Amounts are micro-dollars in quotes.
+ */
+const folder = fileURLToPath(new URL('../../fixtures/catalogs/', import.meta.url))
+const files = new Map([
+  ['./good.json', '{"ok":true,"items":[1,2]}'],
+  ['./broken.json', '{"ok":'],
+  ['./note.html', '<p>hello</p>'],
+])
+const surroundings = {
+  handlers: ['ping', 'util/workday', 'util/echo'],
+  documents: ['index', 'health', 'openapi', 'llms', 'x402-resources'],
+  read: (path: string) => files.get(path),
+}
+
+interface Outcome {
+  readonly issues: readonly Issue[]
+  readonly catalog: unknown
+}
+
+function outcomeOf(text: string): Outcome {
+  try {
+    const { catalog, warnings } = compileText('catalog.yaml', text, surroundings)
+    return { issues: warnings, catalog: plain(catalog) }
+  } catch (fault) {
+    if (!(fault instanceof CatalogError)) throw fault
+    return { issues: fault.issues, catalog: undefined }
+  }
+}
+
+function plain(value: unknown): unknown {
+  const text = JSON.stringify(value, (key, each: unknown) => {
+    if (key === 'revision') return undefined
+    return typeof each === 'bigint' ? each.toString() : each
+  })
+  return JSON.parse(text)
+}
+
+function tell({ severity, code, message, position }: Issue): string {
+  const mark = severity === 'warning' ? 'warning ' : ''
+  return `${position.line}:${position.column} ${mark}${code} ${message}`
+}
+
+/** The part of the value that the pattern speaks of. */
+function part(value: unknown, pattern: unknown): unknown {
+  if (Array.isArray(value) && Array.isArray(pattern))
+    return value.map((item, index) => part(item, pattern[index]))
+  if (!isObject(value) || !isObject(pattern)) return value
+  return Object.fromEntries(
+    Object.entries(pattern)
+      .filter(([key]) => Object.hasOwn(value, key))
+      .map(([key, below]) => [key, part(value[key], below)]),
+  )
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.txt'))
+  .sort()
+
+t.ok(names.length >= 75, `${names.length} catalogs are tried`)
+
+for (const name of names) {
+  t.test(`an operator reads what is right of ${name.replace('.txt', '')}`, async (t) => {
+    const raw = readFileSync(`${folder}/${name}`, 'utf8')
+    const line = /^-{10,}\n/m.exec(raw)
+    if (line === null) return t.fail('a line of dashes divides catalog and expectation')
+    const [text, expected] = [raw.slice(0, line.index), raw.slice(line.index + line[0].length)]
+    const { issues, catalog } = outcomeOf(text)
+    const json = /^(?:# partial\n)?(?=\{)/.exec(expected)
+    if (json === null) {
+      const lines = expected.trimEnd().split('\n')
+      t.strictSame(issues.map(tell), lines)
+      const refused = lines.some((each) => !/^\d+:\d+ warning /.test(each))
+      t.equal(catalog === undefined, refused, 'only errors refuse a catalog')
+      return
+    }
+    t.strictSame(issues.map(tell), [], 'a sound catalog is not complained about')
+    const pattern: unknown = JSON.parse(expected.slice(json[0].length))
+    t.strictSame(json[0] === '' ? catalog : part(catalog, pattern), pattern)
+  })
+}
