@@ -4,7 +4,7 @@ import { bind, compileSet, ownersOf, sourceOf, type Owner } from './arguments.ts
 import { isPassable, misfit } from './parameter.ts'
 import { wordIn, type Path, type Position } from './source.ts'
 import { handlerOf, PROXY, routesOf, samplePath, type DeclaredPlace, type Subject } from './subject.ts'
-import { didYouMean } from './suggest.ts'
+import { didYouMean, suggest } from './suggest.ts'
 
 /** Every route has a handler, and every face of it gives the handler the arguments it was declared with. */
 export function checkHandlers(subject: Subject): Issue[] {
@@ -116,20 +116,23 @@ function checkFace(subject: Subject, face: Face, owner: Owner): Issue[] {
   if (given.length > 0) return given
   const { missing, unused } = bind(owner, face.parameters, face.given)
   const takes = owner.parameters.map(({ name }) => name).join(', ') || 'none'
+  const idle = unused.map((name) =>
+    differ(
+      document.atKey([...face.at, 'parameters', name]),
+      `the parameter "${name}" goes nowhere: ${owner.handler} takes ${takes}${didYouMean(name, missing)}`,
+    ),
+  )
+  const meant = new Set(unused.map((name) => suggest(name, missing)))
+  // An empty "parameters:" is told as a value that is missing.
+  const unsaid = document.spelling([...face.at, 'parameters']) === ''
   const needed = missing
-    .filter((name) => !document.has([...face.at, 'parameters', name]))
+    .filter((name) => !unsaid && !meant.has(name) && !document.has([...face.at, 'parameters', name]))
     .map((name) =>
       differ(
         document.atKey(face.at),
         `${owner.handler} needs "${name}" (declared by ${owner.path}): write it under parameters, or under "with"`,
       ),
     )
-  const idle = unused.map((name) =>
-    differ(
-      document.atKey([...face.at, 'parameters', name]),
-      `the parameter "${name}" goes nowhere: ${owner.handler} takes ${takes}`,
-    ),
-  )
   return [
     ...needed,
     ...idle,
@@ -165,7 +168,8 @@ function checkGiven({ document }: Subject, face: Face, owner: Owner, name: strin
     const sentence = `$${source} is ${parameter.type} here, but ${owner.handler} takes "${name}" as ${argument.type} (declared by ${owner.path})`
     return [differ(document.at(place), sentence)]
   }
-  return isReliable(parameter, argument) ? [] : [differ(document.at(place), unreliable(source, owner))]
+  const fine = isReliable(parameter, argument) || document.has([...face.at, 'parameters', source, 'default'])
+  return fine ? [] : [differ(document.at(place), unreliable(source, owner))]
 }
 
 /** A parameter that is passed on by its name has the handler's type, and is there whenever the handler relies on it. */
@@ -178,7 +182,8 @@ function checkTaken({ document }: Subject, face: Face, owner: Owner, parameter: 
     const sentence = `"${name}" is ${parameter.type} here and ${argument.type} at ${owner.path}`
     return [differ(document.at([...place, 'type']), sentence)]
   }
-  return isReliable(parameter, argument) ? [] : [differ(document.atKey(place), unreliable(name, owner))]
+  const fine = isReliable(parameter, argument) || document.has([...place, 'default'])
+  return fine ? [] : [differ(document.atKey(place), unreliable(name, owner))]
 }
 
 /** What the handler can rely on has to be given by every face. */

@@ -92,7 +92,7 @@ function checkOne(subject: Subject, parameter: Parameter, declared: DeclaredPara
     issues.push(
       error(
         'example_missing',
-        document.atKey(at),
+        document.atHome(at),
         `${name} is required and needs an example: agents and registries call with it`,
       ),
     )

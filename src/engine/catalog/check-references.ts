@@ -17,7 +17,22 @@ export function checkReferences(subject: Subject): Issue[] {
     ),
     ...checkExample(subject, entry.example, [...at, 'example']),
   ])
-  return [...each, ...checkTools(subject), ...checkSkills(subject), ...checkPlanned(subject)]
+  return [...together([...each, ...checkTools(subject)]), ...checkSkills(subject), ...checkPlanned(subject)]
+}
+
+/** A name that is misspelt where it is declared is unknown wherever it is used: told once, with every line. */
+function together(issues: readonly Issue[]): Issue[] {
+  const groups = new Map<string, Issue[]>()
+  for (const issue of issues) {
+    const group = groups.get(issue.message)
+    if (group === undefined) groups.set(issue.message, [issue])
+    else group.push(issue)
+  }
+  return [...groups.values()].flatMap(([first, ...others]) => {
+    if (first === undefined || others.length === 0) return first ?? []
+    const lines = others.map(({ position }) => position.line).join(', ')
+    return { ...first, message: `${first.message} (also on line ${lines})` }
+  })
 }
 
 const SECTIONS = { category: 'categories', source: 'sources' } as const
@@ -30,6 +45,8 @@ function checkName(
   known: Readonly<Record<string, unknown>> | undefined,
 ): Issue[] {
   if (name === undefined || known === undefined || Object.hasOwn(known, name)) return []
+  // Declared, but with a fault of its own.
+  if (document.has([SECTIONS[what], name])) return []
   const names = Object.keys(known)
   return [
     error(
@@ -86,6 +103,7 @@ function checkTools(subject: Subject): Issue[] {
   ]
   return named.flatMap(({ server, tool, position, name }) => {
     if (!Object.hasOwn(servers, server)) {
+      if (document.has(['mcp_servers', server])) return []
       return [
         error(
           'server_unknown',

@@ -67,12 +67,12 @@ const WORDS: Readonly<Record<string, Describe>> = {
     const owner = path.at(-1) ?? 'the catalog'
     if (key !== 'price') {
       const words = descriptionOf(fault, key)
-      return error('key_missing', document.atKey(path), `${owner} needs the key "${key}"${words}`)
+      return error('key_missing', document.atHome(path), `${owner} needs the key "${key}"${words}`)
     }
     const free = String(owner).startsWith('/paid/') ? '' : ', or "price: free"'
     return error(
       'price_missing',
-      document.atKey(path),
+      document.atHome(path),
       `${owner} has no price: write "price: 0.005" (USD)${free}`,
     )
   },

@@ -153,10 +153,9 @@ function duration(text: string | undefined, otherwise: string): number {
 }
 
 function revisionOf(content: Omit<Catalog, 'revision'>): string {
-  const plain: unknown = JSON.parse(
-    JSON.stringify(content, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)),
-  )
-  return digestJson(asJson(plain) ?? null).slice(0, 12)
+  const operations = content.operations.map((each) => ({ ...each, price: each.price?.toString() ?? 'free' }))
+  const routes = content.routes.map((each) => ({ ...each, operation: each.operation.id }))
+  return digestJson(asJson({ ...content, operations, routes }) ?? null).slice(0, 12)
 }
 
 function deepFreeze<T>(value: T): T {

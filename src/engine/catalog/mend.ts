@@ -27,6 +27,7 @@ export function mend(document: SourceDocument, validate: ValidateFunction<Declar
     has: (path) => document.has(moves.origin(path)),
     at: (path) => document.at(moves.origin(path)),
     atKey: (path) => document.atKey(moves.origin(path)),
+    atHome: (path) => document.atHome(moves.origin(path)),
     spelling: (path) => document.spelling(moves.origin(path)),
   }
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -106,10 +107,16 @@ function mendValue(root: unknown, fault: ShapeFault, moves: Moves): void {
   const key = path.at(-1)
   if (key === undefined || !isRecord(owner)) return
   if (key === 'type' && fault.keyword === 'enum') owner[key] = typeOf(owner)
+  else if (fault.keyword === 'type' && fault.schema === 'object') owner[key] = emptyOf(path)
   else if (Array.isArray(owner)) {
     moves.shift(path.slice(0, -1), Number(key), owner.length)
     owner.splice(Number(key), 1)
   } else delete owner[key]
+}
+
+/** A mapping in the place of something else; of a parameter, one that asks nothing of the others. */
+function emptyOf(path: Path): object {
+  return path.at(-2) === 'parameters' ? { type: 'string', required: true, example: '-' } : {}
 }
 
 const TYPES = ['string', 'integer', 'number', 'boolean']
@@ -137,7 +144,7 @@ function filler(schema: unknown, key: string): unknown {
   if (typeof schema['pattern'] === 'string') return formOf(schema['pattern'])?.example ?? '-'
   switch (schema['type']) {
     case 'integer':
-      return schema['minimum'] ?? 1
+      return schema['maximum'] ?? schema['minimum'] ?? 1
     case 'array':
       return [filler(schema['items'], key)]
     case 'object':

@@ -21,7 +21,8 @@ export function parse(text: string): Parsed {
   const document = parseDocument(strange === null ? text : '', {
     lineCounter: lines,
     version: '1.2',
-    uniqueKeys: true,
+    // The parser compares each key with every other; the reader counts them.
+    uniqueKeys: false,
     prettyErrors: false,
   })
   const place: Place = (start, end) => {
@@ -34,12 +35,18 @@ export function parse(text: string): Parsed {
     const { code, sentence, start, end } = tellFault(fault, text)
     return error(code, place(start, end), sentence)
   })
-  const value = reader.read(document.contents)
+  const source = reader.read()
   const about = [...(strange === null ? [] : [binary(strange.index, text)]), ...directive(text, place)]
+  const sound = faults.every(isMild)
+  // A structure that is broken breaks its anchors too: they are judged where it is not.
+  const broken = new Set(issues.map(({ position }) => position.line))
+  const read = reader.issues.filter(
+    ({ code, position }) => sound || code !== 'yaml_alias' || broken.has(position.line),
+  )
   return {
-    document: reader.finish(value),
-    issues: withoutEchoes([...about, ...issues, ...reader.issues]),
-    readable: about.length === 0 && faults.every(isMild) && reader.issues.length === 0,
+    document: source,
+    issues: withoutEchoes([...about, ...issues, ...read]),
+    readable: about.length === 0 && sound && reader.issues.every(({ code }) => code === 'yaml_duplicate_key'),
   }
 }
 

@@ -8,7 +8,7 @@ import {
   type Alias,
   type Document,
   type Node,
-  type Pair,
+  type YAMLMap,
 } from 'yaml'
 import { error, type Issue } from './issue.ts'
 
@@ -31,6 +31,8 @@ export interface SourceDocument {
   at(path: Path): Position
   /** Where the key of a mapping entry stands, or the nearest one above it. */
   atKey(path: Path): Position
+  /** Where the mapping at this path is written: the key of its anchor when an alias stands here. */
+  atHome(path: Path): Position
   /** How a scalar is spelt in the file, without its quotes. */
   spelling(path: Path): string | undefined
 }
@@ -52,46 +54,97 @@ export function wordIn(position: Position, text: string, word: string): Position
 }
 
 interface Spot {
+  /** Aliases followed. */
   readonly node: Node | null
   readonly key: Node | undefined
 }
 
-/** Walks the syntax tree once, keeping the node and the key node of every path. */
+/** Walks the syntax tree once, and finds places in it afterwards. */
 export class Reader {
+  readonly #root: Node | null
   readonly #text: string
   readonly #place: Place
   readonly #targets: ReadonlyMap<Alias, Node>
-  readonly #spots = new Map<string, Spot>()
+  readonly #entries = new Map<YAMLMap, ReadonlyMap<string, Spot>>()
+  /** The key under which each mapping is written. */
+  readonly #homes = new Map<Node, Node>()
+  readonly #unknown = new Set<string>()
   readonly issues: Issue[] = []
   #count = 0
   /** The outermost alias that is being followed: what has to change when too much hangs on it. */
   #followed: Alias | undefined
 
   constructor(document: Document, text: string, place: Place) {
+    this.#root = document.contents
     this.#text = text
     this.#place = place
     this.#targets = targetsOf(document)
   }
 
-  read(node: Node | null, path: Path = [], key?: Node): unknown {
+  read(): SourceDocument {
+    const value = this.#read(this.#root, 0)
+    const first = { line: 1, column: 1, width: 1 }
+    return {
+      value,
+      has: (path) => this.#trail(path).length === path.length + 1,
+      at: (path) => {
+        const spot = this.#trail(path).at(-1)
+        // A mapping or list is shown by its key: its own range covers everything below it.
+        const whole = isMap(spot?.node) || isSeq(spot?.node)
+        return (
+          (whole ? this.#range(spot?.key) : undefined) ??
+          this.#range(spot?.node) ??
+          this.#range(spot?.key) ??
+          first
+        )
+      },
+      atKey: (path) => {
+        const trail = this.#trail(path)
+        const spot = trail.findLast(({ key }) => key !== undefined) ?? trail.at(-1)
+        return this.#range(spot?.key) ?? this.#range(spot?.node) ?? first
+      },
+      atHome: (path) => {
+        const spot = this.#trail(path).at(-1)
+        const home = spot?.node == null ? undefined : this.#homes.get(spot.node)
+        return this.#range(home) ?? this.#range(spot?.key) ?? this.#range(spot?.node) ?? first
+      },
+      spelling: (path) => {
+        const trail = this.#trail(path)
+        const node = trail.length === path.length + 1 ? trail.at(-1)?.node : undefined
+        return isScalar(node) ? spell(node) : undefined
+      },
+    }
+  }
+
+  #read(node: Node | null, depth: number): unknown {
     this.#count += 1
-    if (this.#count > MOST_NODES || path.length > MOST_DEPTH) return this.#overflow(node)
-    this.#spots.set(name(path), { node, key })
-    if (isAlias(node)) return this.#follow(node, path, key)
-    if (isMap(node)) {
-      return Object.fromEntries(
-        node.items.map((pair: Pair) => {
-          const keyNode = isNode(pair.key) ? pair.key : undefined
-          const label = this.#label(pair.key)
-          if (label === '<<') this.#report('yaml_merge', keyNode, MERGE)
-          return [label, this.read(isNode(pair.value) ? pair.value : null, [...path, label], keyNode)]
-        }),
-      )
+    if (this.#count > MOST_NODES || depth > MOST_DEPTH) {
+      const sentence = 'too many or too deep values; do aliases repeat each other here?'
+      return this.#report('yaml_too_large', this.#followed ?? node, sentence)
     }
-    if (isSeq(node)) {
-      return node.items.map((item, index) => this.read(isNode(item) ? item : null, [...path, index]))
-    }
+    if (isAlias(node)) return this.#follow(node, depth)
+    if (isMap(node)) return this.#readMap(node, depth)
+    if (isSeq(node)) return node.items.map((item) => this.#read(isNode(item) ? item : null, depth + 1))
     return isScalar(node) ? node.value : null
+  }
+
+  #readMap(map: YAMLMap, depth: number): unknown {
+    const entries = new Map<string, Spot>()
+    const members = map.items.map(({ key, value }): [string, unknown] => {
+      const keyNode = isNode(key) ? key : undefined
+      const node = isNode(value) ? value : null
+      const label = this.#label(key)
+      if (label === '<<') this.#report('yaml_merge', keyNode, MERGE)
+      const line = this.#range(entries.get(label)?.key)?.line
+      if (line !== undefined) {
+        this.#report('yaml_duplicate_key', keyNode, `"${label}" stands already on line ${line}; keep one`)
+      }
+      entries.set(label, { node, key: keyNode })
+      if (isMap(node) && keyNode !== undefined) this.#homes.set(node, keyNode)
+      return [label, this.#read(node, depth + 1)]
+    })
+    this.#entries.set(map, entries)
+    return Object.fromEntries(members)
   }
 
   #label(key: unknown): string {
@@ -100,60 +153,52 @@ export class Reader {
     return this.#text.slice(start, end)
   }
 
-  #follow(alias: Alias, path: Path, key?: Node): unknown {
+  #follow(alias: Alias, depth: number): unknown {
     const target = this.#targets.get(alias)
-    if (target === undefined) return this.#report('yaml_alias', alias, ALIAS)
+    if (target === undefined) {
+      const told = this.#unknown.has(alias.source)
+      this.#unknown.add(alias.source)
+      return told ? null : this.#report('yaml_alias', alias, ALIAS)
+    }
     if (contains(target, alias)) return this.#report('yaml_alias_loop', alias, LOOP)
     const outer = this.#followed
     this.#followed ??= alias
-    const value = this.read(target, path, key)
+    const value = this.#read(target, depth)
     this.#followed = outer
     return value
   }
 
-  #overflow(node: Node | null): null {
-    const sentence = 'too many or too deep values; do aliases repeat each other here?'
-    return this.#report('yaml_too_large', this.#followed ?? node, sentence)
-  }
-
   #report(code: string, node: Node | null | undefined, sentence: string): null {
     if (this.issues.length > 1000) return null
-    const [start, end] = node?.range ?? [0, 1]
-    this.issues.push(error(code, this.#place(start, end), sentence))
+    this.issues.push(error(code, this.#range(node) ?? this.#place(0, 1), sentence))
     return null
   }
 
-  finish(value: unknown): SourceDocument {
-    const find = (path: Path, fits: (spot: Spot) => boolean): Spot | undefined => {
-      for (let length = path.length; length >= 0; length -= 1) {
-        const spot = this.#spots.get(name(path.slice(0, length)))
-        if (spot !== undefined && fits(spot)) return spot
-      }
-      return undefined
+  /** The places from the root towards a path, as far as the file goes. */
+  #trail(path: Path): Spot[] {
+    const trail: Spot[] = [{ node: this.#target(this.#root), key: undefined }]
+    for (const step of path) {
+      const spot = this.#below(trail.at(-1)?.node, step)
+      if (spot === undefined) break
+      trail.push({ node: this.#target(spot.node), key: spot.key })
     }
-    const range = (node: Node | null | undefined): Position | undefined => {
-      const [start, end] = node?.range ?? []
-      return start === undefined || end === undefined ? undefined : this.#place(start, end)
-    }
-    const first = { line: 1, column: 1, width: 1 }
-    return {
-      value,
-      has: (path) => this.#spots.has(name(path)),
-      at: (path) => {
-        const spot = find(path, () => true)
-        // A mapping or list is shown by its key: its own range covers everything below it.
-        const whole = isMap(spot?.node) || isSeq(spot?.node)
-        return (whole ? range(spot?.key) : undefined) ?? range(spot?.node) ?? range(spot?.key) ?? first
-      },
-      atKey: (path) => {
-        const spot = find(path, ({ key }) => key !== undefined) ?? find(path, () => true)
-        return range(spot?.key) ?? range(spot?.node) ?? first
-      },
-      spelling: (path) => {
-        const node = this.#spots.get(name(path))?.node
-        return isScalar(node) ? spell(node) : undefined
-      },
-    }
+    return trail
+  }
+
+  #below(node: Node | null | undefined, step: string | number): Spot | undefined {
+    if (isMap(node)) return this.#entries.get(node)?.get(String(step))
+    if (!isSeq(node) || typeof step !== 'number' || step >= node.items.length) return undefined
+    const item = node.items[step]
+    return { node: isNode(item) ? item : null, key: undefined }
+  }
+
+  #target(node: Node | null): Node | null {
+    return isAlias(node) ? (this.#targets.get(node) ?? node) : node
+  }
+
+  #range(node: Node | null | undefined): Position | undefined {
+    const [start, end] = node?.range ?? []
+    return start === undefined || end === undefined ? undefined : this.#place(start, end)
   }
 }
 
@@ -176,10 +221,6 @@ function contains(outer: Node, inner: Node): boolean {
   const [start, , end] = outer.range ?? [0, 0, 0]
   const [at] = inner.range ?? [0]
   return at >= start && at < end
-}
-
-function name(path: Path): string {
-  return JSON.stringify(path)
 }
 
 function spell(node: { readonly source?: string; readonly value: unknown }): string {

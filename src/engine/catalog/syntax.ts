@@ -9,12 +9,7 @@ export interface SyntaxFault {
 }
 
 /** Mistakes after which the rest of the file still reads as it was meant, so that its other issues can be told too. */
-const MILD: ReadonlySet<string> = new Set([
-  'DUPLICATE_KEY',
-  'TAG_RESOLVE_FAILED',
-  'BAD_DQ_ESCAPE',
-  'BAD_SCALAR_START',
-])
+const MILD: ReadonlySet<string> = new Set(['TAG_RESOLVE_FAILED', 'BAD_DQ_ESCAPE', 'BAD_SCALAR_START'])
 
 export function isMild(fault: YAMLError): boolean {
   return MILD.has(fault.code)
@@ -53,7 +48,6 @@ const WORDS: Readonly<Record<string, readonly [code: string, sentence: string]>>
 /** What the parser stumbled over. Its own sentence is read only to tell apart what shares one code. */
 export function tellFault(fault: YAMLError, text: string): SyntaxFault {
   const [start, end] = fault.pos
-  if (fault.code === 'DUPLICATE_KEY') return duplicateKey(start, text)
   if (/^(BLOCK_AS|MULTILINE)_IMPLICIT_KEY$/.test(fault.code)) return strangeKey(start, text)
   if (fault.code === 'TAB_AS_INDENT') return tabs(start, text)
   if (/followed by map values/.test(fault.message)) return colonMissing(start, text)
@@ -83,13 +77,6 @@ export function tellFault(fault: YAMLError, text: string): SyntaxFault {
   }
 }
 
-function duplicateKey(start: number, text: string): SyntaxFault {
-  const word = /^(?:"[^"\n]*"|'[^'\n]*'|[^\s:]+)/.exec(text.slice(start, start + 300))?.[0] ?? ''
-  const name = word.replace(/^["']|["']$/g, '')
-  const sentence = `"${name}" stands twice in the same mapping; keep one`
-  return { code: 'yaml_duplicate_key', sentence, start, end: start + word.length }
-}
-
 /** A second `: ` on a line, a key without its colon, or a line that has become part of the text above it. */
 function strangeKey(start: number, text: string): SyntaxFault {
   const line = lineFrom(start, text)
@@ -104,8 +91,14 @@ function strangeKey(start: number, text: string): SyntaxFault {
   return { code: 'yaml_indentation', sentence, start: next, end: next + lineFrom(next, text).length }
 }
 
-function colonMissing(start: number, text: string): SyntaxFault {
+function colonMissing(from: number, text: string): SyntaxFault {
+  const start = firstWord(from, text)
   const line = lineFrom(start, text)
+  if (line.startsWith('- ')) {
+    const sentence =
+      'a list entry does not belong here: is its key missing, or does that have a value already?'
+    return { code: 'yaml_unexpected', sentence, start, end: start + line.length }
+  }
   const [key = 'key', ...rest] = line.split(/:|\s+/)
   const sentence = `a key needs a colon and a space behind it: "${key}: ${rest.join(' ').trim() || '…'}"`
   return { code: 'yaml_colon_missing', sentence, start, end: start + line.length }

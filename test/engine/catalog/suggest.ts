@@ -1,0 +1,49 @@
+import t from 'tap'
+import { didYouMean, suggest } from '../../../src/engine/catalog/suggest.ts'
+
+const KEYS = [
+  'price',
+  'handler',
+  'summary',
+  'use_when',
+  'parameters',
+  'type',
+  'minimum',
+  'maximum',
+  'max_items',
+]
+
+t.test('a misspelt word is told with the word that was meant', async (t) => {
+  const meant: readonly (readonly [string, string])[] = [
+    ['pric', 'price'],
+    ['prcie', 'price'],
+    ['Price', 'price'],
+    ['useWhen', 'use_when'],
+    ['paramters', 'parameters'],
+    ['parametres', 'parameters'],
+    ['tpye', 'type'],
+    ['max', 'maximum'],
+    ['maxitems', 'max_items'],
+    ['summery', 'summary'],
+  ]
+  for (const [written, key] of meant) t.equal(suggest(written, KEYS), key, written)
+  t.equal(suggest('int', ['string', 'integer', 'number', 'boolean']), 'integer')
+  t.equal(suggest('bool', ['string', 'integer', 'number', 'boolean']), 'boolean')
+})
+
+t.test('a word that is like none is not guessed at', async (t) => {
+  for (const word of ['colour', 'x', 'payments', 'url', '', 'ab'])
+    t.equal(suggest(word, KEYS), undefined, word)
+  t.equal(suggest('price', []), undefined)
+})
+
+t.test('the nearest of several is offered', async (t) => {
+  t.equal(suggest('minimun', KEYS), 'minimum')
+  t.equal(suggest('maximun', KEYS), 'maximum')
+  t.equal(suggest('price', ['prices', 'price']), 'price')
+})
+
+t.test('the offer reads as the end of a sentence, or is nothing', async (t) => {
+  t.equal(didYouMean('pric', KEYS), ' — did you mean "price"?')
+  t.equal(didYouMean('colour', KEYS), '')
+})

@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { canonicalJson, compact, digestJson, isJsonObject, type Json } from '../../src/engine/json.ts'
+
+const json = fc.jsonValue().map((value): Json => JSON.parse(JSON.stringify(value)) as Json)
+
+t.test('the same value has the same name everywhere: the example of RFC 8785, section 3.2.2', async (t) => {
+  const value: Json = JSON.parse(String.raw`{
+    "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+    "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
+    "literals": [null, true, false]
+  }`) as Json
+  t.equal(
+    canonicalJson(value),
+    '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],' +
+      '"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}',
+  )
+})
+
+t.test('keys are sorted by UTF-16 code units: the example of RFC 8785, section 3.2.3', async (t) => {
+  const value: Json = {
+    '\u20ac': 'Euro Sign',
+    '\r': 'Carriage Return',
+    '\ufb33': 'Hebrew Letter Dalet With Dagesh',
+    '1': 'One',
+    '\ud83d\ude00': 'Emoji: Grinning Face',
+    '\u0080': 'Control',
+    '\u00f6': 'Latin Small Letter O With Diaeresis',
+  }
+  const sorted: unknown = [...canonicalJson(value).matchAll(/:"([^"]*)"/g)].map(([, text]) => text)
+  t.strictSame(sorted, [
+    'Carriage Return',
+    'One',
+    'Control',
+    'Latin Small Letter O With Diaeresis',
+    'Euro Sign',
+    'Emoji: Grinning Face',
+    'Hebrew Letter Dalet With Dagesh',
+  ])
+})
+
+t.test('numbers are printed as ECMAScript prints them: appendix B of RFC 8785', async (t) => {
+  const printed: readonly (readonly [string, string])[] = [
+    ['0000000000000000', '0'],
+    ['8000000000000000', '0'],
+    ['0000000000000001', '5e-324'],
+    ['8000000000000001', '-5e-324'],
+    ['7fefffffffffffff', '1.7976931348623157e+308'],
+    ['4340000000000000', '9007199254740992'],
+    ['4430000000000000', '295147905179352830000'],
+    ['44b52d02c7e14af5', '9.999999999999997e+22'],
+    ['44b52d02c7e14af6', '1e+23'],
+    ['44b52d02c7e14af7', '1.0000000000000001e+23'],
+    ['444b1ae4d6e2ef4e', '999999999999999700000'],
+    ['444b1ae4d6e2ef50', '1e+21'],
+    ['3eb0c6f7a0b5ed8c', '9.999999999999997e-7'],
+    ['3eb0c6f7a0b5ed8d', '0.000001'],
+    ['41b3de4355555553', '333333333.3333332'],
+    ['41b3de4355555554', '333333333.33333325'],
+    ['41b3de4355555555', '333333333.3333333'],
+    ['41b3de4355555556', '333333333.3333334'],
+    ['41b3de4355555557', '333333333.33333343'],
+    ['becbf647612f3696', '-0.0000033333333333333333'],
+  ]
+  for (const [bits, text] of printed) t.equal(canonicalJson(Buffer.from(bits, 'hex').readDoubleBE()), text)
+})
+
+t.test('the canonical form says the same as the value, in any order of its keys', async () => {
+  fc.assert(
+    fc.property(json, (value) => {
+      const text = canonicalJson(value)
+      return canonicalJson(JSON.parse(text) as Json) === text && canonicalJson(turned(value)) === text
+    }),
+  )
+})
+
+function turned(value: Json): Json {
+  if (Array.isArray(value)) return value.map(turned)
+  if (!isJsonObject(value)) return value
+  const entries = Object.entries(value).map(([key, member]): [string, Json] => [key, turned(member)])
+  return Object.fromEntries(entries.reverse())
+}
+
+t.test('a digest is short enough for headers and differs between values', async (t) => {
+  t.equal(digestJson({}), 'RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o')
+  t.equal(digestJson({ b: 1, a: 2 }), digestJson({ a: 2, b: 1 }))
+  t.not(digestJson({ a: '1' }), digestJson({ a: 1 }))
+  t.not(digestJson([1, 2]), digestJson([2, 1]))
+})
+
+t.test('members without a value are left out, and nothing else', async (t) => {
+  t.strictSame(compact({ a: undefined, b: null, c: false, d: 0, e: '' }), { b: null, c: false, d: 0, e: '' })
+})
