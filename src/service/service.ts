@@ -21,7 +21,10 @@ export interface Outside {
 /** Every handler of the shipped catalog by name; the compiler knows when one is missing. */
 export function createHandlers({ world, steamStore, steamApi, standIn }: Outside): Handlers {
   const source = standIn ? { source: { name: 'Sandbox stand-in for the game store' } } : {}
-  const gamestore = new Gamestore({ ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...source }, world)
+  const gamestore = new Gamestore(
+    { ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...source },
+    world,
+  )
   return {
     'gamestore/top-sellers': topSellers(gamestore),
     ping,
