@@ -1,0 +1,79 @@
+// The load generator, a process of its own: keeps every connection busy with one request at a time.
+import { connect } from 'node:net'
+import { performance } from 'node:perf_hooks'
+
+const CONNECTIONS = 32
+/** What fetch of Node.js sends: nearly all buyers are programs built on it. */
+const HEADERS = [
+  'connection: keep-alive',
+  'accept: */*',
+  'accept-language: *',
+  'sec-fetch-mode: cors',
+  'user-agent: node',
+  'accept-encoding: gzip, deflate',
+].join('\r\n')
+
+process.on('message', ({ port, paths, seconds, status }) => {
+  void run(port, paths, seconds, status).then((result) => process.send(result))
+})
+
+async function run(port, paths, seconds, status) {
+  const requests = paths.map((path) =>
+    Buffer.from(`GET ${path} HTTP/1.1\r\nhost: localhost:${port}\r\n${HEADERS}\r\n\r\n`),
+  )
+  // No end means: every path once.
+  const last = seconds === undefined ? requests.length : Infinity
+  const tally = { sent: 0, answered: 0, unexpected: 0, expected: String(status) }
+  const begun = performance.now()
+  const until = seconds === undefined ? Infinity : begun + seconds * 1000
+  const next = () => {
+    if (tally.sent >= last || performance.now() >= until) return undefined
+    const request = requests[tally.sent % requests.length]
+    tally.sent += 1
+    return request
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, () => converse(port, next, tally)))
+  return { ...tally, seconds: (performance.now() - begun) / 1000 }
+}
+
+function converse(port, next, tally) {
+  return new Promise((resolve, reject) => {
+    let head = ''
+    /** Bytes of the body that are still to come; -1 while the head is read. */
+    let missing = -1
+    const take = (size, buffer) => {
+      if (missing >= 0) missing -= size
+      else {
+        head += buffer.latin1Slice(0, size)
+        const end = head.indexOf('\r\n\r\n')
+        if (end === -1) return true
+        const length = /\r\ncontent-length: (\d+)/i.exec(head)
+        if (length === null) throw new Error(`an answer without content-length: ${head.slice(0, end)}`)
+        if (head.slice(9, 12) !== tally.expected) tally.unexpected += 1
+        missing = end + 4 + Number(length[1]) - head.length
+        head = ''
+      }
+      if (missing > 0) return true
+      missing = -1
+      tally.answered += 1
+      say()
+      return true
+    }
+    const socket = connect({
+      port,
+      host: '127.0.0.1',
+      onread: { buffer: Buffer.alloc(65_536), callback: take },
+    })
+    const say = () => {
+      const request = next()
+      if (request === undefined) socket.end()
+      else socket.write(request)
+    }
+    socket.once('error', reject)
+    socket.once('close', resolve)
+    socket.once('connect', () => {
+      socket.setNoDelay(true)
+      say()
+    })
+  })
+}

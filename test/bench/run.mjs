@@ -1,0 +1,25 @@
+// npm run bench [-- --quick]: figures side by side from one run. It prints and judges nothing; compare ratios only.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { prepareCatalogs } from './catalogs.mjs'
+import { measureSignature } from './signature.mjs'
+import { measureStart } from './start.mjs'
+import { measureUnpaid } from './unpaid.mjs'
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
+const scale = values.quick
+  ? { rounds: 3, seconds: 0.4, warmUp: 0.5, starts: 1, checks: 50 }
+  : { rounds: 5, seconds: 3, warmUp: 3, starts: 3, checks: 300 }
+
+const folder = mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
+try {
+  const catalogs = prepareCatalogs(folder)
+  console.log(`Node.js ${process.version}, ${cpus().length} cores, ${cpus()[0]?.model ?? 'unknown'}`)
+  await measureUnpaid({ catalogs, ...scale })
+  await measureStart({ catalogs, rounds: scale.starts })
+  await measureSignature(scale)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,52 @@
+// The built server as an operator runs it: production settings, endpoints that are never called, keys that own nothing.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const NOWHERE = 'http://127.0.0.1:9'
+
+/** Starts it with a catalog; resolves when it says that it listens. */
+export async function startOurs(catalog) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
+  const begun = performance.now()
+  const child = spawn(
+    process.execPath,
+    [join(ROOT, 'dist/main.js'), 'serve', '--catalog', catalog, '--port', '0', '--data-dir', dataDir],
+    { cwd: ROOT, env: environment(), stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  const stop = () => {
+    child.kill('SIGKILL')
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+  const port = await listening(child)
+  return { port, pid: child.pid, startMs: performance.now() - begun, stop }
+}
+
+function environment() {
+  return {
+    PATH: process.env.PATH,
+    NODE_ENV: 'production',
+    HOST: '127.0.0.1',
+    PAY_TO: `0x${randomBytes(20).toString('hex')}`,
+    SETTLER_PRIVATE_KEY: `0x${randomBytes(32).toString('hex')}`,
+    ...Object.fromEntries([8453, 137, 42161, 43114].map((chain) => [`RPC_URL_${chain}`, NOWHERE])),
+  }
+}
+
+function listening(child) {
+  let output = ''
+  return new Promise((resolve, reject) => {
+    const take = (chunk) => {
+      output += chunk
+      const port = /^listening on \S+:(\d+)$/m.exec(output)?.[1]
+      if (port !== undefined) resolve(Number(port))
+    }
+    child.stdout.on('data', take)
+    child.stderr.on('data', take)
+    child.once('exit', (code) => reject(new Error(`the server has exited with ${code}:\n${output}`)))
+  })
+}

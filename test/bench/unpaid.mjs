@@ -1,0 +1,119 @@
+// Unpaid requests: every server in turn, in rounds, so that whatever else the machine does falls on all of them.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { median, printTable, show } from './figures.mjs'
+import { startOurs } from './servers/ours.mjs'
+import { startPeer } from './servers/peer.mjs'
+import { memory, processorSeconds } from './usage.mjs'
+
+const BARE = 'node:http, a short constant'
+const OURS = 'ours, the shipped catalog'
+const FEW = 'ours, 24 generated routes'
+const MANY = 'ours, 5,000 generated routes'
+const PEER = '@x402/express'
+
+export async function measureUnpaid({ catalogs, rounds, seconds, warmUp }) {
+  const running = []
+  const keep = async (starting) => {
+    const server = await starting
+    running.push(server)
+    return server
+  }
+  const generator = fork(fileURLToPath(new URL('load.mjs', import.meta.url)))
+  try {
+    const ours = await keep(startOurs(catalogs.shipped.file))
+    const few = await keep(startOurs(catalogs.few.file))
+    const many = await keep(startOurs(catalogs.many.file))
+    const { targets, templates } = catalogs.shipped
+    const answers = await Promise.all(targets.map((target) => capture(ours.port, target)))
+    const listing = answers.map(([, { headers }], index) => ({
+      path: templates[index],
+      ...challengeIn(headers),
+    }))
+    const candidates = [
+      { name: BARE, server: await keep(startPeer('bare')), targets },
+      { name: 'node:http, our bytes', server: await keep(startPeer('bytes', answers)), targets },
+      { name: 'the smallest Koa, our bytes', server: await keep(startPeer('koa', answers)), targets },
+      { name: OURS, server: ours, targets },
+      { name: PEER, server: await keep(startPeer('express', listing)), targets },
+      { name: FEW, server: few, targets: catalogs.few.targets },
+      { name: MANY, server: many, targets: catalogs.many.targets },
+    ].map((candidate) => ({ ...candidate, runs: [] }))
+    const before = memory(ours.pid)
+    for (const { server, targets: paths } of candidates) {
+      // Every path once, for what is made at a route's first request; then long enough for the compiler.
+      await load(generator, server, paths, undefined)
+      await load(generator, server, paths, warmUp)
+    }
+    for (let round = 0; round < rounds; round += 1)
+      for (const { server, targets: paths, runs } of candidates)
+        runs.push(await load(generator, server, paths, seconds))
+    report(candidates, targets.length)
+    printTable(
+      'Memory, MB resident',
+      ['', 'at start', 'after these requests'],
+      [[OURS, show(before, 0), show(memory(ours.pid), 0)]],
+    )
+  } finally {
+    generator.kill()
+    for (const server of running) server.stop()
+  }
+}
+
+/** The bytes of our answer, without what node:http writes by itself. */
+async function capture(port, target) {
+  const response = await fetch(`http://127.0.0.1:${port}${target}`)
+  const own = ['connection', 'date', 'keep-alive']
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => !own.includes(name)))
+  return [target, { headers, body: await response.text() }]
+}
+
+function challengeIn(headers) {
+  return JSON.parse(Buffer.from(headers['payment-required'], 'base64').toString('utf8'))
+}
+
+async function load(generator, { port, pid }, paths, seconds) {
+  const busy = processorSeconds(pid)
+  generator.send({ port, paths, seconds, status: 402 })
+  const [result] = await once(generator, 'message')
+  if (result.unexpected > 0) throw new Error(`${result.unexpected} answers were not 402`)
+  const processor = busy === undefined ? undefined : processorSeconds(pid) - busy
+  return {
+    rate: result.answered / result.seconds,
+    cost: processor === undefined ? undefined : (processor / result.answered) * 1e6,
+  }
+}
+
+function report(candidates, routes) {
+  const runsOf = (wanted) => candidates.find(({ name }) => name === wanted).runs
+  /** Of the runs of one round, so that both have met the same machine. */
+  const against = (runs, base, figure) => median(runs.map((run, round) => quotient(figure(run, base[round]))))
+  const faster = (run, base) => [run.rate, base.rate]
+  const cheaper = (run, base) => [base.cost, run.cost]
+  printTable(
+    `Unpaid 402, four networks, ${routes} paid routes (rates need idle cores; processor time does not)`,
+    ['', 'requests/s', 'of bare', 'µs of processor', 'of bare'],
+    candidates.map(({ name, runs }) => [
+      name,
+      show(median(runs.map(({ rate }) => rate)), 0),
+      show(against(runs, runsOf(BARE), faster), 2),
+      show(median(runs.map(({ cost }) => cost)), 0),
+      show(against(runs, runsOf(BARE), cheaper), 2),
+    ]),
+  )
+  const pair = (label, one, other) => [
+    label,
+    show(against(runsOf(one), runsOf(other), faster), 2),
+    show(against(runsOf(one), runsOf(other), cheaper), 2),
+  ]
+  printTable(
+    'One against the other',
+    ['', 'by requests/s', 'by processor'],
+    [pair('ours / @x402/express', OURS, PEER), pair('5,000 routes / 24 routes', MANY, FEW)],
+  )
+}
+
+function quotient([dividend, divisor]) {
+  return dividend === undefined || divisor === undefined ? undefined : dividend / divisor
+}
