@@ -3,8 +3,10 @@ import { compact, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
 import type { Network } from '../../networks.ts'
 import type { Challenge } from '../protocol.ts'
+import { frameBase64 } from './base64.ts'
 import { bazaarExtension, examplePath, type Detail } from './bazaar.ts'
 import type { Requirements } from './payload.ts'
+import { TOKEN_LENGTH, TOKEN_SCHEMA } from './redelivery.ts'
 
 /** One network money is taken on. */
 export interface Till {
@@ -37,7 +39,8 @@ export interface ChallengeSettings {
   readonly service: Service
   readonly baseUrl: string
   readonly tills: readonly Till[]
-  readonly random: (bytes: number) => Uint8Array
+  /** Another redelivery token at each call. */
+  readonly nextToken: () => string
 }
 
 /**
@@ -49,38 +52,33 @@ export function createChallenge(route: Route, price: Micros, settings: Challenge
   const detail = fit(route, accepts, settings)
   const resource = resourceOf(route, settings.service, detail)
   const bazaar = bazaarExtension(route, detail)
-  const head = '"x402Version":2,"error":'
-  const middle = `,"accepts":${JSON.stringify(accepts)},"extensions":{"bazaar":${JSON.stringify(bazaar)},"redelivery":{"info":{"token":"`
-  const tail = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
+  // A described resource holds one member at least: its URL is put before it.
   const described = JSON.stringify(resource).slice(1)
-  const write = (url: string, error: string, token: string): string =>
-    `${head}${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)},${described}${middle}${token}${tail}`
+  const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":{"bazaar":${JSON.stringify(bazaar)},"redelivery":{"info":{"token":"`
+  const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
+  const opening = (url: string, error: string): string =>
+    `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
+  const frame = frameBase64(standing)
+  const write = (url: string, error: string, token: string) => {
+    const before = opening(url, error)
+    const after = token + closing
+    return {
+      headers: { 'PAYMENT-REQUIRED': frame(`{${before}`, `${after}}`) },
+      members: before + standing + after,
+    }
+  }
   const example = settings.baseUrl + examplePath(route)
   return {
-    issue: ({ resource: url, error }) => {
-      const token = Buffer.from(settings.random(TOKEN_BYTES)).toString('base64url')
-      const members = write(url, error, token)
-      return { headers: { 'PAYMENT-REQUIRED': encode(members) }, members }
-    },
+    issue: ({ resource: url, error }) => write(url, error, settings.nextToken()),
     published: {
       x402Version: 2,
       resource: { url: example, ...resource },
       accepts: accepts.map(publish),
       extensions: { bazaar },
     },
-    headerBytes: encode(write(example, 'payment_required', 'x'.repeat(TOKEN_BYTES * 2))).length,
+    headerBytes: write(example, 'payment_required', 'x'.repeat(TOKEN_LENGTH)).headers['PAYMENT-REQUIRED']
+      .length,
   }
-}
-
-/**
- * The token tells the buyer from an observer of the chain, who can rebuild a settled payment from its public calldata:
- * stock clients copy the extension into their payload, and a stored answer is given again only with it.
- */
-const TOKEN_BYTES = 18
-const TOKEN_SCHEMA = { type: 'object', properties: { token: { type: 'string' } } }
-
-function encode(members: string): string {
-  return Buffer.from(`{${members}}`, 'utf8').toString('base64')
 }
 
 function publish(requirements: Requirements): JsonObject {

@@ -4,9 +4,10 @@ import type { ErrorCode } from '../../errors.ts'
 import type { JsonObject } from '../../json.ts'
 import type { Entry, Receipt } from '../../ledger/entry.ts'
 import type { Challenge, Detection, Protocol, Settlement } from '../protocol.ts'
-import { createChallenge } from './challenge.ts'
+import { createChallenge, type ChallengeSettings } from './challenge.ts'
 import { ExactPayment, readPaymentKey, type OpenTill } from './exact.ts'
 import { decodePayload } from './payload.ts'
+import { createTokens } from './redelivery.ts'
 
 export interface X402Settings {
   readonly service: Service
@@ -19,10 +20,11 @@ export interface X402Settings {
 /** x402 version 2, scheme exact on EVM by EIP-3009, settled by ourselves. */
 export function createX402(settings: X402Settings): Protocol {
   const { tills } = settings
+  const offer = { ...settings, nextToken: createTokens(settings.random) }
   const protocol: Protocol = {
     name: 'x402',
     detect: (headers) => detect(protocol, tills, headers),
-    challenge: (route) => challenge(route, settings),
+    challenge: (route) => challenge(route, offer),
     resolve: (entry) => resolve(tills, entry),
     receiptHeaders: (_, receipt) => ({ 'PAYMENT-RESPONSE': encode(settlementResponse(receipt)) }),
     failureHeaders: (entry, code) => ({ 'PAYMENT-RESPONSE': encode(failureResponse(entry, code)) }),
@@ -58,7 +60,7 @@ function detectOld(headers: IncomingHttpHeaders): Detection {
   }
 }
 
-function challenge(route: Route, settings: X402Settings): Challenge | undefined {
+function challenge(route: Route, settings: ChallengeSettings): Challenge | undefined {
   const { price } = route.operation
   return price === undefined || settings.tills.length === 0
     ? undefined

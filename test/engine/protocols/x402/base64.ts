@@ -1,0 +1,19 @@
+import t from 'tap'
+import { assert, property, string } from 'fast-check'
+import { frameBase64 } from '../../../../src/engine/protocols/x402/base64.ts'
+
+t.test('a challenge is readable base64 whatever its URL, its token and the catalog’s language', async () => {
+  const text = string({ unit: 'binary' })
+  assert(
+    property(text, text, text, text, (before, inner, after, again) => {
+      const standing = `,"a":${inner}"b":`
+      const frame = frameBase64(standing)
+      const expected = (...parts: string[]) => Buffer.from(parts.join(''), 'utf8').toString('base64')
+      return (
+        frame(before, after) === expected(before, standing, after) &&
+        frame(again, after) === expected(again, standing, after) &&
+        frame(before, again) === expected(before, standing, again)
+      )
+    }),
+  )
+})
