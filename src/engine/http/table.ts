@@ -25,9 +25,16 @@ interface Entry<T> {
   readonly run: Middleware
 }
 
+/** One segment deeper with every step: fixed segments by their text, and what a template leads to. */
+interface Branch<T> {
+  readonly fixed: Map<string, Branch<T>>
+  template: Branch<T> | undefined
+  entry: Entry<T> | undefined
+}
+
 /**
- * Every route is a named layer of one @koa/router, so that its tools (url(), route()) work; the way to a layer is a map:
- * by the whole path, or for templates by the fixed segments before the first one and the number of segments.
+ * Every route is a named layer of one @koa/router, so that its tools (url(), route()) work; the way to a layer is a map
+ * by the whole path, or where there are templates a walk along the segments, on which fixed ones go before templates.
  */
 export function createTable<T extends { readonly route: Route }>(
   entries: readonly T[],
@@ -35,38 +42,51 @@ export function createTable<T extends { readonly route: Route }>(
 ): RouteTable<T> {
   const router = new Router({ sensitive: true, strict: true })
   const exact = new Map<string, Found<T>>()
-  const templated = new Map<string, Entry<T>[]>()
+  const templated = branch<T>()
   for (const served of entries) {
     const { name, path } = served.route
     const run = middleware(served)
     router.get(name, path.replace(/\{([^}]*)\}/g, ':$1'), run)
     const layer = router.stack.at(-1)
     if (!path.includes('{')) exact.set(path, { served, run, path: NONE })
-    else if (layer !== undefined) {
-      const key = prefixKey(path.split('/'), fixedSegments(path))
-      templated.set(key, [...(templated.get(key) ?? []), { layer, served, run }])
-    }
+    else if (layer !== undefined) grow(templated, path).entry = { layer, served, run }
   }
   return { router, find: (path) => exact.get(path) ?? findTemplated(templated, path) }
 }
 
 const NONE: Readonly<Record<string, string>> = Object.freeze({})
 
-function findTemplated<T>(
-  templated: ReadonlyMap<string, readonly Entry<T>[]>,
-  path: string,
-): Found<T> | undefined {
-  if (templated.size === 0) return undefined
-  const segments = path.split('/')
-  for (let fixed = segments.length - 1; fixed >= 1; fixed -= 1) {
-    for (const { layer, served, run } of templated.get(prefixKey(segments, fixed)) ?? []) {
-      const values = valuesOf(layer, path)
-      if (values !== undefined) return { served, run, path: values }
-    }
-  }
-  return undefined
+function branch<T>(): Branch<T> {
+  return { fixed: new Map(), template: undefined, entry: undefined }
 }
 
+function grow<T>(root: Branch<T>, path: string): Branch<T> {
+  return path.split('/').reduce((from, segment) => {
+    if (segment.startsWith('{')) return (from.template ??= branch())
+    const next = from.fixed.get(segment) ?? branch()
+    from.fixed.set(segment, next)
+    return next
+  }, root)
+}
+
+function findTemplated<T>(root: Branch<T>, path: string): Found<T> | undefined {
+  const entry = walk(root, path.split('/'), 0)
+  const values = entry === undefined ? undefined : valuesOf(entry.layer, path)
+  return entry === undefined || values === undefined
+    ? undefined
+    : { served: entry.served, run: entry.run, path: values }
+}
+
+function walk<T>(from: Branch<T>, segments: readonly string[], at: number): Entry<T> | undefined {
+  const segment = segments[at]
+  if (segment === undefined) return from.entry
+  const next = from.fixed.get(segment)
+  const found = next === undefined ? undefined : walk(next, segments, at + 1)
+  if (found !== undefined || from.template === undefined) return found
+  return walk(from.template, segments, at + 1)
+}
+
+/** Undefined when a value is empty or its encoding is broken. */
 function valuesOf(layer: Layer, path: string): Readonly<Record<string, string>> | undefined {
   const match = layer.regexp.exec(path)
   if (match === null) return undefined
@@ -77,13 +97,4 @@ function valuesOf(layer: Layer, path: string): Readonly<Record<string, string>> 
     values[name] = value
   }
   return values
-}
-
-function fixedSegments(path: string): number {
-  const segments = path.split('/')
-  return segments.findIndex((segment) => segment.startsWith('{'))
-}
-
-function prefixKey(segments: readonly string[], fixed: number): string {
-  return `${segments.length}:${segments.slice(0, fixed).join('/')}`
 }
