@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { privateKeyToAddress } from 'viem/accounts'
+import { addressOfKey } from '../engine/index.ts'
 import { isPlace, isRecord, isWord, readJson } from './state.ts'
 
 /** The first twenty accounts of "test test … junk", lower case: every development tool ships their keys. */
@@ -46,6 +46,6 @@ function chains(file: unknown): Record<string, unknown>[] {
 }
 
 function addresses({ payerKey, settlerKey, payTo, recipient }: Record<string, unknown>): string[] {
-  const signers = [payerKey, settlerKey].filter(isWord).map((key) => privateKeyToAddress(key))
+  const signers = [payerKey, settlerKey].filter(isWord).flatMap((key) => addressOfKey(key) ?? [])
   return [...signers, ...[payTo, recipient].filter(isPlace)].map((address) => address.toLowerCase())
 }

@@ -1,5 +1,6 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { isAddress, isHex, size, type Address, type Hex } from 'viem'
+import type { Address, Hex } from 'viem'
+import { isAddress } from '../engine/index.ts'
 import type { EvmChainRecord } from './evm/chain.ts'
 
 /** What a sandbox remembers: where its chain runs and the keys that own money on it. */
@@ -45,12 +46,12 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** Whether a value is 32 bytes in hex: a key or a hash. */
 export function isWord(value: unknown): value is Hex {
-  return isHex(value) && size(value) === 32
+  return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)
 }
 
 /** Whether a value is an address, in whatever case. */
 export function isPlace(value: unknown): value is Address {
-  return typeof value === 'string' && isAddress(value, { strict: false })
+  return typeof value === 'string' && isAddress(value)
 }
 
 function isCount(value: unknown): value is number {
