@@ -10,15 +10,15 @@ import { measureUnpaid } from './unpaid.mjs'
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const scale = values.quick
-  ? { rounds: 3, seconds: 0.4, warmUp: 0.5, starts: 1, checks: 50 }
-  : { rounds: 5, seconds: 3, warmUp: 3, starts: 3, checks: 300 }
+  ? { rounds: 3, seconds: 0.3, warmUp: 0.3, starts: 0, checks: 50 }
+  : { rounds: 5, seconds: 3, warmUp: 3, starts: 2, checks: 300 }
 
 const folder = mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
 try {
   const catalogs = prepareCatalogs(folder)
   console.log(`Node.js ${process.version}, ${cpus().length} cores, ${cpus()[0]?.model ?? 'unknown'}`)
-  await measureUnpaid({ catalogs, ...scale })
-  await measureStart({ catalogs, rounds: scale.starts })
+  const starts = await measureUnpaid({ catalogs, ...scale })
+  await measureStart({ catalogs, starts, rounds: scale.starts })
   await measureSignature(scale)
 } finally {
   rmSync(folder, { recursive: true, force: true })

@@ -1,14 +1,13 @@
 // From the file to the first answer: how long a catalog takes to compile and a server to start, and what it holds then.
 import { median, printTable, show } from './figures.mjs'
 import { startOurs } from './servers/ours.mjs'
-import { memory } from './usage.mjs'
 
-export async function measureStart({ catalogs, rounds }) {
-  const starts = { shipped: [], many: [] }
+/** `starts`: those that other measurements have seen; `rounds` more are made. */
+export async function measureStart({ catalogs, starts, rounds }) {
   for (let round = 0; round < rounds; round += 1) {
-    for (const name of Object.keys(starts)) {
+    for (const [name, seen] of Object.entries(starts)) {
       const server = await startOurs(catalogs[name].file)
-      starts[name].push({ ms: server.startMs, memory: memory(server.pid) })
+      seen.push(server.start)
       server.stop()
     }
   }

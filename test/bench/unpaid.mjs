@@ -10,9 +10,12 @@ import { memory, processorSeconds } from './usage.mjs'
 const BARE = 'node:http, a short constant'
 const OURS = 'ours, the shipped catalog'
 const FEW = 'ours, 24 generated routes'
-const MANY = 'ours, 5,000 generated routes'
+const SOME = 'ours, 24 of 5,000 generated routes'
+const MANY = 'ours, all of 5,000 generated routes'
+const DOCUMENT = 'ours, a document (/llms.txt, 200)'
 const PEER = '@x402/express'
 
+/** Resolves to the starts of our servers that were seen on the way. */
 export async function measureUnpaid({ catalogs, rounds, seconds, warmUp }) {
   const running = []
   const keep = async (starting) => {
@@ -38,27 +41,32 @@ export async function measureUnpaid({ catalogs, rounds, seconds, warmUp }) {
       { name: OURS, server: ours, targets },
       { name: PEER, server: await keep(startPeer('express', listing)), targets },
       { name: FEW, server: few, targets: catalogs.few.targets },
+      { name: SOME, server: many, targets: spread(catalogs.many.targets, 24) },
       { name: MANY, server: many, targets: catalogs.many.targets },
-    ].map((candidate) => ({ ...candidate, runs: [] }))
-    const before = memory(ours.pid)
-    for (const { server, targets: paths } of candidates) {
+      { name: DOCUMENT, server: ours, targets: ['/llms.txt'], status: 200 },
+    ].map((candidate) => ({ status: 402, ...candidate, runs: [] }))
+    for (const candidate of candidates) {
       // Every path once, for what is made at a route's first request; then long enough for the compiler.
-      await load(generator, server, paths, undefined)
-      await load(generator, server, paths, warmUp)
+      await load(generator, candidate, undefined)
+      await load(generator, candidate, warmUp)
     }
     for (let round = 0; round < rounds; round += 1)
-      for (const { server, targets: paths, runs } of candidates)
-        runs.push(await load(generator, server, paths, seconds))
+      for (const candidate of candidates) candidate.runs.push(await load(generator, candidate, seconds))
     report(candidates, targets.length)
     printTable(
       'Memory, MB resident',
       ['', 'at start', 'after these requests'],
-      [[OURS, show(before, 0), show(memory(ours.pid), 0)]],
+      [[OURS, show(ours.start.memory, 0), show(memory(ours.pid), 0)]],
     )
+    return { shipped: [ours.start], many: [many.start] }
   } finally {
     generator.kill()
     for (const server of running) server.stop()
   }
+}
+
+function spread(values, count) {
+  return Array.from({ length: count }, (_, index) => values[Math.floor((index * values.length) / count)])
 }
 
 /** The bytes of our answer, without what node:http writes by itself. */
@@ -73,11 +81,11 @@ function challengeIn(headers) {
   return JSON.parse(Buffer.from(headers['payment-required'], 'base64').toString('utf8'))
 }
 
-async function load(generator, { port, pid }, paths, seconds) {
+async function load(generator, { server: { port, pid }, targets, status }, seconds) {
   const busy = processorSeconds(pid)
-  generator.send({ port, paths, seconds, status: 402 })
+  generator.send({ port, paths: targets, seconds, status })
   const [result] = await once(generator, 'message')
-  if (result.unexpected > 0) throw new Error(`${result.unexpected} answers were not 402`)
+  if (result.unexpected > 0) throw new Error(`${result.unexpected} answers were not ${status}`)
   const processor = busy === undefined ? undefined : processorSeconds(pid) - busy
   return {
     rate: result.answered / result.seconds,

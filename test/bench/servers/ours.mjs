@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { memory } from '../usage.mjs'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const NOWHERE = 'http://127.0.0.1:9'
@@ -23,7 +24,8 @@ export async function startOurs(catalog) {
     rmSync(dataDir, { recursive: true, force: true })
   }
   const port = await listening(child)
-  return { port, pid: child.pid, startMs: performance.now() - begun, stop }
+  const start = { ms: performance.now() - begun, memory: memory(child.pid) }
+  return { port, pid: child.pid, start, stop }
 }
 
 function environment() {
