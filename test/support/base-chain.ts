@@ -1,0 +1,98 @@
+import { createTestClient, http, parseAbi, parseAbiItem, publicActions, walletActions } from 'viem'
+import { base, baseSepolia } from 'viem/chains'
+import { startEvmChain, type EvmChain } from '../../src/sandbox/evm/chain.ts'
+import type { Hex, SignedPayment } from './payment.ts'
+
+/** USD Coin on Base, as Circle publishes it. */
+const USD_COIN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+
+const TOKEN = parseAbi([
+  'function transfer(address to, uint256 value) returns (bool)',
+  'function blacklist(address account)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+])
+
+/** Chain 8453 on this machine, with the test token where Base has USD Coin. */
+export function startBase(): Promise<EvmChain> {
+  return startEvmChain({ chainId: 8453, asset: USD_COIN, tokenName: 'USD Coin', tokenVersion: '2' })
+}
+
+/** One use of an authorization, as the chain tells it. */
+export interface Use {
+  readonly payer: string
+  readonly nonce: string
+  readonly transaction: string
+}
+
+/** A look at a token that asks nobody but the chain. */
+export interface Witness {
+  /** Every AuthorizationUsed since the first block. */
+  uses(): Promise<Use[]>
+  /** Transfers to an address, in atomic units. */
+  received(by: string): Promise<bigint[]>
+  /** Moves tokens out of any account. */
+  drain(from: Hex, to: Hex, value: bigint): Promise<void>
+  blacklist(account: Hex): Promise<void>
+  /** Carries a payment out as a stranger would who has seen it; resolves to the transaction. */
+  submit(payment: SignedPayment): Promise<Hex>
+  setMining(mining: 'automatic' | 'by hand'): Promise<void>
+  mine(): Promise<void>
+}
+
+export function witness({ rpcUrl, asset, chainId }: Pick<EvmChain, 'rpcUrl' | 'asset' | 'chainId'>): Witness {
+  const client = createTestClient({
+    mode: 'anvil',
+    chain: chainId === base.id ? base : baseSepolia,
+    transport: http(rpcUrl),
+    pollingInterval: 20,
+    cacheTime: 0,
+  })
+    .extend(publicActions)
+    .extend(walletActions)
+  const as = async (account: Hex, work: (account: Hex) => Promise<Hex>): Promise<Hex> => {
+    await client.impersonateAccount({ address: account })
+    await client.setBalance({ address: account, value: 10n ** 20n })
+    const hash = await work(account)
+    await client.waitForTransactionReceipt({ hash })
+    await client.stopImpersonatingAccount({ address: account })
+    return hash
+  }
+  const write = { address: asset, abi: TOKEN }
+  const STRANGER = '0x00000000000000000000000000000000005742a9'
+  return {
+    uses: async () => {
+      const event = parseAbiItem('event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)')
+      const logs = await client.getLogs({ address: asset, event, fromBlock: 0n, strict: true })
+      return logs.map(({ args, transactionHash }) => ({
+        payer: args.authorizer,
+        nonce: args.nonce,
+        transaction: transactionHash,
+      }))
+    },
+    received: async (by) => {
+      const event = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)')
+      const to: Hex = `0x${by.slice(2)}`
+      const logs = await client.getLogs({ address: asset, event, args: { to }, fromBlock: 0n, strict: true })
+      return logs.map(({ args }) => args.value)
+    },
+    drain: async (from, to, value) => {
+      await as(from, (account) =>
+        client.writeContract({ ...write, account, functionName: 'transfer', args: [to, value] }),
+      )
+    },
+    blacklist: async (account) => {
+      await as(STRANGER, (stranger) =>
+        client.writeContract({ ...write, account: stranger, functionName: 'blacklist', args: [account] }),
+      )
+    },
+    submit: ({ authorization, signature }) => {
+      const { from, to, value, validAfter, validBefore, nonce } = authorization
+      const args = [from, to, value, validAfter, validBefore, nonce, signature] as const
+      return as(STRANGER, (account) =>
+        client.writeContract({ ...write, account, functionName: 'transferWithAuthorization', args }),
+      )
+    },
+    setMining: (mining) => client.setAutomine(mining === 'automatic'),
+    mine: () => client.mine({ blocks: 1 }),
+  }
+}

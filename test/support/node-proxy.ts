@@ -1,0 +1,86 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { listening } from './listening.ts'
+
+/**
+ * How the way to the node is:
+ *
+ * - `open`: as if it were not there
+ * - `down`: connections are cut
+ * - `silent`: requests are taken and never answered
+ * - `failing`: the node answers every call with an error of its own
+ * - `html`: something in front of the node answers
+ * - `broken_after_send`: a transaction reaches the node, its answer and everything later does not come back
+ */
+export type Way = 'open' | 'down' | 'silent' | 'failing' | 'html' | 'broken_after_send'
+
+/** Stands in front of a node, so that a test can spoil the way to it. */
+export interface NodeProxy {
+  readonly url: string
+  readonly set: (way: Way) => void
+  /** Methods called so far, in order, whatever became of them. */
+  readonly calls: () => readonly string[]
+  /** Told of every call before it is passed on. */
+  readonly onCall: (listener: (method: string) => Promise<void>) => void
+  close(): Promise<void>
+}
+
+export async function openNodeProxy(node: string): Promise<NodeProxy> {
+  let way: Way = 'open'
+  let listener: (method: string) => Promise<void> = async () => {}
+  const calls: string[] = []
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await textOf(request)
+    const method = methodOf(body)
+    calls.push(method)
+    await listener(method)
+    switch (way) {
+      case 'silent':
+        return
+      case 'down':
+        request.socket.destroy()
+        return
+      case 'html':
+        response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>502 Bad Gateway</h1>')
+        return
+      case 'failing':
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end('{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"header not found at node.go:17"}}')
+        return
+      case 'broken_after_send':
+        if (method !== 'eth_sendRawTransaction') break
+        await pass(node, body)
+        way = 'down'
+        request.socket.destroy()
+        return
+      case 'open':
+        break
+    }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(await pass(node, body))
+  }
+  const { url, close } = await listening(
+    createServer((request, response) => {
+      answer(request, response).catch(() => request.socket.destroy())
+    }),
+  )
+  return { url, close, set: (next) => (way = next), calls: () => calls, onCall: (next) => (listener = next) }
+}
+
+async function pass(node: string, body: string): Promise<string> {
+  const response = await fetch(node, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
+  return response.text()
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function methodOf(body: string): string {
+  return /"method":"(\w+)"/.exec(body)?.[1] ?? ''
+}

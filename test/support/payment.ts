@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import { privateKeyToAccount } from 'viem/accounts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/engine/json.ts'
+
+export type Hex = `0x${string}`
+
+export function randomKey(): Hex {
+  return `0x${randomBytes(32).toString('hex')}`
+}
+
+export function addressOf(key: Hex): Hex {
+  return privateKeyToAccount(key).address
+}
+
+/** `@x402/fetch` as it comes from the registry, with nothing set but the wallet. */
+export function stockFetch(key: Hex): typeof fetch {
+  const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key)))
+  return wrapFetchWithPayment(fetch, client) as typeof fetch
+}
+
+/** The decoded PAYMENT-REQUIRED header. */
+export interface Challenge {
+  readonly x402Version: number
+  readonly error: string
+  readonly resource: JsonObject & { readonly url: string }
+  readonly accepts: readonly Requirements[]
+  readonly extensions: JsonObject
+}
+
+export interface Requirements extends JsonObject {
+  readonly scheme: string
+  readonly network: string
+  readonly amount: string
+  readonly asset: string
+  readonly payTo: string
+  readonly maxTimeoutSeconds: number
+  readonly extra: { readonly name: string; readonly version: string }
+}
+
+/** What a GET without a payment is asked for. */
+export async function challengeOf(url: string): Promise<Challenge> {
+  const response = await fetch(url)
+  await response.body?.cancel()
+  return readHeader(response, 'payment-required') as unknown as Challenge
+}
+
+/** A base64 JSON header of an answer; throws when it is absent. */
+export function readHeader(response: Response, name: string): JsonObject {
+  const text = response.headers.get(name)
+  if (text === null) throw new Error(`${response.status} has no ${name}`)
+  const value: unknown = JSON.parse(Buffer.from(text, 'base64').toString('utf8'))
+  if (!isJsonObject(value)) throw new Error(`${name} is no object`)
+  return value
+}
+
+/** Everything that can be wrong with a payment; what is left out is right. */
+export interface Faults {
+  readonly from?: Hex
+  readonly to?: Hex
+  readonly value?: bigint
+  readonly validAfter?: bigint
+  readonly validBefore?: bigint
+  readonly nonce?: Hex
+  /** What the signature is made over, where that differs from the offer. */
+  readonly domain?: { readonly name?: string; readonly chainId?: number; readonly verifyingContract?: Hex }
+  readonly signature?: Hex
+  readonly accepted?: JsonObject
+  /** null leaves it out. */
+  readonly resource?: JsonObject | null
+  /** null leaves them out. */
+  readonly extensions?: JsonObject | null
+}
+
+export interface SignedPayment {
+  readonly payload: JsonObject
+  /** Value of PAYMENT-SIGNATURE. */
+  readonly header: string
+  readonly authorization: {
+    readonly from: Hex
+    readonly to: Hex
+    readonly value: bigint
+    readonly validAfter: bigint
+    readonly validBefore: bigint
+    readonly nonce: Hex
+  }
+  readonly signature: Hex
+}
+
+const TYPES = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const
+
+/** Signs the first offer of a challenge, faultlessly but for `faults`. */
+export async function sign(challenge: Challenge, key: Hex, faults: Faults = {}): Promise<SignedPayment> {
+  const [offer] = challenge.accepts
+  if (offer === undefined) throw new Error('the challenge offers nothing')
+  const account = privateKeyToAccount(key)
+  const authorization = {
+    from: faults.from ?? account.address,
+    to: faults.to ?? hex(offer.payTo),
+    value: faults.value ?? BigInt(offer.amount),
+    validAfter: faults.validAfter ?? 0n,
+    validBefore: faults.validBefore ?? BigInt(Math.floor(Date.now() / 1000) + offer.maxTimeoutSeconds),
+    nonce: faults.nonce ?? `0x${randomBytes(32).toString('hex')}`,
+  } as const
+  const domain = {
+    name: offer.extra.name,
+    version: offer.extra.version,
+    chainId: Number(offer.network.split(':')[1]),
+    verifyingContract: hex(offer.asset),
+    ...faults.domain,
+  }
+  const signature =
+    faults.signature ??
+    (await account.signTypedData({
+      domain,
+      types: TYPES,
+      primaryType: 'TransferWithAuthorization',
+      message: authorization,
+    }))
+  const written = Object.entries(authorization).map(([name, value]) => [name, String(value)])
+  const payload = {
+    x402Version: 2,
+    ...optional('resource', faults.resource, challenge.resource),
+    accepted: { ...offer, ...faults.accepted },
+    payload: { signature, authorization: Object.fromEntries(written) as JsonObject },
+    ...optional('extensions', faults.extensions, challenge.extensions),
+  }
+  return { payload, header: encode(payload), authorization, signature }
+}
+
+function optional(name: string, fault: JsonObject | null | undefined, usual: JsonObject): JsonObject {
+  return fault === null ? {} : { [name]: fault ?? usual }
+}
+
+function hex(text: string): Hex {
+  return `0x${text.slice(2)}`
+}
+
+export function encode(value: Json): string {
+  return Buffer.from(JSON.stringify(value), 'utf8').toString('base64')
+}
+
+/** GET with a payment. */
+export function send(url: string, header: string): Promise<Response> {
+  return fetch(url, { headers: { 'payment-signature': header } })
+}

@@ -1,0 +1,91 @@
+import { fileURLToPath } from 'node:url'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
+import { startBase, witness, type Witness } from './base-chain.ts'
+import { openNodeProxy, type NodeProxy } from './node-proxy.ts'
+import { addressOf, randomKey, type Hex } from './payment.ts'
+import { startServer, type RunningServer } from './server.ts'
+import { openWorkplace, type Workplace } from './workplace.ts'
+
+const CATALOG = fileURLToPath(new URL('../fixtures/payments/catalog.yaml', import.meta.url))
+const HANDLERS = fileURLToPath(new URL('../fixtures/payments/handlers', import.meta.url))
+const GAS = 10n ** 18n
+const PURSE = 100_000_000n
+
+/** A service as an operator runs it, on a chain that is Base in everything but its money. */
+export interface Shop {
+  readonly url: string
+  /** What the buyer sees in challenges. */
+  readonly baseUrl: string
+  readonly server: RunningServer
+  readonly chain: EvmChain
+  readonly witness: Witness
+  readonly node: NodeProxy
+  readonly workplace: Workplace
+  readonly payTo: Hex
+  readonly settler: Hex
+  /** A wallet nobody has used, with tokens. */
+  wallet(atomic?: bigint): Promise<Hex>
+  /** Kills the server as a power cut would and starts it again on what it has left. */
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Production configuration: no --sandbox, fresh random keys, four networks in the catalog, an endpoint for Base only. */
+export async function openShop(): Promise<Shop> {
+  const [chain, workplace] = await Promise.all([startBase(), openWorkplace()])
+  const node = await openNodeProxy(chain.rpcUrl)
+  const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-'))
+  const settlerKey = randomKey()
+  const payTo = addressOf(randomKey())
+  const settler = addressOf(settlerKey)
+  await chain.setGas(settler, GAS)
+  const baseUrl = 'https://api.example.com'
+  const start = (): Promise<RunningServer> =>
+    startServer({
+      args: ['--catalog', CATALOG, '--handlers', HANDLERS],
+      dataDir,
+      env: {
+        HOST: '127.0.0.1',
+        BASE_URL: baseUrl,
+        PAY_TO: payTo,
+        SETTLER_PRIVATE_KEY: settlerKey,
+        RPC_URL_8453: node.url,
+        WORKPLACE: workplace.url,
+      },
+    })
+  let server = await start()
+  return {
+    get url() {
+      return server.url
+    },
+    get server() {
+      return server
+    },
+    baseUrl,
+    chain,
+    witness: witness(chain),
+    node,
+    workplace,
+    payTo,
+    settler,
+    wallet: async (atomic = PURSE) => {
+      const key = randomKey()
+      if (atomic > 0n) await chain.mint(addressOf(key), atomic)
+      return key
+    },
+    restart: async () => {
+      const gone = new Promise((resolve) => server.process.once('exit', resolve))
+      server.process.kill('SIGKILL')
+      await gone
+      server = await start()
+    },
+    close: async () => {
+      await server.stop()
+      await Promise.all([node.close(), workplace.close(), chain.stop()])
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
