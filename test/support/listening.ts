@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 
 /** Lets a server of the test listen on a free port of this machine. */
-export async function listening(server: Server): Promise<{ readonly url: string; close(): Promise<void> }> {
+export async function listening(server: Server): Promise<{
+  readonly url: string
+  readonly close: () => Promise<void>
+}> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

@@ -21,7 +21,7 @@ export interface NodeProxy {
   readonly calls: () => readonly string[]
   /** Told of every call before it is passed on. */
   readonly onCall: (listener: (method: string) => Promise<void>) => void
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 export async function openNodeProxy(node: string): Promise<NodeProxy> {

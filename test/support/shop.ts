@@ -30,7 +30,7 @@ export interface Shop {
   wallet(atomic?: bigint): Promise<Hex>
   /** Kills the server as a power cut would and starts it again on what it has left. */
   restart(): Promise<void>
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 /** Production configuration: no --sandbox, fresh random keys, four networks in the catalog, an endpoint for Base only. */

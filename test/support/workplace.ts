@@ -8,7 +8,7 @@ export interface Workplace {
   readonly runs: () => number
   /** What happens in every run from now on, before it answers; a throw fails the work. */
   readonly during: (event: () => Promise<void>) => void
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 export async function openWorkplace(): Promise<Workplace> {

@@ -112,13 +112,18 @@ async function serve(paywall: Paywall, buying: Purchasing, claim: Claim): Promis
     await claim.advance('voided')
     return { kind: 'refused', refusal }
   }
-  const answer = await attempt(() => buying.work(buying.payment.validBefore - paywall.now() - SETTLING_MS))
+  const answer = await attempt(() => buying.work(patienceOf(paywall, buying)))
   if (answer.kind === 'fault') {
     await claim.advance('voided')
     return { kind: 'failed', fault: answer.fault }
   }
   await claim.advance('fulfilled', { answer: answer.value })
   return charge(buying, claim)
+}
+
+/** A payment may be valid for years, which no timer can count. */
+function patienceOf({ now }: Paywall, { payment, route }: Purchasing): number {
+  return Math.min(route.operation.timeout, payment.validBefore - now() - SETTLING_MS)
 }
 
 /** Moves the money for an answer that is stored. */
@@ -149,6 +154,7 @@ async function conclude(claim: Claim, settlement: Settlement): Promise<Outcome> 
     }
     case 'unknown': {
       const { id } = await claim.advance('unknown')
+      await claim.letGo()
       return { kind: 'pending', id }
     }
   }

@@ -82,11 +82,17 @@ function valuesSchema(parameters: readonly Parameter[], detail: Detail): JsonObj
 }
 
 function valueSchema(parameter: Parameter, detail: Detail): JsonObject {
-  const { examples: _, description, maxLength, pattern, ...schema } = parameterSchema(parameter)
+  const { examples: _, description, maxLength, pattern, ...schema } = withoutEmptyDefault(parameter)
   if (detail === 'full') return { ...schema, ...(description === undefined ? {} : { description }) }
   if (detail === 'plain') return schema
   const { type, default: value } = schema
   return { ...(type === undefined ? {} : { type }), ...(value === undefined ? {} : { default: value }) }
+}
+
+/** The empty text as default means "not given": said by leaving it out, for it would break the rules beside it. */
+function withoutEmptyDefault(parameter: Parameter): JsonObject {
+  const { default: value, ...schema } = parameterSchema(parameter)
+  return value === undefined || value === '' ? schema : { ...schema, default: value }
 }
 
 /** Path values travel as text, and a probe may put the template's own name there. */

@@ -31,8 +31,9 @@ export class Chain {
     return this.#rpc('eth_getTransactionCount', [account, 'pending'], asQuantity)
   }
 
-  balance(account: Address): Promise<RpcAnswer<bigint>> {
-    return this.#rpc('eth_getBalance', [account, 'latest'], asQuantity)
+  /** How many transactions of the account are in blocks: every nonce below is spent for good. */
+  minedNonce(account: Address): Promise<RpcAnswer<bigint>> {
+    return this.#rpc('eth_getTransactionCount', [account, 'latest'], asQuantity)
   }
 
   /** Twice the base fee, so that the offer outlives several full blocks, and the node’s own idea of a tip. */

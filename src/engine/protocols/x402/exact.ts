@@ -1,14 +1,18 @@
+import { isDeepStrictEqual } from 'node:util'
 import { sameAddress, toChecksum, type Address } from '../../address.ts'
-import { canonicalJson, type Json } from '../../json.ts'
+import type { Json } from '../../json.ts'
 import type { Journal, Offer, Payment, Protocol, Refusal, Settlement } from '../protocol.ts'
 import { requirementsOf, type Till } from './challenge.ts'
 import type { Authorization, PaymentPayload, Requirements } from './payload.ts'
 import { authorizationDigest, recoverSigner, splitSignature } from './signature.ts'
-import type { Settler } from './settlement.ts'
+import type { Settler } from './settler.ts'
 import type { Movement } from './token.ts'
 
 /** Seconds of validity a payment must still have, as every x402 implementation asks. */
 const MARGIN_SECONDS = 6
+
+/** Characters of a 65-byte signature; a longer one belongs to a contract wallet, which only the chain can ask. */
+const SINGLE_KEY = 132
 
 /** A till with the means to settle, which are brought up at the first payment. */
 export interface OpenTill extends Till {
@@ -86,13 +90,10 @@ export class ExactPayment implements Payment {
 
   async verify(): Promise<Refusal | undefined> {
     const { signature } = this.#payload.payload
-    // A longer signature belongs to a contract wallet: only the chain can tell, and the simulation asks it.
-    if (signature.length > 132) return undefined
+    const digest = authorizationDigest(this.#till.network, this.#authorization)
+    if (signature.length > SINGLE_KEY) return this.#askWallet(digest, signature)
     const split = splitSignature(signature)
-    const signer =
-      split === undefined
-        ? undefined
-        : recoverSigner(authorizationDigest(this.#till.network, this.#authorization), split)
+    const signer = split === undefined ? undefined : recoverSigner(digest, split)
     if (signer !== undefined && sameAddress(signer, this.payer)) return undefined
     return refuse(
       'invalid_exact_evm_signature',
@@ -100,9 +101,14 @@ export class ExactPayment implements Payment {
     )
   }
 
+  async #askWallet(digest: Uint8Array, signature: `0x${string}`): Promise<Refusal | undefined> {
+    const [settler, { askWallet }] = await Promise.all([this.#till.settler(), import('./simulation.ts')])
+    return askWallet(settler, this.#authorization.from, digest, signature)
+  }
+
   async simulate(): Promise<Refusal | undefined> {
-    const [settler, { simulate }] = await Promise.all([this.#till.settler(), import('./settlement.ts')])
-    return simulate(settler, this.#movement(), this.#authorization, this.#payload.payload.signature)
+    const [settler, { simulate }] = await Promise.all([this.#till.settler(), import('./simulation.ts')])
+    return simulate(settler, this.#authorization, this.#payload.payload.signature)
   }
 
   async settle(journal: Journal): Promise<Settlement> {
@@ -148,10 +154,7 @@ function matches(accepted: Requirements, offered: Requirements): boolean {
 }
 
 function covers(given: Readonly<Record<string, Json>>, asked: Readonly<Record<string, Json>>): boolean {
-  return Object.entries(asked).every(([key, value]) => {
-    const found = given[key]
-    return found !== undefined && canonicalJson(found) === canonicalJson(value)
-  })
+  return Object.entries(asked).every(([key, value]) => isDeepStrictEqual(given[key], value))
 }
 
 /** Origin and path agree, or the payment names no resource. The query is not part of an offer. */

@@ -34,7 +34,7 @@ export interface PaymentPayload {
 }
 
 const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
-/** At most a uint256; hexadecimal and signs are refused, for the token's contract and we must read the same number. */
+/** Hexadecimal and signs are refused, for the token's contract and we must read the same number. */
 const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
 
 const schema = {
@@ -99,7 +99,7 @@ export function decodePayload(header: string): Decoded {
   const value = parseJson(Buffer.from(header, 'base64').toString('utf8'))
   if (!isJsonObject(value)) return malformed('the header does not hold a JSON object')
   if (value['x402Version'] !== 2) return wrongVersion(value['x402Version'])
-  if (validate(value)) return { kind: 'payload', payload: value }
+  if (validate(value)) return fitsToken(value) ? { kind: 'payload', payload: value } : malformed(TOO_LARGE)
   const [first] = validate.errors ?? []
   const missing: unknown = first?.keyword === 'required' ? first.params['missingProperty'] : undefined
   const at = `${first?.instancePath ?? ''}${missing === undefined ? '' : `/${String(missing)}`}`
@@ -108,8 +108,16 @@ export function decodePayload(header: string): Decoded {
   )
 }
 
+const LARGEST = 2n ** 256n - 1n
+const TOO_LARGE = '/payload/authorization has a number that is no uint256'
+
+function fitsToken({ payload: { authorization } }: PaymentPayload): boolean {
+  const { value, validAfter, validBefore } = authorization
+  return [value, validAfter, validBefore].every((number) => BigInt(number) <= LARGEST)
+}
+
 function wrongVersion(version: unknown): Decoded {
-  if (typeof version !== 'number') return malformed('x402Version is missing')
+  if (typeof version !== 'number') return malformed('x402Version must be the number 2')
   return {
     kind: 'malformed',
     code: 'invalid_x402_version',

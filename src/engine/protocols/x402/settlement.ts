@@ -1,30 +1,19 @@
-import type { Address } from '../../address.ts'
-import type { ErrorCode } from '../../errors.ts'
+import { isAddress } from '../../address.ts'
 import type { StoredTransaction } from '../../ledger/entry.ts'
-import type { Journal, Refusal, Settlement } from '../protocol.ts'
-import type { Chain, TransactionReceipt } from './chain.ts'
+import type { Journal, Settlement } from '../protocol.ts'
+import type { TransactionReceipt } from './chain.ts'
 import type { Authorization } from './payload.ts'
-import type { RpcAnswer } from './rpc.ts'
-import { isKnown, type Signer } from './signer.ts'
+import type { Settler } from './settler.ts'
+import { isKnown } from './signer.ts'
+import { isUsed, simulate } from './simulation.ts'
 import {
+  AUTHORIZATION_CANCELED,
   AUTHORIZATION_USED,
-  balanceCall,
-  revertReason,
   showsMovement,
-  stateCall,
   topic,
   transferCall,
+  type Movement,
 } from './token.ts'
-import type { Movement } from './token.ts'
-
-/** What a settlement needs to reach the chain. */
-export interface Settler {
-  readonly chain: Chain
-  readonly signer: Signer
-  readonly networkId: string
-  readonly now: () => number
-  readonly sleep: (ms: number) => Promise<void>
-}
 
 /** Enough for a token transfer by signature on every network of the table; contract wallets verify in code of theirs. */
 const GAS = 200_000n
@@ -38,56 +27,6 @@ const LONGEST_POLL_MS = 1_000
 /** How far back a transfer submitted by somebody else can lie: authorizations live for an hour at the most. */
 const LOG_BLOCKS = 5_000n
 
-const UNREACHABLE: Refusal = {
-  code: 'chain_unavailable',
-  detail: 'the payment network cannot be reached now; nothing was charged',
-}
-
-/** Whether the token would carry the authorization out now: one call, and two more to explain a refusal. */
-export async function simulate(
-  settler: Settler,
-  movement: Movement,
-  authorization: Authorization,
-  signature: `0x${string}`,
-): Promise<Refusal | undefined> {
-  const data = transferCall(authorization, signature)
-  const answer = await settler.chain.call(movement.token, data, settler.signer.address)
-  if (answer.kind === 'result') return undefined
-  if (answer.kind === 'unreachable') return UNREACHABLE
-  const code = reasonCode(`${revertReason(answer.data) ?? ''} ${answer.message}`)
-  return {
-    code: code ?? (await diagnose(settler.chain, movement)),
-    detail: 'the token would not carry out this transfer',
-  }
-}
-
-/** The token’s own words (FiatTokenV2_2), as codes. */
-const REASONS: readonly [RegExp, ErrorCode][] = [
-  [/authorization is used or canceled/i, 'invalid_exact_evm_nonce_already_used'],
-  [/exceeds balance/i, 'invalid_exact_evm_insufficient_balance'],
-  [/invalid signature/i, 'invalid_exact_evm_signature'],
-  [/authorization is expired/i, 'invalid_exact_evm_payload_authorization_valid_before'],
-  [/authorization is not yet valid/i, 'invalid_exact_evm_payload_authorization_valid_after'],
-]
-
-function reasonCode(text: string): ErrorCode | undefined {
-  return REASONS.find(([pattern]) => pattern.test(text))?.[1]
-}
-
-async function diagnose(chain: Chain, { token, from, value, nonce }: Movement): Promise<ErrorCode> {
-  const [balance, used] = await Promise.all([
-    chain.call(token, balanceCall(from)),
-    chain.call(token, stateCall(from, nonce)),
-  ])
-  if (isWord(used) && BigInt(used.result) === 1n) return 'invalid_exact_evm_nonce_already_used'
-  if (isWord(balance) && BigInt(balance.result) < value) return 'invalid_exact_evm_insufficient_balance'
-  return 'invalid_exact_evm_transaction_simulation_failed'
-}
-
-function isWord(answer: RpcAnswer<`0x${string}`>): answer is { kind: 'result'; result: `0x${string}` } {
-  return answer.kind === 'result' && answer.result.length === 66
-}
-
 /** Simulates once more, for the buyer’s funds may have moved while the handler ran; then sends and waits for the block. */
 export async function settle(
   settler: Settler,
@@ -96,7 +35,8 @@ export async function settle(
   signature: `0x${string}`,
   journal: Journal,
 ): Promise<Settlement> {
-  const refusal = await simulate(settler, movement, authorization, signature)
+  const refusal = await simulate(settler, authorization, signature)
+  if (refusal?.code === 'invalid_exact_evm_nonce_already_used') return findMovement(settler, movement)
   if (refusal !== undefined) return { kind: 'failed', refusal }
   const gas = signature.length === 132 ? GAS : GAS_CONTRACT_WALLET
   const sent = await settler.signer.send(movement.token, transferCall(authorization, signature), gas, journal)
@@ -118,6 +58,7 @@ export async function resume(
   settler: Settler,
   movement: Movement,
   transaction: StoredTransaction,
+  validBefore: number,
 ): Promise<Settlement> {
   const seen = await settler.chain.receipt(transaction.hash)
   if (seen.kind === 'result' && seen.result !== null) return judge(settler, movement, seen.result)
@@ -125,22 +66,42 @@ export async function resume(
   if (raw !== undefined && isHexText(raw)) {
     const answer = await settler.chain.broadcast(raw)
     if (answer.kind === 'refused' && !isKnown(answer.message))
-      return afterRefusal(settler, movement, transaction)
+      return afterRefusal(settler, movement, transaction, validBefore)
   }
   return conclude(settler, movement, transaction)
 }
 
-/** The node will not take the bytes again: they are mined already, or their nonce was used for something else. */
+/**
+ * The node will not take the bytes again: they are mined already, their nonce was used for something else, or it has a
+ * reason that passes. Only what can never happen any more is a failure.
+ */
 async function afterRefusal(
   settler: Settler,
   movement: Movement,
   transaction: StoredTransaction,
+  validBefore: number,
 ): Promise<Settlement> {
+  // Asked first: what is true of this block stays true, and a transfer mined later than it is found below.
+  const hopeless = await isHopeless(settler, transaction, validBefore)
   const seen = await settler.chain.receipt(transaction.hash)
   if (seen.kind === 'result' && seen.result !== null) return judge(settler, movement, seen.result)
   const used = await findMovement(settler, movement)
-  if (used.kind !== 'unknown') return used
+  if (used.kind !== 'failed' || (hopeless && seen.kind === 'result')) return used
   return { kind: 'unknown', detail: 'the network knows neither the payment nor its failure yet' }
+}
+
+/** Whether the transaction can never carry the authorization out: its account nonce is spent, or the time is over. */
+async function isHopeless(
+  { chain }: Settler,
+  { signer, nonce }: StoredTransaction,
+  validBefore: number,
+): Promise<boolean> {
+  const [time, mined] = await Promise.all([
+    chain.time(),
+    isAddress(signer) ? chain.minedNonce(signer) : undefined,
+  ])
+  if (time.kind === 'result' && Number(time.result) * 1000 > validBefore) return true
+  return mined?.kind === 'result' && mined.result > BigInt(nonce)
 }
 
 async function conclude(
@@ -167,28 +128,35 @@ async function judge(settler: Settler, movement: Movement, receipt: TransactionR
   return findMovement(settler, movement)
 }
 
+/** Whose transaction carried the authorization out; failed when none has, by what the chain shows now. */
 async function findMovement(settler: Settler, movement: Movement): Promise<Settlement> {
   const { chain } = settler
+  const { token, from, nonce } = movement
   const head = await chain.blockNumber()
-  if (head.kind !== 'result')
-    return { kind: 'unknown', detail: 'the network cannot be reached to confirm the payment' }
-  const from = head.result > LOG_BLOCKS ? head.result - LOG_BLOCKS : 0n
-  const found = await chain.logs(
-    movement.token,
-    [AUTHORIZATION_USED, topic(movement.from), movement.nonce],
-    from,
-  )
-  if (found.kind !== 'result')
-    return { kind: 'unknown', detail: 'the network cannot be reached to confirm the payment' }
+  if (head.kind !== 'result') return UNCONFIRMED
+  const oldest = head.result > LOG_BLOCKS ? head.result - LOG_BLOCKS : 0n
+  const found = await chain.logs(token, [AUTHORIZATION_USED, topic(from), nonce], oldest)
+  if (found.kind !== 'result') return UNCONFIRMED
   const [log] = found.result
-  if (log === undefined) return failed()
+  if (log === undefined) return notCarriedOut(settler, movement, oldest)
   const receipt = await chain.receipt(log.transactionHash)
-  if (receipt.kind !== 'result' || receipt.result === null)
-    return { kind: 'unknown', detail: 'the payment is being confirmed' }
+  if (receipt.kind !== 'result' || receipt.result === null) return UNCONFIRMED
   return showsMovement(receipt.result.logs, movement)
     ? settled(settler, movement, log.transactionHash)
     : failed()
 }
+
+/** No log shows its use: canceled, or never used, unless it was used longer ago than the logs were asked for. */
+async function notCarriedOut(settler: Settler, movement: Movement, oldest: bigint): Promise<Settlement> {
+  const used = await isUsed(settler.chain, movement)
+  if (used === undefined) return UNCONFIRMED
+  if (!used) return failed()
+  const { token, from, nonce } = movement
+  const canceled = await settler.chain.logs(token, [AUTHORIZATION_CANCELED, topic(from), nonce], oldest)
+  return canceled.kind === 'result' && canceled.result.length > 0 ? failed() : UNCONFIRMED
+}
+
+const UNCONFIRMED: Settlement = { kind: 'unknown', detail: 'the network cannot confirm the payment now' }
 
 function settled(settler: Settler, movement: Movement, transaction: string): Settlement {
   const receipt = {
@@ -207,6 +175,6 @@ function failed(): Settlement {
   }
 }
 
-function isHexText(text: string): text is Address {
+function isHexText(text: string): text is `0x${string}` {
   return /^0x[0-9a-fA-F]+$/.test(text)
 }

@@ -2,7 +2,7 @@ import type { Payments } from '../../catalog/catalog.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, type Network } from '../../networks.ts'
 import type { OpenTill } from './exact.ts'
-import type { Settler } from './settlement.ts'
+import type { Settler } from './settler.ts'
 
 export interface TillSettings {
   readonly payTo: string
@@ -78,5 +78,5 @@ async function openSettler(network: Network, settings: TillSettings): Promise<Se
   if (key === undefined || url === undefined) throw new Error(`${id} has no signer or no RPC endpoint`)
   const chain = new Chain(createRpc(url, fetcher))
   const signer = new Signer({ account: openAccount(key), chain, chainId, ledger, owner, now, sleep })
-  return { chain, signer, networkId: id, now, sleep }
+  return { chain, signer, networkId: id, token: network.token.address, now, sleep }
 }

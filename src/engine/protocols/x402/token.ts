@@ -1,4 +1,5 @@
 import {
+  bytesToHex,
   decodeErrorResult,
   decodeEventLog,
   encodeFunctionData,
@@ -21,9 +22,11 @@ const ABI = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
   'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
   'error Error(string reason)',
+  'function isValidSignature(bytes32 digest, bytes signature) view returns (bytes4)',
 ])
 
 export const AUTHORIZATION_USED = toEventSelector('AuthorizationUsed(address,bytes32)')
+export const AUTHORIZATION_CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)')
 
 /**
  * Calldata that carries out the authorization: the (v,r,s) form for a 65-byte signature, the bytes form for the longer
@@ -52,6 +55,20 @@ export function balanceCall(account: Address): `0x${string}` {
 
 export function stateCall(authorizer: Address, nonce: `0x${string}`): `0x${string}` {
   return encodeFunctionData({ abi: ABI, functionName: 'authorizationState', args: [authorizer, nonce] })
+}
+
+/** Asks a contract wallet for its word on a signature (ERC-1271). */
+export function walletCall(digest: Uint8Array, signature: `0x${string}`): `0x${string}` {
+  return encodeFunctionData({
+    abi: ABI,
+    functionName: 'isValidSignature',
+    args: [bytesToHex(digest), signature],
+  })
+}
+
+/** The one answer that means yes, in a word of 32 bytes. */
+export function walletAccepts(answer: string): boolean {
+  return /^0x1626ba7e0{56}$/i.test(answer.slice(0, 66))
 }
 
 /** An address as an event topic. */

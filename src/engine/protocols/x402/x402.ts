@@ -74,13 +74,9 @@ async function resolve(tills: readonly OpenTill[], entry: Entry): Promise<Settle
     return { kind: 'unknown', detail: 'the network of this payment is not configured here any more' }
   }
   const [settler, { resume }] = await Promise.all([till.settler(), import('./settlement.ts')])
-  const { token } = till.network
-  const to = entry.payee.startsWith('0x') ? (`0x${entry.payee.slice(2)}` as const) : token.address
-  return resume(
-    settler,
-    { token: token.address, ...signed, to, value: BigInt(entry.amount) },
-    entry.transaction,
-  )
+  const to = entry.payee.startsWith('0x') ? (`0x${entry.payee.slice(2)}` as const) : settler.token
+  const movement = { token: settler.token, ...signed, to, value: BigInt(entry.amount) }
+  return resume(settler, movement, entry.transaction, entry.validBefore)
 }
 
 /** x402 v2 core §5.3. */

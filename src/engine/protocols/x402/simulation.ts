@@ -1,0 +1,96 @@
+import type { Address } from '../../address.ts'
+import type { ErrorCode } from '../../errors.ts'
+import type { Refusal } from '../protocol.ts'
+import type { Chain } from './chain.ts'
+import type { Authorization } from './payload.ts'
+import type { RpcAnswer } from './rpc.ts'
+import type { Settler } from './settler.ts'
+import {
+  balanceCall,
+  revertReason,
+  stateCall,
+  transferCall,
+  walletAccepts,
+  walletCall,
+  type Movement,
+} from './token.ts'
+
+const UNREACHABLE: Refusal = {
+  code: 'chain_unavailable',
+  detail: 'the payment network cannot be reached now; nothing was charged',
+}
+
+/** Whether the token would carry the authorization out now: one call, and two more to explain a refusal. */
+export async function simulate(
+  { chain, signer, token }: Settler,
+  authorization: Authorization,
+  signature: `0x${string}`,
+): Promise<Refusal | undefined> {
+  const answer = await chain.call(token, transferCall(authorization, signature), signer.address)
+  if (answer.kind === 'result') return undefined
+  if (!isRevert(answer)) return UNREACHABLE
+  const code = reasonCode(`${revertReason(answer.data) ?? ''} ${answer.message}`)
+  const { from, nonce, value } = authorization
+  return {
+    code: code ?? (await diagnose(chain, { token, from, nonce, value: BigInt(value) })),
+    detail: 'the token would not carry out this transfer',
+  }
+}
+
+type Refused = Extract<RpcAnswer<never>, { readonly kind: 'refused' }>
+
+/** A node says "execution reverted" under code 3 or with data; everything else is the node's trouble, not the payment's. */
+function isRevert(answer: RpcAnswer<unknown>): answer is Refused {
+  if (answer.kind !== 'refused') return false
+  return answer.code === 3 || answer.data !== undefined || /revert/i.test(answer.message)
+}
+
+/** The token's own words (FiatTokenV2_2), as codes. */
+const REASONS: readonly [RegExp, ErrorCode][] = [
+  [/authorization is used or canceled/i, 'invalid_exact_evm_nonce_already_used'],
+  [/exceeds balance/i, 'invalid_exact_evm_insufficient_balance'],
+  [/invalid signature/i, 'invalid_exact_evm_signature'],
+  [/authorization is expired/i, 'invalid_exact_evm_payload_authorization_valid_before'],
+  [/authorization is not yet valid/i, 'invalid_exact_evm_payload_authorization_valid_after'],
+]
+
+function reasonCode(text: string): ErrorCode | undefined {
+  return REASONS.find(([pattern]) => pattern.test(text))?.[1]
+}
+
+async function diagnose(chain: Chain, movement: Omit<Movement, 'to'>): Promise<ErrorCode> {
+  const [balance, used] = await Promise.all([
+    chain.call(movement.token, balanceCall(movement.from)),
+    isUsed(chain, movement),
+  ])
+  if (used === true) return 'invalid_exact_evm_nonce_already_used'
+  if (isWord(balance) && BigInt(balance.result) < movement.value)
+    return 'invalid_exact_evm_insufficient_balance'
+  return 'invalid_exact_evm_transaction_simulation_failed'
+}
+
+/** Whether the token holds this authorization for used or canceled; undefined when it cannot be asked. */
+export async function isUsed(
+  chain: Chain,
+  { token, from, nonce }: Pick<Movement, 'token' | 'from' | 'nonce'>,
+): Promise<boolean | undefined> {
+  const answer = await chain.call(token, stateCall(from, nonce))
+  return isWord(answer) ? BigInt(answer.result) === 1n : undefined
+}
+
+function isWord(answer: RpcAnswer<`0x${string}`>): answer is { kind: 'result'; result: `0x${string}` } {
+  return answer.kind === 'result' && answer.result.length === 66
+}
+
+/** Whether a contract wallet stands by a signature (ERC-1271); an address without code stands by none. */
+export async function askWallet(
+  { chain }: Settler,
+  wallet: Address,
+  digest: Uint8Array,
+  signature: `0x${string}`,
+): Promise<Refusal | undefined> {
+  const answer = await chain.call(wallet, walletCall(digest, signature))
+  if (answer.kind === 'result' && walletAccepts(answer.result)) return undefined
+  if (answer.kind !== 'result' && !isRevert(answer)) return UNREACHABLE
+  return { code: 'invalid_exact_evm_signature', detail: 'the paying contract does not accept this signature' }
+}
