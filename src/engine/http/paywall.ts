@@ -196,7 +196,9 @@ async function takeTurn(paywall: Paywall, buying: Purchasing, entry: Entry): Pro
   if (claim === undefined) return undefined
   return holding(claim, async () => {
     if (entry.state === 'fulfilled') return charge(buying, claim)
-    return conclude(claim, await buying.payment.protocol.resolve(entry))
+    const settlement = await buying.payment.protocol.resolve(entry)
+    // The work is done and the money has not moved: a transaction that was lost is made anew.
+    return settlement.kind === 'failed' ? charge(buying, claim) : conclude(claim, settlement)
   })
 }
 

@@ -1,0 +1,250 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { readProblem } from '../../../support/answer.ts'
+import type { Way } from '../../../support/node-proxy.ts'
+import {
+  addressOf,
+  challengeOf,
+  readHeader,
+  send,
+  sign,
+  type Hex,
+  type SignedPayment,
+} from '../../../support/payment.ts'
+import { openShop } from '../../../support/shop.ts'
+
+const shop = await openShop()
+t.teardown(() => shop.close())
+t.afterEach(() => {
+  shop.node.set('open')
+  shop.node.onCall(async () => {})
+  shop.workplace.during(async () => {})
+})
+
+const work = (n: number, path = '/paid/work'): string => `${shop.url}${path}?n=${n}`
+
+async function fresh(key?: Hex, path = '/paid/work'): Promise<SignedPayment> {
+  return sign(await challengeOf(`${shop.url}${path}`), key ?? (await shop.wallet()))
+}
+
+/** How often the wallet of a payment was charged. */
+async function chargesOf({ authorization }: SignedPayment): Promise<number> {
+  return (await shop.witness.uses()).filter(({ payer }) => payer === authorization.from).length
+}
+
+/** The payment that met trouble is good for one answer, and one charge, once the trouble is over. */
+async function stillGood(t: Test, payment: SignedPayment, url: string): Promise<void> {
+  const response = await send(url, payment.header)
+  t.equal(response.status, 200, 'the same payment is answered')
+  await response.body?.cancel()
+  t.equal(await chargesOf(payment), 1, 'and charged once')
+}
+
+const BLOCKED: readonly (readonly [Way, string])[] = [
+  ['down', 'cannot be reached'],
+  ['html', 'is hidden behind an error page'],
+  ['failing', 'answers errors'],
+  ['silent', 'never answers'],
+]
+
+for (const [way, what] of BLOCKED) {
+  t.test(`a network that ${what} costs the buyer nothing, and not the payment either`, async (t) => {
+    const payment = await fresh()
+    const runs = shop.workplace.runs()
+    shop.node.set(way)
+    const response = await send(work(1), payment.header)
+    t.equal(response.status, 503)
+    t.ok(response.headers.get('retry-after'))
+    t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
+    t.equal(shop.workplace.runs(), runs, 'no work was done for a payment that cannot be checked')
+    t.equal(shop.server.process.exitCode, null)
+    shop.node.set('open')
+    await stillGood(t, payment, work(1))
+  })
+}
+
+t.test('a network that goes away during the work: nothing was sent, so nothing is charged', async (t) => {
+  const payment = await fresh()
+  shop.workplace.during(async () => shop.node.set('down'))
+  const response = await send(work(2), payment.header)
+  t.equal(response.status, 503)
+  t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no' })
+  t.equal(await chargesOf(payment), 0)
+  shop.node.set('open')
+  shop.workplace.during(async () => {})
+  await stillGood(t, payment, work(2))
+})
+
+t.test(
+  'a network that is lost after the payment was sent: unknown, never a 402 that would be paid again',
+  async (t) => {
+    const payment = await fresh()
+    const runs = shop.workplace.runs()
+    shop.node.set('broken_after_send')
+    const response = await send(work(3), payment.header)
+    t.equal(response.status, 503)
+    t.ok(Number(response.headers.get('retry-after')) > 0)
+    t.match(response.headers.get('location'), /^\/payments\/pay_/)
+    t.equal(response.headers.get('payment-required'), null)
+    t.match(await readProblem(response), { code: 'payment_pending', charged: 'unknown' })
+    t.equal((await send(work(3), payment.header)).status, 503, 'and stays so while the network is away')
+    shop.node.set('open')
+    await stillGood(t, payment, work(3))
+    t.equal(shop.workplace.runs() - runs, 1, 'the work was done once')
+  },
+)
+
+t.test('work that breaks is not charged, and what broke it stays here', async (t) => {
+  const payment = await fresh()
+  shop.workplace.during(() => Promise.reject(new Error('unwell')))
+  const response = await send(work(4), payment.header)
+  t.equal(response.status, 500)
+  t.equal(response.headers.get('payment-response'), null)
+  t.match(await readProblem(response), { code: 'internal', charged: 'no' })
+  t.match(shop.server.output(), /unexpected: .*is unwell/, 'the operator is told')
+  shop.workplace.during(async () => {})
+  await stillGood(t, payment, work(4))
+})
+
+t.test('work that takes too long is not charged', async (t) => {
+  const payment = await fresh(undefined, '/paid/hasty')
+  shop.workplace.during(() => delay(1_500))
+  const response = await send(work(5, '/paid/hasty'), payment.header)
+  t.equal(response.status, 504)
+  t.match(await readProblem(response), { code: 'handler_timeout', charged: 'no' })
+  shop.workplace.during(async () => {})
+  await stillGood(t, payment, work(5, '/paid/hasty'))
+})
+
+t.test('a payment valid for years buys as any other, from the cache too', async (t) => {
+  const challenge = await challengeOf(`${shop.url}/paid/remembered`)
+  const key = await shop.wallet()
+  for (const n of [1, 1]) {
+    const payment = await sign(challenge, key, { validBefore: 4_000_000_000n })
+    const response = await send(work(n, '/paid/remembered'), payment.header)
+    t.equal(response.status, 200)
+  }
+})
+
+t.test('a payer who moves the money away during the work gets a 402 and not the answer', async (t) => {
+  const key = await shop.wallet()
+  const payer = addressOf(key)
+  const payment = await fresh(key)
+  shop.workplace.during(async () => shop.witness.drain(payer, shop.settler, await shop.chain.balance(payer)))
+  const response = await send(work(6), payment.header)
+  t.equal(response.status, 402)
+  t.strictSame(readHeader(response, 'payment-response'), {
+    success: false,
+    errorReason: 'invalid_exact_evm_insufficient_balance',
+    transaction: '',
+    network: 'eip155:8453',
+    payer,
+  })
+  const problem = await readProblem(response)
+  t.match(problem, { code: 'invalid_exact_evm_insufficient_balance', charged: 'no' })
+  t.notOk('run' in problem || 'n' in problem, 'nothing of the work is in it')
+  t.equal(await chargesOf(payment), 0)
+})
+
+t.test('a payer whom the token refuses is told before any work is done', async (t) => {
+  const key = await shop.wallet()
+  await shop.witness.blacklist(addressOf(key))
+  const runs = shop.workplace.runs()
+  const response = await send(work(7), (await fresh(key)).header)
+  t.equal(response.status, 402)
+  t.match(await readProblem(response), {
+    code: 'invalid_exact_evm_transaction_simulation_failed',
+    charged: 'no',
+  })
+  t.equal(shop.workplace.runs(), runs)
+})
+
+t.test('an operator who runs out of gas does not charge, and does not use the payment up', async (t) => {
+  const payment = await fresh()
+  await shop.chain.setGas(shop.settler, 1n)
+  const response = await send(work(8), payment.header)
+  await shop.chain.setGas(shop.settler, 10n ** 18n)
+  t.equal(response.status, 503)
+  t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no' })
+  await stillGood(t, payment, work(8))
+})
+
+t.test('a header beyond every bound is refused alone: the next buyer is served', async (t) => {
+  const { port } = new URL(shop.url)
+  const oversized = request({
+    port,
+    path: '/paid/work',
+    headers: { 'payment-signature': 'A'.repeat(80_000) },
+  }).end()
+  const [{ statusCode }] = (await once(oversized, 'response')) as [{ statusCode: number }]
+  t.equal(statusCode, 431)
+  t.equal(shop.server.process.exitCode, null)
+  await stillGood(t, await fresh(), work(9))
+})
+
+t.test('a payment that a stranger carries out during the work is paid, and is answered', async (t) => {
+  const payment = await fresh()
+  let transaction = ''
+  shop.workplace.during(async () => {
+    transaction = await shop.witness.submit(payment)
+  })
+  const response = await send(work(10), payment.header)
+  t.equal(response.status, 200)
+  t.match(readHeader(response, 'payment-response'), { success: true, transaction })
+  t.equal(await chargesOf(payment), 1)
+})
+
+t.test(
+  'a power cut: work that was done and payments that were under way are finished after it, once',
+  async (t) => {
+    const [sent, unsent, unsettled] = [await fresh(), await fresh(), await fresh()]
+    const runs = shop.workplace.runs()
+    const until = async (holds: () => boolean): Promise<void> => {
+      while (!holds()) await delay(10)
+    }
+    const called = (method: string): number => shop.node.calls().filter((each) => each === method).length
+
+    await shop.witness.setMining('by hand')
+    const receipts = called('eth_getTransactionReceipt')
+    const cut = [send(work(11), sent.header)]
+    await until(() => called('eth_getTransactionReceipt') > receipts)
+
+    // Signed and written down, but never sent.
+    const broadcasts = called('eth_sendRawTransaction')
+    shop.node.onCall(async (method) => {
+      if (method === 'eth_sendRawTransaction') shop.node.set('silent')
+    })
+    cut.push(send(work(12), unsent.header))
+    await until(() => called('eth_sendRawTransaction') > broadcasts)
+    shop.node.onCall(async () => {})
+    shop.node.set('open')
+
+    shop.workplace.during(async () => shop.node.set('silent'))
+    const calls = called('eth_call')
+    cut.push(send(work(13), unsettled.header))
+    await until(() => called('eth_call') > calls + 1)
+
+    const lost = Promise.allSettled(cut)
+    await shop.restart()
+    t.strictSame([...new Set((await lost).map(({ status }) => status))], ['rejected'], 'nobody got an answer')
+    shop.node.set('open')
+    await shop.witness.setMining('automatic')
+    await shop.witness.mine()
+
+    const payments = [sent, unsent, unsettled]
+    const answers = await Promise.all(payments.map(({ header }, index) => send(work(11 + index), header)))
+    t.strictSame(
+      answers.map(({ status }) => status),
+      [200, 200, 200],
+    )
+    t.strictSame(await Promise.all(payments.map(chargesOf)), [1, 1, 1])
+    t.equal(shop.workplace.runs() - runs, 3, 'no work was done twice')
+    const uses = await shop.witness.uses()
+    for (const [index, answer] of answers.entries()) {
+      const use = uses.find(({ payer }) => payer === payments[index]?.authorization.from)
+      t.equal(readHeader(answer, 'payment-response')['transaction'], use?.transaction, 'the receipt is true')
+    }
+  },
+)
