@@ -61,7 +61,8 @@ export async function resume(
   validBefore: number,
 ): Promise<Settlement> {
   const seen = await settler.chain.receipt(transaction.hash)
-  if (seen.kind === 'result' && seen.result !== null) return judge(settler, movement, seen.result)
+  if (seen.kind !== 'result') return UNCONFIRMED
+  if (seen.result !== null) return judge(settler, movement, seen.result)
   const raw = transaction.raw
   if (raw !== undefined && isHexText(raw)) {
     const answer = await settler.chain.broadcast(raw)

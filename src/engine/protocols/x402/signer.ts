@@ -33,6 +33,8 @@ const LEASE_MS = 15_000
 const LEASE_RETRY_MS = 50
 const LEASE_PATIENCE_MS = 20_000
 const FEES_MS = 4_000
+/** Longer than any network of the table takes to see a transaction. */
+const STALL_MS = 30_000
 
 export interface SignerSettings {
   readonly account: Account
@@ -55,6 +57,8 @@ export class Signer {
   #lease: Lease | undefined
   #leasedUntil = 0
   #next: number | undefined
+  /** What the chain sees of our nonces while it sees fewer than we have counted. */
+  #stall: { readonly seen: number; readonly since: number } | undefined
   #fees: { readonly value: Fees; readonly at: number } | undefined
 
   constructor(settings: SignerSettings) {
@@ -128,11 +132,20 @@ export class Signer {
     await this.#settings.ledger.release(lease, this.#next ?? 0)
   }
 
-  /** The higher of what we have counted and what the chain has seen: a fresh process, or a key used elsewhere. */
+  /**
+   * The higher of what we have counted and what the chain has seen: a fresh process, or a key used elsewhere. When the
+   * chain stays behind our count, transactions were dropped, and the gap they leave must be filled for any later one.
+   */
   async #nextNonce(): Promise<number | undefined> {
-    const answer = await this.#settings.chain.nextNonce(this.address)
+    const { chain, now } = this.#settings
+    const answer = await chain.nextNonce(this.address)
     if (answer.kind !== 'result') return undefined
-    return Math.max(Number(answer.result), this.#next ?? 0)
+    const seen = Number(answer.result)
+    const counted = this.#next ?? 0
+    if (seen >= counted) this.#stall = undefined
+    else if (this.#stall?.seen !== seen) this.#stall = { seen, since: now() }
+    const dropped = this.#stall !== undefined && now() - this.#stall.since > STALL_MS
+    return dropped ? seen : Math.max(seen, counted)
   }
 
   async #currentFees(): Promise<Fees | undefined> {

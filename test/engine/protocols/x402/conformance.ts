@@ -1,0 +1,409 @@
+/**
+ * What x402 v2 asks of a server over HTTP, with the tightenings of this service, against the program as it is run.
+ * Numbers follow the check list of the protocol notes; 14 and 15 stand in copies.ts, 23 and 24 go on in trouble.ts.
+ */
+import { request } from 'node:http'
+import { once } from 'node:events'
+import { decodePaymentRequiredHeader } from '@x402/core/http'
+import { PaymentRequiredV2Schema } from '@x402/core/schemas'
+import t from 'tap'
+import { isJsonObject } from '../../../../src/engine/json.ts'
+import { readProblem } from '../../../support/answer.ts'
+import {
+  addressOf,
+  challengeOf,
+  encode,
+  randomKey,
+  readHeader,
+  send,
+  sign,
+  stockFetch,
+  type Faults,
+} from '../../../support/payment.ts'
+import { openShop } from '../../../support/shop.ts'
+
+const shop = await openShop()
+t.teardown(() => shop.close())
+const work = `${shop.url}/paid/work`
+const key = await shop.wallet()
+const payer = addressOf(key)
+const challenge = await challengeOf(work)
+const now = (): bigint => BigInt(Math.floor(Date.now() / 1000))
+
+t.test('1 a client that knows nothing but x402 can read the offer', async (t) => {
+  const response = await fetch(work)
+  t.equal(response.status, 402)
+  const header = response.headers.get('payment-required') ?? ''
+  t.match(
+    header,
+    /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
+    'padded standard base64',
+  )
+  t.doesNotThrow(() => decodePaymentRequiredHeader(header))
+  await response.body?.cancel()
+})
+
+t.test('2 the offer names the path it is for, at the public address, without the query', async (t) => {
+  const { x402Version, resource, accepts } = await challengeOf(`${work}?n=3`)
+  t.equal(x402Version, 2)
+  t.equal(resource.url, 'https://api.example.com/paid/work')
+  t.ok(accepts.length >= 1)
+})
+
+t.test('3 every entry has the six fields, each of its type', async (t) => {
+  t.ok(PaymentRequiredV2Schema.safeParse(challenge).success, 'by the schema of the SDK')
+  for (const { scheme, network, amount, asset, payTo, maxTimeoutSeconds } of challenge.accepts) {
+    t.equal(scheme, 'exact')
+    t.match(network, /^eip155:[1-9]\d*$/)
+    t.match(amount, /^[1-9]\d*$/)
+    t.match(asset, /^0x[0-9a-fA-F]{40}$/)
+    t.match(payTo, /^0x[0-9a-fA-F]{40}$/)
+    t.ok(Number.isInteger(maxTimeoutSeconds) && maxTimeoutSeconds > 0)
+  }
+})
+
+t.test('4 and 5 what is asked for is what the catalog says: network, token, payee, price', async (t) => {
+  t.strictSame(challenge.accepts, [
+    {
+      scheme: 'exact',
+      network: 'eip155:8453',
+      amount: '10000',
+      asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+      payTo: shop.payTo,
+      maxTimeoutSeconds: 60,
+      extra: { name: 'USD Coin', version: '2' },
+    },
+  ])
+})
+
+t.test('6 no cache keeps an offer, and its body says the same to readers without the header', async (t) => {
+  const response = await fetch(work)
+  t.match(response.headers.get('cache-control'), 'no-store')
+  const header = readHeader(response, 'payment-required')
+  const body = await readProblem(response)
+  t.match(body, header, 'the body contains the offer')
+  t.match(body, { status: 402, code: 'payment_required', charged: 'no', price: { amount: '0.01' } })
+  t.equal(body['x402Version'], 2)
+})
+
+t.test('7 no method gets round the price: HEAD is a 402 too, everything else is refused', async (t) => {
+  const runs = shop.workplace.runs()
+  const { header } = await sign(challenge, key)
+  const head = await fetch(work, { method: 'HEAD' })
+  t.equal(head.status, 402)
+  t.ok(readHeader(head, 'payment-required')['accepts'])
+  const paidHead = await fetch(work, { method: 'HEAD', headers: { 'payment-signature': header } })
+  t.equal(paidHead.status, 402, 'and claims no payment')
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    for (const headers of [{}, { 'payment-signature': header }]) {
+      const response = await fetch(work, { method, headers })
+      t.equal(response.status, 405, method)
+      t.equal(response.headers.get('allow'), 'GET, HEAD, OPTIONS')
+      await readProblem(response)
+    }
+  }
+  t.equal(shop.workplace.runs(), runs, 'nothing was done')
+  t.equal((await send(work, header)).status, 200, 'the payment is still good')
+})
+
+t.test('8 a page in a browser can pay: preflight and exposed headers', async (t) => {
+  const preflight = await fetch(work, {
+    method: 'OPTIONS',
+    headers: {
+      origin: 'https://shop.example',
+      'access-control-request-method': 'GET',
+      'access-control-request-headers': 'payment-signature,access-control-expose-headers',
+    },
+  })
+  t.equal(preflight.status, 204)
+  const allowed = (preflight.headers.get('access-control-allow-headers') ?? '').toLowerCase().split(/, */)
+  t.ok(allowed.includes('payment-signature'))
+  t.ok(allowed.includes('access-control-expose-headers'), '@x402/fetch sends it as a request header')
+  const unpaid = await fetch(work, { headers: { origin: 'https://shop.example' } })
+  t.equal(unpaid.headers.get('access-control-allow-origin'), '*')
+  t.match(unpaid.headers.get('access-control-expose-headers'), /PAYMENT-REQUIRED, PAYMENT-RESPONSE/)
+})
+
+t.test('9 no spelling of the path is free', async (t) => {
+  const runs = shop.workplace.runs()
+  for (const path of [
+    '//paid/work',
+    '/paid//work',
+    '/paid/work/',
+    '/PAID/work',
+    '/paid/Work',
+    '/paid/wor%6b',
+    '/paid%2fwork',
+    '/paid/./work',
+    '/paid/../paid/work',
+    '/paid/work;x',
+    '/paid/work%00',
+    '/paid/work\\',
+  ]) {
+    const { port } = new URL(shop.url)
+    const sent = request({ port, path }).end()
+    const [response] = (await once(sent, 'response')) as [{ statusCode: number; resume: () => void }]
+    response.resume()
+    t.ok([400, 402, 404].includes(response.statusCode), `${path} is answered ${response.statusCode}`)
+  }
+  t.equal(shop.workplace.runs(), runs)
+})
+
+t.test('10 and 11 a payment is answered with the proof of exactly one charge', async (t) => {
+  const payment = await sign(challenge, key)
+  const before = { payer: await shop.chain.balance(payer), payee: await shop.chain.balance(shop.payTo) }
+  const uses = (await shop.witness.uses()).length
+  const response = await send(work, payment.header)
+  t.equal(response.status, 200)
+  t.match(response.headers.get('cache-control'), /private/)
+  const receipt = readHeader(response, 'payment-response')
+  t.match(receipt, { success: true, transaction: /^0x[0-9a-f]{64}$/, network: 'eip155:8453', payer })
+  t.equal(await shop.chain.balance(payer), before.payer - 10_000n)
+  t.equal(await shop.chain.balance(shop.payTo), before.payee + 10_000n)
+  const fresh = (await shop.witness.uses()).slice(uses)
+  t.strictSame(fresh, [{ payer, nonce: payment.authorization.nonce, transaction: receipt['transaction'] }])
+})
+
+t.test('12 header names are case-insensitive', async (t) => {
+  for (const name of ['PAYMENT-SIGNATURE', 'Payment-Signature', 'pAyMeNt-sIgNaTuRe']) {
+    const { header } = await sign(challenge, key)
+    const { port } = new URL(shop.url)
+    const sent = request({ port, path: '/paid/work', headers: { [name]: header } }).end()
+    const [response] = (await once(sent, 'response')) as [{ statusCode: number; resume: () => void }]
+    response.resume()
+    t.equal(response.statusCode, 200, name)
+  }
+})
+
+t.test('13 the same payment again is the same answer, not a second charge', async (t) => {
+  const { header } = await sign(challenge, key)
+  const first = await send(work, header)
+  const balance = await shop.chain.balance(payer)
+  const runs = shop.workplace.runs()
+  const again = await send(work, header)
+  t.equal(again.status, 200)
+  t.equal(again.headers.get('payment-response'), first.headers.get('payment-response'))
+  t.equal(await again.text(), await first.text())
+  t.equal(await shop.chain.balance(payer), balance)
+  t.equal(shop.workplace.runs(), runs)
+})
+
+t.test('16 and 17 what cannot be read is a 400 that says so, not another 402', async (t) => {
+  const { payload } = await sign(challenge, key)
+  const part = payload['payload']
+  const authorization = isJsonObject(part) ? part['authorization'] : undefined
+  if (!isJsonObject(authorization) || !isJsonObject(part)) throw new Error('no authorization')
+  const { payload: _, ...noPayload } = payload
+  const { accepted: __, ...noAccepted } = payload
+  const { x402Version: ___, ...noVersion } = payload
+  const unreadable = {
+    'no base64': 'not base64!',
+    base64url: `${encode(payload).slice(0, 40)}-_`,
+    'no JSON': Buffer.from('hello').toString('base64'),
+    'half a JSON': encode(payload).slice(0, 200),
+    null: encode(null),
+    'an empty object': encode({}),
+    'an array': encode([payload]),
+    'a number': encode(7),
+    'a string': encode('pay'),
+    'no payload': encode(noPayload),
+    'no accepted': encode(noAccepted),
+    'no version': encode(noVersion),
+    'an empty payload': encode({ ...payload, payload: {} }),
+    'a payload of null': encode({ ...payload, payload: null }),
+    'no signature': encode({ ...payload, payload: { authorization } }),
+    'a value that is no number': encode({
+      ...payload,
+      payload: { ...part, authorization: { ...authorization, value: 'abc' } },
+    }),
+    'a hexadecimal value': encode({
+      ...payload,
+      payload: { ...part, authorization: { ...authorization, value: '0x2710' } },
+    }),
+    'more than a uint256': encode({
+      ...payload,
+      payload: { ...part, authorization: { ...authorization, validBefore: '9'.repeat(78) } },
+    }),
+  }
+  for (const [name, header] of Object.entries(unreadable)) {
+    const response = await send(work, header)
+    t.equal(response.status, 400, name)
+    t.match(await readProblem(response), { code: 'invalid_payload', charged: 'no' })
+  }
+  for (const x402Version of [1, 3, 0, 2.5]) {
+    const response = await send(work, encode({ ...payload, x402Version }))
+    t.equal(response.status, 400)
+    t.match(await readProblem(response), { code: 'invalid_x402_version', charged: 'no' })
+  }
+  const old = await fetch(work, { headers: { 'x-payment': encode({ x402Version: 1 }) } })
+  t.equal(old.status, 400, 'a client of version 1 is told, instead of meeting 402 for ever')
+  t.match(await readProblem(old), { code: 'invalid_x402_version' })
+  t.equal((await send(work, encode(payload).replace(/=+$/, ''))).status, 200, 'padding may be left out')
+})
+
+const REFUSED: readonly {
+  readonly name: string
+  readonly faults: () => Faults
+  readonly code: string
+}[] = [
+  {
+    name: '18 one unit too little',
+    faults: () => ({ value: 9_999n }),
+    code: 'invalid_exact_evm_payload_authorization_value_mismatch',
+  },
+  {
+    name: '18 one unit too much',
+    faults: () => ({ value: 10_001n }),
+    code: 'invalid_exact_evm_payload_authorization_value_mismatch',
+  },
+  {
+    name: '19 expired',
+    faults: () => ({ validBefore: now() - 1n }),
+    code: 'invalid_exact_evm_payload_authorization_valid_before',
+  },
+  {
+    name: '19 expiring in five seconds',
+    faults: () => ({ validBefore: now() + 5n }),
+    code: 'invalid_exact_evm_payload_authorization_valid_before',
+  },
+  {
+    name: '19 too short to do the work in',
+    faults: () => ({ validBefore: now() + 8n }),
+    code: 'deadline_too_short',
+  },
+  {
+    name: '19 not valid yet',
+    faults: () => ({ validAfter: now() + 60n }),
+    code: 'invalid_exact_evm_payload_authorization_valid_after',
+  },
+  {
+    name: '20 paid to somebody else',
+    faults: () => ({ to: payer }),
+    code: 'invalid_exact_evm_recipient_mismatch',
+  },
+  {
+    name: '20 signed by another key',
+    faults: () => ({ from: addressOf(randomKey()) }),
+    code: 'invalid_exact_evm_signature',
+  },
+  {
+    name: '20 signed for another token name',
+    faults: () => ({ domain: { name: 'USDC' } }),
+    code: 'invalid_exact_evm_signature',
+  },
+  {
+    name: '20 signed for another chain',
+    faults: () => ({ domain: { chainId: 1 } }),
+    code: 'invalid_exact_evm_signature',
+  },
+  {
+    name: '20 signed for another token',
+    faults: () => ({ domain: { verifyingContract: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' } }),
+    code: 'invalid_exact_evm_signature',
+  },
+  ...Object.entries({
+    scheme: 'upto',
+    amount: '1',
+    asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    payTo: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    maxTimeoutSeconds: 61,
+    network: 'eip155:137',
+    extra: { name: 'USDC', version: '2' },
+  }).map(([field, value]) => ({
+    name: `21 the accepted offer is altered in ${field}`,
+    faults: (): Faults => ({ accepted: { [field]: value } }),
+    code: 'no_matching_requirements',
+  })),
+  {
+    name: '25 a payment for another path of the same price',
+    faults: () => ({ resource: { url: 'https://api.example.com/paid/other' } }),
+    code: 'payment_wrong_resource',
+  },
+  {
+    name: '25 a payment for another host',
+    faults: () => ({ resource: { url: 'https://evil.example/paid/work' } }),
+    code: 'payment_wrong_resource',
+  },
+]
+
+for (const { name, faults, code } of REFUSED) {
+  t.test(`${name}: refused with the reason, and nothing is done for it`, async (t) => {
+    const { header } = await sign(challenge, key, faults())
+    const [runs, calls, balance] = [
+      shop.workplace.runs(),
+      shop.node.calls().length,
+      await shop.chain.balance(payer),
+    ]
+    const response = await send(work, header)
+    t.equal(response.status, 402)
+    t.equal(readHeader(response, 'payment-required')['error'], code)
+    t.match(await readProblem(response), { code, charged: 'no' })
+    t.equal(shop.workplace.runs(), runs)
+    t.equal(shop.node.calls().length, calls, 'the network is not asked')
+    t.equal(await shop.chain.balance(payer), balance)
+  })
+}
+
+t.test(
+  '21 what a client adds, or spells in other letters, does not make a payment another one',
+  async (t) => {
+    const [offer] = challenge.accepts
+    if (offer === undefined) throw new Error('no offer')
+    const harmless: Record<string, Faults> = {
+      'another key in extra': { accepted: { extra: { ...offer.extra, hint: { more: [1] } } } },
+      'payTo in lower case': { accepted: { payTo: offer.payTo.toLowerCase() } },
+      'no resource': { resource: null },
+      'no extensions': { extensions: null },
+      'an extension nobody knows': { extensions: { unknown: { info: {} } } },
+    }
+    for (const [name, faults] of Object.entries(harmless)) {
+      const { header } = await sign(challenge, key, faults)
+      const response = await send(work, header)
+      t.equal(response.status, 200, name)
+      await response.body?.cancel()
+    }
+  },
+)
+
+t.test('22 a payer without money is told so before any work', async (t) => {
+  const runs = shop.workplace.runs()
+  const response = await send(work, (await sign(challenge, await shop.wallet(9_999n))).header)
+  t.equal(response.status, 402)
+  t.match(await readProblem(response), { code: 'invalid_exact_evm_insufficient_balance', charged: 'no' })
+  t.equal(shop.workplace.runs(), runs)
+})
+
+t.test('23 wrong parameters are a 422, before and without a charge', async (t) => {
+  const { header } = await sign(challenge, key)
+  const balance = await shop.chain.balance(payer)
+  const response = await send(`${work}?n=1000`, header)
+  t.equal(response.status, 422)
+  t.equal(response.headers.get('payment-response'), null)
+  t.match(await response.json(), { detail: [{ loc: ['query', 'n'] }] })
+  t.equal(await shop.chain.balance(payer), balance)
+  t.equal((await send(work, header)).status, 200, 'the payment is still good')
+  const unpaid = await fetch(`${work}?n=1000`)
+  t.equal(unpaid.status, 402, 'without a payment it is a 402 that says so')
+  t.match(await readProblem(unpaid), { would_fail: { status: 422, code: 'parameters_invalid' } })
+})
+
+t.test('25 the ledger is asked first: a used payment for another path is a used payment', async (t) => {
+  const { header } = await sign(challenge, key)
+  t.equal((await send(work, header)).status, 200)
+  const response = await send(`${shop.url}/paid/other`, header)
+  t.equal(response.status, 409)
+  t.match(await readProblem(response), { code: 'payment_reused', charged: 'no' })
+})
+
+t.test('25 a payment on a network that is not offered here is refused, not lost', async (t) => {
+  const { header } = await sign(challenge, key, { accepted: { network: 'eip155:10' } })
+  const response = await send(work, header)
+  t.equal(response.status, 402)
+  t.match(await readProblem(response), { code: 'no_matching_requirements', charged: 'no' })
+})
+
+t.test('25 the client from the registry pays with its own settings, twice, with two payments', async (t) => {
+  const before = (await shop.witness.uses()).length
+  for (const n of [41, 42]) t.equal((await stockFetch(key)(`${work}?n=${n}`)).status, 200)
+  t.equal((await shop.witness.uses()).length - before, 2)
+})
