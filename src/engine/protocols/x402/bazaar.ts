@@ -2,8 +2,28 @@ import { fillPath, templatesOf, type Parameter, type Route } from '../../catalog
 import { parameterSchema } from '../../catalog/parameter.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
-/** How much a challenge says of its route; less each time it does not fit the header budget. */
-export type Detail = 'full' | 'plain' | 'outline'
+/** How much a challenge says of its route. */
+export interface Detail {
+  /** Everything, no descriptions, types and defaults only, or types only. */
+  readonly input: 'full' | 'plain' | 'outline' | 'bare'
+  /** Levels of the example of the answer, and how many members of its first one. */
+  readonly levels: number
+  readonly members: number
+}
+
+/** From the most to the least a challenge can say, for as long as it does not fit the header budget. */
+export function* detailsOf({ operation }: Route): Iterable<Detail> {
+  yield { input: 'full', levels: 2, members: Infinity }
+  yield { input: 'plain', levels: 2, members: Infinity }
+  yield { input: 'plain', levels: 1, members: Infinity }
+  yield { input: 'outline', levels: 1, members: Infinity }
+  const all = isJsonObject(operation.example) ? Object.keys(operation.example).length : 0
+  for (let members = all - 1; members > FEW; members -= 1) yield { input: 'outline', levels: 1, members }
+  for (let members = FEW; members >= 0; members -= 1) yield { input: 'bare', levels: 1, members }
+}
+
+/** Members of an answer's example that say more than the defaults of the parameters. */
+const FEW = 3
 
 /**
  * The bazaar extension: what facilitators list a route by. Schemas are inlined (a `$ref` is refused), examples satisfy
@@ -23,7 +43,7 @@ export function bazaarExtension(route: Route, detail: Detail): JsonObject {
       output: { type: 'json', example: outputExample(route.operation.example, detail) },
     },
     schema: {
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      ...(detail.input === 'bare' ? {} : { $schema: 'https://json-schema.org/draft/2020-12/schema' }),
       type: 'object',
       properties: {
         input: {
@@ -36,11 +56,7 @@ export function bazaarExtension(route: Route, detail: Detail): JsonObject {
           },
           required: ['type', 'method'],
         },
-        output: {
-          type: 'object',
-          properties: { type: { type: 'string' }, example: { type: 'object' } },
-          required: ['type'],
-        },
+        output: { type: 'object', properties: { type: { const: 'json' }, example: { type: 'object' } } },
       },
       required: ['input'],
     },
@@ -82,11 +98,14 @@ function valuesSchema(parameters: readonly Parameter[], detail: Detail): JsonObj
 }
 
 function valueSchema(parameter: Parameter, detail: Detail): JsonObject {
-  const { examples: _, description, maxLength, pattern, ...schema } = withoutEmptyDefault(parameter)
-  if (detail === 'full') return { ...schema, ...(description === undefined ? {} : { description }) }
-  if (detail === 'plain') return schema
-  const { type, default: value } = schema
-  return { ...(type === undefined ? {} : { type }), ...(value === undefined ? {} : { default: value }) }
+  const { examples: _, description, maxLength: __, pattern: ___, ...schema } = withoutEmptyDefault(parameter)
+  if (detail.input === 'full') return { ...schema, ...(description === undefined ? {} : { description }) }
+  if (detail.input === 'plain') return schema
+  const { default: value } = schema
+  return {
+    type: parameter.type,
+    ...(value === undefined || detail.input === 'bare' ? {} : { default: value }),
+  }
 }
 
 /** The empty text as default means "not given": said by leaving it out, for it would break the rules beside it. */
@@ -106,16 +125,15 @@ function pathSchema(parameters: readonly Parameter[]): JsonObject {
 
 const LONGEST_TEXT = 40
 
-/** The example's shape in little: the first element of lists, two levels, short texts. */
-function outputExample(example: Json | undefined, detail: Detail): JsonObject {
+/** The example's shape in little: the first element of lists, a level or two, short texts. */
+function outputExample(example: Json | undefined, { levels, members }: Detail): JsonObject {
   if (!isJsonObject(example)) return {}
-  const levels = detail === 'outline' ? 1 : 2
   const shown = shrink(example, levels)
-  return isJsonObject(shown) ? shown : {}
+  return isJsonObject(shown) ? Object.fromEntries(Object.entries(shown).slice(0, members)) : {}
 }
 
 function shrink(value: Json, levels: number): Json {
-  if (typeof value === 'string') return [...value].slice(0, LONGEST_TEXT).join('')
+  if (typeof value === 'string') return Array.from(value).slice(0, LONGEST_TEXT).join('')
   if (Array.isArray(value)) {
     const [first] = value
     return first === undefined || levels === 0 ? [] : [shrink(first, levels - 1)]

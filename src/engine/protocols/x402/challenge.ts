@@ -1,10 +1,11 @@
 import type { Route, Service } from '../../catalog/catalog.ts'
+import { ERRORS } from '../../errors.ts'
 import { compact, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
 import type { Network } from '../../networks.ts'
-import type { Challenge } from '../protocol.ts'
+import type { Challenge, IssuedChallenge } from '../protocol.ts'
 import { frameBase64 } from './base64.ts'
-import { bazaarExtension, examplePath, type Detail } from './bazaar.ts'
+import { bazaarExtension, detailsOf, examplePath, type Detail } from './bazaar.ts'
 import type { Requirements } from './payload.ts'
 import { TOKEN_LENGTH, TOKEN_SCHEMA } from './redelivery.ts'
 
@@ -49,25 +50,8 @@ export interface ChallengeSettings {
  */
 export function createChallenge(route: Route, price: Micros, settings: ChallengeSettings): Challenge {
   const accepts = settings.tills.map((till) => requirementsOf(till, price))
-  const detail = fit(route, accepts, settings)
-  const resource = resourceOf(route, settings.service, detail)
-  const bazaar = bazaarExtension(route, detail)
-  // A described resource holds one member at least: its URL is put before it.
-  const described = JSON.stringify(resource).slice(1)
-  const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":{"bazaar":${JSON.stringify(bazaar)},"redelivery":{"info":{"token":"`
-  const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
-  const opening = (url: string, error: string): string =>
-    `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
-  const frame = frameBase64(standing)
-  const write = (url: string, error: string, token: string) => {
-    const before = opening(url, error)
-    const after = token + closing
-    return {
-      headers: { 'PAYMENT-REQUIRED': frame(`{${before}`, `${after}}`) },
-      members: before + standing + after,
-    }
-  }
   const example = settings.baseUrl + examplePath(route)
+  const { write, resource, bazaar, headerBytes } = fit(route, accepts, settings.service, example)
   return {
     issue: ({ resource: url, error }) => write(url, error, settings.nextToken()),
     published: {
@@ -76,10 +60,60 @@ export function createChallenge(route: Route, price: Micros, settings: Challenge
       accepts: accepts.map(publish),
       extensions: { bazaar },
     },
-    headerBytes: write(example, 'payment_required', 'x'.repeat(TOKEN_LENGTH)).headers['PAYMENT-REQUIRED']
-      .length,
+    headerBytes,
   }
 }
+
+/** One wording of a challenge, and how large its header gets. */
+interface Draft {
+  readonly write: (url: string, error: string, token: string) => IssuedChallenge
+  readonly resource: JsonObject
+  readonly bazaar: JsonObject
+  readonly headerBytes: number
+}
+
+/** The most detail that stays within the header target. */
+function fit(route: Route, accepts: readonly Requirements[], service: Service, example: string): Draft {
+  let draft: Draft | undefined
+  for (const detail of detailsOf(route)) {
+    draft = draw(route, accepts, service, example, detail)
+    if (draft.headerBytes <= HEADER_TARGET) break
+  }
+  if (draft === undefined) throw new Error('a route has at least one detail')
+  return draft
+}
+
+function draw(
+  route: Route,
+  accepts: readonly Requirements[],
+  service: Service,
+  example: string,
+  detail: Detail,
+): Draft {
+  const resource = resourceOf(route, service, detail)
+  const bazaar = bazaarExtension(route, detail)
+  // A described resource holds one member at least: its URL is put before it.
+  const described = JSON.stringify(resource).slice(1)
+  const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":{"bazaar":${JSON.stringify(bazaar)},"redelivery":{"info":{"token":"`
+  const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
+  const frame = frameBase64(standing)
+  const write = (url: string, error: string, token: string): IssuedChallenge => {
+    const before = `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
+    const after = token + closing
+    return {
+      headers: { 'PAYMENT-REQUIRED': frame(`{${before}`, `${after}}`) },
+      members: before + standing + after,
+    }
+  }
+  const longest = write(example, LONGEST_CODE, 'x'.repeat(TOKEN_LENGTH)).headers['PAYMENT-REQUIRED']
+  return { write, resource, bazaar, headerBytes: longest?.length ?? 0 }
+}
+
+/** The longest reason a 402 gives. */
+const LONGEST_CODE = Object.entries(ERRORS)
+  .filter(([, { status }]) => status === 402)
+  .map(([code]) => code)
+  .reduce((a, b) => (b.length > a.length ? b : a))
 
 function publish(requirements: Requirements): JsonObject {
   const { scheme, network, amount, asset, payTo, maxTimeoutSeconds, extra } = requirements
@@ -90,24 +124,11 @@ const LONGEST_DESCRIPTION = 200
 
 function resourceOf(route: Route, service: Service, detail: Detail): JsonObject {
   const words = [route.summary, route.operation.useWhen].filter((text) => text !== undefined)
-  const description = detail === 'full' ? words.join('. ') : route.summary
+  const description = detail.input === 'full' ? words.join('. ') : route.summary
   return compact({
-    description: [...description].slice(0, LONGEST_DESCRIPTION).join(''),
+    description: Array.from(description).slice(0, LONGEST_DESCRIPTION).join(''),
     mimeType: 'application/json',
     serviceName: service.name,
-    tags: service.tags.length === 0 ? undefined : service.tags,
+    tags: service.tags.length === 0 || detail.input === 'bare' ? undefined : service.tags,
   })
-}
-
-/** The most detail that stays within the header target. */
-function fit(route: Route, accepts: readonly Requirements[], settings: ChallengeSettings): Detail {
-  const rest = JSON.stringify({ accepts }).length + examplePath(route).length + settings.baseUrl.length + 160
-  const bytes = (detail: Detail): number => {
-    const spoken = JSON.stringify([
-      resourceOf(route, settings.service, detail),
-      bazaarExtension(route, detail),
-    ])
-    return Math.ceil((rest + Buffer.byteLength(spoken)) / 3) * 4
-  }
-  return (['full', 'plain', 'outline'] as const).find((detail) => bytes(detail) <= HEADER_TARGET) ?? 'outline'
 }

@@ -102,9 +102,11 @@ export function decodePayload(header: string): Decoded {
   if (validate(value)) return fitsToken(value) ? { kind: 'payload', payload: value } : malformed(TOO_LARGE)
   const [first] = validate.errors ?? []
   const missing: unknown = first?.keyword === 'required' ? first.params['missingProperty'] : undefined
-  const at = `${first?.instancePath ?? ''}${missing === undefined ? '' : `/${String(missing)}`}`
+  const place = first?.instancePath ?? ''
   return malformed(
-    `${at} ${missing === undefined ? 'is not what x402 v2 (scheme exact, EIP-3009) asks for' : 'is missing'}`,
+    typeof missing === 'string'
+      ? `${place}/${missing} is missing`
+      : `${place} is not what x402 v2 (scheme exact, EIP-3009) asks for`,
   )
 }
 

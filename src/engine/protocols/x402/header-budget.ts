@@ -1,0 +1,52 @@
+import type { Catalog } from '../../catalog/catalog.ts'
+import { error, warning, type Issue } from '../../catalog/issue.ts'
+import type { Position } from '../../catalog/source.ts'
+import { findNetwork } from '../../networks.ts'
+import { createChallenge, HEADER_LIMIT, HEADER_TARGET } from './challenge.ts'
+
+/** Whoever is paid, the address has this length. */
+const SOMEBODY = `0x${'0'.repeat(40)}`
+
+export interface HeaderBudgetSettings {
+  readonly baseUrl: string
+  /** Where a route stands in the file, by its path. */
+  readonly at: (path: string) => Position
+}
+
+/**
+ * Routes whose PAYMENT-REQUIRED stays too large after everything that may be left out is left out, were all networks of
+ * the catalog offered.
+ */
+export function checkHeaderBudget(catalog: Catalog, { baseUrl, at }: HeaderBudgetSettings): Issue[] {
+  const { x402 } = catalog.payments
+  if (x402 === undefined) return []
+  const tills = x402.networks
+    .flatMap((id) => findNetwork(id) ?? [])
+    .map((network) => ({ network, payTo: SOMEBODY, timeoutSeconds: Math.floor(x402.timeout / 1000) }))
+  const settings = {
+    service: catalog.service,
+    baseUrl,
+    tills,
+    nextToken: () => '',
+  }
+  return catalog.routes.flatMap((route) => {
+    const { price } = route.operation
+    if (route.kind !== 'paid' || price === undefined) return []
+    return headerIssue(createChallenge(route, price, settings).headerBytes, at(route.path)) ?? []
+  })
+}
+
+/** What is to be said of a header of this size; undefined while it is small enough. */
+export function headerIssue(bytes: number, position: Position): Issue | undefined {
+  if (bytes <= HEADER_TARGET) return undefined
+  const said = `its PAYMENT-REQUIRED header takes ${bytes} bytes`
+  const advice =
+    'offer fewer networks, shorten the example of its longest parameter, or take fewer parameters'
+  return bytes > HEADER_LIMIT
+    ? error('header_too_large', position, `${said}, and proxies refuse more than ${HEADER_LIMIT}: ${advice}`)
+    : warning(
+        'header_large',
+        position,
+        `${said}; above ${HEADER_TARGET} some facilitators and proxies fail: ${advice}`,
+      )
+}
