@@ -65,5 +65,5 @@ process.exitCode = await runCommand({
     err: (line) => process.stderr.write(`${line}\n`),
   },
   shop,
-  known: { handlers: Object.keys(shop.handlers(undefined)), documents: documentNames },
+  known: () => ({ handlers: Object.keys(shop.handlers(undefined)), documents: documentNames }),
 })

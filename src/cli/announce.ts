@@ -1,4 +1,4 @@
-import type { Catalog, Service, Tills } from '../engine/index.ts'
+import { fillPath, type Catalog, type Route, type Service, type Tills } from '../engine/index.ts'
 import type { Call } from './command.ts'
 
 export interface Announcement {
@@ -6,13 +6,14 @@ export interface Announcement {
   readonly ledger: string
   readonly tills: Tills
   readonly baseUrl: string
+  readonly dataDir: string
   readonly host: string
   readonly port: number
 }
 
 /** One line for everything an operator wants to know at once; the last one, on stdout, says that it serves. */
-export function announce({ terminal }: Call, service: Service, facts: Announcement): void {
-  const { catalog, tills, baseUrl, host, port } = facts
+export function announce({ terminal, env }: Call, service: Service, facts: Announcement): void {
+  const { catalog, tills, baseUrl, dataDir, host, port } = facts
   const { routes, payments } = catalog
   const paid = routes.filter(({ kind }) => kind === 'paid')
   const sold = paid.filter(({ operation }) => service.revision().facts.available(operation))
@@ -38,10 +39,18 @@ export function announce({ terminal }: Call, service: Service, facts: Announceme
   )
   for (const [name, { credentials }] of silent)
     terminal.err(`source ${name}: needs ${credentials.join(', ')}`)
-  terminal.err(`try: npx ratecard pay '${baseUrl}${sampleCall(sold[0]?.path)}'`)
+  const wallet = dataDir === env.dataDir ? '' : `DATA_DIR='${dataDir}' `
+  terminal.err(`try: ${wallet}npx ratecard pay '${baseUrl}${sampleCall(sold[0])}'`)
   terminal.out(`listening on http://${host}:${port}`)
 }
 
-function sampleCall(path: string | undefined): string {
-  return path ?? '/'
+/** A call that succeeds when it is paid for: required parameters have an example. */
+function sampleCall(route: Route | undefined): string {
+  if (route === undefined) return '/'
+  const spell = (name: string): string =>
+    String(route.parameters.find((parameter) => parameter.name === name)?.example ?? '')
+  const query = route.parameters
+    .filter((parameter) => parameter.in === 'query' && parameter.required)
+    .map(({ name }) => `${name}=${encodeURIComponent(spell(name))}`)
+  return fillPath(route.path, spell) + (query.length === 0 ? '' : `?${query.join('&')}`)
 }

@@ -5,6 +5,7 @@ export const check: Command = {
   name: 'check',
   summary: 'find everything wrong with a catalog',
   usage: 'check [catalog.yaml]',
+  takes: 1,
   examples: ['ratecard check', 'ratecard check shop/catalog.yaml'],
   options: {},
   run: async ({ positionals, terminal, known, env }) => {

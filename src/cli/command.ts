@@ -9,6 +9,8 @@ export interface Command {
   readonly name: string
   readonly summary: string
   readonly usage: string
+  /** How many words it takes besides its flags, at most. */
+  readonly takes: number
   readonly examples: readonly string[]
   readonly options: Options
   /** Resolves to the exit code. */

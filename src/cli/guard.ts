@@ -53,6 +53,15 @@ export function missingMeans(
   return problems.length === 0 ? [] : [...problems, TRY_SANDBOX]
 }
 
+/** Signers and recipients are those of the start: a reload that names another payee would be obeyed only in part. */
+export function movedPayee(
+  before: Pick<PaymentMeans, 'payTo'>,
+  after: Pick<PaymentMeans, 'payTo'>,
+): string[] {
+  if (before.payTo.toLowerCase() === after.payTo.toLowerCase()) return []
+  return [`payments.pay_to has changed from ${before.payTo} to ${after.payTo}: restart to be paid there`]
+}
+
 /** Real money must not go to keys that strangers hold. */
 export function playMoneyProblems(
   { payTo, signerKeys }: Pick<PaymentMeans, 'payTo' | 'signerKeys'>,

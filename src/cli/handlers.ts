@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { HandlerMap } from '../engine/index.ts'
@@ -5,7 +6,8 @@ import type { HandlerMap } from '../engine/index.ts'
 /** Imports `handlers` from an operator's own folder: `DIR/index.js`, compiled or written as plain JavaScript. */
 export async function importHandlers(directory: string): Promise<HandlerMap> {
   const file = resolve(directory, 'index.js')
-  const loaded: unknown = await import(pathToFileURL(file).href)
+  if (!existsSync(file)) throw new Error(`--handlers ${directory}: there is no ${file}`)
+  const loaded = await load(file)
   if (
     typeof loaded === 'object' &&
     loaded !== null &&
@@ -15,6 +17,15 @@ export async function importHandlers(directory: string): Promise<HandlerMap> {
     return loaded.handlers
   }
   throw new Error(`${file} exports no "handlers": an object of functions (or { run, preview }) by name`)
+}
+
+async function load(file: string): Promise<unknown> {
+  try {
+    return await import(pathToFileURL(file).href)
+  } catch (cause) {
+    const reason = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
+    throw new Error(`${file} cannot be loaded: ${reason}`, { cause })
+  }
 }
 
 function isHandlerMap(value: unknown): value is HandlerMap {

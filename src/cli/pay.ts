@@ -14,6 +14,7 @@ export const pay: Command = {
   name: 'pay',
   summary: 'pay for one call and show the whole exchange',
   usage: 'pay <url or path> [--protocol x402] [--max USD] [--json]',
+  takes: 1,
   examples: [
     "ratecard pay '/paid/util/workday?country=DE&date=2026-12-23&days=3'",
     'PAYER_PRIVATE_KEY=… ratecard pay https://api.example.com/paid/ping --max 0.01',
@@ -47,11 +48,13 @@ function orderOf({ positionals, flags, env }: Call): Order | string {
   const base = target.startsWith('/')
     ? (sandboxUrl(env.dataDir) ?? env.baseUrl ?? `http://localhost:${env.port}`)
     : undefined
-  if (!URL.canParse(target, base)) return `${target} is neither a URL nor a path`
+  const url = URL.canParse(target, base) ? new URL(target, base) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    return `${target} is neither a URL (http://… or https://…) nor a path (/…)`
   const text = flags.text('max')
   const max = text === undefined ? undefined : parsePrice(text)
   if (max?.kind === 'fault') return '--max takes USD with at most six decimals, such as 0.01'
-  return { url: new URL(target, base), max: max?.value }
+  return { url, max: max?.value }
 }
 
 interface Bill {
@@ -121,12 +124,13 @@ async function settle(url: URL, offer: SignableOffer, header: string, steps: Ste
 function billOf(offer: SignableOffer, { status, headers, body }: Response402, steps: Steps): Bill {
   const receipt = readReceipt(headers.get('payment-response'))
   const transaction = typeof receipt?.['transaction'] === 'string' ? receipt['transaction'] : ''
-  if (status === 200 && receipt?.['success'] === true) {
-    steps.tell(`settled in ${transaction}`)
+  if (status === 200) {
+    const settled = receipt?.['success'] === true
+    steps.tell(settled ? `settled in ${transaction}` : 'answered without a receipt')
     return {
       exit: 0,
       status,
-      charged: 'yes',
+      charged: settled ? 'yes' : 'unknown',
       offer,
       transaction,
       payment: headers.get('ratecard-payment') ?? '',
@@ -152,7 +156,8 @@ async function request(url: URL, payment?: string): Promise<Response402 | undefi
     ...(payment === undefined ? {} : { 'payment-signature': payment }),
   }
   try {
-    const response = await fetch(url, { headers, signal: AbortSignal.timeout(60_000) })
+    // A redirect would take a signed payment to somebody else.
+    const response = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(60_000) })
     return { status: response.status, headers: response.headers, body: readJson(await response.text()) }
   } catch {
     return undefined

@@ -6,6 +6,7 @@ export const print: Command = {
   name: 'print',
   summary: 'print a generated document, or the catalog’s JSON Schema, without a server',
   usage: 'print <served path or schema> [--catalog F]',
+  takes: 1,
   examples: ['ratecard print /openapi.json', 'ratecard print schema > catalog.schema.json'],
   options: { catalog: { type: 'string' } },
   run: async (call) => {

@@ -33,6 +33,7 @@ export const routes: Command = {
   name: 'routes',
   summary: 'list the routes of a catalog with prices and parameters',
   usage: 'routes [catalog.yaml] [--json]',
+  takes: 1,
   examples: ['ratecard routes', "ratecard routes --json | jq '.[].path'"],
   options: { json: { type: 'boolean' } },
   run: async (call) => {

@@ -13,7 +13,7 @@ export interface Invocation {
   readonly env: () => Env
   readonly terminal: Terminal
   readonly shop: Call['shop']
-  readonly known: Call['known']
+  readonly known: () => Call['known']
 }
 
 /** Finds the command, parses its flags and runs it; resolves to the exit code. */
@@ -44,6 +44,11 @@ export async function runCommand({
     terminal.out(help(command))
     return 0
   }
+  const surplus = parsed.positionals[command.takes]
+  if (surplus !== undefined) {
+    terminal.err(`ratecard ${name}: "${surplus}" is too much\nusage: ratecard ${command.usage}`)
+    return USAGE
+  }
   try {
     const flags = {
       text: (flag: string) => {
@@ -52,13 +57,23 @@ export async function runCommand({
       },
       given: (flag: string) => parsed.values[flag] !== undefined,
     }
-    return await command.run({ positionals: parsed.positionals, flags, env: env(), terminal, shop, known })
+    const call = { positionals: parsed.positionals, flags, env: env(), terminal, shop, known: known() }
+    return await command.run(call)
   } catch (fault) {
-    if (!(fault instanceof EnvError)) throw fault
+    if (!(fault instanceof EnvError)) return tellFault(fault, command, terminal)
     terminal.err(fault.problems.map((problem) => `environment: ${problem}`).join('\n'))
     return CONFIGURATION
   }
 }
+
+/** What the machine or the user has caused is told in one line; mistakes of this program keep their stack. */
+function tellFault(fault: unknown, { name }: Command, { err }: Terminal): number {
+  if (!(fault instanceof Error) || OURS.some((kind) => fault instanceof kind)) throw fault
+  err(`ratecard ${name}: ${fault.message}`)
+  return 1
+}
+
+const OURS = [TypeError, RangeError, ReferenceError]
 
 type Parsed =
   | {

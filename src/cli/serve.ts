@@ -3,27 +3,29 @@ import { join } from 'node:path'
 import {
   AnswerCache,
   CatalogError,
+  closeServer,
   createHttpServer,
   createMemoryCache,
   createService,
   formatIssue,
-  listen,
   loadCatalog,
-  openLmdbLedger,
   type Catalog,
-  type Service,
 } from '../engine/index.ts'
 import { announce } from './announce.ts'
-import { openTills, protocolsOf, world, type PaymentMeans } from './assemble.ts'
-import type { Call, Command, Sandbox, Terminal } from './command.ts'
-import { missingMeans, playMoneyProblems, sandboxProblems } from './guard.ts'
+import { openTills, protocolsOf, world } from './assemble.ts'
+import type { Call, Command, Terminal } from './command.ts'
+import { missingMeans, movedPayee, playMoneyProblems, sandboxProblems } from './guard.ts'
 import { importHandlers } from './handlers.ts'
-import { untilStopped } from './signals.ts'
+import { inSandbox, meansOf } from './means.ts'
+import { openLedger, openPort } from './open.ts'
+import { reload } from './reload.ts'
+import { listenToSignals } from './signals.ts'
 
 export const serve: Command = {
   name: 'serve',
   summary: 'serve a catalog; --sandbox: on a local chain with play money',
   usage: 'serve [--catalog F] [--handlers DIR] [--port N] [--sandbox] [--offline] [--data-dir D]',
+  takes: 0,
   examples: [
     'ratecard serve --sandbox --offline',
     'PAY_TO=0x… SETTLER_PRIVATE_KEY=… RPC_URL_8453=https://… ratecard serve',
@@ -76,44 +78,50 @@ function planOf({ flags, env, terminal }: Call): Plan | undefined {
   }
 }
 
+/** As long as a signed payment is valid: what is paid for by then is answered before the process ends. */
+const DRAIN_MS = 60_000
+
 async function run(call: Call, plan: Plan): Promise<number> {
   const { terminal, shop, env } = call
-  const standIns = plan.offline ? await shop.startStandIns() : undefined
-  const closing: (() => Promise<unknown>)[] = standIns === undefined ? [] : [() => standIns.stop()]
+  const signals = listenToSignals()
+  const server = createHttpServer({ headers: plan.sandbox ? { 'Ratecard-Sandbox': '1' } : {} })
+  /** The last to be opened is closed first. */
+  const closing: (() => Promise<unknown>)[] = []
   try {
+    const standIns = plan.offline ? await shop.startStandIns() : undefined
+    if (standIns !== undefined) closing.push(() => standIns.stop())
     const handlers =
       plan.handlers === undefined ? shop.handlers(standIns?.url) : await importHandlers(plan.handlers)
     const known = { ...call.known, handlers: Object.keys(handlers) }
-    const load = (): Catalog => {
+    const read = (): Catalog => {
       const { catalog, warnings, text } = loadCatalog(plan.file, known)
       for (const issue of warnings) terminal.err(formatIssue(issue, plan.file, text))
       return catalog
     }
-    const first = load()
-    const server = createHttpServer()
+    const declared = read()
     const host = plan.sandbox ? '127.0.0.1' : env.host
-    const port = await listen(server, plan.port, host)
-    closing.unshift(() => new Promise((resolve) => server.close(resolve)))
+    const port = await openPort(server, plan.port, host)
     const baseUrl = env.baseUrl ?? `http://localhost:${port}`
     const sandbox = plan.sandbox ? await shop.openSandbox(plan.dataDir, baseUrl, terminal.err) : undefined
     if (sandbox !== undefined) closing.push(() => sandbox.stop())
-    const ledger = await openLmdbLedger(sandbox?.ledgerDirectory ?? join(plan.dataDir, 'ledger'))
-    closing.splice(1, 0, () => ledger.close())
-    const means = meansOf(call, first, sandbox)
+    const ledger = await openLedger(sandbox?.ledgerDirectory ?? join(plan.dataDir, 'ledger'))
+    closing.push(() => ledger.close())
+    const means = meansOf(call, declared, sandbox)
     const tills = openTills({ ...means, ledger, owner: `${process.pid}-${randomUUID()}` })
     const prepare = (catalog: Catalog): Catalog =>
       sandbox === undefined ? catalog : inSandbox(catalog, sandbox)
+    const catalog = prepare(declared)
     const problems = [
-      ...missingMeans(prepare(first), means, tills),
+      ...missingMeans(catalog, means, tills),
       ...(sandbox === undefined ? playMoneyProblems(means, await shop.playAddresses(plan.dataDir)) : []),
     ]
-    if (problems.length > 0) return refuse(call.terminal, problems)
+    if (problems.length > 0) return refuse(terminal, problems)
     const service = createService({
       ...world,
       server,
-      catalog: prepare(first),
+      catalog,
       handlers,
-      protocols: (catalog) => protocolsOf(catalog, tills, baseUrl),
+      protocols: (revised) => protocolsOf(revised, tills, baseUrl),
       ledger,
       cache: new AnswerCache(createMemoryCache(), world.now),
       proxy: { fetcher: fetch, secret: env.secret },
@@ -126,46 +134,28 @@ async function run(call: Call, plan: Plan): Promise<number> {
           `unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`,
         ),
     })
-    announce(call, service, { ledger: ledger.name, catalog: prepare(first), tills, baseUrl, port, host })
-    await untilStopped(() => reload(call, plan, service, () => prepare(load())))
+    const load = (): Catalog => prepare(read())
+    const problemsOf = (next: Catalog): string[] => [
+      ...missingMeans(next, means, tills),
+      ...movedPayee(means, meansOf(call, next, sandbox)),
+    ]
+    signals.onReload(() => reload(call, { file: plan.file, service, load, problems: problemsOf }))
+    announce(call, service, {
+      ledger: ledger.name,
+      catalog,
+      tills,
+      baseUrl,
+      dataDir: plan.dataDir,
+      port,
+      host,
+    })
+    await signals.stopped
     terminal.err('stopping: requests in flight are finished first')
     return 0
   } finally {
-    for (const close of closing) await close()
+    await closeServer(server, DRAIN_MS)
+    for (const close of closing.reverse()) await close()
   }
-}
-
-/** Builds the new revision beside the old one; a file with mistakes changes nothing. */
-function reload({ terminal }: Call, { file }: Plan, service: Service, load: () => Catalog): void {
-  const before = service.revision().catalog.revision
-  try {
-    const { catalog } = service.swap(load())
-    terminal.err(`${file}: revision ${before} → ${catalog.revision} (new handler code needs a restart)`)
-  } catch (fault) {
-    if (!(fault instanceof CatalogError)) throw fault
-    terminal.err(`${fault.message}\n\n${file}: kept revision ${before}`)
-  }
-}
-
-type Means = Pick<PaymentMeans, 'payTo' | 'rpcUrls' | 'signerKeys'>
-
-function meansOf({ env }: Call, catalog: Catalog, sandbox: Sandbox | undefined): Means {
-  if (sandbox !== undefined) {
-    const { payTo, chainId, rpcUrl, settlerKey } = sandbox.evm
-    return { payTo, rpcUrls: { [chainId]: rpcUrl }, signerKeys: [settlerKey] }
-  }
-  return {
-    payTo: env.payTo ?? catalog.payments.payTo ?? '',
-    rpcUrls: env.rpcUrls,
-    signerKeys: env.settlerKeys,
-  }
-}
-
-/** The sandbox takes the place of the catalog's payments: play money only, on its own chain. */
-function inSandbox(catalog: Catalog, { evm }: Sandbox): Catalog {
-  const networks = [`eip155:${evm.chainId}`]
-  const x402 = { timeout: catalog.payments.x402?.timeout ?? 60_000, networks }
-  return { ...catalog, payments: { ...catalog.payments, payTo: evm.payTo, x402, mpp: undefined } }
 }
 
 function refuse({ err }: Terminal, problems: readonly string[]): number {

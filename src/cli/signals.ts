@@ -1,14 +1,31 @@
-/** Resolves at the first SIGINT or SIGTERM; SIGHUP meanwhile asks for a reload. */
-export function untilStopped(reload: () => void): Promise<void> {
-  return new Promise((resolve) => {
-    process.on('SIGHUP', reload)
-    const stop = (): void => {
-      process.off('SIGHUP', reload)
-      process.off('SIGINT', stop)
-      process.off('SIGTERM', stop)
-      resolve()
-    }
-    process.on('SIGINT', stop)
-    process.on('SIGTERM', stop)
-  })
+export interface Signals {
+  /** Resolves at the first SIGINT or SIGTERM. */
+  readonly stopped: Promise<void>
+  /** From now on SIGHUP asks for a reload; before, it is ignored. */
+  onReload(reload: () => void): void
+}
+
+/**
+ * Listens from the first moment on, so that a start that is broken off still ends what it has begun.
+ * A second SIGINT or SIGTERM ends the process without waiting for anybody.
+ */
+export function listenToSignals(): Signals {
+  let hangUp = (): void => undefined
+  process.on('SIGHUP', () => hangUp())
+  return {
+    stopped: new Promise((resolve) => {
+      let asked = false
+      const stop = (): void => {
+        // Handlers of "exit" still run: they end the sandbox's chain.
+        if (asked) process.exit(1)
+        asked = true
+        resolve()
+      }
+      process.on('SIGINT', stop)
+      process.on('SIGTERM', stop)
+    }),
+    onReload: (reload) => {
+      hangUp = reload
+    },
+  }
 }

@@ -5,6 +5,7 @@ export const types: Command = {
   name: 'types',
   summary: 'print the TypeScript types of the handlers a catalog asks for',
   usage: 'types [catalog.yaml] [--engine MODULE]',
+  takes: 1,
   examples: ['ratecard types > src/handlers/catalog.ts'],
   options: { engine: { type: 'string' } },
   run: async ({ positionals, flags, terminal, known, env }) => {

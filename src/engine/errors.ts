@@ -27,6 +27,7 @@ export const ERRORS = {
   ),
   parameters_invalid: kind(422, 'Invalid parameters', 'detail names each parameter and what it should be.'),
   request_malformed: kind(400, 'Malformed request', 'Send a valid HTTP request.'),
+  request_timeout: passing(408, 'Request came too slowly', 'Send the whole request at once.'),
   headers_too_large: kind(
     431,
     'Request header too large',
@@ -139,6 +140,7 @@ export const ERRORS = {
   source_timeout: passing(504, 'Source did not answer in time', 'Try again in a moment.'),
   source_limited: passing(503, 'Source is limiting us', 'Try again after Retry-After.'),
   answer_too_large: kind(502, 'Answer is too large', 'Ask for less in one call.'),
+  starting: passing(503, 'Starting', 'Try again after Retry-After.'),
   internal: passing(500, 'Internal error', 'Try again; if it stays, tell the operator.'),
 } as const satisfies Record<string, ErrorKind>
 

@@ -2,7 +2,14 @@
 export { isAddress, sameAddress, toChecksum, type Address } from './address.ts'
 export { AnswerCache, type CacheStore } from './cache/cache.ts'
 export { createMemoryCache } from './cache/memory.ts'
-export type { Catalog, Operation, Parameter, Payments, Route } from './catalog/catalog.ts'
+export {
+  fillPath,
+  type Catalog,
+  type Operation,
+  type Parameter,
+  type Payments,
+  type Route,
+} from './catalog/catalog.ts'
 export { declareHandlers } from './catalog/declare.ts'
 export { CatalogError, formatIssue, type Issue } from './catalog/issue.ts'
 export { loadCatalog, type Loaded } from './catalog/load.ts'
@@ -23,7 +30,7 @@ export type {
   VerbatimAnswer,
   Warning,
 } from './handler.ts'
-export { createHttpServer, listen } from './http/server.ts'
+export { closeServer, createHttpServer, listen } from './http/server.ts'
 export { createService, type Service, type ServiceWorld } from './http/service.ts'
 export { createRevision, type Revision } from './http/revision.ts'
 export { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './json.ts'

@@ -1,7 +1,8 @@
 import Koa, { type Context, type Middleware } from 'koa'
 import { Failure } from '../errors.ts'
 import { markSent } from './paywall.ts'
-import { canonicalPath } from './path.ts'
+import { negotiate, type Shown } from './negotiate.ts'
+import { canonicalPath, splitTarget, type Target } from './path.ts'
 import { servePaid, serveFree, type Answered, type Counter } from './paid.ts'
 import { failed, JSON_TYPE, problem, type Reply } from './reply.ts'
 import type { Page, Revision, ServedRoute } from './revision.ts'
@@ -17,7 +18,9 @@ export interface AppSettings extends Counter {
 /** What Koa carries from one step to the next. */
 interface State {
   revision: Revision
-  path: Readonly<Record<string, string>>
+  /** Values of the path's templates. */
+  values: Readonly<Record<string, string>>
+  target: Target
 }
 
 const METHODS = 'GET, HEAD, OPTIONS'
@@ -62,7 +65,8 @@ function guard({ report, sandbox }: AppSettings): Middleware {
 function dispatch(settings: AppSettings): Middleware {
   return async (ctx, next) => {
     const revision = settings.current()
-    const path = canonicalPath(ctx.path)
+    const target = splitTarget(ctx.req.url ?? '')
+    const path = canonicalPath(target.path)
     const page = path === undefined ? undefined : revision.pages.get(path)
     const live = path === undefined ? undefined : livePage(settings, revision, path)
     const found =
@@ -83,7 +87,7 @@ function dispatch(settings: AppSettings): Middleware {
     } else if (live !== undefined) send(ctx, live)
     else if (page !== undefined) sendPage(ctx, page)
     else if (found !== undefined) {
-      const state: State = { revision, path: found.path }
+      const state: State = { revision, values: found.path, target }
       Object.assign(ctx.state, state)
       await found.run(ctx, next)
     }
@@ -97,18 +101,24 @@ function livePage(settings: AppSettings, { catalog }: Revision, path: string): R
 /** Answers one route: what stands in its layer of the router. */
 export function answerRoute(settings: AppSettings): (served: ServedRoute) => Middleware {
   return (served) => async (ctx) => {
-    const { revision, path }: State = ctx['state']
+    const { revision, values, target }: State = ctx['state']
     const request = {
       served,
       revision,
       headers: ctx.headers,
       method: ctx.method,
-      parameters: { path, query: ctx.querystring },
-      resource: revision.facts.baseUrl + ctx.path,
+      parameters: { path: values, query: target.query },
+      resource: revision.facts.baseUrl + target.path,
       gone: () => ctx.req.socket.destroyed,
     }
     const answered = await (served.route.kind === 'paid' ? servePaid : serveFree)(settings, request)
-    send(ctx, answered.reply)
+    const shown = (): Shown => ({
+      catalog: revision.catalog,
+      sandbox: settings.sandbox,
+      route: served.route,
+      url: request.resource + (target.query === '' ? '' : `?${target.query}`),
+    })
+    send(ctx, negotiate(ctx, answered.reply, shown))
     watchDelivery(settings, ctx, answered)
   }
 }

@@ -13,7 +13,8 @@ export type Preview = (body: JsonObject) => JsonObject
 /** The answer as it is sent: the service's envelope around an endpoint's own fields, or the text as it is. */
 export function envelop(route: Route, served: Served, preview: Preview | undefined): StoredAnswer {
   const { answer } = served
-  if ('content' in answer) return sized({ kind: 'text', ...answer.content }, answer.content.text.length)
+  if ('content' in answer)
+    return sized({ kind: 'text', ...answer.content }, Buffer.byteLength(answer.content.text))
   const sample = route.kind === 'sample'
   const body = sample && preview !== undefined ? preview(answer.body) : answer.body
   const value: JsonObject = {
@@ -26,7 +27,7 @@ export function envelop(route: Route, served: Served, preview: Preview | undefin
     ...body,
     ...(sample ? previewMembers(route, body !== answer.body) : {}),
   }
-  return sized({ kind: 'json', value }, JSON.stringify(value).length)
+  return sized({ kind: 'json', value }, Buffer.byteLength(JSON.stringify(value)))
 }
 
 function staleWarning(served: Served): Json[] {
@@ -45,7 +46,7 @@ function previewMembers(route: Route, cut: boolean): JsonObject {
   return { preview: true, truncated, ...full }
 }
 
-function sized(answer: StoredAnswer, length: number): StoredAnswer {
-  if (length <= LARGEST_BYTES) return answer
+function sized(answer: StoredAnswer, bytes: number): StoredAnswer {
+  if (bytes <= LARGEST_BYTES) return answer
   throw new Failure('answer_too_large', 'the answer is larger than 1 MB')
 }

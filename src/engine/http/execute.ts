@@ -70,11 +70,19 @@ async function run(
   }
 }
 
+/** Longest delay of a timer: above it, timers fire at once. */
+const LONGEST_MS = 2 ** 31 - 1
+
 function within<T>(ms: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      reject(new Failure('handler_timeout', `the answer took longer than ${Math.ceil(ms / 1000)} seconds`))
-    }, ms)
+    const timer = setTimeout(
+      () => {
+        const seconds = Math.max(1, Math.ceil(ms / 1000))
+        const words = seconds === 1 ? 'a second' : `${seconds} seconds`
+        reject(new Failure('handler_timeout', `the answer took longer than ${words}`))
+      },
+      Math.min(ms, LONGEST_MS),
+    )
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }

@@ -121,7 +121,7 @@ function normalize(parameter: Parameter, raw: string): string {
   if (parameter.format === 'country' && parameter.list === undefined)
     return raw === '' ? raw : normalizeCountry(raw)
   if (parameter.format === 'date') return raw.trim()
-  return parameter.aliases[raw] ?? raw
+  return Object.hasOwn(parameter.aliases, raw) ? (parameter.aliases[raw] ?? raw) : raw
 }
 
 const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false })
@@ -131,7 +131,11 @@ function compileSchema(parameters: readonly Parameter[]): ValidateFunction {
     const { default: _, examples: __, description: ___, ...schema } = parameterSchema(parameter)
     return [parameter.name, schema]
   })
-  return ajv.compile({ type: 'object', properties: Object.fromEntries(properties) })
+  const schema = { type: 'object', properties: Object.fromEntries(properties) }
+  const validate = ajv.compile(schema)
+  // Each revision compiles its own; the ones of revisions that are gone must not stay behind.
+  ajv.removeSchema(schema)
+  return validate
 }
 
 function describe(parameter: Parameter, fault: ErrorObject, input: string | null): ValidationError {

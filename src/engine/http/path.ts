@@ -1,21 +1,42 @@
+/** The two parts of a request target that matter here. */
+export interface Target {
+  readonly path: string
+  readonly query: string
+}
+
+/**
+ * Splits a request target (RFC 9112 §3.2) without reading anything into it: URL parsers mend what they find, and every
+ * mended path would be one more spelling. The absolute form is allowed; whose host it names does not matter.
+ */
+export function splitTarget(target: string): Target {
+  const local = target.replace(/^https?:\/\/[^/?#]*/i, '')
+  const mark = local.indexOf('?')
+  return mark === -1
+    ? { path: local, query: '' }
+    : { path: local.slice(0, mark), query: local.slice(mark + 1) }
+}
+
 /**
  * The one spelling of a request path that is served: what is matched is what is dispatched. Anything that other software
- * might read as a second spelling of a path (empty or dot segments, `;`, backslashes, encoded slashes, trailing slash)
- * is no path at all; encoded unreserved characters are refused too, for `%72` is a second spelling of `r`.
+ * might read as a second spelling of a path is no path at all: empty and dot segments, a trailing slash, `;`,
+ * backslashes, encoded slashes, and whatever RFC 3986 §6.2.2 would normalise (`%72` for `r`, `%c3` for `%C3`).
  */
 export function canonicalPath(raw: string): string | undefined {
   if (raw === '/') return raw
-  if (!raw.startsWith('/') || raw.endsWith('/') || /\/\/|[;\\]|%(?:2f|5c|00)/i.test(raw)) return undefined
+  if (!CHARACTERS.test(raw) || raw.endsWith('/') || /\/\/|%(?:2F|5C|00)/.test(raw)) return undefined
   if (!raw.includes('%') && !raw.includes('.')) return raw
-  const segments = raw.slice(1).split('/')
-  return segments.every(isCanonical) ? raw : undefined
+  return raw.slice(1).split('/').every(isCanonical) ? raw : undefined
 }
 
+/** RFC 3986 §3.3 pchar without `;`, encoded octets in upper case. */
+const CHARACTERS = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,=:@/]|%[0-9A-F]{2})*$/
+
+/** Letters, digits and marks that are never encoded. */
+const UNRESERVED = /%(?:2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)/
+
 function isCanonical(segment: string): boolean {
-  const decoded = decodeSegment(segment)
-  if (decoded === undefined || decoded === '.' || decoded === '..') return false
-  // Encoded letters, digits and marks that need no encoding would make a second spelling.
-  return !/%(?:2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7e)/i.test(segment)
+  if (segment === '.' || segment === '..' || UNRESERVED.test(segment)) return false
+  return decodeSegment(segment) !== undefined
 }
 
 /** A segment's text; undefined when its percent-encoding is broken. */

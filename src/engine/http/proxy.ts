@@ -24,17 +24,26 @@ export function createProxy(upstream: Upstream, { fetcher, secret }: ProxySettin
       signal,
     )
     refuseFailure(response)
-    const text = await readText(response)
-    const type = response.headers.get('content-type') ?? 'application/octet-stream'
-    if (/^application\/(?:[\w.+-]+\+)?json/i.test(type)) return { content: { type, text: asJson(text) } }
-    if (/^text\//i.test(type)) return { content: { type, text } }
-    throw new Failure('source_error', 'the upstream answered with something that is neither JSON nor text')
+    const { essence, charset } = mediaType(response)
+    const isJson = /^application\/(?:[\w.+-]+\+)?json$/.test(essence)
+    // A page is made for eyes: as an answer to a program it is a log-in form or an error that calls itself a success.
+    if (!isJson && (!essence.startsWith('text/') || essence === 'text/html')) {
+      void response.body?.cancel()
+      throw new Failure('source_error', 'the upstream answered with something that is neither JSON nor text')
+    }
+    const text = decode(await readBytes(response), charset)
+    if (text === '') throw new Failure('source_error', 'the upstream answered with nothing')
+    return { content: { type: `${essence}; charset=utf-8`, text: isJson ? asJson(text) : text } }
   }
 }
 
 function addressOf({ url }: Upstream, args: Arguments): URL {
   const spell = (name: string): string => String(args[name] ?? '')
-  const address = new URL(fillPath(url, spell))
+  const filled = fillPath(url, spell)
+  // Dots need no encoding, and as a whole segment they would climb to paths that are not for sale.
+  if (/\/\.{1,2}(?:[/?#]|$)/.test(filled))
+    throw new Failure('not_found', 'the upstream has nothing under these parameters')
+  const address = new URL(filled)
   const inPath = templatesOf(url)
   for (const [name, value] of Object.entries(args)) {
     if (value !== undefined && !inPath.includes(name)) address.searchParams.set(name, String(value))
@@ -85,7 +94,22 @@ function retryAfter(response: Response): number {
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 3600) : 30
 }
 
-async function readText(response: Response): Promise<string> {
+/** RFC 9110 §8.3: without parameters, in lower case; nothing when the upstream does not say. */
+function mediaType(response: Response): { readonly essence: string; readonly charset: string } {
+  const [essence = '', ...parameters] = (response.headers.get('content-type') ?? '').toLowerCase().split(';')
+  const charset = parameters.map((each) => /^\s*charset="?([^"\s]+)/.exec(each)?.[1]).find(Boolean)
+  return { essence: essence.trim(), charset: charset ?? 'utf-8' }
+}
+
+function decode(bytes: Uint8Array, charset: string): string {
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch (cause) {
+    throw new Failure('source_error', 'the upstream answered in an unknown character set', { cause })
+  }
+}
+
+async function readBytes(response: Response): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
   try {
@@ -99,7 +123,7 @@ async function readText(response: Response): Promise<string> {
   }
   if (size > LARGEST_BYTES)
     throw new Failure('answer_too_large', 'the answer of the upstream is larger than 1 MB')
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
 }
 
 function asJson(text: string): string {

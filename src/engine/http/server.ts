@@ -1,4 +1,4 @@
-import { createServer, STATUS_CODES, type Server } from 'node:http'
+import { createServer, STATUS_CODES, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type Koa from 'koa'
 import type { ErrorCode } from '../errors.ts'
@@ -7,39 +7,79 @@ import { problem } from './reply.ts'
 /** All headers with the URL: texts travel in the query, and Node's 16 KB would refuse them. */
 const LARGEST_HEADERS = 65_536
 
+export interface ServerSettings {
+  /** Sent with every answer, whoever gives it. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Milliseconds a client has for its headers. */
+  readonly headersWithin?: number
+  /** Milliseconds a client has for its whole request. */
+  readonly requestWithin?: number
+}
+
+export interface HttpServer extends Server {
+  /** Requests that have come in and have no complete answer yet. */
+  readonly unanswered: ReadonlySet<ServerResponse>
+}
+
 /** An HTTP server that says it is starting until an application is attached; requests that never reach one get answers too. */
-export function createHttpServer(): Server {
+export function createHttpServer({
+  headers = {},
+  headersWithin = 15_000,
+  requestWithin = 30_000,
+}: ServerSettings = {}): HttpServer {
   const server = createServer({
     maxHeaderSize: LARGEST_HEADERS,
-    requestTimeout: 30_000,
-    headersTimeout: 15_000,
+    requestTimeout: requestWithin,
+    headersTimeout: headersWithin,
+    connectionsCheckingInterval: Math.min(5_000, headersWithin),
   })
+  const unanswered = new Set<ServerResponse>()
   server.on('request', (_, response) => {
-    response.writeHead(503, { 'Retry-After': '1' }).end()
+    unanswered.add(response)
+    response.once('close', () => unanswered.delete(response))
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   })
+  server.on('request', starting)
   server.on('clientError', (fault: NodeJS.ErrnoException, socket: Socket) => {
-    if (fault.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy()
-      return
-    }
-    refuse(socket, fault.code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : 'request_malformed')
+    if (fault.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+    else refuse(socket, ...refusalOf(fault.code), headers)
   })
-  return server
+  return Object.assign(server, { unanswered })
+}
+
+function starting(_: unknown, response: ServerResponse): void {
+  const { status, headers, body } = problem('starting', 'the service is starting', {
+    charged: 'no',
+    headers: { 'Retry-After': '1' },
+  })
+  response.writeHead(status, headers).end(body)
 }
 
 /** From now on the application answers. */
 export function attach(server: Server, app: Koa): void {
   const answer = app.callback()
-  server.removeAllListeners('request')
+  server.off('request', starting)
   server.on('request', (request, response) => {
     void answer(request, response)
   })
 }
 
-function refuse(socket: Socket, code: ErrorCode): void {
-  const detail =
-    code === 'headers_too_large' ? 'URL and headers are larger than 64 KB' : 'this is not an HTTP request'
-  const { status, headers, body } = problem(code, detail, { charged: 'no' })
+function refusalOf(code: string | undefined): readonly [ErrorCode, string] {
+  if (code === 'HPE_HEADER_OVERFLOW') return ['headers_too_large', 'URL and headers are larger than 64 KB']
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return ['request_timeout', 'the request did not arrive in time']
+  return ['request_malformed', 'this is not an HTTP request']
+}
+
+/** A client that still writes would lose an answer whose connection is closed at once. */
+const LINGER_MS = 1_000
+
+function refuse(
+  socket: Socket,
+  code: ErrorCode,
+  detail: string,
+  more: Readonly<Record<string, string>>,
+): void {
+  const { status, headers, body } = problem(code, detail, { charged: 'no', headers: more })
   const lines = Object.entries({
     ...headers,
     'Content-Length': String(Buffer.byteLength(body)),
@@ -47,6 +87,9 @@ function refuse(socket: Socket, code: ErrorCode): void {
   })
   const head = lines.map(([name, value]) => `${name}: ${value}`).join('\r\n')
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n\r\n${body}`)
+  socket.resume()
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer))
 }
 
 /** Resolves to the port once the server listens. */
@@ -58,5 +101,26 @@ export function listen(server: Server, port: number, host: string): Promise<numb
       const address = server.address()
       resolve(typeof address === 'object' && address !== null ? address.port : port)
     })
+  })
+}
+
+/**
+ * Takes no more requests and resolves when those in flight are answered, at the latest after `patience` milliseconds.
+ * Connections without a request are closed at once: browsers keep some open just in case.
+ */
+export function closeServer(server: HttpServer, patience: number): Promise<void> {
+  return new Promise((resolve) => {
+    const closeSpare = (): void => {
+      if (server.unanswered.size === 0) server.closeAllConnections()
+      else server.closeIdleConnections()
+    }
+    const sweep = setInterval(closeSpare, 20)
+    const limit = setTimeout(() => server.closeAllConnections(), patience)
+    server.close(() => {
+      clearInterval(sweep)
+      clearTimeout(limit)
+      resolve()
+    })
+    closeSpare()
   })
 }

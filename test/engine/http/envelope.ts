@@ -1,0 +1,122 @@
+import t from 'tap'
+import type { Served } from '../../../src/engine/cache/cache.ts'
+import { Failure } from '../../../src/engine/errors.ts'
+import { envelop } from '../../../src/engine/http/envelope.ts'
+import { compileRoutes, routeAt } from '../../support/compiled.ts'
+
+const CATALOG = compileRoutes(`  /paid/tides:
+    price: 0.005
+    summary: X
+    cache: 10m
+    parameters: { days: { type: integer, default: 2 } }
+    sample: { parameters: {}, with: { days: 1 } }
+  /paid/ping: { price: 0.001, summary: X, sample: true }
+  /clock: { price: free, handler: clock, summary: X }
+`)
+const PAID = routeAt(CATALOG, '/paid/tides')
+const SAMPLE = routeAt(CATALOG, '/sample/tides')
+const AT = Date.parse('2026-11-20T20:00:00Z')
+
+const SERVED: Served = {
+  answer: {
+    source: [{ name: 'Tide tables', url: 'https://tides.example' }],
+    body: { high: [1, 2, 3], note: null },
+  },
+  at: AT,
+  cached: false,
+  stale: false,
+}
+
+t.test('a buyer sees where an answer comes from and how old it is', async (t) => {
+  t.strictSame(envelop(PAID, { ...SERVED, cached: true }, undefined), {
+    kind: 'json',
+    value: {
+      endpoint: '/paid/tides',
+      source: [{ name: 'Tide tables', url: 'https://tides.example' }],
+      fetched_at: '2026-11-20T20:00:00.000Z',
+      cached: true,
+      cache_ttl_seconds: 600,
+      warnings: [],
+      high: [1, 2, 3],
+      note: null,
+    },
+  })
+})
+
+t.test('an answer without a cache says so', async (t) => {
+  const { kind, ...rest } = envelop(routeAt(CATALOG, '/paid/ping'), SERVED, undefined)
+  t.equal(kind, 'json')
+  t.match(rest, { value: { cached: false, cache_ttl_seconds: 0 } })
+})
+
+t.test('an older answer given in place of a failed one is marked', async (t) => {
+  const warned = { code: 'partial', message: 'one port is missing', source: 'tides' }
+  const served: Served = {
+    ...SERVED,
+    answer: { source: [], body: {}, warnings: [warned] },
+    cached: true,
+    stale: true,
+  }
+  t.match(envelop(PAID, served, undefined), {
+    value: {
+      warnings: [
+        warned,
+        {
+          code: 'stale',
+          message: 'the source does not answer now; this is what it said at 2026-11-20T20:00:00.000Z',
+        },
+      ],
+    },
+  })
+})
+
+t.test('a sample says that it is one, and where the whole is sold', async (t) => {
+  const cut = envelop(SAMPLE, SERVED, (body) => ({ high: [body['high'] ? 1 : 0] }))
+  t.match(cut, {
+    value: {
+      endpoint: '/sample/tides',
+      high: [1],
+      preview: true,
+      truncated: true,
+      full: { path: '/paid/tides', price: { amount: '0.005000', currency: 'USD' } },
+    },
+  })
+  t.match(
+    envelop(SAMPLE, SERVED, undefined),
+    { value: { preview: true, truncated: true } },
+    'a fixed argument cuts',
+  )
+  t.match(envelop(routeAt(CATALOG, '/sample/ping'), SERVED, undefined), {
+    value: { preview: true, truncated: false },
+  })
+})
+
+t.test('what is paid for is never cut down to the preview', async (t) => {
+  const paid = envelop(PAID, SERVED, () => ({ high: [] }))
+  t.match(paid, { value: { high: [1, 2, 3] } })
+  t.notMatch(paid, { value: { preview: true } })
+  t.notMatch(envelop(routeAt(CATALOG, '/clock'), SERVED, undefined), { value: { preview: true } })
+})
+
+t.test('a text is passed on without an envelope', async (t) => {
+  const content = { type: 'text/csv; charset=utf-8', text: 'a,b\n' }
+  t.strictSame(
+    envelop(PAID, { ...SERVED, answer: { content } }, () => ({})),
+    { kind: 'text', ...content },
+  )
+})
+
+t.test('an answer that is too large to keep is not sold, counted in bytes', async (t) => {
+  const long = (text: string): Served => ({ ...SERVED, answer: { source: [], body: { text } } })
+  t.doesNotThrow(() => envelop(PAID, long('x'.repeat(990_000)), undefined))
+  for (const served of [
+    long('x'.repeat(1_000_001)),
+    long('ø'.repeat(500_001)),
+    { ...SERVED, answer: { content: { type: 'text/plain', text: '小'.repeat(333_334) } } },
+  ]) {
+    t.throws(
+      () => envelop(PAID, served, undefined),
+      new Failure('answer_too_large', 'the answer is larger than 1 MB'),
+    )
+  }
+})

@@ -1,0 +1,225 @@
+import t from 'tap'
+import { setTimeout as delay } from 'node:timers/promises'
+import { AnswerCache } from '../../../src/engine/cache/cache.ts'
+import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
+import type { Operation } from '../../../src/engine/catalog/catalog.ts'
+import { Failure } from '../../../src/engine/errors.ts'
+import type { Answer, Context, UntypedHandler } from '../../../src/engine/handler.ts'
+import { digestArguments, execute, type Work, type Workshop } from '../../../src/engine/http/execute.ts'
+import { compileRoutes, routeAt } from '../../support/compiled.ts'
+
+const CATALOG =
+  compileRoutes(`  /paid/cached: { price: 1, summary: X, cache: { ttl: 1m, stale_if_error: 10m }, timeout: 5s }
+  /paid/plain: { price: 1, summary: X, timeout: 5s }
+  /paid/hasty: { price: 1, summary: X, timeout: 30ms }
+  /paid/hasty_cached: { price: 1, summary: X, cache: { ttl: 1m, stale_if_error: 10m }, timeout: 30ms }
+`)
+const CACHED = routeAt(CATALOG, '/paid/cached').operation
+const PLAIN = routeAt(CATALOG, '/paid/plain').operation
+const HASTY = routeAt(CATALOG, '/paid/hasty').operation
+const HASTY_CACHED = routeAt(CATALOG, '/paid/hasty_cached').operation
+
+/** A workshop whose clock the test turns. */
+function workshop(): Workshop & { pass(ms: number): void } {
+  let now = Date.parse('2026-11-20T20:00:00Z')
+  return {
+    cache: new AnswerCache(createMemoryCache(), () => now),
+    now: () => now,
+    random: (bytes) => new Uint8Array(bytes).fill(7),
+    pass: (ms) => {
+      now += ms
+    },
+  }
+}
+
+function answer(value: number): Answer {
+  return { source: [], body: { value } }
+}
+
+function work(operation: Operation, handler: UntypedHandler, more: Partial<Work> = {}): Work {
+  return { operation, handler, args: {}, payment: undefined, patience: 4_000, ...more }
+}
+
+const PAYMENT = { protocol: 'x402', network: 'eip155:8453', payer: '0xabc' }
+
+t.test('a hundred callers cost the source one call', async (t) => {
+  let runs = 0
+  let open = (): void => undefined
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const handler: UntypedHandler = async () => {
+    runs += 1
+    await gate
+    return answer(runs)
+  }
+  const shop = workshop()
+  const callers = Array.from({ length: 100 }, () => execute(shop, work(CACHED, handler)))
+  open()
+  const served = await Promise.all(callers)
+  t.equal(runs, 1)
+  t.ok(served.every((each) => JSON.stringify(each.answer) === JSON.stringify(answer(1))))
+  t.equal((await execute(shop, work(CACHED, handler))).cached, true)
+  t.equal(runs, 1)
+})
+
+t.test('other arguments are other work, their order is not', async (t) => {
+  let runs = 0
+  const handler: UntypedHandler = async () => answer((runs += 1))
+  const shop = workshop()
+  for (const args of [
+    { a: 1, b: 2 },
+    { b: 2, a: 1 },
+    { a: 1, b: 2, c: undefined },
+  ]) {
+    t.match(await execute(shop, work(CACHED, handler, { args })), { answer: answer(1) })
+  }
+  for (const args of [{ a: 1 }, { a: '1', b: 2 }, { a: [1], b: 2 }, {}])
+    await execute(shop, work(CACHED, handler, { args }))
+  t.equal(runs, 5)
+  t.not(digestArguments(CACHED, {}), digestArguments(PLAIN, {}), 'another operation')
+})
+
+t.test('without a cache every caller gets work of their own, with their payment', async (t) => {
+  const payers: (string | undefined)[] = []
+  const handler: UntypedHandler = async (_, { payment }) => {
+    payers.push(payment?.payer)
+    return answer(payers.length)
+  }
+  const shop = workshop()
+  await execute(shop, work(PLAIN, handler, { payment: PAYMENT }))
+  await execute(shop, work(PLAIN, handler))
+  t.strictSame(payers, ['0xabc', undefined])
+})
+
+t.test('a cached answer belongs to nobody: its handler does not learn who pays', async (t) => {
+  let seen: Context['payment'] | 'never' = 'never'
+  const handler: UntypedHandler = async (_, { payment }) => {
+    seen = payment
+    return answer(1)
+  }
+  await execute(workshop(), work(CACHED, handler, { payment: PAYMENT }))
+  t.equal(seen, undefined)
+})
+
+t.test('a source that fails is covered by its last answer, as long as the catalog says', async (t) => {
+  let up = true
+  const handler: UntypedHandler = async () => {
+    if (up) return answer(1)
+    throw new Failure('source_error', 'the source is down')
+  }
+  const shop = workshop()
+  const first = await execute(shop, work(CACHED, handler))
+  up = false
+  shop.pass(61_000)
+  const second = await execute(shop, work(CACHED, handler))
+  t.match(second, { answer: answer(1), at: first.at, cached: true, stale: true })
+  shop.pass(600_000)
+  await t.rejects(execute(shop, work(CACHED, handler)), { code: 'source_error' })
+})
+
+t.test('a failure is shared by those who wait for it, and never kept', async (t) => {
+  let runs = 0
+  const handler: UntypedHandler = async () => {
+    runs += 1
+    await delay(5)
+    if (runs === 1) throw new Failure('source_error', 'once')
+    return answer(runs)
+  }
+  const shop = workshop()
+  const both = await Promise.allSettled([1, 2].map(() => execute(shop, work(CACHED, handler))))
+  t.strictSame(
+    both.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  )
+  t.match(await execute(shop, work(CACHED, handler)), { answer: answer(2) })
+})
+
+t.test('work that takes too long is broken off and told of', async (t) => {
+  for (const operation of [HASTY, HASTY_CACHED]) {
+    let signal: AbortSignal | undefined
+    const handler: UntypedHandler = (_, context) => {
+      signal = context.signal
+      return new Promise(() => undefined)
+    }
+    await t.rejects(execute(workshop(), work(operation, handler)), { code: 'handler_timeout' })
+    t.equal(signal?.aborted, true)
+  }
+})
+
+t.test('a source that hangs is covered by its last answer too', async (t) => {
+  let hangs = false
+  const handler: UntypedHandler = async () => {
+    if (hangs) return new Promise(() => undefined)
+    return answer(1)
+  }
+  const shop = workshop()
+  await execute(shop, work(HASTY_CACHED, handler))
+  hangs = true
+  shop.pass(61_000)
+  t.match(await execute(shop, work(HASTY_CACHED, handler)), { answer: answer(1), stale: true })
+})
+
+t.test('a caller whose time is over does not take the answer from the others', async (t) => {
+  let open = (): void => undefined
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  let aborted = false
+  const handler: UntypedHandler = async (_, { signal }) => {
+    signal.addEventListener('abort', () => {
+      aborted = true
+    })
+    await gate
+    if (aborted) throw new Error('broken off')
+    return answer(1)
+  }
+  const shop = workshop()
+  const hasty = execute(shop, work(CACHED, handler, { patience: 10 }))
+  const patient = execute(shop, work(CACHED, handler))
+  await t.rejects(hasty, { code: 'handler_timeout' })
+  t.equal(aborted, false)
+  open()
+  t.match(await patient, { answer: answer(1) })
+})
+
+t.test('without a cache nobody else waits: a caller’s deadline ends the work', async (t) => {
+  let aborted = false
+  const handler: UntypedHandler = (_, { signal }) => {
+    signal.addEventListener('abort', () => {
+      aborted = true
+    })
+    return new Promise(() => undefined)
+  }
+  await t.rejects(execute(workshop(), work(PLAIN, handler, { patience: 10 })), { code: 'handler_timeout' })
+  t.equal(aborted, true)
+})
+
+t.test('a payment that is valid for years does not make the deadline wrap around', async (t) => {
+  const handler: UntypedHandler = async () => {
+    await delay(20)
+    return answer(1)
+  }
+  for (const operation of [CACHED, PLAIN]) {
+    t.match(await execute(workshop(), work(operation, handler, { patience: 2 ** 45 })), { answer: answer(1) })
+  }
+})
+
+t.test('a handler that throws at once is a failure like any other', async (t) => {
+  const handler: UntypedHandler = () => {
+    throw new Failure('not_found', 'nothing here')
+  }
+  for (const operation of [CACHED, PLAIN]) {
+    await t.rejects(execute(workshop(), work(operation, handler)), { code: 'not_found' })
+  }
+})
+
+t.test('whatever still waits is told when the work is over', async (t) => {
+  let signal: AbortSignal | undefined
+  const handler: UntypedHandler = async (_, context) => {
+    signal = context.signal
+    return answer(1)
+  }
+  await execute(workshop(), work(PLAIN, handler))
+  t.equal(signal?.aborted, true)
+})
