@@ -56,9 +56,18 @@ export function compileValidator(route: Route): Validator {
     }
     errors.push(...read.flatMap((each) => (wrong.has(each.parameter.name) ? [] : checkFormat(each))))
     errors.push(...(errors.length === 0 ? checkArguments(route, values) : []))
-    if (errors.length > 0) return { kind: 'invalid', errors }
+    if (errors.length > 0) return { kind: 'invalid', errors: inOrder(parameters, errors) }
     return { kind: 'valid', args: bindArguments(route, values) }
   }
+}
+
+/** As the catalog declares the parameters, whichever check has found the fault. */
+function inOrder(
+  parameters: readonly Parameter[],
+  errors: readonly ValidationError[],
+): readonly ValidationError[] {
+  const place = ({ loc }: ValidationError): number => parameters.findIndex(({ name }) => name === loc[1])
+  return errors.toSorted((one, other) => place(one) - place(other))
 }
 
 function rawValue(

@@ -1,4 +1,4 @@
-import { ERRORS, Failure, type Charged, type ErrorCode, type ValidationError } from '../errors.ts'
+import { ERRORS, type Charged, type ErrorCode, type Failure, type ValidationError } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
 
 /** What is sent for one request: made as a value, written in one place. */

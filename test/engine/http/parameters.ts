@@ -282,14 +282,10 @@ t.test('all faults of a request come in one answer', async (t) => {
     '/paid/x/{port}',
   )
   const errors = refused(validate, 'a=x&b=0&d=never&e=1,2', { port: '9' })
-  t.strictSame(errors.map(({ loc }) => loc.join('.')).sort(), [
-    'path.port',
-    'query.a',
-    'query.b',
-    'query.c',
-    'query.d',
-    'query.e',
-  ])
+  t.strictSame(
+    errors.map(({ loc }) => loc.join('.')),
+    ['path.port', 'query.a', 'query.b', 'query.c', 'query.d', 'query.e'],
+  )
 })
 
 t.test('one value with several faults is told once', async (t) => {

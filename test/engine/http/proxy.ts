@@ -15,7 +15,7 @@ async function upstream(t: Test, answer: RequestListener) {
   const asked: IncomingMessage[] = []
   const server = createServer((request, response) => {
     asked.push(request)
-    void answer(request, response)
+    answer(request, response)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

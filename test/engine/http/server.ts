@@ -1,0 +1,121 @@
+import t, { type Test } from 'tap'
+import { once } from 'node:events'
+import Koa from 'koa'
+import {
+  attach,
+  closeServer,
+  createHttpServer,
+  listen,
+  type HttpServer,
+  type ServerSettings,
+} from '../../../src/engine/http/server.ts'
+import { dial, exchange, readAnswer } from '../../support/wire.ts'
+
+async function serving(
+  t: Test,
+  settings: ServerSettings = {},
+  app?: Koa,
+): Promise<HttpServer & { url: string }> {
+  const server = createHttpServer(settings)
+  if (app !== undefined) attach(server, app)
+  const port = await listen(server, 0, '127.0.0.1')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return Object.assign(server, { url: `http://127.0.0.1:${port}` })
+}
+
+/** Answers once it is let go. */
+function gated(): { readonly app: Koa; readonly entered: Promise<void>; readonly open: () => void } {
+  const app = new Koa()
+  let open = (): void => undefined
+  let enter = (): void => undefined
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const entered = new Promise<void>((resolve) => {
+    enter = resolve
+  })
+  app.use(async (ctx) => {
+    enter()
+    await gate
+    ctx.body = 'worth the wait'
+  })
+  return { app, entered, open: () => open() }
+}
+
+t.test('who comes too early is asked to come again', async (t) => {
+  const { url } = await serving(t, { headers: { 'Ratecard-Sandbox': '1' } })
+  const response = await fetch(`${url}/paid/ping`)
+  t.equal(response.status, 503)
+  t.equal(response.headers.get('retry-after'), '1')
+  t.equal(response.headers.get('ratecard-sandbox'), '1')
+  t.match(await response.json(), { code: 'starting', charged: 'no', retryable: true })
+})
+
+t.test('a port that is taken is an error, not a hang', async (t) => {
+  const { url } = await serving(t)
+  await t.rejects(listen(createHttpServer(), Number(new URL(url).port), '127.0.0.1'), { code: 'EADDRINUSE' })
+})
+
+t.test('a client that never finishes its request is told and let go', async (t) => {
+  const { url } = await serving(t, { headersWithin: 100, requestWithin: 200 }, new Koa())
+  const got = await exchange(url, 'GET /paid/ping HTTP/1.1\r\nHost: x\r\n')
+  t.equal(got.status, 408)
+  t.match(JSON.parse(got.body), { code: 'request_timeout', charged: 'no' })
+  t.equal((await fetch(url)).status, 404, 'others are served')
+})
+
+t.test('a refused client that keeps writing gets its answer, and is not kept', async (t) => {
+  const { url } = await serving(t, {}, new Koa())
+  const socket = await dial(url)
+  const writing = setInterval(() => socket.write('X-More: '.padEnd(4_096, 'y')), 1)
+  t.teardown(() => clearInterval(writing))
+  socket.write(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(80_000)}\r\n`)
+  t.equal((await readAnswer(socket)).status, 431)
+})
+
+t.test('closing waits for a request in flight and refuses new ones', async (t) => {
+  const { app, entered, open } = gated()
+  const server = await serving(t, {}, app)
+  const answer = fetch(server.url)
+  await entered
+  t.equal(server.unanswered.size, 1)
+  let closed = false
+  const closing = closeServer(server, 60_000).then(() => {
+    closed = true
+  })
+  await t.rejects(fetch(server.url), 'no new connection')
+  t.equal(closed, false)
+  open()
+  t.equal(await (await answer).text(), 'worth the wait')
+  await closing
+  t.equal(server.unanswered.size, 0)
+})
+
+t.test('closing does not wait for connections that ask for nothing', async (t) => {
+  const server = await serving(t, {}, new Koa())
+  const silent = await dial(server.url)
+  const half = await dial(server.url)
+  half.write('GET / HT')
+  await fetch(server.url)
+  const gone = [silent, half].map((socket) => once(socket.resume(), 'close'))
+  await closeServer(server, 60_000)
+  await Promise.all(gone)
+  t.pass('all are closed')
+})
+
+t.test('a request that never ends does not hold the server for ever', async (t) => {
+  const { app, entered } = gated()
+  const server = await serving(t, {}, app)
+  const answer = fetch(server.url)
+  answer.catch(() => undefined)
+  await entered
+  await closeServer(server, 50)
+  await t.rejects(answer)
+})
+
+t.test('a server that never listened closes too', async (t) => {
+  await t.resolves(closeServer(createHttpServer(), 60_000))
+})
