@@ -1,6 +1,7 @@
 import { templatesOf } from './catalog.ts'
 import { error, type Issue } from './issue.ts'
-import { wordIn, type Position, type SourceDocument } from './source.ts'
+import { wordIn, type Position } from './position.ts'
+import type { SourceDocument } from './source.ts'
 import { routesOf, samplePath, type Subject } from './subject.ts'
 import { didYouMean } from './suggest.ts'
 

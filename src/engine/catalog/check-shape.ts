@@ -4,7 +4,8 @@ import { formOf, properName, type Form } from './forms.ts'
 import { error, type Issue } from './issue.ts'
 import { knownKeys, mend, toPath, type Mended, type ShapeFault } from './mend.ts'
 import { catalogSchema, type Declared } from './schema.ts'
-import type { Path, Position, SourceDocument } from './source.ts'
+import type { Position } from './position.ts'
+import type { Path, SourceDocument } from './source.ts'
 import { didYouMean, suggest } from './suggest.ts'
 
 const validate: ValidateFunction<Declared> = new Ajv2020({

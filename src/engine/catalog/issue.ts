@@ -1,4 +1,4 @@
-import type { Position } from './source.ts'
+import type { Position } from './position.ts'
 
 export type Severity = 'error' | 'warning'
 

@@ -1,6 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import { error, warning, type Issue } from '../../catalog/issue.ts'
-import type { Position } from '../../catalog/source.ts'
+import type { Position } from '../../catalog/position.ts'
 import { findNetwork } from '../../networks.ts'
 import { createChallenge, HEADER_LIMIT, HEADER_TARGET } from './challenge.ts'
 
