@@ -13,7 +13,7 @@ export function isAddress(text: string): text is Address {
 export function toChecksum(address: string): Address {
   const digits = address.slice(2).toLowerCase()
   const hash = keccak_256(Buffer.from(digits, 'ascii'))
-  const spelt = [...digits].map((digit, index) => {
+  const spelt = Array.from(digits).map((digit, index) => {
     const half = hash[index >> 1] ?? 0
     const nibble = index % 2 === 0 ? half >> 4 : half & 15
     return nibble >= 8 ? digit.toUpperCase() : digit
