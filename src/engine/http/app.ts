@@ -1,5 +1,6 @@
 import Koa, { type Context, type Middleware } from 'koa'
 import { Failure } from '../errors.ts'
+import { paymentIdOf, paymentState } from './payment-state.ts'
 import { markSent } from './paywall.ts'
 import { negotiate, type Shown } from './negotiate.ts'
 import { canonicalPath, splitTarget, type Target } from './path.ts'
@@ -84,7 +85,7 @@ function dispatch(settings: AppSettings): Middleware {
           headers: { Allow: METHODS },
         }),
       )
-    } else if (live !== undefined) send(ctx, live)
+    } else if (live !== undefined) send(ctx, await live())
     else if (page !== undefined) sendPage(ctx, page)
     else if (found !== undefined) {
       const state: State = { revision, values: found.path, target }
@@ -94,8 +95,15 @@ function dispatch(settings: AppSettings): Middleware {
   }
 }
 
-function livePage(settings: AppSettings, { catalog }: Revision, path: string): Reply | undefined {
-  return catalog.documents['health']?.paths.includes(path) === true ? settings.health() : undefined
+/** What is not rendered once a revision but told anew each time. */
+function livePage(
+  settings: AppSettings,
+  { catalog }: Revision,
+  path: string,
+): (() => Promise<Reply>) | undefined {
+  if (catalog.documents['health']?.paths.includes(path) === true) return async () => settings.health()
+  const id = paymentIdOf(path)
+  return id === undefined ? undefined : () => paymentState(settings.paywall.ledger, id)
 }
 
 /** Answers one route: what stands in its layer of the router. */
