@@ -20,24 +20,32 @@ export interface Changes {
 
 /**
  * One process's hold on one payment: the only way entries change. Changes are made one after the other, each durable
- * before the next begins, and the lease is renewed until the claim is put down.
+ * before the next begins, and the lease is renewed until the claim is put down. After that nothing writes to the entry
+ * any more, so that the entry handed out last is the one that is stored.
  */
 export class Claim {
   readonly #ledger: Ledger
   readonly #now: () => number
   #entry: Entry
   #last: Promise<unknown> = Promise.resolve()
+  #changing = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(ledger: Ledger, entry: Entry, now: () => number) {
     this.#ledger = ledger
     this.#entry = entry
     this.#now = now
-    this.#timer = setInterval(() => {
-      // A renewal that fails is noticed by the next change, which must not go through either.
-      this.#change({}).catch(() => this.putDown())
-    }, LEASE_MS / 3)
+    this.#timer = setInterval(() => this.#renew(), LEASE_MS / 3)
     this.#timer.unref()
+  }
+
+  #renew(): void {
+    // Every change renews the lease; one queued behind the last change would alter the entry that was just handed out.
+    if (this.#changing > 0) return
+    this.#change({}).catch((fault: unknown) => {
+      // A store that cannot be reached now may be back at the next turn; a lost claim stays lost.
+      if (fault instanceof LostClaim) this.putDown()
+    })
   }
 
   get entry(): Entry {
@@ -46,7 +54,8 @@ export class Claim {
 
   /** Throws `LostClaim` when another process has taken over. */
   advance(state: State, changes: Changes = {}): Promise<Entry> {
-    return this.#change({ state, ...changes })
+    // Nobody is at work on what is unknown: the next copy of the payment asks the chain at once.
+    return this.#change({ state, ...changes }, state === 'unknown' ? 0 : LEASE_MS)
   }
 
   /** The transaction can never be needed again: its bytes are as good as a payment order. */
@@ -83,7 +92,12 @@ export class Claim {
       this.#entry = entry
       return entry
     })
-    this.#last = next.catch(() => undefined)
+    this.#changing += 1
+    this.#last = next
+      .catch(() => undefined)
+      .then(() => {
+        this.#changing -= 1
+      })
     return next
   }
 }
@@ -121,11 +135,18 @@ export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase):
 export async function takeOver({ ledger, owner, now }: Desk, entry: Entry): Promise<Claim | undefined> {
   const time = now()
   if (entry.leaseUntil > time) return undefined
-  const next = { ...entry, owner, leaseUntil: time + LEASE_MS, updatedAt: time, version: entry.version + 1 }
+  const next = {
+    ...entry,
+    owner,
+    leaseUntil: time + LEASE_MS,
+    attempts: entry.attempts + 1,
+    updatedAt: time,
+    version: entry.version + 1,
+  }
   return (await ledger.replace(entry, next)) ? new Claim(ledger, next, now) : undefined
 }
 
-/** Nothing was charged and nobody is at work: the payment may be used as if it were new. */
-function isFree(entry: Entry, now: number): boolean {
+/** Nothing was charged and nobody is at work: the payment may be used as if it were new, for another purchase too. */
+export function isFree(entry: Entry, now: number): boolean {
   return entry.state === 'voided' || (entry.state === 'reserved' && entry.leaseUntil <= now)
 }

@@ -66,7 +66,7 @@ export interface Entry extends Purchase {
   readonly answer?: StoredAnswer
   readonly transaction?: StoredTransaction
   readonly receipt?: Receipt
-  /** Handler runs and settlement attempts so far. */
+  /** How many times a process has taken it up. */
   readonly attempts: number
   readonly createdAt: number
   readonly updatedAt: number

@@ -3,13 +3,14 @@ import type { Entry, Purchase } from './entry.ts'
 
 /**
  * Where payments are kept. Every change is a compare-and-set on the entry's version, durable when its promise resolves,
- * so that any number of processes may work on one store. All rules of the payment's life are above it, in `claim.ts`.
+ * so that any number of processes may work on one store; one that rejects has not been made, as far as can be known. All rules of the payment's life are above it, in `claim.ts`.
+ * What it gives out is a copy. `test/contract/ledger.ts` says what an implementation has to do.
  */
 export interface Ledger {
   /** For people: `lmdb`, `redis`. */
   readonly name: string
   get(key: string): Promise<Entry | undefined>
-  /** By public id. */
+  /** By public id: `paymentId` of its key. */
   find(id: string): Promise<Entry | undefined>
   /** Stores a new entry; false when its key is taken. */
   insert(entry: Entry): Promise<boolean>
@@ -19,9 +20,18 @@ export interface Ledger {
   entries(): AsyncIterable<Entry>
   /** Takes or renews the lease `name` for `owner` until `until`; undefined when another owner holds it. */
   lease(name: string, owner: string, now: number, until: number): Promise<Lease | undefined>
-  /** Gives the lease back and remembers `value` for the next holder. */
-  release(lease: Lease, value: number): Promise<void>
+  /** Gives the lease back and remembers `left` for the next holder; without effect once somebody has taken it over. */
+  release(lease: Lease, left: Left | undefined): Promise<void>
+  /** May be called again; nothing else may be called after it. */
   close(): Promise<void>
+}
+
+/** What the holder of a lease leaves to the next. */
+export interface Left {
+  /** For a signer, the next account nonce. */
+  readonly value: number
+  /** When the value was known to be right: milliseconds since the epoch. */
+  readonly at: number
 }
 
 /** Exclusive use of a named thing for a while; `fence` grows with every holder, so that a late one is recognised. */
@@ -29,8 +39,15 @@ export interface Lease {
   readonly name: string
   readonly owner: string
   readonly fence: number
-  /** What the last holder left: for a signer, the next account nonce. */
-  readonly value: number | undefined
+  readonly left: Left | undefined
+}
+
+/** The store cannot be used, or could not store a change and has not: the message is for the operator. */
+export class LedgerError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'LedgerError'
+  }
 }
 
 /** Public name of a payment: says nothing about payer or nonce. */

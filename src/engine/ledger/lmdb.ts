@@ -1,7 +1,8 @@
-import { mkdirSync } from 'node:fs'
-import { open, type Database } from 'lmdb'
+import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { open, type RootDatabase } from 'lmdb'
 import type { Entry } from './entry.ts'
-import type { Ledger, Lease } from './ledger.ts'
+import { LedgerError, paymentId, type Ledger, type Lease, type Left } from './ledger.ts'
 
 /** Changes when stored entries change their shape: an older store is migrated or refused, never misread. */
 const FORMAT = 1
@@ -10,83 +11,130 @@ interface Held {
   readonly owner: string
   readonly until: number
   readonly fence: number
-  readonly value: number | undefined
-}
-
-export class LedgerFormatError extends Error {
-  constructor(directory: string, found: unknown) {
-    super(`the ledger in ${directory} has format ${String(found)}; this version reads format ${FORMAT}`)
-    this.name = 'LedgerFormatError'
-  }
+  readonly left?: Left | undefined
 }
 
 /**
  * The embedded ledger: shared by all processes of one machine, flushed to disk before a promise resolves.
  * Not for network disks, where LMDB's locks do not hold.
+ *
+ * Throws `LedgerError` when the directory cannot be used or holds a store of another format.
  */
 export async function openLmdbLedger(directory: string): Promise<Ledger> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const root = open({ path: directory, encoding: 'json', maxDbs: 8 })
-  const meta = root.openDB<number, string>({ name: 'meta', encoding: 'json' })
+  const root = openStore(directory)
+  await checkFormat(root, directory)
+  // By public id, which is short and plain whatever the key is.
   const payments = root.openDB<Entry, string>({ name: 'payments', encoding: 'json' })
-  const ids = root.openDB<string, string>({ name: 'ids', encoding: 'json' })
   const leases = root.openDB<Held, string>({ name: 'leases', encoding: 'json' })
-  const format = await root.transaction(() => {
-    const found = meta.get('format')
-    if (found === undefined) void meta.put('format', FORMAT)
-    return found ?? FORMAT
-  })
-  if (format !== FORMAT) {
-    await root.close()
-    throw new LedgerFormatError(directory, format)
-  }
+  let closed: Promise<void> | undefined
   return {
     name: 'lmdb',
-    get: async (key) => payments.get(key),
-    find: async (id) => {
-      const key = ids.get(id)
-      return key === undefined ? undefined : payments.get(key)
-    },
+    get: async (key) => payments.get(paymentId(key)),
+    find: async (id) => payments.get(id),
     insert: (entry) =>
       commit(root, () => {
-        if (payments.get(entry.key) !== undefined) return false
-        void payments.put(entry.key, entry)
-        void ids.put(entry.id, entry.key)
+        if (payments.doesExist(entry.id)) return false
+        void payments.put(entry.id, entry)
         return true
       }),
     replace: (previous, next) =>
       commit(root, () => {
-        if (payments.get(previous.key)?.version !== previous.version) return false
-        void payments.put(next.key, next)
+        if (payments.get(previous.id)?.version !== previous.version) return false
+        void payments.put(previous.id, next)
         return true
       }),
     entries: async function* () {
-      const all = [...payments.getRange()].map(({ value }) => value)
-      yield* all.sort((a, b) => a.createdAt - b.createdAt)
+      // Ids and times only: all the answers together may be larger than the memory.
+      const order = Array.from(payments.getRange(), ({ key, value }) => ({ id: key, at: value.createdAt }))
+      for (const { id } of order.sort((a, b) => a.at - b.at)) {
+        const entry = payments.get(id)
+        if (entry !== undefined) yield entry
+      }
     },
     lease: (name, owner, now, until) =>
       commit(root, (): Lease | undefined => {
         const held = leases.get(name)
         if (held !== undefined && held.owner !== owner && held.until > now) return undefined
         const fence = held?.owner === owner ? held.fence : (held?.fence ?? 0) + 1
-        const value = held?.value
-        void leases.put(name, { owner, until, fence, value })
-        return { name, owner, fence, value }
+        const left = held?.left
+        void leases.put(name, { owner, until, fence, left })
+        return { name, owner, fence, left }
       }),
-    release: async (lease, value) => {
+    release: async ({ name, fence }, left) => {
       await commit(root, () => {
-        if (leases.get(lease.name)?.fence === lease.fence) {
-          void leases.put(lease.name, { owner: '', until: 0, fence: lease.fence, value })
-        }
+        if (leases.get(name)?.fence === fence) void leases.put(name, { owner: '', until: 0, fence, left })
       })
     },
-    close: () => root.close(),
+    close: () => (closed ??= root.close()),
+  }
+}
+
+function openStore(directory: string): RootDatabase {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    checkFile(join(directory, 'data.mdb'))
+    return open({ ...DURABLE, path: directory, encoding: 'json', maxDbs: 8 })
+  } catch (fault) {
+    throw new LedgerError(`the ledger directory ${directory} cannot be used: ${messageOf(fault)}`, {
+      cause: fault,
+    })
+  }
+}
+
+/**
+ * A transaction's promise is the word of the disk. With `overlappingSync` it comes before the disk's, and when the disk
+ * is full the other word never comes; with `eventTurnBatching` a failed commit also rejects a promise nobody holds,
+ * which ends the process.
+ */
+const DURABLE = { overlappingSync: false, eventTurnBatching: false }
+
+/** What every LMDB file has near its beginning. */
+const MAGIC = Buffer.from('dec0efbe', 'hex')
+
+/** The library ends the whole process with a segmentation fault when the file is not one of its own. */
+function checkFile(file: string): void {
+  if (!existsSync(file) || statSync(file).size === 0) return
+  const descriptor = openSync(file, 'r')
+  try {
+    const start = Buffer.alloc(64)
+    readSync(descriptor, start)
+    if (!start.includes(MAGIC)) throw new Error('data.mdb is not an LMDB file')
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+async function checkFormat(root: RootDatabase, directory: string): Promise<void> {
+  const meta = root.openDB<number, string>({ name: 'meta', encoding: 'json' })
+  const found = meta.get('format') ?? (await commit(root, writeFormat))
+  if (found === FORMAT) return
+  await root.close()
+  throw new LedgerError(`the ledger in ${directory} has format ${found}; this version reads format ${FORMAT}`)
+
+  /** Unless another process has just done it for the same new store. */
+  function writeFormat(): number {
+    const written = meta.get('format')
+    if (written === undefined) void meta.put('format', FORMAT)
+    return written ?? FORMAT
   }
 }
 
 /** Reads and writes that happen together or not at all, and are on disk when this resolves. */
-async function commit<T>(root: Database, work: () => T): Promise<T> {
-  const result = await root.transaction(work)
-  await root.flushed
-  return result
+async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {
+  try {
+    return await root.transaction(work)
+  } catch (fault) {
+    const reason = await reasonOf(fault)
+    throw new LedgerError(`the ledger could not store a change: ${reason}`, { cause: fault })
+  }
+}
+
+/** The library tells why a commit has failed in a second promise, which has to be taken as well. */
+async function reasonOf(fault: unknown): Promise<string> {
+  if (!(fault instanceof Error && 'commitError' in fault)) return messageOf(fault)
+  return Promise.resolve(fault.commitError).then(messageOf, messageOf)
+}
+
+function messageOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault)
 }

@@ -1,8 +1,10 @@
 import type { Address } from '../../address.ts'
+import type { Desk } from '../../ledger/claim.ts'
 import type { StoredTransaction } from '../../ledger/entry.ts'
-import type { Ledger, Lease } from '../../ledger/ledger.ts'
+import { Turn } from '../../ledger/turn.ts'
 import type { Journal } from '../protocol.ts'
 import type { Chain, Fees } from './chain.ts'
+import { carryOn, leave, meet, taken, type Count } from './nonce.ts'
 
 /** An account that pays the gas. */
 export interface Account {
@@ -29,20 +31,14 @@ export type Sent =
   /** The node gave no answer after the transaction was handed to it. */
   | { readonly kind: 'unknown' }
 
-const LEASE_MS = 15_000
-const LEASE_RETRY_MS = 50
-const LEASE_PATIENCE_MS = 20_000
+/** A broadcast's own timeout and a little more: whoever may still be broadcasting holds the lease. */
+const BROADCAST_MS = 10_500
 const FEES_MS = 4_000
-/** Longer than any network of the table takes to see a transaction. */
-const STALL_MS = 30_000
 
-export interface SignerSettings {
+export interface SignerSettings extends Desk {
   readonly account: Account
   readonly chain: Chain
   readonly chainId: number
-  readonly ledger: Ledger
-  readonly owner: string
-  readonly now: () => number
   readonly sleep: (ms: number) => Promise<void>
 }
 
@@ -52,24 +48,24 @@ export interface SignerSettings {
  */
 export class Signer {
   readonly #settings: SignerSettings
+  readonly #turn: Turn
   #queue: Promise<unknown> = Promise.resolve()
   #waiting = 0
-  #lease: Lease | undefined
-  #leasedUntil = 0
-  #next: number | undefined
-  /** What the chain sees of our nonces while it sees fewer than we have counted. */
-  #stall: { readonly seen: number; readonly since: number } | undefined
+  #fence: number | undefined
+  #count: Count | undefined
   #fees: { readonly value: Fees; readonly at: number } | undefined
 
   constructor(settings: SignerSettings) {
+    const { account, chainId } = settings
     this.#settings = settings
+    this.#turn = new Turn({ ...settings, name: `signer:${chainId}:${account.address.toLowerCase()}` })
   }
 
   get address(): Address {
     return this.#settings.account.address
   }
 
-  /** Records the signed transaction in the journal, then broadcasts it. */
+  /** Records the signed transaction in the journal, then broadcasts it. Rejects when it cannot be recorded. */
   send(to: Address, data: `0x${string}`, gas: bigint, journal: Journal): Promise<Sent> {
     this.#waiting += 1
     const sent = this.#queue.then(async () => {
@@ -77,7 +73,8 @@ export class Signer {
         return await this.#send(to, data, gas, journal)
       } finally {
         this.#waiting -= 1
-        if (this.#waiting === 0) await this.#putDown()
+        if (this.#waiting === 0) await this.#turn.giveBack(leave(this.#count))
+        else await this.#turn.share(leave(this.#count))
       }
     })
     this.#queue = sent.catch(() => undefined)
@@ -86,66 +83,41 @@ export class Signer {
 
   async #send(to: Address, data: `0x${string}`, gas: bigint, journal: Journal): Promise<Sent> {
     const { account, chain, chainId } = this.#settings
-    if (!(await this.#pickUp())) return { kind: 'unsent', detail: 'the signer is in use by another process' }
-    const fees = await this.#currentFees()
-    const nonce = await this.#nextNonce()
-    if (fees === undefined || nonce === undefined)
+    if (!(await this.#take())) return { kind: 'unsent', detail: 'the signer is in use by another process' }
+    const [fees, count] = await Promise.all([this.#currentFees(), this.#currentCount()])
+    if (fees === undefined || count === undefined)
       return { kind: 'unsent', detail: 'the network cannot be reached' }
-    const { raw, hash } = await account.sign({ chainId, nonce, to, data, gas, ...fees })
-    const transaction = { raw, hash, signer: account.address, nonce }
+    const { raw, hash } = await account.sign({ chainId, nonce: count.next, to, data, gas, ...fees })
+    const transaction = { raw, hash, signer: account.address, nonce: count.next }
     await journal.record(transaction)
+    if (!(await this.#turn.keep(BROADCAST_MS)))
+      return { kind: 'unsent', detail: 'another process has taken the signer over' }
     const answer = await chain.broadcast(raw)
     if (answer.kind === 'result' || (answer.kind === 'refused' && isKnown(answer.message))) {
-      this.#next = nonce + 1
+      this.#count = taken(count)
       return { kind: 'sent', transaction }
     }
-    // Whatever has happened to it, the chain knows the next nonce better than we do.
-    this.#next = undefined
+    // The count stays: the next transaction takes this nonce, unless the chain has counted this one by then.
     return answer.kind === 'unreachable'
       ? { kind: 'unknown' }
       : { kind: 'unsent', detail: 'the network refuses the transaction' }
   }
 
-  async #pickUp(): Promise<boolean> {
-    const { ledger, owner, now, sleep, chainId, account } = this.#settings
-    const name = `signer:${chainId}:${account.address.toLowerCase()}`
-    if (this.#lease !== undefined && this.#leasedUntil - now() > LEASE_MS / 2) return true
-    const patience = now() + LEASE_PATIENCE_MS
-    for (;;) {
-      const until = now() + LEASE_MS
-      const lease = await ledger.lease(name, owner, now(), until)
-      if (lease !== undefined) {
-        if (this.#lease?.fence !== lease.fence) this.#next = lease.value
-        this.#lease = lease
-        this.#leasedUntil = until
-        return true
-      }
-      if (now() > patience) return false
-      await sleep(LEASE_RETRY_MS)
-    }
+  async #take(): Promise<boolean> {
+    if (await this.#turn.keep(BROADCAST_MS)) return true
+    const lease = await this.#turn.take()
+    if (lease === undefined) return false
+    if (lease.fence !== this.#fence) this.#count = carryOn(lease.left)
+    this.#fence = lease.fence
+    return true
   }
 
-  async #putDown(): Promise<void> {
-    const lease = this.#lease
-    if (lease === undefined) return
-    this.#lease = undefined
-    await this.#settings.ledger.release(lease, this.#next ?? 0)
-  }
-
-  /**
-   * The higher of what we have counted and what the chain has seen: a fresh process, or a key used elsewhere. When the
-   * chain stays behind our count, transactions were dropped, and the gap they leave must be filled for any later one.
-   */
-  async #nextNonce(): Promise<number | undefined> {
+  async #currentCount(): Promise<Count | undefined> {
     const { chain, now } = this.#settings
     const answer = await chain.nextNonce(this.address)
     if (answer.kind !== 'result') return undefined
-    const seen = Number(answer.result)
-    const counted = this.#next ?? 0
-    if (seen >= counted) this.#stall = undefined
-    else if (this.#stall?.seen !== seen) this.#stall = { seen, since: now() }
-    const dropped = this.#stall !== undefined && now() - this.#stall.since > STALL_MS
-    return dropped ? seen : Math.max(seen, counted)
+    this.#count = meet(this.#count, Number(answer.result), now())
+    return this.#count
   }
 
   async #currentFees(): Promise<Fees | undefined> {

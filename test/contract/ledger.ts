@@ -1,0 +1,332 @@
+import t, { type Test } from 'tap'
+import type { Entry } from '../../src/engine/ledger/entry.ts'
+import { paymentId, type Ledger } from '../../src/engine/ledger/ledger.ts'
+import { openLedger } from '../fixtures/ledger/open.ts'
+import { makeEntry, nextEntry } from '../support/entry.ts'
+import { runTogether, startWorker } from '../support/worker.ts'
+
+const NOW = 1_800_000_000_000
+
+/**
+ * What every ledger must do. `name` is its name in `test/fixtures/ledger/open.ts`, which other processes open it by;
+ * `newPlace` makes an empty store and says where it is.
+ */
+export function testLedger(name: string, newPlace: (t: Test) => string): void {
+  const openNew = async (t: Test): Promise<Ledger> => {
+    const ledger = await openLedger(name, newPlace(t))
+    t.teardown(() => ledger.close())
+    return ledger
+  }
+
+  t.test(`${name}: its name is the one that is announced`, async (t) => {
+    t.equal((await openNew(t)).name, name)
+  })
+
+  t.test(`${name}: an entry comes back as it was stored, by key and by public id`, async (t) => {
+    const ledger = await openNew(t)
+    const entry = fullEntry('x402:one')
+    t.equal(await ledger.get(entry.key), undefined)
+    t.equal(await ledger.find(entry.id), undefined)
+    t.equal(await ledger.insert(entry), true)
+    t.strictSame(await ledger.get(entry.key), entry)
+    t.strictSame(await ledger.find(entry.id), entry)
+    t.equal(await ledger.find(entry.key), undefined, 'a key is no public id')
+    t.equal(await ledger.get(entry.id), undefined, 'a public id is no key')
+  })
+
+  t.test(`${name}: a member that is undefined is absent, and a change can take one away`, async (t) => {
+    const ledger = await openNew(t)
+    const entry = { ...fullEntry('x402:one'), token: undefined }
+    await ledger.insert(entry)
+    t.equal((await ledger.get(entry.key))?.token, undefined)
+    const { receipt: _, ...rest } = entry
+    t.equal(await ledger.replace(entry, nextEntry(rest)), true)
+    t.notHas(await ledger.get(entry.key), { receipt: {} })
+  })
+
+  t.test(`${name}: what is given out is a copy`, async (t) => {
+    const ledger = await openNew(t)
+    const entry = fullEntry('x402:one')
+    await ledger.insert(entry)
+    const mine = await ledger.get(entry.key)
+    if (mine !== undefined) Object.assign(mine, { state: 'sent', answer: undefined })
+    t.strictSame(await ledger.get(entry.key), entry)
+  })
+
+  t.test(`${name}: a payment is taken once, however many try`, async (t) => {
+    const ledger = await openNew(t)
+    const tries = Array.from({ length: 100 }, (_, number) =>
+      ledger.insert(makeEntry('x402:one', NOW, `owner ${number}`)),
+    )
+    t.equal((await Promise.all(tries)).filter((won) => won).length, 1)
+    t.equal(await ledger.insert(makeEntry('x402:one')), false, 'later neither')
+    t.equal(await ledger.insert(makeEntry('x402:two')), true, 'another one is free')
+  })
+
+  t.test(`${name}: a change is made by one only, and never to a version that has passed`, async (t) => {
+    const ledger = await openNew(t)
+    const entry = makeEntry('x402:one')
+    t.equal(await ledger.replace(entry, nextEntry(entry)), false, 'there is nothing to change yet')
+    t.equal(await ledger.get(entry.key), undefined, 'and nothing was stored')
+    await ledger.insert(entry)
+    const tries = Array.from({ length: 100 }, (_, number) =>
+      ledger.replace(entry, nextEntry(entry, { owner: `owner ${number}` })),
+    )
+    const won = await Promise.all(tries)
+    t.equal(won.filter((each) => each).length, 1)
+    const stored = await ledger.get(entry.key)
+    t.equal(stored?.owner, `owner ${won.indexOf(true)}`, 'the one who was told so')
+    t.equal(stored?.version, 2)
+    t.equal(
+      await ledger.replace(entry, nextEntry(entry, { state: 'voided' })),
+      false,
+      'the first version is gone',
+    )
+    const future = { ...entry, version: 7 }
+    t.equal(await ledger.replace(future, nextEntry(future)), false, 'a version that never was')
+    t.strictSame(await ledger.get(entry.key), stored, 'and nothing has changed')
+    t.strictSame(await ledger.find(entry.id), stored, 'under neither name')
+  })
+
+  t.test(`${name}: keys of any characters and length stay apart`, async (t) => {
+    const ledger = await openNew(t)
+    const keys = [
+      '',
+      ' ',
+      'a:b:c',
+      'a',
+      'A',
+      'x402:eip155:8453:0xé',
+      'x402:eip155:8453:0xe\u0301',
+      '🪙\u0000end',
+      '🪙',
+      '\u0000',
+      '{"key":1}',
+      '__proto__',
+      '../../etc/passwd',
+      'line\nbreak\r\n',
+      '*',
+      '[a-z]?',
+      'k'.repeat(4_000),
+      `${'k'.repeat(4_000)}!`,
+    ]
+    for (const key of keys)
+      t.equal(await ledger.insert(makeEntry(key)), true, JSON.stringify(key.slice(0, 30)))
+    for (const key of keys) {
+      t.equal((await ledger.get(key))?.key, key)
+      t.equal((await ledger.find(paymentId(key)))?.key, key)
+    }
+    t.equal((await all(ledger)).length, keys.length)
+  })
+
+  t.test(`${name}: an answer of a megabyte, and many of them, come back whole`, async (t) => {
+    const ledger = await openNew(t)
+    const value = { text: 'é🪙"\\\n'.repeat(125_000), numbers: [0.1, -1e300, 2 ** 53] }
+    const entries = Array.from({ length: 8 }, (_, number) => makeEntry(`x402:${number}`))
+    await Promise.all(entries.map((entry) => ledger.insert(entry)))
+    const fulfilled = entries.map((entry) => nextEntry(entry, { answer: { kind: 'json', value } }))
+    t.strictSame(
+      await Promise.all(entries.map((entry, at) => ledger.replace(entry, fulfilled[at] ?? entry))),
+      entries.map(() => true),
+    )
+    for (const entry of fulfilled) t.strictSame(await ledger.get(entry.key), entry)
+  })
+
+  t.test(`${name}: every entry is listed, oldest first`, async (t) => {
+    const ledger = await openNew(t)
+    t.strictSame(await all(ledger), [])
+    const ages = [5, 1, 9, 3, 7, 2, 8, 4, 6, 0]
+    for (const age of ages) await ledger.insert(makeEntry(`x402:${age}`, NOW - age))
+    const changed = makeEntry('x402:9', NOW - 9)
+    await ledger.replace(changed, nextEntry(changed, { updatedAt: NOW + 1 }))
+    t.strictSame(
+      (await all(ledger)).map(({ createdAt }) => NOW - createdAt),
+      [9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
+    )
+  })
+
+  t.test(`${name}: entries may change while they are listed`, async (t) => {
+    const ledger = await openNew(t)
+    for (let age = 0; age < 5; age += 1) await ledger.insert(makeEntry(`x402:${age}`, NOW - age))
+    let seen = 0
+    for await (const entry of ledger.entries()) {
+      seen += 1
+      await ledger.replace(entry, nextEntry(entry, { state: 'voided' }))
+    }
+    t.equal(seen, 5)
+    t.ok((await all(ledger)).every(({ state }) => state === 'voided'))
+  })
+
+  t.test(`${name}: a lease has one holder`, async (t) => {
+    const ledger = await openNew(t)
+    const tries = Array.from({ length: 50 }, (_, number) =>
+      ledger.lease('signer', `owner ${number}`, NOW, NOW + 10),
+    )
+    t.equal((await Promise.all(tries)).filter((lease) => lease !== undefined).length, 1)
+    t.not(await ledger.lease('another', 'somebody', NOW, NOW + 10), undefined, 'another thing is free')
+  })
+
+  t.test(`${name}: a holder renews its lease and keeps its fence`, async (t) => {
+    const ledger = await openNew(t)
+    const first = await ledger.lease('signer', 'a', NOW, NOW + 10)
+    t.strictSame(first, { name: 'signer', owner: 'a', fence: 1, left: undefined })
+    t.strictSame(await ledger.lease('signer', 'a', NOW + 5, NOW + 15), first)
+    t.equal(await ledger.lease('signer', 'b', NOW + 12, NOW + 30), undefined, 'the renewal counts')
+    t.strictSame(
+      await ledger.lease('signer', 'a', NOW + 20, NOW + 30),
+      first,
+      'expired, and nobody else was there',
+    )
+  })
+
+  t.test(`${name}: an expired lease is taken over, and the late holder has no say any more`, async (t) => {
+    const ledger = await openNew(t)
+    const first = await ledger.lease('signer', 'a', NOW, NOW + 10)
+    t.equal(await ledger.lease('signer', 'b', NOW + 9, NOW + 30), undefined)
+    const second = await ledger.lease('signer', 'b', NOW + 10, NOW + 30)
+    t.equal(second?.fence, 2)
+    t.equal(await ledger.lease('signer', 'a', NOW + 11, NOW + 30), undefined)
+    if (first !== undefined) await ledger.release(first, { value: 99, at: NOW })
+    t.equal(await ledger.lease('signer', 'c', NOW + 12, NOW + 40), undefined, 'the late release ends nothing')
+    const third = await ledger.lease('signer', 'c', NOW + 30, NOW + 40)
+    t.strictSame(
+      third,
+      { name: 'signer', owner: 'c', fence: 3, left: undefined },
+      'nor does it leave anything',
+    )
+  })
+
+  t.test(`${name}: a released lease is free at once, with what was left`, async (t) => {
+    const ledger = await openNew(t)
+    const first = await ledger.lease('signer', 'a', NOW, NOW + 10)
+    t.not(first, undefined)
+    if (first !== undefined) await ledger.release(first, { value: 7, at: NOW })
+    const second = await ledger.lease('signer', 'b', NOW + 1, NOW + 10)
+    t.strictSame(second, { name: 'signer', owner: 'b', fence: 2, left: { value: 7, at: NOW } })
+    t.strictSame(await ledger.lease('signer', 'b', NOW + 2, NOW + 10), second, 'a renewal keeps it')
+    const third = await ledger.lease('signer', 'a', NOW + 10, NOW + 20)
+    t.strictSame(third?.left, { value: 7, at: NOW }, 'and so does who dies without leaving anything')
+    if (third !== undefined) await ledger.release(third, undefined)
+    t.equal((await ledger.lease('signer', 'a', NOW + 11, NOW + 20))?.left, undefined)
+    t.equal((await ledger.lease('signer', 'a', NOW + 11, NOW + 20))?.fence, 4, 'a new turn of the same owner')
+  })
+
+  t.test(`${name}: what was stored is there after closing, which may be done twice`, async (t) => {
+    const place = newPlace(t)
+    const before = await openLedger(name, place)
+    const entry = fullEntry('x402:one')
+    await before.insert(entry)
+    const lease = await before.lease('signer', 'a', NOW, NOW + 10)
+    if (lease !== undefined) await before.release(lease, { value: 7, at: NOW })
+    await before.close()
+    await before.close()
+    const after = await openLedger(name, place)
+    t.teardown(() => after.close())
+    t.strictSame(await after.get(entry.key), entry)
+    t.strictSame(await after.find(entry.id), entry)
+    t.strictSame((await after.lease('signer', 'b', NOW, NOW + 10))?.left, { value: 7, at: NOW })
+  })
+
+  t.test(`${name}: two openings in one process see each other's changes at once`, async (t) => {
+    const place = newPlace(t)
+    const [one, two] = [await openLedger(name, place), await openLedger(name, place)]
+    t.teardown(() => one.close())
+    t.teardown(() => two.close())
+    let entry = makeEntry('x402:one')
+    await one.insert(entry)
+    t.equal(await two.insert(entry), false)
+    for (let turn = 0; turn < 20; turn += 1) {
+      const next = nextEntry(entry)
+      t.equal(await (turn % 2 === 0 ? two : one).replace(entry, next), true)
+      t.equal((await (turn % 2 === 0 ? one : two).get(entry.key))?.version, next.version)
+      entry = next
+    }
+  })
+
+  for (const processes of [2, 4]) {
+    t.test(`${name}: ${processes} processes lose none of each other's changes`, async (t) => {
+      const place = newPlace(t)
+      const ledger = await openLedger(name, place)
+      t.teardown(() => ledger.close())
+      await ledger.insert({ ...makeEntry('x402:one'), attempts: 0 })
+      const said = await runTogether(processes, [name, place, 'count', 'x402:one'])
+      t.strictSame(
+        said,
+        Array.from({ length: processes }, () => 'counted'),
+      )
+      const stored = await ledger.get('x402:one')
+      t.equal(stored?.attempts, processes * 500)
+      t.equal(stored?.version, processes * 500 + 1)
+    })
+  }
+
+  t.test(`${name}: a payment is taken once over all processes`, async (t) => {
+    const place = newPlace(t)
+    const said = await runTogether(2, [name, place, 'insert', 'x402:one'])
+    t.strictSame(said.map(Number).sort(), [0, 1])
+    const ledger = await openLedger(name, place)
+    t.teardown(() => ledger.close())
+    t.equal((await all(ledger)).length, 1)
+  })
+
+  t.test(
+    `${name}: a lease has one holder over all processes, and outlives it when it is killed`,
+    async (t) => {
+      const place = newPlace(t)
+      const ledger = await openLedger(name, place)
+      t.teardown(() => ledger.close())
+      const worker = startWorker([name, place, 'lease', 'signer'])
+      await worker.line()
+      worker.begin()
+      t.match(JSON.parse((await worker.line()) ?? ''), { name: 'signer', fence: 1 })
+      await worker.kill()
+      t.equal(await ledger.lease('signer', 'me', 1_999, 3_000), undefined)
+      t.equal((await ledger.lease('signer', 'me', 2_000, 3_000))?.fence, 2)
+    },
+  )
+
+  t.test(`${name}: what a killed process was told is stored, is stored`, async (t) => {
+    const place = newPlace(t)
+    const worker = startWorker([name, place, 'write', 'x402'])
+    t.equal(await worker.line(), 'ready')
+    worker.begin()
+    const told = new Map<number, number>()
+    const hear = (line: string): void => {
+      const [number = '', version = ''] = line.split(' ')
+      told.set(Number(number), Number(version))
+    }
+    for (let line = await worker.line(); line !== undefined; line = await worker.line()) {
+      hear(line)
+      // What has been said and not been read yet is still heard.
+      if (told.size === 100) void worker.kill()
+    }
+    await worker.kill()
+    const ledger = await openLedger(name, place)
+    t.teardown(() => ledger.close())
+    t.ok(told.size >= 100)
+    const lost = []
+    for (const [number, version] of told) {
+      const entry = await ledger.get(`x402:${number}`)
+      if (entry === undefined || entry.version < version) lost.push(number)
+    }
+    t.strictSame(lost, [])
+    t.equal(await ledger.insert(makeEntry('x402:next')), true, 'and the store is usable')
+  })
+}
+
+/** One with everything an entry can have. */
+function fullEntry(key: string): Entry {
+  return {
+    ...makeEntry(key),
+    state: 'settled',
+    answer: { kind: 'json', value: { a: [1, null, true, 'ä', { b: {} }] } },
+    transaction: { hash: '0x01', raw: '0x02', signer: '0x03', nonce: 0 },
+    receipt: { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' },
+  }
+}
+
+async function all(ledger: Ledger): Promise<Entry[]> {
+  const entries: Entry[] = []
+  for await (const entry of ledger.entries()) entries.push(entry)
+  return entries
+}

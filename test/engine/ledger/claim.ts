@@ -1,0 +1,297 @@
+import t, { type Test } from 'tap'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { mock } from 'node:test'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Claim, LEASE_MS, LostClaim, reserve, takeOver, type Desk } from '../../../src/engine/ledger/claim.ts'
+import type { Entry, Receipt } from '../../../src/engine/ledger/entry.ts'
+import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
+import { makePurchase } from '../../support/entry.ts'
+import { runTogether } from '../../support/worker.ts'
+
+mock.timers.enable({ apis: ['setInterval'] })
+t.teardown(() => mock.timers.reset())
+
+const PURCHASE = makePurchase()
+const RECEIPT: Receipt = { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' }
+const TRANSACTION = { hash: '0x01', raw: '0x02', signer: '0x03', nonce: 4 }
+
+/** Two processes on one ledger, and a clock that is moved by hand. */
+interface World {
+  readonly ledger: Ledger
+  readonly clock: { now: number }
+  readonly mine: Desk
+  readonly theirs: Desk
+}
+
+function newPlace(t: Test): string {
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-claim-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Renewals come when the test lets time pass. */
+async function newWorld(t: Test): Promise<World> {
+  const ledger = await openLmdbLedger(newPlace(t))
+  t.teardown(() => ledger.close())
+  const clock = { now: 1_800_000_000_000 }
+  const now = (): number => clock.now
+  return { ledger, clock, mine: { ledger, owner: 'mine', now }, theirs: { ledger, owner: 'theirs', now } }
+}
+
+/** A reservation that has to succeed; put down with the test. */
+async function claimed(t: Test, desk: Desk): Promise<Claim> {
+  const reservation = await reserve(desk, PURCHASE)
+  if (reservation.kind !== 'claimed') throw new Error(`the payment is ${reservation.entry.state}`)
+  t.teardown(() => reservation.claim.putDown())
+  return reservation.claim
+}
+
+async function takenOver(t: Test, desk: Desk, entry: Entry): Promise<Claim> {
+  const claim = await takeOver(desk, entry)
+  if (claim === undefined) throw new Error('the payment was not taken over')
+  t.teardown(() => claim.putDown())
+  return claim
+}
+
+t.test('one of many copies of a payment gets the work, the others see whose it is', async (t) => {
+  const { mine, ledger, clock } = await newWorld(t)
+  const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(mine, PURCHASE)))
+  const winners = reservations.flatMap((each) => (each.kind === 'claimed' ? [each.claim] : []))
+  t.teardown(() => winners.forEach((claim) => claim.putDown()))
+  t.equal(winners.length, 1)
+  const [winner] = winners
+  t.match(winner?.entry, { ...PURCHASE, state: 'reserved', owner: 'mine', attempts: 1, version: 1 })
+  t.equal(winner?.entry.leaseUntil, clock.now + LEASE_MS)
+  t.strictSame(await ledger.get(PURCHASE.key), winner?.entry)
+  for (const each of reservations) if (each.kind === 'taken') t.strictSame(each.entry, winner?.entry)
+})
+
+t.test('one of many copies gets the work over two processes', async (t) => {
+  const said = await runTogether(2, ['lmdb', newPlace(t), 'reserve', PURCHASE.key])
+  t.strictSame(said.map(Number).sort(), [0, 1])
+})
+
+t.test('a payment whose work has failed can be used again, for something else too', async (t) => {
+  const { mine, theirs, clock } = await newWorld(t)
+  const first = await claimed(t, mine)
+  await first.advance('fulfilled', { answer: { kind: 'text', type: 'text/plain', text: 'old' } })
+  await first.advance('settling', { transaction: TRANSACTION })
+  await first.advance('voided')
+  first.putDown()
+  clock.now += 1
+  const reservation = await reserve(theirs, { ...PURCHASE, digest: 'other arguments' })
+  t.equal(reservation.kind, 'claimed')
+  if (reservation.kind !== 'claimed') return
+  reservation.claim.putDown()
+  const { entry } = reservation.claim
+  t.match(entry, { state: 'reserved', owner: 'theirs', digest: 'other arguments', attempts: 2, version: 5 })
+  t.equal(entry.createdAt, clock.now - 1, 'it is as old as it is')
+  t.notOk(
+    'answer' in entry || 'transaction' in entry || 'receipt' in entry,
+    'nothing of the first use is left',
+  )
+})
+
+t.test('a reservation of a process that has died is free when its lease ends, not before', async (t) => {
+  const { mine, theirs, clock } = await newWorld(t)
+  const dead = await claimed(t, mine)
+  dead.putDown()
+  clock.now += LEASE_MS - 1
+  t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { owner: 'mine' } })
+  clock.now += 1
+  const claim = await claimed(t, theirs)
+  t.match(claim.entry, { state: 'reserved', owner: 'theirs', attempts: 2 })
+})
+
+t.test('one of many gets the reservation of a process that has died', async (t) => {
+  const { mine, theirs, clock } = await newWorld(t)
+  ;(await claimed(t, mine)).putDown()
+  clock.now += LEASE_MS
+  const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(theirs, PURCHASE)))
+  for (const each of reservations) if (each.kind === 'claimed') each.claim.putDown()
+  t.equal(reservations.filter(({ kind }) => kind === 'claimed').length, 1)
+})
+
+t.test('what was worked for or charged is never reserved again', async (t) => {
+  for (const state of ['fulfilled', 'settling', 'settled', 'sent', 'unknown'] as const) {
+    const { mine, theirs, clock } = await newWorld(t)
+    const claim = await claimed(t, mine)
+    await claim.advance(state)
+    claim.putDown()
+    clock.now += 10 * LEASE_MS
+    t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { state } })
+  }
+})
+
+t.test('a process that is alive keeps its payment; one of many gets what a dead one has left', async (t) => {
+  const { mine, theirs, clock } = await newWorld(t)
+  const dead = await claimed(t, mine)
+  const entry = await dead.advance('fulfilled', { answer: { kind: 'json', value: { a: 1 } } })
+  dead.putDown()
+  clock.now += LEASE_MS - 1
+  t.equal(await takeOver(theirs, entry), undefined)
+  clock.now += 1
+  const claims = await Promise.all(Array.from({ length: 50 }, () => takeOver(theirs, entry)))
+  const [claim, ...others] = claims.filter((each) => each !== undefined)
+  claim?.putDown()
+  t.strictSame(others, [])
+  t.match(claim?.entry, {
+    state: 'fulfilled',
+    owner: 'theirs',
+    attempts: 2,
+    leaseUntil: clock.now + LEASE_MS,
+  })
+  t.strictSame(claim?.entry.answer, { kind: 'json', value: { a: 1 } }, 'the work is not lost')
+})
+
+t.test('who was thought dead changes nothing any more, and learns of it', async (t) => {
+  const { mine, theirs, ledger, clock } = await newWorld(t)
+  const late = await claimed(t, mine)
+  const entry = await late.advance('fulfilled')
+  clock.now += LEASE_MS
+  const claim = await takenOver(t, theirs, entry)
+  const writes: (() => Promise<unknown>)[] = [
+    () => late.advance('settling', { transaction: TRANSACTION }),
+    () => late.settle(RECEIPT),
+    () => late.advance('voided'),
+    () => late.letGo(),
+  ]
+  for (const write of writes) await t.rejects(write(), LostClaim)
+  await t.rejects(late.advance('voided'), {
+    name: 'LostClaim',
+    message: `another process has taken over payment ${entry.id}`,
+  })
+  t.strictSame(late.entry, entry, 'it knows what it knew')
+  t.strictSame(await ledger.get(PURCHASE.key), claim.entry, 'and nothing was written')
+})
+
+t.test('a settled payment keeps no bytes that could move money', async (t) => {
+  const { mine, ledger } = await newWorld(t)
+  const claim = await claimed(t, mine)
+  await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
+  t.equal((await claim.advance('settling', { transaction: TRANSACTION })).transaction?.raw, '0x02')
+  const entry = await claim.settle(RECEIPT)
+  t.match(entry, { state: 'settled', receipt: RECEIPT })
+  t.strictSame(entry.transaction, { hash: '0x01', signer: '0x03', nonce: 4 })
+  t.strictSame(await ledger.get(PURCHASE.key), entry)
+})
+
+t.test('a payment settled by somebody else’s transaction has none of ours', async (t) => {
+  const { mine } = await newWorld(t)
+  const claim = await claimed(t, mine)
+  const entry = await claim.settle(RECEIPT)
+  t.notOk('transaction' in entry)
+  t.strictSame(entry.receipt, RECEIPT)
+})
+
+t.test('changes asked for at the same time are made one after the other', async (t) => {
+  const { mine, ledger } = await newWorld(t)
+  const claim = await claimed(t, mine)
+  const entries = await Promise.all([
+    claim.advance('fulfilled', { answer: { kind: 'json', value: 1 } }),
+    claim.advance('settling', { transaction: TRANSACTION }),
+    claim.advance('unknown'),
+  ])
+  t.strictSame(
+    entries.map(({ state, version }) => `${state} ${version}`),
+    ['fulfilled 2', 'settling 3', 'unknown 4'],
+  )
+  t.strictSame(await ledger.get(PURCHASE.key), entries[2])
+})
+
+t.test('what is let go, and what is unknown, is taken up by the next one at once', async (t) => {
+  const { mine, theirs } = await newWorld(t)
+  const gone = await claimed(t, mine)
+  await gone.advance('fulfilled')
+  await gone.letGo()
+  const second = await takenOver(t, theirs, gone.entry)
+  t.match(second.entry, { state: 'fulfilled', owner: 'theirs', attempts: 2 })
+  const entry = await second.advance('unknown')
+  second.putDown()
+  t.match((await takenOver(t, mine, entry)).entry, { state: 'unknown', attempts: 3 })
+})
+
+t.test('a long piece of work keeps its payment, and nothing is written once it is put down', async (t) => {
+  const { mine, theirs, ledger, clock } = await newWorld(t)
+  const claim = await claimed(t, mine)
+  clock.now += LEASE_MS - 1
+  await pass(ledger)
+  const renewed = await ledger.get(PURCHASE.key)
+  t.match(renewed, { state: 'reserved', owner: 'mine', leaseUntil: clock.now + LEASE_MS })
+  clock.now += LEASE_MS - 1
+  t.equal((await reserve(theirs, PURCHASE)).kind, 'taken')
+  const entry = await claim.settle(RECEIPT)
+  claim.putDown()
+  await pass(ledger)
+  t.strictSame(await ledger.get(PURCHASE.key), entry)
+})
+
+t.test('a renewal waits for no change and never comes after the last one', async (t) => {
+  const { mine, ledger } = await newWorld(t)
+  const slow = slowed(ledger)
+  const claim = await claimed(t, { ...mine, ledger: slow.ledger })
+  const settled = claim.settle(RECEIPT)
+  await pass(ledger)
+  slow.goOn()
+  const entry = await settled
+  claim.putDown()
+  await pass(ledger)
+  t.strictSame(await ledger.get(PURCHASE.key), entry, 'what was handed out is what is stored')
+  t.equal(slow.replaced(), 1)
+})
+
+t.test('renewals stop when the payment is lost, and go on when only the store was away', async (t) => {
+  const { mine, theirs, ledger, clock } = await newWorld(t)
+  let faults = 1
+  const failing: Ledger = {
+    ...ledger,
+    replace: (previous, next) => {
+      faults -= 1
+      return faults < 0 ? ledger.replace(previous, next) : Promise.reject(new Error('the store is away'))
+    },
+  }
+  const claim = await claimed(t, { ...mine, ledger: failing })
+  await pass(ledger)
+  t.equal((await ledger.get(PURCHASE.key))?.version, 1)
+  await pass(ledger)
+  t.equal((await ledger.get(PURCHASE.key))?.version, 2)
+  t.equal(faults, -1, 'the second try went through')
+  clock.now += LEASE_MS
+  const other = await takenOver(t, theirs, claim.entry)
+  other.putDown()
+  await pass(ledger)
+  t.equal(faults, -2)
+  await pass(ledger)
+  t.equal(faults, -2, 'no try after the one that told')
+  t.strictSame(await ledger.get(PURCHASE.key), other.entry)
+})
+
+/** The next renewal is due; resolves when whatever it has written is stored. */
+async function pass(ledger: Ledger): Promise<void> {
+  mock.timers.tick(LEASE_MS / 3)
+  // Changes are stored in the order they were asked for.
+  await ledger.lease('a change that comes last', 'nobody', 0, 0)
+}
+
+/** A ledger whose changes wait for `goOn`. */
+function slowed(ledger: Ledger): { ledger: Ledger; goOn: () => void; replaced: () => number } {
+  let goOn = (): void => {}
+  let count = 0
+  const open = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  return {
+    goOn,
+    replaced: () => count,
+    ledger: {
+      ...ledger,
+      replace: async (previous, next) => {
+        count += 1
+        await open
+        return ledger.replace(previous, next)
+      },
+    },
+  }
+}

@@ -1,0 +1,131 @@
+import t from 'tap'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { open } from 'lmdb'
+import { LedgerError } from '../../../src/engine/ledger/ledger.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
+import { testLedger } from '../../contract/ledger.ts'
+import { makeEntry, nextEntry } from '../../support/entry.ts'
+import { startWorker } from '../../support/worker.ts'
+
+const NOBODY = 65_534
+
+function newPlace(t: { teardown(end: () => void): unknown }): string {
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-ledger-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+testLedger('lmdb', newPlace)
+
+t.test('lmdb: a directory that is not there is made, for its owner only', async (t) => {
+  const directory = join(newPlace(t), 'data', 'ledger')
+  const ledger = await openLmdbLedger(directory)
+  await ledger.close()
+  t.equal(statSync(directory).mode & 0o777, 0o700)
+})
+
+t.test('lmdb: a store of another format is refused and left as it is', async (t) => {
+  const directory = newPlace(t)
+  const root = open({ path: directory, encoding: 'json', maxDbs: 8 })
+  await root.openDB({ name: 'meta', encoding: 'json' }).put('format', 2)
+  await root.close()
+  const before = readFileSync(join(directory, 'data.mdb'))
+  await t.rejects(openLmdbLedger(directory), {
+    name: 'LedgerError',
+    message: `the ledger in ${directory} has format 2; this version reads format 1`,
+  })
+  t.ok(before.equals(readFileSync(join(directory, 'data.mdb'))), 'not a byte was written')
+})
+
+t.test('lmdb: a place that cannot be a directory is named in the error', async (t) => {
+  const file = join(newPlace(t), 'file')
+  writeFileSync(file, 'something else')
+  for (const directory of [file, join(file, 'ledger')]) {
+    const fault = await openLmdbLedger(directory).catch((caught: unknown) => caught)
+    t.ok(fault instanceof LedgerError)
+    t.match(fault, { message: `the ledger directory ${directory} cannot be used: ` })
+  }
+  t.equal(readFileSync(file, 'utf8'), 'something else')
+})
+
+t.test('lmdb: a file that is no store is refused and left as it is, and the process lives', async (t) => {
+  for (const content of ['x'.repeat(20_000), '\0'.repeat(20_000), 'short']) {
+    const directory = newPlace(t)
+    writeFileSync(join(directory, 'data.mdb'), content)
+    await t.rejects(openLmdbLedger(directory), {
+      name: 'LedgerError',
+      message: `the ledger directory ${directory} cannot be used: data.mdb is not an LMDB file`,
+    })
+    t.equal(readFileSync(join(directory, 'data.mdb'), 'utf8'), content)
+  }
+})
+
+t.test('lmdb: a file that was made and not written yet is a new store', async (t) => {
+  const directory = newPlace(t)
+  writeFileSync(join(directory, 'data.mdb'), '')
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(() => ledger.close())
+  t.equal(await ledger.insert(makeEntry('x402:one')), true)
+})
+
+t.test('lmdb: a directory without the right to write is an error that names it', async (t) => {
+  const parent = newPlace(t)
+  const directory = join(parent, 'ledger')
+  mkdirSync(directory)
+  chmodSync(parent, 0o755)
+  chmodSync(directory, 0o555)
+  // The superuser may write everywhere, so that another user has to try.
+  const worker = startWorker(
+    ['lmdb', directory, 'insert', 'x402:one'],
+    process.getuid?.() === 0 ? { uid: NOBODY } : {},
+  )
+  t.match(await worker.line(), `LedgerError: the ledger directory ${directory} cannot be used: `)
+  await worker.finish()
+})
+
+t.test('lmdb: a full disk costs the change that does not fit, and not the process', async (t) => {
+  const directory = newPlace(t)
+  const worker = startWorker(['lmdb', directory, 'fill', 'x402'], { largestFile: 2_000 })
+  t.equal(await worker.line(), 'ready')
+  worker.begin()
+  const sentence = 'LedgerError: the ledger could not store a change: '
+  t.match(await worker.line(), `stored some, then ${sentence}`)
+  t.equal(await worker.line(), 'small: true')
+  await worker.finish()
+  t.equal(await worker.line(), 'closed')
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(() => ledger.close())
+  t.equal((await ledger.get('x402:0'))?.answer?.kind, 'text', 'what was stored is there')
+  t.not(await ledger.get('x402'), undefined)
+})
+
+t.test('lmdb: speed of the five commits of a paid call (for information)', async (t) => {
+  const ledger = await openLmdbLedger(newPlace(t))
+  t.teardown(() => ledger.close())
+  let sold = 0
+  const sell = async (): Promise<void> => {
+    let entry = makeEntry(`x402:${(sold += 1)}`)
+    await ledger.insert(entry)
+    for (const state of ['fulfilled', 'settling', 'settled', 'sent'] as const) {
+      const next = nextEntry(entry, {
+        state,
+        answer: { kind: 'text', type: 'text/plain', text: 'a'.repeat(1_500) },
+      })
+      t.equal(await ledger.replace(entry, next), true)
+      entry = next
+    }
+  }
+  const began = performance.now()
+  for (let call = 0; call < 50; call += 1) await sell()
+  const between = performance.now()
+  await Promise.all(
+    Array.from({ length: 32 }, async () => {
+      for (let call = 0; call < 10; call += 1) await sell()
+    }),
+  )
+  const one = (50 * 5_000) / (between - began)
+  const many = (320 * 5_000) / (performance.now() - between)
+  t.comment(`${Math.round(one)} commits a second one after the other, ${Math.round(many)} with 32 at once`)
+})

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const PROGRAM = fileURLToPath(new URL('../fixtures/ledger/worker.ts', import.meta.url))
+
+export interface Worker {
+  /** The next line it says; undefined when it has ended. */
+  line(): Promise<string | undefined>
+  /** Lets it begin. */
+  begin(): void
+  /** Lets it end. */
+  finish(): Promise<void>
+  /** SIGKILL. */
+  kill(): Promise<void>
+}
+
+export interface WorkerOptions {
+  /** The user it runs as. */
+  readonly uid?: number
+  /** The largest file it may write, in KB. */
+  readonly largestFile?: number
+}
+
+/** Starts another process on a store (see `test/fixtures/ledger/worker.ts`), which waits for `begin`. */
+export function startWorker(args: readonly string[], { uid, largestFile }: WorkerOptions = {}): Worker {
+  const command = [process.execPath, '--import', 'tsx', PROGRAM, ...args]
+  const limit = `ulimit -f ${largestFile === undefined ? 'unlimited' : largestFile * 2}; exec "$@"`
+  const child = spawn('sh', ['-c', limit, 'sh', ...command], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    // Another user cannot write what the test runner's options ask for.
+    ...(uid === undefined ? {} : { uid, gid: uid, env: { PATH: process.env['PATH'] ?? '' } }),
+  })
+  const exited = once(child, 'exit')
+  const end = (): void => {
+    child.kill('SIGKILL')
+  }
+  process.once('exit', end)
+  void exited.then(() => process.off('exit', end))
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  return {
+    line: async () => (await lines.next()).value,
+    begin: () => {
+      child.stdin.write('begin\n')
+    },
+    finish: async () => {
+      child.stdin.end()
+      await exited
+    },
+    kill: async () => {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+/** Several workers with one task, begun at the same time; resolves to what each said first. */
+export async function runTogether(count: number, args: readonly string[]): Promise<(string | undefined)[]> {
+  const workers = Array.from({ length: count }, () => startWorker(args))
+  await Promise.all(workers.map((worker) => worker.line()))
+  for (const worker of workers) worker.begin()
+  const said = await Promise.all(workers.map((worker) => worker.line()))
+  await Promise.all(workers.map((worker) => worker.finish()))
+  return said
+}
