@@ -70,7 +70,7 @@ t.test('one of many copies of a payment gets the work, the others see whose it i
 
 t.test('one of many copies gets the work over two processes', async (t) => {
   const said = await runTogether(2, ['lmdb', newPlace(t), 'reserve', PURCHASE.key])
-  t.strictSame(said.map(Number).sort(), [0, 1])
+  t.strictSame(new Set(said), new Set(['0', '1']))
 })
 
 t.test('a payment whose work has failed can be used again, for something else too', async (t) => {

@@ -1,0 +1,249 @@
+import t, { type Test } from 'tap'
+import { AnswerCache, type CacheStore, type Fetched } from '../../src/engine/cache/cache.ts'
+import { Failure, InvalidParameter } from '../../src/engine/errors.ts'
+import type { Answer } from '../../src/engine/handler.ts'
+
+const NOW = 1_800_000_000_000
+const POLICY = { ttl: 60_000, staleIfError: 600_000 }
+
+const answerOf = (value: number): Answer => ({
+  source: [{ name: 'computed' }],
+  body: { value, list: [value] },
+})
+const fetchedOf = (value: number): Fetched => ({ answer: answerOf(value), at: NOW })
+const down = new Failure('source_error', 'the source answered badly')
+
+/** What every cache store must do, and `AnswerCache` over it; `open` makes an empty one. */
+export function testCache(name: string, open: (t: Test) => Promise<CacheStore>): void {
+  const openNew = async (t: Test): Promise<CacheStore> => {
+    const store = await open(t)
+    t.teardown(() => store.close())
+    return store
+  }
+
+  t.test(`${name}: its name is the one that is announced`, async (t) => {
+    t.equal((await openNew(t)).name, name)
+  })
+
+  t.test(`${name}: an answer comes back as it was set, the newest of its key`, async (t) => {
+    const store = await openNew(t)
+    t.equal(await store.get('one'), undefined)
+    await store.set('one', fetchedOf(1), 60_000)
+    await store.set('two', fetchedOf(2), 60_000)
+    t.strictSame(await store.get('one'), fetchedOf(1))
+    await store.set('one', fetchedOf(3), 60_000)
+    t.strictSame(await store.get('one'), fetchedOf(3))
+    t.strictSame(await store.get('two'), fetchedOf(2))
+    const text: Fetched = { answer: { content: { type: 'text/plain', text: 'é🪙\u0000"' } }, at: NOW }
+    await store.set('two', text, 60_000)
+    t.strictSame(await store.get('two'), text)
+  })
+
+  t.test(`${name}: keys of any characters and length stay apart`, async (t) => {
+    const store = await openNew(t)
+    const keys = [
+      '',
+      ' ',
+      'a',
+      'A',
+      'a:b',
+      'é',
+      'e\u0301',
+      '🪙\u0000',
+      '🪙',
+      '__proto__',
+      '*',
+      'k'.repeat(5_000),
+    ]
+    for (const [at, key] of keys.entries()) await store.set(key, fetchedOf(at), 60_000)
+    for (const [at, key] of keys.entries()) t.strictSame(await store.get(key), fetchedOf(at))
+  })
+
+  t.test(`${name}: nobody who gets an answer can change it for the next one`, async (t) => {
+    const store = await openNew(t)
+    const mine = { answer: { source: [], body: { list: [1] } }, at: NOW }
+    await store.set('one', mine, 60_000)
+    mine.answer.body.list.push(2)
+    const got = await store.get('one')
+    t.strictSame(got?.answer, { source: [], body: { list: [1] } })
+    damage(got)
+    t.strictSame((await store.get('one'))?.answer, { source: [], body: { list: [1] } })
+  })
+
+  t.test(`${name}: an answer goes when its time is over`, async (t) => {
+    const store = await openNew(t)
+    await store.set('short', fetchedOf(1), 30)
+    await store.set('long', fetchedOf(2), 60_000)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    t.equal(await store.get('short'), undefined)
+    t.strictSame(await store.get('long'), fetchedOf(2))
+  })
+
+  t.test(`${name}: an answer of a megabyte comes back whole`, async (t) => {
+    const store = await openNew(t)
+    const large: Fetched = { answer: { source: [], body: { text: 'é"\\'.repeat(330_000) } }, at: NOW }
+    await store.set('one', large, 60_000)
+    t.strictSame(await store.get('one'), large)
+  })
+
+  t.test(`${name}: a fresh answer is given without asking the source, an expired one is not`, async (t) => {
+    const { cache, clock } = await openCache(t, await openNew(t))
+    const first = await cache.through('one', POLICY, async () => answerOf(1))
+    t.strictSame(first, { answer: answerOf(1), at: NOW, cached: false, stale: false })
+    clock.now += POLICY.ttl - 1
+    const second = await cache.through('one', POLICY, () => Promise.reject(new Error('asked')))
+    t.strictSame(second, { answer: answerOf(1), at: NOW, cached: true, stale: false })
+    clock.now += 1
+    const third = await cache.through('one', POLICY, async () => answerOf(3))
+    t.strictSame(third, { answer: answerOf(3), at: clock.now, cached: false, stale: false })
+    const fourth = await cache.through('one', POLICY, () => Promise.reject(new Error('asked')))
+    t.strictSame(fourth, { ...third, cached: true })
+  })
+
+  t.test(`${name}: when the source fails, an older answer is given as long as it may be`, async (t) => {
+    const { cache, clock } = await openCache(t, await openNew(t))
+    await cache.through('one', POLICY, async () => answerOf(1))
+    for (const fault of [down, new Failure('source_timeout', 'late'), new TypeError('a bug')]) {
+      clock.now = NOW + POLICY.ttl + POLICY.staleIfError - 1
+      const stale = await cache.through('one', POLICY, () => Promise.reject(fault))
+      t.strictSame(stale, { answer: answerOf(1), at: NOW, cached: true, stale: true })
+      clock.now += 1
+      await t.rejects(
+        cache.through('one', POLICY, () => Promise.reject(fault)),
+        fault,
+      )
+    }
+    clock.now = NOW + POLICY.ttl
+    const fresh = await cache.through('one', POLICY, async () => answerOf(2))
+    t.match(fresh, { stale: false, cached: false, at: clock.now }, 'the source is asked each time')
+  })
+
+  t.test(`${name}: an answer that grew too old while the source was failing is not given`, async (t) => {
+    const { cache, clock } = await openCache(t, await openNew(t))
+    await cache.through('one', POLICY, async () => answerOf(1))
+    clock.now = NOW + POLICY.ttl + POLICY.staleIfError - 1
+    const late = cache.through('one', POLICY, async () => {
+      clock.now += 1
+      throw down
+    })
+    await t.rejects(late, down)
+  })
+
+  t.test(`${name}: a definite word of the source is not hidden behind an older answer`, async (t) => {
+    const { cache, clock } = await openCache(t, await openNew(t))
+    await cache.through('one', POLICY, async () => answerOf(1))
+    clock.now += POLICY.ttl
+    for (const fault of [
+      new Failure('not_found', 'App 7 not found'),
+      new InvalidParameter('appid', 'no app'),
+    ])
+      await t.rejects(
+        cache.through('one', POLICY, () => Promise.reject(fault)),
+        fault,
+      )
+  })
+
+  t.test(`${name}: without stale_if_error a failure is a failure`, async (t) => {
+    const { cache, clock } = await openCache(t, await openNew(t))
+    const policy = { ttl: 60_000, staleIfError: 0 }
+    await cache.through('one', policy, async () => answerOf(1))
+    clock.now += policy.ttl
+    await t.rejects(
+      cache.through('one', policy, () => Promise.reject(down)),
+      down,
+    )
+  })
+
+  t.test(
+    `${name}: one fetch serves all who ask at the same time, each with an answer of its own`,
+    async (t) => {
+      const { cache } = await openCache(t, await openNew(t))
+      let fetches = 0
+      const produce = async (): Promise<Answer> => {
+        fetches += 1
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        return { source: [], body: { list: [fetches] } }
+      }
+      const served = await Promise.all(
+        Array.from({ length: 50 }, () => cache.through('one', POLICY, produce)),
+      )
+      t.equal(fetches, 1)
+      damage(served[7])
+      t.ok(
+        served.every(
+          ({ answer }, at) => at === 7 || JSON.stringify(answer) === '{"source":[],"body":{"list":[1]}}',
+        ),
+      )
+      const later = await cache.through('one', POLICY, produce)
+      t.match(later, { cached: true, answer: { body: { list: [1] } } })
+      t.strictSame(later.answer, { source: [], body: { list: [1] } })
+      await cache.through('two', POLICY, produce)
+      t.equal(fetches, 2, 'another key is another fetch')
+    },
+  )
+
+  t.test(`${name}: a failure is shared by those who asked, and not kept`, async (t) => {
+    const { cache } = await openCache(t, await openNew(t))
+    let fetches = 0
+    const fail = async (): Promise<Answer> => {
+      fetches += 1
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      throw down
+    }
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, () => cache.through('one', POLICY, fail)),
+    )
+    t.equal(fetches, 1)
+    t.ok(outcomes.every((outcome) => outcome.status === 'rejected' && outcome.reason === down))
+    t.match(await cache.through('one', POLICY, async () => answerOf(2)), {
+      answer: answerOf(2),
+      cached: false,
+    })
+  })
+
+  t.test(`${name}: a store that fails costs a fetch, never an answer`, async (t) => {
+    const store = await openNew(t)
+    const away = (): Promise<never> => Promise.reject(new Error('the store is away'))
+    const { cache, clock } = await openCache(t, store)
+    await cache.through('one', POLICY, async () => answerOf(1))
+    clock.now += POLICY.ttl
+    const unset = new AnswerCache({ ...store, set: away }, () => clock.now)
+    t.match(await unset.through('one', POLICY, async () => answerOf(2)), {
+      answer: answerOf(2),
+      stale: false,
+    })
+    const unread = new AnswerCache({ ...store, get: away }, () => clock.now)
+    t.match(await unread.through('one', POLICY, async () => answerOf(3)), {
+      answer: answerOf(3),
+      cached: false,
+    })
+    await t.rejects(
+      unread.through('one', POLICY, () => Promise.reject(down)),
+      down,
+    )
+  })
+
+  t.test(`${name}: the cache has the name of its store and closes it`, async (t) => {
+    const store = await openNew(t)
+    const cache = new AnswerCache(store, () => NOW)
+    t.equal(cache.name, name)
+    await store.set('one', fetchedOf(1), 60_000)
+    await cache.close()
+  })
+}
+
+async function openCache(
+  t: Test,
+  store: CacheStore,
+): Promise<{ cache: AnswerCache; clock: { now: number } }> {
+  const clock = { now: NOW }
+  const cache = new AnswerCache(store, () => clock.now)
+  t.equal(await store.get('one'), undefined, 'the store is empty')
+  return { cache, clock }
+}
+
+/** What a careless handler or preview does to an answer. */
+function damage(fetched: Fetched | undefined): void {
+  if (fetched === undefined || !('body' in fetched.answer)) throw new Error('there is nothing to damage')
+  Object.assign(fetched.answer.body, { list: 'damaged', more: true })
+}
