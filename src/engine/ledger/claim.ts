@@ -54,8 +54,7 @@ export class Claim {
 
   /** Throws `LostClaim` when another process has taken over. */
   advance(state: State, changes: Changes = {}): Promise<Entry> {
-    // Nobody is at work on what is unknown: the next copy of the payment asks the chain at once.
-    return this.#change({ state, ...changes }, state === 'unknown' ? 0 : LEASE_MS)
+    return this.#change({ state, ...changes })
   }
 
   /** The transaction can never be needed again: its bytes are as good as a payment order. */
