@@ -9,7 +9,7 @@ import { digestArguments, execute, type Workshop } from './execute.ts'
 import type { RawParameters } from './parameters.ts'
 import { purchase, type Outcome, type Paywall } from './paywall.ts'
 import { failed, invalid, JSON_TYPE, problem, type Reply } from './reply.ts'
-import type { Revision, ServedRoute } from './revision.ts'
+import type { Readiness, Revision, ServedRoute } from './revision.ts'
 import type { WouldFail } from './unpaid.ts'
 
 /** One request to one route, free of the web framework. */
@@ -173,8 +173,8 @@ function challenge(
 }
 
 function foresee(request: RouteRequest): WouldFail | undefined {
-  const unready = readinessFailure(request)
-  if (unready !== undefined) return { status: unready.status, code: unready.code, detail: unready.detail }
+  const unready = UNREADY[request.served.readiness]
+  if (unready !== undefined) return { status: ERRORS[unready.code].status, ...unready }
   const validated = request.served.validate(request.parameters)
   if (validated.kind === 'valid') return undefined
   return { status: 422, code: 'parameters_invalid', detail: validated.errors.map(asJson) }
@@ -184,15 +184,16 @@ function asJson({ loc, msg, type, input, ctx }: ValidationError): JsonObject {
   return compact({ type, loc: [...loc], msg, input: input ?? null, ctx })
 }
 
+/** Said in every 402 of such a route: an error, with its stack, is made only where it is thrown. */
+const UNREADY: Readonly<Record<Readiness, Refusal | undefined>> = {
+  ready: undefined,
+  planned: { code: 'not_implemented', detail: 'this route is announced and not served yet' },
+  not_configured: { code: 'not_configured', detail: 'a source of this route has no credentials here' },
+}
+
 function readinessFailure({ served }: RouteRequest): Failure | undefined {
-  switch (served.readiness) {
-    case 'ready':
-      return undefined
-    case 'planned':
-      return new Failure('not_implemented', 'this route is announced and not served yet')
-    case 'not_configured':
-      return new Failure('not_configured', 'a source of this route has no credentials here')
-  }
+  const unready = UNREADY[served.readiness]
+  return unready === undefined ? undefined : new Failure(unready.code, unready.detail)
 }
 
 /** Samples and free routes: payment headers are not even looked at. */
