@@ -160,3 +160,29 @@ t.test('a lookup asks as few layers with 5,000 templates as with one', async (t)
   t.equal(found(table, '/paid/nothing/7'), undefined)
   t.equal(asked, 1)
 })
+
+t.test('5,000 routes below one template cost a lookup no more than one', async (t) => {
+  const table = tableOf(routesAt(...Array.from({ length: 5_000 }, (_, index) => `/paid/{id}/kind${index}`)))
+  let asked = 0
+  for (const layer of table.router.stack) {
+    const original = layer.regexp
+    Object.defineProperty(layer, 'regexp', {
+      get: () => {
+        asked += 1
+        return original
+      },
+    })
+  }
+  t.strictSame(found(table, '/paid/7/kind4999'), ['/paid/{id}/kind4999', { id: '7' }])
+  t.equal(asked, 1)
+  t.equal(found(table, '/paid/7/nothing'), undefined)
+  t.equal(asked, 1)
+})
+
+t.test('a fixed segment that leads nowhere does not hide the template beside it', async (t) => {
+  const table = tableOf(routesAt('/paid/app/news/{day}', '/paid/app/{appid}/prices'))
+  t.strictSame(found(table, '/paid/app/news/prices'), ['/paid/app/news/{day}', { day: 'prices' }])
+  t.strictSame(found(table, '/paid/app/730/prices'), ['/paid/app/{appid}/prices', { appid: '730' }])
+  const other = tableOf(routesAt('/paid/app/news/today', '/paid/app/{appid}/prices'))
+  t.strictSame(found(other, '/paid/app/news/prices'), ['/paid/app/{appid}/prices', { appid: 'news' }])
+})
