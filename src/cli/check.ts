@@ -1,5 +1,6 @@
-import { CatalogError, formatIssue, loadCatalog } from '../engine/index.ts'
+import { CatalogError, formatIssue } from '../engine/index.ts'
 import type { Command } from './command.ts'
+import { loadServed } from './load.ts'
 
 export const check: Command = {
   name: 'check',
@@ -11,7 +12,7 @@ export const check: Command = {
   run: async ({ positionals, terminal, known, env }) => {
     const file = positionals[0] ?? env.catalog
     try {
-      const { catalog, warnings, text } = loadCatalog(file, known)
+      const { catalog, warnings, text } = loadServed(file, known, env)
       for (const issue of warnings) terminal.out(`${formatIssue(issue, file, text)}\n`)
       const paid = catalog.routes.filter(({ kind }) => kind === 'paid').length
       terminal.out(`${file}: ${catalog.routes.length} routes, ${paid} paid, revision ${catalog.revision}`)

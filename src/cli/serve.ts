@@ -8,7 +8,6 @@ import {
   createMemoryCache,
   createService,
   formatIssue,
-  loadCatalog,
   type Catalog,
 } from '../engine/index.ts'
 import { announce } from './announce.ts'
@@ -16,6 +15,7 @@ import { openTills, protocolsOf, world } from './assemble.ts'
 import type { Call, Command, Terminal } from './command.ts'
 import { missingMeans, movedPayee, playMoneyProblems, sandboxProblems } from './guard.ts'
 import { importHandlers } from './handlers.ts'
+import { loadServed } from './load.ts'
 import { inSandbox, meansOf } from './means.ts'
 import { openLedger, openPort } from './open.ts'
 import { reload } from './reload.ts'
@@ -94,7 +94,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       plan.handlers === undefined ? shop.handlers(standIns?.url) : await importHandlers(plan.handlers)
     const known = { ...call.known, handlers: Object.keys(handlers) }
     const read = (): Catalog => {
-      const { catalog, warnings, text } = loadCatalog(plan.file, known)
+      const { catalog, warnings, text } = loadServed(plan.file, known, env)
       for (const issue of warnings) terminal.err(formatIssue(issue, plan.file, text))
       return catalog
     }

@@ -4,6 +4,7 @@ import type { Catalog } from './catalog.ts'
 import { check } from './check.ts'
 import { compile } from './compile.ts'
 import { CatalogError, error, type Issue } from './issue.ts'
+import type { Position } from './source.ts'
 import type { Surroundings } from './subject.ts'
 
 export interface Loaded {
@@ -11,6 +12,8 @@ export interface Loaded {
   /** Only warnings: errors do not load. */
   readonly warnings: readonly Issue[]
   readonly text: string
+  /** Where a route stands in the text, by its path. */
+  readonly at: (route: string) => Position
 }
 
 /**
@@ -36,7 +39,9 @@ export function compileText(file: string, given: string, surroundings: Surroundi
   const text = withoutMark(given)
   const checked = check(text, surroundings)
   if (checked.kind === 'unsound') throw new CatalogError(file, text, checked.issues)
-  return { catalog: compile(checked.subject), warnings: checked.issues, text }
+  const { subject, issues } = checked
+  const at = (route: string): Position => subject.document.atKey(['routes', route])
+  return { catalog: compile(subject), warnings: issues, text, at }
 }
 
 function readText(file: string): string | undefined {

@@ -1,6 +1,6 @@
 import { fillPath, templatesOf, type Parameter, type Route } from '../../catalog/catalog.ts'
 import { parameterSchema } from '../../catalog/parameter.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../json.ts'
+import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
 /** How much a challenge says of its route. */
 export interface Detail {
@@ -97,21 +97,24 @@ function valuesSchema(parameters: readonly Parameter[], detail: Detail): JsonObj
   }
 }
 
-function valueSchema(parameter: Parameter, detail: Detail): JsonObject {
-  const { examples: _, description, maxLength: __, pattern: ___, ...schema } = withoutEmptyDefault(parameter)
-  if (detail.input === 'full') return { ...schema, ...(description === undefined ? {} : { description }) }
-  if (detail.input === 'plain') return schema
-  const { default: value } = schema
-  return {
-    type: parameter.type,
-    ...(value === undefined || detail.input === 'bare' ? {} : { default: value }),
-  }
-}
-
-/** The empty text as default means "not given": said by leaving it out, for it would break the rules beside it. */
-function withoutEmptyDefault(parameter: Parameter): JsonObject {
-  const { default: value, ...schema } = parameterSchema(parameter)
-  return value === undefined || value === '' ? schema : { ...schema, default: value }
+function valueSchema(parameter: Parameter, { input }: Detail): JsonObject {
+  if (input === 'bare') return { type: parameter.type }
+  const schema = parameterSchema(parameter)
+  const { type, default: value, enum: allowed, description } = schema
+  // The empty text as default means "not given": said by leaving it out, for it would break the rules beside it.
+  const given = value === '' ? undefined : value
+  if (input === 'outline') return compact({ type, default: given })
+  const { minimum, maximum, exclusiveMinimum, minLength } = schema
+  return compact({
+    type,
+    default: given,
+    enum: allowed,
+    minimum,
+    maximum,
+    exclusiveMinimum,
+    minLength,
+    description: input === 'full' ? description : undefined,
+  })
 }
 
 /** Path values travel as text, and a probe may put the template's own name there. */

@@ -1,5 +1,5 @@
 import { keccak_256 } from '@noble/hashes/sha3'
-import { pointFromScalar, recover } from 'tiny-secp256k1'
+import { isPrivate, pointFromScalar, recover } from 'tiny-secp256k1'
 import { toChecksum, type Address } from '../../address.ts'
 import type { Network } from '../../networks.ts'
 import type { Authorization } from './payload.ts'
@@ -76,7 +76,8 @@ export function recoverSigner(digest: Uint8Array, { r, s, v }: SplitSignature): 
 
 /** The address of a private key; undefined when it is no key of the curve. */
 export function addressOfKey(key: `0x${string}`): Address | undefined {
-  const point = pointFromScalar(Buffer.from(key.slice(2), 'hex'), false)
+  const scalar = Buffer.from(key.slice(2), 'hex')
+  const point = isPrivate(scalar) ? pointFromScalar(scalar, false) : null
   return point === null ? undefined : addressOfPoint(point)
 }
 

@@ -1,3 +1,4 @@
+import { isAddress, toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, type Network } from '../../networks.ts'
@@ -45,7 +46,7 @@ export function createTills(settings: TillSettings): Tills {
         .filter((network) => missing(network, settings).length === 0)
         .map((network) => ({
           network,
-          payTo: settings.payTo,
+          payTo: isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo,
           timeoutSeconds: Math.floor(x402.timeout / 1000),
           settler: () => settlerOf(network),
         })),

@@ -164,6 +164,33 @@ t.test('10 and 11 a payment is answered with the proof of exactly one charge', a
   t.strictSame(fresh, [{ payer, nonce: payment.authorization.nonce, transaction: receipt['transaction'] }])
 })
 
+/** Contracts that answer every question with one word: the yes of ERC-1271, and something else. */
+const YES = '0x631626ba7e60e01b60005260206000f3'
+const NO = '0x63deadbeef60e01b60005260206000f3'
+
+t.test(
+  '10 a contract wallet pays as a key does, and only it can say what it has signed (ERC-1271)',
+  async (t) => {
+    const wallet = addressOf(randomKey())
+    await shop.chain.mint(wallet, 50_000n)
+    await shop.chain.setCode(wallet, YES)
+    const signature = `0x${'5a'.repeat(97)}` as const
+    const payment = await sign(challenge, key, { from: wallet, signature })
+    const response = await send(work, payment.header)
+    t.equal(response.status, 200)
+    t.match(readHeader(response, 'payment-response'), { success: true, payer: wallet })
+    t.equal(await shop.chain.balance(wallet), 40_000n)
+    t.equal((await send(work, payment.header)).status, 200, 'and has its answer again')
+    await shop.chain.setCode(wallet, NO)
+    for (const { header } of [payment, await sign(challenge, key, { from: wallet, signature })]) {
+      const refused = await send(work, header)
+      t.equal(refused.status, 402)
+      t.match(await readProblem(refused), { code: 'invalid_exact_evm_signature', charged: 'no' })
+    }
+    t.equal(await shop.chain.balance(wallet), 40_000n)
+  },
+)
+
 t.test('12 header names are case-insensitive', async (t) => {
   for (const name of ['PAYMENT-SIGNATURE', 'Payment-Signature', 'pAyMeNt-sIgNaTuRe']) {
     const { header } = await sign(challenge, key)

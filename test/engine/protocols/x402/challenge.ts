@@ -1,0 +1,92 @@
+import { decodePaymentRequiredHeader } from '@x402/core/http'
+import { PaymentRequiredV2Schema } from '@x402/core/schemas'
+import t from 'tap'
+import { examplePath } from '../../../../src/engine/protocols/x402/bazaar.ts'
+import { HEADER_TARGET } from '../../../../src/engine/protocols/x402/challenge.ts'
+import { isJsonObject } from '../../../../src/engine/json.ts'
+import { ERRORS, type ErrorCode } from '../../../../src/engine/errors.ts'
+import { PAID } from '../../../fixtures/specification.ts'
+import { BASE_URL, paidRoutes, PAY_TO, quietX402, shippedCatalog } from '../../../support/x402.ts'
+
+const catalog = shippedCatalog()
+const routes = paidRoutes(catalog)
+const x402 = quietX402(catalog)
+const REFUSALS = Object.entries(ERRORS).flatMap(([code, { status }]) =>
+  status === 402 ? [code as ErrorCode] : [],
+)
+
+/** The specified price in the token's units: six decimals, moved by hand. */
+function atomic(path: string): string {
+  const price = PAID.find((route) => route.path === path)?.price ?? ''
+  const [whole = '', decimals = ''] = price.split('.')
+  return String(Number(`${whole}${decimals.padEnd(6, '0')}`))
+}
+
+t.test(
+  'every paid route makes an offer that the SDK reads, at its exact price, and small enough',
+  async (t) => {
+    let largest = { bytes: 0, path: '' }
+    for (const route of routes) {
+      const challenge = x402.challenge(route)
+      if (challenge === undefined) throw new Error(`${route.path} offers nothing`)
+      const resource = `${BASE_URL}${route.path.replace(/\{\w+\}/, '730')}`
+      const sizes = REFUSALS.map((error) => {
+        const header = challenge.issue({ resource, error }).headers['PAYMENT-REQUIRED'] ?? ''
+        return header.length
+      })
+      const { headers, members } = challenge.issue({ resource, error: 'payment_required' })
+      const header = headers['PAYMENT-REQUIRED'] ?? ''
+      const decoded = decodePaymentRequiredHeader(header)
+      t.ok(
+        PaymentRequiredV2Schema.safeParse(decoded).success,
+        `${route.path} satisfies the schema of the SDK`,
+      )
+      t.strictSame(JSON.parse(`{${members}}`), decoded, 'the body says what the header says')
+      t.equal(decoded.resource.url, resource)
+      t.match(decoded.resource.serviceName, /^[\x20-\x7e]{1,32}$/)
+      t.ok((decoded.resource.description ?? '').length <= 200)
+      t.strictSame(
+        decoded.accepts.map(({ network, amount, payTo }) => [network, amount, payTo]),
+        ['eip155:8453', 'eip155:137', 'eip155:42161', 'eip155:43114'].map((network) => [
+          network,
+          atomic(route.path),
+          PAY_TO,
+        ]),
+      )
+      const bytes = Math.max(...sizes)
+      t.equal(challenge.headerBytes, bytes, 'what it says of its size is the largest it sends')
+      if (bytes > largest.bytes) largest = { bytes, path: route.path }
+    }
+    t.comment(`largest PAYMENT-REQUIRED: ${largest.bytes} bytes, ${largest.path}`)
+    t.ok(largest.bytes <= HEADER_TARGET, `${largest.path} takes ${largest.bytes} bytes`)
+  },
+)
+
+t.test('two buyers never share a token, and documents carry none', async (t) => {
+  const [route] = routes
+  if (route === undefined) throw new Error('no route')
+  const challenge = x402.challenge(route)
+  const issued = challenge?.issue({ resource: BASE_URL, error: 'payment_required' })
+  t.match(issued?.members, /"token":"_{24}"/, 'made of the bytes that were given, 18 of them')
+  t.notMatch(JSON.stringify(challenge?.published), /redelivery/)
+})
+
+t.test('the documents offer exactly what the 402 offers', async (t) => {
+  for (const route of routes) {
+    const challenge = x402.challenge(route)
+    const { published } = challenge ?? {}
+    if (published === undefined || !isJsonObject(published['resource'])) throw new Error(route.path)
+    const resource = `${BASE_URL}${examplePath(route)}`
+    t.equal(published['resource']['url'], resource)
+    const issued: unknown = JSON.parse(
+      `{${challenge?.issue({ resource, error: 'payment_required' }).members}}`,
+    )
+    t.match(issued, published, route.path)
+  }
+})
+
+t.test('a free route, and a service without a network, offer nothing', async (t) => {
+  const free = catalog.routes.find(({ operation }) => operation.price === undefined)
+  if (free !== undefined) t.equal(x402.challenge(free), undefined)
+  for (const route of routes) t.equal(quietX402(catalog, []).challenge(route), undefined)
+})

@@ -1,0 +1,63 @@
+import t from 'tap'
+import { compileText } from '../../../../src/engine/catalog/load.ts'
+import { checkHeaderBudget, headerIssue } from '../../../../src/engine/protocols/x402/header-budget.ts'
+import { runProgram } from '../../../support/server.ts'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const AT = { line: 3, column: 5, width: 9 }
+
+t.test('the bounds are where proxies and facilitators have theirs', async (t) => {
+  t.equal(headerIssue(2_900, AT), undefined)
+  t.match(headerIssue(2_901, AT), { severity: 'warning', code: 'header_large', position: AT })
+  t.match(headerIssue(4_096, AT), { severity: 'warning', code: 'header_large' })
+  t.match(headerIssue(4_097, AT), { severity: 'error', code: 'header_too_large', position: AT })
+})
+
+/** A catalog with one route whose required example is this long. */
+function wordy(length: number): string {
+  return `catalog: 1
+service: { name: Wordy, version: '1.0.0' }
+payments: { currency: USD, x402: { networks: [base, polygon, arbitrum, avalanche] } }
+routes:
+  /paid/words:
+    price: 0.01
+    summary: Takes a long text
+    parameters:
+      text: { type: string, required: true, maxLength: 4000, example: ${'x'.repeat(length)} }
+    example: { ok: true }
+`
+}
+
+function judge(length: number) {
+  const text = wordy(length)
+  const { catalog, at } = compileText('c.yaml', text, {
+    handlers: undefined,
+    documents: [],
+    read: () => undefined,
+  })
+  return checkHeaderBudget(catalog, { baseUrl: 'https://api.example.com', at })
+}
+
+t.test(
+  'an operator hears of a challenge that grows too large, at the route, before a buyer does',
+  async (t) => {
+    t.strictSame(judge(100), [])
+    t.match(judge(800), [{ code: 'header_large', position: { line: 5, column: 3 } }])
+    t.match(judge(2_000), [{ code: 'header_too_large', position: { line: 5, column: 3 } }])
+  },
+)
+
+t.test('check and serve say so too', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  const file = join(directory, 'catalog.yaml')
+  writeFileSync(file, wordy(2_000).replace('    price', '    handler: ping\n    price'))
+  const checked = await runProgram(['check', file])
+  t.equal(checked.code, 1)
+  t.match(checked.stdout, /catalog\.yaml:5:3 header_too_large/)
+  const served = await runProgram(['serve', '--catalog', file, '--port', '0', '--data-dir', directory])
+  t.equal(served.code, 1)
+  t.match(served.stderr, /header_too_large/)
+})

@@ -1,0 +1,38 @@
+import { loadCatalog, documentNames, type Catalog, type Route } from '../../src/engine/index.ts'
+import { findNetwork, type Network } from '../../src/engine/networks.ts'
+import type { Protocol } from '../../src/engine/protocols/protocol.ts'
+import { createX402 } from '../../src/engine/protocols/x402/x402.ts'
+import { fileURLToPath } from 'node:url'
+
+export const PAY_TO = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+export const BASE_URL = 'https://api.game-market-data.example.com'
+
+/** The catalog that ships. */
+export function shippedCatalog(): Catalog {
+  const file = fileURLToPath(new URL('../../catalog.yaml', import.meta.url))
+  return loadCatalog(file, { handlers: undefined, documents: documentNames }).catalog
+}
+
+export function paidRoutes({ routes }: Catalog): Route[] {
+  return routes.filter(({ kind }) => kind === 'paid')
+}
+
+export function networkNamed(name: string): Network {
+  const network = findNetwork(name)
+  if (network === undefined) throw new Error(`${name} is no network`)
+  return network
+}
+
+/** The protocol on networks that nothing is ever settled on. */
+export function quietX402(
+  { service }: Pick<Catalog, 'service'>,
+  networks: readonly string[] = ['base', 'polygon', 'arbitrum', 'avalanche'],
+): Protocol {
+  const tills = networks.map((name) => ({
+    network: networkNamed(name),
+    payTo: PAY_TO,
+    timeoutSeconds: 60,
+    settler: () => Promise.reject(new Error('nothing is settled here')),
+  }))
+  return createX402({ service, baseUrl: BASE_URL, tills, random: (bytes) => new Uint8Array(bytes).fill(255) })
+}
