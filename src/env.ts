@@ -91,7 +91,7 @@ class Reader {
   url(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined
-    if (/^https?:\/\//.test(value) && URL.canParse(value)) return value.replace(/\/+$/, '')
+    if (/^https?:\/\//i.test(value) && URL.canParse(value)) return value.replace(/\/+$/, '')
     this.#problem(name, 'must be an address that starts with https:// or http://')
     return undefined
   }
@@ -99,7 +99,9 @@ class Reader {
   /** Scheme and host only: paths of the service stand right below it. */
   origin(name: string): string | undefined {
     const value = this.url(name)
-    if (value === undefined || new URL(value).origin === value.toLowerCase()) return value?.toLowerCase()
+    if (value === undefined) return undefined
+    const { origin, pathname, search, hash, username, password } = new URL(value)
+    if (pathname === '/' && search + hash + username + password === '') return origin
     this.#problem(name, 'must be an origin without a path: https://api.example.com')
     return undefined
   }

@@ -15,13 +15,19 @@ export const check: Command = {
       const { catalog, warnings, text } = loadServed(file, known, env)
       for (const issue of warnings) terminal.out(`${formatIssue(issue, file, text)}\n`)
       const paid = catalog.routes.filter(({ kind }) => kind === 'paid').length
-      terminal.out(`${file}: ${catalog.routes.length} routes, ${paid} paid, revision ${catalog.revision}`)
+      terminal.out(
+        `${file}: ${count(catalog.routes.length, 'route')}, ${paid} paid, revision ${catalog.revision}`,
+      )
       return 0
     } catch (fault) {
       if (!(fault instanceof CatalogError)) throw fault
       terminal.out(fault.message)
-      terminal.out(`\n${file}: ${fault.issues.length} ${fault.issues.length === 1 ? 'issue' : 'issues'}`)
+      terminal.out(`\n${file}: ${count(fault.issues.length, 'issue')}`)
       return 1
     }
   },
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

@@ -1,0 +1,50 @@
+import t from 'tap'
+import { runLine } from '../support/command.ts'
+import { runProgram } from '../support/server.ts'
+import { writeShop } from '../support/catalog-files.ts'
+
+t.setTimeout(120_000)
+
+t.test('the catalog that ships is sound', async (t) => {
+  const { code, stdout, stderr } = await runProgram(['check'])
+  t.equal(code, 0)
+  t.match(stdout, /^catalog\.yaml: \d+ routes, \d+ paid, revision \S+\n$/m)
+  t.equal(stderr, '')
+})
+
+t.test('every mistake is told at its place, with what to write instead', async (t) => {
+  const shop = writeShop(
+    t,
+    `  /paid/greet: { price: 0.0000001, sumary: X }
+  /paid/x/:
+    price: 1
+    summary: X
+    handlr: greet
+`,
+  )
+  const { code, out } = await runLine(['check', shop.catalog])
+  t.equal(code, 1)
+  t.match(out, /catalog\.yaml:6:25 price_too_precise/)
+  t.match(out, /catalog\.yaml:6:\d+ \w+ .*did you mean "summary"/)
+  t.match(out, /catalog\.yaml:7:3 route_path_invalid/)
+  t.match(out, /catalog\.yaml:10:5 \w+ .*did you mean "handler"/)
+  t.match(out, /> 10 \|     handlr: greet/, 'the line itself is shown')
+  t.match(out, /catalog\.yaml: \d+ issues$/)
+})
+
+t.test('a file that is not there is told as such', async (t) => {
+  const { code, out } = await runLine(['check', 'absent.yaml'])
+  t.equal(code, 1)
+  t.match(out, 'absent.yaml cannot be read')
+  t.match(out, '1 issue')
+})
+
+t.test('CATALOG names the file when the command line does not', async (t) => {
+  const shop = writeShop(t, '  /paid/greet: { price: 1, summary: X }\n')
+  const { code, out } = await runLine(['check'], {
+    variables: { CATALOG: shop.catalog },
+    handlers: ['greet'],
+  })
+  t.equal(code, 0)
+  t.match(out, '1 route, 1 paid')
+})

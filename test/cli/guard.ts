@@ -1,0 +1,97 @@
+import t from 'tap'
+import { join } from 'node:path'
+import { missingMeans, movedPayee, playMoneyProblems, sandboxProblems } from '../../src/cli/guard.ts'
+import { openTills } from '../../src/cli/assemble.ts'
+import { openLmdbLedger, type Catalog } from '../../src/engine/index.ts'
+import { readEnv } from '../../src/env.ts'
+import { developmentAddresses } from '../../src/sandbox/known-keys.ts'
+import { compileRoutes } from '../support/compiled.ts'
+
+const PAYEE = `0x${'1'.repeat(40)}`
+const KEY = `0x${'b'.repeat(64)}` as const
+const DEVELOPER = {
+  address: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+  key: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
+} as const
+
+t.test('a sandbox opens on this machine only', async (t) => {
+  const problems = (variables: Record<string, string>): number => sandboxProblems(readEnv(variables)).length
+  for (const url of [
+    'http://localhost:4021',
+    'http://127.0.0.1',
+    'http://127.1.2.3:80',
+    'http://[::1]:4021',
+    'https://localhost',
+  ]) {
+    t.equal(problems({ BASE_URL: url }), 0, url)
+  }
+  t.equal(problems({}), 0)
+  for (const url of [
+    'https://api.example.com',
+    'http://localhost.example.com',
+    'http://127.0.0.1.example.com',
+    'http://10.0.0.1:4021',
+    'http://0.0.0.0:4021',
+    'http://[::2]',
+    'http://[::ffff:10.0.0.1]',
+  ]) {
+    t.equal(problems({ BASE_URL: url }), 1, url)
+  }
+  t.equal(problems({ NODE_ENV: 'production' }), 1)
+  t.equal(problems({ NODE_ENV: 'production', BASE_URL: 'https://api.example.com' }), 2, 'both are told')
+})
+
+const SOLD = compileRoutes('  /paid/x: { price: 1, summary: X }\n')
+const FREE = compileRoutes('  /x: { price: free, handler: x, summary: X }\n')
+
+interface Means {
+  readonly payTo?: string
+  readonly signerKeys?: readonly `0x${string}`[]
+  readonly rpcUrls?: Readonly<Record<number, string>>
+}
+
+t.test('each missing means is named, and nothing that is there', async (t) => {
+  const ledger = await openLmdbLedger(join(t.testdir(), 'ledger'))
+  t.teardown(() => ledger.close())
+  const told = (catalog: Catalog, { payTo = '', signerKeys = [], rpcUrls = {} }: Means): string => {
+    const tills = openTills({ payTo, signerKeys, rpcUrls, ledger, owner: 'test' })
+    return missingMeans(catalog, { payTo, signerKeys }, tills).join('\n')
+  }
+  const rpcUrls = { 8453: 'http://127.0.0.1:1' }
+  t.equal(told(SOLD, { payTo: PAYEE, signerKeys: [KEY], rpcUrls }), '')
+  t.equal(told(FREE, {}), '', 'what is free needs nothing')
+  t.match(told(SOLD, {}), /PAY_TO[^]*SETTLER_PRIVATE_KEY[^]*RPC_URL_8453 \(Base\)[^]*npm run sandbox/)
+  t.notMatch(told(SOLD, { signerKeys: [KEY], rpcUrls }), /SETTLER|RPC_URL/)
+  t.match(told(SOLD, { signerKeys: [KEY], rpcUrls }), /^PAY_TO/)
+  t.match(told(SOLD, { payTo: PAYEE, rpcUrls }), /^SETTLER_PRIVATE_KEY/)
+  t.match(told(SOLD, { payTo: PAYEE, signerKeys: [KEY] }), /^an RPC endpoint/)
+  t.match(
+    told(SOLD, { payTo: PAYEE, signerKeys: [KEY], rpcUrls: { 1: 'http://127.0.0.1:1' } }),
+    /RPC_URL_8453/,
+  )
+  const other = { ...SOLD, payments: { ...SOLD.payments, x402: undefined } }
+  t.match(told(other, { payTo: PAYEE, signerKeys: [KEY], rpcUrls }), /no x402 networks/)
+})
+
+t.test('addresses and keys that others hold are found in any spelling, and no key is repeated', async (t) => {
+  const play = developmentAddresses
+  t.strictSame(playMoneyProblems({ payTo: PAYEE, signerKeys: [KEY] }, play), [])
+  for (const payTo of [
+    DEVELOPER.address,
+    DEVELOPER.address.toLowerCase(),
+    `0x${DEVELOPER.address.slice(2).toUpperCase()}`,
+  ]) {
+    t.match(playMoneyProblems({ payTo, signerKeys: [KEY] }, play), [/^PAY_TO .*known to others/])
+  }
+  const problems = playMoneyProblems({ payTo: PAYEE, signerKeys: [KEY, DEVELOPER.key] }, play)
+  t.match(problems, [/^SETTLER_PRIVATE_KEY .*known to others/])
+  t.notMatch(problems.join(''), DEVELOPER.key.slice(2))
+  t.equal(playMoneyProblems({ payTo: DEVELOPER.address, signerKeys: [DEVELOPER.key] }, play).length, 2)
+})
+
+t.test('a payee in another spelling is the same payee', async (t) => {
+  const payTo = DEVELOPER.address
+  t.strictSame(movedPayee({ payTo }, { payTo: payTo.toLowerCase() }), [])
+  t.match(movedPayee({ payTo }, { payTo: PAYEE }), [/restart/])
+  t.match(movedPayee({ payTo }, { payTo: '' }), [/restart/])
+})

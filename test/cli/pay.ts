@@ -1,0 +1,230 @@
+import t, { type Test } from 'tap'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
+import { runLine, type Ran } from '../support/command.ts'
+import { readSandboxFile, runProgram, startServer } from '../support/server.ts'
+import { writeShop } from '../support/catalog-files.ts'
+
+t.setTimeout(120_000)
+
+const upstream = await listening(t, (request, response) => {
+  const status = request.url === '/ok' ? 200 : 500
+  response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"inner":"secret"}')
+})
+const shop = writeShop(
+  t,
+  `  /paid/greet: { price: 0.01, summary: Greets, parameters: { name: { type: string, minLength: 2 } } }
+  /paid/broken: { price: 0.02, upstream: '${upstream}/broken', summary: Fails, credential: SHOP_KEY }
+  /paid/later: { price: 0.03, summary: Later, planned: true }
+  /greet: { price: free, handler: greet, summary: Greets, parameters: { name: { type: string, minLength: 2 } } }
+`,
+)
+const server = await startServer({
+  args: ['--sandbox', '--catalog', shop.catalog, '--handlers', shop.handlers],
+  env: { SHOP_KEY: 'upstream-key-7f3a' },
+})
+t.teardown(() => server.stop())
+const { url, dataDir } = server
+const { payerKey } = readSandboxFile(server).evm
+/** The same server under a name that the sandbox's wallet does not know. */
+const elsewhere = url.replace('localhost', '127.0.0.1')
+
+async function listening(t: Test, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function pay(t: Test, argv: readonly string[], variables: Record<string, string> = {}): Promise<Ran> {
+  return runLine(['pay', ...argv], { variables: { DATA_DIR: dataDir, ...variables } }).then((ran) => {
+    t.notMatch(ran.out + ran.err, payerKey.slice(2), 'no key is printed')
+    t.notMatch(ran.out + ran.err, /upstream-key|secret|stack|node_modules/)
+    return ran
+  })
+}
+
+function bill({ out }: Ran): JsonObject {
+  const value: unknown = JSON.parse(out)
+  if (!isJsonObject(value)) throw new Error(out)
+  return value
+}
+
+t.test('a script gets the bill and nothing else', async (t) => {
+  const { code, stdout, stderr } = await runProgram(['pay', '/paid/greet?name=Ann', '--json'], {
+    DATA_DIR: dataDir,
+  })
+  t.equal(code, 0)
+  t.equal(stderr, '')
+  t.notMatch(stdout, payerKey.slice(2))
+  const said = bill({ code: 0, out: stdout, err: stderr })
+  t.strictSame(Object.keys(said), [
+    'status',
+    'charged',
+    'protocol',
+    'network',
+    'amount',
+    'transaction',
+    'payment',
+    'body',
+  ])
+  t.match(said, {
+    status: 200,
+    charged: 'yes',
+    protocol: 'x402',
+    network: 'eip155:84532',
+    amount: '0.010000',
+    transaction: /^0x[0-9a-f]{64}$/,
+    payment: /.+/,
+    body: { greeting: 'Hello Ann' },
+  })
+})
+
+t.test('a person sees each step, and the answer alone on stdout', async (t) => {
+  const ran = await pay(t, ['/paid/greet?name=Ann'])
+  t.equal(ran.code, 0)
+  t.match(
+    ran.err,
+    /402 payment required[^]*0\.010000 USD in USDC on Base Sepolia[^]*signed by 0x[^]*settled in 0x[^]*charged: yes/,
+  )
+  t.match(JSON.parse(ran.out), { greeting: 'Hello Ann' })
+})
+
+t.test('what costs nothing is not paid for', async (t) => {
+  const ran = await pay(t, ['/greet', '--json'])
+  t.equal(ran.code, 0)
+  t.match(bill(ran), {
+    status: 200,
+    charged: 'no',
+    protocol: null,
+    network: null,
+    amount: null,
+    transaction: null,
+    payment: null,
+  })
+})
+
+t.test('more than --max is not signed', async (t) => {
+  const ran = await pay(t, ['/paid/greet', '--max', '0.009999', '--json'])
+  t.equal(ran.code, 3)
+  t.match(bill(ran), { status: 402, charged: 'no', amount: '0.010000', transaction: null })
+  t.equal((await pay(t, ['/paid/greet', '--max', '0.01', '--json'])).code, 0, 'the limit itself is fine')
+})
+
+t.test('a request that fails is not charged, and the exit code says so', async (t) => {
+  for (const [target, status, code] of [
+    ['/paid/broken', 502, 'source_error'],
+    ['/paid/later', 501, 'not_implemented'],
+  ] as const) {
+    const ran = await pay(t, [target, '--json'])
+    t.equal(ran.code, 4, target)
+    t.match(bill(ran), { status, charged: 'no', transaction: null, body: { code, charged: 'no' } })
+    t.notMatch(ran.out, upstream)
+  }
+  const wrong = await pay(t, ['/paid/greet?name=x', '--json'])
+  t.equal(wrong.code, 4)
+  t.match(bill(wrong), { status: 422, charged: 'no', body: { detail: [{ type: 'string_too_short' }] } })
+  const absent = await pay(t, ['/paid/nothing', '--json'])
+  t.equal(absent.code, 4)
+  t.match(bill(absent), { status: 404, charged: 'no', protocol: null })
+})
+
+t.test('nobody at the address is not charged', async (t) => {
+  const ran = await pay(t, ['http://127.0.0.1:1/paid/x', '--json'])
+  t.equal(ran.code, 4)
+  t.match(bill(ran), { status: 0, charged: 'no', body: null })
+})
+
+t.test('the sandbox’s wallet pays at its own sandbox and nowhere else', async (t) => {
+  const ran = await pay(t, [`${elsewhere}/paid/greet`, '--json'])
+  t.equal(ran.code, 4)
+  t.match(bill(ran), { status: 402, charged: 'no', amount: '0.010000', transaction: null })
+  const told = await pay(t, [`${elsewhere}/paid/greet`])
+  t.match(told.err, 'no wallet: set PAYER_PRIVATE_KEY')
+  const without = await pay(t, [`${url}/paid/greet`, '--json'], { DATA_DIR: t.testdir() })
+  t.equal(without.code, 4, 'no sandbox file, no wallet')
+})
+
+t.test('a real wallet pays only below a limit that was given', async (t) => {
+  const target = `${elsewhere}/paid/greet`
+  const variables = { PAYER_PRIVATE_KEY: payerKey }
+  const unlimited = await pay(t, [target, '--json'], variables)
+  t.equal(unlimited.code, 3)
+  t.match(bill(unlimited), { status: 402, charged: 'no', transaction: null })
+  t.match((await pay(t, [target], variables)).err, '--max')
+  const limited = await pay(t, [target, '--max', '0.01', '--json'], variables)
+  t.equal(limited.code, 0)
+  t.match(bill(limited), { status: 200, charged: 'yes' })
+})
+
+t.test('a payment is not carried to where a redirect points', async (t) => {
+  let visited = 0
+  const thief = await listening(t, (_, response) => {
+    visited += 1
+    response.end()
+  })
+  const host = await listening(t, (_, response) => response.writeHead(307, { Location: `${thief}/x` }).end())
+  const ran = await pay(t, [`${host}/x`, '--max', '1', '--json'], { PAYER_PRIVATE_KEY: payerKey })
+  t.equal(ran.code, 4)
+  t.equal(visited, 0)
+})
+
+t.test('an offer it does not understand is not signed', async (t) => {
+  const response = await fetch(`${url}/paid/greet`)
+  const header = response.headers.get('payment-required') ?? ''
+  const offer = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as { accepts: JsonObject[] }
+  const [good = {}] = offer.accepts
+  const pack = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+  for (const [name, sent] of [
+    ['garbage', '%%%'],
+    ['no object', pack(null)],
+    ['version 1', pack({ ...offer, x402Version: 1 })],
+    ['no offers', pack({ ...offer, accepts: [] })],
+    ['another scheme', pack({ ...offer, accepts: [{ ...good, scheme: 'upto' }] })],
+    ['a network of its own', pack({ ...offer, accepts: [{ ...good, network: 'eip155:1337' }] })],
+    ['a token of its own', pack({ ...offer, accepts: [{ ...good, asset: `0x${'9'.repeat(40)}` }] })],
+    ['a negative amount', pack({ ...offer, accepts: [{ ...good, amount: '-1' }] })],
+    ['no payee', pack({ ...offer, accepts: [{ ...good, payTo: 'me' }] })],
+  ] as const) {
+    let paid = 0
+    const host = await listening(t, (request, answer) => {
+      if (request.headers['payment-signature'] !== undefined) paid += 1
+      answer.writeHead(402, { 'PAYMENT-REQUIRED': sent }).end('{}')
+    })
+    const ran = await pay(t, [`${host}/x`, '--max', '1', '--json'], { PAYER_PRIVATE_KEY: payerKey })
+    t.equal(ran.code, 4, name)
+    t.equal(paid, 0, name)
+  }
+})
+
+t.test('an answer without a receipt is an answer, with the charge unknown', async (t) => {
+  const header = (await fetch(`${url}/paid/greet`)).headers.get('payment-required') ?? ''
+  const host = await listening(t, (request, response) => {
+    const status = request.headers['payment-signature'] === undefined ? 402 : 200
+    response.writeHead(status, { 'PAYMENT-REQUIRED': header }).end('"here you are"')
+  })
+  const ran = await pay(t, [`${host}/x`, '--max', '1', '--json'], { PAYER_PRIVATE_KEY: payerKey })
+  t.equal(ran.code, 0)
+  t.match(bill(ran), { status: 200, charged: 'unknown', body: 'here you are' })
+})
+
+t.test('while the outcome is unknown the same payment is sent again, never a new one', async (t) => {
+  const header = (await fetch(`${url}/paid/greet`)).headers.get('payment-required') ?? ''
+  const payments: string[] = []
+  const host = await listening(t, (request, response) => {
+    const payment = request.headers['payment-signature']
+    if (typeof payment === 'string') payments.push(payment)
+    if (payment === undefined) response.writeHead(402, { 'PAYMENT-REQUIRED': header }).end('{}')
+    else if (payments.length < 2) response.writeHead(503).end('{"charged":"unknown"}')
+    else response.writeHead(402, { 'PAYMENT-REQUIRED': header }).end('{"charged":"no"}')
+  })
+  const ran = await pay(t, [`${host}/x`, '--max', '1', '--json'], { PAYER_PRIVATE_KEY: payerKey })
+  t.equal(ran.code, 4)
+  t.equal(payments.length, 2)
+  t.equal(new Set(payments).size, 1)
+})

@@ -1,0 +1,75 @@
+import t from 'tap'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { compileText } from '../../src/engine/catalog/load.ts'
+import { documentNames } from '../../src/engine/documents/all.ts'
+import { runLine } from '../support/command.ts'
+import { runProgram } from '../support/server.ts'
+import { writeShop } from '../support/catalog-files.ts'
+
+t.setTimeout(120_000)
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+t.test('the schema that editors use is the one that checks', async (t) => {
+  const { code, stdout, stderr } = await runProgram(['print', 'schema'])
+  t.equal(code, 0)
+  t.equal(stderr, '')
+  t.strictSame(JSON.parse(stdout), JSON.parse(readFileSync(`${ROOT}catalog.schema.json`, 'utf8')))
+})
+
+t.test('a document is printed as it is served, with the address of this machine', async (t) => {
+  const { code, stdout } = await runProgram(['print', '/openapi.json'], {
+    BASE_URL: 'https://api.example.com',
+  })
+  t.equal(code, 0)
+  const openapi = JSON.parse(stdout) as { openapi: string; servers: { url: string }[] }
+  t.match(openapi.openapi, /^3\.1/)
+  t.match(JSON.stringify(openapi.servers), 'https://api.example.com')
+})
+
+t.test('every document of a catalog can be printed', async (t) => {
+  const shop = writeShop(t, '  /paid/greet: { price: 1, summary: Greets }\n')
+  const text = readFileSync(shop.catalog, 'utf8')
+  const { catalog } = compileText('c', text, {
+    handlers: undefined,
+    documents: documentNames,
+    read: () => undefined,
+  })
+  const paths = Object.entries(catalog.documents).flatMap(([name, { paths }]) =>
+    name === 'health' ? [] : paths,
+  )
+  t.ok(paths.length >= 3)
+  for (const path of paths) {
+    const { code, out, err } = await runLine(['print', path, '--catalog', shop.catalog], {
+      handlers: ['greet'],
+    })
+    t.equal(code, 0, path)
+    t.equal(err, '')
+    t.match(out, 'Small shop')
+  }
+})
+
+t.test('a path that no document has is answered with those there are', async (t) => {
+  const shop = writeShop(t, '  /paid/greet: { price: 1, summary: Greets }\n')
+  const { code, out, err } = await runLine(['print', '/nothing', '--catalog', shop.catalog], {
+    handlers: ['greet'],
+  })
+  t.equal(code, 1)
+  t.equal(out, '')
+  t.match(err, 'no document is served at /nothing; there are: /, /openapi.json, /llms.txt')
+})
+
+t.test('a broken catalog prints nothing but its mistakes', async (t) => {
+  const shop = writeShop(t, '  /paid/greet: { summary: Greets }\n')
+  for (const argv of [
+    ['print', '/', '--catalog', shop.catalog],
+    ['routes', shop.catalog],
+    ['types', shop.catalog],
+  ]) {
+    const { code, out, err } = await runLine(argv, { handlers: ['greet'] })
+    t.equal(code, 1)
+    t.equal(out, '')
+    t.match(err, /catalog\.yaml:6:\d+ .*price/)
+  }
+})

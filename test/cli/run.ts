@@ -1,0 +1,89 @@
+import t from 'tap'
+import type { Call, Command } from '../../src/cli/command.ts'
+import { EnvError } from '../../src/env.ts'
+import { COMMANDS, runLine } from '../support/command.ts'
+
+function command(work: (call: Call) => Promise<number>): Command {
+  return { name: 'odd', summary: 's', usage: 'odd', takes: 0, examples: [], options: {}, run: work }
+}
+
+t.test('help is there for the program and for each command', async (t) => {
+  for (const word of ['help', '--help', '-h']) {
+    const { code, out } = await runLine([word])
+    t.equal(code, 0, word)
+    for (const { name, summary } of COMMANDS) t.match(out, new RegExp(`${name} +${summary}`))
+  }
+  for (const { name, usage, options } of COMMANDS) {
+    for (const flag of ['--help', '-h']) {
+      const { code, out, err } = await runLine([name, flag])
+      t.equal(code, 0)
+      t.equal(err, '')
+      t.match(out, `ratecard ${usage}`)
+      t.match(out, 'examples:')
+      for (const option of Object.keys(options)) t.match(out, `--${option}`)
+    }
+  }
+})
+
+t.test('a wrong command line is 64, with what would be right, and does nothing', async (t) => {
+  for (const argv of [
+    ['serve', '--port', 'http'],
+    ['serve', '--port', '65536'],
+    ['serve', '--port', '-1'],
+    ['serve', '--port', ''],
+    ['serve', '--port'],
+    ['serve', '--prot', '1'],
+    ['serve', 'catalog.yaml'],
+    ['serve', '--sandbox=yes'],
+    ['serve', '-p'],
+    ['check', 'one.yaml', 'two.yaml'],
+    ['check', '--json'],
+    ['routes', '--json=1'],
+    ['print'],
+    ['print', '/a', '/b'],
+    ['types', '--engine'],
+    ['pay'],
+    ['pay', '/x', '/y'],
+    ['pay', 'paid/ping'],
+    ['pay', 'localhost:4021/paid/ping'],
+    ['pay', 'ftp://example.com/x'],
+    ['pay', '/x', '--max', 'a lot'],
+    ['pay', '/x', '--max', '0.0000001'],
+    ['pay', '/x', '--max', '-1'],
+    ['pay', '/x', '--protocol', 'cash'],
+  ]) {
+    const { code, out, err } = await runLine(argv)
+    t.equal(code, 64, argv.join(' '))
+    t.equal(out, '')
+    t.match(err, `ratecard ${argv[0]}: `)
+    t.notMatch(err, /^\s+at /m)
+  }
+  const unknown = await runLine(['sevre'])
+  t.equal(unknown.code, 64)
+  t.match(unknown.err, 'there is no command "sevre"')
+  t.equal((await runLine([])).code, 64)
+})
+
+t.test('the environment is read when it is needed, and told of as a whole', async (t) => {
+  const env = () => {
+    throw new EnvError(['PORT must be a port number', 'PAY_TO must be an address'])
+  }
+  t.equal((await runLine(['serve', '--help'], { env })).code, 0)
+  t.equal((await runLine(['serve', '--prot'], { env })).code, 64)
+  t.strictSame(await runLine(['check'], { env }), {
+    code: 78,
+    out: '',
+    err: 'environment: PORT must be a port number\nenvironment: PAY_TO must be an address',
+  })
+})
+
+t.test('what the machine has caused is one line; a mistake of the program keeps its stack', async (t) => {
+  const told = await runLine(['odd'], {
+    more: [command(() => Promise.reject(new Error('the disk is full')))],
+  })
+  t.strictSame(told, { code: 1, out: '', err: 'ratecard odd: the disk is full' })
+  await t.rejects(
+    runLine(['odd'], { more: [command(() => Promise.reject(new TypeError('x is not a function')))] }),
+    TypeError,
+  )
+})

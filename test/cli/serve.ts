@@ -1,0 +1,187 @@
+import t from 'tap'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { runProgram, startServer } from '../support/server.ts'
+import { writeShop } from '../support/catalog-files.ts'
+
+// Each case starts the program anew.
+t.setTimeout(120_000)
+
+const STACK = /\n\s+at |node_modules|node:internal/
+const PAYEE = `0x${'1'.repeat(40)}`
+const KEY = 'b'.repeat(64)
+/** Everything that real payments need; the chain is never asked at the start. */
+const MEANS = {
+  PAY_TO: PAYEE,
+  SETTLER_PRIVATE_KEY: KEY,
+  RPC_URL_8453: 'http://127.0.0.1:1',
+  HOST: '127.0.0.1',
+}
+/** The first account of every development tool. */
+const DEVELOPER = {
+  address: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+  key: 'ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
+}
+
+t.test(
+  'without means of payment it does not start, names what is missing and the way to try it',
+  async (t) => {
+    const { code, stdout, stderr } = await runProgram(['serve', '--port', '0', '--data-dir', t.testdir()])
+    t.equal(code, 1)
+    t.equal(stdout, '')
+    for (const name of [
+      'PAY_TO',
+      'SETTLER_PRIVATE_KEY',
+      'RPC_URL_8453',
+      'RPC_URL_137',
+      'RPC_URL_42161',
+      'RPC_URL_43114',
+    ]) {
+      t.match(stderr, name)
+    }
+    t.match(stderr, 'npm run sandbox')
+    t.notMatch(stderr, STACK)
+  },
+)
+
+t.test('an invalid catalog never serves, and all of its mistakes are told', async (t) => {
+  const shop = writeShop(
+    t,
+    '  /paid/greet: { price: 0.0000001, sumary: X }\n  /paid/x/: { price: 1, summary: X }\n',
+  )
+  const args = ['serve', '--port', '0', '--data-dir', shop.directory, '--catalog', shop.catalog]
+  const { code, stdout, stderr } = await runProgram(args, MEANS)
+  t.equal(code, 1)
+  t.equal(stdout, '')
+  t.match(stderr, /catalog\.yaml:6:\d+ price_too_precise/)
+  t.match(stderr, /catalog\.yaml:6:\d+ \w+ .*sumary/)
+  t.match(stderr, /catalog\.yaml:7:\d+ route_path_invalid/)
+  t.match(stderr, 'not served')
+  t.notMatch(stderr, STACK)
+})
+
+t.test('what cannot be read or loaded is told in a line', async (t) => {
+  const shop = writeShop(t, '  /paid/greet: { price: 1, summary: X }\n')
+  const broken = join(shop.directory, 'broken')
+  mkdirSync(broken)
+  writeFileSync(join(broken, 'package.json'), '{"type":"module"}')
+  writeFileSync(join(broken, 'index.js'), 'export const handlers = {')
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [['--catalog', join(shop.directory, 'absent.yaml')], /absent\.yaml cannot be read/],
+    [
+      ['--catalog', shop.catalog, '--handlers', join(shop.directory, 'absent')],
+      /--handlers .*absent: there is no .*index\.js/,
+    ],
+    [['--catalog', shop.catalog, '--handlers', broken], /index\.js cannot be loaded: SyntaxError/],
+  ]
+  for (const [args, words] of cases) {
+    const { code, stdout, stderr } = await runProgram(
+      ['serve', '--port', '0', '--data-dir', shop.directory, ...args],
+      MEANS,
+    )
+    t.equal(code, 1, args.join(' '))
+    t.equal(stdout, '')
+    t.match(stderr, words)
+    t.notMatch(stderr, STACK)
+  }
+})
+
+t.test('a data directory that cannot be written is named', async (t) => {
+  const directory = t.testdir({ file: 'not a directory' })
+  const args = ['serve', '--port', '0', '--data-dir', join(directory, 'file')]
+  for (const [more, env] of [
+    [[], MEANS],
+    [['--sandbox', '--offline'], {}],
+  ] as const) {
+    const { code, stderr } = await runProgram([...args, ...more], env)
+    t.equal(code, 1)
+    t.match(stderr, join(directory, 'file'))
+    t.notMatch(stderr, STACK)
+  }
+})
+
+t.test('a port in use is told plainly', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const address = other.address()
+  const port = typeof address === 'object' && address !== null ? String(address.port) : ''
+  for (const more of [['--sandbox', '--offline']]) {
+    const args = ['serve', '--port', port, '--data-dir', t.testdir(), ...more]
+    const { code, stdout, stderr } = await runProgram(args, MEANS)
+    t.equal(code, 1)
+    t.equal(stdout, '')
+    t.match(stderr, `port ${port} is in use`)
+    t.match(stderr, '--port')
+    t.notMatch(stderr, STACK)
+  }
+})
+
+t.test('play money is refused where money is real', async (t) => {
+  for (const [env, words] of [
+    [{ NODE_ENV: 'production' }, 'NODE_ENV=production'],
+    [{ BASE_URL: 'https://api.example.com' }, 'https://api.example.com'],
+  ] as const) {
+    const data = t.testdir()
+    const { code, stdout, stderr } = await runProgram(
+      ['serve', '--sandbox', '--offline', '--port', '0', '--data-dir', data],
+      env,
+    )
+    t.equal(code, 1, words)
+    t.equal(stdout, '')
+    t.match(stderr, words)
+    t.equal(existsSync(join(data, 'sandbox.json')), false)
+  }
+})
+
+t.test('real money is never sent to keys that others hold', async (t) => {
+  const sandbox = {
+    evm: { payerKey: `0x${'7'.repeat(64)}`, settlerKey: `0x${KEY}`, payTo: `0x${'3'.repeat(40)}` },
+  }
+  const directory = t.testdir({ 'sandbox.json': JSON.stringify(sandbox) })
+  for (const [env, name] of [
+    [{ PAY_TO: DEVELOPER.address, SETTLER_PRIVATE_KEY: 'c'.repeat(64) }, 'PAY_TO'],
+    [{ SETTLER_PRIVATE_KEY: KEY }, 'SETTLER_PRIVATE_KEY'],
+  ] as const) {
+    const { code, stdout, stderr } = await runProgram(['serve', '--port', '0', '--data-dir', directory], {
+      ...MEANS,
+      ...env,
+    })
+    t.equal(code, 1, JSON.stringify(env))
+    t.equal(stdout, '')
+    t.match(stderr, new RegExp(`${name}.*known to others`))
+    t.notMatch(stderr, new RegExp(`${DEVELOPER.key}|${KEY}`), 'no key is printed')
+  }
+})
+
+t.test('every problem of the environment is told at once', async (t) => {
+  const env = {
+    PORT: 'x',
+    BASE_URL: 'api.example.com',
+    PAY_TO: '0x12',
+    SETTLER_PRIVATE_KEY: 'my-secret-key',
+    RPC_URL_8453: 'base',
+    TRUST_PROXY: 'maybe',
+  }
+  const { code, stdout, stderr } = await runProgram(['serve'], env)
+  t.equal(code, 78)
+  t.equal(stdout, '')
+  for (const name of Object.keys(env)) t.match(stderr, new RegExp(`environment: ${name} must be`))
+  t.notMatch(stderr, 'my-secret-key')
+  t.notMatch(stderr, STACK)
+  const help = await runProgram(['serve', '--help'], env)
+  t.equal(help.code, 0, 'help is there all the same')
+})
+
+t.test('a catalog that sells nothing needs no means', async (t) => {
+  const shop = writeShop(t, '  /greet: { price: free, handler: greet, summary: X }\n')
+  const server = await startServer({
+    args: ['--catalog', shop.catalog, '--handlers', shop.handlers],
+    env: { HOST: '127.0.0.1' },
+  })
+  t.teardown(() => server.stop())
+  t.equal((await fetch(`${server.url}/greet`)).status, 200)
+  t.equal((await fetch(`${server.url}/greet`)).headers.get('ratecard-sandbox'), null, 'this is no sandbox')
+})

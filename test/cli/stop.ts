@@ -1,0 +1,115 @@
+import t, { type Test } from 'tap'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { MAIN, startServer, type RunningServer } from '../support/server.ts'
+import { writeShop } from '../support/catalog-files.ts'
+import { dial } from '../support/wire.ts'
+
+t.setTimeout(120_000)
+
+/** A source that answers when it is told to, and tells when it is asked. */
+async function gate(t: Test): Promise<{ url: string; asked: Promise<unknown>; open: () => void }> {
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const server = createServer((_, response) => {
+    void opened.then(() =>
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"worth":"it"}'),
+    )
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, asked: once(server, 'request'), open: () => open() }
+}
+
+async function startGated(t: Test, url: string): Promise<RunningServer> {
+  const shop = writeShop(t, `  /gated: { price: free, upstream: '${url}', summary: Waits, timeout: 60s }\n`)
+  const server = await startServer({ args: ['--sandbox', '--catalog', shop.catalog] })
+  t.teardown(() => server.stop())
+  return server
+}
+
+function chainOf(dataDir: string): string {
+  const state = JSON.parse(readFileSync(join(dataDir, 'sandbox', 'state.json'), 'utf8')) as {
+    evm: { rpcUrl: string }
+  }
+  return state.evm.rpcUrl
+}
+
+async function exitOf(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  return child.exitCode
+}
+
+async function isGone(t: Test, url: string): Promise<void> {
+  await t.rejects(fetch(url, { method: 'POST' }), 'the chain is gone')
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`${signal} lets the request in flight finish, and leaves nothing behind`, async (t) => {
+    const source = await gate(t)
+    const server = await startGated(t, source.url)
+    const chain = chainOf(server.dataDir)
+    await fetch(`${server.url}/health`)
+    const silent = await dial(server.url)
+    const answer = fetch(`${server.url}/gated`)
+    await source.asked
+    server.process.kill(signal)
+    await server.said(/stopping: requests in flight are finished first/)
+    await t.rejects(fetch(`${server.url}/health`), 'nothing new is taken')
+    source.open()
+    t.equal(await (await answer).text(), '{"worth":"it"}')
+    t.equal(await exitOf(server.process), 0)
+    await isGone(t, chain)
+    t.notMatch(server.output(), /unexpected|Unhandled|Warning|Error/)
+    silent.destroy()
+  })
+}
+
+t.test('who cannot wait asks twice', async (t) => {
+  const source = await gate(t)
+  const server = await startGated(t, source.url)
+  const chain = chainOf(server.dataDir)
+  const answer = fetch(`${server.url}/gated`)
+  answer.catch(() => undefined)
+  await source.asked
+  server.process.kill('SIGTERM')
+  await server.said(/stopping/)
+  server.process.kill('SIGTERM')
+  t.equal(await exitOf(server.process), 1)
+  await t.rejects(answer)
+  await isGone(t, chain)
+})
+
+t.test('a start that is broken off leaves no chain behind', async (t) => {
+  const data = t.testdir()
+  const child = spawn(
+    process.execPath,
+    [MAIN, 'serve', '--sandbox', '--offline', '--port', '0', '--data-dir', data],
+    {
+      env: { PATH: process.env['PATH'] ?? '' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    said += chunk.toString('utf8')
+  })
+  // The chain is being started.
+  while (!existsSync(join(data, 'sandbox', 'lock'))) await new Promise((resolve) => setTimeout(resolve, 2))
+  child.kill('SIGTERM')
+  t.equal(await exitOf(child), 0)
+  await isGone(t, chainOf(data))
+  t.equal(existsSync(join(data, 'sandbox', 'lock')), false)
+  t.notMatch(said, /Error|unexpected/)
+})

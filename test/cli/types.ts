@@ -1,0 +1,30 @@
+import t from 'tap'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { format } from 'prettier'
+import { runLine } from '../support/command.ts'
+import { runProgram } from '../support/server.ts'
+import { writeShop } from '../support/catalog-files.ts'
+
+t.setTimeout(120_000)
+
+const COMMITTED = fileURLToPath(new URL('../../src/service/handlers/catalog.ts', import.meta.url))
+const STYLE = { parser: 'typescript', semi: false, singleQuote: true, printWidth: 110 } as const
+
+t.test('the committed types of the handlers are those of the catalog', async (t) => {
+  const { code, stdout, stderr } = await runProgram(['types', '--engine', '../../engine/index.ts'])
+  t.equal(code, 0)
+  t.equal(stderr, '')
+  t.equal(await format(stdout, STYLE), readFileSync(COMMITTED, 'utf8'))
+})
+
+t.test('types are there before the handlers are', async (t) => {
+  const shop = writeShop(
+    t,
+    '  /paid/new/{id}: { price: 1, summary: X, parameters: { id: { type: integer, example: 1 } } }\n',
+  )
+  const { code, out } = await runLine(['types', shop.catalog])
+  t.equal(code, 0)
+  t.match(out, "from 'ratecard'")
+  t.match(out, /new[^]*id: number/)
+})

@@ -1,0 +1,139 @@
+import t from 'tap'
+import { EnvError, readEnv } from '../src/env.ts'
+
+function problems(variables: Record<string, string>): readonly string[] {
+  try {
+    readEnv(variables)
+    return []
+  } catch (fault) {
+    if (fault instanceof EnvError) return fault.problems
+    throw fault
+  }
+}
+
+t.test('without any variable everything has its default', async (t) => {
+  const { secret, ...env } = readEnv({})
+  t.strictSame(env, {
+    production: false,
+    catalog: 'catalog.yaml',
+    port: 4021,
+    host: '0.0.0.0',
+    baseUrl: undefined,
+    trustProxy: false,
+    dataDir: '.ratecard',
+    payTo: undefined,
+    settlerKeys: [],
+    rpcUrls: {},
+    payerKey: undefined,
+    sources: { steamStore: 'https://store.steampowered.com', steamApi: 'https://api.steampowered.com' },
+  })
+  t.equal(secret('ANYTHING'), undefined)
+})
+
+t.test('every variable has its effect', async (t) => {
+  const { secret, ...env } = readEnv({
+    NODE_ENV: 'production',
+    CATALOG: 'shop.yaml',
+    PORT: '8080',
+    HOST: '127.0.0.1',
+    BASE_URL: 'https://API.example.com/',
+    TRUST_PROXY: '1',
+    DATA_DIR: '/var/lib/ratecard',
+    PAY_TO: `0x${'aB'.repeat(20)}`,
+    SETTLER_PRIVATE_KEY: `0x${'1'.repeat(64)}, ${'2'.repeat(64)}`,
+    PAYER_PRIVATE_KEY: '3'.repeat(64),
+    RPC_URL_8453: 'https://rpc.example/key',
+    RPC_URL_137: 'http://127.0.0.1:8545',
+    STEAM_STORE_URL: 'https://store.example/',
+    STEAM_API_URL: 'https://api.example',
+    ACME_TOKEN: 'abc',
+  })
+  t.strictSame(env, {
+    production: true,
+    catalog: 'shop.yaml',
+    port: 8080,
+    host: '127.0.0.1',
+    baseUrl: 'https://api.example.com',
+    trustProxy: true,
+    dataDir: '/var/lib/ratecard',
+    payTo: `0x${'aB'.repeat(20)}`,
+    settlerKeys: [`0x${'1'.repeat(64)}`, `0x${'2'.repeat(64)}`],
+    rpcUrls: { 8453: 'https://rpc.example/key', 137: 'http://127.0.0.1:8545' },
+    payerKey: `0x${'3'.repeat(64)}`,
+    sources: { steamStore: 'https://store.example', steamApi: 'https://api.example' },
+  })
+  t.equal(secret('ACME_TOKEN'), 'abc')
+})
+
+t.test('an empty value is no value', async (t) => {
+  const names = [
+    'PORT',
+    'HOST',
+    'BASE_URL',
+    'PAY_TO',
+    'SETTLER_PRIVATE_KEY',
+    'RPC_URL_8453',
+    'TRUST_PROXY',
+    'DATA_DIR',
+  ]
+  const env = readEnv(Object.fromEntries(names.map((name) => [name, ' '])))
+  t.equal(env.port, 4021)
+  t.equal(env.host, '0.0.0.0')
+  t.equal(env.payTo, undefined)
+  t.strictSame(env.rpcUrls, {})
+  t.equal(readEnv({ ACME_TOKEN: '' }).secret('ACME_TOKEN'), undefined)
+})
+
+t.test('every problem is told, each with its variable, and no value of a key', async (t) => {
+  const wrong = {
+    PORT: '70000',
+    BASE_URL: 'https://api.example.com/v1',
+    TRUST_PROXY: 'maybe',
+    PAY_TO: '0x12',
+    SETTLER_PRIVATE_KEY: 'deadbeef',
+    PAYER_PRIVATE_KEY: `0x${'g'.repeat(64)}`,
+    RPC_URL_8453: 'wss://rpc.example',
+    STEAM_STORE_URL: 'store.example',
+  }
+  const told = problems(wrong)
+  t.equal(told.length, Object.keys(wrong).length)
+  for (const name of Object.keys(wrong))
+    t.ok(
+      told.some((line) => line.startsWith(`${name} must `)),
+      name,
+    )
+  t.notMatch(told.join(), /deadbeef|gggg/)
+})
+
+t.test('a base URL is an origin: paths of the service stand right below it', async (t) => {
+  for (const [given, origin] of [
+    ['https://api.example.com', 'https://api.example.com'],
+    ['https://api.example.com///', 'https://api.example.com'],
+    ['https://api.example.com:443', 'https://api.example.com'],
+    ['http://localhost:80', 'http://localhost'],
+    ['HTTPS://API.EXAMPLE.COM', 'https://api.example.com'],
+    ['http://[::1]:4021', 'http://[::1]:4021'],
+  ] as const) {
+    t.equal(readEnv({ BASE_URL: given }).baseUrl, origin, given)
+  }
+  for (const given of [
+    'https://api.example.com/v1',
+    'https://api.example.com?x=1',
+    'https://api.example.com#x',
+    'https://user:pass@api.example.com',
+    'api.example.com',
+    'ftp://api.example.com',
+    'https://',
+    'https://a b',
+  ]) {
+    t.equal(problems({ BASE_URL: given }).length, 1, given)
+  }
+})
+
+t.test('settings cannot be changed behind the process’s back', async (t) => {
+  const variables: Record<string, string> = { PORT: '1' }
+  const env = readEnv(variables)
+  variables['PORT'] = '2'
+  t.equal(env.port, 1)
+  t.ok(Object.isFrozen(env))
+})

@@ -1,0 +1,35 @@
+import type { Test } from 'tap'
+import { join } from 'node:path'
+
+/** A catalog file with its handlers in a folder of its own, for the built program. */
+export interface ShopFiles {
+  readonly catalog: string
+  readonly handlers: string
+  readonly directory: string
+}
+
+const HEAD = `catalog: 1
+service: { name: Small shop, version: '1.0.0', description: Sells things }
+payments: { currency: USD, x402: { networks: [base] } }
+documents: { index: /, health: /health, openapi: /openapi.json, llms: /llms.txt }
+`
+
+export function catalogText(routes: string, head: string = HEAD): string {
+  return `${head}routes:\n${routes}`
+}
+
+export const HANDLERS = `import { setTimeout as delay } from 'node:timers/promises'
+const answer = (body) => ({ source: [{ name: 'computed' }], body })
+export const handlers = {
+  greet: async ({ name }) => answer({ greeting: 'Hello ' + (name ?? 'you') }),
+  slow: async ({ ms }) => { await delay(ms ?? 300); return answer({ slow: true }) },
+}
+`
+
+export function writeShop(t: Test, routes: string, head?: string): ShopFiles {
+  const directory = t.testdir({
+    'catalog.yaml': catalogText(routes, head),
+    handlers: { 'package.json': '{"type":"module"}', 'index.js': HANDLERS },
+  })
+  return { directory, catalog: join(directory, 'catalog.yaml'), handlers: join(directory, 'handlers') }
+}

@@ -1,0 +1,51 @@
+import { check } from '../../src/cli/check.ts'
+import type { Command, Shop } from '../../src/cli/command.ts'
+import { pay } from '../../src/cli/pay.ts'
+import { print } from '../../src/cli/print.ts'
+import { routes } from '../../src/cli/routes.ts'
+import { runCommand } from '../../src/cli/run.ts'
+import { serve } from '../../src/cli/serve.ts'
+import { types } from '../../src/cli/types.ts'
+import { documentNames } from '../../src/engine/index.ts'
+import { readEnv, type Env } from '../../src/env.ts'
+
+export const COMMANDS: readonly Command[] = [serve, check, routes, print, types, pay]
+
+/** Nothing is sold here, and no chain is started: for commands that only look, and for those that go wrong. */
+const SHOP: Shop = {
+  handlers: () => ({}),
+  startStandIns: () => Promise.reject(new Error('not here')),
+  openSandbox: () => Promise.reject(new Error('not here')),
+  playAddresses: async () => new Set(),
+}
+
+export interface Ran {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+export interface Surroundings {
+  readonly variables?: Readonly<Record<string, string>>
+  readonly env?: () => Env
+  readonly more?: readonly Command[]
+  readonly handlers?: readonly string[]
+}
+
+/** Runs one command line in this process: what a user sees, without the time a new process takes. */
+export async function runLine(
+  argv: readonly string[],
+  { variables = {}, env = () => readEnv(variables), more = [], handlers = [] }: Surroundings = {},
+): Promise<Ran> {
+  const out: string[] = []
+  const err: string[] = []
+  const code = await runCommand({
+    commands: [...COMMANDS, ...more],
+    argv,
+    env,
+    terminal: { out: (line) => out.push(line), err: (line) => err.push(line) },
+    shop: SHOP,
+    known: () => ({ handlers, documents: documentNames }),
+  })
+  return { code, out: out.join('\n'), err: err.join('\n') }
+}
