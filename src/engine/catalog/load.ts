@@ -4,7 +4,7 @@ import type { Catalog } from './catalog.ts'
 import { check } from './check.ts'
 import { compile } from './compile.ts'
 import { CatalogError, error, type Issue } from './issue.ts'
-import type { Position } from './source.ts'
+import type { Position } from './position.ts'
 import type { Surroundings } from './subject.ts'
 
 export interface Loaded {
