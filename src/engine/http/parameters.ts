@@ -133,7 +133,12 @@ function normalize(parameter: Parameter, raw: string): string {
   return Object.hasOwn(parameter.aliases, raw) ? (parameter.aliases[raw] ?? raw) : raw
 }
 
-const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false })
+const ajv = new Ajv2020({
+  allErrors: true,
+  strict: false,
+  validateFormats: false,
+  validateSchema: false,
+})
 
 function compileSchema(parameters: readonly Parameter[]): ValidateFunction {
   const properties = parameters.map((parameter): [string, JsonObject] => {
