@@ -8,6 +8,7 @@ import {
   createMemoryCache,
   createService,
   formatIssue,
+  openLmdbLedger,
   type Catalog,
 } from '../engine/index.ts'
 import { announce } from './announce.ts'
@@ -17,7 +18,7 @@ import { missingMeans, movedPayee, playMoneyProblems, sandboxProblems } from './
 import { importHandlers } from './handlers.ts'
 import { loadServed } from './load.ts'
 import { inSandbox, meansOf } from './means.ts'
-import { openLedger, openPort } from './open.ts'
+import { openPort } from './port.ts'
 import { reload } from './reload.ts'
 import { listenToSignals } from './signals.ts'
 
@@ -104,7 +105,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const baseUrl = env.baseUrl ?? `http://localhost:${port}`
     const sandbox = plan.sandbox ? await shop.openSandbox(plan.dataDir, baseUrl, terminal.err) : undefined
     if (sandbox !== undefined) closing.push(() => sandbox.stop())
-    const ledger = await openLedger(sandbox?.ledgerDirectory ?? join(plan.dataDir, 'ledger'))
+    const ledger = await openLmdbLedger(sandbox?.ledgerDirectory ?? join(plan.dataDir, 'ledger'))
     closing.push(() => ledger.close())
     const means = meansOf(call, declared, sandbox)
     const tills = openTills({ ...means, ledger, owner: `${process.pid}-${randomUUID()}` })

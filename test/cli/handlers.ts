@@ -1,27 +1,6 @@
 import t from 'tap'
 import { join } from 'node:path'
 import { importHandlers } from '../../src/cli/handlers.ts'
-import { openLedger, openPort } from '../../src/cli/open.ts'
-import { createHttpServer } from '../../src/engine/index.ts'
-
-t.test('a port that cannot be had is told in words', async (t) => {
-  const first = createHttpServer()
-  const port = await openPort(first, 0, '127.0.0.1')
-  t.teardown(() => first.close())
-  await t.rejects(openPort(createHttpServer(), port, '127.0.0.1'), {
-    message: `port ${port} is in use: stop what listens there, or choose another with --port`,
-  })
-  await t.rejects(openPort(createHttpServer(), 0, '192.0.2.1'), {
-    message: 'HOST 192.0.2.1 is no address of this machine',
-  })
-})
-
-t.test('a directory that is a file is told by its name', async (t) => {
-  const directory = t.testdir({ file: '' })
-  for (const path of ['file', 'file/ledger']) {
-    await t.rejects(openLedger(join(directory, path)), { message: new RegExp(`${path} cannot be written`) })
-  }
-})
 
 t.test('handlers of an operator are taken, and nothing that only looks like them', async (t) => {
   const folder = (text: string): string =>
