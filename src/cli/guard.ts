@@ -1,4 +1,4 @@
-import { addressOfKey, type Catalog, type Tills } from '../engine/index.ts'
+import { addressOfKey, hasSoundChecksum, isAddress, type Catalog, type Tills } from '../engine/index.ts'
 import type { Env } from '../env.ts'
 import type { PaymentMeans } from './assemble.ts'
 
@@ -60,6 +60,19 @@ export function movedPayee(
 ): string[] {
   if (before.payTo.toLowerCase() === after.payTo.toLowerCase()) return []
   return [`payments.pay_to has changed from ${before.payTo} to ${after.payTo}: restart to be paid there`]
+}
+
+/** A mistyped payee loses every payment, a mistyped key fails every settlement: both show before the first one. */
+export function mistypedMeans({ payTo, signerKeys }: Pick<PaymentMeans, 'payTo' | 'signerKeys'>): string[] {
+  return [
+    ...(/^0x0{40}$/.test(payTo) ? ['PAY_TO is the zero address: nobody could ever use the money'] : []),
+    ...(isAddress(payTo) && !hasSoundChecksum(payTo)
+      ? [`the letter cases of PAY_TO ${payTo} do not add up (EIP-55): look for a wrong digit`]
+      : []),
+    ...(signerKeys.some((key) => addressOfKey(key) === undefined)
+      ? ['SETTLER_PRIVATE_KEY holds a number that is no private key']
+      : []),
+  ]
 }
 
 /** Real money must not go to keys that strangers hold. */

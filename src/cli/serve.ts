@@ -14,7 +14,7 @@ import {
 import { announce } from './announce.ts'
 import { openTills, protocolsOf, world } from './assemble.ts'
 import type { Call, Command, Terminal } from './command.ts'
-import { missingMeans, movedPayee, playMoneyProblems, sandboxProblems } from './guard.ts'
+import { missingMeans, mistypedMeans, movedPayee, playMoneyProblems, sandboxProblems } from './guard.ts'
 import { importHandlers } from './handlers.ts'
 import { loadServed } from './load.ts'
 import { inSandbox, meansOf } from './means.ts'
@@ -114,6 +114,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const catalog = prepare(declared)
     const problems = [
       ...missingMeans(catalog, means, tills),
+      ...mistypedMeans(means),
       ...(sandbox === undefined ? playMoneyProblems(means, await shop.playAddresses(plan.dataDir)) : []),
     ]
     if (problems.length > 0) return refuse(terminal, problems)

@@ -1,5 +1,5 @@
 /** The door of the framework: everything outside the engine imports from here. */
-export { isAddress, sameAddress, toChecksum, type Address } from './address.ts'
+export { hasSoundChecksum, isAddress, sameAddress, toChecksum, type Address } from './address.ts'
 export { AnswerCache, type CacheStore } from './cache/cache.ts'
 export { createMemoryCache } from './cache/memory.ts'
 export {

@@ -1,6 +1,12 @@
 import t from 'tap'
 import { join } from 'node:path'
-import { missingMeans, movedPayee, playMoneyProblems, sandboxProblems } from '../../src/cli/guard.ts'
+import {
+  missingMeans,
+  mistypedMeans,
+  movedPayee,
+  playMoneyProblems,
+  sandboxProblems,
+} from '../../src/cli/guard.ts'
 import { openTills } from '../../src/cli/assemble.ts'
 import { openLmdbLedger, type Catalog } from '../../src/engine/index.ts'
 import { readEnv } from '../../src/env.ts'
@@ -94,4 +100,23 @@ t.test('a payee in another spelling is the same payee', async (t) => {
   t.strictSame(movedPayee({ payTo }, { payTo: payTo.toLowerCase() }), [])
   t.match(movedPayee({ payTo }, { payTo: PAYEE }), [/restart/])
   t.match(movedPayee({ payTo }, { payTo: '' }), [/restart/])
+})
+
+t.test('a mistyped payee or key would lose every payment without a word at the start', async (t) => {
+  const sound = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+  t.strictSame(mistypedMeans({ payTo: sound, signerKeys: [KEY] }), [])
+  t.strictSame(
+    mistypedMeans({ payTo: sound.toLowerCase(), signerKeys: [] }),
+    [],
+    'lower case carries no checksum',
+  )
+  t.match(mistypedMeans({ payTo: sound.replace('fCD6', 'fcD6'), signerKeys: [] }), [/EIP-55/])
+  t.match(mistypedMeans({ payTo: `0x${'0'.repeat(40)}`, signerKeys: [] }), [/zero address/])
+  const none = `0x${'0'.repeat(64)}` as const
+  const beyond = `0x${'f'.repeat(64)}` as const
+  for (const key of [none, beyond]) {
+    const problems = mistypedMeans({ payTo: sound, signerKeys: [KEY, key] })
+    t.match(problems, [/^SETTLER_PRIVATE_KEY/])
+    t.notMatch(problems.join(''), key.slice(2))
+  }
 })

@@ -69,6 +69,12 @@ function checkProxy({ document }: Subject, place: DeclaredPlace): Issue[] {
     ]
   }
   const known = Object.keys(route.parameters ?? {})
+  const host = route.upstream.replace(/^https?:\/\//, '').split(/[/?#]/)[0] ?? ''
+  const [inHost] = templatesOf(host)
+  if (inHost !== undefined) {
+    const message = `{${inHost}} stands in the host, so that a buyer could choose where the request and its credential go; parameters belong in the path or the query`
+    return [error('upstream_invalid', wordIn(position, route.upstream, `{${inHost}}`), message)]
+  }
   return templatesOf(route.upstream.slice(route.upstream.indexOf('//') + 2))
     .filter((name) => !known.includes(name))
     .map((name) =>

@@ -141,7 +141,8 @@ function normalizeItem(parameter: Parameter, part: string): string {
 
 /** Upper-cased ISO 3166-1 alpha-2; UK is understood as GB. */
 export function normalizeCountry(text: string): string {
-  const code = text.trim().toUpperCase()
+  // Letters of other alphabets may become two ASCII ones in upper case: they name no country.
+  const code = text.trim().replace(/[a-z]/g, (letter) => letter.toUpperCase())
   return code === 'UK' ? 'GB' : code
 }
 

@@ -73,7 +73,7 @@ function openStore(directory: string): RootDatabase {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     checkFile(join(directory, 'data.mdb'))
-    return open({ ...DURABLE, path: directory, encoding: 'json', maxDbs: 8 })
+    return open({ ...DURABLE, path: directory, noSubdir: false, encoding: 'json', maxDbs: 8 })
   } catch (fault) {
     throw new LedgerError(`the ledger directory ${directory} cannot be used: ${messageOf(fault)}`, {
       cause: fault,
