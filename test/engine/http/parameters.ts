@@ -380,7 +380,7 @@ t.test('countries are understood in any case, and UK as GB', async (t) => {
   ] as const) {
     t.strictSame(accepted(validate, `country=${text}`), { country: value }, text)
   }
-  for (const text of ['USA', 'D', '12', 'D3', 'U K', 'ＵＳ']) {
+  for (const text of ['USA', 'D', '12', 'D3', 'U K', 'ＵＳ', 'ß', 'ﬁ']) {
     t.equal(refused(validate, `country=${encodeURIComponent(text)}`)[0]?.type, 'value_error', text)
   }
 })
