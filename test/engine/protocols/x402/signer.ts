@@ -3,15 +3,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { createTestClient, http, publicActions } from 'viem'
+import { createTestClient, http, keccak256, publicActions } from 'viem'
 import { base } from 'viem/chains'
+import type { StoredTransaction } from '../../../../src/engine/ledger/entry.ts'
+import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
+import type { Journal } from '../../../../src/engine/protocols/protocol.ts'
 import { openAccount } from '../../../../src/engine/protocols/x402/account.ts'
 import { Chain } from '../../../../src/engine/protocols/x402/chain.ts'
 import { createRpc } from '../../../../src/engine/protocols/x402/rpc.ts'
-import { Signer } from '../../../../src/engine/protocols/x402/signer.ts'
+import { Signer, type Sent } from '../../../../src/engine/protocols/x402/signer.ts'
 import { startBase } from '../../../support/base-chain.ts'
-import { addressOf, randomKey } from '../../../support/payment.ts'
+import { openNodeProxy } from '../../../support/node-proxy.ts'
+import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 
 const chain = await startBase()
 const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
@@ -24,18 +28,28 @@ t.teardown(async () => {
 const node = createTestClient({ mode: 'anvil', chain: base, transport: http(chain.rpcUrl) }).extend(
   publicActions,
 )
-const journal = { record: async () => {} }
 const NOBODY = '0x00000000000000000000000000000000deadbeef'
+const GAS = 30_000n
+/** The node refuses it: a transfer costs 21,000. */
+const TOO_LITTLE_GAS = 20_000n
 
 let clock = 1_700_000_000_000
-async function signerOf(key: `0x${string}`, owner: string): Promise<Signer> {
+
+interface Means {
+  readonly owner?: string
+  readonly url?: string
+  readonly fetcher?: typeof fetch
+  readonly over?: Ledger
+}
+
+async function signerOf(key: Hex, { owner, url, fetcher, over }: Means = {}): Promise<Signer> {
   await chain.setGas(addressOf(key), 10n ** 18n)
   return new Signer({
     account: openAccount(key),
-    chain: new Chain(createRpc(chain.rpcUrl, fetch)),
+    chain: new Chain(createRpc(url ?? chain.rpcUrl, fetcher ?? fetch)),
     chainId: 8453,
-    ledger,
-    owner,
+    ledger: over ?? ledger,
+    owner: owner ?? 'one',
     now: () => clock,
     sleep: async (ms) => {
       await delay(ms)
@@ -43,26 +57,226 @@ async function signerOf(key: `0x${string}`, owner: string): Promise<Signer> {
   })
 }
 
+interface Recorder extends Journal {
+  readonly transactions: StoredTransaction[]
+}
+
+function newJournal(before: () => Promise<void> = async () => {}): Recorder {
+  const transactions: StoredTransaction[] = []
+  return {
+    transactions,
+    record: async (transaction) => {
+      await before()
+      transactions.push(transaction)
+    },
+  }
+}
+
+function send(signer: Signer, gas: bigint = GAS, journal: Journal = newJournal()): Promise<Sent> {
+  return signer.send(NOBODY, '0x', gas, journal)
+}
+
 async function nonceOf(signer: Signer): Promise<number> {
-  const sent = await signer.send(NOBODY, '0x', 30_000n, journal)
+  const sent = await send(signer)
   if (sent.kind !== 'sent') throw new Error(sent.kind)
   return sent.transaction.nonce
 }
 
-t.test('two processes with one signer never use an account nonce twice, and leave no gap', async (t) => {
-  const key = randomKey()
-  const [one, two] = [await signerOf(key, 'one'), await signerOf(key, 'two')]
-  const nonces = await Promise.all([one, two, one, two, one, two].map(nonceOf))
+/** Transactions of the account that are in blocks: the next nonce when none is missing. */
+function mined(signer: Signer): Promise<number> {
+  return node.getTransactionCount({ address: signer.address, blockTag: 'latest' })
+}
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, nonce) => nonce)
+
+t.test('forty payments settled at once take forty nonces in a row, and all are carried out', async (t) => {
+  const signer = await signerOf(randomKey())
+  const nonces = await Promise.all(upTo(40).map(() => nonceOf(signer)))
+  t.strictSame(nonces, upTo(40))
+  t.equal(await mined(signer), 40)
+})
+
+t.test('a transaction that the node refuses leaves no gap, and is no charge', async (t) => {
+  const signer = await signerOf(randomKey())
+  const sent = await Promise.all(upTo(9).map((at) => send(signer, at === 4 ? TOO_LITTLE_GAS : GAS)))
   t.strictSame(
-    [...nonces].sort((a, b) => a - b),
-    [0, 1, 2, 3, 4, 5],
+    sent.map((each) => (each.kind === 'sent' ? each.transaction.nonce : each)),
+    [0, 1, 2, 3, { kind: 'unsent', detail: 'the network refuses the transaction' }, 4, 5, 6, 7],
   )
+  t.equal(await mined(signer), 8)
+})
+
+t.test('what is sent was recorded before, exactly as it was sent', async (t) => {
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  const signer = await signerOf(randomKey(), { url: proxy.url })
+  const order: string[] = []
+  proxy.onCall(async (method) => {
+    if (method === 'eth_sendRawTransaction') order.push('sent')
+  })
+  const journal = newJournal(async () => {
+    await delay(20)
+    order.push('recorded')
+  })
+  await Promise.all(upTo(3).map(() => send(signer, GAS, journal)))
+  t.strictSame(order, ['recorded', 'sent', 'recorded', 'sent', 'recorded', 'sent'])
+  for (const [nonce, { raw, hash, signer: address, ...rest }] of journal.transactions.entries()) {
+    t.strictSame(rest, { nonce })
+    t.equal(address, signer.address)
+    t.match(await node.getTransaction({ hash: hexOf(hash) }), { nonce, hash })
+    t.equal(keccak256(hexOf(raw ?? '')), hash)
+  }
+})
+
+t.test('what cannot be recorded is not sent, and holds up nobody', async (t) => {
+  const signer = await signerOf(randomKey())
+  const full = newJournal(() => Promise.reject(new Error('the disk is full')))
+  const [first, second, third] = await Promise.allSettled([
+    send(signer),
+    send(signer, GAS, full),
+    send(signer),
+  ])
+  t.match(first, { value: { transaction: { nonce: 0 } } })
+  t.match(second, { status: 'rejected', reason: { message: 'the disk is full' } })
+  t.match(third, { value: { transaction: { nonce: 1 } } })
+  t.equal(await mined(signer), 2)
+})
+
+t.test(
+  'a node that falls silent after it got the transaction: not known, and the next one comes after it',
+  async (t) => {
+    const proxy = await openNodeProxy(chain.rpcUrl)
+    t.teardown(proxy.close)
+    const signer = await signerOf(randomKey(), { url: proxy.url })
+    t.equal(await nonceOf(signer), 0)
+    proxy.set('broken_after_send')
+    const journal = newJournal()
+    t.strictSame(await send(signer, GAS, journal), { kind: 'unknown' })
+    t.equal(journal.transactions[0]?.nonce, 1, 'it is recorded all the same')
+    t.strictSame(await send(signer), { kind: 'unsent', detail: 'the network cannot be reached' })
+    proxy.set('open')
+    t.equal(await nonceOf(signer), 2)
+    t.equal(await mined(signer), 3)
+  },
+)
+
+t.test(
+  'a node that falls silent before it got the transaction: not known, and its nonce is used again',
+  async (t) => {
+    const proxy = await openNodeProxy(chain.rpcUrl)
+    t.teardown(proxy.close)
+    const signer = await signerOf(randomKey(), { url: proxy.url })
+    t.equal(await nonceOf(signer), 0)
+    proxy.onCall(async (method) => {
+      if (method === 'eth_sendRawTransaction') proxy.set('down')
+    })
+    t.strictSame(await send(signer), { kind: 'unknown' })
+    proxy.onCall(async () => {})
+    proxy.set('open')
+    t.equal(await nonceOf(signer), 1)
+    t.equal(await mined(signer), 2)
+  },
+)
+
+t.test('without a node nothing is signed', async (t) => {
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  const signer = await signerOf(randomKey(), { url: proxy.url })
+  const journal = newJournal()
+  for (const way of ['down', 'html', 'failing'] as const) {
+    proxy.set(way)
+    t.strictSame(await send(signer, GAS, journal), {
+      kind: 'unsent',
+      detail: 'the network cannot be reached',
+    })
+  }
+  t.strictSame(journal.transactions, [])
+})
+
+t.test('a node that has the transaction already has taken it', async (t) => {
+  await node.setAutomine(false)
+  t.teardown(() => node.setAutomine(true))
+  // As a gateway does that repeats a request.
+  const twice: typeof fetch = async (url, init) => {
+    if (String(init?.body).includes('eth_sendRawTransaction')) await fetch(url, init)
+    return fetch(url, init)
+  }
+  const signer = await signerOf(randomKey(), { fetcher: twice })
+  t.equal(await nonceOf(signer), 0)
+  t.equal(await nonceOf(signer), 1)
+})
+
+t.test('two processes with one signer and much to do use no nonce twice and leave no gap', async (t) => {
+  const key = randomKey()
+  const signers = [await signerOf(key, { owner: 'one' }), await signerOf(key, { owner: 'two' })]
+  const nonces = await Promise.all(signers.flatMap((signer) => upTo(20).map(() => nonceOf(signer))))
+  t.strictSame(
+    nonces.toSorted((a, b) => a - b),
+    upTo(40),
+  )
+  const [signer] = signers
+  t.equal(signer && (await mined(signer)), 40)
+})
+
+t.test('a process whose lease has ended while it recorded sends nothing', async (t) => {
+  const key = randomKey()
+  const [late, other] = [await signerOf(key, { owner: 'late' }), await signerOf(key, { owner: 'other' })]
+  const journal = newJournal(async () => {
+    clock += 16_000
+    t.equal(await nonceOf(other), 0)
+  })
+  const detail = 'another process has taken the signer over'
+  t.strictSame(await send(late, GAS, journal), { kind: 'unsent', detail })
+  t.equal(journal.transactions[0]?.nonce, 0)
+  t.equal(await nonceOf(late), 1)
+  t.equal(await mined(late), 2)
+})
+
+t.test(
+  'a signer that another process does not give away: not sent, and the payment is told so',
+  async (t) => {
+    const key = randomKey()
+    const name = `signer:8453:${addressOf(key).toLowerCase()}`
+    const lease = await ledger.lease(name, 'another', clock, clock + 3_600_000)
+    const signer = await signerOf(key)
+    const sending = send(signer)
+    // The clock stands still while it waits.
+    await delay(100)
+    clock += 21_000
+    t.strictSame(await sending, { kind: 'unsent', detail: 'the signer is in use by another process' })
+    if (lease !== undefined) await ledger.release(lease, undefined)
+    t.equal(await nonceOf(signer), 0)
+  },
+)
+
+t.test('a ledger that is away after the broadcast does not make a sent payment fail', async (t) => {
+  const over: Ledger = { ...ledger, release: () => Promise.reject(new Error('away')) }
+  const signer = await signerOf(randomKey(), { over })
+  t.equal(await nonceOf(signer), 0)
+  t.equal(await nonceOf(signer), 1)
+})
+
+t.test('a restart with a counter that is too low, too high, or just right', async (t) => {
+  const restartWith = async (value: number, age: number): Promise<number> => {
+    const key = randomKey()
+    const signer = await signerOf(key, { owner: 'before' })
+    for (const nonce of upTo(3)) t.equal(await nonceOf(signer), nonce)
+    const lease = await ledger.lease(`signer:8453:${addressOf(key).toLowerCase()}`, 'x', clock, clock + 1)
+    if (lease !== undefined) await ledger.release(lease, { value, at: clock - age })
+    return nonceOf(await signerOf(key, { owner: 'after' }))
+  }
+  t.equal(await restartWith(1, 0), 3, 'the chain has seen more')
+  t.equal(await restartWith(3, 86_400_000), 3)
+  t.equal(await restartWith(4, 86_400_000), 3, 'a transaction of yesterday that never reached a node')
+  await node.setAutomine(false)
+  t.teardown(() => node.setAutomine(true))
+  t.equal(await restartWith(5, 1_000), 5, 'a node may be slow to show what another process has just sent')
 })
 
 t.test(
   'a transaction that every node has forgotten does not hold up all later payments for ever',
   async (t) => {
-    const signer = await signerOf(randomKey(), 'one')
+    const signer = await signerOf(randomKey())
     await node.setAutomine(false)
     t.teardown(() => node.setAutomine(true))
     t.equal(await nonceOf(signer), 0)
@@ -72,5 +286,12 @@ t.test(
     t.equal(await nonceOf(signer), 1, 'a node may be slow to show what was sent')
     clock += 31_000
     t.equal(await nonceOf(signer), 0, 'but not for half a minute: the gap is filled')
+    t.equal(await nonceOf(signer), 2, 'and what stood above it has its place')
+    await node.mine({ blocks: 1 })
+    t.equal(await mined(signer), 3)
   },
 )
+
+function hexOf(text: string): Hex {
+  return `0x${text.slice(2)}`
+}

@@ -1,0 +1,73 @@
+import t from 'tap'
+import { carryOn, CATCH_UP_MS, leave, meet, taken } from '../../../../src/engine/protocols/x402/nonce.ts'
+
+const NOW = 1_800_000_000_000
+
+t.test('a fresh process asks the chain', async (t) => {
+  t.strictSame(meet(undefined, 7, NOW), { next: 7, at: NOW, seen: 7 })
+})
+
+t.test('a key used elsewhere moves the count up', async (t) => {
+  t.equal(meet({ next: 5, at: NOW, seen: 5 }, 9, NOW + 1).next, 9)
+})
+
+t.test('a node that is slow to show what it has accepted does not make us use a nonce twice', async (t) => {
+  let count = meet(undefined, 5, NOW)
+  const nonces = []
+  for (let after = 0; after < 5; after += 1) {
+    count = meet(count, 5, NOW + after)
+    nonces.push(count.next)
+    count = taken(count)
+  }
+  t.strictSame(nonces, [5, 6, 7, 8, 9])
+})
+
+t.test(
+  'a chain that stands still below our count has lost a transaction: its nonce is used anew',
+  async (t) => {
+    const count = taken(taken(meet(undefined, 5, NOW)))
+    t.equal(meet(count, 5, NOW + CATCH_UP_MS).next, 7)
+    const healed = meet(count, 5, NOW + CATCH_UP_MS + 1)
+    t.equal(healed.next, 5)
+    t.equal(meet(taken(healed), 7, NOW + CATCH_UP_MS + 2).next, 7, 'what stood above the gap has its place')
+  },
+)
+
+t.test('sending on and on does not hide a lost transaction', async (t) => {
+  let count = meet(undefined, 5, NOW)
+  let healed = 0
+  for (let second = 0; second <= CATCH_UP_MS / 1_000 + 1 && healed === 0; second += 1) {
+    count = meet(count, 5, NOW + second * 1_000)
+    if (second > 0 && count.next === 5) healed = second
+    count = taken(count)
+  }
+  t.equal(healed, CATCH_UP_MS / 1_000 + 1)
+})
+
+t.test('a chain that is behind and catches up is waited for', async (t) => {
+  let count = taken(taken(taken(meet(undefined, 5, NOW))))
+  for (let step = 1; step <= 2; step += 1) {
+    count = meet(count, 5 + step, NOW + step * CATCH_UP_MS)
+    t.equal(count.next, 8)
+  }
+})
+
+t.test('nodes that disagree among themselves do not look like a chain that moves', async (t) => {
+  let count = meet(undefined, 6, NOW)
+  for (let second = 0; second < 8; second += 1) count = taken(count)
+  for (let second = 1; second <= 30; second += 1) {
+    count = meet(count, second % 2 === 0 ? 6 : 5, NOW + second * 1_000)
+    t.equal(count.next, 14)
+  }
+  t.equal(meet(count, 6, NOW + CATCH_UP_MS + 1).next, 6)
+})
+
+t.test('another process goes on with the count, and with its age', async (t) => {
+  t.equal(carryOn(undefined), undefined)
+  t.equal(leave(undefined), undefined)
+  const left = leave(taken(meet(undefined, 5, NOW)))
+  t.strictSame(left, { value: 6, at: NOW })
+  t.equal(meet(carryOn(left), 5, NOW + 1_000).next, 6, 'a moment later')
+  t.equal(meet(carryOn(left), 5, NOW + CATCH_UP_MS + 1).next, 5, 'after a long time')
+  t.equal(meet(carryOn(left), 6, NOW + CATCH_UP_MS + 1).next, 6)
+})
