@@ -198,7 +198,7 @@ t.test('a node that has the transaction already has taken it', async (t) => {
   t.teardown(() => node.setAutomine(true))
   // As a gateway does that repeats a request.
   const twice: typeof fetch = async (url, init) => {
-    if (String(init?.body).includes('eth_sendRawTransaction')) await fetch(url, init)
+    if (JSON.stringify(init?.body).includes('eth_sendRawTransaction')) await fetch(url, init)
     return fetch(url, init)
   }
   const signer = await signerOf(randomKey(), { fetcher: twice })
