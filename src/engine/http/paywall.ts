@@ -1,5 +1,5 @@
 import type { Route } from '../catalog/catalog.ts'
-import { LostClaim, reserve, takeOver, type Claim, type Desk } from '../ledger/claim.ts'
+import { isFree, LostClaim, reserve, takeOver, type Claim, type Desk } from '../ledger/claim.ts'
 import type { Entry, Purchase, Receipt, StoredAnswer } from '../ledger/entry.ts'
 import type { Offer, Payment, Refusal, Settlement } from '../protocols/protocol.ts'
 
@@ -55,7 +55,7 @@ const COPY_PATIENCE_MS = 45_000
 export async function purchase(paywall: Paywall, buying: Purchasing): Promise<Outcome> {
   const { payment, offer } = buying
   const known = await paywall.ledger.get(payment.key)
-  if (known !== undefined && known.state !== 'voided') {
+  if (known !== undefined && !isFree(known, paywall.now())) {
     const refusal = await payment.verify()
     return refusal === undefined ? again(paywall, buying, known) : { kind: 'refused', refusal }
   }
@@ -168,13 +168,13 @@ function delivered(entry: Entry): Outcome {
 
 /** The same payment once more: it waits for the first, takes over from a dead one, or gets what was stored. */
 async function again(paywall: Paywall, buying: Purchasing, known: Entry): Promise<Outcome> {
-  if (known.operation !== buying.route.operation.id || known.digest !== buying.digest)
-    return { kind: 'reused', entry: known }
   if (known.state === 'sent' && !mayHaveAgain(paywall, buying.payment, known))
     return { kind: 'reused', entry: known }
   const patience = paywall.now() + COPY_PATIENCE_MS
   let entry: Entry | undefined = known
   for (let wait = 10; entry !== undefined; wait = Math.min(wait * 1.5, 200)) {
+    // Asked each time: when the first has failed, the payment may have bought something else while this copy waited.
+    if (isForOther(buying, entry) && !isFree(entry, paywall.now())) return { kind: 'reused', entry }
     if (entry.state === 'settled' || entry.state === 'sent') return delivered(entry)
     const turn = await takeTurn(paywall, buying, entry)
     if (turn !== undefined) return turn
@@ -185,9 +185,13 @@ async function again(paywall: Paywall, buying: Purchasing, known: Entry): Promis
   return first(paywall, buying)
 }
 
+function isForOther({ route, digest }: Purchasing, entry: Entry): boolean {
+  return entry.operation !== route.operation.id || entry.digest !== digest
+}
+
 /** Goes on where a dead process, or an unknown settlement, has left the payment; undefined while somebody else is at it. */
 async function takeTurn(paywall: Paywall, buying: Purchasing, entry: Entry): Promise<Outcome | undefined> {
-  if (entry.state === 'voided' || (entry.state === 'reserved' && entry.leaseUntil <= paywall.now())) {
+  if (isFree(entry, paywall.now())) {
     const refusal = buying.payment.check(buying.offer, paywall.now()) ?? tooLate(paywall, buying.payment)
     return refusal === undefined ? first(paywall, buying) : { kind: 'refused', refusal }
   }
