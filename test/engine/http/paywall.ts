@@ -1,0 +1,609 @@
+import t, { type Test } from 'tap'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Route } from '../../../src/engine/catalog/catalog.ts'
+import { Failure } from '../../../src/engine/errors.ts'
+import {
+  markSent,
+  purchase,
+  type Outcome,
+  type Paywall,
+  type Purchasing,
+} from '../../../src/engine/http/paywall.ts'
+import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
+import type { Entry, Receipt, State, StoredAnswer } from '../../../src/engine/ledger/entry.ts'
+import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
+import type { Payment, Protocol, Refusal, Settlement } from '../../../src/engine/protocols/protocol.ts'
+import { compileRoutes, routeAt } from '../../support/compiled.ts'
+import { makeEntry, nextEntry } from '../../support/entry.ts'
+
+const NOW = 1_800_000_000_000
+const KEY = 'test:one'
+const RECEIPT: Receipt = { transaction: '0x01', network: 'test:1', payer: 'buyer', amount: '5000' }
+const TRANSACTION = { hash: '0x01', raw: '0x02', signer: '0x03', nonce: 4 }
+const SETTLED: Settlement = { kind: 'settled', receipt: RECEIPT }
+const UNKNOWN: Settlement = { kind: 'unknown', detail: 'nobody knows' }
+const FAILED: Settlement = {
+  kind: 'failed',
+  refusal: { code: 'settlement_failed', detail: 'it did not move' },
+}
+const AWAY: Settlement = { kind: 'failed', refusal: { code: 'chain_unavailable', detail: 'away' } }
+const FORGED: Refusal = { code: 'invalid_exact_evm_signature', detail: 'forged' }
+const POOR: Refusal = { code: 'invalid_exact_evm_insufficient_balance', detail: 'poor' }
+const STORED: StoredAnswer = { kind: 'json', value: { run: 0 } }
+
+const catalog = compileRoutes(`  /paid/tide:
+    price: 0.005
+    handler: tide
+    summary: Tides
+    timeout: 20s
+    example: { tide: 1 }
+  /paid/moon:
+    price: 0.005
+    handler: moon
+    summary: Moons
+    example: { moon: 1 }
+`)
+const TIDE = routeAt(catalog, '/paid/tide')
+const MOON = routeAt(catalog, '/paid/moon')
+
+/** What a payment system does, step by step; what is left out goes well. */
+interface Bank {
+  check: Refusal | undefined
+  verify: Refusal | undefined
+  simulate: Refusal | undefined
+  /** One for each attempt; the last one goes on. */
+  settlements: Settlement[]
+  resolution: Settlement
+  /** Between the call to settle and the record of its transaction. */
+  beforeRecord: () => Promise<void>
+  /** Money moved. */
+  charges: number
+  resolved: number
+}
+
+interface Shop {
+  readonly ledger: Ledger
+  readonly clock: { now: number }
+  readonly bank: Bank
+  readonly paywall: Paywall
+  readonly payment: (changes?: Partial<Payment>) => Payment
+  readonly buy: (changes?: Partial<Purchasing>, paywall?: Paywall) => Promise<Outcome>
+  readonly runs: () => number
+  readonly stored: () => Promise<Entry | undefined>
+  /** States the entry has had, in order. */
+  readonly history: State[]
+}
+
+/** The clock stands still unless a test moves it; copies look again every other millisecond. */
+async function openShop(t: Test): Promise<Shop> {
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-paywall-'))
+  const lmdb = await openLmdbLedger(directory)
+  t.teardown(async () => {
+    await lmdb.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  const history: State[] = []
+  const noted = async (change: Promise<boolean>, entry: Entry): Promise<boolean> => {
+    const made = await change
+    if (made && history.at(-1) !== entry.state) history.push(entry.state)
+    return made
+  }
+  const ledger: Ledger = {
+    ...lmdb,
+    insert: (entry) => noted(lmdb.insert(entry), entry),
+    replace: (previous, next) => noted(lmdb.replace(previous, next), next),
+  }
+  const clock = { now: NOW }
+  const bank: Bank = {
+    check: undefined,
+    verify: undefined,
+    simulate: undefined,
+    settlements: [SETTLED],
+    resolution: SETTLED,
+    beforeRecord: async () => {},
+    charges: 0,
+    resolved: 0,
+  }
+  const paywall: Paywall = {
+    ledger,
+    owner: 'mine',
+    now: () => clock.now,
+    sleep: async () => {
+      await delay(2)
+    },
+    redeliver: 86_400_000,
+  }
+  const protocol: Protocol = {
+    name: 'test',
+    detect: () => ({ kind: 'none' }),
+    challenge: () => undefined,
+    resolve: async () => {
+      bank.resolved += 1
+      return bank.resolution
+    },
+    receiptHeaders: () => ({}),
+    failureHeaders: () => ({}),
+  }
+  const payment = (changes: Partial<Payment> = {}): Payment => ({
+    protocol,
+    key: KEY,
+    network: 'test:1',
+    asset: 'coin',
+    payer: 'buyer',
+    payee: 'shop',
+    amount: 5_000n,
+    validBefore: NOW + 60_000,
+    token: 'secret',
+    check: () => bank.check,
+    verify: async () => bank.verify,
+    simulate: async () => bank.simulate,
+    settle: async (journal) => {
+      await bank.beforeRecord()
+      await journal.record(TRANSACTION)
+      const [settlement = SETTLED, ...more] = bank.settlements
+      if (more.length > 0) bank.settlements = more
+      if (settlement.kind === 'settled') bank.charges += 1
+      return settlement
+    },
+    ...changes,
+  })
+  let runs = 0
+  const buy = (changes: Partial<Purchasing> = {}, at: Paywall = paywall): Promise<Outcome> =>
+    purchase(at, {
+      payment: payment(),
+      route: TIDE,
+      offer: { route: TIDE, resource: 'https://shop.example/paid/tide' },
+      revision: 'r1',
+      digest: 'arguments',
+      work: async () => {
+        runs += 1
+        return { kind: 'json', value: { run: runs } }
+      },
+      gone: () => false,
+      ...changes,
+    })
+  return {
+    ledger,
+    clock,
+    bank,
+    paywall,
+    payment,
+    buy,
+    runs: () => runs,
+    stored: () => lmdb.get(KEY),
+    history,
+  }
+}
+
+/** An entry that a process which has died has left. */
+async function leave({ ledger, history }: Shop, state: State, changes: Partial<Entry> = {}): Promise<Entry> {
+  const entry: Entry = {
+    ...makeEntry(KEY, NOW - LEASE_MS, 'dead'),
+    operation: TIDE.operation.id,
+    digest: 'arguments',
+    token: 'secret',
+    state,
+    ...(state === 'reserved' ? {} : { answer: STORED }),
+    ...(state === 'settling' || state === 'unknown' ? { transaction: TRANSACTION } : {}),
+    ...(state === 'settled' || state === 'sent' ? { receipt: RECEIPT } : {}),
+    ...changes,
+  }
+  await ledger.insert(entry)
+  history.length = 0
+  return entry
+}
+
+const forOther = (shop: Shop, route: Route, digest: string): Promise<Outcome> =>
+  shop.buy({ route, offer: { route, resource: 'https://shop.example/other' }, digest })
+
+t.test('a payment buys one answer: every step is stored before the next', async (t) => {
+  const shop = await openShop(t)
+  const outcome = await shop.buy()
+  t.match(outcome, { kind: 'delivered', receipt: RECEIPT, answer: { kind: 'json', value: { run: 1 } } })
+  if (outcome.kind !== 'delivered') return
+  await markSent(shop.paywall, outcome.entry)
+  t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'settled', 'sent'])
+  t.equal(shop.bank.charges, 1)
+  t.match(await shop.stored(), {
+    key: KEY,
+    protocol: 'test',
+    network: 'test:1',
+    asset: 'coin',
+    payer: 'buyer',
+    payee: 'shop',
+    amount: '5000',
+    validBefore: NOW + 60_000,
+    operation: TIDE.operation.id,
+    digest: 'arguments',
+    revision: 'r1',
+    token: 'secret',
+    owner: 'mine',
+    attempts: 1,
+  })
+})
+
+t.test('a payment that does not fit, or is forged, leaves nothing behind and costs no work', async (t) => {
+  for (const step of ['check', 'verify'] as const) {
+    const shop = await openShop(t)
+    shop.bank[step] = FORGED
+    t.strictSame(await shop.buy(), { kind: 'refused', refusal: FORGED })
+    t.equal(await shop.stored(), undefined)
+    t.equal(shop.runs(), 0)
+  }
+})
+
+t.test('a payment that the chain would not take costs no work, and may be tried again', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.simulate = POOR
+  t.strictSame(await shop.buy(), { kind: 'refused', refusal: POOR })
+  t.equal(shop.runs(), 0)
+  shop.bank.simulate = undefined
+  t.match(await shop.buy(), { kind: 'delivered' })
+  t.strictSame(shop.history, ['reserved', 'voided', 'reserved', 'fulfilled', 'settling', 'settled'])
+})
+
+t.test('with less than three seconds for the work, the work is not begun', async (t) => {
+  const shop = await openShop(t)
+  const late = shop.payment({ validBefore: NOW + 8_999 })
+  t.match(await shop.buy({ payment: late }), { kind: 'refused', refusal: { code: 'deadline_too_short' } })
+  t.equal(shop.runs(), 0)
+  t.equal(await shop.stored(), undefined)
+  const justRight = shop.payment({ validBefore: NOW + 9_000 })
+  t.match(await shop.buy({ payment: justRight }), { kind: 'delivered' })
+})
+
+t.test('the work is given the time that leaves enough to settle, and its own at the most', async (t) => {
+  for (const [validFor, patience] of [
+    [15_000, 9_000],
+    [3_600_000, 20_000],
+  ] as const) {
+    const shop = await openShop(t)
+    let given = 0
+    const work = async (time: number): Promise<StoredAnswer> => {
+      given = time
+      return STORED
+    }
+    await shop.buy({ work, payment: shop.payment({ validBefore: NOW + validFor }) })
+    t.equal(given, patience)
+  }
+})
+
+t.test(
+  'work that fails is not charged, and the same payment buys it, or something else, later',
+  async (t) => {
+    for (const fault of [
+      new Failure('answer_too_large', 'the answer is larger than 1 MB'),
+      new TypeError('bug'),
+    ]) {
+      const shop = await openShop(t)
+      t.strictSame(await shop.buy({ work: () => Promise.reject(fault) }), { kind: 'failed', fault })
+      t.match(await shop.stored(), { state: 'voided', answer: undefined })
+      t.equal(shop.bank.charges, 0)
+      t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'delivered' })
+      t.match(await shop.stored(), { operation: MOON.operation.id, digest: 'other arguments', attempts: 2 })
+      t.equal(shop.bank.charges, 1)
+    }
+  },
+)
+
+t.test('a settlement that has definitely failed is no charge, and gives no answer away', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.settlements = [FAILED, SETTLED]
+  const outcome = await shop.buy()
+  t.match(outcome, { kind: 'unsettled', refusal: { code: 'settlement_failed' }, entry: { state: 'voided' } })
+  t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'voided'])
+  t.match(await shop.buy(), { kind: 'delivered' }, 'the payment may be used as if it were new')
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('a network that is away is said to be away', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.settlements = [AWAY, SETTLED]
+  t.match(await shop.buy(), { kind: 'refused', refusal: { code: 'chain_unavailable' } })
+  t.match(await shop.buy(), { kind: 'delivered' })
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test(
+  'a settlement nobody knows the end of is found out by the next copy at once, without a second run',
+  async (t) => {
+    const shop = await openShop(t)
+    shop.bank.settlements = [UNKNOWN]
+    const outcome = await shop.buy()
+    t.match(outcome, { kind: 'pending', id: (await shop.stored())?.id })
+    shop.bank.resolution = UNKNOWN
+    t.match(await shop.buy(), { kind: 'pending' })
+    shop.bank.resolution = SETTLED
+    t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } } })
+    t.equal(shop.runs(), 1)
+    t.equal(shop.bank.resolved, 2)
+    t.equal(shop.bank.charges, 0, 'nothing was sent a second time')
+    t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'unknown', 'settled'])
+    t.equal((await shop.stored())?.transaction?.raw, undefined)
+  },
+)
+
+t.test('a settlement that turns out to have failed is made anew, without a second run', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.settlements = [UNKNOWN, SETTLED]
+  await shop.buy()
+  shop.bank.resolution = FAILED
+  t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } } })
+  t.equal(shop.runs(), 1)
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('a settlement that fails again is no charge', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.settlements = [UNKNOWN, FAILED]
+  await shop.buy()
+  shop.bank.resolution = FAILED
+  t.match(await shop.buy(), { kind: 'unsettled' })
+  t.match(await shop.stored(), { state: 'voided' })
+  t.equal(shop.bank.charges, 0)
+})
+
+t.test('ten copies at once: one run, one charge, ten answers', async (t) => {
+  const shop = await openShop(t)
+  const outcomes = await Promise.all(Array.from({ length: 10 }, () => shop.buy()))
+  for (const outcome of outcomes)
+    t.match(outcome, { kind: 'delivered', receipt: RECEIPT, answer: { value: { run: 1 } } })
+  t.equal(shop.runs(), 1)
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('a copy whose first has failed does the work itself', async (t) => {
+  const shop = await openShop(t)
+  const gate = newGate()
+  const failing = shop.buy({
+    work: async () => {
+      await gate.opened
+      throw new Error('the first fails')
+    },
+  })
+  const copy = shop.buy()
+  await delay(20)
+  gate.open()
+  t.match(await failing, { kind: 'failed' })
+  t.match(await copy, { kind: 'delivered', answer: { value: { run: 1 } } })
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('a copy whose first has failed is looked at like a new payment', async (t) => {
+  const shop = await openShop(t)
+  const gate = newGate()
+  const failing = shop.buy({
+    work: async () => {
+      await gate.opened
+      throw new Error('the first fails')
+    },
+  })
+  const copy = shop.buy()
+  await delay(20)
+  shop.clock.now += 55_000
+  gate.open()
+  await failing
+  t.match(await copy, { kind: 'refused', refusal: { code: 'deadline_too_short' } })
+})
+
+t.test('a copy does not get what the payment has bought for another request in the meantime', async (t) => {
+  const shop = await openShop(t)
+  const gate = newGate()
+  const polled = newGate()
+  const failing = shop.buy({
+    work: async () => {
+      await gate.opened
+      throw new Error('the first fails')
+    },
+  })
+  const paused: Paywall = { ...shop.paywall, sleep: () => polled.opened }
+  const copy = shop.buy({}, paused)
+  await delay(20)
+  gate.open()
+  await failing
+  t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'delivered' })
+  polled.open()
+  t.match(await copy, { kind: 'reused', entry: { operation: MOON.operation.id } })
+})
+
+t.test('a copy does not wait for ever, nor for a client that has gone', async (t) => {
+  const shop = await openShop(t)
+  const { id } = await leave(shop, 'settling', { leaseUntil: NOW + 3_600_000 })
+  t.strictSame(await shop.buy({ gone: () => true }), { kind: 'pending', id })
+  const copy = shop.buy()
+  await delay(20)
+  shop.clock.now += 45_001
+  t.strictSame(await copy, { kind: 'pending', id })
+})
+
+t.test('what a dead process has left is brought to its end, and no work is done twice', async (t) => {
+  const ends: [State, readonly State[], number, number][] = [
+    // state, states after it, runs, charges of ours
+    ['reserved', ['reserved', 'fulfilled', 'settling', 'settled'], 1, 1],
+    ['fulfilled', ['fulfilled', 'settling', 'settled'], 0, 1],
+    ['settling', ['settling', 'settled'], 0, 0],
+    ['unknown', ['unknown', 'settled'], 0, 0],
+    ['settled', [], 0, 0],
+  ]
+  for (const [state, after, runs, charges] of ends) {
+    const shop = await openShop(t)
+    await leave(shop, state)
+    const outcomes = await Promise.all([shop.buy(), shop.buy(), shop.buy()])
+    for (const outcome of outcomes) t.match(outcome, { kind: 'delivered', receipt: RECEIPT }, state)
+    t.strictSame(shop.history, after)
+    t.equal(shop.runs(), runs)
+    t.equal(shop.bank.charges, charges)
+    t.ok(shop.bank.resolved <= 1)
+  }
+})
+
+t.test('what a living process works on is left to it', async (t) => {
+  for (const state of ['reserved', 'fulfilled', 'settling', 'unknown'] as const) {
+    const shop = await openShop(t)
+    const entry = await leave(shop, state, { leaseUntil: NOW + LEASE_MS })
+    const copy = shop.buy()
+    await delay(20)
+    t.strictSame(await shop.stored(), entry)
+    await shop.ledger.replace(entry, nextEntry(entry, { state: 'settled', answer: STORED, receipt: RECEIPT }))
+    t.match(await copy, { kind: 'delivered', answer: STORED }, state)
+    t.equal(shop.runs() + shop.bank.charges + shop.bank.resolved, 0)
+  }
+})
+
+t.test('a process that was thought dead charges nothing any more', async (t) => {
+  const shop = await openShop(t)
+  const theirs: Paywall = { ...shop.paywall, owner: 'theirs' }
+  const late = await shop.buy({
+    work: async () => {
+      shop.clock.now += LEASE_MS
+      t.match(await shop.buy({}, theirs), { kind: 'delivered' })
+      return STORED
+    },
+  })
+  t.match(late, { kind: 'pending' })
+  t.equal(shop.bank.charges, 1)
+  t.match(await shop.stored(), { state: 'settled', owner: 'theirs', answer: { value: { run: 1 } } })
+})
+
+t.test('a payment that is lost before its transaction is recorded is not sent', async (t) => {
+  const shop = await openShop(t)
+  const theirs: Paywall = { ...shop.paywall, owner: 'theirs' }
+  shop.bank.beforeRecord = async () => {
+    shop.bank.beforeRecord = async () => {}
+    shop.clock.now += LEASE_MS
+    t.match(await shop.buy({}, theirs), { kind: 'delivered' })
+  }
+  t.match(await shop.buy(), { kind: 'pending' })
+  t.equal(shop.bank.charges, 1)
+  t.equal(shop.runs(), 1)
+})
+
+t.test('a client that has gone before the settlement is not charged; when it comes back, once', async (t) => {
+  const shop = await openShop(t)
+  t.strictSame(await shop.buy({ gone: () => true }), { kind: 'abandoned' })
+  t.match(await shop.stored(), { state: 'fulfilled' })
+  t.equal(shop.bank.charges, 0)
+  t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } } }, 'at once')
+  t.equal(shop.runs(), 1)
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('until its arrival is known, an answer is given again to who has the payment', async (t) => {
+  for (const token of ['secret', 'wrong', undefined]) {
+    const shop = await openShop(t)
+    await leave(shop, 'settled')
+    t.match(await shop.buy({ payment: shop.payment({ token }) }), { kind: 'delivered', answer: STORED })
+  }
+})
+
+t.test(
+  'once it has arrived, it is given again to who shows the token, for as long as is promised',
+  async (t) => {
+    const shop = await openShop(t)
+    await leave(shop, 'sent', { createdAt: NOW })
+    const buyWith = (token: string | undefined): Promise<Outcome> =>
+      shop.buy({ payment: shop.payment({ token }) })
+    t.match(await buyWith('secret'), { kind: 'delivered', answer: STORED, receipt: RECEIPT })
+    t.match(await buyWith('wrong'), { kind: 'reused' })
+    t.match(await buyWith(undefined), { kind: 'reused' })
+    shop.clock.now = NOW + shop.paywall.redeliver - 1
+    t.match(await buyWith('secret'), { kind: 'delivered' }, 'whatever its validBefore')
+    shop.clock.now += 1
+    t.match(await buyWith('secret'), { kind: 'reused' })
+    t.equal(shop.runs() + shop.bank.charges, 0)
+  },
+)
+
+t.test('a payment without a token has none to show', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'sent', { token: undefined })
+  t.match(await shop.buy({ payment: shop.payment({ token: undefined }) }), { kind: 'reused' })
+})
+
+t.test('a payment that is in use buys nothing else', async (t) => {
+  for (const state of ['fulfilled', 'settling', 'unknown', 'settled', 'sent'] as const) {
+    const shop = await openShop(t)
+    const entry = await leave(shop, state)
+    t.strictSame(await forOther(shop, MOON, 'arguments'), { kind: 'reused', entry })
+    t.strictSame(await forOther(shop, TIDE, 'other arguments'), { kind: 'reused', entry })
+    t.strictSame(await shop.stored(), entry)
+  }
+  const shop = await openShop(t)
+  const entry = await leave(shop, 'reserved', { leaseUntil: NOW + LEASE_MS })
+  t.strictSame(await forOther(shop, MOON, 'arguments'), { kind: 'reused', entry }, 'while it is worked for')
+})
+
+t.test('a payment whose work has died with its process buys anything', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'reserved')
+  t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'delivered' })
+  t.match(await shop.stored(), { operation: MOON.operation.id, attempts: 2 })
+})
+
+t.test('who has not signed a payment learns nothing of it', async (t) => {
+  for (const state of [
+    'reserved',
+    'fulfilled',
+    'settling',
+    'unknown',
+    'settled',
+    'sent',
+    'voided',
+  ] as const) {
+    const shop = await openShop(t)
+    const entry = await leave(shop, state)
+    shop.bank.verify = FORGED
+    t.strictSame(await shop.buy(), { kind: 'refused', refusal: FORGED })
+    t.strictSame(await shop.stored(), entry)
+  }
+})
+
+t.test('a settled payment whose answer is not stored yet is pending, and not charged again', async (t) => {
+  const shop = await openShop(t)
+  const entry = await leave(shop, 'settled')
+  const { answer: _, ...bare } = entry
+  await shop.ledger.replace(entry, nextEntry(bare))
+  t.strictSame(await shop.buy(), { kind: 'pending', id: entry.id })
+  t.equal(shop.runs() + shop.bank.charges, 0)
+})
+
+t.test('an entry that is deleted while a copy waits for it is a new payment', async (t) => {
+  const shop = await openShop(t)
+  let asked = 0
+  const entry = { ...makeEntry(KEY, NOW, 'dead'), operation: TIDE.operation.id, digest: 'arguments' }
+  const forgetful: Ledger = {
+    ...shop.ledger,
+    get: async (key) => {
+      asked += 1
+      return asked === 1 ? entry : shop.ledger.get(key)
+    },
+  }
+  t.match(await shop.buy({}, { ...shop.paywall, ledger: forgetful }), { kind: 'delivered' })
+  t.equal(shop.runs(), 1)
+})
+
+t.test('only an answer that was settled is marked as sent, and only as it was given out', async (t) => {
+  const shop = await openShop(t)
+  const fulfilled = await leave(shop, 'fulfilled')
+  await markSent(shop.paywall, fulfilled)
+  t.strictSame(await shop.stored(), fulfilled)
+  const settled = nextEntry(fulfilled, { state: 'settled', receipt: RECEIPT })
+  await shop.ledger.replace(fulfilled, settled)
+  await markSent(shop.paywall, { ...settled, version: 1 })
+  t.strictSame(await shop.stored(), settled)
+  shop.clock.now += 5
+  await markSent(shop.paywall, settled)
+  t.match(await shop.stored(), { state: 'sent', updatedAt: NOW + 5, version: 3 })
+})
+
+function newGate(): { readonly open: () => void; readonly opened: Promise<void> } {
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open: () => open(), opened }
+}
