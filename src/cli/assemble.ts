@@ -40,5 +40,6 @@ export function protocolsOf(catalog: Catalog, tills: Tills, baseUrl: string): Pr
   if (x402 === undefined) return []
   const open = tills.of(x402)
   if (open.length === 0) return []
-  return [createX402({ service: catalog.service, baseUrl, tills: open, random: world.random })]
+  const reachable = tills.reachable(x402)
+  return [createX402({ service: catalog.service, baseUrl, tills: open, reachable, random: world.random })]
 }

@@ -69,6 +69,9 @@ export function mistypedMeans({ payTo, signerKeys }: Pick<PaymentMeans, 'payTo' 
     ...(isAddress(payTo) && !hasSoundChecksum(payTo)
       ? [`the letter cases of PAY_TO ${payTo} do not add up (EIP-55): look for a wrong digit`]
       : []),
+    ...(signerKeys.length > 1
+      ? ['SETTLER_PRIVATE_KEY holds several keys; this version settles with one']
+      : []),
     ...(signerKeys.some((key) => addressOfKey(key) === undefined)
       ? ['SETTLER_PRIVATE_KEY holds a number that is no private key']
       : []),

@@ -44,6 +44,7 @@ const NO_LEDGER: Ledger = {
   find: async () => undefined,
   insert: async () => false,
   replace: async () => false,
+  remove: async () => false,
   entries: async function* () {},
   lease: async () => undefined,
   release: async () => undefined,

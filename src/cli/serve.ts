@@ -108,7 +108,8 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const ledger = await openLmdbLedger(sandbox?.ledgerDirectory ?? join(plan.dataDir, 'ledger'))
     closing.push(() => ledger.close())
     const means = meansOf(call, declared, sandbox)
-    const tills = openTills({ ...means, ledger, owner: `${process.pid}-${randomUUID()}` })
+    const owner = `${process.pid}-${randomUUID()}`
+    const tills = openTills({ ...means, ledger, owner })
     const prepare = (catalog: Catalog): Catalog =>
       sandbox === undefined ? catalog : inSandbox(catalog, sandbox)
     const catalog = prepare(declared)
@@ -130,12 +131,13 @@ async function run(call: Call, plan: Plan): Promise<number> {
       baseUrl,
       sandbox: sandbox !== undefined,
       trustProxy: env.trustProxy,
-      owner: `${process.pid}`,
+      owner,
       report: (fault) =>
         terminal.err(
           `unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`,
         ),
     })
+    closing.push(() => service.idle())
     const load = (): Catalog => prepare(read())
     const problemsOf = (next: Catalog): string[] => [
       ...missingMeans(next, means, tills),
@@ -156,7 +158,10 @@ async function run(call: Call, plan: Plan): Promise<number> {
     return 0
   } finally {
     await closeServer(server, DRAIN_MS)
-    for (const close of closing.reverse()) await close()
+    for (const close of closing.reverse()) {
+      // One that fails must not keep the others open: a chain would outlive its sandbox.
+      await close().catch((fault: unknown) => terminal.err(`stopping: ${String(fault)}`))
+    }
   }
 }
 

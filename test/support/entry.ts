@@ -11,6 +11,7 @@ export function makePurchase(changes: Partial<Purchase> = {}): Purchase {
     asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
     payer: '0x00000000000000000000000000000000000000b0',
     payee: '0x00000000000000000000000000000000000000a0',
+    seal: 'what was signed',
     amount: '5000',
     validBefore: 1_800_000_060_000,
     operation: '/paid/ping',

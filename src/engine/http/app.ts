@@ -1,5 +1,6 @@
 import Koa, { type Context, type Middleware } from 'koa'
 import { Failure } from '../errors.ts'
+import type { InFlight } from './in-flight.ts'
 import { paymentIdOf, paymentState } from './payment-state.ts'
 import { markSent } from './paywall.ts'
 import { negotiate, type Shown } from './negotiate.ts'
@@ -14,6 +15,7 @@ export interface AppSettings extends Counter {
   readonly sandbox: boolean
   readonly trustProxy: boolean
   readonly health: () => Reply
+  readonly inFlight: InFlight
 }
 
 /** What Koa carries from one step to the next. */
@@ -119,7 +121,8 @@ export function answerRoute(settings: AppSettings): (served: ServedRoute) => Mid
       resource: revision.facts.baseUrl + target.path,
       gone: () => ctx.req.socket.destroyed,
     }
-    const answered = await (served.route.kind === 'paid' ? servePaid : serveFree)(settings, request)
+    const answering = served.route.kind === 'paid' ? servePaid : serveFree
+    const answered = await settings.inFlight.add(answering(settings, request))
     const shown = (): Shown => ({
       catalog: revision.catalog,
       sandbox: settings.sandbox,
@@ -134,18 +137,17 @@ export function answerRoute(settings: AppSettings): (served: ServedRoute) => Mid
 /** Two seconds after the last byte without a reset: the buyer has the answer. */
 const DELIVERED_MS = 2_000
 
-function watchDelivery({ paywall, report }: AppSettings, ctx: Context, { delivered }: Answered): void {
+function watchDelivery(
+  { paywall, report, inFlight }: AppSettings,
+  ctx: Context,
+  { delivered }: Answered,
+): void {
   if (delivered === undefined) return
+  const { socket } = ctx.req
   ctx.res.once('finish', () => {
-    let reset = false
-    const { socket } = ctx.req
-    socket.once('error', () => {
-      reset = true
+    inFlight.later(DELIVERED_MS, async () => {
+      if (socket.errored === null) await markSent(paywall, delivered).catch(report)
     })
-    const timer = setTimeout(() => {
-      if (!reset) markSent(paywall, delivered).catch(report)
-    }, DELIVERED_MS)
-    timer.unref()
   })
 }
 

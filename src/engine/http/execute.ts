@@ -63,7 +63,7 @@ async function run(
     payment,
   }
   try {
-    return await within(timeout, handler(args, context))
+    return await within(timeout, Promise.resolve(handler(args, context)))
   } finally {
     // Whatever still waits for a source has nobody to wait for any more.
     controller.abort()

@@ -7,6 +7,7 @@ import type { Detection, Payment, Refusal } from '../protocols/protocol.ts'
 import { envelop } from './envelope.ts'
 import { digestArguments, execute, type Workshop } from './execute.ts'
 import type { RawParameters } from './parameters.ts'
+import { CHARGED } from './payment-state.ts'
 import { purchase, type Outcome, type Paywall } from './paywall.ts'
 import { failed, invalid, JSON_TYPE, problem, type Reply } from './reply.ts'
 import type { Readiness, Revision, ServedRoute } from './revision.ts'
@@ -121,9 +122,8 @@ function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answ
       return { reply: faultReply(counter, request, outcome.fault) }
     case 'reused': {
       const detail = 'this payment has bought another request, or its answer was delivered'
-      return {
-        reply: problem('payment_reused', detail, { charged: 'no', extra: { payment: outcome.entry.id } }),
-      }
+      const { id, state } = outcome.entry
+      return { reply: problem('payment_reused', detail, { charged: CHARGED[state], extra: { payment: id } }) }
     }
     case 'pending': {
       const headers = { 'Retry-After': '2', Location: `/payments/${outcome.id}` }

@@ -30,7 +30,8 @@ export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
   }
 }
 
-const CHARGED: Readonly<Record<State, 'no' | 'yes' | 'unknown'>> = {
+/** What each state says of the money. */
+export const CHARGED: Readonly<Record<State, 'no' | 'yes' | 'unknown'>> = {
   reserved: 'no',
   fulfilled: 'no',
   settling: 'unknown',
@@ -41,6 +42,8 @@ const CHARGED: Readonly<Record<State, 'no' | 'yes' | 'unknown'>> = {
 }
 
 function nextStep({ state }: Entry): string {
+  if (state === 'sent')
+    return 'the answer was delivered; it is given again to the payment that carries its token'
   if (state === 'voided') return 'nothing was charged: the same payment may be sent again until it expires'
   return 'send the same payment to the same URL again: it is charged once and answered'
 }

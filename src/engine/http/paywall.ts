@@ -1,6 +1,6 @@
 import type { Route } from '../catalog/catalog.ts'
 import { isFree, LostClaim, reserve, takeOver, type Claim, type Desk } from '../ledger/claim.ts'
-import type { Entry, Purchase, Receipt, StoredAnswer } from '../ledger/entry.ts'
+import type { Entry, Purchase, Receipt, State, StoredAnswer } from '../ledger/entry.ts'
 import type { Offer, Payment, Refusal, Settlement } from '../protocols/protocol.ts'
 
 /** How a payment ended for the one who sent it; what was charged follows from the kind. */
@@ -29,6 +29,8 @@ export interface Paywall extends Desk {
   readonly sleep: (ms: number) => Promise<void>
   /** Milliseconds a settled payment is answered again. */
   readonly redeliver: number
+  /** Told of faults whose request is answered all the same. */
+  readonly report: (fault: unknown) => void
 }
 
 /** One request with a payment. */
@@ -57,7 +59,11 @@ export async function purchase(paywall: Paywall, buying: Purchasing): Promise<Ou
   const known = await paywall.ledger.get(payment.key)
   if (known !== undefined && !isFree(known, paywall.now())) {
     const refusal = await payment.verify()
-    return refusal === undefined ? again(paywall, buying, known) : { kind: 'refused', refusal }
+    if (refusal === undefined) return again(paywall, buying, known)
+    // Who pays could not be asked: what became of the payment is not to be said either way.
+    return refusal.code === 'chain_unavailable'
+      ? { kind: 'pending', id: known.id }
+      : { kind: 'refused', refusal }
   }
   const refusal = payment.check(offer, paywall.now()) ?? (await payment.verify()) ?? tooLate(paywall, payment)
   return refusal === undefined ? first(paywall, buying) : { kind: 'refused', refusal }
@@ -74,7 +80,7 @@ function tooLate({ now }: Paywall, { validBefore }: Payment): Refusal | undefine
 async function first(paywall: Paywall, buying: Purchasing): Promise<Outcome> {
   const reservation = await reserve(paywall, purchaseOf(buying))
   if (reservation.kind === 'taken') return again(paywall, buying, reservation.entry)
-  return holding(reservation.claim, () => serve(paywall, buying, reservation.claim))
+  return holding(paywall, reservation.claim, () => serve(paywall, buying, reservation.claim))
 }
 
 function purchaseOf({ payment, route, revision, digest }: Purchasing): Purchase {
@@ -85,6 +91,7 @@ function purchaseOf({ payment, route, revision, digest }: Purchasing): Purchase 
     asset: payment.asset,
     payer: payment.payer,
     payee: payment.payee,
+    seal: payment.seal,
     amount: payment.amount.toString(),
     validBefore: payment.validBefore,
     operation: route.operation.id,
@@ -94,27 +101,32 @@ function purchaseOf({ payment, route, revision, digest }: Purchasing): Purchase 
   }
 }
 
-async function holding(claim: Claim, work: () => Promise<Outcome>): Promise<Outcome> {
+/** States in which money may have moved: a fault then leaves the outcome unknown. */
+const MOVING: ReadonlySet<State> = new Set<State>(['settling', 'settled', 'unknown'])
+
+async function holding(paywall: Paywall, claim: Claim, work: () => Promise<Outcome>): Promise<Outcome> {
   try {
     return await work()
   } catch (fault) {
     // Another process has decided that we are dead and has taken the payment over: it will answer the next copy.
     if (fault instanceof LostClaim) return { kind: 'pending', id: claim.entry.id }
-    throw fault
+    if (!MOVING.has(claim.entry.state)) return { kind: 'failed', fault }
+    paywall.report(fault)
+    return { kind: 'pending', id: claim.entry.id }
   } finally {
     claim.putDown()
   }
 }
 
 async function serve(paywall: Paywall, buying: Purchasing, claim: Claim): Promise<Outcome> {
-  const refusal = await buying.payment.simulate()
+  const refusal = (await buying.payment.simulate()) ?? tooLate(paywall, buying.payment)
   if (refusal !== undefined) {
-    await claim.advance('voided')
+    await claim.drop()
     return { kind: 'refused', refusal }
   }
   const answer = await attempt(() => buying.work(patienceOf(paywall, buying)))
   if (answer.kind === 'fault') {
-    await claim.advance('voided')
+    await claim.void()
     return { kind: 'failed', fault: answer.fault }
   }
   await claim.advance('fulfilled', { answer: answer.value })
@@ -147,9 +159,13 @@ async function conclude(claim: Claim, settlement: Settlement): Promise<Outcome> 
       return delivered(entry)
     }
     case 'failed': {
-      const entry = await claim.advance('voided')
-      if (settlement.refusal.code === 'chain_unavailable')
+      if (settlement.refusal.code === 'chain_unavailable') {
+        // Nothing is wrong with the payment: the stored answer waits for the same one to come again.
+        await claim.advance('fulfilled')
+        await claim.letGo()
         return { kind: 'refused', refusal: settlement.refusal }
+      }
+      const entry = await claim.void()
       return { kind: 'unsettled', entry, refusal: settlement.refusal }
     }
     case 'unknown': {
@@ -168,7 +184,7 @@ function delivered(entry: Entry): Outcome {
 
 /** The same payment once more: it waits for the first, takes over from a dead one, or gets what was stored. */
 async function again(paywall: Paywall, buying: Purchasing, known: Entry): Promise<Outcome> {
-  if (known.state === 'sent' && !mayHaveAgain(paywall, buying.payment, known))
+  if (known.receipt !== undefined && !mayHaveAgain(paywall, buying.payment, known))
     return { kind: 'reused', entry: known }
   const patience = paywall.now() + COPY_PATIENCE_MS
   let entry: Entry | undefined = known
@@ -185,8 +201,9 @@ async function again(paywall: Paywall, buying: Purchasing, known: Entry): Promis
   return first(paywall, buying)
 }
 
-function isForOther({ route, digest }: Purchasing, entry: Entry): boolean {
-  return entry.operation !== route.operation.id || entry.digest !== digest
+/** Bought something else, or is another authorization that was signed under the same nonce. */
+function isForOther({ payment, route, digest }: Purchasing, entry: Entry): boolean {
+  return entry.seal !== payment.seal || entry.operation !== route.operation.id || entry.digest !== digest
 }
 
 /** Goes on where a dead process, or an unknown settlement, has left the payment; undefined while somebody else is at it. */
@@ -198,7 +215,7 @@ async function takeTurn(paywall: Paywall, buying: Purchasing, entry: Entry): Pro
   if (entry.leaseUntil > paywall.now()) return undefined
   const claim = await takeOver(paywall, entry)
   if (claim === undefined) return undefined
-  return holding(claim, async () => {
+  return holding(paywall, claim, async () => {
     if (entry.state === 'fulfilled') return charge(buying, claim)
     const settlement = await buying.payment.protocol.resolve(entry)
     // The work is done and the money has not moved: a transaction that was lost is made anew.
@@ -207,11 +224,12 @@ async function takeTurn(paywall: Paywall, buying: Purchasing, entry: Entry): Pro
 }
 
 /**
- * A settled payment's calldata is public, so its signature proves nothing any more: once the answer is known to have
- * arrived, it is given again only to who shows the token of the challenge.
+ * Within the time of redelivery. A settled payment's calldata is public, so its signature proves nothing any more: once
+ * the answer is known to have arrived, it is given again only to who shows the token of the challenge.
  */
 function mayHaveAgain({ now, redeliver }: Paywall, { token }: Payment, entry: Entry): boolean {
-  return entry.token !== undefined && entry.token === token && now() - entry.createdAt < redeliver
+  if (now() - (entry.settledAt ?? entry.createdAt) >= redeliver) return false
+  return entry.state === 'settled' || (entry.token !== undefined && entry.token === token)
 }
 
 type Attempted<T> =

@@ -28,7 +28,7 @@ export function createProxy(upstream: Upstream, { fetcher, secret }: ProxySettin
     const isJson = /^application\/(?:[\w.+-]+\+)?json$/.test(essence)
     // A page is made for eyes: as an answer to a program it is a log-in form or an error that calls itself a success.
     if (!isJson && (!essence.startsWith('text/') || essence === 'text/html')) {
-      void response.body?.cancel()
+      void response.body?.cancel().catch(() => undefined)
       throw new Failure('source_error', 'the upstream answered with something that is neither JSON nor text')
     }
     const text = decode(await readBytes(response), charset)
@@ -79,7 +79,7 @@ async function call(
 function refuseFailure(response: Response): void {
   const { status } = response
   if (status >= 200 && status < 300) return
-  void response.body?.cancel()
+  void response.body?.cancel().catch(() => undefined)
   if (status === 404 || status === 410)
     throw new Failure('not_found', 'the upstream has nothing under these parameters')
   if (status === 429)

@@ -6,6 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { answerRoute, createApp, jsonReply, type AppSettings } from './app.ts'
 import type { ProxySettings } from './proxy.ts'
+import { InFlight } from './in-flight.ts'
 import { createRevision, type Revision } from './revision.ts'
 import { attach } from './server.ts'
 
@@ -36,6 +37,8 @@ export interface ServiceSettings extends ServiceWorld {
 
 export interface Service {
   readonly revision: () => Revision
+  /** Resolves when nothing uses the ledger any more; to be asked once no request can come. */
+  idle(): Promise<void>
   /** Serves another catalog from the next request on; requests in flight finish on the one they began with. */
   swap(catalog: Catalog): Revision
 }
@@ -50,9 +53,11 @@ export interface Service {
  */
 export function createService(settings: ServiceSettings): Service {
   const { ledger, owner, now, sleep } = settings
+  const inFlight = new InFlight()
   let current: Revision
   const app: AppSettings = {
     ...settings,
+    inFlight,
     current: () => current,
     health: () => jsonReply(200, { status: 'ok', revision: current.catalog.revision }),
     get paywall() {
@@ -61,8 +66,8 @@ export function createService(settings: ServiceSettings): Service {
         owner,
         now,
         sleep,
-        protocols: current.protocols,
         redeliver: current.catalog.payments.redeliver,
+        report: settings.report,
       }
     },
   }
@@ -76,6 +81,7 @@ export function createService(settings: ServiceSettings): Service {
   current = build(settings.catalog)
   attach(settings.server, createApp(app))
   return {
+    idle: () => inFlight.end(),
     revision: () => current,
     swap: (catalog) => {
       current = build(catalog)

@@ -60,9 +60,25 @@ export class Claim {
   /** The transaction can never be needed again: its bytes are as good as a payment order. */
   settle(receipt: Receipt): Promise<Entry> {
     const { transaction } = this.#entry
-    if (transaction === undefined) return this.#change({ state: 'settled', receipt })
+    const settled = { state: 'settled', receipt, settledAt: this.#now() } as const
+    if (transaction === undefined) return this.#change(settled)
     const { hash, signer, nonce } = transaction
-    return this.#change({ state: 'settled', receipt, transaction: { hash, signer, nonce } })
+    return this.#change({ ...settled, transaction: { hash, signer, nonce } })
+  }
+
+  /** Nothing was charged and nothing will be: what was worked for and signed for it is forgotten. */
+  void(): Promise<Entry> {
+    return this.#write(
+      ({ answer: _, transaction: __, ...entry }) => ({ ...entry, state: 'voided' }),
+      LEASE_MS,
+    )
+  }
+
+  /** The payment has bought nothing and moved nothing: as if it had never come. */
+  async drop(): Promise<void> {
+    this.putDown()
+    await this.#last
+    if (!(await this.#ledger.remove(this.#entry))) throw new LostClaim(this.#entry.id)
   }
 
   /** Leaves the entry as it is for whoever comes next, at once. */
@@ -77,12 +93,15 @@ export class Claim {
   }
 
   #change(changes: Partial<Entry>, leaseMs: number = LEASE_MS): Promise<Entry> {
+    return this.#write((entry) => ({ ...entry, ...changes }), leaseMs)
+  }
+
+  #write(change: (entry: Entry) => Entry, leaseMs: number): Promise<Entry> {
     const next = this.#last.then(async () => {
       const previous = this.#entry
       const now = this.#now()
       const entry: Entry = {
-        ...previous,
-        ...changes,
+        ...change(previous),
         leaseUntil: now + leaseMs,
         updatedAt: now,
         version: previous.version + 1,

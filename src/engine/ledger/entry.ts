@@ -42,6 +42,8 @@ export interface Purchase {
   readonly asset: string
   readonly payer: string
   readonly payee: string
+  /** Digest of everything that was signed: another authorization under the same key is another payment. */
+  readonly seal: string
   /** Atomic units. */
   readonly amount: string
   /** Milliseconds since the epoch; the authorization cannot be used at or after it. */
@@ -66,6 +68,7 @@ export interface Entry extends Purchase {
   readonly answer?: StoredAnswer
   readonly transaction?: StoredTransaction
   readonly receipt?: Receipt
+  readonly settledAt?: number
   /** How many times a process has taken it up. */
   readonly attempts: number
   readonly createdAt: number

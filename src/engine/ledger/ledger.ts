@@ -16,6 +16,8 @@ export interface Ledger {
   insert(entry: Entry): Promise<boolean>
   /** Replaces `previous`; false when somebody else has changed it. `next.version` is `previous.version + 1`. */
   replace(previous: Entry, next: Entry): Promise<boolean>
+  /** Forgets an entry; false when somebody else has changed it. */
+  remove(entry: Entry): Promise<boolean>
   /** Every entry, oldest first. */
   entries(): AsyncIterable<Entry>
   /** Takes or renews the lease `name` for `owner` until `until`; undefined when another owner holds it. */

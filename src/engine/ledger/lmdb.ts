@@ -43,6 +43,12 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
         void payments.put(previous.id, next)
         return true
       }),
+    remove: (entry) =>
+      commit(root, () => {
+        if (payments.get(entry.id)?.version !== entry.version) return false
+        void payments.remove(entry.id)
+        return true
+      }),
     entries: async function* () {
       // Ids and times only: all the answers together may be larger than the memory.
       const order = Array.from(payments.getRange(), ({ key, value }) => ({ id: key, at: value.createdAt }))

@@ -71,6 +71,8 @@ export interface Payment {
   /** Whom the payment says it is from; true only after `verify`. */
   readonly payer: string
   readonly payee: string
+  /** Digest of everything the payer has signed. */
+  readonly seal: string
   /** Atomic units. */
   readonly amount: bigint
   /** Milliseconds since the epoch. */

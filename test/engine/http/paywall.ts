@@ -96,6 +96,7 @@ async function openShop(t: Test): Promise<Shop> {
     ...lmdb,
     insert: (entry) => noted(lmdb.insert(entry), entry),
     replace: (previous, next) => noted(lmdb.replace(previous, next), next),
+    remove: (entry) => noted(lmdb.remove(entry), { ...entry, state: 'voided' }),
   }
   const clock = { now: NOW }
   const bank: Bank = {
@@ -116,6 +117,7 @@ async function openShop(t: Test): Promise<Shop> {
       await delay(2)
     },
     redeliver: 86_400_000,
+    report: () => undefined,
   }
   const protocol: Protocol = {
     name: 'test',
@@ -133,6 +135,7 @@ async function openShop(t: Test): Promise<Shop> {
     key: KEY,
     network: 'test:1',
     asset: 'coin',
+    seal: 'what was signed',
     payer: 'buyer',
     payee: 'shop',
     amount: 5_000n,
@@ -607,3 +610,27 @@ function newGate(): { readonly open: () => void; readonly opened: Promise<void> 
   })
   return { open: () => open(), opened }
 }
+
+t.test(
+  'an authorization of nothing, signed under the same nonce, would take a finished answer for free',
+  async (t) => {
+    const shop = await openShop(t)
+    t.match(await shop.buy({ gone: () => true }), { kind: 'abandoned' })
+    t.equal((await shop.stored())?.state, 'fulfilled')
+    const payment = shop.payment({ seal: 'another authorization', amount: 0n })
+    t.match(await shop.buy({ payment }), { kind: 'reused' })
+    t.equal(shop.bank.charges, 0)
+    t.match(await shop.buy(), { kind: 'delivered' }, 'the real one is charged and answered')
+    t.equal(shop.bank.charges, 1)
+    t.match(await shop.buy({ payment }), { kind: 'reused' })
+  },
+)
+
+t.test('a settled answer nobody has fetched would be open to everyone for ever', async (t) => {
+  const shop = await openShop(t)
+  t.match(await shop.buy(), { kind: 'delivered' })
+  shop.clock.now += 86_399_999
+  t.match(await shop.buy(), { kind: 'delivered' })
+  shop.clock.now += 1
+  t.match(await shop.buy(), { kind: 'reused' })
+})

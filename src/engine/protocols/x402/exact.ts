@@ -27,17 +27,24 @@ export class ExactPayment implements Payment {
   readonly asset: string
   readonly payer: string
   readonly payee: string
+  readonly seal: string
   readonly amount: bigint
   readonly validBefore: number
   readonly token: string | undefined
   readonly #payload: PaymentPayload
   readonly #till: OpenTill
+  readonly #offered: readonly Till[]
+  readonly #digest: Uint8Array
 
-  constructor(protocol: Protocol, payload: PaymentPayload, till: OpenTill) {
+  /** `offered`: the networks that new payments are taken on; `till` may be one that an older payment has used. */
+  constructor(protocol: Protocol, payload: PaymentPayload, till: OpenTill, offered: readonly Till[]) {
     const { authorization } = payload.payload
     this.protocol = protocol
     this.#payload = payload
     this.#till = till
+    this.#offered = offered
+    this.#digest = authorizationDigest(till.network, authorization)
+    this.seal = Buffer.from(this.#digest).toString('base64url')
     this.network = till.network.id
     this.asset = till.network.token.address
     this.payer = toChecksum(authorization.from)
@@ -56,6 +63,9 @@ export class ExactPayment implements Payment {
   check({ route, resource }: Offer, now: number): Refusal | undefined {
     const price = route.operation.price
     if (price === undefined) return refuse('no_matching_requirements', 'this route has no price')
+    if (!this.#offered.some(({ network }) => network.id === this.network)) {
+      return refuse('no_matching_requirements', 'payments on this network are not offered here')
+    }
     const offered = requirementsOf(this.#till, price)
     if (!matches(this.#payload.accepted, offered)) {
       return refuse('no_matching_requirements', '"accepted" is not one of the offers of this route')
@@ -90,10 +100,9 @@ export class ExactPayment implements Payment {
 
   async verify(): Promise<Refusal | undefined> {
     const { signature } = this.#payload.payload
-    const digest = authorizationDigest(this.#till.network, this.#authorization)
-    if (signature.length > SINGLE_KEY) return this.#askWallet(digest, signature)
+    if (signature.length > SINGLE_KEY) return this.#askWallet(this.#digest, signature)
     const split = splitSignature(signature)
-    const signer = split === undefined ? undefined : recoverSigner(digest, split)
+    const signer = split === undefined ? undefined : recoverSigner(this.#digest, split)
     if (signer !== undefined && sameAddress(signer, this.payer)) return undefined
     return refuse(
       'invalid_exact_evm_signature',

@@ -130,7 +130,7 @@ async function judge(settler: Settler, movement: Movement, receipt: TransactionR
 }
 
 /** Whose transaction carried the authorization out; failed when none has, by what the chain shows now. */
-async function findMovement(settler: Settler, movement: Movement): Promise<Settlement> {
+export async function findMovement(settler: Settler, movement: Movement): Promise<Settlement> {
   const { chain } = settler
   const { token, from, nonce } = movement
   const head = await chain.blockNumber()

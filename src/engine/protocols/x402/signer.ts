@@ -98,9 +98,9 @@ export class Signer {
       return { kind: 'sent', transaction }
     }
     // The count stays: the next transaction takes this nonce, unless the chain has counted this one by then.
-    return answer.kind === 'unreachable'
-      ? { kind: 'unknown' }
-      : { kind: 'unsent', detail: 'the network refuses the transaction' }
+    return answer.kind === 'refused' && isOutOfPool(answer.message)
+      ? { kind: 'unsent', detail: 'the network refuses the transaction' }
+      : { kind: 'unknown' }
   }
 
   async #take(): Promise<boolean> {
@@ -128,6 +128,16 @@ export class Signer {
     this.#fees = { value: answer.result, at: now() }
     return answer.result
   }
+}
+
+/**
+ * Refusals after which no pool can hold the transaction. Any other may be the second answer to bytes that a proxy has
+ * sent twice ("nonce too low": the first were mined), and proves nothing.
+ */
+function isOutOfPool(message: string): boolean {
+  return /insufficient funds|intrinsic gas|gas too low|exceeds block gas limit|less than block base fee|underpriced/i.test(
+    message,
+  )
 }
 
 /** The node has this very transaction already: as good as sent. */

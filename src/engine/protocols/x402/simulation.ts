@@ -17,7 +17,7 @@ import {
 
 const UNREACHABLE: Refusal = {
   code: 'chain_unavailable',
-  detail: 'the payment network cannot be reached now; nothing was charged',
+  detail: 'the payment network cannot be reached now',
 }
 
 /** Whether the token would carry the authorization out now: one call, and two more to explain a refusal. */

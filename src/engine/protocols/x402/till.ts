@@ -1,7 +1,7 @@
 import { isAddress, toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import { findNetwork, type Network } from '../../networks.ts'
+import { findNetwork, NETWORKS, type Network } from '../../networks.ts'
 import type { OpenTill } from './exact.ts'
 import type { Settler } from './settler.ts'
 
@@ -21,6 +21,8 @@ export interface TillSettings {
 /** The networks of the catalog that money can be taken on here, each with what it takes to settle. */
 export interface Tills {
   of(x402: NonNullable<Payments['x402']>): readonly OpenTill[]
+  /** Every network that can be settled on here, whether the catalog offers it or not. */
+  reachable(x402: NonNullable<Payments['x402']>): readonly OpenTill[]
   /** Networks of the catalog that cannot be offered, and the variables that are missing for each. */
   closed(
     x402: NonNullable<Payments['x402']>,
@@ -36,20 +38,25 @@ export function createTills(settings: TillSettings): Tills {
   const settlerOf = (network: Network): Promise<Settler> => {
     const known = settlers.get(network.id) ?? openSettler(network, settings)
     settlers.set(network.id, known)
+    // One that could not be brought up is tried again by the next payment.
+    known.catch(() => settlers.delete(network.id))
     return known
   }
   const networksOf = ({ networks }: NonNullable<Payments['x402']>): Network[] =>
     networks.flatMap((id) => findNetwork(id) ?? [])
+  const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
+  const open = (networks: readonly Network[], { timeout }: NonNullable<Payments['x402']>): OpenTill[] =>
+    networks
+      .filter((network) => missing(network, settings).length === 0)
+      .map((network) => ({
+        network,
+        payTo,
+        timeoutSeconds: Math.floor(timeout / 1000),
+        settler: () => settlerOf(network),
+      }))
   return {
-    of: (x402) =>
-      networksOf(x402)
-        .filter((network) => missing(network, settings).length === 0)
-        .map((network) => ({
-          network,
-          payTo: isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo,
-          timeoutSeconds: Math.floor(x402.timeout / 1000),
-          settler: () => settlerOf(network),
-        })),
+    of: (x402) => open(networksOf(x402), x402),
+    reachable: (x402) => open(NETWORKS, x402),
     closed: (x402) =>
       networksOf(x402)
         .map((network) => ({ network, missing: missing(network, settings) }))

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isAddress } from '../../address.ts'
 import type { Route, Service } from '../../catalog/catalog.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { JsonObject } from '../../json.ts'
@@ -14,25 +15,27 @@ export interface X402Settings {
   readonly baseUrl: string
   /** In order of preference: clients pay the first they can. */
   readonly tills: readonly OpenTill[]
+  /** Every network that can be reached, offered or not: a payment that was taken is finished wherever it was made. */
+  readonly reachable: readonly OpenTill[]
   readonly random: (bytes: number) => Uint8Array
 }
 
 /** x402 version 2, scheme exact on EVM by EIP-3009, settled by ourselves. */
 export function createX402(settings: X402Settings): Protocol {
-  const { tills } = settings
+  const { reachable } = settings
   const offer = { ...settings, nextToken: createTokens(settings.random) }
   const protocol: Protocol = {
     name: 'x402',
-    detect: (headers) => detect(protocol, tills, headers),
+    detect: (headers) => detect(protocol, settings, headers),
     challenge: (route) => challenge(route, offer),
-    resolve: (entry) => resolve(tills, entry),
+    resolve: (entry) => resolve(reachable, entry),
     receiptHeaders: (_, receipt) => ({ 'PAYMENT-RESPONSE': encode(settlementResponse(receipt)) }),
     failureHeaders: (entry, code) => ({ 'PAYMENT-RESPONSE': encode(failureResponse(entry, code)) }),
   }
   return protocol
 }
 
-function detect(protocol: Protocol, tills: readonly OpenTill[], headers: IncomingHttpHeaders): Detection {
+function detect(protocol: Protocol, settings: X402Settings, headers: IncomingHttpHeaders): Detection {
   const header = headers['payment-signature']
   if (header === undefined) return detectOld(headers)
   if (typeof header !== 'string')
@@ -40,14 +43,15 @@ function detect(protocol: Protocol, tills: readonly OpenTill[], headers: Incomin
   const decoded = decodePayload(header.trim())
   if (decoded.kind === 'malformed') return decoded
   const { network } = decoded.payload.accepted
-  const till = tills.find((each) => each.network.id === network)
+  const { tills, reachable } = settings
+  const till = reachable.find((each) => each.network.id === network)
   if (till === undefined)
     return {
       kind: 'refused',
       code: 'no_matching_requirements',
       detail: 'payments on this network are not offered here',
     }
-  return { kind: 'payment', payment: new ExactPayment(protocol, decoded.payload, till) }
+  return { kind: 'payment', payment: new ExactPayment(protocol, decoded.payload, till, tills) }
 }
 
 /** x402 v1 sends X-PAYMENT: said clearly, for its clients would otherwise meet one 402 after the other. */
@@ -67,15 +71,16 @@ function challenge(route: Route, settings: ChallengeSettings): Challenge | undef
     : createChallenge(route, price, settings)
 }
 
-async function resolve(tills: readonly OpenTill[], entry: Entry): Promise<Settlement> {
-  const till = tills.find(({ network }) => network.id === entry.network)
+async function resolve(reachable: readonly OpenTill[], entry: Entry): Promise<Settlement> {
+  const till = reachable.find(({ network }) => network.id === entry.network)
   const signed = readPaymentKey(entry.key)
-  if (till === undefined || signed === undefined || entry.transaction === undefined) {
+  if (till === undefined || signed === undefined || !isAddress(entry.payee)) {
     return { kind: 'unknown', detail: 'the network of this payment is not configured here any more' }
   }
-  const [settler, { resume }] = await Promise.all([till.settler(), import('./settlement.ts')])
-  const to = entry.payee.startsWith('0x') ? (`0x${entry.payee.slice(2)}` as const) : settler.token
-  const movement = { token: settler.token, ...signed, to, value: BigInt(entry.amount) }
+  const [settler, { findMovement, resume }] = await Promise.all([till.settler(), import('./settlement.ts')])
+  const movement = { token: settler.token, ...signed, to: entry.payee, value: BigInt(entry.amount) }
+  // Without a transaction of ours somebody else's is looked for.
+  if (entry.transaction === undefined) return findMovement(settler, movement)
   return resume(settler, movement, entry.transaction, entry.validBefore)
 }
 

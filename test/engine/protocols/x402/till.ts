@@ -13,6 +13,7 @@ const ledger: Ledger = {
   find: unused,
   insert: unused,
   replace: unused,
+  remove: unused,
   entries: unused,
   lease: unused,
   release: unused,
