@@ -26,11 +26,12 @@ export interface WorkerOptions {
 /** Starts another process on a store (see `test/fixtures/ledger/worker.ts`), which waits for `begin`. */
 export function startWorker(args: readonly string[], { uid, largestFile }: WorkerOptions = {}): Worker {
   const command = [process.execPath, '--import', 'tsx', PROGRAM, ...args]
-  const limit = `ulimit -f ${largestFile === undefined ? 'unlimited' : largestFile * 2}; exec "$@"`
-  const child = spawn('sh', ['-c', limit, 'sh', ...command], {
+  const limit = `ulimit -f ${largestFile === undefined ? 'unlimited' : largestFile * 2}`
+  // Another user may not write what the options of the test runner ask for.
+  const options = uid === undefined ? ':' : 'unset NODE_OPTIONS'
+  const child = spawn('sh', ['-c', `${limit}; ${options}; exec "$@"`, 'sh', ...command], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    // Another user cannot write what the test runner's options ask for.
-    ...(uid === undefined ? {} : { uid, gid: uid, env: { PATH: process.env['PATH'] ?? '' } }),
+    ...(uid === undefined ? {} : { uid, gid: uid }),
   })
   const exited = once(child, 'exit')
   const end = (): void => {

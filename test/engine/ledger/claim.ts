@@ -112,6 +112,19 @@ t.test('a reservation of a process that has died is free when its lease ends, no
   t.match(claim.entry, { state: 'reserved', owner: 'theirs', attempts: 2 })
 })
 
+t.test('a payment whose entry is deleted at that moment is a new one', async (t) => {
+  const { mine, ledger } = await newWorld(t)
+  let tries = 0
+  const deleting: Ledger = {
+    ...ledger,
+    insert: async (entry) => {
+      tries += 1
+      return tries > 1 && ledger.insert(entry)
+    },
+  }
+  t.match((await claimed(t, { ...mine, ledger: deleting })).entry, { state: 'reserved', version: 1 })
+})
+
 t.test('one of many gets the reservation of a process that has died', async (t) => {
   const { mine, theirs, clock } = await newWorld(t)
   ;(await claimed(t, mine)).putDown()

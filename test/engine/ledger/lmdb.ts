@@ -70,6 +70,21 @@ t.test('lmdb: a file that was made and not written yet is a new store', async (t
   t.equal(await ledger.insert(makeEntry('x402:one')), true)
 })
 
+t.test('lmdb: a new store that is opened by several at once is one store', async (t) => {
+  const directory = newPlace(t)
+  const ledgers = await Promise.all([1, 2, 3].map(() => openLmdbLedger(directory)))
+  t.teardown(() => Promise.all(ledgers.map((ledger) => ledger.close())))
+  const won = await Promise.all(ledgers.map((ledger) => ledger.insert(makeEntry('x402:one'))))
+  t.equal(won.filter((each) => each).length, 1)
+})
+
+t.test('lmdb: a change after closing is an error, and no end of the process', async (t) => {
+  const ledger = await openLmdbLedger(newPlace(t))
+  await ledger.close()
+  await t.rejects(ledger.insert(makeEntry('x402:one')), { name: 'LedgerError' })
+  await t.rejects(ledger.get('x402:one'))
+})
+
 t.test('lmdb: a directory without the right to write is an error that names it', async (t) => {
   const parent = newPlace(t)
   const directory = join(parent, 'ledger')
