@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import type { Entry } from './entry.ts'
@@ -16,17 +16,22 @@ interface Held {
 
 /**
  * The embedded ledger: shared by all processes of one machine, flushed to disk before a promise resolves.
- * Not for network disks, where LMDB's locks do not hold.
+ * Not for network disks, where LMDB's locks do not hold. A process opens a directory once.
  *
  * Throws `LedgerError` when the directory cannot be used or holds a store of another format.
  */
 export async function openLmdbLedger(directory: string): Promise<Ledger> {
-  const root = openStore(directory)
-  await checkFormat(root, directory)
+  const { root, close } = openStore(directory)
+  const format = await formatOf(root)
+  if (format !== FORMAT) {
+    await close()
+    throw new LedgerError(
+      `the ledger in ${directory} has format ${format}; this version reads format ${FORMAT}`,
+    )
+  }
   // By public id, which is short and plain whatever the key is.
   const payments = root.openDB<Entry, string>({ name: 'payments', encoding: 'json' })
   const leases = root.openDB<Held, string>({ name: 'leases', encoding: 'json' })
-  let closed: Promise<void> | undefined
   return {
     name: 'lmdb',
     get: async (key) => payments.get(paymentId(key)),
@@ -71,15 +76,28 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
         if (leases.get(name)?.fence === fence) void leases.put(name, { owner: '', until: 0, fence, left })
       })
     },
-    close: () => (closed ??= root.close()),
+    close,
   }
 }
 
-function openStore(directory: string): RootDatabase {
+/** LMDB's lock belongs to the process: its main thread, opening a store for the second time, would wait for itself. */
+const opened = new Set<string>()
+
+interface Store {
+  readonly root: RootDatabase
+  readonly close: () => Promise<void>
+}
+
+function openStore(directory: string): Store {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
-    checkFile(join(directory, 'data.mdb'))
-    return open({ ...DURABLE, path: directory, noSubdir: false, encoding: 'json', maxDbs: 8 })
+    const path = realpathSync(directory)
+    if (opened.has(path)) throw new Error('it is open in this process already')
+    checkFile(join(path, 'data.mdb'))
+    const root = open({ ...DURABLE, path, encoding: 'json', maxDbs: 8 })
+    opened.add(path)
+    let closed: Promise<void> | undefined
+    return { root, close: () => (closed ??= root.close().finally(() => opened.delete(path))) }
   } catch (fault) {
     throw new LedgerError(`the ledger directory ${directory} cannot be used: ${messageOf(fault)}`, {
       cause: fault,
@@ -110,19 +128,17 @@ function checkFile(file: string): void {
   }
 }
 
-async function checkFormat(root: RootDatabase, directory: string): Promise<void> {
+/** The store's own; a new one gets ours. */
+async function formatOf(root: RootDatabase): Promise<number> {
   const meta = root.openDB<number, string>({ name: 'meta', encoding: 'json' })
-  const found = meta.get('format') ?? (await commit(root, writeFormat))
-  if (found === FORMAT) return
-  await root.close()
-  throw new LedgerError(`the ledger in ${directory} has format ${found}; this version reads format ${FORMAT}`)
-
-  /** Unless another process has just done it for the same new store. */
-  function writeFormat(): number {
+  const found = meta.get('format')
+  if (found !== undefined) return found
+  return commit(root, () => {
+    // Another process may have opened the same new store.
     const written = meta.get('format')
     if (written === undefined) void meta.put('format', FORMAT)
     return written ?? FORMAT
-  }
+  })
 }
 
 /** Reads and writes that happen together or not at all, and are on disk when this resolves. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { open } from 'lmdb'
 import { LedgerError } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
@@ -70,12 +70,27 @@ t.test('lmdb: a file that was made and not written yet is a new store', async (t
   t.equal(await ledger.insert(makeEntry('x402:one')), true)
 })
 
-t.test('lmdb: a new store that is opened by several at once is one store', async (t) => {
+t.test('lmdb: a second opening in one process is refused: it would freeze the process', async (t) => {
   const directory = newPlace(t)
-  const ledgers = await Promise.all([1, 2, 3].map(() => openLmdbLedger(directory)))
-  t.teardown(() => Promise.all(ledgers.map((ledger) => ledger.close())))
-  const won = await Promise.all(ledgers.map((ledger) => ledger.insert(makeEntry('x402:one'))))
-  t.equal(won.filter((each) => each).length, 1)
+  const message = `the ledger directory ${directory} cannot be used: it is open in this process already`
+  const [ledger, ...others] = await Promise.allSettled([1, 2, 3].map(() => openLmdbLedger(directory)))
+  for (const each of others) t.match(each, { status: 'rejected', reason: { name: 'LedgerError', message } })
+  if (ledger?.status !== 'fulfilled') throw new Error('the first opening was refused')
+  await t.rejects(openLmdbLedger(join(directory, '..', basename(directory))), { name: 'LedgerError' })
+  t.equal(await ledger.value.insert(makeEntry('x402:one')), true, 'the first one works on')
+  await ledger.value.close()
+  const again = await openLmdbLedger(directory)
+  t.teardown(() => again.close())
+  t.not(await again.get('x402:one'), undefined)
+})
+
+t.test('lmdb: a store that was refused can be opened once it is right', async (t) => {
+  const directory = newPlace(t)
+  writeFileSync(join(directory, 'data.mdb'), 'something else')
+  await t.rejects(openLmdbLedger(directory))
+  writeFileSync(join(directory, 'data.mdb'), '')
+  const ledger = await openLmdbLedger(directory)
+  await ledger.close()
 })
 
 t.test('lmdb: a change after closing is an error, and no end of the process', async (t) => {
