@@ -2,7 +2,7 @@ import type { Argument } from '../handler.ts'
 import { templatesOf, type Binding, type Parameter, type Scalar } from './catalog.ts'
 import { compileParameter, toArgument } from './parameter.ts'
 import type { Declared, DeclaredParameters } from './schema.ts'
-import { handlerOf, PROXY, routesOf } from './subject.ts'
+import { handlerOf, PROXY, routesOf, type DeclaredPlace } from './subject.ts'
 
 /** The declaration that says what a handler takes: the first route that uses it without fixed arguments. */
 export interface Owner {
@@ -19,6 +19,13 @@ export function compileSet(path: string, set: DeclaredParameters | undefined): P
   )
 }
 
+/** What a route's handler takes when the route itself is its first declaration. */
+export function ownDeclaration(place: DeclaredPlace): Owner {
+  const { path, route } = place
+  const parameters = withFixed(compileSet(path, route.parameters), route.with)
+  return { handler: handlerOf(place), path, parameters }
+}
+
 /** What each handler takes. A proxy takes whatever its own route declares, so it has no owner. */
 export function ownersOf(declared: Declared): ReadonlyMap<string, Owner> {
   const owners = new Map<string, Owner>()
@@ -27,8 +34,7 @@ export function ownersOf(declared: Declared): ReadonlyMap<string, Owner> {
   for (const place of inOrder) {
     const handler = handlerOf(place)
     if (handler === PROXY || owners.has(handler)) continue
-    const own = compileSet(place.path, place.route.parameters)
-    owners.set(handler, { handler, path: place.path, parameters: withFixed(own, place.route.with) })
+    owners.set(handler, ownDeclaration(place))
   }
   return owners
 }

@@ -1,6 +1,6 @@
 import { templatesOf, type Parameter, type Scalar } from './catalog.ts'
 import { error, type Issue } from './issue.ts'
-import { bind, compileSet, ownersOf, sourceOf, type Owner } from './arguments.ts'
+import { bind, compileSet, ownDeclaration, ownersOf, sourceOf, type Owner } from './arguments.ts'
 import { isPassable, misfit } from './parameter.ts'
 import { wordIn, type Position } from './position.ts'
 import type { Path } from './source.ts'
@@ -68,7 +68,7 @@ function checkProxy({ document }: Subject, place: DeclaredPlace): Issue[] {
       error('upstream_invalid', position, 'must be a whole address, such as https://internal.example/prices'),
     ]
   }
-  const known = Object.keys(route.parameters ?? {})
+  const known = ownDeclaration(place).parameters.map(({ name }) => name)
   const host = route.upstream.replace(/^https?:\/\//, '').split(/[/?#]/)[0] ?? ''
   const [inHost] = templatesOf(host)
   if (inHost !== undefined) {
@@ -87,9 +87,7 @@ function checkProxy({ document }: Subject, place: DeclaredPlace): Issue[] {
 }
 
 function ownerOf(owners: ReadonlyMap<string, Owner>, place: DeclaredPlace): Owner {
-  const handler = handlerOf(place)
-  const own = { handler, path: place.path, parameters: compileSet(place.path, place.route.parameters) }
-  return owners.get(handler) ?? own
+  return owners.get(handlerOf(place)) ?? ownDeclaration(place)
 }
 
 function checkFaces(subject: Subject, place: DeclaredPlace, owner: Owner): Issue[] {

@@ -94,10 +94,19 @@ function readingsOf(spelling: string): string[] {
   const comma = /^\d*,\d+$/.test(bare) ? [bare.replace(',', '.')] : []
   const plain = /^[+]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?$/i.test(bare) ? [bare] : []
   return [...comma, ...thousands, ...plain].flatMap((text) => {
-    const exact = Number(text).toFixed(PRICE_DECIMALS)
-    const price = parsePrice(exact)
-    return price.kind === 'price' && Number(exact) === Number(text) && price.value <= PLAUSIBLE
+    const price = parsePrice(withoutExponent(text))
+    return price.kind === 'price' && price.value <= PLAUSIBLE
       ? [formatPrice(price.value).replace(/\.?0+$/, '')]
       : []
   })
+}
+
+/** `5e-3` → `0.005`, `.5` → `0.5`: the point is moved in the text, for a float might move the value. */
+function withoutExponent(text: string): string {
+  const match = /^\+?(\d*)\.?(\d*)(?:e([+-]?\d{1,2}))?$/i.exec(text)
+  const [, whole = '', fraction = '', exponent = '0'] = match ?? []
+  const point = whole.length + Number(exponent)
+  const digits = ('0'.repeat(Math.max(0, -point)) + whole + fraction).padEnd(Math.max(0, point), '0')
+  const before = digits.slice(0, Math.max(0, point)).replace(/^0+(?=\d)/, '')
+  return `${before === '' ? '0' : before}.${digits.slice(Math.max(0, point)).padEnd(1, '0')}`
 }

@@ -1,7 +1,7 @@
 import { parseDuration } from '../duration.ts'
 import type { Json } from '../json.ts'
 import type { Micros } from '../money.ts'
-import { bind, compileSet, type Owner } from './arguments.ts'
+import { bind, compileSet, ownDeclaration, type Owner } from './arguments.ts'
 import type { Binding, Cache, Operation, Parameter, Route, RouteKind, Tool, Upstream } from './catalog.ts'
 import type { Namer } from './names.ts'
 import type { Path } from './source.ts'
@@ -29,7 +29,7 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
   const { path, route, at } = place
   const handler = handlerOf(place)
   const own = compileSet(path, route.parameters)
-  const owner = compiler.owners.get(handler) ?? { handler, path, parameters: own }
+  const owner = compiler.owners.get(handler) ?? ownDeclaration(place)
   const operation: Operation = {
     id: compiler.id(operationId(path) || 'root', fullId(path)),
     handler,

@@ -36,7 +36,7 @@ export function compile(subject: Subject): Catalog {
     categories: declared.categories ?? {},
     operations: [...compiled.map(({ operation }) => operation), ...tools],
     routes: compiled.flatMap(({ routes }) => routes),
-    documents: compileDocuments(declared.documents),
+    documents: compileDocuments(declared.documents ?? usualDocuments(declared)),
     files: compileFiles(subject),
     sources: compileSources(declared.sources),
   }
@@ -72,6 +72,23 @@ function compilePayments(payments: Declared['payments']): Payments {
           },
     mpp: payments?.mpp,
   }
+}
+
+/** Served when the catalog does not say which documents stand where. */
+const USUAL_DOCUMENTS: NonNullable<Declared['documents']> = {
+  index: '/',
+  health: '/health',
+  openapi: '/openapi.json',
+  llms: '/llms.txt',
+  'x402-resources': '/x402-resources',
+}
+
+/** What the operator has put at one of these paths goes first. */
+function usualDocuments({ routes, files }: Declared): Declared['documents'] {
+  const taken = new Set([...Object.keys(routes), ...Object.keys(files ?? {})])
+  return Object.fromEntries(
+    Object.entries(USUAL_DOCUMENTS).filter(([, path]) => typeof path === 'string' && !taken.has(path)),
+  )
 }
 
 function compileDocuments(documents: Declared['documents']): Record<string, DocumentPlace> {
