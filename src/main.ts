@@ -56,6 +56,12 @@ const shop: Shop = {
   },
 }
 
+process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
+  // The reader has had enough, as `head` does: no mistake of ours.
+  if (fault.code !== 'EPIPE') throw fault
+  process.exit(0)
+})
+
 process.exitCode = await runCommand({
   commands,
   argv: process.argv.slice(2),

@@ -7,6 +7,7 @@ export interface Announcement {
   readonly tills: Tills
   readonly baseUrl: string
   readonly dataDir: string
+  readonly sandbox: boolean
   readonly host: string
   readonly port: number
 }
@@ -39,14 +40,25 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
   )
   for (const [name, { credentials }] of silent)
     terminal.err(`source ${name}: needs ${credentials.join(', ')}`)
-  const wallet = dataDir === env.dataDir ? '' : `DATA_DIR='${dataDir}' `
-  terminal.err(`try: ${wallet}npx ratecard pay '${baseUrl}${sampleCall(sold[0])}'`)
+  for (const { path, operation } of paid) {
+    const variable = operation.upstream?.credential?.env
+    if (variable !== undefined && env.secret(variable) === undefined)
+      terminal.err(`${path}: not served before ${variable} is set`)
+  }
+  if (facts.sandbox) {
+    const wallet = dataDir === env.dataDir ? '' : `DATA_DIR='${dataDir}' `
+    const [first] = sold
+    if (first !== undefined) terminal.err(`try: ${wallet}npx ratecard pay '${baseUrl}${sampleCall(first)}'`)
+  } else if (env.baseUrl === undefined) {
+    terminal.err(
+      `BASE_URL is not set: challenges and documents say ${baseUrl}, which only this machine can reach`,
+    )
+  }
   terminal.out(`listening on http://${host}:${port}`)
 }
 
 /** A call that succeeds when it is paid for: required parameters have an example. */
-function sampleCall(route: Route | undefined): string {
-  if (route === undefined) return '/'
+function sampleCall(route: Route): string {
   const spell = (name: string): string =>
     String(route.parameters.find((parameter) => parameter.name === name)?.example ?? '')
   const query = route.parameters

@@ -1,18 +1,24 @@
 import { CatalogError, formatIssue } from '../engine/index.ts'
 import type { Command } from './command.ts'
+import { handlersFor } from './handlers.ts'
 import { loadServed } from './load.ts'
 
 export const check: Command = {
   name: 'check',
   summary: 'find everything wrong with a catalog',
-  usage: 'check [catalog.yaml]',
+  usage: 'check [catalog.yaml] [--handlers DIR]',
   takes: 1,
   examples: ['ratecard check', 'ratecard check shop/catalog.yaml'],
-  options: {},
-  run: async ({ positionals, terminal, known, env }) => {
+  options: { handlers: { type: 'string' } },
+  run: async (call) => {
+    const { positionals, terminal, known, env } = call
     const file = positionals[0] ?? env.catalog
     try {
-      const { catalog, warnings, text } = loadServed(file, known, env)
+      const { catalog, warnings, text } = loadServed(
+        file,
+        { ...known, handlers: Object.keys(await handlersFor(call)) },
+        env,
+      )
       for (const issue of warnings) terminal.out(`${formatIssue(issue, file, text)}\n`)
       const paid = catalog.routes.filter(({ kind }) => kind === 'paid').length
       terminal.out(

@@ -16,6 +16,11 @@ export function sandboxProblems({ production, baseUrl }: Env): string[] {
   ]
 }
 
+/** Stand-ins invent their answers: nobody may be charged real money for them. */
+export function offlineProblems({ offline }: { readonly offline: boolean }): string[] {
+  return offline ? ['--offline answers with invented data and goes with --sandbox only'] : []
+}
+
 function isLoopback(url: string): boolean {
   const { hostname } = new URL(url)
   return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname)

@@ -2,6 +2,14 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { HandlerMap } from '../engine/index.ts'
+import type { Call } from './command.ts'
+
+/** The handlers in the box, and on top of them the operator's own from `--handlers DIR`. */
+export async function handlersFor({ shop, flags }: Call, standIns?: string): Promise<HandlerMap> {
+  const directory = flags.text('handlers')
+  const own = directory === undefined ? {} : await importHandlers(directory)
+  return { ...shop.handlers(standIns), ...own }
+}
 
 /** Imports `handlers` from an operator's own folder: `DIR/index.js`, compiled or written as plain JavaScript. */
 export async function importHandlers(directory: string): Promise<HandlerMap> {

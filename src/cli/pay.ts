@@ -86,12 +86,10 @@ async function exchange({ env }: Call, { url, max }: Order, steps: Steps): Promi
     return { ...said, exit: OVER_MAX, offer, note: 'the price is over --max' }
   const wallet = findWallet(url, env)
   if (wallet === undefined) {
-    return {
-      ...said,
-      exit: NOT_CHARGED,
-      offer,
-      note: 'no wallet: set PAYER_PRIVATE_KEY, or start a sandbox here',
-    }
+    const sandbox = sandboxUrl(env.dataDir)
+    const other =
+      sandbox === undefined ? 'start a sandbox here' : `call the sandbox by its own address, ${sandbox}`
+    return { ...said, exit: NOT_CHARGED, offer, note: `no wallet: set PAYER_PRIVATE_KEY, or ${other}` }
   }
   if (wallet.kind === 'environment' && max === undefined) {
     return { ...said, exit: OVER_MAX, offer, note: 'a real wallet needs --max USD' }
@@ -105,43 +103,49 @@ async function exchange({ env }: Call, { url, max }: Order, steps: Steps): Promi
 const TRIES = 5
 
 async function settle(url: URL, offer: SignableOffer, header: string, steps: Steps): Promise<Bill> {
+  let last: Response402 | undefined
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const response = await request(url, header)
-    if (response !== undefined && !isPending(response)) return billOf(offer, response, steps)
+    if (response !== undefined && chargedBy(response) !== 'unknown') return billOf(offer, response, steps)
+    last = response ?? last
     steps.tell('outcome not known yet: the same payment is sent again')
     await world.sleep(1000 * attempt)
   }
   return {
     exit: UNKNOWN,
-    status: 0,
+    status: last?.status ?? 0,
     charged: 'unknown',
     offer,
-    body: null,
+    body: last?.body ?? null,
     note: 'the outcome is not known: ask again with the same payment',
   }
 }
 
-function billOf(offer: SignableOffer, { status, headers, body }: Response402, steps: Steps): Bill {
+function billOf(offer: SignableOffer, response: Response402, steps: Steps): Bill {
+  const { status, headers, body } = response
+  const charged = chargedBy(response)
+  if (status !== 200) return { exit: charged === 'no' ? NOT_CHARGED : UNKNOWN, status, charged, offer, body }
   const receipt = readReceipt(headers.get('payment-response'))
   const transaction = typeof receipt?.['transaction'] === 'string' ? receipt['transaction'] : ''
-  if (status === 200) {
-    const settled = receipt?.['success'] === true
-    steps.tell(settled ? `settled in ${transaction}` : 'answered without a receipt')
-    return {
-      exit: 0,
-      status,
-      charged: settled ? 'yes' : 'unknown',
-      offer,
-      transaction,
-      payment: headers.get('ratecard-payment') ?? '',
-      body,
-    }
+  const settled = receipt?.['success'] === true
+  steps.tell(settled ? `settled in ${transaction}` : 'answered without a receipt')
+  return {
+    exit: 0,
+    status,
+    charged: settled ? 'yes' : 'unknown',
+    offer,
+    transaction,
+    payment: headers.get('ratecard-payment') ?? '',
+    body,
   }
-  const charged =
-    isJsonObject(body) && (body['charged'] === 'yes' || body['charged'] === 'unknown')
-      ? body['charged']
-      : 'no'
-  return { exit: charged === 'no' ? NOT_CHARGED : UNKNOWN, status, charged, offer, body }
+}
+
+/** What an answer to a payment says of the money; an error page of something in between says nothing. */
+function chargedBy({ status, body }: Response402): 'no' | 'yes' | 'unknown' {
+  if (status === 200) return 'yes'
+  const said = isJsonObject(body) ? body['charged'] : undefined
+  if (said === 'no' || said === 'yes' || said === 'unknown') return said
+  return status < 500 ? 'no' : 'unknown'
 }
 
 interface Response402 {
@@ -162,10 +166,6 @@ async function request(url: URL, payment?: string): Promise<Response402 | undefi
   } catch {
     return undefined
   }
-}
-
-function isPending({ status, body }: Response402): boolean {
-  return status === 503 && isJsonObject(body) && body['charged'] === 'unknown'
 }
 
 function readReceipt(header: string | null): JsonObject | undefined {
@@ -217,6 +217,18 @@ class Steps {
       return
     }
     this.tell(`${status === 0 ? 'no answer' : status}, charged: ${charged}`)
-    terminal.out(typeof body === 'string' ? body : JSON.stringify(body, null, 2))
+    terminal.out(typeof body === 'string' ? body : JSON.stringify(briefly(body), null, 2))
   }
+}
+
+/** Of a problem only what tells the reader what to do: its offers have been shown. */
+function briefly(body: Json): Json {
+  if (!isJsonObject(body) || body['title'] === undefined) return body
+  const told = ['title', 'detail', 'hint', 'code', 'charged', 'would_fail'].flatMap(
+    (key): [string, Json][] => {
+      const value = body[key]
+      return value === undefined ? [] : [[key, value]]
+    },
+  )
+  return Object.fromEntries(told)
 }

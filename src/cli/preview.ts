@@ -1,22 +1,17 @@
-import {
-  createRevision,
-  loadCatalog,
-  type Catalog,
-  type HandlerMap,
-  type Ledger,
-  type Revision,
-} from '../engine/index.ts'
+import { createRevision, loadCatalog, type Catalog, type Ledger, type Revision } from '../engine/index.ts'
 import { openTills, protocolsOf } from './assemble.ts'
 import type { Call } from './command.ts'
+import { handlersFor } from './handlers.ts'
 
 /** What a server with this catalog and environment would serve, without a server: for commands that only look. */
-export function previewRevision(
-  { env, shop, known }: Call,
+export async function previewRevision(
+  call: Call,
   file: string,
-): { catalog: Catalog; revision: Revision } {
-  const { catalog } = loadCatalog(file, known)
+): Promise<{ readonly catalog: Catalog; readonly revision: Revision }> {
+  const { env, known } = call
+  const handlers = await handlersFor(call)
+  const { catalog } = loadCatalog(file, { ...known, handlers: Object.keys(handlers) })
   const baseUrl = env.baseUrl ?? `http://localhost:${env.port}`
-  const handlers: HandlerMap = shop.handlers(undefined)
   const payTo = env.payTo ?? catalog.payments.payTo
   const tills = openTills({
     payTo: payTo ?? '',

@@ -5,10 +5,10 @@ import { previewRevision } from './preview.ts'
 export const print: Command = {
   name: 'print',
   summary: 'print a generated document, or the catalog’s JSON Schema, without a server',
-  usage: 'print <served path or schema> [--catalog F]',
+  usage: 'print <served path or schema> [--catalog F] [--handlers DIR]',
   takes: 1,
   examples: ['ratecard print /openapi.json', 'ratecard print schema > catalog.schema.json'],
-  options: { catalog: { type: 'string' } },
+  options: { catalog: { type: 'string' }, handlers: { type: 'string' } },
   run: async (call) => {
     const { positionals, flags, terminal, env } = call
     const [what] = positionals
@@ -21,7 +21,8 @@ export const print: Command = {
       return 0
     }
     try {
-      const { pages } = previewRevision(call, flags.text('catalog') ?? env.catalog).revision
+      const { revision } = await previewRevision(call, flags.text('catalog') ?? env.catalog)
+      const { pages } = revision
       const page = pages.get(what)
       if (page !== undefined && !page.planned) {
         terminal.out(page.text.replace(/\n$/, ''))

@@ -32,14 +32,14 @@ export interface RouteRow {
 export const routes: Command = {
   name: 'routes',
   summary: 'list the routes of a catalog with prices and parameters',
-  usage: 'routes [catalog.yaml] [--json]',
+  usage: 'routes [catalog.yaml] [--handlers DIR] [--json]',
   takes: 1,
   examples: ['ratecard routes', "ratecard routes --json | jq '.[].path'"],
-  options: { json: { type: 'boolean' } },
+  options: { handlers: { type: 'string' }, json: { type: 'boolean' } },
   run: async (call) => {
     const { positionals, flags, terminal, env } = call
     try {
-      const { catalog, revision } = previewRevision(call, positionals[0] ?? env.catalog)
+      const { catalog, revision } = await previewRevision(call, positionals[0] ?? env.catalog)
       const rows = catalog.routes.map((route) => rowOf(route, revision))
       terminal.out(flags.given('json') ? JSON.stringify(rows, null, 2) : table(rows))
       return 0

@@ -14,8 +14,15 @@ import {
 import { announce } from './announce.ts'
 import { openTills, protocolsOf, world } from './assemble.ts'
 import type { Call, Command, Terminal } from './command.ts'
-import { missingMeans, mistypedMeans, movedPayee, playMoneyProblems, sandboxProblems } from './guard.ts'
-import { importHandlers } from './handlers.ts'
+import {
+  missingMeans,
+  mistypedMeans,
+  movedPayee,
+  offlineProblems,
+  playMoneyProblems,
+  sandboxProblems,
+} from './guard.ts'
+import { handlersFor } from './handlers.ts'
 import { loadServed } from './load.ts'
 import { inSandbox, meansOf } from './means.ts'
 import { openPort } from './port.ts'
@@ -42,7 +49,7 @@ export const serve: Command = {
   run: async (call) => {
     const plan = planOf(call)
     if (plan === undefined) return 64
-    const problems = plan.sandbox ? sandboxProblems(call.env) : []
+    const problems = plan.sandbox ? sandboxProblems(call.env) : offlineProblems(plan)
     if (problems.length > 0) return refuse(call.terminal, problems)
     try {
       return await run(call, plan)
@@ -60,7 +67,6 @@ interface Plan {
   readonly sandbox: boolean
   readonly offline: boolean
   readonly dataDir: string
-  readonly handlers: string | undefined
 }
 
 function planOf({ flags, env, terminal }: Call): Plan | undefined {
@@ -75,7 +81,6 @@ function planOf({ flags, env, terminal }: Call): Plan | undefined {
     sandbox: flags.given('sandbox'),
     offline: flags.given('offline'),
     dataDir: flags.text('data-dir') ?? env.dataDir,
-    handlers: flags.text('handlers'),
   }
 }
 
@@ -91,8 +96,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
   try {
     const standIns = plan.offline ? await shop.startStandIns() : undefined
     if (standIns !== undefined) closing.push(() => standIns.stop())
-    const handlers =
-      plan.handlers === undefined ? shop.handlers(standIns?.url) : await importHandlers(plan.handlers)
+    const handlers = await handlersFor(call, standIns?.url)
     const known = { ...call.known, handlers: Object.keys(handlers) }
     const read = (): Catalog => {
       const { catalog, warnings, text } = loadServed(plan.file, known, env)
@@ -150,6 +154,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       tills,
       baseUrl,
       dataDir: plan.dataDir,
+      sandbox: plan.sandbox,
       port,
       host,
     })

@@ -12,12 +12,14 @@ import { readEnv, type Env } from '../../src/env.ts'
 export const COMMANDS: readonly Command[] = [serve, check, routes, print, types, pay]
 
 /** Nothing is sold here, and no chain is started: for commands that only look, and for those that go wrong. */
-const SHOP: Shop = {
-  handlers: () => ({}),
+const shopOf = (handlers: readonly string[]): Shop => ({
+  handlers: () => Object.fromEntries(handlers.map((name) => [name, unasked])),
   startStandIns: () => Promise.reject(new Error('not here')),
   openSandbox: () => Promise.reject(new Error('not here')),
   playAddresses: async () => new Set(),
-}
+})
+
+const unasked = () => Promise.reject(new Error('no handler is run here'))
 
 export interface Ran {
   readonly code: number
@@ -44,7 +46,7 @@ export async function runLine(
     argv,
     env,
     terminal: { out: (line) => out.push(line), err: (line) => err.push(line) },
-    shop: SHOP,
+    shop: shopOf(handlers),
     known: () => ({ handlers, documents: documentNames }),
   })
   return { code, out: out.join('\n'), err: err.join('\n') }
