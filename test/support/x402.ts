@@ -34,5 +34,11 @@ export function quietX402(
     timeoutSeconds: 60,
     settler: () => Promise.reject(new Error('nothing is settled here')),
   }))
-  return createX402({ service, baseUrl: BASE_URL, tills, reachable: tills, random: (bytes) => new Uint8Array(bytes).fill(255) })
+  return createX402({
+    service,
+    baseUrl: BASE_URL,
+    tills,
+    reachable: tills,
+    random: (bytes) => new Uint8Array(bytes).fill(255),
+  })
 }

@@ -6,10 +6,9 @@ export class InFlight {
   /** Counts the work in; gives it back as it is. */
   add<T>(work: Promise<T>): Promise<T> {
     this.#work.add(work)
-    const done = (): void => {
-      this.#work.delete(work)
-    }
-    work.then(done, done)
+    const counted = work.finally(() => this.#work.delete(work))
+    // Its failure is for whoever waits for the work itself.
+    counted.catch(() => undefined)
     return work
   }
 

@@ -68,10 +68,9 @@ export class Claim {
 
   /** Nothing was charged and nothing will be: what was worked for and signed for it is forgotten. */
   void(): Promise<Entry> {
-    return this.#write(
-      ({ answer: _, transaction: __, ...entry }) => ({ ...entry, state: 'voided' }),
-      LEASE_MS,
-    )
+    return this.#write(({ answer: _answer, transaction: _transaction, ...entry }) => {
+      return { ...entry, state: 'voided' }
+    }, LEASE_MS)
   }
 
   /** The payment has bought nothing and moved nothing: as if it had never come. */
