@@ -121,7 +121,8 @@ function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answ
     case 'failed':
       return { reply: faultReply(counter, request, outcome.fault) }
     case 'reused': {
-      const detail = 'this payment has bought another request, or its answer was delivered'
+      const detail =
+        'this payment was used before, for another request or for an answer that was delivered; it is charged once at most'
       const { id, state } = outcome.entry
       return { reply: problem('payment_reused', detail, { charged: CHARGED[state], extra: { payment: id } }) }
     }

@@ -120,6 +120,7 @@ t.test('a catalog with nothing but a name and one free route renders too', async
   t.strictSame(items(at(renderJson('x402-resources', bare, facts), 'items')), [])
   t.strictSame(
     members(at(renderJson('openapi', bare, facts), 'paths')).map(([path]) => path),
-    ['/clock'],
+    ['/clock', '/', '/health', '/openapi.json', '/llms.txt', '/x402-resources'],
+    'documents stand at their usual paths unless the catalog says otherwise',
   )
 })

@@ -419,7 +419,7 @@ t.test('25 the ledger is asked first: a used payment for another path is a used 
   t.equal((await send(work, header)).status, 200)
   const response = await send(`${shop.url}/paid/other`, header)
   t.equal(response.status, 409)
-  t.match(await readProblem(response), { code: 'payment_reused', charged: 'no' })
+  t.match(await readProblem(response), { code: 'payment_reused', charged: 'yes' })
 })
 
 t.test('25 a payment on a network that is not offered here is refused, not lost', async (t) => {

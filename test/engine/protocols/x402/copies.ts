@@ -50,7 +50,7 @@ t.test('fifty copies of one payment at once: one run, one charge, fifty times th
       const { extensions: _, ...public_ } = payment.payload
       const observed = await send(`${work}?n=5`, encode(public_))
       t.equal(observed.status, 409, 'with no more than the calldata of the transaction')
-      t.match(await readProblem(observed), { code: 'payment_reused', charged: 'no' })
+      t.match(await readProblem(observed), { code: 'payment_reused', charged: 'yes' })
       const guessed = await send(
         `${work}?n=5`,
         encode({ ...public_, extensions: { redelivery: { info: { token: 'x'.repeat(24) } } } }),
@@ -62,12 +62,12 @@ t.test('fifty copies of one payment at once: one run, one charge, fifty times th
   )
 
   await t.test(
-    'a payment buys one request: another path or other parameters are refused, not charged',
+    'a payment buys one request: another path or other parameters are refused, and nothing is charged twice',
     async (t) => {
       for (const url of [`${shop.url}/paid/other?n=5`, `${work}?n=6`]) {
         const response = await send(url, payment.header)
         t.equal(response.status, 409, url)
-        t.match(await readProblem(response), { code: 'payment_reused', charged: 'no' })
+        t.match(await readProblem(response), { code: 'payment_reused', charged: 'yes' })
       }
       t.equal(shop.workplace.runs() - before.runs, 1)
       t.equal((await charges()) - before.charges, 1)
