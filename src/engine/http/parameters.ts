@@ -1,4 +1,4 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { Parameter, Route, Scalar } from '../catalog/catalog.ts'
 import {
   isDate,
@@ -12,6 +12,7 @@ import {
 import type { ValidationError } from '../errors.ts'
 import type { Argument, Arguments } from '../handler.ts'
 import type { JsonObject } from '../json.ts'
+import { describe, item, valueError } from './parameter-fault.ts'
 
 /** Raw parameters of one request: path templates decoded, the query as it came. */
 export interface RawParameters {
@@ -152,54 +153,6 @@ function compileSchema(parameters: readonly Parameter[]): ValidateFunction {
   return validate
 }
 
-function describe(parameter: Parameter, fault: ErrorObject, input: string | null): ValidationError {
-  const limit = Number(fault.params['limit'])
-  const characters = limit === 1 ? 'character' : 'characters'
-  switch (fault.keyword) {
-    case 'minimum':
-      return item(
-        parameter,
-        input,
-        'greater_than_equal',
-        `Input should be greater than or equal to ${limit}`,
-        { ge: limit },
-      )
-    case 'maximum':
-      return item(parameter, input, 'less_than_equal', `Input should be less than or equal to ${limit}`, {
-        le: limit,
-      })
-    case 'exclusiveMinimum':
-      return item(parameter, input, 'greater_than', `Input should be greater than ${limit}`, { gt: limit })
-    case 'minLength':
-      return item(
-        parameter,
-        input,
-        'string_too_short',
-        `String should have at least ${limit} ${characters}`,
-        { min_length: limit },
-      )
-    case 'maxLength':
-      return item(parameter, input, 'string_too_long', `String should have at most ${limit} ${characters}`, {
-        max_length: limit,
-      })
-    case 'enum': {
-      const expected = quoted(parameter.enum ?? [])
-      return item(parameter, input, 'enum', `Input should be ${expected}`, { expected })
-    }
-    case 'pattern': {
-      if (parameter.format === 'country') {
-        return valueError(parameter, input, `${parameter.name} must be an ISO 3166-1 alpha-2 code`)
-      }
-      const pattern = String(fault.params['pattern'])
-      return item(parameter, input, 'string_pattern_mismatch', `String should match pattern '${pattern}'`, {
-        pattern,
-      })
-    }
-    default:
-      return valueError(parameter, input, `${parameter.name} is not valid`)
-  }
-}
-
 /** Formats a schema cannot say, or not in words a caller can use. */
 function checkFormat({ parameter, raw, value }: ReadParameter): ValidationError[] {
   if (typeof value !== 'string' || (value === '' && isOptionalText(parameter))) return []
@@ -238,25 +191,4 @@ function bindArguments(route: Route, values: Readonly<Record<string, Scalar>>): 
     if (value !== undefined && argument !== undefined) args[binding.argument] = toArgument(argument, value)
   }
   return args
-}
-
-function valueError(parameter: Parameter, input: string | null, sentence: string): ValidationError {
-  return item(parameter, input, 'value_error', `Value error, ${sentence}`, { error: {} })
-}
-
-function item(
-  parameter: Parameter,
-  input: string | null,
-  type: string,
-  msg: string,
-  ctx?: JsonObject,
-): ValidationError {
-  const error = { type, loc: [parameter.in, parameter.name], msg, input }
-  return ctx === undefined ? error : { ...error, ctx }
-}
-
-function quoted(values: readonly Scalar[]): string {
-  const texts = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
-  const last = texts.pop() ?? ''
-  return texts.length === 0 ? last : `${texts.join(', ')} or ${last}`
 }
