@@ -88,6 +88,21 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await ledger.find(entry.id), stored, 'under neither name')
   })
 
+  t.test(`${name}: an entry is forgotten as it was seen, or not at all`, async (t) => {
+    const ledger = await openNew(t)
+    const entry = fullEntry('x402:one')
+    await ledger.insert(entry)
+    const next = nextEntry(entry)
+    await ledger.replace(entry, next)
+    t.equal(await ledger.remove(entry), false, 'somebody has changed it')
+    t.strictSame(await ledger.get(entry.key), next)
+    t.equal(await ledger.remove(next), true)
+    t.equal(await ledger.get(entry.key), undefined)
+    t.equal(await ledger.find(entry.id), undefined)
+    t.equal(await ledger.remove(next), false, 'it is gone')
+    t.equal(await ledger.insert(entry), true, 'its key is free')
+  })
+
   t.test(`${name}: keys of any characters and length stay apart`, async (t) => {
     const ledger = await openNew(t)
     const keys = [

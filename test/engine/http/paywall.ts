@@ -634,3 +634,15 @@ t.test('a settled answer nobody has fetched would be open to everyone for ever',
   shop.clock.now += 1
   t.match(await shop.buy(), { kind: 'reused' })
 })
+
+t.test('an answer that was settled late would be kept for less than was promised', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.beforeRecord = async () => {
+    shop.clock.now += 40_000
+  }
+  t.match(await shop.buy(), { kind: 'delivered' })
+  shop.clock.now = NOW + 86_400_001
+  t.match(await shop.buy(), { kind: 'delivered' }, 'a day counts from the settlement')
+  shop.clock.now = NOW + 40_000 + 86_400_000
+  t.match(await shop.buy(), { kind: 'reused' })
+})

@@ -1,0 +1,42 @@
+import t from 'tap'
+import { InFlight } from '../../../src/engine/http/in-flight.ts'
+
+t.test('the ledger would be closed under a purchase whose buyer has hung up', async (t) => {
+  const inFlight = new InFlight()
+  let finish = (): void => undefined
+  const work = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  t.equal(inFlight.add(work), work, 'the work is given back as it is')
+  let ended = false
+  const end = inFlight.end().then(() => {
+    ended = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(ended, false)
+  finish()
+  await end
+  t.equal(ended, true)
+})
+
+t.test('work that fails ends too, and its failure stays with whoever waits for it', async (t) => {
+  const inFlight = new InFlight()
+  await t.rejects(inFlight.add(Promise.reject(new Error('failed'))), /failed/)
+  await inFlight.end()
+})
+
+t.test('a delivery that is noted late would write to a ledger that is closed', async (t) => {
+  const inFlight = new InFlight()
+  let begun = 0
+  inFlight.later(1, async () => {
+    begun += 1
+  })
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal(begun, 1)
+  inFlight.later(5, async () => {
+    begun += 1
+  })
+  await inFlight.end()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal(begun, 1, 'what has not begun is given up')
+})

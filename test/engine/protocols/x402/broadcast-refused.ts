@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
+import { openAccount } from '../../../../src/engine/protocols/x402/account.ts'
+import { Chain } from '../../../../src/engine/protocols/x402/chain.ts'
+import { createRpc } from '../../../../src/engine/protocols/x402/rpc.ts'
+import { Signer } from '../../../../src/engine/protocols/x402/signer.ts'
+import { randomKey } from '../../../support/payment.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
+const ledger = await openLmdbLedger(directory)
+t.teardown(async () => {
+  await ledger.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+const ANSWERS: Readonly<Record<string, unknown>> = {
+  eth_getTransactionCount: '0x0',
+  eth_maxPriorityFeePerGas: '0x1',
+  eth_getBlockByNumber: { timestamp: '0x1', baseFeePerGas: '0x1' },
+}
+
+/** A node that answers everything and refuses every broadcast in these words. */
+function refusingNode(message: string): typeof fetch {
+  return async (_, init) => {
+    const { id, method } = JSON.parse(String(init?.body)) as { id: number; method: string }
+    const refused = { error: { code: -32000, message } }
+    const told = method === 'eth_sendRawTransaction' ? refused : { result: ANSWERS[method] }
+    return Response.json({ jsonrpc: '2.0', id, ...told })
+  }
+}
+
+async function send(message: string): Promise<string> {
+  const signer = new Signer({
+    account: openAccount(randomKey()),
+    chain: new Chain(createRpc('http://node.example', refusingNode(message))),
+    chainId: 8453,
+    ledger,
+    owner: 'one',
+    now: () => Date.now(),
+    sleep: async () => undefined,
+  })
+  const sent = await signer.send('0x00000000000000000000000000000000deadbeef', '0x', 30_000n, {
+    record: async () => undefined,
+  })
+  return sent.kind
+}
+
+t.test('a buyer would be told that nothing was charged by a node that was asked twice', async (t) => {
+  for (const message of [
+    'nonce too low',
+    'nonce too low: next nonce 5, tx nonce 4',
+    'request limit reached',
+    '',
+  ]) {
+    t.equal(await send(message), 'unknown', message)
+  }
+})
+
+t.test('a payment no pool can hold would be waited for', async (t) => {
+  for (const message of [
+    'insufficient funds for gas * price + value: balance 0, tx cost 30000',
+    'intrinsic gas too low',
+    'max fee per gas less than block base fee',
+    'transaction underpriced',
+  ]) {
+    t.equal(await send(message), 'unsent', message)
+  }
+})

@@ -1,0 +1,106 @@
+import t from 'tap'
+import { encodeAbiParameters, encodeEventTopics, parseAbi } from 'viem'
+import type { Entry } from '../../../../src/engine/ledger/entry.ts'
+import { Chain } from '../../../../src/engine/protocols/x402/chain.ts'
+import { createRpc } from '../../../../src/engine/protocols/x402/rpc.ts'
+import { createX402 } from '../../../../src/engine/protocols/x402/x402.ts'
+import type { Settler } from '../../../../src/engine/protocols/x402/settler.ts'
+import type { Signer } from '../../../../src/engine/protocols/x402/signer.ts'
+import { makeEntry } from '../../../support/entry.ts'
+import { encode, randomKey, sign, type Challenge } from '../../../support/payment.ts'
+import {
+  BASE_URL,
+  networkNamed,
+  paidRoutes,
+  PAY_TO,
+  quietX402,
+  shippedCatalog,
+} from '../../../support/x402.ts'
+
+const catalog = shippedCatalog()
+const network = networkNamed('base')
+const token = network.token.address
+const [route] = paidRoutes(catalog)
+if (route === undefined) throw new Error('no route')
+const resource = `${BASE_URL}${route.path}`
+const PAYER = '0x52908400098527886E0F7030069857D2E4169EE7'
+const NONCE = `0x${'ab'.repeat(32)}` as const
+const HASH = `0x${'cd'.repeat(32)}` as const
+const EVENTS = parseAbi([
+  'event Transfer(address indexed from, address indexed to, uint256 value)',
+  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+])
+
+function logsOf(to: `0x${string}`) {
+  const moved = encodeEventTopics({ abi: EVENTS, eventName: 'Transfer', args: { from: PAYER, to } })
+  const used = encodeEventTopics({
+    abi: EVENTS,
+    eventName: 'AuthorizationUsed',
+    args: { authorizer: PAYER, nonce: NONCE },
+  })
+  const data = encodeAbiParameters([{ type: 'uint256' }], [5000n])
+  return [
+    { address: token, topics: moved, data, transactionHash: HASH },
+    { address: token, topics: used, data: '0x', transactionHash: HASH },
+  ]
+}
+
+/** A node on which somebody else has carried the authorization out. */
+function nodeWith(to: `0x${string}`): typeof fetch {
+  return async (_, init) => {
+    const { id, method } = JSON.parse(String(init?.body)) as { id: number; method: string }
+    const receipt = { status: '0x1', transactionHash: HASH, blockNumber: '0x10', logs: logsOf(to) }
+    const answers: Readonly<Record<string, unknown>> = {
+      eth_blockNumber: '0x10',
+      eth_getLogs: [logsOf(to)[1]],
+      eth_getTransactionReceipt: receipt,
+    }
+    return Response.json({ jsonrpc: '2.0', id, result: answers[method] })
+  }
+}
+
+function reachableOnly(node: typeof fetch) {
+  const settler = async (): Promise<Settler> => ({
+    networkId: network.id,
+    token,
+    chain: new Chain(createRpc('http://node.example', node)),
+    // Nothing is sent by looking.
+    signer: Object.create(null) as Signer,
+    now: () => Date.now(),
+    sleep: async () => undefined,
+  })
+  const till = { network, payTo: PAY_TO, timeoutSeconds: 60, settler }
+  const random = (bytes: number) => new Uint8Array(bytes)
+  return createX402({ service: catalog.service, baseUrl: BASE_URL, tills: [], reachable: [till], random })
+}
+
+t.test('a payment on a network that was withdrawn would meet a fresh 402, and be paid again', async (t) => {
+  const x402 = reachableOnly(nodeWith(PAY_TO))
+  const issued = quietX402(catalog, ['base']).challenge(route)?.issue({ resource, error: 'payment_required' })
+  const { payload } = await sign(JSON.parse(`{${issued?.members}}`) as Challenge, randomKey())
+  const detection = x402.detect({ 'payment-signature': encode(payload) })
+  t.equal(detection.kind, 'payment', 'so that the ledger is asked')
+  if (detection.kind !== 'payment') return
+  t.equal(await detection.payment.verify(), undefined)
+  t.match(detection.payment.check({ route, resource }, Date.now()), { code: 'no_matching_requirements' })
+  t.equal(x402.challenge(route), undefined, 'and no new one is offered')
+})
+
+const unknown: Entry = {
+  ...makeEntry(`x402:${network.id}:${token}:${PAYER}:${NONCE}`.toLowerCase()),
+  network: network.id,
+  payee: PAY_TO,
+  amount: '5000',
+  state: 'unknown',
+}
+
+t.test('money that somebody else has moved would stay unknown for ever', async (t) => {
+  t.match(await reachableOnly(nodeWith(PAY_TO)).resolve(unknown), {
+    kind: 'settled',
+    receipt: { transaction: HASH, amount: '5000' },
+  })
+})
+
+t.test('money that went elsewhere would count as paid', async (t) => {
+  t.match(await reachableOnly(nodeWith(PAYER)).resolve(unknown), { kind: 'failed' })
+})
