@@ -25,7 +25,10 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
 /** A node that answers everything and refuses every broadcast in these words. */
 function refusingNode(message: string): typeof fetch {
   return async (_, init) => {
-    const { id, method } = JSON.parse(String(init?.body)) as { id: number; method: string }
+    const { id, method } = JSON.parse(typeof init?.body === 'string' ? init.body : '{}') as {
+      id: number
+      method: string
+    }
     const refused = { error: { code: -32000, message } }
     const told = method === 'eth_sendRawTransaction' ? refused : { result: ANSWERS[method] }
     return Response.json({ jsonrpc: '2.0', id, ...told })

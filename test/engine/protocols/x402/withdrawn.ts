@@ -48,7 +48,10 @@ function logsOf(to: `0x${string}`) {
 /** A node on which somebody else has carried the authorization out. */
 function nodeWith(to: `0x${string}`): typeof fetch {
   return async (_, init) => {
-    const { id, method } = JSON.parse(String(init?.body)) as { id: number; method: string }
+    const { id, method } = JSON.parse(typeof init?.body === 'string' ? init.body : '{}') as {
+      id: number
+      method: string
+    }
     const receipt = { status: '0x1', transactionHash: HASH, blockNumber: '0x10', logs: logsOf(to) }
     const answers: Readonly<Record<string, unknown>> = {
       eth_blockNumber: '0x10',
