@@ -12,9 +12,23 @@ export interface Env {
   /** RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly payerKey: `0x${string}` | undefined
+  /** Settle for us where we have no signer of our own; in order of preference. */
+  readonly facilitators: readonly FacilitatorAccess[]
+  readonly mppRecipient: string | undefined
+  /** The first signs challenges, all are known. */
+  readonly mppSecretKeys: readonly string[]
+  /** The ledger of several machines. */
+  readonly redisUrl: string | undefined
+  /** The operator answers for Redis settings that cannot be read. */
+  readonly ledgerUnsafe: boolean
   readonly sources: SourceUrls
   /** Value of a variable the catalog names as a credential; undefined when it is not set. */
   readonly secret: (name: string) => string | undefined
+}
+
+export interface FacilitatorAccess {
+  readonly url: string
+  readonly token: string | undefined
 }
 
 export interface SourceUrls {
@@ -49,6 +63,11 @@ export function readEnv(variables: Variables): Env {
     settlerKeys: reader.keys('SETTLER_PRIVATE_KEY'),
     rpcUrls: reader.rpcUrls(),
     payerKey: reader.keys('PAYER_PRIVATE_KEY')[0],
+    facilitators: reader.facilitators(),
+    mppRecipient: reader.address('MPP_RECIPIENT'),
+    mppSecretKeys: reader.secrets('MPP_SECRET_KEY'),
+    redisUrl: reader.redis('REDIS_URL'),
+    ledgerUnsafe: reader.flag('LEDGER_UNSAFE'),
     sources: {
       steamStore: reader.url('STEAM_STORE_URL') ?? 'https://store.steampowered.com',
       steamApi: reader.url('STEAM_API_URL') ?? 'https://api.steampowered.com',
@@ -57,6 +76,12 @@ export function readEnv(variables: Variables): Env {
   }
   if (reader.problems.length > 0) throw new EnvError(reader.problems)
   return Object.freeze(env)
+}
+
+const SECRET_BYTES = 32
+
+function isWeb(value: string): boolean {
+  return /^https?:\/\//i.test(value) && URL.canParse(value)
 }
 
 class Reader {
@@ -90,10 +115,38 @@ class Reader {
 
   url(name: string): string | undefined {
     const value = this.text(name)
-    if (value === undefined) return undefined
-    if (/^https?:\/\//i.test(value) && URL.canParse(value)) return value.replace(/\/+$/, '')
+    if (value === undefined || isWeb(value)) return value?.replace(/\/+$/, '')
     this.#problem(name, 'must be an address that starts with https:// or http://')
     return undefined
+  }
+
+  redis(name: string): string | undefined {
+    const value = this.text(name)
+    if (value === undefined || (/^rediss?:\/\//i.test(value) && URL.canParse(value))) return value
+    this.#problem(name, 'must be an address that starts with redis:// or rediss://')
+    return undefined
+  }
+
+  list(name: string): string[] {
+    return (this.text(name) ?? '').split(',').flatMap((part) => part.trim() || [])
+  }
+
+  /** Tokens belong to addresses by their place; an empty place has none. */
+  facilitators(): FacilitatorAccess[] {
+    const urls = this.list('FACILITATOR_URL')
+    const tokens = (this.text('FACILITATOR_TOKEN') ?? '').split(',').map((part) => part.trim())
+    if (!urls.every(isWeb)) this.#problem('FACILITATOR_URL', 'must be addresses, separated by commas')
+    if (tokens.length > Math.max(urls.length, 1))
+      this.#problem('FACILITATOR_TOKEN', 'has more entries than FACILITATOR_URL')
+    return urls.map((url, place) => ({ url: url.replace(/\/+$/, ''), token: tokens[place] || undefined }))
+  }
+
+  /** Too short a secret can be guessed from one challenge. */
+  secrets(name: string): string[] {
+    const secrets = this.list(name)
+    if (secrets.some((secret) => Buffer.byteLength(secret) < SECRET_BYTES))
+      this.#problem(name, `must be secrets of ${SECRET_BYTES} bytes at least, the current one first`)
+    return secrets
   }
 
   /** Scheme and host only: paths of the service stand right below it. */

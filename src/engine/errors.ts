@@ -55,6 +55,32 @@ export const ERRORS = {
     'Two payments in one request',
     'Send one payment: PAYMENT-SIGNATURE or Authorization: Payment, not both.',
   ),
+  malformed_credential: kind(
+    402,
+    'Payment credential cannot be read',
+    'Authorization: Payment takes base64url without padding of a JSON credential: the challenge as it was sent, and the payload.',
+  ),
+  invalid_challenge: kind(
+    402,
+    'Challenge is not valid here',
+    'Pay the fresh challenge of this answer: a challenge is good for one request, its path and its parameters.',
+  ),
+  payment_expired: kind(402, 'Challenge has expired', 'Pay the fresh challenge of this answer, at once.'),
+  verification_failed: kind(
+    402,
+    'Payment could not be verified',
+    'Sign one transfer of the exact amount, token, recipient and memo of the challenge, from an account that holds the money.',
+  ),
+  method_unsupported: kind(
+    400,
+    'Payment method is not taken',
+    'Pay with a method and intent of the WWW-Authenticate challenges.',
+  ),
+  identifier_reused: kind(
+    409,
+    'Payment identifier names another request',
+    'Choose a new payment-identifier for every new request; repeat one only to repeat its request.',
+  ),
   payment_reused: kind(409, 'Payment was used for another request', 'Sign a new payment for this request.'),
   payment_wrong_resource: kind(
     402,
@@ -119,6 +145,11 @@ export const ERRORS = {
     503,
     'Network cannot be reached',
     'Send the same payment again shortly, or pay on another network.',
+  ),
+  ledger_unavailable: passing(
+    503,
+    'Payments cannot be recorded now',
+    'Nothing was charged. Send the same payment again after Retry-After.',
   ),
   payment_pending: passing(
     503,

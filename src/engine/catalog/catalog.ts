@@ -59,6 +59,8 @@ export interface Operation {
   readonly cache: Cache | undefined
   /** Milliseconds. */
   readonly timeout: number
+  /** Whether the money moves after the work, or before it. */
+  readonly settle: 'after' | 'upfront'
   /** What the handler takes, complete, whichever face declares it. */
   readonly parameters: readonly Parameter[]
   readonly sources: readonly string[]

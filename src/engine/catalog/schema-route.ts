@@ -26,6 +26,11 @@ const operation = {
   description: { ...text, description: 'More than the summary, for people.' },
   category: text,
   timeout: { ...duration, description: 'Longest time the handler may take: 20s unless said.' },
+  settle: {
+    enum: ['after', 'upfront'],
+    description:
+      'upfront: the money moves before the work, for what is expensive or cannot be undone; a failed run is made again without a charge.',
+  },
   parameters,
   sources: { type: 'array', items: text, description: 'Names under sources: what this route needs.' },
   example: {

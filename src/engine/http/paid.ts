@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ERRORS, Failure, InvalidParameter, type ValidationError } from '../errors.ts'
+import type { Route } from '../catalog/catalog.ts'
 import type { Arguments, PaymentFacts } from '../handler.ts'
 import { compact, type JsonObject } from '../json.ts'
 import type { Entry, StoredAnswer } from '../ledger/entry.ts'
 import type { Detection, Payment, Refusal } from '../protocols/protocol.ts'
 import { envelop } from './envelope.ts'
 import { digestArguments, execute, type Workshop } from './execute.ts'
-import type { RawParameters } from './parameters.ts'
+import type { RawParameters, Validated } from './parameters.ts'
 import { CHARGED } from './payment-state.ts'
 import { purchase, type Outcome, type Paywall } from './paywall.ts'
 import { failed, invalid, JSON_TYPE, problem, type Reply } from './reply.ts'
@@ -76,20 +77,25 @@ async function takePayment(counter: Counter, request: RouteRequest, detection: D
 function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Arguments): Promise<Outcome> {
   const { served, revision, resource, gone } = request
   const { route } = served
-  const facts: PaymentFacts = {
-    protocol: payment.protocol.name,
-    network: payment.network,
-    payer: payment.payer,
-  }
+  const { protocol, network } = payment
+  const digest = digestArguments(route.operation, args)
+  const { price } = route.operation
+  if (price === undefined) throw new Error('a paid route has a price')
   return purchase(counter.paywall, {
     payment,
     route,
-    offer: { route, resource },
+    offer: { route, resource, scope: scopeOf(route, digest), price },
     revision: revision.catalog.revision,
-    digest: digestArguments(route.operation, args),
-    work: (patience) => work(counter, served, args, facts, patience),
+    digest,
+    work: (patience, payer) =>
+      work(counter, served, args, { protocol: protocol.name, network, payer }, patience),
     gone,
   })
+}
+
+/** What a payment can be bound to: one operation with its arguments, however they were spelled. */
+function scopeOf({ operation }: Route, digest: string): string {
+  return `${operation.id}:${digest}`
 }
 
 async function work(
@@ -107,7 +113,7 @@ function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answ
   switch (outcome.kind) {
     case 'delivered': {
       const protocol = request.revision.protocols.find(({ name }) => name === outcome.entry.protocol)
-      const receipt = protocol?.receiptHeaders(outcome.entry, outcome.receipt) ?? {}
+      const receipt = protocol?.receiptHeaders(outcome.entry, outcome.receipt, 200) ?? {}
       const headers = { ...PAID, 'Ratecard-Payment': outcome.entry.id, ...receipt }
       return { reply: sold(outcome.answer, headers), delivered: outcome.entry }
     }
@@ -170,13 +176,17 @@ function challenge(
 ): Reply {
   const { unpaid } = request.served
   if (unpaid === undefined) return problem(code, detail, { charged: 'no', headers })
-  return unpaid({ resource: request.resource, code, detail, wouldFail: foresee(request), headers })
+  const { route, validate, readiness } = request.served
+  const validated = validate(request.parameters)
+  const scope =
+    validated.kind === 'valid' ? scopeOf(route, digestArguments(route.operation, validated.args)) : 'none'
+  const wouldFail = foresee(readiness, validated)
+  return unpaid({ resource: request.resource, scope, code, detail, wouldFail, headers })
 }
 
-function foresee(request: RouteRequest): WouldFail | undefined {
-  const unready = UNREADY[request.served.readiness]
+function foresee(readiness: Readiness, validated: Validated): WouldFail | undefined {
+  const unready = UNREADY[readiness]
   if (unready !== undefined) return { status: ERRORS[unready.code].status, ...unready }
-  const validated = request.served.validate(request.parameters)
   if (validated.kind === 'valid') return undefined
   return { status: 422, code: 'parameters_invalid', detail: validated.errors.map(asJson) }
 }

@@ -1,7 +1,8 @@
 import type { Route } from '../catalog/catalog.ts'
 import { isFree, LostClaim, reserve, takeOver, type Claim, type Desk } from '../ledger/claim.ts'
 import type { Entry, Purchase, Receipt, State, StoredAnswer } from '../ledger/entry.ts'
-import type { Offer, Payment, Refusal, Settlement } from '../protocols/protocol.ts'
+import { buyerName, identifierName } from '../ledger/ledger.ts'
+import type { Offer, Payment, Refusal, Settlement, Verification } from '../protocols/protocol.ts'
 
 /** How a payment ended for the one who sent it; what was charged follows from the kind. */
 export type Outcome =
@@ -41,7 +42,7 @@ export interface Purchasing {
   readonly revision: string
   readonly digest: string
   /** Does the work; `patience` is how many milliseconds it may take. */
-  readonly work: (patience: number) => Promise<StoredAnswer>
+  readonly work: (patience: number, payer: string) => Promise<StoredAnswer>
   /** Whether the client has gone away. */
   readonly gone: () => boolean
 }
@@ -58,18 +59,25 @@ export async function purchase(paywall: Paywall, buying: Purchasing): Promise<Ou
   const { payment, offer } = buying
   const known = await paywall.ledger.get(payment.key)
   if (known !== undefined && !isFree(known, paywall.now())) {
-    const refusal = await payment.verify()
-    if (refusal === undefined) return again(paywall, buying, known)
+    const verification = await payment.verify()
+    if (verification.kind === 'verified') return again(paywall, buying, known, verification)
+    const { refusal } = verification
     // Who pays could not be asked: what became of the payment is not to be said either way.
     return refusal.code === 'chain_unavailable'
       ? { kind: 'pending', id: known.id }
       : { kind: 'refused', refusal }
   }
-  const refusal = payment.check(offer, paywall.now()) ?? (await payment.verify()) ?? tooLate(paywall, payment)
-  return refusal === undefined ? first(paywall, buying) : { kind: 'refused', refusal }
+  const unfit = payment.check(offer, paywall.now())
+  if (unfit !== undefined) return { kind: 'refused', refusal: unfit }
+  const verification = await payment.verify()
+  if (verification.kind === 'refused') return verification
+  const refusal = tooLate(paywall, verification)
+  return refusal === undefined ? first(paywall, buying, verification) : { kind: 'refused', refusal }
 }
 
-function tooLate({ now }: Paywall, { validBefore }: Payment): Refusal | undefined {
+type Verified = Extract<Verification, { readonly kind: 'verified' }>
+
+function tooLate({ now }: Paywall, { validBefore }: Verified): Refusal | undefined {
   if (validBefore - now() - SETTLING_MS >= SHORTEST_WORK_MS) return undefined
   return {
     code: 'deadline_too_short',
@@ -77,27 +85,36 @@ function tooLate({ now }: Paywall, { validBefore }: Payment): Refusal | undefine
   }
 }
 
-async function first(paywall: Paywall, buying: Purchasing): Promise<Outcome> {
-  const reservation = await reserve(paywall, purchaseOf(buying))
-  if (reservation.kind === 'taken') return again(paywall, buying, reservation.entry)
-  return holding(paywall, reservation.claim, () => serve(paywall, buying, reservation.claim))
+async function first(paywall: Paywall, buying: Purchasing, verified: Verified): Promise<Outcome> {
+  const reservation = await reserve(paywall, purchaseOf(paywall, buying, verified))
+  if (reservation.kind === 'taken') return again(paywall, buying, reservation.entry, verified)
+  return holding(paywall, reservation.claim, () => serve(paywall, buying, reservation.claim, verified))
 }
 
-function purchaseOf({ payment, route, revision, digest }: Purchasing): Purchase {
+function purchaseOf(
+  { redeliver }: Paywall,
+  { payment, route, revision, digest }: Purchasing,
+  { payer, validBefore }: Verified,
+): Purchase {
+  const { identifier } = payment
   return {
     key: payment.key,
     protocol: payment.protocol.name,
     network: payment.network,
     asset: payment.asset,
-    payer: payment.payer,
+    payer,
     payee: payment.payee,
     seal: payment.seal,
     amount: payment.amount.toString(),
-    validBefore: payment.validBefore,
+    validBefore,
     operation: route.operation.id,
     digest,
     revision,
     token: payment.token,
+    flow: 'authorization',
+    redeliver,
+    buyer: buyerName(payer, route.operation.id, digest),
+    identifier: identifier === undefined ? undefined : identifierName(payer, identifier),
   }
 }
 
@@ -118,13 +135,18 @@ async function holding(paywall: Paywall, claim: Claim, work: () => Promise<Outco
   }
 }
 
-async function serve(paywall: Paywall, buying: Purchasing, claim: Claim): Promise<Outcome> {
-  const refusal = (await buying.payment.simulate()) ?? tooLate(paywall, buying.payment)
+async function serve(
+  paywall: Paywall,
+  buying: Purchasing,
+  claim: Claim,
+  verified: Verified,
+): Promise<Outcome> {
+  const refusal = (await buying.payment.simulate()) ?? tooLate(paywall, verified)
   if (refusal !== undefined) {
     await claim.drop()
     return { kind: 'refused', refusal }
   }
-  const answer = await attempt(() => buying.work(patienceOf(paywall, buying)))
+  const answer = await attempt(() => buying.work(patienceOf(paywall, buying, verified), verified.payer))
   if (answer.kind === 'fault') {
     await claim.void()
     return { kind: 'failed', fault: answer.fault }
@@ -134,8 +156,8 @@ async function serve(paywall: Paywall, buying: Purchasing, claim: Claim): Promis
 }
 
 /** A payment may be valid for years, which no timer can count. */
-function patienceOf({ now }: Paywall, { payment, route }: Purchasing): number {
-  return Math.min(route.operation.timeout, payment.validBefore - now() - SETTLING_MS)
+function patienceOf({ now }: Paywall, { route }: Purchasing, { validBefore }: Verified): number {
+  return Math.min(route.operation.timeout, validBefore - now() - SETTLING_MS)
 }
 
 /** Moves the money for an answer that is stored. */
@@ -145,8 +167,8 @@ async function charge(buying: Purchasing, claim: Claim): Promise<Outcome> {
     return { kind: 'abandoned' }
   }
   const settlement = await buying.payment.settle({
-    record: async (transaction) => {
-      await claim.advance('settling', { transaction })
+    record: async (dispatch) => {
+      await claim.advance('settling', { dispatch })
     },
   })
   return conclude(claim, settlement)
@@ -183,7 +205,12 @@ function delivered(entry: Entry): Outcome {
 }
 
 /** The same payment once more: it waits for the first, takes over from a dead one, or gets what was stored. */
-async function again(paywall: Paywall, buying: Purchasing, known: Entry): Promise<Outcome> {
+async function again(
+  paywall: Paywall,
+  buying: Purchasing,
+  known: Entry,
+  verified: Verified,
+): Promise<Outcome> {
   if (known.receipt !== undefined && !mayHaveAgain(paywall, buying.payment, known))
     return { kind: 'reused', entry: known }
   const patience = paywall.now() + COPY_PATIENCE_MS
@@ -192,13 +219,13 @@ async function again(paywall: Paywall, buying: Purchasing, known: Entry): Promis
     // Asked each time: when the first has failed, the payment may have bought something else while this copy waited.
     if (isForOther(buying, entry) && !isFree(entry, paywall.now())) return { kind: 'reused', entry }
     if (entry.state === 'settled' || entry.state === 'sent') return delivered(entry)
-    const turn = await takeTurn(paywall, buying, entry)
+    const turn = await takeTurn(paywall, buying, entry, verified)
     if (turn !== undefined) return turn
     if (paywall.now() > patience || buying.gone()) return { kind: 'pending', id: entry.id }
     await paywall.sleep(wait)
     entry = await paywall.ledger.get(entry.key)
   }
-  return first(paywall, buying)
+  return first(paywall, buying, verified)
 }
 
 /** Bought something else, or is another authorization that was signed under the same nonce. */
@@ -207,10 +234,15 @@ function isForOther({ payment, route, digest }: Purchasing, entry: Entry): boole
 }
 
 /** Goes on where a dead process, or an unknown settlement, has left the payment; undefined while somebody else is at it. */
-async function takeTurn(paywall: Paywall, buying: Purchasing, entry: Entry): Promise<Outcome | undefined> {
+async function takeTurn(
+  paywall: Paywall,
+  buying: Purchasing,
+  entry: Entry,
+  verified: Verified,
+): Promise<Outcome | undefined> {
   if (isFree(entry, paywall.now())) {
-    const refusal = buying.payment.check(buying.offer, paywall.now()) ?? tooLate(paywall, buying.payment)
-    return refusal === undefined ? first(paywall, buying) : { kind: 'refused', refusal }
+    const refusal = buying.payment.check(buying.offer, paywall.now()) ?? tooLate(paywall, verified)
+    return refusal === undefined ? first(paywall, buying, verified) : { kind: 'refused', refusal }
   }
   if (entry.leaseUntil > paywall.now()) return undefined
   const claim = await takeOver(paywall, entry)

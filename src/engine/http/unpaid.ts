@@ -18,6 +18,8 @@ export type Unpaid = (request: UnpaidRequest) => Reply
 export interface UnpaidRequest {
   /** Absolute URL of the concrete path. */
   readonly resource: string
+  /** Operation and arguments as a digest; `none` when the arguments are not valid. */
+  readonly scope: string
   readonly code: ErrorCode
   readonly detail: string
   readonly wouldFail: WouldFail | undefined
@@ -40,7 +42,7 @@ export function compileUnpaid(
 ): Unpaid {
   const readers = JSON.stringify(forReaders(route, settings)).slice(1, -1)
   const problems = new Map<string, string>()
-  return ({ resource, code, detail, wouldFail, headers: more }) => {
+  return ({ resource, scope, code, detail, wouldFail, headers: more }) => {
     const headers: Record<string, string> = {
       'Content-Type': PROBLEM_TYPE,
       'Cache-Control': 'no-store',
@@ -48,7 +50,7 @@ export function compileUnpaid(
     }
     const members: string[] = []
     for (const challenge of challenges) {
-      const issued = challenge.issue({ resource, error: code })
+      const issued = challenge.issue({ resource, scope, error: code })
       Object.assign(headers, issued.headers)
       members.push(issued.members)
     }

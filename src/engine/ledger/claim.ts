@@ -1,4 +1,5 @@
-import type { Entry, Purchase, Receipt, State, StoredAnswer, StoredTransaction } from './entry.ts'
+import { dueOf } from './due.ts'
+import type { Dispatch, Entry, Purchase, Receipt, State, StoredAnswer } from './entry.ts'
 import { newEntry, type Ledger } from './ledger.ts'
 
 /** How long an owner that has died keeps others waiting. */
@@ -14,7 +15,7 @@ export class LostClaim extends Error {
 
 export interface Changes {
   readonly answer?: StoredAnswer
-  readonly transaction?: StoredTransaction
+  readonly dispatch?: Dispatch
   readonly receipt?: Receipt
 }
 
@@ -57,19 +58,18 @@ export class Claim {
     return this.#change({ state, ...changes })
   }
 
-  /** The transaction can never be needed again: its bytes are as good as a payment order. */
+  /** What was sent can never be needed again: it is as good as a payment order. */
   settle(receipt: Receipt): Promise<Entry> {
-    const { transaction } = this.#entry
-    const settled = { state: 'settled', receipt, settledAt: this.#now() } as const
-    if (transaction === undefined) return this.#change(settled)
-    const { hash, signer, nonce } = transaction
-    return this.#change({ ...settled, transaction: { hash, signer, nonce } })
+    return this.#write(({ dispatch, ...entry }) => {
+      const settled = { ...entry, state: 'settled', receipt, settledAt: this.#now() } as const
+      return dispatch === undefined ? settled : { ...settled, dispatch: disarm(dispatch) }
+    }, LEASE_MS)
   }
 
   /** Nothing was charged and nothing will be: what was worked for and signed for it is forgotten. */
   void(): Promise<Entry> {
-    return this.#write(({ answer: _answer, transaction: _transaction, ...entry }) => {
-      return { ...entry, state: 'voided' }
+    return this.#write(({ answer: _answer, dispatch: _dispatch, ...entry }) => {
+      return { ...entry, state: 'voided', identifier: undefined }
     }, LEASE_MS)
   }
 
@@ -95,16 +95,17 @@ export class Claim {
     return this.#write((entry) => ({ ...entry, ...changes }), leaseMs)
   }
 
-  #write(change: (entry: Entry) => Entry, leaseMs: number): Promise<Entry> {
+  #write(change: (entry: Entry) => Omit<Entry, 'due'>, leaseMs: number): Promise<Entry> {
     const next = this.#last.then(async () => {
       const previous = this.#entry
       const now = this.#now()
-      const entry: Entry = {
+      const changed = {
         ...change(previous),
         leaseUntil: now + leaseMs,
         updatedAt: now,
         version: previous.version + 1,
       }
+      const entry: Entry = { ...changed, due: dueOf(changed) }
       if (!(await this.#ledger.replace(previous, entry))) throw new LostClaim(previous.id)
       this.#entry = entry
       return entry
@@ -131,20 +132,13 @@ export interface Desk {
 
 /** Takes a payment for one purchase before any work is done for it; atomic over all processes. */
 export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase): Promise<Reservation> {
-  const entry = newEntry(purchase, owner, now(), LEASE_MS)
+  let entry = newEntry(purchase, owner, now(), LEASE_MS)
   for (;;) {
-    if (await ledger.insert(entry)) return { kind: 'claimed', claim: new Claim(ledger, entry, now) }
-    const standing = await ledger.get(purchase.key)
-    if (standing === undefined) continue
+    const standing = await ledger.insert(entry)
+    if (standing === undefined) return { kind: 'claimed', claim: new Claim(ledger, entry, now) }
     if (!isFree(standing, now())) return { kind: 'taken', entry: standing }
-    const again = {
-      ...entry,
-      attempts: standing.attempts + 1,
-      createdAt: standing.createdAt,
-      version: standing.version + 1,
-    }
-    if (await ledger.replace(standing, again))
-      return { kind: 'claimed', claim: new Claim(ledger, again, now) }
+    if (standing.key === entry.key) entry = { ...entry, attempts: standing.attempts + 1 }
+    await ledger.remove(standing)
   }
 }
 
@@ -152,7 +146,7 @@ export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase):
 export async function takeOver({ ledger, owner, now }: Desk, entry: Entry): Promise<Claim | undefined> {
   const time = now()
   if (entry.leaseUntil > time) return undefined
-  const next = {
+  const taken = {
     ...entry,
     owner,
     leaseUntil: time + LEASE_MS,
@@ -160,10 +154,29 @@ export async function takeOver({ ledger, owner, now }: Desk, entry: Entry): Prom
     updatedAt: time,
     version: entry.version + 1,
   }
+  const next = { ...taken, due: dueOf(taken) }
   return (await ledger.replace(entry, next)) ? new Claim(ledger, next, now) : undefined
 }
 
-/** Nothing was charged and nobody is at work: the payment may be used as if it were new, for another purchase too. */
+/** Nothing was charged, nothing is left of the work and nobody is at it: the payment may be used as if it were new, for another purchase too. */
 export function isFree(entry: Entry, now: number): boolean {
+  if (entry.prepared !== undefined) return false
   return entry.state === 'voided' || (entry.state === 'reserved' && entry.leaseUntil <= now)
+}
+
+function disarm(dispatch: Dispatch): Dispatch {
+  switch (dispatch.kind) {
+    case 'own': {
+      const { raw: _raw, ...rest } = dispatch
+      return rest
+    }
+    case 'payer': {
+      const { raw: _raw, ...rest } = dispatch
+      return rest
+    }
+    case 'facilitator': {
+      const { request: _request, ...rest } = dispatch
+      return rest
+    }
+  }
 }

@@ -1,27 +1,55 @@
 import type { Json } from '../json.ts'
 
 /**
- * Where a payment stands. The arrows:
+ * Where a payment stands. The arrows, for work that is paid for when it is done:
  *
  *     reserved → fulfilled → settling → settled → sent
  *         └─────────┴────────────┴→ voided (usable again)
  *                                └→ unknown → settled | voided
+ *
+ * and for work that is paid for first (`flow: upfront`), where a settled payment without an answer is owed one:
+ *
+ *     reserved → settling → settled → fulfilled → sent
  */
 export type State = 'reserved' | 'fulfilled' | 'settling' | 'settled' | 'sent' | 'voided' | 'unknown'
+
+/** When the money moves: after the work, or before it. The words are x402's. */
+export type Flow = 'authorization' | 'upfront'
 
 /** The answer a payment bought, as a value: whatever is sent again is rendered anew from it. */
 export type StoredAnswer =
   | { readonly kind: 'json'; readonly value: Json }
   | { readonly kind: 'text'; readonly type: string; readonly text: string }
 
-/** A transaction of ours that may move the money: kept before it is broadcast, so that no crash can forget it. */
-export interface StoredTransaction {
+/**
+ * What was sent, or is about to be, to move the money: kept before it is sent, so that no crash can forget it. What
+ * works as a payment order (`raw`, `request`) is erased once the payment is settled.
+ */
+export type Dispatch = OwnTransaction | PayerTransaction | FacilitatorRequest
+
+/** A transaction of one of our signers. */
+export interface OwnTransaction {
+  readonly kind: 'own'
   readonly hash: string
-  /** Erased once the payment is settled. */
   readonly raw?: string
   readonly signer: string
   /** The signer’s account nonce. */
   readonly nonce: number
+}
+
+/** A transaction the payer has signed and we broadcast. */
+export interface PayerTransaction {
+  readonly kind: 'payer'
+  readonly hash: string
+  readonly raw?: string
+}
+
+/** A settlement asked of a facilitator: the same request may go to the same one again, and to no other. */
+export interface FacilitatorRequest {
+  readonly kind: 'facilitator'
+  readonly url: string
+  /** Body of POST /settle. */
+  readonly request?: string
 }
 
 /** Proof that the money moved. */
@@ -55,6 +83,13 @@ export interface Purchase {
   readonly revision: string
   /** Random token of the challenge, which only the buyer has seen; undefined when the client does not echo it. */
   readonly token: string | undefined
+  readonly flow: Flow
+  /** Milliseconds after its settlement in which the same payment is answered again. */
+  readonly redeliver: number
+  /** Name of "this payer asks for this operation with these arguments": finds what such a buyer has paid for lately. */
+  readonly buyer: string
+  /** Name of "this payer’s payment-identifier": one at a time in a ledger. */
+  readonly identifier: string | undefined
 }
 
 /** One payment’s whole story. */
@@ -65,10 +100,16 @@ export interface Entry extends Purchase {
   /** Process that works on it, until the lease ends. */
   readonly owner: string
   readonly leaseUntil: number
+  /** When somebody has to look after it: to finish it, or to forget its answer. Undefined: never again. */
+  readonly due: number | undefined
   readonly answer?: StoredAnswer
-  readonly transaction?: StoredTransaction
+  readonly dispatch?: Dispatch
   readonly receipt?: Receipt
   readonly settledAt?: number
+  /** The handler has stored something for this payment, which waits for its commit or abort. */
+  readonly prepared?: true
+  /** The buyer’s connection was gone before the answer: whoever of theirs asks anew is answered from here. */
+  readonly left?: true
   /** How many times a process has taken it up. */
   readonly attempts: number
   readonly createdAt: number

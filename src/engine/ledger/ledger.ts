@@ -12,14 +12,25 @@ export interface Ledger {
   get(key: string): Promise<Entry | undefined>
   /** By public id: `paymentId` of its key. */
   find(id: string): Promise<Entry | undefined>
-  /** Stores a new entry; false when its key is taken. */
-  insert(entry: Entry): Promise<boolean>
-  /** Replaces `previous`; false when somebody else has changed it. `next.version` is `previous.version + 1`. */
+  /** Stores a new entry and resolves to undefined; else to the one in its way, which has its key or its identifier. */
+  insert(entry: Entry): Promise<Entry | undefined>
+  /**
+   * Replaces `previous`; false when somebody else has changed it. `next.version` is `previous.version + 1`; key, buyer and
+   * time of creation stay, and the identifier stays or goes.
+   */
   replace(previous: Entry, next: Entry): Promise<boolean>
   /** Forgets an entry; false when somebody else has changed it. */
   remove(entry: Entry): Promise<boolean>
   /** Every entry, oldest first. */
   entries(): AsyncIterable<Entry>
+  /** Entries whose `due` has come by `now`, longest overdue first, `limit` at most. */
+  due(now: number, limit: number): Promise<readonly Entry[]>
+  /** What one buyer has paid for, or tried to, since a time: newest first. */
+  bought(buyer: string, since: number): Promise<readonly Entry[]>
+  /** Keeps a fact under a name until a time, for every process; the same fact again only moves its end. */
+  remember(name: string, fact: string, until: number): Promise<void>
+  /** The facts under a name whose end has not come at `now`, in no order. */
+  recall(name: string, now: number): Promise<readonly string[]>
   /** Takes or renews the lease `name` for `owner` until `until`; undefined when another owner holds it. */
   lease(name: string, owner: string, now: number, until: number): Promise<Lease | undefined>
   /** Gives the lease back and remembers `left` for the next holder; without effect once somebody has taken it over. */
@@ -64,9 +75,24 @@ export function newEntry(purchase: Purchase, owner: string, now: number, leaseMs
     state: 'reserved',
     owner,
     leaseUntil: now + leaseMs,
+    due: now + leaseMs,
     attempts: 1,
     createdAt: now,
     updatedAt: now,
     version: 1,
   }
+}
+
+/** Names who buys what: the same payer, operation and arguments give the same name. */
+export function buyerName(payer: string, operation: string, digest: string): string {
+  return nameOf(['buyer', payer.toLowerCase(), operation, digest])
+}
+
+/** Names a client's identifier among those of its payer. */
+export function identifierName(payer: string, identifier: string): string {
+  return nameOf(['identifier', payer.toLowerCase(), identifier])
+}
+
+function nameOf(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 32)
 }

@@ -2,10 +2,11 @@ import { closeSync, existsSync, mkdirSync, openSync, readSync, realpathSync, sta
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import type { Entry } from './entry.ts'
+import { openIndexes } from './lmdb-indexes.ts'
 import { LedgerError, paymentId, type Ledger, type Lease, type Left } from './ledger.ts'
 
 /** Changes when stored entries change their shape: an older store is migrated or refused, never misread. */
-const FORMAT = 1
+const FORMAT = 2
 
 interface Held {
   readonly owner: string
@@ -32,26 +33,34 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
   // By public id, which is short and plain whatever the key is.
   const payments = root.openDB<Entry, string>({ name: 'payments', encoding: 'json' })
   const leases = root.openDB<Held, string>({ name: 'leases', encoding: 'json' })
+  const facts = root.openDB<Facts, string>({ name: 'facts', encoding: 'json' })
+  const indexes = openIndexes(root)
   return {
     name: 'lmdb',
     get: async (key) => payments.get(paymentId(key)),
     find: async (id) => payments.get(id),
     insert: (entry) =>
       commit(root, () => {
-        if (payments.doesExist(entry.id)) return false
+        const standing = payments.get(entry.id) ?? payments.get(indexes.identified(entry) ?? '')
+        if (standing !== undefined) return standing
         void payments.put(entry.id, entry)
-        return true
+        indexes.move(undefined, entry)
+        return undefined
       }),
     replace: (previous, next) =>
       commit(root, () => {
-        if (payments.get(previous.id)?.version !== previous.version) return false
+        const standing = payments.get(previous.id)
+        if (standing?.version !== previous.version) return false
         void payments.put(previous.id, next)
+        indexes.move(standing, next)
         return true
       }),
     remove: (entry) =>
       commit(root, () => {
-        if (payments.get(entry.id)?.version !== entry.version) return false
+        const standing = payments.get(entry.id)
+        if (standing?.version !== entry.version) return false
         void payments.remove(entry.id)
+        indexes.move(standing, undefined)
         return true
       }),
     entries: async function* () {
@@ -62,6 +71,13 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
         if (entry !== undefined) yield entry
       }
     },
+    due: async (now, limit) => found(payments, indexes.due(now, limit)),
+    bought: async (buyer, since) => found(payments, indexes.bought(buyer, since)),
+    remember: async (name, fact, until) => {
+      await commit(root, () => void facts.put(name, { ...facts.get(name), [fact]: until }))
+    },
+    recall: async (name, now) =>
+      Object.entries(facts.get(name) ?? {}).flatMap(([fact, until]) => (until > now ? [fact] : [])),
     lease: (name, owner, now, until) =>
       commit(root, (): Lease | undefined => {
         const held = leases.get(name)
@@ -78,6 +94,13 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
     },
     close,
   }
+}
+
+/** Facts of one name, each with its end. */
+type Facts = Readonly<Record<string, number>>
+
+function found(payments: { get(id: string): Entry | undefined }, ids: readonly string[]): Entry[] {
+  return ids.flatMap((id) => payments.get(id) ?? [])
 }
 
 /** LMDB's lock belongs to the process: its main thread, opening a store for the second time, would wait for itself. */

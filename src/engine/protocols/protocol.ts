@@ -2,19 +2,22 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Route } from '../catalog/catalog.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
-import type { Entry, Receipt, StoredTransaction } from '../ledger/entry.ts'
+import type { Dispatch, Entry, Receipt } from '../ledger/entry.ts'
+import type { Micros } from '../money.ts'
 
 /** A way to be paid. The engine holds a visible list of them; each knows its own headers, nothing of the others. */
 export interface Protocol {
   readonly name: string
+  /** Milliseconds of work a payment outlives, so that it can be settled afterwards; longer work is paid for first. */
+  readonly longestWork: number
   /** Finds this protocol’s payment in a request: reads, never trusts. */
   detect(headers: IncomingHttpHeaders): Detection
   /** What a 402 of this route says in this protocol; undefined when nothing can be settled. Built once a revision. */
   challenge(route: Route): Challenge | undefined
   /** Finishes what another process began: for a payment whose header is gone. */
   resolve(entry: Entry): Promise<Settlement>
-  /** Headers of a paid answer. */
-  receiptHeaders(entry: Entry, receipt: Receipt): Readonly<Record<string, string>>
+  /** Headers of an answer, good or bad by its status, to a payment that has settled. */
+  receiptHeaders(entry: Entry, receipt: Receipt, status: number): Readonly<Record<string, string>>
   /** Headers of a 402 given after work, when the settlement has definitely failed. */
   failureHeaders(entry: Entry, code: ErrorCode): Readonly<Record<string, string>>
 }
@@ -32,6 +35,8 @@ export interface Challenge {
 export interface ChallengeRequest {
   /** Absolute URL of the concrete path, no query. */
   readonly resource: string
+  /** Operation and arguments, as a digest: what a payment can be bound to. */
+  readonly scope: string
   readonly error: ErrorCode
 }
 
@@ -59,7 +64,21 @@ export interface Refusal {
 export interface Offer {
   readonly route: Route
   readonly resource: string
+  readonly scope: string
+  /** The route’s price, or one that was offered lately. */
+  readonly price: Micros
 }
+
+/** What the payer’s signature has told. */
+export type Verification =
+  | {
+      readonly kind: 'verified'
+      /** EIP-55. */
+      readonly payer: string
+      /** Milliseconds since the epoch; the money cannot be moved at or after it. */
+      readonly validBefore: number
+    }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /** One payment found in a request. */
 export interface Payment {
@@ -68,20 +87,20 @@ export interface Payment {
   readonly key: string
   readonly network: string
   readonly asset: string
-  /** Whom the payment says it is from; true only after `verify`. */
-  readonly payer: string
   readonly payee: string
   /** Digest of everything the payer has signed. */
   readonly seal: string
   /** Atomic units. */
   readonly amount: bigint
-  /** Milliseconds since the epoch. */
-  readonly validBefore: number
   readonly token: string | undefined
+  /** The client’s own name for the purchase, scoped to its payer. */
+  readonly identifier: string | undefined
+  /** What copies meet while the first is at work: `wait` for its answer, or `refusal` at once. */
+  readonly copies: 'wait' | Refusal
   /** Whether it fits the offer and the time: local and cheap, asked of new payments only. */
   check(offer: Offer, now: number): Refusal | undefined
   /** Whether the payer has signed it. */
-  verify(): Promise<Refusal | undefined>
+  verify(): Promise<Verification>
   /** Whether the chain would take it now: one call. */
   simulate(): Promise<Refusal | undefined>
   /** Moves the money. */
@@ -90,7 +109,7 @@ export interface Payment {
 
 /** Where a settlement writes what it is about to do, before it does it. */
 export interface Journal {
-  record(transaction: StoredTransaction): Promise<void>
+  record(dispatch: Dispatch): Promise<void>
 }
 
 /** Three outcomes, never two: what is not known is not a failure. */

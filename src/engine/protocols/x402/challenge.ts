@@ -1,4 +1,4 @@
-import type { Route, Service } from '../../catalog/catalog.ts'
+import type { Operation, Route, Service } from '../../catalog/catalog.ts'
 import { ERRORS } from '../../errors.ts'
 import { compact, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
@@ -22,8 +22,12 @@ export interface Till {
 export const HEADER_TARGET = 2_900
 export const HEADER_LIMIT = 4_096
 
-/** The offer of `price` in one network’s token. */
-export function requirementsOf({ network, payTo, timeoutSeconds }: Till, price: Micros): Requirements {
+/** The offer of `price` in one network’s token. The usual flow goes unsaid, as the official SDK has it. */
+export function requirementsOf(
+  { network, payTo, timeoutSeconds }: Till,
+  price: Micros,
+  settle: Operation['settle'],
+): Requirements {
   const { token } = network
   return {
     scheme: 'exact',
@@ -32,7 +36,11 @@ export function requirementsOf({ network, payTo, timeoutSeconds }: Till, price: 
     asset: token.address,
     payTo,
     maxTimeoutSeconds: timeoutSeconds,
-    extra: { name: token.name, version: token.version },
+    extra: {
+      name: token.name,
+      version: token.version,
+      ...(settle === 'upfront' ? { paymentFlow: 'upfront' } : {}),
+    },
   }
 }
 
@@ -49,7 +57,7 @@ export interface ChallengeSettings {
  * here, once; a request adds its URL, the reason and a random token.
  */
 export function createChallenge(route: Route, price: Micros, settings: ChallengeSettings): Challenge {
-  const accepts = settings.tills.map((till) => requirementsOf(till, price))
+  const accepts = settings.tills.map((till) => requirementsOf(till, price, route.operation.settle))
   const example = settings.baseUrl + examplePath(route)
   const { write, resource, bazaar, headerBytes } = fit(route, accepts, settings.service, example)
   return {

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import type { Json } from '../../json.ts'
-import type { Journal, Offer, Payment, Protocol, Refusal, Settlement } from '../protocol.ts'
+import type { Journal, Offer, Payment, Protocol, Refusal, Settlement, Verification } from '../protocol.ts'
 import { requirementsOf, type Till } from './challenge.ts'
 import type { Authorization, PaymentPayload, Requirements } from './payload.ts'
 import { authorizationDigest, recoverSigner, splitSignature } from './signature.ts'
-import type { Settler } from './settler.ts'
+import type { Order, Settler } from './settler.ts'
 import type { Movement } from './token.ts'
 
 /** Seconds of validity a payment must still have, as every x402 implementation asks. */
@@ -25,12 +25,12 @@ export class ExactPayment implements Payment {
   readonly key: string
   readonly network: string
   readonly asset: string
-  readonly payer: string
   readonly payee: string
   readonly seal: string
   readonly amount: bigint
-  readonly validBefore: number
   readonly token: string | undefined
+  readonly identifier: string | undefined
+  readonly copies = 'wait'
   readonly #payload: PaymentPayload
   readonly #till: OpenTill
   readonly #offered: readonly Till[]
@@ -47,26 +47,22 @@ export class ExactPayment implements Payment {
     this.seal = Buffer.from(this.#digest).toString('base64url')
     this.network = till.network.id
     this.asset = till.network.token.address
-    this.payer = toChecksum(authorization.from)
     this.payee = toChecksum(authorization.to)
     this.amount = BigInt(authorization.value)
-    this.validBefore =
-      Number(BigInt(authorization.validBefore) < FAR ? BigInt(authorization.validBefore) : FAR) * 1000
     this.key = paymentKey(till, authorization)
     this.token = tokenOf(payload)
+    this.identifier = undefined
   }
 
   get #authorization(): Authorization {
     return this.#payload.payload.authorization
   }
 
-  check({ route, resource }: Offer, now: number): Refusal | undefined {
-    const price = route.operation.price
-    if (price === undefined) return refuse('no_matching_requirements', 'this route has no price')
+  check({ route, resource, price }: Offer, now: number): Refusal | undefined {
     if (!this.#offered.some(({ network }) => network.id === this.network)) {
       return refuse('no_matching_requirements', 'payments on this network are not offered here')
     }
-    const offered = requirementsOf(this.#till, price)
+    const offered = requirementsOf(this.#till, price, route.operation.settle)
     if (!matches(this.#payload.accepted, offered)) {
       return refuse('no_matching_requirements', '"accepted" is not one of the offers of this route')
     }
@@ -98,12 +94,20 @@ export class ExactPayment implements Payment {
     return undefined
   }
 
-  async verify(): Promise<Refusal | undefined> {
+  async verify(): Promise<Verification> {
+    const refusal = await this.#checkSignature()
+    if (refusal !== undefined) return { kind: 'refused', refusal }
+    const { from, validBefore } = this.#authorization
+    const seconds = BigInt(validBefore) < FAR ? BigInt(validBefore) : FAR
+    return { kind: 'verified', payer: toChecksum(from), validBefore: Number(seconds) * 1000 }
+  }
+
+  async #checkSignature(): Promise<Refusal | undefined> {
     const { signature } = this.#payload.payload
     if (signature.length > SINGLE_KEY) return this.#askWallet(this.#digest, signature)
     const split = splitSignature(signature)
     const signer = split === undefined ? undefined : recoverSigner(this.#digest, split)
-    if (signer !== undefined && sameAddress(signer, this.payer)) return undefined
+    if (signer !== undefined && sameAddress(signer, this.#authorization.from)) return undefined
     return refuse(
       'invalid_exact_evm_signature',
       'the signature is not the one of authorization.from for this token and chain',
@@ -111,18 +115,22 @@ export class ExactPayment implements Payment {
   }
 
   async #askWallet(digest: Uint8Array, signature: `0x${string}`): Promise<Refusal | undefined> {
-    const [settler, { askWallet }] = await Promise.all([this.#till.settler(), import('./simulation.ts')])
-    return askWallet(settler, this.#authorization.from, digest, signature)
+    const settler = await this.#till.settler()
+    return settler.askWallet(this.#authorization.from, digest, signature)
   }
 
   async simulate(): Promise<Refusal | undefined> {
-    const [settler, { simulate }] = await Promise.all([this.#till.settler(), import('./simulation.ts')])
-    return simulate(settler, this.#authorization, this.#payload.payload.signature)
+    const settler = await this.#till.settler()
+    return settler.simulate(this.#order())
   }
 
   async settle(journal: Journal): Promise<Settlement> {
-    const [settler, { settle }] = await Promise.all([this.#till.settler(), import('./settlement.ts')])
-    return settle(settler, this.#movement(), this.#authorization, this.#payload.payload.signature, journal)
+    const settler = await this.#till.settler()
+    return settler.settle(this.#order(), journal)
+  }
+
+  #order(): Order {
+    return { payload: this.#payload, requirements: this.#payload.accepted, movement: this.#movement() }
   }
 
   #movement(): Movement {

@@ -1,9 +1,9 @@
 import { isAddress } from '../../address.ts'
-import type { StoredTransaction } from '../../ledger/entry.ts'
+import type { OwnTransaction } from '../../ledger/entry.ts'
 import type { Journal, Settlement } from '../protocol.ts'
-import type { TransactionReceipt } from './chain.ts'
+import type { TransactionReceipt } from '../evm/chain.ts'
+import type { Bench } from './bench.ts'
 import type { Authorization } from './payload.ts'
-import type { Settler } from './settler.ts'
 import { isKnown } from './signer.ts'
 import { isUsed, simulate } from './simulation.ts'
 import {
@@ -29,17 +29,17 @@ const LOG_BLOCKS = 5_000n
 
 /** Simulates once more, for the buyer’s funds may have moved while the handler ran; then sends and waits for the block. */
 export async function settle(
-  settler: Settler,
+  bench: Bench,
   movement: Movement,
   authorization: Authorization,
   signature: `0x${string}`,
   journal: Journal,
 ): Promise<Settlement> {
-  const refusal = await simulate(settler, authorization, signature)
-  if (refusal?.code === 'invalid_exact_evm_nonce_already_used') return findMovement(settler, movement)
+  const refusal = await simulate(bench, authorization, signature)
+  if (refusal?.code === 'invalid_exact_evm_nonce_already_used') return findMovement(bench, movement)
   if (refusal !== undefined) return { kind: 'failed', refusal }
   const gas = signature.length === 132 ? GAS : GAS_CONTRACT_WALLET
-  const sent = await settler.signer.send(movement.token, transferCall(authorization, signature), gas, journal)
+  const sent = await bench.signer.send(movement.token, transferCall(authorization, signature), gas, journal)
   switch (sent.kind) {
     case 'unsent':
       return {
@@ -49,27 +49,27 @@ export async function settle(
     case 'unknown':
       return { kind: 'unknown', detail: 'the network gave no answer after the payment was sent to it' }
     case 'sent':
-      return conclude(settler, movement, sent.transaction)
+      return conclude(bench, movement, sent.transaction)
   }
 }
 
 /** Finds out what became of a transaction that another attempt has sent, or was about to send. */
 export async function resume(
-  settler: Settler,
+  bench: Bench,
   movement: Movement,
-  transaction: StoredTransaction,
+  transaction: OwnTransaction,
   validBefore: number,
 ): Promise<Settlement> {
-  const seen = await settler.chain.receipt(transaction.hash)
+  const seen = await bench.chain.receipt(transaction.hash)
   if (seen.kind !== 'result') return UNCONFIRMED
-  if (seen.result !== null) return judge(settler, movement, seen.result)
+  if (seen.result !== null) return judge(bench, movement, seen.result)
   const raw = transaction.raw
   if (raw !== undefined && isHexText(raw)) {
-    const answer = await settler.chain.broadcast(raw)
+    const answer = await bench.chain.broadcast(raw)
     if (answer.kind === 'refused' && !isKnown(answer.message))
-      return afterRefusal(settler, movement, transaction, validBefore)
+      return afterRefusal(bench, movement, transaction, validBefore)
   }
-  return conclude(settler, movement, transaction)
+  return conclude(bench, movement, transaction)
 }
 
 /**
@@ -77,24 +77,24 @@ export async function resume(
  * reason that passes. Only what can never happen any more is a failure.
  */
 async function afterRefusal(
-  settler: Settler,
+  bench: Bench,
   movement: Movement,
-  transaction: StoredTransaction,
+  transaction: OwnTransaction,
   validBefore: number,
 ): Promise<Settlement> {
   // Asked first: what is true of this block stays true, and a transfer mined later than it is found below.
-  const hopeless = await isHopeless(settler, transaction, validBefore)
-  const seen = await settler.chain.receipt(transaction.hash)
-  if (seen.kind === 'result' && seen.result !== null) return judge(settler, movement, seen.result)
-  const used = await findMovement(settler, movement)
+  const hopeless = await isHopeless(bench, transaction, validBefore)
+  const seen = await bench.chain.receipt(transaction.hash)
+  if (seen.kind === 'result' && seen.result !== null) return judge(bench, movement, seen.result)
+  const used = await findMovement(bench, movement)
   if (used.kind !== 'failed' || (hopeless && seen.kind === 'result')) return used
   return { kind: 'unknown', detail: 'the network knows neither the payment nor its failure yet' }
 }
 
 /** Whether the transaction can never carry the authorization out: its account nonce is spent, or the time is over. */
 async function isHopeless(
-  { chain }: Settler,
-  { signer, nonce }: StoredTransaction,
+  { chain }: Bench,
+  { signer, nonce }: OwnTransaction,
   validBefore: number,
 ): Promise<boolean> {
   const [time, mined] = await Promise.all([
@@ -105,16 +105,12 @@ async function isHopeless(
   return mined?.kind === 'result' && mined.result > BigInt(nonce)
 }
 
-async function conclude(
-  settler: Settler,
-  movement: Movement,
-  { hash }: StoredTransaction,
-): Promise<Settlement> {
-  const patience = settler.now() + PATIENCE_MS
-  for (let wait = FIRST_POLL_MS; settler.now() < patience; wait = Math.min(wait * 1.5, LONGEST_POLL_MS)) {
-    const seen = await settler.chain.receipt(hash)
-    if (seen.kind === 'result' && seen.result !== null) return judge(settler, movement, seen.result)
-    await settler.sleep(wait)
+async function conclude(bench: Bench, movement: Movement, { hash }: OwnTransaction): Promise<Settlement> {
+  const patience = bench.now() + PATIENCE_MS
+  for (let wait = FIRST_POLL_MS; bench.now() < patience; wait = Math.min(wait * 1.5, LONGEST_POLL_MS)) {
+    const seen = await bench.chain.receipt(hash)
+    if (seen.kind === 'result' && seen.result !== null) return judge(bench, movement, seen.result)
+    await bench.sleep(wait)
   }
   return { kind: 'unknown', detail: 'the network has not confirmed the payment yet' }
 }
@@ -123,15 +119,15 @@ async function conclude(
  * The truth is the log of the authorization with its transfer, in any transaction, whoever has sent it: our own revert
  * may mean that somebody else was faster.
  */
-async function judge(settler: Settler, movement: Movement, receipt: TransactionReceipt): Promise<Settlement> {
+async function judge(bench: Bench, movement: Movement, receipt: TransactionReceipt): Promise<Settlement> {
   if (receipt.succeeded && showsMovement(receipt.logs, movement))
-    return settled(settler, movement, receipt.hash)
-  return findMovement(settler, movement)
+    return settled(bench, movement, receipt.hash)
+  return findMovement(bench, movement)
 }
 
 /** Whose transaction carried the authorization out; failed when none has, by what the chain shows now. */
-export async function findMovement(settler: Settler, movement: Movement): Promise<Settlement> {
-  const { chain } = settler
+export async function findMovement(bench: Bench, movement: Movement): Promise<Settlement> {
+  const { chain } = bench
   const { token, from, nonce } = movement
   const head = await chain.blockNumber()
   if (head.kind !== 'result') return UNCONFIRMED
@@ -139,30 +135,30 @@ export async function findMovement(settler: Settler, movement: Movement): Promis
   const found = await chain.logs(token, [AUTHORIZATION_USED, topic(from), nonce], oldest)
   if (found.kind !== 'result') return UNCONFIRMED
   const [log] = found.result
-  if (log === undefined) return notCarriedOut(settler, movement, oldest)
+  if (log === undefined) return notCarriedOut(bench, movement, oldest)
   const receipt = await chain.receipt(log.transactionHash)
   if (receipt.kind !== 'result' || receipt.result === null) return UNCONFIRMED
   return showsMovement(receipt.result.logs, movement)
-    ? settled(settler, movement, log.transactionHash)
+    ? settled(bench, movement, log.transactionHash)
     : failed()
 }
 
 /** No log shows its use: canceled, or never used, unless it was used longer ago than the logs were asked for. */
-async function notCarriedOut(settler: Settler, movement: Movement, oldest: bigint): Promise<Settlement> {
-  const used = await isUsed(settler.chain, movement)
+async function notCarriedOut(bench: Bench, movement: Movement, oldest: bigint): Promise<Settlement> {
+  const used = await isUsed(bench.chain, movement)
   if (used === undefined) return UNCONFIRMED
   if (!used) return failed()
   const { token, from, nonce } = movement
-  const canceled = await settler.chain.logs(token, [AUTHORIZATION_CANCELED, topic(from), nonce], oldest)
+  const canceled = await bench.chain.logs(token, [AUTHORIZATION_CANCELED, topic(from), nonce], oldest)
   return canceled.kind === 'result' && canceled.result.length > 0 ? failed() : UNCONFIRMED
 }
 
 const UNCONFIRMED: Settlement = { kind: 'unknown', detail: 'the network cannot confirm the payment now' }
 
-function settled(settler: Settler, movement: Movement, transaction: string): Settlement {
+function settled(bench: Bench, movement: Movement, transaction: string): Settlement {
   const receipt = {
     transaction,
-    network: settler.networkId,
+    network: bench.networkId,
     payer: movement.from,
     amount: movement.value.toString(),
   }

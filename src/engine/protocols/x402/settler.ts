@@ -1,13 +1,24 @@
 import type { Address } from '../../address.ts'
-import type { Chain } from './chain.ts'
-import type { Signer } from './signer.ts'
+import type { Dispatch } from '../../ledger/entry.ts'
+import type { Journal, Refusal, Settlement } from '../protocol.ts'
+import type { PaymentPayload, Requirements } from './payload.ts'
+import type { Movement } from './token.ts'
 
-/** What it takes to move money on one network. */
+/** Who carries authorizations out on one network: this process with a signer of its own, or a facilitator. */
 export interface Settler {
-  readonly networkId: string
-  readonly token: Address
-  readonly chain: Chain
-  readonly signer: Signer
-  readonly now: () => number
-  readonly sleep: (ms: number) => Promise<void>
+  /** Whether a contract wallet stands by a signature. */
+  askWallet(wallet: Address, digest: Uint8Array, signature: `0x${string}`): Promise<Refusal | undefined>
+  /** Whether the token would carry the authorization out now. */
+  simulate(order: Order): Promise<Refusal | undefined>
+  settle(order: Order, journal: Journal): Promise<Settlement>
+  /** Finds out what became of a payment; `dispatch` is what was sent for it, if anything was. */
+  resolve(movement: Movement, dispatch: Dispatch | undefined, validBefore: number): Promise<Settlement>
+}
+
+/** One payment to be carried out. */
+export interface Order {
+  readonly payload: PaymentPayload
+  /** The offer it takes, as we make it. */
+  readonly requirements: Requirements
+  readonly movement: Movement
 }

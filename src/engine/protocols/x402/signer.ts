@@ -1,9 +1,9 @@
 import type { Address } from '../../address.ts'
 import type { Desk } from '../../ledger/claim.ts'
-import type { StoredTransaction } from '../../ledger/entry.ts'
+import type { OwnTransaction } from '../../ledger/entry.ts'
 import { Turn } from '../../ledger/turn.ts'
 import type { Journal } from '../protocol.ts'
-import type { Chain, Fees } from './chain.ts'
+import type { Chain, Fees } from '../evm/chain.ts'
 import { carryOn, leave, meet, taken, type Count } from './nonce.ts'
 
 /** An account that pays the gas. */
@@ -25,7 +25,7 @@ export interface UnsignedTransaction extends Fees {
 
 export type Sent =
   /** In the pool: whether it will succeed is for the chain to say. */
-  | { readonly kind: 'sent'; readonly transaction: StoredTransaction }
+  | { readonly kind: 'sent'; readonly transaction: OwnTransaction }
   /** Nothing was sent, and nothing will be. */
   | { readonly kind: 'unsent'; readonly detail: string }
   /** The node gave no answer after the transaction was handed to it. */
@@ -88,7 +88,7 @@ export class Signer {
     if (fees === undefined || count === undefined)
       return { kind: 'unsent', detail: 'the network cannot be reached' }
     const { raw, hash } = await account.sign({ chainId, nonce: count.next, to, data, gas, ...fees })
-    const transaction = { raw, hash, signer: account.address, nonce: count.next }
+    const transaction = { kind: 'own', raw, hash, signer: account.address, nonce: count.next } as const
     await journal.record(transaction)
     if (!(await this.#turn.keep(BROADCAST_MS)))
       return { kind: 'unsent', detail: 'another process has taken the signer over' }

@@ -1,10 +1,10 @@
 import type { Address } from '../../address.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Refusal } from '../protocol.ts'
-import type { Chain } from './chain.ts'
+import type { Chain } from '../evm/chain.ts'
+import type { Bench } from './bench.ts'
 import type { Authorization } from './payload.ts'
-import type { RpcAnswer } from './rpc.ts'
-import type { Settler } from './settler.ts'
+import type { RpcAnswer } from '../evm/rpc.ts'
 import {
   balanceCall,
   revertReason,
@@ -22,7 +22,7 @@ const UNREACHABLE: Refusal = {
 
 /** Whether the token would carry the authorization out now: one call, and two more to explain a refusal. */
 export async function simulate(
-  { chain, signer, token }: Settler,
+  { chain, signer, token }: Bench,
   authorization: Authorization,
   signature: `0x${string}`,
 ): Promise<Refusal | undefined> {
@@ -84,7 +84,7 @@ function isWord(answer: RpcAnswer<`0x${string}`>): answer is { kind: 'result'; r
 
 /** Whether a contract wallet stands by a signature (ERC-1271); an address without code stands by none. */
 export async function askWallet(
-  { chain }: Settler,
+  { chain }: Bench,
   wallet: Address,
   digest: Uint8Array,
   signature: `0x${string}`,

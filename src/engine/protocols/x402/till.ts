@@ -75,16 +75,17 @@ function missing({ chainId }: Network, { rpcUrls, signerKeys }: TillSettings): s
 async function openSettler(network: Network, settings: TillSettings): Promise<Settler> {
   const { chainId, id } = network
   const { rpcUrls, signerKeys, ledger, owner, fetcher, now, sleep } = settings
-  const [{ Chain }, { createRpc }, { Signer }, { openAccount }] = await Promise.all([
-    import('./chain.ts'),
-    import('./rpc.ts'),
+  const [{ Chain }, { createRpc }, { Signer }, { openAccount }, { createOwnSettler }] = await Promise.all([
+    import('../evm/chain.ts'),
+    import('../evm/rpc.ts'),
     import('./signer.ts'),
     import('./account.ts'),
+    import('./own-settler.ts'),
   ])
   const [key] = signerKeys
   const url = rpcUrls[chainId]
   if (key === undefined || url === undefined) throw new Error(`${id} has no signer or no RPC endpoint`)
   const chain = new Chain(createRpc(url, fetcher))
   const signer = new Signer({ account: openAccount(key), chain, chainId, ledger, owner, now, sleep })
-  return { chain, signer, networkId: id, token: network.token.address, now, sleep }
+  return createOwnSettler({ chain, signer, networkId: id, token: network.token.address, now, sleep })
 }

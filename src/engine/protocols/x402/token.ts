@@ -9,6 +9,7 @@ import {
   toEventSelector,
 } from 'viem/utils'
 import { sameAddress, type Address } from '../../address.ts'
+import type { Log } from '../evm/chain.ts'
 import type { Authorization } from './payload.ts'
 import { splitSignature } from './signature.ts'
 
@@ -85,13 +86,6 @@ export function revertReason(data: string | undefined): string | undefined {
   } catch {
     return undefined
   }
-}
-
-export interface Log {
-  readonly address: Address
-  readonly topics: readonly `0x${string}`[]
-  readonly data: `0x${string}`
-  readonly transactionHash: `0x${string}`
 }
 
 /** What must have happened for a payment to be settled. */

@@ -26,6 +26,8 @@ export function createX402(settings: X402Settings): Protocol {
   const offer = { ...settings, nextToken: createTokens(settings.random) }
   const protocol: Protocol = {
     name: 'x402',
+    // A payment says itself how long it is valid.
+    longestWork: Infinity,
     detect: (headers) => detect(protocol, settings, headers),
     challenge: (route) => challenge(route, offer),
     resolve: (entry) => resolve(reachable, entry),
@@ -77,11 +79,14 @@ async function resolve(reachable: readonly OpenTill[], entry: Entry): Promise<Se
   if (till === undefined || signed === undefined || !isAddress(entry.payee)) {
     return { kind: 'unknown', detail: 'the network of this payment is not configured here any more' }
   }
-  const [settler, { findMovement, resume }] = await Promise.all([till.settler(), import('./settlement.ts')])
-  const movement = { token: settler.token, ...signed, to: entry.payee, value: BigInt(entry.amount) }
-  // Without a transaction of ours somebody else's is looked for.
-  if (entry.transaction === undefined) return findMovement(settler, movement)
-  return resume(settler, movement, entry.transaction, entry.validBefore)
+  const settler = await till.settler()
+  const movement = {
+    token: till.network.token.address,
+    ...signed,
+    to: entry.payee,
+    value: BigInt(entry.amount),
+  }
+  return settler.resolve(movement, entry.dispatch, entry.validBefore)
 }
 
 /** x402 v2 core §5.3. */

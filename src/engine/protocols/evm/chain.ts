@@ -1,6 +1,12 @@
 import type { Address } from '../../address.ts'
 import { asHex, asQuantity, type Rpc, type RpcAnswer } from './rpc.ts'
-import type { Log } from './token.ts'
+
+export interface Log {
+  readonly address: Address
+  readonly topics: readonly `0x${string}`[]
+  readonly data: `0x${string}`
+  readonly transactionHash: `0x${string}`
+}
 
 export interface TransactionReceipt {
   readonly hash: `0x${string}`
