@@ -42,6 +42,9 @@ function isHandlerMap(value: unknown): value is HandlerMap {
 
 function isHandler(value: unknown): boolean {
   if (typeof value === 'function') return true
-  if (typeof value !== 'object' || value === null || !('run' in value && 'preview' in value)) return false
+  if (typeof value !== 'object' || value === null) return false
+  if ('prepare' in value && 'commit' in value && 'abort' in value)
+    return [value.prepare, value.commit, value.abort].every((part) => typeof part === 'function')
+  if (!('run' in value && 'preview' in value)) return false
   return typeof value.run === 'function' && typeof value.preview === 'function'
 }

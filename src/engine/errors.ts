@@ -149,7 +149,7 @@ export const ERRORS = {
   ledger_unavailable: passing(
     503,
     'Payments cannot be recorded now',
-    'Nothing was charged. Send the same payment again after Retry-After.',
+    'Send the same payment again after Retry-After. Do not sign a new one.',
   ),
   payment_pending: passing(
     503,

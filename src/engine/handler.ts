@@ -32,6 +32,8 @@ export type Answer = EnvelopedAnswer | VerbatimAnswer
 
 /** What is known of the payment while the handler runs; the transaction comes later, in the receipt. */
 export interface PaymentFacts {
+  /** Public id of the payment: the same whenever the work is done again for it. */
+  readonly id: string
   readonly protocol: string
   readonly network: string
   readonly payer: string
@@ -66,9 +68,21 @@ export interface HandlerWithPreview<Parameters> {
   readonly preview: (body: JsonObject) => JsonObject
 }
 
+/**
+ * A handler that stores something. What `prepare` stores under `context.payment.id` is not to be seen before `commit`,
+ * which comes once the payment has settled; `abort` comes when it never will. All three may be called again for the same
+ * payment, `commit` and `abort` also by another process and for a payment nothing was prepared for.
+ */
+export interface StoringHandler<Parameters> {
+  readonly prepare: Handler<Parameters>
+  readonly commit: (payment: string) => Promise<void>
+  readonly abort: (payment: string) => Promise<void>
+}
+
 /** Handlers by name, checked at compile time against the generated `Parameters` of a catalog. */
 export type Handlers<Catalogued> = {
-  readonly [Name in keyof Catalogued]: Handler<Catalogued[Name]> | HandlerWithPreview<Catalogued[Name]>
+  readonly [Name in keyof Catalogued]:
+    Handler<Catalogued[Name]> | HandlerWithPreview<Catalogued[Name]> | StoringHandler<Catalogued[Name]>
 }
 
 /**
@@ -83,7 +97,14 @@ export interface UntypedHandlerWithPreview {
   readonly run: UntypedHandler
   readonly preview: (body: JsonObject) => JsonObject
 }
-export type HandlerMap = Readonly<Record<string, UntypedHandler | UntypedHandlerWithPreview>>
+export interface UntypedStoringHandler {
+  readonly prepare: UntypedHandler
+  readonly commit: (payment: string) => Promise<void>
+  readonly abort: (payment: string) => Promise<void>
+}
+export type HandlerMap = Readonly<
+  Record<string, UntypedHandler | UntypedHandlerWithPreview | UntypedStoringHandler>
+>
 
 /** Parameters after validation: the kinds the catalog can declare. */
 export type Argument = string | number | boolean | readonly string[] | readonly number[]

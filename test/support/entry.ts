@@ -18,6 +18,10 @@ export function makePurchase(changes: Partial<Purchase> = {}): Purchase {
     digest: 'the arguments',
     revision: 'r1',
     token: 'shown to the buyer only',
+    flow: 'authorization',
+    redeliver: 86_400_000,
+    buyer: 'the buyer of the arguments',
+    identifier: undefined,
     ...changes,
   }
 }

@@ -1,11 +1,12 @@
+import type { ServerResponse } from 'node:http'
 import Koa, { type Context, type Middleware } from 'koa'
 import { Failure } from '../errors.ts'
+import type { Deliveries } from './delivery.ts'
 import type { InFlight } from './in-flight.ts'
 import { paymentIdOf, paymentState } from './payment-state.ts'
-import { markSent } from './paywall.ts'
 import { negotiate, type Shown } from './negotiate.ts'
 import { canonicalPath, splitTarget, type Target } from './path.ts'
-import { servePaid, serveFree, type Answered, type Counter } from './paid.ts'
+import { servePaid, serveFree, type Counter } from './paid.ts'
 import { failed, JSON_TYPE, problem, type Reply } from './reply.ts'
 import type { Page, Revision, ServedRoute } from './revision.ts'
 
@@ -16,6 +17,7 @@ export interface AppSettings extends Counter {
   readonly trustProxy: boolean
   readonly health: () => Reply
   readonly inFlight: InFlight
+  readonly deliveries: Deliveries
 }
 
 /** What Koa carries from one step to the next. */
@@ -111,6 +113,7 @@ function livePage(
 /** Answers one route: what stands in its layer of the router. */
 export function answerRoute(settings: AppSettings): (served: ServedRoute) => Middleware {
   return (served) => async (ctx) => {
+    await settings.deliveries.confirm(ctx.req.socket)
     const { revision, values, target }: State = ctx['state']
     const request = {
       served,
@@ -119,7 +122,7 @@ export function answerRoute(settings: AppSettings): (served: ServedRoute) => Mid
       method: ctx.method,
       parameters: { path: values, query: target.query },
       resource: revision.facts.baseUrl + target.path,
-      gone: () => ctx.req.socket.destroyed,
+      gone: goneSignal(ctx.res),
     }
     const answering = served.route.kind === 'paid' ? servePaid : serveFree
     const answered = await settings.inFlight.add(answering(settings, request))
@@ -129,26 +132,18 @@ export function answerRoute(settings: AppSettings): (served: ServedRoute) => Mid
       route: served.route,
       url: request.resource + (target.query === '' ? '' : `?${target.query}`),
     })
+    if (answered.delivered !== undefined) settings.deliveries.watch(ctx, answered.delivered)
     send(ctx, negotiate(ctx, answered.reply, shown))
-    watchDelivery(settings, ctx, answered)
   }
 }
 
-/** Two seconds after the last byte without a reset: the buyer has the answer. */
-const DELIVERED_MS = 2_000
-
-function watchDelivery(
-  { paywall, report, inFlight }: AppSettings,
-  ctx: Context,
-  { delivered }: Answered,
-): void {
-  if (delivered === undefined) return
-  const { socket } = ctx.req
-  ctx.res.once('finish', () => {
-    inFlight.later(DELIVERED_MS, async () => {
-      if (socket.errored === null) await markSent(paywall, delivered).catch(report)
-    })
+/** Aborted when the connection is gone before the answer has left. */
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort()
   })
+  return gone.signal
 }
 
 function sendPage(ctx: Context, page: Page): void {

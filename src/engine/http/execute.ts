@@ -18,6 +18,8 @@ export interface Work {
   readonly payment: PaymentFacts | undefined
   /** Milliseconds this caller can wait. */
   readonly patience: number
+  /** `never` for work that leaves something behind: each payment has its own. */
+  readonly reuse: 'cached' | 'never'
 }
 
 /**
@@ -26,7 +28,7 @@ export interface Work {
  */
 export async function execute(workshop: Workshop, work: Work): Promise<Served> {
   const { operation, args, patience } = work
-  if (operation.cache === undefined) {
+  if (operation.cache === undefined || work.reuse === 'never') {
     const at = workshop.now()
     const answer = await run(workshop, work, Math.min(operation.timeout, patience), work.payment)
     return { answer, at, cached: false, stale: false }

@@ -2,6 +2,7 @@
 export class InFlight {
   readonly #work = new Set<Promise<unknown>>()
   readonly #later = new Set<NodeJS.Timeout>()
+  #ended = false
 
   /** Counts the work in; gives it back as it is. */
   add<T>(work: Promise<T>): Promise<T> {
@@ -22,8 +23,18 @@ export class InFlight {
     this.#later.add(timer)
   }
 
+  /** Begins the work every `ms` milliseconds, but never beside itself, until everything ends. */
+  every(ms: number, begin: () => Promise<unknown>): void {
+    this.later(ms, async () => {
+      await begin().finally(() => {
+        if (!this.#ended) this.every(ms, begin)
+      })
+    })
+  }
+
   /** What is waiting is given up; resolves when what has begun is over, well or not. */
   async end(): Promise<void> {
+    this.#ended = true
     for (const timer of this.#later) clearTimeout(timer)
     this.#later.clear()
     await Promise.allSettled(this.#work)

@@ -4,12 +4,14 @@ import type { Route } from '../catalog/catalog.ts'
 import type { Arguments, PaymentFacts } from '../handler.ts'
 import { compact, type JsonObject } from '../json.ts'
 import type { Entry, StoredAnswer } from '../ledger/entry.ts'
+import { LedgerError } from '../ledger/ledger.ts'
+import type { Outcome, Paywall } from '../paywall/paywall.ts'
+import { purchase } from '../paywall/purchase.ts'
 import type { Detection, Payment, Refusal } from '../protocols/protocol.ts'
 import { envelop } from './envelope.ts'
 import { digestArguments, execute, type Workshop } from './execute.ts'
 import type { RawParameters, Validated } from './parameters.ts'
-import { CHARGED } from './payment-state.ts'
-import { purchase, type Outcome, type Paywall } from './paywall.ts'
+import { chargedFor } from './payment-state.ts'
 import { failed, invalid, JSON_TYPE, problem, type Reply } from './reply.ts'
 import type { Readiness, Revision, ServedRoute } from './revision.ts'
 import type { WouldFail } from './unpaid.ts'
@@ -23,7 +25,8 @@ export interface RouteRequest {
   readonly parameters: RawParameters
   /** Absolute URL of the concrete path. */
   readonly resource: string
-  readonly gone: () => boolean
+  /** Aborted when the client has gone away before its answer. */
+  readonly gone: AbortSignal
 }
 
 export interface Counter extends Workshop {
@@ -70,9 +73,18 @@ async function takePayment(counter: Counter, request: RouteRequest, detection: D
   if (unready !== undefined) return { reply: failed(unready, 'no') }
   const validated = request.served.validate(request.parameters)
   if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
-  const outcome = await buy(counter, request, detection.payment, validated.args)
-  return answer(counter, request, outcome)
+  try {
+    return answer(counter, request, await buy(counter, request, detection.payment, validated.args))
+  } catch (fault) {
+    if (!(fault instanceof LedgerError)) throw fault
+    counter.report(fault)
+    // What the ledger knows of this payment could not be asked.
+    return { reply: problem('ledger_unavailable', UNASKED, { charged: 'unknown', headers: SOON }) }
+  }
 }
+
+const UNASKED = 'the record of payments cannot be reached now'
+const SOON = { 'Retry-After': '2' }
 
 function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Arguments): Promise<Outcome> {
   const { served, revision, resource, gone } = request
@@ -83,12 +95,14 @@ function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Ar
   if (price === undefined) throw new Error('a paid route has a price')
   return purchase(counter.paywall, {
     payment,
-    route,
     offer: { route, resource, scope: scopeOf(route, digest), price },
     revision: revision.catalog.revision,
     digest,
-    work: (patience, payer) =>
-      work(counter, served, args, { protocol: protocol.name, network, payer }, patience),
+    job: {
+      run: ({ payment: id, payer, patience }) =>
+        work(counter, served, args, { id, protocol: protocol.name, network, payer }, patience),
+      store: served.store,
+    },
     gone,
   })
 }
@@ -100,22 +114,27 @@ function scopeOf({ operation }: Route, digest: string): string {
 
 async function work(
   counter: Workshop,
-  { route, handler, preview }: ServedRoute,
+  { route, handler, preview, store }: ServedRoute,
   args: Arguments,
   payment: PaymentFacts | undefined,
   patience: number,
 ): Promise<StoredAnswer> {
-  const result = await execute(counter, { operation: route.operation, handler, args, payment, patience })
+  const { operation } = route
+  const reuse = store === undefined ? 'cached' : 'never'
+  const result = await execute(counter, { operation, handler, args, payment, patience, reuse })
   return envelop(route, result, preview)
 }
 
 function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answered {
   switch (outcome.kind) {
     case 'delivered': {
-      const protocol = request.revision.protocols.find(({ name }) => name === outcome.entry.protocol)
-      const receipt = protocol?.receiptHeaders(outcome.entry, outcome.receipt, 200) ?? {}
-      const headers = { ...PAID, 'Ratecard-Payment': outcome.entry.id, ...receipt }
+      const headers = { ...PAID, ...receiptHeaders(request, outcome, 200) }
       return { reply: sold(outcome.answer, headers), delivered: outcome.entry }
+    }
+    case 'owed': {
+      const reply = faultReply(counter, request, outcome.fault, 'yes')
+      const headers = { ...reply.headers, ...receiptHeaders(request, outcome, reply.status) }
+      return { reply: { ...reply, headers } }
     }
     case 'refused':
       return { reply: refuse(request, outcome.refusal) }
@@ -125,12 +144,11 @@ function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answ
       return { reply: challenge(request, code, detail, protocol?.failureHeaders(outcome.entry, code)) }
     }
     case 'failed':
-      return { reply: faultReply(counter, request, outcome.fault) }
+      return { reply: faultReply(counter, request, outcome.fault, 'no') }
     case 'reused': {
-      const detail =
-        'this payment was used before, for another request or for an answer that was delivered; it is charged once at most'
-      const { id, state } = outcome.entry
-      return { reply: problem('payment_reused', detail, { charged: CHARGED[state], extra: { payment: id } }) }
+      const detail = REUSED[outcome.code]
+      const extra = { payment: outcome.entry.id }
+      return { reply: problem(outcome.code, detail, { charged: chargedFor(outcome.entry), extra }) }
     }
     case 'pending': {
       const headers = { 'Retry-After': '2', Location: `/payments/${outcome.id}` }
@@ -146,6 +164,22 @@ function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answ
     case 'abandoned':
       return { reply: problem('payment_pending', 'the request was given up', { charged: 'no' }) }
   }
+}
+
+const REUSED = {
+  payment_reused:
+    'this payment was used before, for another request or for an answer that was delivered; it is charged once at most',
+  identifier_reused:
+    'this payment-identifier belongs to another request of the same payer; nothing was charged now',
+} as const
+
+function receiptHeaders(
+  { revision }: RouteRequest,
+  { entry, receipt }: Pick<Extract<Outcome, { kind: 'owed' }>, 'entry' | 'receipt'>,
+  status: number,
+): Readonly<Record<string, string>> {
+  const protocol = revision.protocols.find(({ name }) => name === entry.protocol)
+  return { 'Ratecard-Payment': entry.id, ...protocol?.receiptHeaders(entry, receipt, status) }
 }
 
 const PAID = { 'Cache-Control': 'private, no-cache', Vary: 'PAYMENT-SIGNATURE, Authorization' }
@@ -218,13 +252,18 @@ export async function serveFree(counter: Counter, request: RouteRequest): Promis
     const stored = await work(counter, served, validated.args, undefined, served.route.operation.timeout)
     return { reply: sold(stored, { 'Cache-Control': 'no-cache' }) }
   } catch (fault) {
-    return { reply: faultReply(counter, request, fault) }
+    return { reply: faultReply(counter, request, fault, 'no') }
   }
 }
 
 /** What a handler has thrown, as the caller may see it. */
-function faultReply({ report }: Counter, { served }: RouteRequest, fault: unknown): Reply {
-  if (fault instanceof Failure) return failed(fault, 'no')
+function faultReply(
+  { report }: Counter,
+  { served }: RouteRequest,
+  fault: unknown,
+  charged: 'no' | 'yes',
+): Reply {
+  if (fault instanceof Failure) return failed(fault, charged)
   if (fault instanceof InvalidParameter) {
     const found = served.route.parameters.find(({ name }) => name === fault.parameter)
     const ctx = { ...fault.ctx, error: {} }
@@ -234,5 +273,14 @@ function faultReply({ report }: Counter, { served }: RouteRequest, fault: unknow
     ])
   }
   report(fault)
-  return failed(new Failure('internal', 'something went wrong here; nothing was charged'), 'no')
+  return failed(unforeseen(fault, charged), charged)
+}
+
+function unforeseen(fault: unknown, charged: 'no' | 'yes'): Failure {
+  if (fault instanceof LedgerError)
+    return new Failure('ledger_unavailable', 'the payment could not be recorded; nothing was charged', {
+      retryAfter: 2,
+    })
+  const money = charged === 'no' ? 'nothing was charged' : 'send the same payment again: it is charged once'
+  return new Failure('internal', `something went wrong here; ${money}`)
 }

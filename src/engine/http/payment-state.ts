@@ -1,5 +1,6 @@
+import type { Charged } from '../errors.ts'
 import { compact } from '../json.ts'
-import type { Entry, State } from '../ledger/entry.ts'
+import type { Entry } from '../ledger/entry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { JSON_TYPE, problem, type Reply } from './reply.ts'
 
@@ -18,7 +19,7 @@ export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
   const body = compact({
     payment: id,
     state,
-    charged: CHARGED[state],
+    charged: chargedFor(entry),
     network,
     transaction: receipt?.transaction,
     next: nextStep(entry),
@@ -30,15 +31,10 @@ export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
   }
 }
 
-/** What each state says of the money. */
-export const CHARGED: Readonly<Record<State, 'no' | 'yes' | 'unknown'>> = {
-  reserved: 'no',
-  fulfilled: 'no',
-  settling: 'unknown',
-  settled: 'yes',
-  sent: 'yes',
-  voided: 'no',
-  unknown: 'unknown',
+/** What an entry says of the money. */
+export function chargedFor({ state, receipt }: Entry): Charged {
+  if (receipt !== undefined) return 'yes'
+  return state === 'settling' || state === 'unknown' ? 'unknown' : 'no'
 }
 
 function nextStep({ state }: Entry): string {

@@ -6,6 +6,7 @@ import { documents } from '../documents/all.ts'
 import type { Facts } from '../documents/document.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedHandler } from '../handler.ts'
+import type { Store } from '../paywall/paywall.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { Preview } from './envelope.ts'
 import { compileValidator, type Validator } from './parameters.ts'
@@ -29,6 +30,8 @@ export interface ServedRoute {
   readonly validate: Validator
   readonly handler: UntypedHandler
   readonly preview: Preview | undefined
+  /** Of a handler that stores something. */
+  readonly store: Store | undefined
   /** Undefined on free routes. */
   readonly unpaid: Unpaid | undefined
   readonly readiness: Readiness
@@ -86,18 +89,17 @@ export function createRevision(settings: RevisionSettings): Revision {
   }
 }
 
-function handlerOf(
-  operation: Operation,
-  { handlers, proxy }: RevisionSettings,
-): { readonly handler: UntypedHandler; readonly preview: Preview | undefined } {
-  if (operation.handler === PROXY && operation.upstream !== undefined) {
-    return { handler: createProxy(operation.upstream, proxy), preview: undefined }
-  }
+type Made = Pick<ServedRoute, 'handler' | 'preview' | 'store'>
+
+function handlerOf(operation: Operation, { handlers, proxy }: RevisionSettings): Made {
+  const plain = { preview: undefined, store: undefined }
+  if (operation.handler === PROXY && operation.upstream !== undefined)
+    return { handler: createProxy(operation.upstream, proxy), ...plain }
   const found = Object.hasOwn(handlers, operation.handler) ? handlers[operation.handler] : undefined
-  if (found === undefined) return { handler: unwritten, preview: undefined }
-  return typeof found === 'function'
-    ? { handler: found, preview: undefined }
-    : { handler: found.run, preview: found.preview }
+  if (found === undefined) return { handler: unwritten, ...plain }
+  if (typeof found === 'function') return { handler: found, ...plain }
+  if ('prepare' in found) return { handler: found.prepare, preview: undefined, store: found }
+  return { handler: found.run, preview: found.preview, store: undefined }
 }
 
 const unwritten: UntypedHandler = () =>

@@ -6,6 +6,10 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { answerRoute, createApp, jsonReply, type AppSettings } from './app.ts'
 import type { ProxySettings } from './proxy.ts'
+import type { Store } from '../paywall/paywall.ts'
+import { Prices, OFFERING_MS } from '../paywall/prices.ts'
+import { recover } from '../paywall/recovery.ts'
+import { Deliveries } from './delivery.ts'
 import { InFlight } from './in-flight.ts'
 import { createRevision, type Revision } from './revision.ts'
 import { attach } from './server.ts'
@@ -52,22 +56,24 @@ export interface Service {
  * const service = createService({ server, catalog, handlers, protocols, ledger, cache, ...world })
  */
 export function createService(settings: ServiceSettings): Service {
-  const { ledger, owner, now, sleep } = settings
+  const { ledger, owner, now, sleep, report } = settings
+  const desk = { ledger, owner, now }
   const inFlight = new InFlight()
+  const prices = new Prices(desk)
   let current: Revision
   const app: AppSettings = {
     ...settings,
     inFlight,
+    deliveries: new Deliveries({ desk, inFlight, report }),
     current: () => current,
     health: () => jsonReply(200, { status: 'ok', revision: current.catalog.revision }),
     get paywall() {
       return {
-        ledger,
-        owner,
-        now,
+        ...desk,
         sleep,
         redeliver: current.catalog.payments.redeliver,
-        report: settings.report,
+        lately: (operation: string) => prices.lately(operation),
+        report,
       }
     },
   }
@@ -80,12 +86,32 @@ export function createService(settings: ServiceSettings): Service {
     })
   current = build(settings.catalog)
   attach(settings.server, createApp(app))
+  const offer = (): Promise<void> => prices.offer(current.catalog)
+  const withdraw = ({ catalog }: Revision): Promise<void> =>
+    prices.withdraw(catalog, current.catalog.payments.repriceGrace)
+  const tend = (): Promise<unknown> =>
+    recover({ ...desk, protocols: () => current.protocols, storeOf: (id) => storeOf(current, id), report })
+  inFlight.every(OFFERING_MS / 2, () => offer().catch(report))
+  inFlight.every(RECOVERY_MS, () => tend().catch(report))
+  void inFlight.add(offer().catch(report))
   return {
-    idle: () => inFlight.end(),
+    idle: async () => {
+      await inFlight.end()
+      await withdraw(current).catch(report)
+    },
     revision: () => current,
     swap: (catalog) => {
+      const before = current
       current = build(catalog)
+      void inFlight.add(withdraw(before).then(offer).catch(report))
       return current
     },
   }
+}
+
+/** How often a process looks for payments that were left behind. */
+const RECOVERY_MS = 5_000
+
+function storeOf({ table }: Revision, operation: string): Store | undefined {
+  return table.served.find(({ route }) => route.operation.id === operation)?.store
 }

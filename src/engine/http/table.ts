@@ -14,6 +14,7 @@ export interface Found<T> {
 /** Finds the route of a canonical path at a cost that does not grow with the number of routes. */
 export interface RouteTable<T> {
   readonly router: Router
+  readonly served: readonly T[]
   find(path: string): Found<T> | undefined
 }
 
@@ -51,7 +52,7 @@ export function createTable<T extends { readonly route: Route }>(
     if (!path.includes('{')) exact.set(path, { served, run, path: NONE })
     else if (layer !== undefined) grow(templated, path).entry = { layer, served, run }
   }
-  return { router, find: (path) => exact.get(path) ?? findTemplated(templated, path) }
+  return { router, served: entries, find: (path) => exact.get(path) ?? findTemplated(templated, path) }
 }
 
 const NONE: Readonly<Record<string, string>> = Object.freeze({})

@@ -17,6 +17,8 @@ export interface Changes {
   readonly answer?: StoredAnswer
   readonly dispatch?: Dispatch
   readonly receipt?: Receipt
+  readonly prepared?: true
+  readonly left?: true
 }
 
 /**
@@ -56,6 +58,21 @@ export class Claim {
   /** Throws `LostClaim` when another process has taken over. */
   advance(state: State, changes: Changes = {}): Promise<Entry> {
     return this.#change({ state, ...changes })
+  }
+
+  /** Writes down what has happened without moving on. */
+  note(changes: Changes): Promise<Entry> {
+    return this.#change(changes)
+  }
+
+  /** What the handler had stored is decided. */
+  unprepare(): Promise<Entry> {
+    return this.#write(({ prepared: _prepared, ...entry }) => entry, LEASE_MS)
+  }
+
+  /** The time of redelivery is over: the record of the sale stays, the answer goes. */
+  forget(): Promise<Entry> {
+    return this.#write(({ answer: _answer, ...entry }) => ({ ...entry, identifier: undefined }), 0)
   }
 
   /** What was sent can never be needed again: it is as good as a payment order. */
@@ -132,13 +149,19 @@ export interface Desk {
 
 /** Takes a payment for one purchase before any work is done for it; atomic over all processes. */
 export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase): Promise<Reservation> {
-  let entry = newEntry(purchase, owner, now(), LEASE_MS)
+  const entry = newEntry(purchase, owner, now(), LEASE_MS)
   for (;;) {
     const standing = await ledger.insert(entry)
     if (standing === undefined) return { kind: 'claimed', claim: new Claim(ledger, entry, now) }
     if (!isFree(standing, now())) return { kind: 'taken', entry: standing }
-    if (standing.key === entry.key) entry = { ...entry, attempts: standing.attempts + 1 }
-    await ledger.remove(standing)
+    if (standing.key !== entry.key) {
+      // Its owner has died: the identifier is all that is left of it.
+      await ledger.remove(standing)
+      continue
+    }
+    const { attempts, createdAt, version } = standing
+    const next = { ...entry, attempts: attempts + 1, createdAt, version: version + 1 }
+    if (await ledger.replace(standing, next)) return { kind: 'claimed', claim: new Claim(ledger, next, now) }
   }
 }
 

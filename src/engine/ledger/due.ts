@@ -28,6 +28,6 @@ export function dueOf(entry: Omit<Entry, 'due'>): number | undefined {
 }
 
 function afterSettlement({ answer, prepared, leaseUntil, settledAt, redeliver }: Omit<Entry, 'due'>) {
-  if (answer === undefined) return undefined
-  return prepared === undefined ? (settledAt ?? 0) + redeliver : leaseUntil
+  if (prepared !== undefined) return leaseUntil
+  return answer === undefined ? undefined : (settledAt ?? 0) + redeliver
 }

@@ -18,18 +18,13 @@ export function openIndexes(root: RootDatabase): Indexes {
   const identifiers = root.openDB<string, string>({ name: 'identifiers', encoding: 'string' })
   return {
     move: (previous, next) => {
-      if (previous?.due !== next?.due) {
-        if (previous?.due !== undefined) void dues.remove([previous.due, previous.id])
-        if (next?.due !== undefined) void dues.put([next.due, next.id], '')
-      }
-      if (previous === undefined && next !== undefined)
-        void buyers.put([next.buyer, next.createdAt, next.id], '')
-      if (previous !== undefined && next === undefined)
-        void buyers.remove([previous.buyer, previous.createdAt, previous.id])
-      if (previous?.identifier !== undefined && next?.identifier === undefined)
-        void identifiers.remove(previous.identifier)
-      if (next?.identifier !== undefined && previous?.identifier === undefined)
-        void identifiers.put(next.identifier, next.id)
+      const [old, fresh] = [placesOf(previous), placesOf(next)]
+      if (old.due !== undefined) void dues.remove(old.due)
+      if (fresh.due !== undefined) void dues.put(fresh.due, '')
+      if (old.bought !== undefined) void buyers.remove(old.bought)
+      if (fresh.bought !== undefined) void buyers.put(fresh.bought, '')
+      if (previous?.identifier !== undefined) void identifiers.remove(previous.identifier)
+      if (next?.identifier !== undefined) void identifiers.put(next.identifier, next.id)
     },
     identified: ({ identifier }) => (identifier === undefined ? undefined : identifiers.get(identifier)),
     due: (now, limit) => Array.from(dues.getKeys({ end: [now + 1], limit }), ([, id]) => id),
@@ -39,4 +34,16 @@ export function openIndexes(root: RootDatabase): Indexes {
         ([, , id]) => id,
       ),
   }
+}
+
+interface Places {
+  readonly due?: [number, string]
+  readonly bought?: [string, number, string]
+}
+
+function placesOf(entry: Entry | undefined): Places {
+  if (entry === undefined) return {}
+  const { id, due, buyer, createdAt } = entry
+  const bought: [string, number, string] = [buyer, createdAt, id]
+  return due === undefined ? { bought } : { bought, due: [due, id] }
 }

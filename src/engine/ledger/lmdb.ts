@@ -41,7 +41,7 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
     find: async (id) => payments.get(id),
     insert: (entry) =>
       commit(root, () => {
-        const standing = payments.get(entry.id) ?? payments.get(indexes.identified(entry) ?? '')
+        const standing = payments.get(indexes.identified(entry) ?? entry.id)
         if (standing !== undefined) return standing
         void payments.put(entry.id, entry)
         indexes.move(undefined, entry)
@@ -51,6 +51,7 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
       commit(root, () => {
         const standing = payments.get(previous.id)
         if (standing?.version !== previous.version) return false
+        if ((indexes.identified(next) ?? next.id) !== next.id) return false
         void payments.put(previous.id, next)
         indexes.move(standing, next)
         return true

@@ -1,207 +1,32 @@
-import t, { type Test } from 'tap'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
 import type { Route } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
-import {
-  markSent,
-  purchase,
-  type Outcome,
-  type Paywall,
-  type Purchasing,
-} from '../../../src/engine/http/paywall.ts'
 import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
-import type { Entry, Receipt, State, StoredAnswer } from '../../../src/engine/ledger/entry.ts'
+import type { State, StoredAnswer } from '../../../src/engine/ledger/entry.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
-import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import type { Payment, Protocol, Refusal, Settlement } from '../../../src/engine/protocols/protocol.ts'
-import { compileRoutes, routeAt } from '../../support/compiled.ts'
+import { markSent } from '../../../src/engine/paywall/delivery.ts'
+import type { Order, Outcome, Paywall } from '../../../src/engine/paywall/paywall.ts'
+import {
+  AWAY,
+  FAILED,
+  FORGED,
+  KEY,
+  leave,
+  MOON,
+  NOW,
+  openShop,
+  POOR,
+  RECEIPT,
+  SETTLED,
+  STORED,
+  TIDE,
+  UNKNOWN,
+  type Shop,
+} from '../../support/bank.ts'
 import { makeEntry, nextEntry } from '../../support/entry.ts'
 
-const NOW = 1_800_000_000_000
-const KEY = 'test:one'
-const RECEIPT: Receipt = { transaction: '0x01', network: 'test:1', payer: 'buyer', amount: '5000' }
-const TRANSACTION = { hash: '0x01', raw: '0x02', signer: '0x03', nonce: 4 }
-const SETTLED: Settlement = { kind: 'settled', receipt: RECEIPT }
-const UNKNOWN: Settlement = { kind: 'unknown', detail: 'nobody knows' }
-const FAILED: Settlement = {
-  kind: 'failed',
-  refusal: { code: 'settlement_failed', detail: 'it did not move' },
-}
-const AWAY: Settlement = { kind: 'failed', refusal: { code: 'chain_unavailable', detail: 'away' } }
-const FORGED: Refusal = { code: 'invalid_exact_evm_signature', detail: 'forged' }
-const POOR: Refusal = { code: 'invalid_exact_evm_insufficient_balance', detail: 'poor' }
-const STORED: StoredAnswer = { kind: 'json', value: { run: 0 } }
-
-const catalog = compileRoutes(`  /paid/tide:
-    price: 0.005
-    handler: tide
-    summary: Tides
-    timeout: 20s
-    example: { tide: 1 }
-  /paid/moon:
-    price: 0.005
-    handler: moon
-    summary: Moons
-    example: { moon: 1 }
-`)
-const TIDE = routeAt(catalog, '/paid/tide')
-const MOON = routeAt(catalog, '/paid/moon')
-
-/** What a payment system does, step by step; what is left out goes well. */
-interface Bank {
-  check: Refusal | undefined
-  verify: Refusal | undefined
-  simulate: Refusal | undefined
-  /** One for each attempt; the last one goes on. */
-  settlements: Settlement[]
-  resolution: Settlement
-  /** Between the call to settle and the record of its transaction. */
-  beforeRecord: () => Promise<void>
-  /** Money moved. */
-  charges: number
-  resolved: number
-}
-
-interface Shop {
-  readonly ledger: Ledger
-  readonly clock: { now: number }
-  readonly bank: Bank
-  readonly paywall: Paywall
-  readonly payment: (changes?: Partial<Payment>) => Payment
-  readonly buy: (changes?: Partial<Purchasing>, paywall?: Paywall) => Promise<Outcome>
-  readonly runs: () => number
-  readonly stored: () => Promise<Entry | undefined>
-  /** States the entry has had, in order. */
-  readonly history: State[]
-}
-
-/** The clock stands still unless a test moves it; copies look again every other millisecond. */
-async function openShop(t: Test): Promise<Shop> {
-  const directory = mkdtempSync(join(tmpdir(), 'ratecard-paywall-'))
-  const lmdb = await openLmdbLedger(directory)
-  t.teardown(async () => {
-    await lmdb.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
-  const history: State[] = []
-  const noted = async (change: Promise<boolean>, entry: Entry): Promise<boolean> => {
-    const made = await change
-    if (made && history.at(-1) !== entry.state) history.push(entry.state)
-    return made
-  }
-  const ledger: Ledger = {
-    ...lmdb,
-    insert: (entry) => noted(lmdb.insert(entry), entry),
-    replace: (previous, next) => noted(lmdb.replace(previous, next), next),
-    remove: (entry) => noted(lmdb.remove(entry), { ...entry, state: 'voided' }),
-  }
-  const clock = { now: NOW }
-  const bank: Bank = {
-    check: undefined,
-    verify: undefined,
-    simulate: undefined,
-    settlements: [SETTLED],
-    resolution: SETTLED,
-    beforeRecord: async () => {},
-    charges: 0,
-    resolved: 0,
-  }
-  const paywall: Paywall = {
-    ledger,
-    owner: 'mine',
-    now: () => clock.now,
-    sleep: async () => {
-      await delay(2)
-    },
-    redeliver: 86_400_000,
-    report: () => undefined,
-  }
-  const protocol: Protocol = {
-    name: 'test',
-    detect: () => ({ kind: 'none' }),
-    challenge: () => undefined,
-    resolve: async () => {
-      bank.resolved += 1
-      return bank.resolution
-    },
-    receiptHeaders: () => ({}),
-    failureHeaders: () => ({}),
-  }
-  const payment = (changes: Partial<Payment> = {}): Payment => ({
-    protocol,
-    key: KEY,
-    network: 'test:1',
-    asset: 'coin',
-    seal: 'what was signed',
-    payer: 'buyer',
-    payee: 'shop',
-    amount: 5_000n,
-    validBefore: NOW + 60_000,
-    token: 'secret',
-    check: () => bank.check,
-    verify: async () => bank.verify,
-    simulate: async () => bank.simulate,
-    settle: async (journal) => {
-      await bank.beforeRecord()
-      await journal.record(TRANSACTION)
-      const [settlement = SETTLED, ...more] = bank.settlements
-      if (more.length > 0) bank.settlements = more
-      if (settlement.kind === 'settled') bank.charges += 1
-      return settlement
-    },
-    ...changes,
-  })
-  let runs = 0
-  const buy = (changes: Partial<Purchasing> = {}, at: Paywall = paywall): Promise<Outcome> =>
-    purchase(at, {
-      payment: payment(),
-      route: TIDE,
-      offer: { route: TIDE, resource: 'https://shop.example/paid/tide' },
-      revision: 'r1',
-      digest: 'arguments',
-      work: async () => {
-        runs += 1
-        return { kind: 'json', value: { run: runs } }
-      },
-      gone: () => false,
-      ...changes,
-    })
-  return {
-    ledger,
-    clock,
-    bank,
-    paywall,
-    payment,
-    buy,
-    runs: () => runs,
-    stored: () => lmdb.get(KEY),
-    history,
-  }
-}
-
-/** An entry that a process which has died has left. */
-async function leave({ ledger, history }: Shop, state: State, changes: Partial<Entry> = {}): Promise<Entry> {
-  const entry: Entry = {
-    ...makeEntry(KEY, NOW - LEASE_MS, 'dead'),
-    operation: TIDE.operation.id,
-    digest: 'arguments',
-    token: 'secret',
-    state,
-    ...(state === 'reserved' ? {} : { answer: STORED }),
-    ...(state === 'settling' || state === 'unknown' ? { transaction: TRANSACTION } : {}),
-    ...(state === 'settled' || state === 'sent' ? { receipt: RECEIPT } : {}),
-    ...changes,
-  }
-  await ledger.insert(entry)
-  history.length = 0
-  return entry
-}
-
-const forOther = (shop: Shop, route: Route, digest: string): Promise<Outcome> =>
-  shop.buy({ route, offer: { route, resource: 'https://shop.example/other' }, digest })
+const forOther = (shop: Shop, route: Route, digest: string): Promise<Outcome> => shop.buy({ route, digest })
 
 t.test('a payment buys one answer: every step is stored before the next', async (t) => {
   const shop = await openShop(t)
@@ -251,12 +76,12 @@ t.test('a payment that the chain would not take costs no work, and may be tried 
 
 t.test('with less than three seconds for the work, the work is not begun', async (t) => {
   const shop = await openShop(t)
-  const late = shop.payment({ validBefore: NOW + 8_999 })
-  t.match(await shop.buy({ payment: late }), { kind: 'refused', refusal: { code: 'deadline_too_short' } })
+  shop.bank.validBefore = NOW + 8_999
+  t.match(await shop.buy(), { kind: 'refused', refusal: { code: 'deadline_too_short' } })
   t.equal(shop.runs(), 0)
   t.equal(await shop.stored(), undefined)
-  const justRight = shop.payment({ validBefore: NOW + 9_000 })
-  t.match(await shop.buy({ payment: justRight }), { kind: 'delivered' })
+  shop.bank.validBefore = NOW + 9_000
+  t.match(await shop.buy(), { kind: 'delivered' })
 })
 
 t.test('the work is given the time that leaves enough to settle, and its own at the most', async (t) => {
@@ -266,11 +91,12 @@ t.test('the work is given the time that leaves enough to settle, and its own at 
   ] as const) {
     const shop = await openShop(t)
     let given = 0
-    const work = async (time: number): Promise<StoredAnswer> => {
+    const run = async ({ patience: time }: Order): Promise<StoredAnswer> => {
       given = time
       return STORED
     }
-    await shop.buy({ work, payment: shop.payment({ validBefore: NOW + validFor }) })
+    shop.bank.validBefore = NOW + validFor
+    await shop.buy({ run })
     t.equal(given, patience)
   }
 })
@@ -283,7 +109,7 @@ t.test(
       new TypeError('bug'),
     ]) {
       const shop = await openShop(t)
-      t.strictSame(await shop.buy({ work: () => Promise.reject(fault) }), { kind: 'failed', fault })
+      t.strictSame(await shop.buy({ run: () => Promise.reject(fault) }), { kind: 'failed', fault })
       t.match(await shop.stored(), { state: 'voided', answer: undefined })
       t.equal(shop.bank.charges, 0)
       t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'delivered' })
@@ -326,7 +152,7 @@ t.test(
     t.equal(shop.bank.resolved, 2)
     t.equal(shop.bank.charges, 0, 'nothing was sent a second time')
     t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'unknown', 'settled'])
-    t.equal((await shop.stored())?.transaction?.raw, undefined)
+    t.strictSame((await shop.stored())?.dispatch, { kind: 'own', hash: '0x01', signer: '0x03', nonce: 4 })
   },
 )
 
@@ -363,7 +189,7 @@ t.test('a copy whose first has failed does the work itself', async (t) => {
   const shop = await openShop(t)
   const gate = newGate()
   const failing = shop.buy({
-    work: async () => {
+    run: async () => {
       await gate.opened
       throw new Error('the first fails')
     },
@@ -380,7 +206,7 @@ t.test('a copy whose first has failed is looked at like a new payment', async (t
   const shop = await openShop(t)
   const gate = newGate()
   const failing = shop.buy({
-    work: async () => {
+    run: async () => {
       await gate.opened
       throw new Error('the first fails')
     },
@@ -398,7 +224,7 @@ t.test('a copy does not get what the payment has bought for another request in t
   const gate = newGate()
   const polled = newGate()
   const failing = shop.buy({
-    work: async () => {
+    run: async () => {
       await gate.opened
       throw new Error('the first fails')
     },
@@ -416,7 +242,7 @@ t.test('a copy does not get what the payment has bought for another request in t
 t.test('a copy does not wait for ever, nor for a client that has gone', async (t) => {
   const shop = await openShop(t)
   const { id } = await leave(shop, 'settling', { leaseUntil: NOW + 3_600_000 })
-  t.strictSame(await shop.buy({ gone: () => true }), { kind: 'pending', id })
+  t.strictSame(await shop.buy({ gone: AbortSignal.abort() }), { kind: 'pending', id })
   const copy = shop.buy()
   await delay(20)
   shop.clock.now += 45_001
@@ -461,7 +287,7 @@ t.test('a process that was thought dead charges nothing any more', async (t) => 
   const shop = await openShop(t)
   const theirs: Paywall = { ...shop.paywall, owner: 'theirs' }
   const late = await shop.buy({
-    work: async () => {
+    run: async () => {
       shop.clock.now += LEASE_MS
       t.match(await shop.buy({}, theirs), { kind: 'delivered' })
       return STORED
@@ -487,7 +313,7 @@ t.test('a payment that is lost before its transaction is recorded is not sent', 
 
 t.test('a client that has gone before the settlement is not charged; when it comes back, once', async (t) => {
   const shop = await openShop(t)
-  t.strictSame(await shop.buy({ gone: () => true }), { kind: 'abandoned' })
+  t.strictSame(await shop.buy({ gone: AbortSignal.abort() }), { kind: 'abandoned' })
   t.match(await shop.stored(), { state: 'fulfilled' })
   t.equal(shop.bank.charges, 0)
   t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } } }, 'at once')
@@ -531,13 +357,21 @@ t.test('a payment that is in use buys nothing else', async (t) => {
   for (const state of ['fulfilled', 'settling', 'unknown', 'settled', 'sent'] as const) {
     const shop = await openShop(t)
     const entry = await leave(shop, state)
-    t.strictSame(await forOther(shop, MOON, 'arguments'), { kind: 'reused', entry })
-    t.strictSame(await forOther(shop, TIDE, 'other arguments'), { kind: 'reused', entry })
+    t.strictSame(await forOther(shop, MOON, 'arguments'), { kind: 'reused', entry, code: 'payment_reused' })
+    t.strictSame(await forOther(shop, TIDE, 'other arguments'), {
+      kind: 'reused',
+      entry,
+      code: 'payment_reused',
+    })
     t.strictSame(await shop.stored(), entry)
   }
   const shop = await openShop(t)
   const entry = await leave(shop, 'reserved', { leaseUntil: NOW + LEASE_MS })
-  t.strictSame(await forOther(shop, MOON, 'arguments'), { kind: 'reused', entry }, 'while it is worked for')
+  t.strictSame(
+    await forOther(shop, MOON, 'arguments'),
+    { kind: 'reused', entry, code: 'payment_reused' },
+    'while it is worked for',
+  )
 })
 
 t.test('a payment whose work has died with its process buys anything', async (t) => {
@@ -565,13 +399,14 @@ t.test('who has not signed a payment learns nothing of it', async (t) => {
   }
 })
 
-t.test('a settled payment whose answer is not stored yet is pending, and not charged again', async (t) => {
+t.test('a settled payment without an answer is owed one, and not charged again', async (t) => {
   const shop = await openShop(t)
   const entry = await leave(shop, 'settled')
   const { answer: _, ...bare } = entry
   await shop.ledger.replace(entry, nextEntry(bare))
-  t.strictSame(await shop.buy(), { kind: 'pending', id: entry.id })
-  t.equal(shop.runs() + shop.bank.charges, 0)
+  t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } }, receipt: RECEIPT })
+  t.equal(shop.runs(), 1)
+  t.equal(shop.bank.charges, 0)
 })
 
 t.test('an entry that is deleted while a copy waits for it is a new payment', async (t) => {
@@ -596,8 +431,8 @@ t.test('only an answer that was settled is marked as sent, and only as it was gi
   t.strictSame(await shop.stored(), fulfilled)
   const settled = nextEntry(fulfilled, { state: 'settled', receipt: RECEIPT })
   await shop.ledger.replace(fulfilled, settled)
-  await markSent(shop.paywall, { ...settled, version: 1 })
-  t.strictSame(await shop.stored(), settled)
+  await markSent(shop.paywall, { ...settled, attempts: 7 })
+  t.strictSame(await shop.stored(), settled, 'it has been given out again since')
   shop.clock.now += 5
   await markSent(shop.paywall, settled)
   t.match(await shop.stored(), { state: 'sent', updatedAt: NOW + 5, version: 3 })
@@ -615,7 +450,7 @@ t.test(
   'an authorization of nothing, signed under the same nonce, would take a finished answer for free',
   async (t) => {
     const shop = await openShop(t)
-    t.match(await shop.buy({ gone: () => true }), { kind: 'abandoned' })
+    t.match(await shop.buy({ gone: AbortSignal.abort() }), { kind: 'abandoned' })
     t.equal((await shop.stored())?.state, 'fulfilled')
     const payment = shop.payment({ seal: 'another authorization', amount: 0n })
     t.match(await shop.buy({ payment }), { kind: 'reused' })

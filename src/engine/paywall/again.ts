@@ -1,0 +1,94 @@
+import { isFree, takeOver } from '../ledger/claim.ts'
+import type { Entry } from '../ledger/entry.ts'
+import {
+  deliverable,
+  isRemembered,
+  type Outcome,
+  type Paywall,
+  type Purchasing,
+  type Verified,
+} from './paywall.ts'
+import { holding, proceed } from './sale.ts'
+import { wait } from './wait.ts'
+
+export type BuyAnew = (paywall: Paywall, buying: Purchasing, verified: Verified) => Promise<Outcome>
+
+/** The same payment once more: it waits for the first, goes on for a dead one, or gets what was stored. */
+export async function again(
+  paywall: Paywall,
+  buying: Purchasing,
+  known: Entry,
+  verified: Verified,
+  anew: BuyAnew,
+): Promise<Outcome> {
+  if (known.receipt !== undefined && !mayHaveAgain(paywall, buying, known)) return reused(buying, known)
+  return wait(paywall, buying, known, async (entry) => {
+    if (entry === undefined || isFree(entry, paywall.now())) {
+      const refusal = buying.payment.check(buying.offer, paywall.now())
+      return refusal === undefined ? anew(paywall, buying, verified) : { kind: 'refused', refusal }
+    }
+    // Asked each time: when the first has failed, the payment may have bought something else while this copy waited.
+    if (isForOther(buying, entry)) return reused(buying, entry)
+    return buying.payment.copies === 'wait'
+      ? lookAgain(paywall, buying, entry, verified)
+      : lookOnce(paywall, buying, entry, verified)
+  })
+}
+
+/** Whoever holds the payment gets its answer. */
+async function lookAgain(
+  paywall: Paywall,
+  buying: Purchasing,
+  entry: Entry,
+  verified: Verified,
+): Promise<Outcome | undefined> {
+  return deliverable(entry) ?? takeTurn(paywall, buying, entry, verified)
+}
+
+/** A payment that is good for one answer: it is given again only when it is not known to have arrived. */
+async function lookOnce(
+  paywall: Paywall,
+  buying: Purchasing,
+  entry: Entry,
+  verified: Verified,
+): Promise<Outcome | undefined> {
+  if (entry.state === 'sent') return reused(buying, entry)
+  const atWork = entry.leaseUntil > paywall.now()
+  // On its way to the buyer: whether it arrives is known in a moment.
+  if (atWork && deliverable(entry) !== undefined) return undefined
+  return atWork ? reused(buying, entry) : takeTurn(paywall, buying, entry, verified)
+}
+
+/** Goes on where a dead process, or an unknown settlement, has left the payment; undefined while somebody is at it. */
+async function takeTurn(
+  paywall: Paywall,
+  buying: Purchasing,
+  entry: Entry,
+  verified: Verified,
+): Promise<Outcome | undefined> {
+  const claim = await takeOver(paywall, entry)
+  if (claim === undefined) return undefined
+  return holding(paywall, claim, () => proceed(paywall, buying, claim, verified))
+}
+
+/** Bought something else, or is another authorization that was signed under the same nonce. */
+function isForOther({ payment, offer, digest }: Purchasing, entry: Entry): boolean {
+  return (
+    entry.seal !== payment.seal || entry.operation !== offer.route.operation.id || entry.digest !== digest
+  )
+}
+
+function reused({ payment }: Purchasing, entry: Entry): Outcome {
+  return payment.copies === 'wait'
+    ? { kind: 'reused', entry, code: 'payment_reused' }
+    : { kind: 'refused', refusal: payment.copies }
+}
+
+/**
+ * Within the time of redelivery. A settled payment's calldata is public, so its signature proves nothing any more: once
+ * the answer is known to have arrived, it is given again only to who shows the token of the challenge.
+ */
+function mayHaveAgain({ now }: Paywall, { payment }: Purchasing, entry: Entry): boolean {
+  if (!isRemembered(entry, now())) return false
+  return entry.state !== 'sent' || (entry.token !== undefined && entry.token === payment.token)
+}

@@ -1,0 +1,120 @@
+import { takeOver, type Claim } from '../ledger/claim.ts'
+import type { Entry } from '../ledger/entry.ts'
+import { buyerName } from '../ledger/ledger.ts'
+import type { Settlement } from '../protocols/protocol.ts'
+import type { BuyAnew } from './again.ts'
+import {
+  deliverable,
+  isRemembered,
+  type Outcome,
+  type Paywall,
+  type Purchasing,
+  type Verified,
+} from './paywall.ts'
+import { holding, proceed, undo } from './sale.ts'
+import { wait } from './wait.ts'
+
+/** How old a purchase may be whose answer is taken for lost. */
+const LOST_MS = 600_000
+
+/**
+ * Stock clients never send a payment again: they meet a fresh 402 and sign anew. Whoever has paid for the same thing a
+ * moment ago, and is not known to have the answer, is given that one; the new payment stays unused.
+ *
+ * Undefined when nothing is lost: the new payment buys.
+ */
+export async function findLost(
+  paywall: Paywall,
+  buying: Purchasing,
+  verified: Verified,
+): Promise<Outcome | undefined> {
+  const { payment, offer, digest } = buying
+  const buyer = buyerName(verified.payer, offer.route.operation.id, digest)
+  const bought = await paywall.ledger.bought(buyer, paywall.now() - LOST_MS)
+  for (const entry of bought) {
+    if (entry.key === payment.key || entry.protocol !== payment.protocol.name) continue
+    const found = await wait(paywall, buying, entry, (now) => follow(paywall, buying, now, verified))
+    if (found.kind !== 'free') return found
+  }
+  return undefined
+}
+
+/** What has become of a purchase, if it is lost; undefined while that is being decided. */
+async function follow(
+  paywall: Paywall,
+  buying: Purchasing,
+  entry: Entry | undefined,
+  verified: Verified,
+): Promise<Finished | undefined> {
+  if (entry === undefined || !mayBeLost(entry, paywall.now())) return { kind: 'free' }
+  const claim = await takeOver(paywall, entry)
+  return claim === undefined ? undefined : finish(paywall, buying, claim, verified)
+}
+
+/** Paid for, or perhaps, and not known to have arrived. */
+function mayBeLost(entry: Entry, now: number): boolean {
+  if (entry.receipt !== undefined) return entry.state !== 'sent' && isRemembered(entry, now)
+  return entry.state === 'unknown' || (entry.state === 'settling' && entry.left !== undefined)
+}
+
+type Finished = Outcome | { readonly kind: 'free' }
+
+/**
+ * Ends a purchase by its own payment, which is not the one of this request: what it has paid for is given away, what it
+ * has not is forgotten, and then the payment of this request is free to buy.
+ */
+async function finish(
+  paywall: Paywall,
+  buying: Purchasing,
+  claim: Claim,
+  verified: Verified,
+): Promise<Finished> {
+  let free = false
+  const outcome = await holding(paywall, claim, async () => {
+    const settlement = await settlementOf(buying, claim.entry)
+    switch (settlement.kind) {
+      case 'settled':
+        if (claim.entry.receipt === undefined) await claim.settle(settlement.receipt)
+        return proceed(paywall, buying, claim, verified)
+      case 'unknown': {
+        const { id } = await claim.advance('unknown')
+        await claim.letGo()
+        return { kind: 'pending', id }
+      }
+      case 'failed':
+        await claim.void()
+        await undo(paywall, buying.job.store, claim)
+        free = true
+        return { kind: 'refused', refusal: settlement.refusal }
+    }
+  })
+  return free ? { kind: 'free' } : outcome
+}
+
+async function settlementOf({ payment }: Purchasing, entry: Entry): Promise<Settlement> {
+  const { state, receipt } = entry
+  if (receipt !== undefined) return { kind: 'settled', receipt }
+  if (state === 'settling' || state === 'unknown') return payment.protocol.resolve(entry)
+  return { kind: 'failed', refusal: { code: 'settlement_failed', detail: 'nothing was sent to settle it' } }
+}
+
+/** A new payment under the identifier of another one: for the same request it shares the answer, and is not charged. */
+export async function shareIdentifier(
+  paywall: Paywall,
+  buying: Purchasing,
+  standing: Entry,
+  verified: Verified,
+  anew: BuyAnew,
+): Promise<Outcome> {
+  const { offer, digest } = buying
+  if (standing.operation !== offer.route.operation.id || standing.digest !== digest)
+    return { kind: 'reused', entry: standing, code: 'identifier_reused' }
+  const found = await wait(paywall, buying, standing, async (entry): Promise<Finished | undefined> => {
+    if (entry === undefined || entry.identifier !== standing.identifier) return { kind: 'free' }
+    const stored = deliverable(entry)
+    if (stored !== undefined) return stored
+    const claim = await takeOver(paywall, entry)
+    return claim === undefined ? undefined : finish(paywall, buying, claim, verified)
+  })
+  return found.kind === 'free' ? anew(paywall, buying, verified) : found
+}

@@ -1,0 +1,99 @@
+import { isFree, reserve } from '../ledger/claim.ts'
+import type { Flow, Purchase } from '../ledger/entry.ts'
+import { buyerName, identifierName } from '../ledger/ledger.ts'
+import type { Offer, Refusal } from '../protocols/protocol.ts'
+import { again } from './again.ts'
+import { findLost, shareIdentifier } from './lost.ts'
+import type { Outcome, Paywall, Purchasing, Verified } from './paywall.ts'
+import { holding, serve, tooLate } from './sale.ts'
+import { isThrottled } from './throttle.ts'
+
+/** Takes the payment, does the work once, charges once, and answers everyone who holds the payment. */
+export async function purchase(paywall: Paywall, buying: Purchasing): Promise<Outcome> {
+  const { payment } = buying
+  const known = await paywall.ledger.get(payment.key)
+  if (known !== undefined && !isFree(known, paywall.now())) {
+    const verification = await payment.verify()
+    if (verification.kind === 'verified') return again(paywall, buying, known, verification, buyAnew)
+    const { refusal } = verification
+    // Who pays could not be asked: what became of the payment is not to be said either way.
+    return refusal.code === 'chain_unavailable'
+      ? { kind: 'pending', id: known.id }
+      : { kind: 'refused', refusal }
+  }
+  const unfit = await misfit(paywall, buying)
+  if (unfit !== undefined) return { kind: 'refused', refusal: unfit }
+  const verification = await payment.verify()
+  return verification.kind === 'refused' ? verification : buyAnew(paywall, buying, verification)
+}
+
+/** Why the payment fits neither the present offer nor one that was withdrawn a moment ago. */
+async function misfit(paywall: Paywall, { payment, offer }: Purchasing): Promise<Refusal | undefined> {
+  const refusal = payment.check(offer, paywall.now())
+  if (refusal === undefined) return undefined
+  const lately = await paywall.lately(offer.route.operation.id)
+  const fits = lately.some((price) => {
+    const withdrawn: Offer = { ...offer, price }
+    return price !== offer.price && payment.check(withdrawn, paywall.now()) === undefined
+  })
+  return fits ? undefined : refusal
+}
+
+/** A payment that has bought nothing yet. */
+async function buyAnew(paywall: Paywall, buying: Purchasing, verified: Verified): Promise<Outcome> {
+  const [lost, purchased] = await Promise.all([
+    findLost(paywall, buying, verified),
+    describe(paywall, buying, verified),
+  ])
+  if (lost !== undefined) return lost
+  const refusal = tooLate(paywall, purchased.flow, verified)
+  if (refusal !== undefined) return { kind: 'refused', refusal }
+  const reservation = await reserve(paywall, purchased)
+  if (reservation.kind === 'claimed') {
+    const { claim } = reservation
+    return holding(paywall, claim, () => serve(paywall, buying, claim, verified))
+  }
+  const { entry } = reservation
+  return entry.key === buying.payment.key
+    ? again(paywall, buying, entry, verified, buyAnew)
+    : shareIdentifier(paywall, buying, entry, verified, buyAnew)
+}
+
+async function describe(
+  paywall: Paywall,
+  { payment, offer, revision, digest }: Purchasing,
+  verified: Verified,
+): Promise<Purchase> {
+  const { identifier } = payment
+  const { payer, validBefore } = verified
+  return {
+    key: payment.key,
+    protocol: payment.protocol.name,
+    network: payment.network,
+    asset: payment.asset,
+    payer,
+    payee: payment.payee,
+    seal: payment.seal,
+    amount: payment.amount.toString(),
+    validBefore,
+    operation: offer.route.operation.id,
+    digest,
+    revision,
+    token: payment.token,
+    flow: await flowOf(paywall, { payment, offer }, payer),
+    redeliver: paywall.redeliver,
+    buyer: buyerName(payer, offer.route.operation.id, digest),
+    identifier: identifier === undefined ? undefined : identifierName(payer, identifier),
+  }
+}
+
+/** Before the work for what says so, for work that would outlive the payment, and for payers whose settlements fail. */
+async function flowOf(
+  { ledger, now }: Paywall,
+  { payment, offer }: Pick<Purchasing, 'payment' | 'offer'>,
+  payer: string,
+): Promise<Flow> {
+  const { operation } = offer.route
+  if (operation.settle === 'upfront' || operation.timeout > payment.protocol.longestWork) return 'upfront'
+  return (await isThrottled(ledger, payer, now())) ? 'upfront' : 'authorization'
+}

@@ -1,0 +1,111 @@
+import { LostClaim, takeOver, type Claim, type Desk } from '../ledger/claim.ts'
+import type { Entry } from '../ledger/entry.ts'
+import type { Protocol } from '../protocols/protocol.ts'
+import { isRemembered, type Store } from './paywall.ts'
+
+export interface RecoverySettings extends Desk {
+  /** The ways to be paid that are spoken now. */
+  readonly protocols: () => readonly Protocol[]
+  /** What decides over the things an operation has stored; undefined when it stores nothing. */
+  readonly storeOf: (operation: string) => Store | undefined
+  readonly report: (fault: unknown) => void
+}
+
+/** Entries looked after in one round; the rest is due in the next. */
+const AT_ONCE = 50
+
+/**
+ * Finishes what processes that have died, or did not know, have left: payments to be resolved by what the chain shows,
+ * work to be committed or undone, answers whose time is over. Any number of processes may do it at the same time.
+ *
+ * Resolves to the number of entries it has found due.
+ */
+export async function recover(settings: RecoverySettings): Promise<number> {
+  const entries = await settings.ledger.due(settings.now(), AT_ONCE)
+  for (const entry of entries) {
+    try {
+      await tend(settings, entry)
+    } catch (fault) {
+      // Another process is faster, or the store is away: the next round sees what is left.
+      if (!(fault instanceof LostClaim)) settings.report(fault)
+    }
+  }
+  return entries.length
+}
+
+async function tend(settings: RecoverySettings, entry: Entry): Promise<void> {
+  const claim = await takeOver(settings, entry)
+  if (claim === undefined) return
+  try {
+    await tendClaim(settings, claim)
+  } finally {
+    claim.putDown()
+  }
+}
+
+async function tendClaim(settings: RecoverySettings, claim: Claim): Promise<void> {
+  const { state, receipt, answer } = claim.entry
+  if (receipt !== undefined) {
+    // Work that was paid for and failed has left nothing worth keeping: it is done again.
+    await decide(settings, claim, answer === undefined ? 'abort' : 'commit')
+    const { prepared } = claim.entry
+    if (prepared === undefined && !isRemembered(claim.entry, settings.now())) await claim.forget()
+    else await claim.letGo()
+    return
+  }
+  switch (state) {
+    case 'reserved':
+    case 'voided':
+      await decide(settings, claim, 'abort')
+      return claim.entry.prepared === undefined ? claim.drop() : claim.letGo()
+    case 'fulfilled':
+    case 'settling':
+    case 'unknown':
+    case 'settled':
+    case 'sent':
+      return resolve(settings, claim)
+  }
+}
+
+async function resolve(settings: RecoverySettings, claim: Claim): Promise<void> {
+  const { entry } = claim
+  const protocol = settings.protocols().find(({ name }) => name === entry.protocol)
+  if (protocol === undefined) return claim.letGo()
+  const settlement = await protocol.resolve(entry)
+  switch (settlement.kind) {
+    case 'settled':
+      await claim.settle(settlement.receipt)
+      await decide(settings, claim, 'commit')
+      return claim.letGo()
+    case 'unknown':
+      await claim.advance(entry.state === 'fulfilled' ? 'fulfilled' : 'unknown')
+      return claim.letGo()
+    case 'failed':
+      // The payment may come again until it ends, and be charged then: the work is not done twice.
+      if (entry.answer !== undefined && settings.now() < entry.validBefore) {
+        await claim.advance('fulfilled')
+        return claim.letGo()
+      }
+      await claim.void()
+      await decide(settings, claim, 'abort')
+      return claim.letGo()
+  }
+}
+
+/** Tells the handler what became of the payment it has stored something for. */
+async function decide(
+  { storeOf, report }: RecoverySettings,
+  claim: Claim,
+  decision: 'commit' | 'abort',
+): Promise<void> {
+  const { id, operation, prepared } = claim.entry
+  const store = storeOf(operation)
+  if (prepared === undefined || store === undefined) return
+  try {
+    await store[decision](id)
+  } catch (fault) {
+    report(fault)
+    return
+  }
+  await claim.unprepare()
+}

@@ -1,0 +1,244 @@
+import { LostClaim, type Claim } from '../ledger/claim.ts'
+import type { Flow, State, StoredAnswer } from '../ledger/entry.ts'
+import type { Refusal, Settlement } from '../protocols/protocol.ts'
+import {
+  deliverable,
+  type Outcome,
+  type Paywall,
+  type Purchasing,
+  type Store,
+  type Verified,
+} from './paywall.ts'
+import { noteFailure } from './throttle.ts'
+
+/** Left of a payment's validity when its settlement begins. */
+const SETTLING_MS = 6_000
+/** Less time than this is not worth beginning with. */
+const SHORTEST_WORK_MS = 3_000
+
+/** Whether the payment expires before it could be worked for and settled. */
+export function tooLate({ now }: Paywall, flow: Flow, { validBefore }: Verified): Refusal | undefined {
+  const work = flow === 'upfront' ? 0 : SHORTEST_WORK_MS
+  if (validBefore - now() - SETTLING_MS >= work) return undefined
+  return {
+    code: 'deadline_too_short',
+    detail: 'the payment expires before the work could be done and settled',
+  }
+}
+
+/** States in which money may have moved: a fault then leaves the outcome unknown. */
+const MOVING: ReadonlySet<State> = new Set<State>(['settling', 'settled', 'unknown'])
+
+/** Works on a claimed payment and puts it down, whatever happens. */
+export async function holding(
+  paywall: Paywall,
+  claim: Claim,
+  work: () => Promise<Outcome>,
+): Promise<Outcome> {
+  try {
+    return await work()
+  } catch (fault) {
+    // Another process has decided that we are dead and has taken the payment over: it will answer the next copy.
+    if (fault instanceof LostClaim) return { kind: 'pending', id: claim.entry.id }
+    const { entry } = claim
+    if (!MOVING.has(entry.state) && entry.receipt === undefined) return { kind: 'failed', fault }
+    paywall.report(fault)
+    return { kind: 'pending', id: entry.id }
+  } finally {
+    claim.putDown()
+  }
+}
+
+/** A payment that has just been reserved: the chain is asked before anything is done for it. */
+export async function serve(
+  paywall: Paywall,
+  buying: Purchasing,
+  claim: Claim,
+  verified: Verified,
+): Promise<Outcome> {
+  const refusal = (await buying.payment.simulate()) ?? tooLate(paywall, claim.entry.flow, verified)
+  if (refusal === undefined) return proceed(paywall, buying, claim, verified)
+  await claim.drop()
+  return { kind: 'refused', refusal }
+}
+
+/** Goes on from wherever the payment stands, to its answer. */
+export async function proceed(
+  paywall: Paywall,
+  buying: Purchasing,
+  claim: Claim,
+  verified: Verified,
+): Promise<Outcome> {
+  const { entry } = claim
+  if (entry.receipt !== undefined) return fulfil(paywall, buying, claim, verified)
+  if (entry.state === 'settling' || entry.state === 'unknown') {
+    const settlement = await buying.payment.protocol.resolve(entry)
+    // A transaction that was lost has moved nothing: below, it is made anew.
+    if (settlement.kind !== 'failed') return conclude(paywall, buying, claim, verified, settlement)
+  }
+  if (entry.flow === 'authorization' && entry.answer === undefined) {
+    const patience = verified.validBefore - paywall.now() - SETTLING_MS
+    const done = await work(paywall, buying, claim, verified, patience)
+    if (done.kind === 'fault') {
+      await claim.void()
+      return { kind: 'failed', fault: done.fault }
+    }
+    await claim.advance('fulfilled', { answer: done.value })
+  }
+  return charge(paywall, buying, claim, verified)
+}
+
+/** What was paid for already. */
+async function fulfil(
+  paywall: Paywall,
+  buying: Purchasing,
+  claim: Claim,
+  verified: Verified,
+): Promise<Outcome> {
+  const { entry } = claim
+  if (entry.answer === undefined && entry.receipt !== undefined) {
+    const done = await work(paywall, buying, claim, verified, Infinity)
+    if (done.kind === 'fault') {
+      await claim.letGo()
+      return { kind: 'owed', entry: claim.entry, receipt: entry.receipt, fault: done.fault }
+    }
+    await claim.advance('fulfilled', { answer: done.value })
+  }
+  await keep(paywall, buying.job.store, claim)
+  return deliverable(claim.entry) ?? { kind: 'pending', id: entry.id }
+}
+
+type Attempted<T> =
+  { readonly kind: 'value'; readonly value: T } | { readonly kind: 'fault'; readonly fault: unknown }
+
+async function work(
+  paywall: Paywall,
+  { job, offer }: Purchasing,
+  claim: Claim,
+  { payer }: Verified,
+  patience: number,
+): Promise<Attempted<StoredAnswer>> {
+  const order = {
+    payment: claim.entry.id,
+    payer,
+    patience: Math.min(offer.route.operation.timeout, patience),
+  }
+  if (job.store !== undefined) await claim.note({ prepared: true })
+  try {
+    return { kind: 'value', value: await job.run(order) }
+  } catch (fault) {
+    await undo(paywall, job.store, claim)
+    return { kind: 'fault', fault }
+  }
+}
+
+/** What the handler has stored stays. What fails here is done again by recovery. */
+export async function keep(paywall: Paywall, store: Store | undefined, claim: Claim): Promise<void> {
+  if (claim.entry.prepared === undefined || store === undefined) return
+  try {
+    await store.commit(claim.entry.id)
+  } catch (fault) {
+    paywall.report(fault)
+    return
+  }
+  await claim.unprepare()
+}
+
+/** What the handler has stored goes. What fails here is done again by recovery. */
+export async function undo(paywall: Paywall, store: Store | undefined, claim: Claim): Promise<void> {
+  if (claim.entry.prepared === undefined || store === undefined) return
+  try {
+    await store.abort(claim.entry.id)
+  } catch (fault) {
+    paywall.report(fault)
+    return
+  }
+  await claim.unprepare()
+}
+
+/** The client left before anything was sent to move its money. */
+class Abandoned extends Error {}
+
+/** Moves the money. */
+async function charge(
+  paywall: Paywall,
+  buying: Purchasing,
+  claim: Claim,
+  verified: Verified,
+): Promise<Outcome> {
+  const { payment, gone } = buying
+  // From the dispatch on, whoever asks anew for the same thing is answered from this payment.
+  const leave = (): void => void claim.note({ left: true }).catch(() => undefined)
+  let recording = false
+  try {
+    if (gone.aborted) throw new Abandoned()
+    const settlement = await payment.settle({
+      record: async (dispatch) => {
+        if (gone.aborted) throw new Abandoned()
+        recording = true
+        await claim.advance('settling', { dispatch })
+        gone.addEventListener('abort', leave, { once: true })
+      },
+    })
+    return await conclude(paywall, buying, claim, verified, settlement)
+  } catch (fault) {
+    if (fault instanceof Abandoned) return await abandon(claim)
+    // The record may have been stored although the store said no: then recovery sends it, and the money moves.
+    if (!recording || fault instanceof LostClaim) throw fault
+    paywall.report(fault)
+    return { kind: 'pending', id: claim.entry.id }
+  } finally {
+    gone.removeEventListener('abort', leave)
+  }
+}
+
+async function abandon(claim: Claim): Promise<Outcome> {
+  if (claim.entry.answer === undefined) await claim.drop()
+  else await claim.letGo()
+  return { kind: 'abandoned' }
+}
+
+async function conclude(
+  paywall: Paywall,
+  buying: Purchasing,
+  claim: Claim,
+  verified: Verified,
+  settlement: Settlement,
+): Promise<Outcome> {
+  switch (settlement.kind) {
+    case 'settled':
+      await claim.settle(settlement.receipt)
+      return fulfil(paywall, buying, claim, verified)
+    case 'failed':
+      return giveUp(paywall, buying, claim, settlement.refusal)
+    case 'unknown': {
+      const { id } = await claim.advance('unknown')
+      await claim.letGo()
+      return { kind: 'pending', id }
+    }
+  }
+}
+
+/** The money of this payment has definitely not moved. */
+async function giveUp(
+  paywall: Paywall,
+  { job }: Purchasing,
+  claim: Claim,
+  refusal: Refusal,
+): Promise<Outcome> {
+  const { id, payer, answer } = claim.entry
+  if (refusal.code === 'chain_unavailable') {
+    // Nothing is wrong with the payment: what was worked for it waits for the same one to come again.
+    if (answer === undefined) await claim.drop()
+    else {
+      await claim.advance('fulfilled')
+      await claim.letGo()
+    }
+    return { kind: 'refused', refusal }
+  }
+  const entry = await claim.void()
+  if (answer === undefined) return { kind: 'refused', refusal }
+  await undo(paywall, job.store, claim)
+  await noteFailure(paywall.ledger, payer, id, paywall.now()).catch(paywall.report)
+  return { kind: 'unsettled', entry, refusal }
+}

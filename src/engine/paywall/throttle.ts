@@ -1,0 +1,25 @@
+import type { Ledger } from '../ledger/ledger.ts'
+
+/** Two failed settlements this close together put a payer on upfront… */
+const CLOSE_MS = 600_000
+/** …for this long after the second. */
+const UPFRONT_MS = 3_600_000
+
+/** Remembers that work was done for a payer who then could not be charged. */
+export async function noteFailure(ledger: Ledger, payer: string, id: string, now: number): Promise<void> {
+  await ledger.remember(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + CLOSE_MS)
+}
+
+/** Whether a payer has to pay before the work. */
+export async function isThrottled(ledger: Ledger, payer: string, now: number): Promise<boolean> {
+  const facts = await ledger.recall(nameOf(payer), now)
+  const times = facts.map((fact) => Number.parseInt(fact, 10)).sort((a, b) => a - b)
+  return times.some((time, place) => {
+    const before = times[place - 1]
+    return before !== undefined && time - before <= CLOSE_MS && now - time < UPFRONT_MS
+  })
+}
+
+function nameOf(payer: string): string {
+  return `failed:${payer.toLowerCase()}`
+}

@@ -1,0 +1,216 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
+import { identifierName } from '../../../src/engine/ledger/ledger.ts'
+import { markSent, markUndelivered } from '../../../src/engine/paywall/delivery.ts'
+import type { Outcome } from '../../../src/engine/paywall/paywall.ts'
+import { DEEP, FAILED, leave, MOON, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
+
+const sign = (shop: Shop, name: string) => shop.payment({ key: `test:${name}`, token: name })
+
+/** Settled, and then the connection breaks. */
+async function lose(shop: Shop): Promise<void> {
+  const outcome = await shop.buy()
+  if (outcome.kind !== 'delivered') throw new Error(outcome.kind)
+  await markUndelivered(shop.paywall, outcome.entry)
+}
+
+t.test('a client that signs anew after a lost answer would pay twice', async (t) => {
+  const shop = await openShop(t)
+  await lose(shop)
+  const outcome = await shop.buy({ payment: sign(shop, 'two') })
+  t.match(outcome, { kind: 'delivered', receipt: RECEIPT, answer: { value: { run: 1 } } })
+  t.match(outcome, { entry: { key: 'test:one' } }, 'the receipt is of the payment that has moved money')
+  t.equal(shop.bank.charges, 1)
+  t.equal(shop.runs(), 1)
+  t.equal(await shop.ledger.get('test:two'), undefined, 'the new payment is left unused')
+})
+
+t.test('an answer that arrived is not given to a payment that buys the same again', async (t) => {
+  const shop = await openShop(t)
+  const outcome = await shop.buy()
+  if (outcome.kind === 'delivered') await markSent(shop.paywall, outcome.entry)
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'delivered', entry: { key: 'test:two' } })
+  t.equal(shop.bank.charges, 2)
+})
+
+t.test('while an answer is on its way, a new payment waits to know whether it arrives', async (t) => {
+  for (const [mark, charges] of [
+    [markSent, 2],
+    [markUndelivered, 1],
+  ] as const) {
+    const shop = await openShop(t)
+    const first = await shop.buy()
+    const second = shop.buy({ payment: sign(shop, 'two') })
+    await delay(30)
+    t.equal(shop.bank.charges, 1, 'nothing is decided yet')
+    if (first.kind === 'delivered') await mark(shop.paywall, first.entry)
+    t.match(await second, { kind: 'delivered' })
+    t.equal(shop.bank.charges, charges)
+  }
+})
+
+t.test('an answer whose process has died on the way counts as lost', async (t) => {
+  const shop = await openShop(t)
+  await shop.buy()
+  shop.clock.now += LEASE_MS
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'delivered', entry: { key: 'test:one' } })
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('what somebody else, or for something else, or long ago was paid is no lost answer', async (t) => {
+  const others: [string, (shop: Shop) => Promise<Outcome>][] = [
+    [
+      'another payer',
+      async (shop) => {
+        const payment = sign(shop, 'two')
+        const verify = async () =>
+          ({ kind: 'verified', payer: 'other', validBefore: shop.bank.validBefore }) as const
+        return shop.buy({ payment: { ...payment, verify } })
+      },
+    ],
+    ['other arguments', (shop) => shop.buy({ payment: sign(shop, 'two'), digest: 'others' })],
+    ['another operation', (shop) => shop.buy({ payment: sign(shop, 'two'), route: MOON })],
+    [
+      'another protocol',
+      (shop) => {
+        const payment = sign(shop, 'two')
+        return shop.buy({ payment: { ...payment, protocol: { ...payment.protocol, name: 'other' } } })
+      },
+    ],
+    [
+      'ten minutes later',
+      (shop) => {
+        shop.clock.now += 600_001
+        shop.bank.validBefore = shop.clock.now + 60_000
+        return shop.buy({ payment: sign(shop, 'two') })
+      },
+    ],
+  ]
+  for (const [name, buy] of others) {
+    const shop = await openShop(t)
+    await lose(shop)
+    t.match(await buy(shop), { kind: 'delivered', entry: { key: 'test:two' } }, name)
+    t.equal(shop.bank.charges, 2, name)
+  }
+})
+
+t.test('a payment nobody knows the end of is found out before the next one is charged', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.settlements = [UNKNOWN]
+  t.match(await shop.buy(), { kind: 'pending' })
+  shop.bank.resolution = UNKNOWN
+  const { id } = (await shop.stored()) ?? {}
+  t.strictSame(
+    await shop.buy({ payment: sign(shop, 'two') }),
+    { kind: 'pending', id },
+    'not charged a second time',
+  )
+  shop.bank.resolution = { kind: 'settled', receipt: RECEIPT }
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'delivered', entry: { key: 'test:one' } })
+  t.equal(shop.bank.charges, 0)
+})
+
+t.test('a payment that turns out to have failed stands in nobody’s way', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.settlements = [UNKNOWN, { kind: 'settled', receipt: RECEIPT }]
+  await shop.buy()
+  shop.bank.resolution = FAILED
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'delivered', entry: { key: 'test:two' } })
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('a client that leaves while its payment settles, and signs anew, would pay twice', async (t) => {
+  const shop = await openShop(t)
+  const payment = shop.payment()
+  const gone = new AbortController()
+  let second: Promise<Outcome> | undefined
+  const leaving = {
+    ...payment,
+    settle: async (journal: Parameters<typeof payment.settle>[0]) => {
+      const settlement = await payment.settle(journal)
+      gone.abort()
+      await delay(10)
+      second = shop.buy({ payment: sign(shop, 'two') })
+      await delay(30)
+      return settlement
+    },
+  }
+  const first = await shop.buy({ payment: leaving, gone: gone.signal })
+  if (first.kind === 'delivered') await markUndelivered(shop.paywall, first.entry)
+  t.match(await second, { kind: 'delivered', entry: { key: 'test:one' } })
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('two purchases of the same thing at the same time are two purchases', async (t) => {
+  const shop = await openShop(t)
+  const outcomes = await Promise.all(['a', 'b', 'c'].map((name) => shop.buy({ payment: sign(shop, name) })))
+  t.strictSame(
+    outcomes.map((outcome) => outcome.kind === 'delivered' && outcome.entry.key),
+    ['test:a', 'test:b', 'test:c'],
+  )
+  t.equal(shop.bank.charges, 3)
+})
+
+t.test(
+  'work that was paid for and has failed is done for the next payment, which is not charged',
+  async (t) => {
+    const shop = await openShop(t)
+    t.match(await shop.buy({ route: DEEP, run: () => Promise.reject(new Error('broken')) }), { kind: 'owed' })
+    t.match(await shop.buy({ route: DEEP, payment: sign(shop, 'two') }), {
+      kind: 'delivered',
+      entry: { key: 'test:one' },
+    })
+    t.equal(shop.bank.charges, 1)
+  },
+)
+
+t.test('payments under one identifier of a payer are one purchase, however they are signed', async (t) => {
+  const shop = await openShop(t)
+  const named = (name: string) => ({ ...sign(shop, name), identifier: 'order-0000000001' })
+  const outcomes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => shop.buy({ payment: named(name) })))
+  for (const outcome of outcomes) t.match(outcome, { kind: 'delivered', answer: { value: { run: 1 } } })
+  t.equal(shop.runs(), 1)
+  t.equal(shop.bank.charges, 1)
+  const [first] = outcomes
+  if (first?.kind === 'delivered') await markSent(shop.paywall, first.entry)
+  t.match(
+    await shop.buy({ payment: named('e') }),
+    { kind: 'delivered', answer: { value: { run: 1 } } },
+    'later too',
+  )
+  t.equal(shop.bank.charges, 1)
+  t.match(
+    await shop.buy({ payment: named('f'), route: MOON }),
+    { kind: 'reused', code: 'identifier_reused' },
+    'for another request it is refused',
+  )
+  t.match(await shop.buy({ payment: named('g'), digest: 'others' }), {
+    kind: 'reused',
+    code: 'identifier_reused',
+  })
+  const verify = async () =>
+    ({ kind: 'verified', payer: 'other', validBefore: shop.bank.validBefore }) as const
+  t.match(await shop.buy({ payment: { ...named('h'), verify } }), {
+    kind: 'delivered',
+    entry: { key: 'test:h' },
+  })
+  t.equal(shop.bank.charges, 2, 'another payer has names of its own')
+})
+
+t.test('an identifier is free again when its purchase came to nothing', async (t) => {
+  const shop = await openShop(t)
+  const named = (name: string) => ({ ...sign(shop, name), identifier: 'order-0000000001' })
+  const failing = await shop.buy({ payment: named('a'), run: () => Promise.reject(new Error('broken')) })
+  t.match(failing, { kind: 'failed' })
+  const bought = await shop.buy({ payment: named('b') })
+  t.match(bought, { kind: 'delivered', entry: { key: 'test:b' } })
+  if (bought.kind === 'delivered') await markSent(shop.paywall, bought.entry)
+  t.match(await shop.buy({ payment: named('a') }), { kind: 'delivered', entry: { key: 'test:b' } })
+  t.equal(shop.bank.charges, 1)
+  const identifier = identifierName('buyer', 'order-0000000002')
+  await leave(shop, 'fulfilled', { identifier })
+  const payment = { ...sign(shop, 'c'), identifier: 'order-0000000002' }
+  t.match(await shop.buy({ payment, digest: 'arguments' }), { kind: 'delivered', entry: { key: 'test:c' } })
+  t.equal(shop.bank.charges, 2, 'one whose process has died before any money moved is forgotten')
+})

@@ -1,0 +1,67 @@
+import t from 'tap'
+import { OFFERING_MS, Prices } from '../../../src/engine/paywall/prices.ts'
+import type { Micros } from '../../../src/engine/money.ts'
+import { compileRoutes } from '../../support/compiled.ts'
+import { FORGED, NOW, openShop } from '../../support/bank.ts'
+
+const at = (price: string) =>
+  compileRoutes(`  /paid/tide:
+    price: ${price}
+    handler: tide
+    summary: Tides
+    example: { tide: 1 }
+`)
+
+t.test('a buyer who signed just before a price change would be turned away', async (t) => {
+  const shop = await openShop(t)
+  const prices = new Prices(shop.paywall)
+  await prices.offer(at('0.005'))
+  t.strictSame(await prices.lately('tide'), [5_000n])
+  await prices.withdraw(at('0.005'), 300_000)
+  await prices.offer(at('0.01'))
+  t.strictSame([...(await prices.lately('tide'))].sort(), [10_000n, 5_000n])
+  t.strictSame(await prices.lately('moon'), [])
+  shop.clock.now = NOW + 299_999
+  t.ok((await prices.lately('tide')).includes(5_000n as Micros))
+  shop.clock.now += 1
+  t.notOk((await prices.lately('tide')).includes(5_000n as Micros))
+})
+
+t.test('a process that was killed has offered its prices until then, or a moment longer', async (t) => {
+  const shop = await openShop(t)
+  await new Prices({ ...shop.paywall, owner: 'killed' }).offer(at('0.005'))
+  const next = new Prices({ ...shop.paywall, owner: 'next' })
+  await next.offer(at('0.01'))
+  const grace = at('0.01').payments.repriceGrace
+  shop.clock.now = NOW + grace + OFFERING_MS - 1
+  t.ok((await next.lately('tide')).includes(5_000n as Micros))
+  shop.clock.now += 1
+  t.notOk((await next.lately('tide')).includes(5_000n as Micros))
+})
+
+t.test('an older process beside a newer one keeps its price when the newer one takes it back', async (t) => {
+  const shop = await openShop(t)
+  const older = new Prices({ ...shop.paywall, owner: 'older' })
+  const newer = new Prices({ ...shop.paywall, owner: 'newer' })
+  await older.offer(at('0.005'))
+  await newer.offer(at('0.005'))
+  await newer.withdraw(at('0.005'), 1_000)
+  shop.clock.now += 2_000
+  t.strictSame(await newer.lately('tide'), [5_000n])
+})
+
+t.test('the grace covers the amount and nothing else', async (t) => {
+  const shop = await openShop(t)
+  const paywall = { ...shop.paywall, lately: async () => [7_000n as Micros] }
+  const asked: bigint[] = []
+  const payment = shop.payment({
+    check: ({ price }) => {
+      asked.push(price)
+      return price === 7_000n ? undefined : FORGED
+    },
+  })
+  t.match(await shop.buy({ payment }, paywall), { kind: 'delivered' })
+  t.strictSame(asked, [5_000n, 7_000n])
+  const misfit = shop.payment({ key: 'test:two', check: () => FORGED })
+  t.strictSame(await shop.buy({ payment: misfit }, paywall), { kind: 'refused', refusal: FORGED })
+})

@@ -1,0 +1,146 @@
+import t from 'tap'
+import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
+import type { Entry, State } from '../../../src/engine/ledger/entry.ts'
+import { recover } from '../../../src/engine/paywall/recovery.ts'
+import type { Store } from '../../../src/engine/paywall/paywall.ts'
+import { FAILED, KEY, leave, NOW, openShop, RECEIPT, STORED, UNKNOWN, type Shop } from '../../support/bank.ts'
+
+/** Looks after everything that is due, until nothing is at this time. */
+async function sweep(shop: Shop, store?: Store): Promise<void> {
+  const { protocol } = shop.payment()
+  const faults: unknown[] = []
+  await recover({
+    ...shop.paywall,
+    protocols: () => [protocol],
+    storeOf: () => store,
+    report: (fault) => faults.push(fault),
+  })
+  if (faults.length > 0) throw faults[0]
+}
+
+/** Settled before the work: no answer yet. */
+const OWED: object = { flow: 'upfront', answer: undefined }
+
+const END = NOW + 60_000 + 30_000
+
+t.test('what a dead process has left is finished although nobody asks for it again', async (t) => {
+  const ends: [State, Partial<Entry>, number, object | undefined][] = [
+    // state, more, when, what is left
+    ['reserved', {}, NOW, undefined],
+    ['settling', {}, NOW, { state: 'settled', receipt: RECEIPT, answer: STORED }],
+    ['unknown', {}, NOW, { state: 'settled', receipt: RECEIPT, answer: STORED }],
+    ['fulfilled', {}, END, { state: 'settled', receipt: RECEIPT, answer: STORED }],
+    ['voided', {}, END, undefined],
+    ['sent', { settledAt: NOW }, NOW + 86_400_000, { state: 'sent', receipt: RECEIPT, answer: undefined }],
+  ]
+  for (const [state, changes, when, left] of ends) {
+    const shop = await openShop(t)
+    const entry = await leave(shop, state, { validBefore: NOW + 60_000, due: when, ...changes })
+    shop.clock.now = when - 1
+    await sweep(shop)
+    t.strictSame(await shop.stored(), entry, `${state} is left alone before its time`)
+    shop.clock.now = when
+    await sweep(shop)
+    const stored = await shop.stored()
+    if (left === undefined) t.equal(stored, undefined, state)
+    else t.match(stored, left, state)
+    t.equal(shop.bank.charges + shop.runs(), 0)
+  }
+})
+
+t.test('a payment in the hands of a living process is left to it', async (t) => {
+  for (const state of ['reserved', 'fulfilled', 'settling', 'unknown'] as const) {
+    const shop = await openShop(t)
+    const entry = await leave(shop, state, { leaseUntil: NOW + LEASE_MS, due: NOW })
+    await sweep(shop)
+    t.strictSame(await shop.stored(), entry, state)
+  }
+})
+
+t.test(
+  'work whose money did not move waits for the same payment until that expires, and is forgotten then',
+  async (t) => {
+    const shop = await openShop(t)
+    shop.bank.resolution = FAILED
+    await leave(shop, 'settling', { validBefore: NOW + 60_000 })
+    await sweep(shop)
+    t.match(await shop.stored(), { state: 'fulfilled', answer: STORED })
+    shop.clock.now = END
+    await sweep(shop)
+    t.match(await shop.stored(), { state: 'voided', answer: undefined })
+    shop.clock.now += LEASE_MS
+    await sweep(shop)
+    t.equal(await shop.stored(), undefined)
+  },
+)
+
+t.test('a chain that does not tell is asked again, less and less often', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.resolution = UNKNOWN
+  await leave(shop, 'settling')
+  const asked: number[] = []
+  for (let step = 0; step < 2_000; step += 1) {
+    const before = shop.bank.resolved
+    await sweep(shop)
+    if (shop.bank.resolved > before) asked.push(shop.clock.now - NOW)
+    shop.clock.now += 1_000
+  }
+  t.match(await shop.stored(), { state: 'unknown' })
+  t.ok(asked.length > 5 && asked.length < 20, `${asked.length} times in half an hour`)
+  const pauses = asked.map((time, place) => time - (asked[place - 1] ?? 0))
+  t.ok(
+    pauses.every((pause) => pause <= 301_000),
+    'never more than five minutes apart',
+  )
+})
+
+t.test('a payment of a protocol that is spoken no more is kept', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'settling', { protocol: 'gone' })
+  await sweep(shop)
+  t.match(await shop.stored(), { state: 'settling' })
+})
+
+t.test('what was stored for a payment is decided after a crash, as the payment was', async (t) => {
+  for (const [state, changes, resolution, decision] of [
+    ['reserved', {}, undefined, 'abort'],
+    ['voided', {}, undefined, 'abort'],
+    ['settling', {}, { kind: 'settled', receipt: RECEIPT }, 'commit'],
+    ['settling', { validBefore: NOW - 1 }, FAILED, 'abort'],
+    ['settled', { settledAt: NOW }, undefined, 'commit'],
+    ['sent', { settledAt: NOW }, undefined, 'commit'],
+    ['sent', { settledAt: NOW - 86_400_000 }, undefined, 'commit'],
+    ['settled', { settledAt: NOW, ...OWED }, undefined, 'abort'],
+  ] as const) {
+    const shop = await openShop(t)
+    if (resolution !== undefined) shop.bank.resolution = resolution
+    const entry = await leave(shop, state, { prepared: true, ...changes })
+    const told: string[] = []
+    let broken = true
+    const store: Store = {
+      commit: async (id) => {
+        told.push(`commit ${id}`)
+        if (broken) throw new Error('the store is away')
+      },
+      abort: async (id) => {
+        told.push(`abort ${id}`)
+        if (broken) throw new Error('the store is away')
+      },
+    }
+    await t.rejects(sweep(shop, store), /the store is away/)
+    t.match(await shop.stored(), { prepared: true }, `${state}: not forgotten when the handler fails`)
+    broken = false
+    shop.clock.now += LEASE_MS
+    await sweep(shop, store)
+    t.strictSame(told, [`${decision} ${entry.id}`, `${decision} ${entry.id}`], state)
+    t.notHas(await shop.stored(), { prepared: true })
+  }
+})
+
+t.test('two processes that recover the same payment settle it once', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'settling')
+  await Promise.all([1, 2, 3, 4].map(() => sweep(shop)))
+  t.equal(shop.bank.resolved, 1)
+  t.match(await shop.ledger.get(KEY), { state: 'settled' })
+})

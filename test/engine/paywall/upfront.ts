@@ -1,0 +1,170 @@
+import t from 'tap'
+import { Failure } from '../../../src/engine/errors.ts'
+import { markSent } from '../../../src/engine/paywall/delivery.ts'
+import type { Order } from '../../../src/engine/paywall/paywall.ts'
+import { isThrottled } from '../../../src/engine/paywall/throttle.ts'
+import {
+  AWAY,
+  DEEP,
+  FAILED,
+  leave,
+  NOW,
+  openShop,
+  POOR,
+  RECEIPT,
+  SETTLED,
+  STORED,
+  UNKNOWN,
+} from '../../support/bank.ts'
+
+const BROKEN = new Failure('source_error', 'the source is broken')
+
+t.test('expensive work would be done for nothing if it were begun before the money has moved', async (t) => {
+  const shop = await openShop(t)
+  let charged = 0
+  const outcome = await shop.buy({
+    route: DEEP,
+    run: async () => {
+      charged = shop.bank.charges
+      return STORED
+    },
+  })
+  t.match(outcome, { kind: 'delivered', receipt: RECEIPT, answer: STORED })
+  t.equal(charged, 1, 'before the work')
+  t.strictSame(shop.history, ['reserved', 'settling', 'settled', 'fulfilled'])
+  if (outcome.kind === 'delivered') await markSent(shop.paywall, outcome.entry)
+  t.match(await shop.stored(), { state: 'sent', flow: 'upfront' })
+})
+
+t.test(
+  'a buyer whose paid work has failed would lose the money without a run that costs nothing',
+  async (t) => {
+    const shop = await openShop(t)
+    const failing = { route: DEEP, run: () => Promise.reject(BROKEN) }
+    t.match(await shop.buy(failing), { kind: 'owed', receipt: RECEIPT, fault: BROKEN })
+    t.match(await shop.buy(failing), { kind: 'owed' }, 'again')
+    shop.clock.now += 3_600_000
+    t.match(await shop.buy({ route: DEEP }), { kind: 'delivered' }, 'long after the payment has expired')
+    t.match(await shop.buy({ route: DEEP }), { kind: 'delivered', answer: { value: { run: 1 } } })
+    t.equal(shop.bank.charges, 1)
+    t.equal(shop.runs(), 1)
+  },
+)
+
+t.test(
+  'copies of a payment that is owed an answer run the work one after the other, not together',
+  async (t) => {
+    const shop = await openShop(t)
+    await shop.buy({ route: DEEP, run: () => Promise.reject(BROKEN) })
+    const outcomes = await Promise.all([1, 2, 3, 4].map(() => shop.buy({ route: DEEP })))
+    for (const outcome of outcomes) t.match(outcome, { kind: 'delivered', answer: { value: { run: 1 } } })
+    t.equal(shop.runs(), 1)
+  },
+)
+
+t.test('work that is paid for has its whole time, however short the payment is valid', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.validBefore = NOW + 6_000
+  let given = 0
+  const run = async ({ patience }: Order) => {
+    given = patience
+    return STORED
+  }
+  t.match(await shop.buy({ route: DEEP, run }), { kind: 'delivered' })
+  t.equal(given, 20_000)
+})
+
+t.test('a payment that cannot be settled before the work costs no work and no money', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.simulate = POOR
+  t.match(await shop.buy({ route: DEEP }), { kind: 'refused', refusal: POOR })
+  shop.bank.simulate = undefined
+  shop.bank.settlements = [AWAY, FAILED, SETTLED]
+  t.match(await shop.buy({ route: DEEP }), { kind: 'refused', refusal: { code: 'chain_unavailable' } })
+  t.equal(await shop.stored(), undefined, 'as if it had never come')
+  t.match(await shop.buy({ route: DEEP }), { kind: 'refused', refusal: { code: 'settlement_failed' } })
+  t.equal(shop.runs(), 0)
+  t.match(await shop.buy({ route: DEEP }), { kind: 'delivered' }, 'the same payment')
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('a settlement nobody knows the end of is worked for once it is known', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.settlements = [UNKNOWN]
+  t.match(await shop.buy({ route: DEEP }), { kind: 'pending' })
+  t.equal(shop.runs(), 0)
+  t.match(await shop.buy({ route: DEEP }), { kind: 'delivered', answer: { value: { run: 1 } } })
+  t.equal(shop.bank.charges, 0, 'nothing was sent a second time')
+})
+
+t.test('a client that leaves before the money moves pays nothing', async (t) => {
+  const shop = await openShop(t)
+  t.match(await shop.buy({ route: DEEP, gone: AbortSignal.abort() }), { kind: 'abandoned' })
+  t.equal(await shop.stored(), undefined)
+  t.equal(shop.bank.charges + shop.runs(), 0)
+})
+
+t.test('work that outlives a payment of this protocol is paid for first', async (t) => {
+  const shop = await openShop(t)
+  const payment = shop.payment()
+  const hasty = { ...payment, protocol: { ...payment.protocol, longestWork: 15_000 } }
+  await shop.buy({ payment: hasty })
+  t.strictSame(shop.history, ['reserved', 'settling', 'settled', 'fulfilled'])
+})
+
+t.test('who makes us work and cannot be charged, twice in ten minutes, pays first for an hour', async (t) => {
+  const shop = await openShop(t)
+  const { ledger } = shop.paywall
+  let nonce = 0
+  const fail = async (): Promise<void> => {
+    shop.bank.settlements = [FAILED]
+    nonce += 1
+    t.match(await shop.buy({ payment: shop.payment({ key: `test:${nonce}` }) }), { kind: 'unsettled' })
+  }
+  const throttled = (payer = 'buyer') => isThrottled(ledger, payer, shop.clock.now)
+  await fail()
+  t.notOk(await throttled(), 'once is no pattern')
+  shop.clock.now += 600_001
+  shop.bank.validBefore = shop.clock.now + 60_000
+  await fail()
+  t.notOk(await throttled(), 'nor are two far apart')
+  shop.clock.now += 60_000
+  shop.bank.validBefore = shop.clock.now + 60_000
+  await fail()
+  t.ok(await throttled())
+  t.ok(await throttled('BUYER'), 'however the address is spelled')
+  t.notOk(await throttled('somebody else'))
+  const runs = shop.runs()
+  t.match(await shop.buy(), { kind: 'refused', refusal: { code: 'settlement_failed' } })
+  t.equal(shop.runs(), runs, 'no more work for nothing')
+  shop.bank.settlements = [SETTLED]
+  t.match(await shop.buy(), { kind: 'delivered', entry: { flow: 'upfront' } })
+  shop.clock.now += 3_600_000
+  t.notOk(await throttled(), 'an hour later it is forgiven')
+})
+
+t.test('what a dead process has left of an upfront payment is brought to its end', async (t) => {
+  for (const [state, changes, runs, charges] of [
+    ['reserved', {}, 1, 1],
+    ['settling', { answer: undefined }, 1, 0],
+    ['unknown', { answer: undefined }, 1, 0],
+    ['settled', { answer: undefined }, 1, 0],
+    ['fulfilled', { receipt: RECEIPT }, 0, 0],
+  ] as const) {
+    const shop = await openShop(t)
+    const { answer, ...more } = { answer: STORED, ...changes }
+    const operation = DEEP.operation.id
+    await leave(shop, state, {
+      flow: 'upfront',
+      operation,
+      ...more,
+      ...(answer === undefined ? NOTHING : {}),
+    })
+    const outcomes = await Promise.all([1, 2, 3].map(() => shop.buy({ route: DEEP })))
+    for (const outcome of outcomes) t.match(outcome, { kind: 'delivered', receipt: RECEIPT }, state)
+    t.equal(shop.runs(), runs, state)
+    t.equal(shop.bank.charges, charges, state)
+  }
+})
+
+const NOTHING: object = { answer: undefined }

@@ -1,0 +1,248 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Test } from 'tap'
+import type { Route } from '../../src/engine/catalog/catalog.ts'
+import { LEASE_MS } from '../../src/engine/ledger/claim.ts'
+import type { Entry, Receipt, State, StoredAnswer } from '../../src/engine/ledger/entry.ts'
+import { buyerName, type Ledger } from '../../src/engine/ledger/ledger.ts'
+import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
+import type { Job, Outcome, Paywall, Purchasing, Store } from '../../src/engine/paywall/paywall.ts'
+import { purchase } from '../../src/engine/paywall/purchase.ts'
+import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/protocols/protocol.ts'
+import { compileRoutes, routeAt } from './compiled.ts'
+import { makeEntry } from './entry.ts'
+
+export const NOW = 1_800_000_000_000
+export const KEY = 'test:one'
+export const RECEIPT: Receipt = { transaction: '0x01', network: 'test:1', payer: 'buyer', amount: '5000' }
+export const TRANSACTION = { kind: 'own', hash: '0x01', raw: '0x02', signer: '0x03', nonce: 4 } as const
+export const SETTLED: Settlement = { kind: 'settled', receipt: RECEIPT }
+export const UNKNOWN: Settlement = { kind: 'unknown', detail: 'nobody knows' }
+export const FAILED: Settlement = {
+  kind: 'failed',
+  refusal: { code: 'settlement_failed', detail: 'it did not move' },
+}
+export const AWAY: Settlement = { kind: 'failed', refusal: { code: 'chain_unavailable', detail: 'away' } }
+export const FORGED: Refusal = { code: 'invalid_exact_evm_signature', detail: 'forged' }
+export const POOR: Refusal = { code: 'invalid_exact_evm_insufficient_balance', detail: 'poor' }
+export const STORED: StoredAnswer = { kind: 'json', value: { run: 0 } }
+
+const catalog = compileRoutes(`  /paid/tide:
+    price: 0.005
+    handler: tide
+    summary: Tides
+    timeout: 20s
+    example: { tide: 1 }
+  /paid/moon:
+    price: 0.005
+    handler: moon
+    summary: Moons
+    example: { moon: 1 }
+  /paid/deep:
+    price: 0.005
+    handler: deep
+    settle: upfront
+    timeout: 20s
+    summary: Depths
+    example: { deep: 1 }
+`)
+export const TIDE = routeAt(catalog, '/paid/tide')
+export const MOON = routeAt(catalog, '/paid/moon')
+/** Is paid for before the work. */
+export const DEEP = routeAt(catalog, '/paid/deep')
+
+/** What a payment system does, step by step; what is left out goes well. */
+export interface Bank {
+  check: Refusal | undefined
+  verify: Refusal | undefined
+  /** Milliseconds since the epoch. */
+  validBefore: number
+  simulate: Refusal | undefined
+  /** One for each attempt; the last one goes on. */
+  settlements: Settlement[]
+  resolution: Settlement
+  /** Between the call to settle and the record of its transaction. */
+  beforeRecord: () => Promise<void>
+  /** Money moved. */
+  charges: number
+  resolved: number
+}
+
+export type Changes = Partial<Omit<Purchasing, 'job' | 'offer'>> & {
+  readonly route?: Route
+  readonly run?: Job['run']
+  readonly store?: Store
+}
+
+function offerOf(route: Route): Offer {
+  const { price } = route.operation
+  if (price === undefined) throw new Error('the route has a price')
+  return { route, resource: 'https://shop.example/paid/tide', scope: 'scope', price }
+}
+
+export interface Shop {
+  readonly ledger: Ledger
+  readonly clock: { now: number }
+  readonly bank: Bank
+  readonly paywall: Paywall
+  readonly payment: (changes?: Partial<Payment>) => Payment
+  readonly buy: (changes?: Changes, paywall?: Paywall) => Promise<Outcome>
+  readonly runs: () => number
+  readonly stored: () => Promise<Entry | undefined>
+  /** States the entry has had, in order. */
+  readonly history: State[]
+}
+
+/** The clock stands still unless a test moves it; copies look again every other millisecond. */
+export async function openShop(t: Test): Promise<Shop> {
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-paywall-'))
+  const lmdb = await openLmdbLedger(directory)
+  t.teardown(async () => {
+    await lmdb.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  const history: State[] = []
+  const noted = (entry: Entry): void => {
+    if (history.at(-1) !== entry.state) history.push(entry.state)
+  }
+  const ledger: Ledger = {
+    ...lmdb,
+    insert: async (entry) => {
+      const standing = await lmdb.insert(entry)
+      if (standing === undefined) noted(entry)
+      return standing
+    },
+    replace: async (previous, next) => {
+      const made = await lmdb.replace(previous, next)
+      if (made) noted(next)
+      return made
+    },
+    remove: async (entry) => {
+      const made = await lmdb.remove(entry)
+      if (made) noted({ ...entry, state: 'voided' })
+      return made
+    },
+  }
+  const clock = { now: NOW }
+  const bank: Bank = {
+    check: undefined,
+    verify: undefined,
+    validBefore: NOW + 60_000,
+    simulate: undefined,
+    settlements: [SETTLED],
+    resolution: SETTLED,
+    beforeRecord: async () => {},
+    charges: 0,
+    resolved: 0,
+  }
+  const paywall: Paywall = {
+    ledger,
+    owner: 'mine',
+    now: () => clock.now,
+    sleep: async () => {
+      await delay(2)
+    },
+    redeliver: 86_400_000,
+    lately: async () => [],
+    report: () => undefined,
+  }
+  const protocol: Protocol = {
+    name: 'test',
+    longestWork: 30_000,
+    detect: () => ({ kind: 'none' }),
+    challenge: () => undefined,
+    resolve: async () => {
+      bank.resolved += 1
+      return bank.resolution
+    },
+    receiptHeaders: () => ({}),
+    failureHeaders: () => ({}),
+  }
+  const payment = (changes: Partial<Payment> = {}): Payment => ({
+    protocol,
+    key: KEY,
+    network: 'test:1',
+    asset: 'coin',
+    seal: 'what was signed',
+    payee: 'shop',
+    amount: 5_000n,
+    token: 'secret',
+    identifier: undefined,
+    copies: 'wait',
+    check: () => bank.check,
+    verify: async () =>
+      bank.verify === undefined
+        ? { kind: 'verified', payer: 'buyer', validBefore: bank.validBefore }
+        : { kind: 'refused', refusal: bank.verify },
+    simulate: async () => bank.simulate,
+    settle: async (journal) => {
+      await bank.beforeRecord()
+      await journal.record(TRANSACTION)
+      const [settlement = SETTLED, ...more] = bank.settlements
+      if (more.length > 0) bank.settlements = more
+      if (settlement.kind === 'settled') bank.charges += 1
+      return settlement
+    },
+    ...changes,
+  })
+  let runs = 0
+  const buy = (
+    { route = TIDE, run, store, ...changes }: Changes = {},
+    at: Paywall = paywall,
+  ): Promise<Outcome> =>
+    purchase(at, {
+      payment: payment(),
+      offer: offerOf(route),
+      revision: 'r1',
+      digest: 'arguments',
+      job: {
+        run:
+          run ??
+          (async () => {
+            runs += 1
+            return { kind: 'json', value: { run: runs } }
+          }),
+        store,
+      },
+      gone: new AbortController().signal,
+      ...changes,
+    })
+  return {
+    ledger,
+    clock,
+    bank,
+    paywall,
+    payment,
+    buy,
+    runs: () => runs,
+    stored: () => lmdb.get(KEY),
+    history,
+  }
+}
+
+/** An entry that a process which has died has left. */
+export async function leave(
+  { ledger, history }: Shop,
+  state: State,
+  changes: Partial<Entry> = {},
+): Promise<Entry> {
+  const entry: Entry = {
+    ...makeEntry(KEY, NOW - LEASE_MS, 'dead'),
+    protocol: 'test',
+    redeliver: 86_400_000,
+    buyer: buyerName('buyer', TIDE.operation.id, 'arguments'),
+    operation: TIDE.operation.id,
+    digest: 'arguments',
+    token: 'secret',
+    state,
+    ...(state === 'reserved' ? {} : { answer: STORED }),
+    ...(state === 'settling' || state === 'unknown' ? { dispatch: TRANSACTION } : {}),
+    ...(state === 'settled' || state === 'sent' ? { receipt: RECEIPT } : {}),
+    ...changes,
+  }
+  await ledger.insert(entry)
+  history.length = 0
+  return (await ledger.get(entry.key)) ?? entry
+}
