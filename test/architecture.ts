@@ -23,6 +23,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/cache',
     'engine/documents',
     'engine/protocols',
+    'engine/paywall',
     'engine/http',
   ],
   leaves: [],
@@ -31,7 +32,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'engine/cache': ['engine/catalog', 'leaves'],
   'engine/documents': ['engine/catalog', 'leaves'],
   'engine/protocols': ['engine/catalog', 'engine/ledger', 'leaves'],
+  'engine/paywall': ['engine/protocols', 'engine/ledger', 'engine/catalog', 'leaves'],
   'engine/http': [
+    'engine/paywall',
     'engine/protocols',
     'engine/ledger',
     'engine/cache',
