@@ -14,6 +14,7 @@ import {
 import { announce } from './announce.ts'
 import { openTills, protocolsOf, world } from './assemble.ts'
 import type { Call, Command, Terminal } from './command.ts'
+import { createComplaint } from './complain.ts'
 import {
   missingMeans,
   mistypedMeans,
@@ -136,10 +137,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       sandbox: sandbox !== undefined,
       trustProxy: env.trustProxy,
       owner,
-      report: (fault) =>
-        terminal.err(
-          `unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`,
-        ),
+      report: createComplaint(terminal, world.now),
     })
     closing.push(() => service.idle())
     const load = (): Catalog => prepare(read())

@@ -70,6 +70,12 @@ export class Claim {
     return this.#write(({ prepared: _prepared, ...entry }) => entry, LEASE_MS)
   }
 
+  /** Nothing was sent that could move the money: the stored answer waits for the same payment to come again. */
+  async shelve(): Promise<void> {
+    await this.#write(({ dispatch: _dispatch, ...entry }) => ({ ...entry, state: 'fulfilled' }), 0)
+    this.putDown()
+  }
+
   /** The time of redelivery is over: the record of the sale stays, the answer goes. */
   forget(): Promise<Entry> {
     return this.#write(({ answer: _answer, ...entry }) => ({ ...entry, identifier: undefined }), 0)

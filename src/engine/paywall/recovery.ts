@@ -82,10 +82,7 @@ async function resolve(settings: RecoverySettings, claim: Claim): Promise<void> 
       return claim.letGo()
     case 'failed':
       // The payment may come again until it ends, and be charged then: the work is not done twice.
-      if (entry.answer !== undefined && settings.now() < entry.validBefore) {
-        await claim.advance('fulfilled')
-        return claim.letGo()
-      }
+      if (entry.answer !== undefined && settings.now() < entry.validBefore) return claim.shelve()
       await claim.void()
       await decide(settings, claim, 'abort')
       return claim.letGo()

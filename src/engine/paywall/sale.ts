@@ -230,10 +230,7 @@ async function giveUp(
   if (refusal.code === 'chain_unavailable') {
     // Nothing is wrong with the payment: what was worked for it waits for the same one to come again.
     if (answer === undefined) await claim.drop()
-    else {
-      await claim.advance('fulfilled')
-      await claim.letGo()
-    }
+    else await claim.shelve()
     return { kind: 'refused', refusal }
   }
   const entry = await claim.void()
