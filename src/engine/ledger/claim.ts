@@ -18,7 +18,6 @@ export interface Changes {
   readonly dispatch?: Dispatch
   readonly receipt?: Receipt
   readonly prepared?: true
-  readonly left?: true
 }
 
 /**

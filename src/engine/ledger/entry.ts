@@ -108,8 +108,6 @@ export interface Entry extends Purchase {
   readonly settledAt?: number
   /** The handler has stored something for this payment, which waits for its commit or abort. */
   readonly prepared?: true
-  /** The buyer’s connection was gone before the answer: whoever of theirs asks anew is answered from here. */
-  readonly left?: true
   /** How many times a process has taken it up. */
   readonly attempts: number
   readonly createdAt: number

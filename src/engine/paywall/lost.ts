@@ -51,10 +51,10 @@ async function follow(
   return claim === undefined ? undefined : finish(paywall, buying, claim, verified)
 }
 
-/** Paid for, or perhaps, and not known to have arrived. */
+/** Paid for, or perhaps, and not known to have arrived: from the dispatch on, for whoever sent it may be dead. */
 function mayBeLost(entry: Entry, now: number): boolean {
   if (entry.receipt !== undefined) return entry.state !== 'sent' && isRemembered(entry, now)
-  return entry.state === 'unknown' || (entry.state === 'settling' && entry.left !== undefined)
+  return entry.state === 'unknown' || entry.state === 'settling'
 }
 
 type Finished = Outcome | { readonly kind: 'free' }

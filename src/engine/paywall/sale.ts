@@ -167,8 +167,6 @@ async function charge(
   verified: Verified,
 ): Promise<Outcome> {
   const { payment, gone } = buying
-  // From the dispatch on, whoever asks anew for the same thing is answered from this payment.
-  const leave = (): void => void claim.note({ left: true }).catch(() => undefined)
   let recording = false
   try {
     if (gone.aborted) throw new Abandoned()
@@ -177,7 +175,6 @@ async function charge(
         if (gone.aborted) throw new Abandoned()
         recording = true
         await claim.advance('settling', { dispatch })
-        gone.addEventListener('abort', leave, { once: true })
       },
     })
     return await conclude(paywall, buying, claim, verified, settlement)
@@ -187,8 +184,6 @@ async function charge(
     if (!recording || fault instanceof LostClaim) throw fault
     paywall.report(fault)
     return { kind: 'pending', id: claim.entry.id }
-  } finally {
-    gone.removeEventListener('abort', leave)
   }
 }
 

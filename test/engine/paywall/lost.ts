@@ -4,7 +4,7 @@ import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import { identifierName } from '../../../src/engine/ledger/ledger.ts'
 import { markSent, markUndelivered } from '../../../src/engine/paywall/delivery.ts'
 import type { Outcome } from '../../../src/engine/paywall/paywall.ts'
-import { DEEP, FAILED, leave, MOON, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
+import { DEEP, FAILED, leave, MOON, NOW, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
 
 const sign = (shop: Shop, name: string) => shop.payment({ key: `test:${name}`, token: name })
 
@@ -141,6 +141,20 @@ t.test('a client that leaves while its payment settles, and signs anew, would pa
   t.match(await second, { kind: 'delivered', entry: { key: 'test:one' } })
   t.equal(shop.bank.charges, 1)
 })
+
+t.test(
+  'a process that dies after the dispatch has charged: a payment signed anew would be the second',
+  async (t) => {
+    const shop = await openShop(t)
+    await leave(shop, 'settling', { leaseUntil: NOW + 1 })
+    const second = shop.buy({ payment: sign(shop, 'two') })
+    await delay(30)
+    t.equal(shop.bank.charges, 0, 'while the first may be alive, it is waited for')
+    shop.clock.now += 1
+    t.match(await second, { kind: 'delivered', entry: { key: 'test:one' } })
+    t.equal(shop.bank.charges, 0)
+  },
+)
 
 t.test('two purchases of the same thing at the same time are two purchases', async (t) => {
   const shop = await openShop(t)
