@@ -14,10 +14,10 @@ export function addressOf(key: Hex): Hex {
   return privateKeyToAccount(key).address
 }
 
-/** `@x402/fetch` as it comes from the registry, with nothing set but the wallet. */
-export function stockFetch(key: Hex): typeof fetch {
+/** `@x402/fetch` as it comes from the registry, with nothing set but the wallet; `transport` carries its requests. */
+export function stockFetch(key: Hex, transport: typeof fetch = fetch): typeof fetch {
   const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key)))
-  return wrapFetchWithPayment(fetch, client) as typeof fetch
+  return wrapFetchWithPayment(transport, client) as typeof fetch
 }
 
 /** The decoded PAYMENT-REQUIRED header. */

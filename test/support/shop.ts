@@ -30,11 +30,16 @@ export interface Shop {
   wallet(atomic?: bigint): Promise<Hex>
   /** Kills the server as a power cut would and starts it again on what it has left. */
   restart(): Promise<void>
+  /** Another process on the same store and with the same signer, on a port of its own. */
+  branch(): Promise<RunningServer>
   readonly close: () => Promise<void>
 }
 
+/** What is different from an operator with a signer of their own: variables by name, an empty one is taken away. */
+export type Furnish = (chain: EvmChain, node: NodeProxy) => Promise<Readonly<Record<string, string>>>
+
 /** Production configuration: no --sandbox, fresh random keys, four networks in the catalog, an endpoint for Base only. */
-export async function openShop(): Promise<Shop> {
+export async function openShop(furnish: Furnish = async () => ({})): Promise<Shop> {
   const [chain, workplace] = await Promise.all([startBase(), openWorkplace()])
   const node = await openNodeProxy(chain.rpcUrl)
   const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-'))
@@ -43,19 +48,26 @@ export async function openShop(): Promise<Shop> {
   const settler = addressOf(settlerKey)
   await chain.setGas(settler, GAS)
   const baseUrl = 'https://api.example.com'
-  const start = (): Promise<RunningServer> =>
-    startServer({
-      args: ['--catalog', CATALOG, '--handlers', HANDLERS],
+  const furniture = await furnish(chain, node)
+  const servers = new Set<RunningServer>()
+  const start = async (): Promise<RunningServer> => {
+    const started = await startServer({
+      args: ['--handlers', HANDLERS],
       dataDir,
       env: {
+        CATALOG,
         HOST: '127.0.0.1',
         BASE_URL: baseUrl,
         PAY_TO: payTo,
         SETTLER_PRIVATE_KEY: settlerKey,
         RPC_URL_8453: node.url,
         WORKPLACE: workplace.url,
+        ...furniture,
       },
     })
+    servers.add(started)
+    return started
+  }
   let server = await start()
   return {
     get url() {
@@ -82,8 +94,9 @@ export async function openShop(): Promise<Shop> {
       await gone
       server = await start()
     },
+    branch: start,
     close: async () => {
-      await server.stop()
+      await Promise.all(Array.from(servers, (each) => each.stop()))
       await Promise.all([node.close(), workplace.close(), chain.stop()])
       rmSync(dataDir, { recursive: true, force: true })
     },

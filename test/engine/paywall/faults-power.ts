@@ -1,0 +1,106 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { paymentId } from '../../../src/engine/ledger/ledger.ts'
+import { openBuyer } from '../../support/buyer.ts'
+import { addressOf, challengeOf, send, sign, type Hex, type SignedPayment } from '../../support/payment.ts'
+import { Secrets } from '../../support/secrets.ts'
+import { openShop } from '../../support/shop.ts'
+
+const shop = await openShop()
+t.teardown(() => shop.close())
+const secrets = new Secrets()
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await delay(20)
+}
+
+const called = (method: string): number => shop.node.calls().filter((each) => each === method).length
+
+interface Victim {
+  readonly key: Hex
+  readonly path: string
+  readonly payment: SignedPayment
+}
+
+async function victim(n: number, route = '/paid/work'): Promise<Victim> {
+  const key = await shop.wallet()
+  const payment = await sign(await challengeOf(`${shop.url}${route}`), key)
+  secrets.keepPayment(payment)
+  return { key, path: `${route}?n=${n}`, payment }
+}
+
+async function chargesOf({ key }: Victim): Promise<number> {
+  const payer = addressOf(key)
+  return (await shop.witness.uses()).filter((use) => use.payer === payer).length
+}
+
+async function stateOf({ payment: { authorization } }: Victim): Promise<string | undefined> {
+  const { from, nonce } = authorization
+  const id = paymentId(['x402', 'eip155:8453', shop.chain.asset, from, nonce].join(':').toLowerCase())
+  const response = await fetch(`${shop.url}/payments/${id}`)
+  const { state } = (await response.json()) as { state?: string }
+  return state
+}
+
+t.test('a power cut at any moment: buyers who sign anew afterwards have paid once', async (t) => {
+  const upfront = await victim(1, '/paid/deep')
+  const working = await victim(2)
+  const awaited = await victim(3)
+  const forgotten = await victim(4)
+  const recorded = await victim(5)
+  const worked = await victim(6)
+  const cut: Promise<unknown>[] = []
+  const pay = ({ path, payment }: Victim): void => {
+    cut.push(send(`${shop.url}${path}`, payment.header))
+  }
+
+  const runs = shop.workplace.runs()
+  shop.workplace.during(() => new Promise(() => {}))
+  pay(upfront)
+  pay(working)
+  await until(() => shop.workplace.runs() === runs + 2)
+  shop.workplace.during(async () => {})
+
+  await shop.witness.setMining('by hand')
+  for (const each of [awaited, forgotten]) {
+    const receipts = called('eth_getTransactionReceipt')
+    pay(each)
+    await until(() => called('eth_getTransactionReceipt') > receipts + 3)
+  }
+  const broadcasts = called('eth_sendRawTransaction')
+  shop.node.onCall(async (method) => {
+    if (method === 'eth_sendRawTransaction') shop.node.set('silent')
+  })
+  pay(recorded)
+  await until(() => called('eth_sendRawTransaction') > broadcasts)
+  shop.node.onCall(async () => {})
+  shop.node.set('open')
+
+  shop.workplace.during(async () => shop.node.set('silent'))
+  const calls = called('eth_call')
+  pay(worked)
+  await until(() => called('eth_call') > calls + 1)
+  shop.workplace.during(async () => {})
+
+  const answers = Promise.allSettled(cut)
+  await shop.restart()
+  t.ok(
+    (await answers).every(({ status }) => status === 'rejected'),
+    'nobody got an answer',
+  )
+  shop.node.set('open')
+  await shop.witness.setMining('automatic')
+  await shop.witness.mine()
+
+  const anew = [upfront, working, awaited, recorded, worked]
+  const bought = await Promise.all(
+    anew.map(({ key, path }) => openBuyer(key, secrets).buy(`${shop.url}${path}`)),
+  )
+  t.strictSame(
+    bought.map(({ status }) => status),
+    [200, 200, 200, 200, 200],
+  )
+  t.strictSame(await Promise.all(anew.map(chargesOf)), [1, 1, 1, 1, 1])
+  await until(async () => (await stateOf(forgotten)) === 'settled')
+  t.strictSame(await Promise.all([...anew, forgotten].map(chargesOf)), [1, 1, 1, 1, 1, 1])
+})

@@ -1,0 +1,62 @@
+import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
+import { addressOf, stockFetch, type Hex } from './payment.ts'
+import type { Secrets } from './secrets.ts'
+
+/** Somebody with a wallet and `@x402/fetch`, who keeps a list of what was signed. */
+export interface Buyer {
+  readonly address: Hex
+  /** Nonces of the payments sent so far. */
+  readonly nonces: () => readonly string[]
+  readonly buy: (url: string, init?: RequestInit) => Promise<Bought>
+}
+
+export interface Bought {
+  readonly status: number
+  /** The member of the body that counts the runs of the work. */
+  readonly run: unknown
+  /** Transaction of the receipt. */
+  readonly transaction: unknown
+}
+
+export function openBuyer(key: Hex, secrets: Secrets): Buyer {
+  const nonces: string[] = []
+  const noting: typeof fetch = async (input, init) => {
+    const request = new Request(input, init)
+    const header = request.headers.get('payment-signature')
+    if (header !== null) nonces.push(noted(header, secrets))
+    const response = await fetch(request)
+    if (header !== null) await secrets.hear(response.clone())
+    return response
+  }
+  const paying = stockFetch(key, noting)
+  return {
+    address: addressOf(key),
+    nonces: () => nonces,
+    buy: async (url, init) => readBought(await paying(url, init)),
+  }
+}
+
+export async function readBought(response: Response): Promise<Bought> {
+  const body = asObject(await response.text())
+  const receipt = asObject(Buffer.from(response.headers.get('payment-response') ?? '', 'base64').toString())
+  return { status: response.status, run: body['run'], transaction: receipt['transaction'] }
+}
+
+interface Sent extends JsonObject {
+  readonly payload: { readonly signature: Hex; readonly authorization: { readonly nonce: string } }
+}
+
+function noted(header: string, secrets: Secrets): string {
+  const payload = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as Sent
+  secrets.keepPayment({ header, payload, signature: payload.payload.signature })
+  return payload.payload.authorization.nonce
+}
+
+function asObject(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? (value as JsonObject) : {}
+  } catch {
+    return {}
+  }
+}
