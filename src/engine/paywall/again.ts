@@ -11,6 +11,7 @@ import {
 import { holding, proceed } from './sale.ts'
 import { wait } from './wait.ts'
 
+/** Buys with a payment that was looked at before, if it still fits an offer. */
 export type BuyAnew = (paywall: Paywall, buying: Purchasing, verified: Verified) => Promise<Outcome>
 
 /** The same payment once more: it waits for the first, goes on for a dead one, or gets what was stored. */
@@ -21,14 +22,10 @@ export async function again(
   verified: Verified,
   anew: BuyAnew,
 ): Promise<Outcome> {
-  if (known.receipt !== undefined && !mayHaveAgain(paywall, buying, known)) return reused(buying, known)
   return wait(paywall, buying, known, async (entry) => {
-    if (entry === undefined || isFree(entry, paywall.now())) {
-      const refusal = buying.payment.check(buying.offer, paywall.now())
-      return refusal === undefined ? anew(paywall, buying, verified) : { kind: 'refused', refusal }
-    }
-    // Asked each time: when the first has failed, the payment may have bought something else while this copy waited.
-    if (isForOther(buying, entry)) return reused(buying, entry)
+    if (entry === undefined || isFree(entry, paywall.now())) return anew(paywall, buying, verified)
+    // Asked each time: while this copy waited, the payment may have bought something else, or its answer have arrived.
+    if (isForOther(buying, entry) || !mayHaveAgain(paywall, buying, entry)) return reused(buying, entry)
     return buying.payment.copies === 'wait'
       ? lookAgain(paywall, buying, entry, verified)
       : lookOnce(paywall, buying, entry, verified)
@@ -89,6 +86,7 @@ function reused({ payment }: Purchasing, entry: Entry): Outcome {
  * the answer is known to have arrived, it is given again only to who shows the token of the challenge.
  */
 function mayHaveAgain({ now }: Paywall, { payment }: Purchasing, entry: Entry): boolean {
+  if (entry.receipt === undefined) return true
   if (!isRemembered(entry, now())) return false
   return entry.state !== 'sent' || (entry.token !== undefined && entry.token === payment.token)
 }

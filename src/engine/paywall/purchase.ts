@@ -14,7 +14,7 @@ export async function purchase(paywall: Paywall, buying: Purchasing): Promise<Ou
   const known = await paywall.ledger.get(payment.key)
   if (known !== undefined && !isFree(known, paywall.now())) {
     const verification = await payment.verify()
-    if (verification.kind === 'verified') return again(paywall, buying, known, verification, buyAnew)
+    if (verification.kind === 'verified') return again(paywall, buying, known, verification, buyLater)
     const { refusal } = verification
     // Who pays could not be asked: what became of the payment is not to be said either way.
     return refusal.code === 'chain_unavailable'
@@ -55,8 +55,14 @@ async function buyAnew(paywall: Paywall, buying: Purchasing, verified: Verified)
   }
   const { entry } = reservation
   return entry.key === buying.payment.key
-    ? again(paywall, buying, entry, verified, buyAnew)
-    : shareIdentifier(paywall, buying, entry, verified, buyAnew)
+    ? again(paywall, buying, entry, verified, buyLater)
+    : shareIdentifier(paywall, buying, entry, verified, buyLater)
+}
+
+/** While it waited for another purchase, its offer may have ended. */
+async function buyLater(paywall: Paywall, buying: Purchasing, verified: Verified): Promise<Outcome> {
+  const unfit = await misfit(paywall, buying)
+  return unfit === undefined ? buyAnew(paywall, buying, verified) : { kind: 'refused', refusal: unfit }
 }
 
 async function describe(

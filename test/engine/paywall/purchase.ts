@@ -5,6 +5,7 @@ import { Failure } from '../../../src/engine/errors.ts'
 import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import type { State, StoredAnswer } from '../../../src/engine/ledger/entry.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { toMicros } from '../../../src/engine/money.ts'
 import { markSent } from '../../../src/engine/paywall/delivery.ts'
 import type { Order, Outcome, Paywall } from '../../../src/engine/paywall/paywall.ts'
 import {
@@ -217,6 +218,28 @@ t.test('a copy whose first has failed is looked at like a new payment', async (t
   gate.open()
   await failing
   t.match(await copy, { kind: 'refused', refusal: { code: 'deadline_too_short' } })
+})
+
+t.test(
+  'a copy whose first has died would be refused at the old price, which is still honoured',
+  async (t) => {
+    const shop = await openShop(t)
+    await leave(shop, 'reserved', { leaseUntil: NOW + 1 })
+    const payment = shop.payment({ check: ({ price }) => (price === 4_000n ? undefined : FORGED) })
+    const copy = shop.buy({ payment }, { ...shop.paywall, lately: async () => [toMicros(4_000n)] })
+    await delay(10)
+    shop.clock.now += 1
+    t.match(await copy, { kind: 'delivered' })
+  },
+)
+
+t.test('a copy without the token, waiting since before the answer arrived, would get it after', async (t) => {
+  const shop = await openShop(t)
+  const first = await leave(shop, 'settling', { leaseUntil: NOW + 1 })
+  const observed = shop.buy({ payment: shop.payment({ token: undefined }) })
+  await delay(10)
+  await shop.ledger.replace(first, nextEntry(first, { state: 'sent', receipt: RECEIPT, settledAt: NOW }))
+  t.match(await observed, { kind: 'reused', code: 'payment_reused' })
 })
 
 t.test('a copy does not get what the payment has bought for another request in the meantime', async (t) => {
