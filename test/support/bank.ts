@@ -8,6 +8,7 @@ import { LEASE_MS } from '../../src/engine/ledger/claim.ts'
 import type { Entry, Receipt, State, StoredAnswer } from '../../src/engine/ledger/entry.ts'
 import { buyerName, type Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
+import { Attendance } from '../../src/engine/paywall/attendance.ts'
 import type { Job, Outcome, Paywall, Purchasing, Store } from '../../src/engine/paywall/paywall.ts'
 import { purchase } from '../../src/engine/paywall/purchase.ts'
 import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/protocols/protocol.ts'
@@ -146,6 +147,7 @@ export async function openShop(t: Test): Promise<Shop> {
     },
     redeliver: 86_400_000,
     lately: async () => [],
+    attendance: new Attendance(),
     report: () => undefined,
   }
   const protocol: Protocol = {

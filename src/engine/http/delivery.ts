@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Context } from 'koa'
 import type { Desk } from '../ledger/claim.ts'
 import type { Entry } from '../ledger/entry.ts'
+import type { Attendance } from '../paywall/attendance.ts'
 import { markSent, markUndelivered } from '../paywall/delivery.ts'
 import type { InFlight } from './in-flight.ts'
 
@@ -11,6 +12,7 @@ const DELIVERED_MS = 2_000
 export interface DeliverySettings {
   readonly desk: Desk
   readonly inFlight: InFlight
+  readonly attendance: Attendance
   readonly report: (fault: unknown) => void
 }
 
@@ -54,7 +56,8 @@ export class Deliveries {
   }
 
   #mark(how: typeof markSent, entry: Entry): Promise<void> {
-    const { desk, inFlight, report } = this.#settings
+    const { desk, inFlight, attendance, report } = this.#settings
+    attendance.end(entry.id)
     return inFlight.add(how(desk, entry).catch(report))
   }
 }

@@ -6,6 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { answerRoute, createApp, jsonReply, type AppSettings } from './app.ts'
 import type { ProxySettings } from './proxy.ts'
+import { Attendance } from '../paywall/attendance.ts'
 import type { Store } from '../paywall/paywall.ts'
 import { Prices, OFFERING_MS } from '../paywall/prices.ts'
 import { recover } from '../paywall/recovery.ts'
@@ -59,18 +60,20 @@ export function createService(settings: ServiceSettings): Service {
   const { ledger, owner, now, sleep, report } = settings
   const desk = { ledger, owner, now }
   const inFlight = new InFlight()
+  const attendance = new Attendance()
   const prices = new Prices(desk)
   let current: Revision
   const app: AppSettings = {
     ...settings,
     inFlight,
-    deliveries: new Deliveries({ desk, inFlight, report }),
+    deliveries: new Deliveries({ desk, inFlight, attendance, report }),
     current: () => current,
     health: () => jsonReply(200, { status: 'ok', revision: current.catalog.revision }),
     get paywall() {
       return {
         ...desk,
         sleep,
+        attendance,
         redeliver: current.catalog.payments.redeliver,
         lately: (operation: string) => prices.lately(operation),
         report,

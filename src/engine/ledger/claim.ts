@@ -154,19 +154,15 @@ export interface Desk {
 
 /** Takes a payment for one purchase before any work is done for it; atomic over all processes. */
 export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase): Promise<Reservation> {
-  const entry = newEntry(purchase, owner, now(), LEASE_MS)
+  let entry = newEntry(purchase, owner, now(), LEASE_MS)
   for (;;) {
     const standing = await ledger.insert(entry)
     if (standing === undefined) return { kind: 'claimed', claim: new Claim(ledger, entry, now) }
     if (!isFree(standing, now())) return { kind: 'taken', entry: standing }
-    if (standing.key !== entry.key) {
-      // Its owner has died: the identifier is all that is left of it.
-      await ledger.remove(standing)
-      continue
-    }
-    const { attempts, createdAt, version } = standing
-    const next = { ...entry, attempts: attempts + 1, createdAt, version: version + 1 }
-    if (await ledger.replace(standing, next)) return { kind: 'claimed', claim: new Claim(ledger, next, now) }
+    // What is left of it, its key or its identifier, is free for whoever is first.
+    if (standing.key === entry.key)
+      entry = { ...entry, attempts: standing.attempts + 1, version: standing.version + 1 }
+    await ledger.remove(standing)
   }
 }
 

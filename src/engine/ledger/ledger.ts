@@ -12,11 +12,11 @@ export interface Ledger {
   get(key: string): Promise<Entry | undefined>
   /** By public id: `paymentId` of its key. */
   find(id: string): Promise<Entry | undefined>
-  /** Stores a new entry and resolves to undefined; else to the one in its way, which has its identifier or its key. */
+  /** Stores a new entry and resolves to undefined; else to the one in its way, which has its key or its identifier. */
   insert(entry: Entry): Promise<Entry | undefined>
   /**
-   * Replaces `previous`; false when somebody else has changed it, or another entry has the identifier of `next`.
-   * `next.version` is `previous.version + 1`; the key stays.
+   * Replaces `previous`; false when somebody else has changed it. `next.version` is `previous.version + 1`; key, buyer and
+   * time of creation stay, and the identifier stays or goes.
    */
   replace(previous: Entry, next: Entry): Promise<boolean>
   /** Forgets an entry; false when somebody else has changed it. */

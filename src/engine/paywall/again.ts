@@ -65,7 +65,7 @@ async function takeTurn(
 ): Promise<Outcome | undefined> {
   const claim = await takeOver(paywall, entry)
   if (claim === undefined) return undefined
-  return holding(paywall, claim, () => proceed(paywall, buying, claim, verified))
+  return holding(paywall, buying, claim, () => proceed(paywall, buying, claim, verified))
 }
 
 /** Bought something else, or is another authorization that was signed under the same nonce. */

@@ -46,15 +46,20 @@ async function follow(
   entry: Entry | undefined,
   verified: Verified,
 ): Promise<Finished | undefined> {
-  if (entry === undefined || !mayBeLost(entry, paywall.now())) return { kind: 'free' }
+  if (entry === undefined || !mayBeLost(paywall, entry)) return { kind: 'free' }
   const claim = await takeOver(paywall, entry)
   return claim === undefined ? undefined : finish(paywall, buying, claim, verified)
 }
 
-/** Paid for, or perhaps, and not known to have arrived: from the dispatch on, for whoever sent it may be dead. */
-function mayBeLost(entry: Entry, now: number): boolean {
-  if (entry.receipt !== undefined) return entry.state !== 'sent' && isRemembered(entry, now)
-  return entry.state === 'unknown' || entry.state === 'settling'
+/**
+ * Paid for, or perhaps, and not known to have arrived: from the dispatch on, for whoever sent it may be dead. What a
+ * living connection of this process waits for is not lost; of other processes nobody knows.
+ */
+function mayBeLost({ owner, attendance, now }: Paywall, entry: Entry): boolean {
+  const { id, state, receipt, leaseUntil } = entry
+  if (entry.owner === owner && leaseUntil > now() && attendance.has(id)) return false
+  if (receipt !== undefined) return state !== 'sent' && isRemembered(entry, now())
+  return state === 'unknown' || state === 'settling'
 }
 
 type Finished = Outcome | { readonly kind: 'free' }
@@ -70,7 +75,7 @@ async function finish(
   verified: Verified,
 ): Promise<Finished> {
   let free = false
-  const outcome = await holding(paywall, claim, async () => {
+  const outcome = await holding(paywall, buying, claim, async () => {
     const settlement = await settlementOf(buying, claim.entry)
     switch (settlement.kind) {
       case 'settled':

@@ -2,6 +2,7 @@ import type { Desk } from '../ledger/claim.ts'
 import type { Entry, Receipt, StoredAnswer } from '../ledger/entry.ts'
 import type { Micros } from '../money.ts'
 import type { Offer, Payment, Refusal, Verification } from '../protocols/protocol.ts'
+import type { Attendance } from './attendance.ts'
 
 /** What selling needs besides the payment: the same for every request of a revision. */
 export interface Paywall extends Desk {
@@ -10,6 +11,7 @@ export interface Paywall extends Desk {
   readonly redeliver: number
   /** Prices of an operation that were offered lately, the present one among them perhaps. */
   readonly lately: (operation: string) => Promise<readonly Micros[]>
+  readonly attendance: Attendance
   /** Told of faults whose request is answered all the same. */
   readonly report: (fault: unknown) => void
 }

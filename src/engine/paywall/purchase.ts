@@ -51,7 +51,7 @@ async function buyAnew(paywall: Paywall, buying: Purchasing, verified: Verified)
   const reservation = await reserve(paywall, purchased)
   if (reservation.kind === 'claimed') {
     const { claim } = reservation
-    return holding(paywall, claim, () => serve(paywall, buying, claim, verified))
+    return holding(paywall, buying, claim, () => serve(paywall, buying, claim, verified))
   }
   const { entry } = reservation
   return entry.key === buying.payment.key

@@ -32,9 +32,19 @@ const MOVING: ReadonlySet<State> = new Set<State>(['settling', 'settled', 'unkno
 /** Works on a claimed payment and puts it down, whatever happens. */
 export async function holding(
   paywall: Paywall,
+  { gone }: Pick<Purchasing, 'gone'>,
   claim: Claim,
   work: () => Promise<Outcome>,
 ): Promise<Outcome> {
+  const { id } = claim.entry
+  paywall.attendance.begin(id, gone)
+  const outcome = await held(paywall, claim, work)
+  // An answer is watched on its way: who does that says when it is over.
+  if (outcome.kind !== 'delivered') paywall.attendance.end(id)
+  return outcome
+}
+
+async function held(paywall: Paywall, claim: Claim, work: () => Promise<Outcome>): Promise<Outcome> {
   try {
     return await work()
   } catch (fault) {

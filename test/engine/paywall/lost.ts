@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import { identifierName } from '../../../src/engine/ledger/ledger.ts'
+import { Attendance } from '../../../src/engine/paywall/attendance.ts'
 import { markSent, markUndelivered } from '../../../src/engine/paywall/delivery.ts'
 import type { Outcome } from '../../../src/engine/paywall/paywall.ts'
 import { DEEP, FAILED, leave, MOON, NOW, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
@@ -12,7 +13,14 @@ const sign = (shop: Shop, name: string) => shop.payment({ key: `test:${name}`, t
 async function lose(shop: Shop): Promise<void> {
   const outcome = await shop.buy()
   if (outcome.kind !== 'delivered') throw new Error(outcome.kind)
-  await markUndelivered(shop.paywall, outcome.entry)
+  await hangUp(shop, outcome)
+}
+
+/** What the watch over an answer does when the connection is gone. */
+async function hangUp({ paywall }: Shop, outcome: Outcome): Promise<void> {
+  if (outcome.kind !== 'delivered') throw new Error(outcome.kind)
+  paywall.attendance.end(outcome.entry.id)
+  await markUndelivered(paywall, outcome.entry)
 }
 
 t.test('a client that signs anew after a lost answer would pay twice', async (t) => {
@@ -34,21 +42,48 @@ t.test('an answer that arrived is not given to a payment that buys the same agai
   t.equal(shop.bank.charges, 2)
 })
 
-t.test('while an answer is on its way, a new payment waits to know whether it arrives', async (t) => {
-  for (const [mark, charges] of [
-    [markSent, 2],
-    [markUndelivered, 1],
-  ] as const) {
+t.test(
+  'a buyer who buys the same twice, on two living connections, would get one answer for two payments',
+  async (t) => {
     const shop = await openShop(t)
-    const first = await shop.buy()
-    const second = shop.buy({ payment: sign(shop, 'two') })
-    await delay(30)
-    t.equal(shop.bank.charges, 1, 'nothing is decided yet')
-    if (first.kind === 'delivered') await mark(shop.paywall, first.entry)
-    t.match(await second, { kind: 'delivered' })
-    t.equal(shop.bank.charges, charges)
-  }
-})
+    await shop.buy()
+    t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'delivered', entry: { key: 'test:two' } })
+    t.equal(shop.bank.charges, 2, 'nobody has lost anything')
+    const settling = await openShop(t)
+    const { payment } = { payment: settling.payment() }
+    const slow = {
+      ...payment,
+      settle: async (journal: Parameters<typeof payment.settle>[0]) => {
+        const settlement = await payment.settle(journal)
+        const second = await settling.buy({ payment: sign(settling, 'two') })
+        t.match(second, { kind: 'delivered', entry: { key: 'test:two' } }, 'while the first settles, at once')
+        return settlement
+      },
+    }
+    t.match(await settling.buy({ payment: slow }), { kind: 'delivered' })
+    t.equal(settling.bank.charges, 2)
+  },
+)
+
+t.test(
+  'an answer on its way from another process is waited for: nobody here knows whether it arrives',
+  async (t) => {
+    for (const [mark, charges] of [
+      [markSent, 2],
+      [markUndelivered, 1],
+    ] as const) {
+      const shop = await openShop(t)
+      const theirs = { ...shop.paywall, owner: 'theirs', attendance: new Attendance() }
+      const first = await shop.buy({}, theirs)
+      const second = shop.buy({ payment: sign(shop, 'two') })
+      await delay(30)
+      t.equal(shop.bank.charges, 1, 'nothing is decided yet')
+      if (first.kind === 'delivered') await mark(theirs, first.entry)
+      t.match(await second, { kind: 'delivered' })
+      t.equal(shop.bank.charges, charges)
+    }
+  },
+)
 
 t.test('an answer whose process has died on the way counts as lost', async (t) => {
   const shop = await openShop(t)

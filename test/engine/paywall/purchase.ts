@@ -275,7 +275,7 @@ t.test('a copy does not wait for ever, nor for a client that has gone', async (t
 t.test('what a dead process has left is brought to its end, and no work is done twice', async (t) => {
   const ends: [State, readonly State[], number, number][] = [
     // state, states after it, runs, charges of ours
-    ['reserved', ['reserved', 'fulfilled', 'settling', 'settled'], 1, 1],
+    ['reserved', ['voided', 'reserved', 'fulfilled', 'settling', 'settled'], 1, 1],
     ['fulfilled', ['fulfilled', 'settling', 'settled'], 0, 1],
     ['settling', ['settling', 'settled'], 0, 0],
     ['unknown', ['unknown', 'settled'], 0, 0],
