@@ -48,6 +48,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@koa/router': ['engine/http'],
   handlebars: ['engine/documents'],
+  ioredis: ['engine/ledger', 'engine/cache'],
   koa: ['engine/http'],
   lmdb: ['engine/ledger'],
   'lru-cache': ['engine/cache'],

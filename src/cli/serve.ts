@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import {
   AnswerCache,
   CatalogError,
@@ -8,7 +7,7 @@ import {
   createMemoryCache,
   createService,
   formatIssue,
-  openLmdbLedger,
+  LedgerError,
   type Catalog,
 } from '../engine/index.ts'
 import { announce } from './announce.ts'
@@ -24,6 +23,7 @@ import {
   sandboxProblems,
 } from './guard.ts'
 import { handlersFor } from './handlers.ts'
+import { openEmbedded, openLedger } from './ledger.ts'
 import { loadServed } from './load.ts'
 import { inSandbox, meansOf } from './means.ts'
 import { openPort } from './port.ts'
@@ -55,6 +55,7 @@ export const serve: Command = {
     try {
       return await run(call, plan)
     } catch (fault) {
+      if (fault instanceof LedgerError) return refuse(call.terminal, [fault.message])
       if (!(fault instanceof CatalogError)) throw fault
       call.terminal.err(`${fault.message}\n\n${plan.file}: not served`)
       return 1
@@ -110,7 +111,9 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const baseUrl = env.baseUrl ?? `http://localhost:${port}`
     const sandbox = plan.sandbox ? await shop.openSandbox(plan.dataDir, baseUrl, terminal.err) : undefined
     if (sandbox !== undefined) closing.push(() => sandbox.stop())
-    const ledger = await openLmdbLedger(sandbox?.ledgerDirectory ?? join(plan.dataDir, 'ledger'))
+    const { ledger, place } = await (sandbox === undefined
+      ? openLedger(env, plan.dataDir)
+      : openEmbedded(sandbox.ledgerDirectory))
     closing.push(() => ledger.close())
     const means = meansOf(call, declared, sandbox)
     const owner = `${process.pid}-${randomUUID()}`
@@ -147,7 +150,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     ]
     signals.onReload(() => reload(call, { file: plan.file, service, load, problems: problemsOf }))
     announce(call, service, {
-      ledger: ledger.name,
+      ledger: place,
       catalog,
       tills,
       baseUrl,

@@ -2,8 +2,9 @@ import t, { type Test } from 'tap'
 import type { Entry } from '../../src/engine/ledger/entry.ts'
 import { paymentId, type Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
-import { makeEntry, nextEntry } from '../support/entry.ts'
+import { asStored, makeEntry, nextEntry } from '../support/entry.ts'
 import { runTogether, startWorker } from '../support/worker.ts'
+import { testFinding } from './ledger-finding.ts'
 
 const NOW = 1_800_000_000_000
 
@@ -27,7 +28,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const entry = fullEntry('x402:one')
     t.equal(await ledger.get(entry.key), undefined)
     t.equal(await ledger.find(entry.id), undefined)
-    t.equal(await ledger.insert(entry), true)
+    t.equal(await ledger.insert(entry), undefined)
     t.strictSame(await ledger.get(entry.key), entry)
     t.strictSame(await ledger.find(entry.id), entry)
     t.equal(await ledger.find(entry.key), undefined, 'a key is no public id')
@@ -38,10 +39,11 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const ledger = await openNew(t)
     const entry = { ...fullEntry('x402:one'), token: undefined }
     await ledger.insert(entry)
-    t.equal((await ledger.get(entry.key))?.token, undefined)
+    t.strictSame(await ledger.get(entry.key), asStored(entry))
+    t.notOk('token' in ((await ledger.get(entry.key)) ?? entry))
     const { receipt: _, ...rest } = entry
     t.equal(await ledger.replace(entry, nextEntry(rest)), true)
-    t.notHas(await ledger.get(entry.key), { receipt: {} })
+    t.notOk('receipt' in ((await ledger.get(entry.key)) ?? entry))
   })
 
   t.test(`${name}: what is given out is a copy`, async (t) => {
@@ -58,9 +60,13 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const tries = Array.from({ length: 100 }, (_, number) =>
       ledger.insert(makeEntry('x402:one', NOW, `owner ${number}`)),
     )
-    t.equal((await Promise.all(tries)).filter((won) => won).length, 1)
-    t.equal(await ledger.insert(makeEntry('x402:one')), false, 'later neither')
-    t.equal(await ledger.insert(makeEntry('x402:two')), true, 'another one is free')
+    const outcomes = await Promise.all(tries)
+    t.equal(outcomes.filter((standing) => standing === undefined).length, 1)
+    const winner = await ledger.get('x402:one')
+    t.equal(winner?.owner, `owner ${outcomes.indexOf(undefined)}`, 'the one who was told so')
+    for (const standing of outcomes) if (standing !== undefined) t.strictSame(standing, winner)
+    t.strictSame(await ledger.insert(makeEntry('x402:one')), winner, 'later neither')
+    t.equal(await ledger.insert(makeEntry('x402:two')), undefined, 'another one is free')
   })
 
   t.test(`${name}: a change is made by one only, and never to a version that has passed`, async (t) => {
@@ -100,7 +106,21 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal(await ledger.get(entry.key), undefined)
     t.equal(await ledger.find(entry.id), undefined)
     t.equal(await ledger.remove(next), false, 'it is gone')
-    t.equal(await ledger.insert(entry), true, 'its key is free')
+    t.equal(await ledger.insert(entry), undefined, 'its key is free')
+  })
+
+  t.test(`${name}: who has lost a payment cannot write over the one that came after it`, async (t) => {
+    const ledger = await openNew(t)
+    const late = makeEntry('x402:one', NOW, 'late')
+    await ledger.insert(late)
+    t.equal(await ledger.remove(late), true)
+    const entry = makeEntry('x402:one', NOW + 1, 'other')
+    t.equal(entry.version, late.version)
+    await ledger.insert(entry)
+    t.equal(await ledger.replace(late, nextEntry(late, { state: 'fulfilled' })), false)
+    t.equal(await ledger.remove(late), false)
+    t.strictSame(await ledger.get('x402:one'), entry)
+    t.equal((await ledger.due(NOW + 99_999, 10)).length, 1)
   })
 
   t.test(`${name}: keys of any characters and length stay apart`, async (t) => {
@@ -126,7 +146,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       `${'k'.repeat(4_000)}!`,
     ]
     for (const key of keys)
-      t.equal(await ledger.insert(makeEntry(key)), true, JSON.stringify(key.slice(0, 30)))
+      t.equal(await ledger.insert(makeEntry(key)), undefined, JSON.stringify(key.slice(0, 30)))
     for (const key of keys) {
       t.equal((await ledger.get(key))?.key, key)
       t.equal((await ledger.find(paymentId(key)))?.key, key)
@@ -160,16 +180,34 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     )
   })
 
-  t.test(`${name}: entries may change while they are listed`, async (t) => {
+  t.test(`${name}: entries of one moment are listed once each, however many`, async (t) => {
     const ledger = await openNew(t)
-    for (let age = 0; age < 5; age += 1) await ledger.insert(makeEntry(`x402:${age}`, NOW - age))
-    let seen = 0
+    const keys = Array.from({ length: 230 }, (_, number) => `x402:${number}`)
+    await Promise.all(keys.map((key) => ledger.insert(makeEntry(key))))
+    const listed = (await all(ledger)).map(({ key }) => key)
+    t.equal(listed.length, keys.length)
+    t.strictSame(new Set(listed), new Set(keys))
+    t.strictSame(
+      (await all(ledger)).map(({ key }) => key),
+      listed,
+      'in the same order every time',
+    )
+  })
+
+  t.test(`${name}: entries may change and go while they are listed`, async (t) => {
+    const ledger = await openNew(t)
+    const keys = Array.from({ length: 230 }, (_, number) => `x402:${number}`)
+    await Promise.all(keys.map((key, number) => ledger.insert(makeEntry(key, NOW + number))))
+    const seen = []
     for await (const entry of ledger.entries()) {
-      seen += 1
-      await ledger.replace(entry, nextEntry(entry, { state: 'voided' }))
+      seen.push(entry.key)
+      if (seen.length % 2 === 0) await ledger.remove(entry)
+      else await ledger.replace(entry, nextEntry(entry, { state: 'voided' }))
     }
-    t.equal(seen, 5)
-    t.ok((await all(ledger)).every(({ state }) => state === 'voided'))
+    t.strictSame(seen, keys, 'none is left out and none comes twice')
+    const left = await all(ledger)
+    t.equal(left.length, 115)
+    t.ok(left.every(({ state }) => state === 'voided'))
   })
 
   t.test(`${name}: a lease has one holder`, async (t) => {
@@ -256,6 +294,12 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       const stored = await ledger.get('x402:one')
       t.equal(stored?.attempts, processes * 500)
       t.equal(stored?.version, processes * 500 + 1)
+      t.strictSame(
+        await ledger.due(processes * 500 - 1, 10),
+        [],
+        'nor do they leave it where it was due before',
+      )
+      t.strictSame(await ledger.due(processes * 500, 10), [stored])
     })
   }
 
@@ -267,7 +311,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const said = await runTogether(2, [name, place, 'insert', 'x402:one'])
     t.strictSame(new Set(said), new Set(['0', '1']))
     t.not(await ledger.get('x402:one'), undefined, 'and this one sees it')
-    t.equal(await ledger.insert(makeEntry('x402:one')), false)
+    t.equal((await ledger.insert(makeEntry('x402:one')))?.key, 'x402:one')
   })
 
   t.test(
@@ -311,8 +355,10 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       if (entry === undefined || entry.version < version) lost.push(number)
     }
     t.strictSame(lost, [])
-    t.equal(await ledger.insert(makeEntry('x402:next')), true, 'and the store is usable')
+    t.equal(await ledger.insert(makeEntry('x402:next')), undefined, 'and the store is usable')
   })
+
+  testFinding(name, newPlace)
 }
 
 /** One with everything an entry can have. */
@@ -321,8 +367,11 @@ function fullEntry(key: string): Entry {
     ...makeEntry(key),
     state: 'settled',
     answer: { kind: 'json', value: { a: [1, null, true, 'ä', { b: {} }] } },
-    transaction: { hash: '0x01', raw: '0x02', signer: '0x03', nonce: 0 },
+    dispatch: { kind: 'own', hash: '0x01', raw: '0x02', signer: '0x03', nonce: 0 },
     receipt: { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' },
+    settledAt: NOW,
+    prepared: true,
+    left: true,
   }
 }
 

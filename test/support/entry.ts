@@ -1,15 +1,18 @@
 import { LEASE_MS } from '../../src/engine/ledger/claim.ts'
 import type { Entry, Purchase } from '../../src/engine/ledger/entry.ts'
-import { newEntry } from '../../src/engine/ledger/ledger.ts'
+import { buyerName, identifierName, newEntry } from '../../src/engine/ledger/ledger.ts'
 
-/** A purchase as x402 makes it. */
+const PAYER = '0x00000000000000000000000000000000000000b0'
+
+/** A purchase as x402 makes it, with an identifier of its key. */
 export function makePurchase(changes: Partial<Purchase> = {}): Purchase {
+  const key = changes.key ?? 'x402:eip155:84532:0x036cbd53842c5426634e7929541ec2318f3dcf7e:0xbuyer:0x01'
   return {
-    key: 'x402:eip155:84532:0x036cbd53842c5426634e7929541ec2318f3dcf7e:0xbuyer:0x01',
+    key,
     protocol: 'x402',
     network: 'eip155:84532',
     asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
-    payer: '0x00000000000000000000000000000000000000b0',
+    payer: PAYER,
     payee: '0x00000000000000000000000000000000000000a0',
     seal: 'what was signed',
     amount: '5000',
@@ -20,8 +23,8 @@ export function makePurchase(changes: Partial<Purchase> = {}): Purchase {
     token: 'shown to the buyer only',
     flow: 'authorization',
     redeliver: 86_400_000,
-    buyer: 'the buyer of the arguments',
-    identifier: undefined,
+    buyer: buyerName(PAYER, '/paid/ping', 'the arguments'),
+    identifier: identifierName(PAYER, key),
     ...changes,
   }
 }
@@ -34,4 +37,9 @@ export function makeEntry(key: string, now = 1_800_000_000_000, owner = 'owner')
 /** What comes after `entry`, with the changes. */
 export function nextEntry(entry: Entry, changes: Partial<Entry> = {}): Entry {
   return { ...entry, ...changes, version: entry.version + 1 }
+}
+
+/** As a ledger gives it out: what is undefined is absent. */
+export function asStored<T extends Entry | undefined>(entry: T): T {
+  return entry === undefined ? entry : JSON.parse(JSON.stringify(entry))
 }

@@ -1,49 +1,60 @@
 import type { RootDatabase } from 'lmdb'
 import type { Entry } from './entry.ts'
 
+/** When an entry was made, and its id. */
+export type Age = [number, string]
+
 /** The ways to entries besides their ids: kept in the same transactions as the entries. */
 export interface Indexes {
   /** Takes the place of what was stored (undefined: nothing) in every index. */
   move(previous: Entry | undefined, next: Entry | undefined): void
-  /** Id of the entry that has the identifier of this one. */
-  identified({ identifier }: Entry): string | undefined
+  /** Id of the entry that has the identifier of this one, if there is one. */
+  identified(entry: Entry): string[]
   due(now: number, limit: number): string[]
   /** Newest first. */
   bought(buyer: string, since: number): string[]
+  /** The next entries in the order of their age; undefined: the oldest. */
+  after(last: Age | undefined, limit: number): Age[]
 }
 
 export function openIndexes(root: RootDatabase): Indexes {
-  const dues = root.openDB<string, [number, string]>({ name: 'dues', encoding: 'string' })
+  const ages = root.openDB<string, Age>({ name: 'ages', encoding: 'string' })
   const buyers = root.openDB<string, [string, number, string]>({ name: 'buyers', encoding: 'string' })
+  const dues = root.openDB<string, [number, string]>({ name: 'dues', encoding: 'string' })
   const identifiers = root.openDB<string, string>({ name: 'identifiers', encoding: 'string' })
+
   return {
     move: (previous, next) => {
-      const [old, fresh] = [placesOf(previous), placesOf(next)]
-      if (old.due !== undefined) void dues.remove(old.due)
-      if (fresh.due !== undefined) void dues.put(fresh.due, '')
-      if (old.bought !== undefined) void buyers.remove(old.bought)
-      if (fresh.bought !== undefined) void buyers.put(fresh.bought, '')
-      if (previous?.identifier !== undefined) void identifiers.remove(previous.identifier)
-      if (next?.identifier !== undefined) void identifiers.put(next.identifier, next.id)
+      if (previous === undefined && next !== undefined) {
+        void ages.put([next.createdAt, next.id], '')
+        void buyers.put([next.buyer, next.createdAt, next.id], '')
+      }
+      if (previous !== undefined && next === undefined) {
+        void ages.remove([previous.createdAt, previous.id])
+        void buyers.remove([previous.buyer, previous.createdAt, previous.id])
+      }
+      if (previous?.due !== next?.due) {
+        if (previous?.due !== undefined) void dues.remove([previous.due, previous.id])
+        if (next?.due !== undefined) void dues.put([next.due, next.id], '')
+      }
+      if (previous?.identifier !== next?.identifier) {
+        if (previous?.identifier !== undefined) void identifiers.remove(previous.identifier)
+        if (next?.identifier !== undefined) void identifiers.put(next.identifier, next.id)
+      }
     },
-    identified: ({ identifier }) => (identifier === undefined ? undefined : identifiers.get(identifier)),
+    identified: ({ identifier }) => {
+      const id = identifier === undefined ? undefined : identifiers.get(identifier)
+      return id === undefined ? [] : [id]
+    },
     due: (now, limit) => Array.from(dues.getKeys({ end: [now + 1], limit }), ([, id]) => id),
     bought: (buyer, since) =>
       Array.from(
         buyers.getKeys({ start: [buyer, Number.MAX_SAFE_INTEGER], end: [buyer, since], reverse: true }),
         ([, , id]) => id,
       ),
+    after: (last, limit) =>
+      Array.from(
+        ages.getKeys({ ...(last === undefined ? {} : { start: last, exclusiveStart: true }), limit }),
+      ),
   }
-}
-
-interface Places {
-  readonly due?: [number, string]
-  readonly bought?: [string, number, string]
-}
-
-function placesOf(entry: Entry | undefined): Places {
-  if (entry === undefined) return {}
-  const { id, due, buyer, createdAt } = entry
-  const bought: [string, number, string] = [buyer, createdAt, id]
-  return due === undefined ? { bought } : { bought, due: [due, id] }
 }

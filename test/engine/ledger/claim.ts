@@ -14,7 +14,7 @@ import {
 import type { Entry, Receipt } from '../../../src/engine/ledger/entry.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { makePurchase } from '../../support/entry.ts'
+import { asStored, makePurchase } from '../../support/entry.ts'
 import { runTogether } from '../../support/worker.ts'
 
 mock.timers.enable({ apis: ['setInterval'] })
@@ -22,7 +22,7 @@ t.teardown(() => mock.timers.reset())
 
 const PURCHASE = makePurchase()
 const RECEIPT: Receipt = { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' }
-const TRANSACTION = { hash: '0x01', raw: '0x02', signer: '0x03', nonce: 4 }
+const DISPATCH = { kind: 'own', hash: '0x01', raw: '0x02', signer: '0x03', nonce: 4 } as const
 
 /** Two processes on one ledger, and a clock that is moved by hand. */
 interface World {
@@ -84,8 +84,8 @@ t.test('a payment whose work has failed can be used again, for something else to
   const { mine, theirs, clock } = await newWorld(t)
   const first = await claimed(t, mine)
   await first.advance('fulfilled', { answer: { kind: 'text', type: 'text/plain', text: 'old' } })
-  await first.advance('settling', { transaction: TRANSACTION })
-  await first.advance('voided')
+  await first.advance('settling', { dispatch: DISPATCH })
+  await first.void()
   first.putDown()
   clock.now += 1
   const reservation = await reserve(theirs, { ...PURCHASE, digest: 'other arguments' })
@@ -93,12 +93,10 @@ t.test('a payment whose work has failed can be used again, for something else to
   if (reservation.kind !== 'claimed') return
   reservation.claim.putDown()
   const { entry } = reservation.claim
-  t.match(entry, { state: 'reserved', owner: 'theirs', digest: 'other arguments', attempts: 2, version: 5 })
-  t.equal(entry.createdAt, clock.now - 1, 'it is as old as it is')
-  t.notOk(
-    'answer' in entry || 'transaction' in entry || 'receipt' in entry,
-    'nothing of the first use is left',
-  )
+  t.match(entry, { state: 'reserved', owner: 'theirs', digest: 'other arguments', attempts: 2 })
+  t.equal(entry.createdAt, clock.now, 'it is as old as its new use')
+  t.notOk('answer' in entry || 'dispatch' in entry || 'receipt' in entry, 'nothing of the first use is left')
+  await t.rejects(first.advance('fulfilled'), LostClaim, 'whoever had it before has it no more')
 })
 
 t.test('a reservation of a process that has died is free when its lease ends, not before', async (t) => {
@@ -119,10 +117,10 @@ t.test('a payment whose entry is deleted at that moment is a new one', async (t)
     ...ledger,
     insert: async (entry) => {
       tries += 1
-      return tries > 1 && ledger.insert(entry)
+      return tries > 1 ? ledger.insert(entry) : { ...entry, state: 'voided' }
     },
   }
-  t.match((await claimed(t, { ...mine, ledger: deleting })).entry, { state: 'reserved', version: 1 })
+  t.match((await claimed(t, { ...mine, ledger: deleting })).entry, { state: 'reserved' })
 })
 
 t.test('one of many gets the reservation of a process that has died', async (t) => {
@@ -173,10 +171,11 @@ t.test('who was thought dead changes nothing any more, and learns of it', async 
   clock.now += LEASE_MS
   const claim = await takenOver(t, theirs, entry)
   const writes: (() => Promise<unknown>)[] = [
-    () => late.advance('settling', { transaction: TRANSACTION }),
+    () => late.advance('settling', { dispatch: DISPATCH }),
     () => late.settle(RECEIPT),
-    () => late.advance('voided'),
+    () => late.void(),
     () => late.letGo(),
+    () => late.drop(),
   ]
   for (const write of writes) await t.rejects(write(), LostClaim)
   await t.rejects(late.advance('voided'), {
@@ -191,18 +190,87 @@ t.test('a settled payment keeps no bytes that could move money', async (t) => {
   const { mine, ledger } = await newWorld(t)
   const claim = await claimed(t, mine)
   await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
-  t.equal((await claim.advance('settling', { transaction: TRANSACTION })).transaction?.raw, '0x02')
+  t.strictSame((await claim.advance('settling', { dispatch: DISPATCH })).dispatch, DISPATCH)
   const entry = await claim.settle(RECEIPT)
   t.match(entry, { state: 'settled', receipt: RECEIPT })
-  t.strictSame(entry.transaction, { hash: '0x01', signer: '0x03', nonce: 4 })
+  t.strictSame(entry.dispatch, { kind: 'own', hash: '0x01', signer: '0x03', nonce: 4 })
   t.strictSame(await ledger.get(PURCHASE.key), entry)
+})
+
+t.test('nor does one that the payer has signed, or that a facilitator was asked for', async (t) => {
+  const { mine } = await newWorld(t)
+  const claim = await claimed(t, mine)
+  await claim.advance('settling', { dispatch: { kind: 'payer', hash: '0x01', raw: '0x02' } })
+  t.strictSame((await claim.settle(RECEIPT)).dispatch, { kind: 'payer', hash: '0x01' })
+  const url = 'https://facilitator.example'
+  await claim.advance('settling', { dispatch: { kind: 'facilitator', url, request: '{}' } })
+  t.strictSame((await claim.settle(RECEIPT)).dispatch, { kind: 'facilitator', url })
+})
+
+t.test(
+  'a payment that is given up keeps neither the work nor what was signed, nor its identifier',
+  async (t) => {
+    const { mine, ledger } = await newWorld(t)
+    const claim = await claimed(t, mine)
+    await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
+    await claim.advance('settling', { dispatch: DISPATCH })
+    const entry = await claim.void()
+    t.equal(entry.state, 'voided')
+    t.notOk('answer' in entry || 'dispatch' in entry)
+    t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
+    const other = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
+    t.equal(other.kind, 'claimed', 'the identifier is free')
+    if (other.kind === 'claimed') other.claim.putDown()
+  },
+)
+
+t.test('a payment that is dropped was never there', async (t) => {
+  const { mine, theirs, ledger } = await newWorld(t)
+  const claim = await claimed(t, mine)
+  const renewing = claim.advance('reserved')
+  await claim.drop()
+  await renewing
+  t.equal(await ledger.get(PURCHASE.key), undefined)
+  const other = await claimed(t, theirs)
+  other.putDown()
+  t.equal(other.entry.attempts, 1)
+  await pass(ledger)
+  t.strictSame(await ledger.get(PURCHASE.key), other.entry, 'and nothing is written any more')
+})
+
+t.test('a payment whose identifier is another payment’s is taken, and says which', async (t) => {
+  const { mine } = await newWorld(t)
+  await claimed(t, mine)
+  const reservation = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
+  t.match(reservation, { kind: 'taken', entry: { key: PURCHASE.key } })
+})
+
+t.test('an identifier of a reservation that has died is free with it, as a first try', async (t) => {
+  const { mine, theirs, ledger, clock } = await newWorld(t)
+  ;(await claimed(t, mine)).putDown()
+  clock.now += LEASE_MS
+  const reservation = await reserve(theirs, { ...PURCHASE, key: 'x402:another' })
+  if (reservation.kind !== 'claimed') throw new Error('the identifier is not free')
+  reservation.claim.putDown()
+  t.equal(reservation.claim.entry.attempts, 1)
+  t.equal(await ledger.get(PURCHASE.key), undefined)
+})
+
+t.test('what a handler has prepared is not forgotten with the process that has died', async (t) => {
+  const { mine, theirs, ledger, clock } = await newWorld(t)
+  const claim = await claimed(t, mine)
+  claim.putDown()
+  const { entry } = claim
+  await ledger.replace(entry, { ...entry, prepared: true, version: entry.version + 1 })
+  clock.now += LEASE_MS
+  t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { prepared: true } })
 })
 
 t.test('a payment settled by somebody else’s transaction has none of ours', async (t) => {
   const { mine } = await newWorld(t)
   const claim = await claimed(t, mine)
   const entry = await claim.settle(RECEIPT)
-  t.notOk('transaction' in entry)
+  t.notOk('dispatch' in entry)
   t.strictSame(entry.receipt, RECEIPT)
 })
 
@@ -211,7 +279,7 @@ t.test('changes asked for at the same time are made one after the other', async 
   const claim = await claimed(t, mine)
   const entries = await Promise.all([
     claim.advance('fulfilled', { answer: { kind: 'json', value: 1 } }),
-    claim.advance('settling', { transaction: TRANSACTION }),
+    claim.advance('settling', { dispatch: DISPATCH }),
     claim.advance('unknown'),
   ])
   t.strictSame(
@@ -243,7 +311,7 @@ t.test('a long piece of work keeps its payment, and nothing is written once it i
   const entry = await claim.settle(RECEIPT)
   claim.putDown()
   await pass(ledger)
-  t.strictSame(await ledger.get(PURCHASE.key), entry)
+  t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
 })
 
 t.test('a renewal waits for no change and never comes after the last one', async (t) => {
@@ -256,7 +324,7 @@ t.test('a renewal waits for no change and never comes after the last one', async
   const entry = await settled
   claim.putDown()
   await pass(ledger)
-  t.strictSame(await ledger.get(PURCHASE.key), entry, 'what was handed out is what is stored')
+  t.strictSame(await ledger.get(PURCHASE.key), asStored(entry), 'what was handed out is what is stored')
   t.equal(slow.replaced(), 1)
 })
 

@@ -26,17 +26,63 @@ t.test('lmdb: a directory that is not there is made, for its owner only', async 
   t.equal(statSync(directory).mode & 0o777, 0o700)
 })
 
-t.test('lmdb: a store of another format is refused and left as it is', async (t) => {
+t.test(
+  'lmdb: a store of another format is refused and left as it is, with a word on what to do',
+  async (t) => {
+    for (const [format, sentence] of [
+      [3, 'has format 3, this version works with format 2: a newer version has written it; start that one'],
+      [0, 'has format 0, this version works with format 2: this version cannot migrate it'],
+      ['what?', 'has no known format, this version works with format 2: this version cannot migrate it'],
+    ] as const) {
+      const directory = newPlace(t)
+      const root = open({ path: directory, encoding: 'json', maxDbs: 8 })
+      await root.openDB({ name: 'meta', encoding: 'json' }).put('format', format)
+      await root.close()
+      const before = readFileSync(join(directory, 'data.mdb'))
+      const fault = await openLmdbLedger(directory).catch((caught: unknown) => caught)
+      t.ok(fault instanceof LedgerError)
+      t.match(fault, { message: `the ledger in ${directory} ${sentence}` })
+      t.match(fault, { message: / or set the store aside and begin with an empty one$/ })
+      t.ok(before.equals(readFileSync(join(directory, 'data.mdb'))), 'not a byte was written')
+    }
+  },
+)
+
+t.test('lmdb: a store that a newer version migrates is not written to any more', async (t) => {
   const directory = newPlace(t)
-  const root = open({ path: directory, encoding: 'json', maxDbs: 8 })
-  await root.openDB({ name: 'meta', encoding: 'json' }).put('format', 2)
-  await root.close()
-  const before = readFileSync(join(directory, 'data.mdb'))
-  await t.rejects(openLmdbLedger(directory), {
-    name: 'LedgerError',
-    message: `the ledger in ${directory} has format 2; this version reads format 1`,
-  })
-  t.ok(before.equals(readFileSync(join(directory, 'data.mdb'))), 'not a byte was written')
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(() => ledger.close())
+  const entry = makeEntry('x402:one')
+  await ledger.insert(entry)
+  const worker = startWorker(['lmdb', directory, 'migrate', ''])
+  await worker.line()
+  worker.begin()
+  t.equal(await worker.line(), 'migrated')
+  const changes: (() => Promise<unknown>)[] = [
+    () => ledger.insert(makeEntry('x402:two')),
+    () => ledger.replace(entry, nextEntry(entry)),
+    () => ledger.remove(entry),
+    () => ledger.remember('name', 'fact', 1),
+    () => ledger.lease('name', 'owner', 1, 2),
+  ]
+  for (const change of changes) await t.rejects(change(), { name: 'LedgerError', message: / has format 3, / })
+  t.strictSame(await ledger.get('x402:one'), entry)
+  await worker.finish()
+})
+
+t.test('lmdb: facts that have ended do not stay in the store', async (t) => {
+  const directory = newPlace(t)
+  const ledger = await openLmdbLedger(directory)
+  for (let number = 0; number < 1_200; number += 1)
+    void ledger.remember(`name ${number % 400}`, `fact ${number}`, 1_000 + number)
+  await ledger.remember('name 0', 'last', 9_000)
+  t.equal((await ledger.recall('name 0', 1_400)).length, 2)
+  t.strictSame(await ledger.recall('name 0', 2_200), ['last'])
+  await ledger.close()
+  const root = open({ path: directory, encoding: 'json', maxDbs: 12 })
+  t.teardown(() => root.close())
+  t.equal(root.openDB({ name: 'facts', encoding: 'json' }).getCount(), 1)
+  t.equal(root.openDB({ name: 'ends', encoding: 'string' }).getCount(), 1)
 })
 
 t.test('lmdb: a place that cannot be a directory is named in the error', async (t) => {
@@ -67,7 +113,7 @@ t.test('lmdb: a file that was made and not written yet is a new store', async (t
   writeFileSync(join(directory, 'data.mdb'), '')
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
-  t.equal(await ledger.insert(makeEntry('x402:one')), true)
+  t.equal(await ledger.insert(makeEntry('x402:one')), undefined)
 })
 
 t.test('lmdb: a second opening in one process is refused: it would freeze the process', async (t) => {
@@ -77,7 +123,7 @@ t.test('lmdb: a second opening in one process is refused: it would freeze the pr
   for (const each of others) t.match(each, { status: 'rejected', reason: { name: 'LedgerError', message } })
   if (ledger?.status !== 'fulfilled') throw new Error('the first opening was refused')
   await t.rejects(openLmdbLedger(join(directory, '..', basename(directory))), { name: 'LedgerError' })
-  t.equal(await ledger.value.insert(makeEntry('x402:one')), true, 'the first one works on')
+  t.equal(await ledger.value.insert(makeEntry('x402:one')), undefined, 'the first one works on')
   await ledger.value.close()
   const again = await openLmdbLedger(directory)
   t.teardown(() => again.close())
@@ -122,7 +168,7 @@ t.test('lmdb: a full disk costs the change that does not fit, and not the proces
   worker.begin()
   const sentence = 'LedgerError: the ledger could not store a change: '
   t.match(await worker.line(), `stored some, then ${sentence}`)
-  t.equal(await worker.line(), 'small: true')
+  t.equal(await worker.line(), 'small: stored')
   await worker.finish()
   t.equal(await worker.line(), 'closed')
   const ledger = await openLmdbLedger(directory)

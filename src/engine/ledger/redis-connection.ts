@@ -1,0 +1,133 @@
+import { isIP } from 'node:net'
+import type { Redis } from 'ioredis'
+import { LedgerError } from './ledger.ts'
+import { refusalOf } from './redis-refusal.ts'
+
+/** One connection to one Redis, which comes back by itself. */
+export interface RedisConnection {
+  /** `host:port`: what may be told. */
+  readonly place: string
+  /** Asks for something, a second time when the connection is lost. Throws `LedgerError`: a `RedisRefusal` when Redis says no. */
+  readonly read: <T>(ask: Ask<T>) => Promise<T>
+  /** Throws `RedisRefusal` when nothing was changed, another `LedgerError` when that may not be known. */
+  readonly change: <T>(ask: Ask<T>) => Promise<T>
+  /** May be called again. */
+  readonly close: () => Promise<void>
+}
+
+type Ask<T> = (redis: Redis) => Promise<T>
+
+/** How long Redis may take for a connection, and for any answer. */
+const TIMEOUT_MS = 3_000
+/** How long the first who ask wait for a lost connection, for a restart takes less. Those after them do not wait. */
+const PATIENCE_MS = 2_000
+
+/**
+ * By itself the library would send once more what was under way when a connection was lost, or send it later, when
+ * nobody waits for it any more: the second copy of a command finds what the first has done and takes it for somebody
+ * else's.
+ */
+const ONCE = {
+  autoResendUnfulfilledCommands: false,
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 0,
+} as const
+
+/** It would tell the console about users who may not do these. */
+const QUIET = { enableReadyCheck: false, disableClientInfo: true } as const
+
+/** Throws `LedgerError` when the URL is wrong, or Redis cannot be reached or refuses the credentials. */
+export async function connectRedis(url: string): Promise<RedisConnection> {
+  const address = addressOf(url)
+  const place = `${address.host}:${address.port}`
+  const { Redis } = await import('ioredis')
+  const redis = new Redis({
+    ...address,
+    ...ONCE,
+    ...QUIET,
+    lazyConnect: true,
+    connectTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
+    disconnectTimeout: 200,
+    connectionName: 'ratecard',
+    retryStrategy: (times) => Math.min(50 * times, 1_000),
+    // The primary has become a replica: its name may lead to the new one.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+  })
+  let fault: unknown
+  redis.on('error', (latest: unknown) => (fault = latest))
+  const unreachable = (): LedgerError => {
+    const code = fault instanceof Error && 'code' in fault ? ` (${String(fault.code)})` : ''
+    return new LedgerError(`the ledger in Redis at ${place} cannot be reached${code}`)
+  }
+  await redis.connect().catch(() => undefined)
+  // A database that is not there is an error besides: the library goes on in another one.
+  if (redis.status !== 'ready' || fault !== undefined) {
+    redis.disconnect()
+    throw refusalOf(fault, place) ?? unreachable()
+  }
+
+  let back: Promise<void> | undefined
+  redis.on('ready', () => (back = undefined))
+  let closed: Promise<void> | undefined
+  const ask = async <T>(command: Ask<T>, lost: () => Promise<T>): Promise<T> => {
+    if (closed !== undefined) throw new LedgerError(`the ledger in Redis at ${place} is closed`)
+    if (redis.status !== 'ready')
+      await (back ??= comesBack(redis)).catch(() => {
+        throw unreachable()
+      })
+    return command(redis).catch((failure: unknown) => {
+      const refusal = refusalOf(failure, place)
+      if (refusal !== undefined) throw refusal
+      return lost()
+    })
+  }
+  const silence = async (consequence: string): Promise<never> => {
+    throw new LedgerError(`the ledger in Redis at ${place} has not answered: ${consequence}`)
+  }
+  return {
+    place,
+    read: (command) => ask(command, () => ask(command, () => silence('nothing could be read'))),
+    change: (command) => ask(command, () => silence('whether the change was stored cannot be known')),
+    close: () =>
+      (closed ??= redis.quit().then(
+        () => undefined,
+        () => redis.disconnect(),
+      )),
+  }
+}
+
+function comesBack(redis: Redis): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('not in time')), PATIENCE_MS)
+    redis.once('ready', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+/** What is meant here and nothing else: the library would take any option of its own from the query of a URL. */
+function addressOf(url: string) {
+  const { protocol, hostname, port, username, password, pathname } = new URL(url)
+  const db = /^\/?(\d*)$/.exec(pathname)?.[1]
+  if (db === undefined) throw new LedgerError('the path of REDIS_URL may be the number of a database only')
+  const host = hostname.replace(/^\[|\]$/g, '') || 'localhost'
+  const server = isIP(host) > 0 ? {} : { servername: host }
+  return {
+    host,
+    port: Number(port || 6379),
+    db: Number(db),
+    username: decode(username),
+    password: decode(password),
+    tls: protocol === 'rediss:' ? server : undefined,
+  }
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw new LedgerError('the credentials in REDIS_URL have a % that begins no escape: write %25')
+  }
+}

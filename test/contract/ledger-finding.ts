@@ -1,0 +1,198 @@
+import t, { type Test } from 'tap'
+import type { Entry } from '../../src/engine/ledger/entry.ts'
+import type { Ledger } from '../../src/engine/ledger/ledger.ts'
+import { openLedger } from '../fixtures/ledger/open.ts'
+import { makeEntry, nextEntry } from '../support/entry.ts'
+import { runTogether } from '../support/worker.ts'
+
+const NOW = 1_800_000_000_000
+const FAR = Number.MAX_SAFE_INTEGER - 1
+
+/** How entries are found by anything but their key, and what is remembered besides them: a part of `testLedger`. */
+export function testFinding(name: string, newPlace: (t: Test) => string): void {
+  const openNew = async (t: Test, place = newPlace(t)): Promise<Ledger> => {
+    const ledger = await openLedger(name, place)
+    t.teardown(() => ledger.close())
+    return ledger
+  }
+
+  t.test(`${name}: an identifier belongs to one payment, and says which`, async (t) => {
+    const ledger = await openNew(t)
+    const one = { ...makeEntry('x402:one'), identifier: 'mine' }
+    await ledger.insert(one)
+    const two = { ...makeEntry('x402:two'), identifier: 'mine' }
+    t.strictSame(await ledger.insert(two), one)
+    t.equal(await ledger.get('x402:two'), undefined, 'nothing of the second was stored')
+    t.strictSame(await ledger.due(FAR, 10), [one], 'in no list')
+    t.strictSame(await ledger.bought(two.buyer, 0), [one])
+    t.equal(await ledger.insert({ ...two, identifier: 'yours' }), undefined)
+    const three = makeEntry('x402:three')
+    t.equal(await ledger.insert({ ...three, identifier: undefined }), undefined, 'and many have none')
+    t.equal(await ledger.insert({ ...makeEntry('x402:four'), identifier: undefined }), undefined)
+    t.strictSame(
+      await ledger.insert({ ...makeEntry('x402:one'), identifier: 'yours' }),
+      one,
+      'the key counts before the identifier',
+    )
+  })
+
+  t.test(
+    `${name}: an identifier is kept while its payment changes, and free when it is given up`,
+    async (t) => {
+      const ledger = await openNew(t)
+      const one = { ...makeEntry('x402:one'), identifier: 'mine' }
+      const two = { ...makeEntry('x402:two'), identifier: 'mine' }
+      await ledger.insert(one)
+      const kept = nextEntry(one, { state: 'fulfilled' })
+      await ledger.replace(one, kept)
+      t.strictSame(await ledger.insert(two), kept)
+      const freed = nextEntry(kept, { state: 'voided', identifier: undefined })
+      t.equal(await ledger.replace(kept, freed), true)
+      t.equal(await ledger.insert(two), undefined)
+      t.equal(await ledger.remove(freed), true)
+      t.strictSame(
+        await ledger.insert({ ...makeEntry('x402:three'), identifier: 'mine' }),
+        two,
+        'the first one’s end does not free what is the second’s',
+      )
+      t.equal(await ledger.remove(two), true)
+      t.equal(await ledger.insert(two), undefined, 'it is free with the payment that is forgotten')
+    },
+  )
+
+  t.test(`${name}: what is due is found, the longest overdue first, as many as were asked for`, async (t) => {
+    const ledger = await openNew(t)
+    t.strictSame(await ledger.due(NOW, 10), [])
+    for (const due of [5, 1, 4, 2, 3]) await ledger.insert({ ...makeEntry(`x402:${due}`), due: NOW + due })
+    await ledger.insert({ ...makeEntry('x402:never'), due: undefined })
+    const dues = async (now: number, limit: number): Promise<number[]> =>
+      (await ledger.due(now, limit)).map(({ due = 0 }) => due - NOW)
+    t.strictSame(await dues(NOW, 10), [], 'not before its time')
+    t.strictSame(await dues(NOW + 3, 10), [1, 2, 3], 'at its time')
+    t.strictSame(await dues(NOW + 3, 2), [1, 2])
+    t.strictSame(await dues(NOW + 99, 10), [1, 2, 3, 4, 5], 'and never what is not due at all')
+    const many = Array.from({ length: 40 }, (_, at) => ({ ...makeEntry(`x402:many ${at}`), due: NOW + 2 }))
+    await Promise.all(many.map((entry) => ledger.insert(entry)))
+    t.equal((await ledger.due(NOW + 2, 100)).length, 42, 'any number at one time')
+    t.equal((await ledger.due(NOW + 2, 33)).length, 33)
+  })
+
+  t.test(`${name}: what was looked after is due at its new time only, or never again`, async (t) => {
+    const ledger = await openNew(t)
+    const one = { ...makeEntry('x402:one'), due: 10 }
+    await ledger.insert(one)
+    const later = nextEntry(one, { due: 20 })
+    await ledger.replace(one, later)
+    t.strictSame(await ledger.due(19, 10), [])
+    t.strictSame(await ledger.due(20, 10), [later])
+    const sooner = nextEntry(later, { due: 5 })
+    await ledger.replace(later, sooner)
+    t.strictSame(await ledger.due(30, 10), [sooner], 'once')
+    const { due: _, ...rest } = nextEntry(sooner)
+    const done = { ...rest, due: undefined }
+    await ledger.replace(sooner, done)
+    t.strictSame(await ledger.due(FAR, 10), [])
+    const again = nextEntry(done, { due: 40 })
+    await ledger.replace(done, again)
+    t.strictSame(await ledger.due(40, 10), [again])
+    await ledger.remove(again)
+    t.strictSame(await ledger.due(FAR, 10), [])
+    await ledger.insert({ ...one, due: 50 })
+    t.strictSame(await ledger.due(49, 10), [], 'nothing is left of what it was before')
+  })
+
+  t.test(`${name}: what a buyer has bought is found, the newest first, since a time`, async (t) => {
+    const ledger = await openNew(t)
+    const buy = (buyer: string, at: number) =>
+      ledger.insert({ ...makeEntry(`x402:${buyer} ${at}`, at), buyer })
+    for (const at of [300, 100, 9, 200, 1_000]) await buy('b', at)
+    for (const buyer of ['a', 'ba', 'B', '']) await buy(buyer, 150)
+    const times = async (buyer: string, since: number): Promise<number[]> =>
+      (await ledger.bought(buyer, since)).map(({ createdAt }) => createdAt)
+    t.strictSame(await times('b', 0), [1_000, 300, 200, 100, 9])
+    t.strictSame(await times('b', 200), [1_000, 300, 200], 'that time counts')
+    t.strictSame(await times('b', 201), [1_000, 300])
+    t.strictSame(await times('b', 1_001), [])
+    t.strictSame(await times('nobody', 0), [])
+    for (const buyer of ['a', 'ba', 'B']) t.strictSame(await times(buyer, 0), [150], 'one buyer’s only')
+    const [entry] = await ledger.bought('b', 300)
+    if (entry !== undefined) await ledger.replace(entry, nextEntry(entry, { state: 'settled' }))
+    t.equal((await ledger.bought('b', 1_000))[0]?.state, 'settled', 'as it is now')
+    const [changed] = await ledger.bought('b', 300)
+    if (changed !== undefined) await ledger.remove(changed)
+    t.strictSame(await times('b', 0), [300, 200, 100, 9])
+  })
+
+  t.test(`${name}: a fact is known under its name until its end`, async (t) => {
+    const ledger = await openNew(t)
+    t.strictSame(await ledger.recall('offer', NOW), [])
+    await ledger.remember('offer', 'one', NOW + 10)
+    await ledger.remember('offer', 'two', NOW + 20)
+    await ledger.remember('another', 'three', NOW + 20)
+    const facts = async (now: number): Promise<string[]> => [...(await ledger.recall('offer', now))].sort()
+    t.strictSame(await facts(NOW), ['one', 'two'])
+    t.strictSame(await facts(NOW + 9), ['one', 'two'])
+    t.strictSame(await facts(NOW + 10), ['two'])
+    t.strictSame(await ledger.recall('another', NOW + 19), ['three'])
+    t.strictSame(await facts(NOW + 20), [])
+    await ledger.remember('offer', 'one', NOW + 40)
+    t.strictSame(await facts(NOW + 39), ['one'], 'it can come again')
+  })
+
+  t.test(`${name}: the same fact again moves its end, to and fro`, async (t) => {
+    const ledger = await openNew(t)
+    await ledger.remember('offer', 'one', NOW + 10)
+    await ledger.remember('offer', 'one', NOW + 30)
+    t.strictSame(await ledger.recall('offer', NOW + 20), ['one'], 'once')
+    await ledger.remember('offer', 'one', NOW + 25)
+    t.strictSame(await ledger.recall('offer', NOW + 24), ['one'])
+    t.strictSame(await ledger.recall('offer', NOW + 25), [])
+  })
+
+  t.test(`${name}: names and facts of any characters and length stay apart`, async (t) => {
+    const ledger = await openNew(t)
+    const texts = ['', ' ', '__proto__', 'constructor', 'a:b', 'a', 'é', 'e\u0301', '🪙\u0000', '\u0000', '*']
+    const names = [...texts, 'n'.repeat(4_000), `${'n'.repeat(4_000)}!`]
+    for (const [at, each] of names.entries()) {
+      await ledger.remember(each, each, NOW + 10)
+      await ledger.remember(each, `${at}`, NOW + 10)
+    }
+    for (const [at, each] of names.entries())
+      t.strictSame(new Set(await ledger.recall(each, NOW)), new Set([each, `${at}`]), each.slice(0, 20))
+    t.strictSame(await ledger.recall('toString', NOW), [])
+  })
+
+  t.test(`${name}: two processes with one identifier: one of their payments has it`, async (t) => {
+    const place = newPlace(t)
+    const ledger = await openNew(t, place)
+    const said = await runTogether(2, [name, place, 'identify', 'mine'])
+    t.strictSame(new Set(said), new Set(['0', '1']))
+    t.equal((await ledger.due(FAR, 100)).length, 1)
+  })
+
+  t.test(`${name}: two processes leave every list as the payments are`, async (t) => {
+    const place = newPlace(t)
+    const ledger = await openNew(t, place)
+    t.strictSame(await runTogether(2, [name, place, 'churn', 'x402']), ['churned', 'churned'])
+    const entries: Entry[] = []
+    for await (const entry of ledger.entries()) entries.push(entry)
+    t.ok(entries.length > 0 && entries.length <= 10)
+    const ids = (list: readonly Entry[]): string[] => list.map(({ id }) => id).sort()
+    t.strictSame(ids(await ledger.due(FAR, 100)), ids(entries))
+    for (const due of [0, 1, 2, 3, 4, 5])
+      t.strictSame(ids(await ledger.due(due, 100)), ids(entries.filter((entry) => (entry.due ?? 99) <= due)))
+    t.strictSame(ids(await ledger.bought(makeEntry('x402').buyer, 0)), ids(entries))
+    for (const entry of entries) t.equal(await ledger.remove(entry), true)
+    for (let number = 0; number < 10; number += 1)
+      t.equal(await ledger.insert(makeEntry(`x402:${number}`)), undefined, 'and no identifier taken')
+  })
+
+  t.test(`${name}: two processes lose none of each other's facts`, async (t) => {
+    const place = newPlace(t)
+    const ledger = await openNew(t, place)
+    const said = await runTogether(2, [name, place, 'remember', 'offer'])
+    const facts = said.flatMap((pid) => Array.from({ length: 100 }, (_, number) => `${pid}:${number}`))
+    t.strictSame(new Set(await ledger.recall('offer', 1_999)), new Set(facts))
+    t.equal((await ledger.recall('offer', 2_049)).length, 100)
+  })
+}

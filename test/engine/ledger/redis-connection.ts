@@ -1,0 +1,344 @@
+import t, { type Test } from 'tap'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { inspect } from 'node:util'
+import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
+import { asStored, makeEntry, nextEntry } from '../../support/entry.ts'
+import { redisAbsence, startRedis, type RunningRedis } from '../../support/redis.ts'
+
+const absence = redisAbsence()
+if (absence !== undefined) t.plan(0, absence)
+else testConnection()
+
+/** What becomes of payments when Redis goes away, and what is said about it. */
+function testConnection(): void {
+  t.test('a Redis that is killed and started again has lost no payment', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    const entry = makeEntry('x402:one')
+    await ledger.insert(entry)
+    await redis.kill()
+    await redis.restart()
+    t.strictSame(await ledger.get('x402:one'), entry, 'the same ledger goes on with it')
+    const next = nextEntry(entry, { state: 'fulfilled', due: 7 })
+    t.equal(await ledger.replace(entry, next), true)
+    await redis.kill()
+    await redis.restart()
+    t.strictSame(await ledger.due(7, 10), [next])
+    t.strictSame(await ledger.insert(makeEntry('x402:one')), next)
+  })
+
+  t.test('while Redis is away every call fails soon, says so, and nothing else happens', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    const said = [t.capture(console, 'error'), t.capture(console, 'warn'), t.capture(console, 'log')]
+    const entry = makeEntry('x402:one')
+    await ledger.insert(entry)
+    await redis.kill()
+    const message = `the ledger in Redis at 127.0.0.1:${redis.port} cannot be reached (ECONNREFUSED)`
+    await t.rejects(ledger.get('x402:one'), { name: 'LedgerError', message })
+    for (let round = 0; round < 3; round += 1)
+      for (const call of callsOf(ledger)) await t.rejects(call(), { name: 'LedgerError', message })
+    await redis.restart()
+    await comesBack(ledger)
+    t.strictSame(await ledger.get('x402:one'), entry)
+    t.equal(await ledger.get('x402:two'), undefined, 'nothing of what had failed is done later')
+    await redis.kill()
+    await t.rejects(ledger.get('x402:one'), { message })
+    await ledger.close()
+    t.strictSame(
+      said.flatMap((each) => each()),
+      [],
+      'the log has not been flooded',
+    )
+  })
+
+  t.test('those who ask while Redis starts again wait for it', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    const entry = makeEntry('x402:one')
+    await ledger.insert(entry)
+    await redis.kill()
+    const found = Promise.all([ledger.get('x402:one'), ledger.find(entry.id), ledger.due(entry.due ?? 0, 1)])
+    await redis.restart()
+    t.strictSame(await found, [entry, entry, [entry]])
+    t.equal(await ledger.replace(entry, nextEntry(entry)), true)
+  })
+
+  t.test('a Redis that answers no more is given up, and what it was asked last is not known', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    const entry = makeEntry('x402:one')
+    await ledger.insert(entry)
+    const next = nextEntry(entry, { state: 'fulfilled' })
+    const place = `the ledger in Redis at 127.0.0.1:${redis.port}`
+    redis.freeze()
+    const [changed, read] = await Promise.allSettled([ledger.replace(entry, next), ledger.get('x402:one')])
+    const unknown = `${place} has not answered: whether the change was stored cannot be known`
+    t.match(changed, { status: 'rejected', reason: { name: 'LedgerError', message: unknown } })
+    t.match(read, {
+      status: 'rejected',
+      reason: { name: 'LedgerError', message: `${place} cannot be reached` },
+    })
+    await t.rejects(ledger.insert(makeEntry('x402:two')), { name: 'LedgerError' })
+    redis.thaw()
+    await comesBack(ledger)
+    t.strictSame(await ledger.get('x402:one'), next, 'this time it was carried out when Redis woke up')
+    t.equal(await ledger.replace(entry, next), false)
+    t.equal(await ledger.get('x402:two'), undefined, 'what came too late was never sent')
+  })
+
+  t.test('a Redis that pauses is given up, and what it was asked last is not known', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    await redis.command('CLIENT', 'PAUSE', 5_000, 'ALL')
+    await t.rejects(ledger.insert(makeEntry('x402:one')), { message: / cannot be known$/ })
+    await comesBack(ledger)
+    t.equal(await ledger.get('x402:one'), undefined, 'this time it was not carried out')
+  })
+
+  t.test(
+    'a payment taken in the moment the connection breaks is not taken for somebody else’s',
+    async (t) => {
+      const { redis } = await newWorld(t)
+      const line = await openLine(t, redis.port)
+      const ledger = await open(t, `redis://127.0.0.1:${line.port}`)
+      const entry = makeEntry('x402:one')
+      line.cutAnswers(1)
+      await t.rejects(ledger.insert(entry), { message: / cannot be known$/ })
+      t.strictSame(await ledger.get('x402:one'), entry, 'it was stored')
+      t.equal(line.sent().split('SETNX').length - 1, 1)
+      t.equal(line.sent().split(entry.seal).length - 1, 1, 'and sent once')
+      const next = nextEntry(entry, { state: 'fulfilled' })
+      line.cutAnswers(1)
+      await t.rejects(ledger.replace(entry, next), { message: / cannot be known$/ })
+      t.strictSame(await ledger.get('x402:one'), next)
+      t.equal(line.sent().split(entry.seal).length - 1, 2)
+      line.cutAnswers(1)
+      await t.rejects(ledger.get('x402:one'), { message: / nothing could be read$/ })
+    },
+  )
+
+  t.test('what Redis refuses is not done, and the operator learns why in its own word', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    const entry = makeEntry('x402:one')
+    await ledger.insert(entry)
+    const refused = async (word: string): Promise<void> => {
+      const fault: unknown = await ledger.replace(entry, nextEntry(entry)).catch((caught: unknown) => caught)
+      t.match(fault, { name: 'LedgerError', message: new RegExp(` has refused: .* \\(${word}\\)$`) })
+      t.notMatch(inspect(fault, { depth: 9, showHidden: true }), entry.seal, 'and nothing of the payment')
+      t.strictSame(await ledger.get('x402:one'), entry)
+    }
+    await redis.command('CONFIG', 'SET', 'maxmemory', 1)
+    await refused('OOM')
+    await redis.command('CONFIG', 'SET', 'maxmemory', 0)
+    await redis.command('SET', '{ratecard}:format', '3')
+    await refused('FORMAT')
+    await redis.command('SET', '{ratecard}:format', '2')
+    await redis.command('RENAME', '{ratecard}:dues', '{ratecard}:kept')
+    await redis.command('SET', '{ratecard}:dues', 'no list')
+    await t.rejects(ledger.due(1, 1), { message: / has refused: it cannot do what was asked \(WRONGTYPE\)$/ })
+    await redis.command('RENAME', '{ratecard}:kept', '{ratecard}:dues')
+    t.equal(await ledger.replace(entry, nextEntry(entry)), true, 'it goes on when that is mended')
+  })
+
+  t.test('a Redis that has become a replica is left, and taken again when it is none', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    const entry = makeEntry('x402:one')
+    await ledger.insert(entry)
+    await redis.command('REPLICAOF', '127.0.0.1', 1)
+    const connections = Number(
+      /total_connections_received:(\d+)/.exec(String(await redis.command('INFO')))?.[1],
+    )
+    const replica = / has refused: it is a replica; REDIS_URL has to name the primary \(READONLY\)$/
+    await t.rejects(ledger.replace(entry, nextEntry(entry)), { message: replica })
+    await comesBack(ledger)
+    t.strictSame(await ledger.get('x402:one'), entry)
+    const after = /total_connections_received:(\d+)/.exec(String(await redis.command('INFO')))?.[1]
+    t.ok(Number(after) > connections, 'the name is looked up anew: it may lead elsewhere')
+    const fault: unknown = await openRedisLedger({ url: redis.url, settings: 'checked' }).catch(
+      (caught: unknown) => caught,
+    )
+    t.match(fault, { message: replica })
+    await redis.command('REPLICAOF', 'NO', 'ONE')
+    t.equal(await ledger.replace(entry, nextEntry(entry)), true)
+  })
+
+  t.test('what is no Redis, or none that can be reached, is named and given up', async (t) => {
+    const silent = await listen(t, () => undefined)
+    const other = await listen(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+    const { redis } = await newWorld(t)
+    await redis.kill()
+    for (const [place, reason] of [
+      [`127.0.0.1:${silent}`, ''],
+      [`127.0.0.1:${other}`, ''],
+      [`127.0.0.1:${redis.port}`, ' (ECONNREFUSED)'],
+      [`[::1]:${redis.port}`, /^ \((?:ECONNREFUSED|EADDRNOTAVAIL|EAFNOSUPPORT)\)$/],
+      ['no-such-host.invalid', /^ \((?:ENOTFOUND|EAI_AGAIN)\)$/],
+    ] as const) {
+      const fault: unknown = await openRedisLedger({ url: `redis://${place}`, settings: 'checked' }).catch(
+        (caught: unknown) => caught,
+      )
+      t.match(fault, { name: 'LedgerError' })
+      const [, shown = '', why = ''] =
+        /^the ledger in Redis at (\S+) cannot be reached(.*)$/.exec(
+          fault instanceof Error ? fault.message : '',
+        ) ?? []
+      t.ok(shown.replace(/^::1/, '[::1]').startsWith(place), shown)
+      t.match(why, reason)
+    }
+  })
+
+  t.test('a rediss address never sends a word in the clear, and names the host it wants', async (t) => {
+    const hello: Buffer[] = []
+    const port = await listen(t, (socket) =>
+      socket.once('data', (chunk) => hello.push(chunk) && socket.destroy()),
+    )
+    for (const host of ['localhost', '127.0.0.1'])
+      await t.rejects(openRedisLedger({ url: `REDISS://:secret@${host}:${port}`, settings: 'checked' }), {
+        name: 'LedgerError',
+      })
+    t.strictSame(
+      hello.map((chunk) => chunk[0]),
+      [0x16, 0x16],
+      'a TLS handshake',
+    )
+    t.strictSame(
+      hello.map((chunk) => chunk.includes('localhost')),
+      [true, false],
+    )
+    t.notOk(hello.some((chunk) => chunk.includes('secret')))
+  })
+
+  t.test('a ledger that is closed says so, whether Redis is there or not', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    const other = await open(t, redis.url)
+    await ledger.close()
+    const message = `the ledger in Redis at 127.0.0.1:${redis.port} is closed`
+    for (const call of callsOf(ledger)) await t.rejects(call(), { name: 'LedgerError', message })
+    await redis.kill()
+    await other.close()
+    await t.rejects(other.get('x402:one'), { message })
+  })
+
+  t.test('a ledger is closed though Redis does not answer', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    redis.freeze()
+    await ledger.close()
+    redis.thaw()
+  })
+
+  t.test('facts that have ended do not stay in the store', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    const before = await redis.command('DBSIZE')
+    for (let number = 0; number < 150; number += 1) {
+      await ledger.remember(`name ${number}`, 'one', 1_000)
+      await ledger.remember(`name ${number}`, 'two', 1_000 + number)
+    }
+    t.strictSame(await ledger.recall('name 140', 1_139), ['two'])
+    t.equal(await redis.command('ZCARD', '{ratecard}:facts:name 140'), 1)
+    for (let round = 0; round < 2; round += 1) await ledger.recall('another', 2_000)
+    t.equal(await redis.command('DBSIZE'), before)
+  })
+
+  t.test('all keys of the ledger live in one slot of a cluster', async (t) => {
+    const { redis, ledger } = await newWorld(t)
+    const entry = asStored(makeEntry('x402:{one}'))
+    await ledger.insert(entry)
+    await ledger.remember('{a} name', 'a fact', 10)
+    await ledger.lease('{a} thing', 'somebody', 1, 2)
+    const keys = await redis.command('KEYS', '*')
+    if (!Array.isArray(keys)) throw new Error('there are no keys')
+    t.equal(keys.length, 9)
+    for (const key of keys.map(String)) t.ok(key.startsWith('{ratecard}:'), key)
+  })
+}
+
+async function newWorld(t: Test): Promise<{ redis: RunningRedis; ledger: Ledger }> {
+  const redis = await startRedis()
+  t.teardown(() => redis.stop())
+  return { redis, ledger: await open(t, redis.url) }
+}
+
+async function open(t: Test, url: string): Promise<Ledger> {
+  const ledger = await openRedisLedger({ url, settings: 'checked' })
+  t.teardown(() => ledger.close())
+  return ledger
+}
+
+/** Everything a ledger can be asked for. */
+function callsOf(ledger: Ledger): (() => Promise<unknown>)[] {
+  const [one, two] = [makeEntry('x402:one'), makeEntry('x402:two')]
+  return [
+    () => ledger.get('x402:one'),
+    () => ledger.find(one.id),
+    () => ledger.insert(two),
+    () => ledger.replace(one, nextEntry(one)),
+    () => ledger.remove(one),
+    () => ledger.entries()[Symbol.asyncIterator]().next(),
+    () => ledger.due(1, 1),
+    () => ledger.bought(one.buyer, 0),
+    () => ledger.remember('name', 'fact', 1),
+    () => ledger.recall('name', 1),
+    () => ledger.lease('thing', 'owner', 1, 2),
+    () => ledger.release({ name: 'thing', owner: 'owner', fence: 1, left: undefined }, undefined),
+  ]
+}
+
+/** Resolves when the ledger works again. */
+async function comesBack(ledger: Ledger): Promise<void> {
+  while (
+    !(await ledger.get('nothing').then(
+      () => true,
+      () => false,
+    ))
+  )
+    await new Promise((resolve) => setTimeout(resolve, 50))
+}
+
+/** A line to Redis that can be cut. */
+interface Line {
+  readonly port: number
+  /** The next answers of Redis are lost, each with its connection. */
+  cutAnswers(count: number): void
+  /** What was sent to Redis so far. */
+  sent(): string
+}
+
+async function openLine(t: Test, redisPort: number): Promise<Line> {
+  let cuts = 0
+  let sent = ''
+  const port = await listen(t, (socket) => {
+    const redis = connect(redisPort, '127.0.0.1')
+    // Greetings are answered.
+    let asked = false
+    const cut = (): void => {
+      socket.destroy()
+      redis.destroy()
+    }
+    socket.on('data', (chunk) => {
+      sent += chunk.toString('latin1')
+      asked ||= chunk.includes('{ratecard}')
+      redis.write(chunk)
+    })
+    redis.on('data', (chunk) => {
+      if (cuts === 0 || !asked) return void socket.write(chunk)
+      cuts -= 1
+      cut()
+    })
+    for (const end of [socket, redis]) end.on('close', cut).on('error', cut)
+  })
+  return { port, sent: () => sent, cutAnswers: (count) => void (cuts = count) }
+}
+
+async function listen(t: Test, serve: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>()
+  const server: Server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    serve(socket)
+  })
+  t.teardown(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}

@@ -1,0 +1,167 @@
+import t, { type Test } from 'tap'
+import { inspect } from 'node:util'
+import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { openRedisLedger, type RedisLedgerSettings } from '../../../src/engine/ledger/redis.ts'
+import { makeEntry } from '../../support/entry.ts'
+import { redisAbsence, startRedis, type RedisOptions, type RunningRedis } from '../../support/redis.ts'
+
+const absence = redisAbsence()
+if (absence !== undefined) t.plan(0, absence)
+else testSettings()
+
+/** What has to be right about a Redis before anybody’s payment is entrusted to it. */
+function testSettings(): void {
+  t.test(
+    'a Redis that may lose payments is not taken, and the operator is told how to mend it',
+    async (t) => {
+      const lost = 'appendonly is no: a restart loses payments; redis-cli CONFIG SET appendonly yes'
+      const dropped = (policy: string): string =>
+        `maxmemory-policy is ${policy}: payments are dropped when memory runs out; redis-cli CONFIG SET maxmemory-policy noeviction`
+      for (const [options, problems] of [
+        [{ appendonly: 'no' }, lost],
+        [{ policy: 'allkeys-lru' }, dropped('allkeys-lru')],
+        [{ appendonly: 'no', policy: 'volatile-ttl' }, `${lost}, ${dropped('volatile-ttl')}`],
+      ] as const) {
+        const redis = await newRedis(t, options)
+        t.equal(
+          await refusal(redis.url),
+          `Redis at 127.0.0.1:${redis.port} is not safe for a ledger: ${problems}, then CONFIG REWRITE`,
+        )
+        t.equal(await redis.command('DBSIZE'), 0, 'nothing was written')
+        await works(t, redis.url, 'unchecked')
+      }
+    },
+  )
+
+  t.test('a Redis is taken as soon as it is mended in the way that was told', async (t) => {
+    const redis = await newRedis(t, { appendonly: 'no', policy: 'allkeys-lfu' })
+    const message = await refusal(redis.url)
+    for (const [, command = ''] of message.matchAll(/redis-cli ([^,]+)/g)) {
+      const [name = '', ...words] = command.split(' ')
+      await redis.command(name, ...words)
+    }
+    await works(t, redis.url, 'checked')
+  })
+
+  t.test('a Redis that hides its settings is taken on the operator’s word only', async (t) => {
+    const redis = await newRedis(t)
+    await redis.command('ACL', 'SETUSER', 'shop', 'on', '>secret', '~{ratecard}:*', '+@all', '-@dangerous')
+    const renamed = await newRedis(t, { settings: ['--rename-command', 'CONFIG', ''] })
+    for (const url of [redis.url.replace('//', '//shop:secret@'), renamed.url]) {
+      t.match(
+        await refusal(url),
+        / does not let its settings be read \(CONFIG GET\): see to it that it has appendonly yes and maxmemory-policy noeviction, then set LEDGER_UNSAFE=1$/,
+      )
+      await works(t, url, 'unchecked')
+    }
+  })
+
+  t.test('a user of Redis needs no more rights than the operator is told', async (t) => {
+    const redis = await newRedis(t)
+    const rights = ['+@read', '+@write', '+@scripting', '+@connection']
+    await redis.command('ACL', 'SETUSER', 'shop', 'on', '>secret', '~{ratecard}:*', ...rights)
+    const url = redis.url.replace('//', '//shop:secret@')
+    await works(t, url, 'unchecked')
+    await redis.command('ACL', 'SETUSER', 'shop', '-@scripting')
+    t.match(
+      await refusal(url, 'unchecked'),
+      /its user may not do what is needed; allow @read, @write, @scripting and @connection for ~\{ratecard\}:\* \(NOPERM\)$/,
+    )
+  })
+
+  t.test('wrong credentials are refused without being told to anybody', async (t) => {
+    const redis = await newRedis(t, { password: 'right horse' })
+    await works(t, redis.url.replace('right horse', 'right%20horse'), 'checked')
+    const place = `127.0.0.1:${redis.port}`
+    for (const [credentials, reason] of [
+      [':tricky-word@', 'it does not accept the credentials in REDIS_URL (WRONGPASS)'],
+      ['tricky-name:tricky-word@', 'it does not accept the credentials in REDIS_URL (WRONGPASS)'],
+      ['', 'it asks for credentials; put them into REDIS_URL (NOAUTH)'],
+    ] as const) {
+      const fault = await faultOf(`redis://${credentials}${place}`)
+      t.equal(fault.message, `the ledger in Redis at ${place} has refused: ${reason}`)
+      t.notMatch(inspect(fault, { depth: 9, showHidden: true }), /tricky/)
+    }
+    t.equal(
+      await refusal(`redis://:100%@${place}`),
+      'the credentials in REDIS_URL have a % that begins no escape: write %25',
+    )
+  })
+
+  t.test('a database that is not there is an error, and not another database', async (t) => {
+    const redis = await newRedis(t)
+    t.match(
+      await refusal(`${redis.url}/500`),
+      /has refused: it does not have the database that REDIS_URL names/,
+    )
+    t.equal(await refusal(`${redis.url}/shop`), 'the path of REDIS_URL may be the number of a database only')
+    await works(
+      t,
+      `${redis.url}/499?db=3&enableOfflineQueue=true&autoResendUnfulfilledCommands=true`,
+      'checked',
+    )
+    t.equal(await redis.command('DBSIZE'), 0)
+    await redis.command('SELECT', 499)
+    t.equal(await redis.command('EXISTS', '{ratecard}:format'), 1, 'the number counts, and nothing else')
+  })
+
+  t.test('a ledger of another format is refused and left as it is', async (t) => {
+    const redis = await newRedis(t)
+    const place = `the ledger in Redis at 127.0.0.1:${redis.port}`
+    for (const [format, sentence] of [
+      ['1', `${place} has format 1, this version works with format 2: this version cannot migrate it`],
+      ['3', `${place} has format 3, this version works with format 2: a newer version has written it`],
+      ['what?', `${place} has no known format, this version works with format 2: this version cannot`],
+    ] as const) {
+      await redis.command('SET', '{ratecard}:format', format)
+      t.match(await refusal(redis.url), sentence)
+      t.equal(await redis.command('GET', '{ratecard}:format'), format)
+      t.equal(await redis.command('DBSIZE'), 1)
+    }
+  })
+
+  t.test('two processes that open an empty Redis at the same time agree', async (t) => {
+    const redis = await newRedis(t)
+    const ledgers = await Promise.all([1, 2, 3].map(() => open(t, redis.url)))
+    t.equal(await redis.command('GET', '{ratecard}:format'), '2')
+    t.equal(await ledgers[0]?.insert(makeEntry('x402:one')), undefined)
+    t.not(await ledgers[1]?.get('x402:one'), undefined)
+  })
+}
+
+async function newRedis(t: Test, options: RedisOptions = {}): Promise<RunningRedis> {
+  const redis = await startRedis(options)
+  t.teardown(() => redis.stop())
+  return redis
+}
+
+async function open(
+  t: Test,
+  url: string,
+  settings: RedisLedgerSettings['settings'] = 'checked',
+): Promise<Ledger> {
+  const ledger = await openRedisLedger({ url, settings })
+  t.teardown(() => ledger.close())
+  return ledger
+}
+
+async function works(t: Test, url: string, settings: RedisLedgerSettings['settings']): Promise<void> {
+  const ledger = await open(t, url, settings)
+  const entry = makeEntry('x402:one')
+  t.equal(await ledger.insert(entry), undefined)
+  t.strictSame(await ledger.get('x402:one'), entry)
+  t.strictSame(await ledger.bought(entry.buyer, 0), [entry])
+  await ledger.remember('a name', 'a fact', 10)
+  t.strictSame(await ledger.recall('a name', 10), [])
+  t.match(await ledger.lease('a thing', 'somebody', 1, 2), { fence: 1 })
+}
+
+async function faultOf(url: string, settings: RedisLedgerSettings['settings'] = 'checked'): Promise<Error> {
+  const fault: unknown = await openRedisLedger({ url, settings }).catch((caught: unknown) => caught)
+  if (fault instanceof Error && fault.name === 'LedgerError') return fault
+  throw new Error('it was not refused')
+}
+
+async function refusal(url: string, settings?: RedisLedgerSettings['settings']): Promise<string> {
+  return (await faultOf(url, settings)).message
+}
