@@ -11,8 +11,8 @@ export interface RecoverySettings extends Desk {
   readonly report: (fault: unknown) => void
 }
 
-/** Entries looked after in one round; the rest is due in the next. */
-const AT_ONCE = 50
+/** Entries looked after in one round, beside each other: one that waits for its block must not hold up the others. */
+const AT_ONCE = 20
 
 /**
  * Finishes what processes that have died, or did not know, have left: payments to be resolved by what the chain shows,
@@ -22,24 +22,20 @@ const AT_ONCE = 50
  */
 export async function recover(settings: RecoverySettings): Promise<number> {
   const entries = await settings.ledger.due(settings.now(), AT_ONCE)
-  for (const entry of entries) {
-    try {
-      await tend(settings, entry)
-    } catch (fault) {
-      // Another process is faster, or the store is away: the next round sees what is left.
-      if (!(fault instanceof LostClaim)) settings.report(fault)
-    }
-  }
+  await Promise.all(entries.map((entry) => tend(settings, entry)))
   return entries.length
 }
 
 async function tend(settings: RecoverySettings, entry: Entry): Promise<void> {
-  const claim = await takeOver(settings, entry)
-  if (claim === undefined) return
+  let claim: Claim | undefined
   try {
-    await tendClaim(settings, claim)
+    claim = await takeOver(settings, entry)
+    if (claim !== undefined) await tendClaim(settings, claim)
+  } catch (fault) {
+    // Another process is faster, or the store is away: the next round sees what is left.
+    if (!(fault instanceof LostClaim)) settings.report(fault)
   } finally {
-    claim.putDown()
+    claim?.putDown()
   }
 }
 

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import type { Entry, State } from '../../../src/engine/ledger/entry.ts'
+import { paymentId } from '../../../src/engine/ledger/ledger.ts'
 import { recover } from '../../../src/engine/paywall/recovery.ts'
 import type { Store } from '../../../src/engine/paywall/paywall.ts'
 import { FAILED, KEY, leave, NOW, openShop, RECEIPT, STORED, UNKNOWN, type Shop } from '../../support/bank.ts'
@@ -143,4 +144,27 @@ t.test('two processes that recover the same payment settle it once', async (t) =
   await Promise.all([1, 2, 3, 4].map(() => sweep(shop)))
   t.equal(shop.bank.resolved, 1)
   t.match(await shop.ledger.get(KEY), { state: 'settled' })
+})
+
+t.test('a payment that waits for its block would keep those after it waiting', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'settling')
+  await leave(shop, 'settling', { key: 'test:two', id: paymentId('test:two'), due: NOW + 1 })
+  shop.clock.now += 1
+  const { protocol } = shop.payment()
+  let mined = (): void => {}
+  const block = new Promise<void>((resolve) => (mined = resolve))
+  const waiting = async (entry: Entry) => {
+    if (entry.key === KEY) await block
+    else mined()
+    return shop.bank.resolution
+  }
+  await recover({
+    ...shop.paywall,
+    protocols: () => [{ ...protocol, resolve: waiting }],
+    storeOf: () => undefined,
+    report: (fault) => t.fail(String(fault)),
+  })
+  t.match(await shop.ledger.get(KEY), { state: 'settled' })
+  t.match(await shop.ledger.get('test:two'), { state: 'settled' })
 })
