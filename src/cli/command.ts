@@ -50,13 +50,21 @@ export interface Shop {
   readonly playAddresses: (directory: string) => Promise<ReadonlySet<string>>
 }
 
-/** A local chain with play money, and who holds it. */
+/** Local chains with play money, and who holds it. */
 export interface Sandbox {
   readonly evm: {
     readonly rpcUrl: string
     readonly chainId: number
     readonly settlerKey: `0x${string}`
     readonly payTo: string
+  }
+  readonly tempo: {
+    readonly rpcUrl: string
+    readonly chainId: number
+    readonly currency: string
+    readonly recipient: string
+    /** Text that signs the challenges; at least 32 bytes. */
+    readonly secretKey: string
   }
   readonly ledgerDirectory: string
   stop(): Promise<void>

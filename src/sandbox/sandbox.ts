@@ -2,9 +2,11 @@ import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { bytesToHex, getAddress, type Address, type Hex } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
-import { adoptEvmChain, startEvmChain, type EvmChain } from './evm/chain.ts'
+import { adoptChains, startChains, type Chains } from './chains.ts'
+import type { EvmChain } from './evm/chain.ts'
 import { lock } from './lock.ts'
 import { readState, writeSecret, type SandboxState } from './state.ts'
+import type { TempoChain } from './tempo/chain.ts'
 
 /** What a sandbox needs from the process that opens it. */
 export interface SandboxOptions {
@@ -28,26 +30,29 @@ export interface Sandbox {
     readonly settlerKey: Hex
     readonly payTo: Address
   }
-  /** Where the ledger of this chain belongs. */
+  readonly tempo: {
+    readonly rpcUrl: string
+    readonly chainId: number
+    readonly currency: Address
+    readonly payerKey: Hex
+    readonly recipient: Address
+    /** Text that signs the challenges. */
+    readonly secretKey: Hex
+  }
+  /** Where the ledger of these chains belongs. */
   readonly ledgerDirectory: string
-  /** Ends the chain and frees the directory. */
+  /** Ends the chains and frees the directory. */
   stop(): Promise<void>
 }
 
-/** Base Sepolia and its USDC: clients know both, so they pay here as they come. */
-const EVM = {
-  chainId: 84532,
-  asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
-  tokenName: 'USDC',
-  tokenVersion: '2',
-} as const
+/** A thousand dollars of six decimals. */
 const PURSE = 1_000_000_000n
 const GAS = 100n * 10n ** 18n
 
 /**
- * Opens the sandbox of a data directory: its chain if that still runs, else a new one with new keys.
+ * Opens the sandbox of a data directory: its chains if they still run, else new ones with new keys.
  *
- * Writes `sandbox.json` for the client. A ledger that belongs to a chain that is gone is set aside, never deleted.
+ * Writes `sandbox.json` for the client. A ledger that belongs to chains that are gone is set aside, never deleted.
  * Throws when another process has the sandbox open, or anvil is not installed.
  */
 export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -56,17 +61,15 @@ export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
   mkdirSync(home, { recursive: true, mode: 0o700 })
   const release = lock(join(home, 'lock'))
   try {
-    const { chain, state } = (await reuse(home)) ?? (await begin(home, options))
-    const { rpcUrl, chainId, asset, payerKey, settlerKey, payTo } = state.evm
-    writeSecret(join(directory, 'sandbox.json'), {
-      baseUrl,
-      evm: { rpcUrl, chainId, asset, payerKey, payTo },
-    })
+    const { chains, state } = (await reuse(home)) ?? (await begin(home, options))
+    const shown = forClients(state)
+    writeSecret(join(directory, 'sandbox.json'), { baseUrl, ...shown })
     return {
-      evm: { rpcUrl, chainId, asset, payerKey, settlerKey, payTo },
+      evm: { ...shown.evm, settlerKey: state.evm.settlerKey },
+      tempo: { ...shown.tempo, secretKey: state.tempo.secretKey },
       ledgerDirectory: join(home, 'ledger'),
       async stop() {
-        await chain.stop()
+        await chains.stop()
         release()
       },
     }
@@ -76,38 +79,65 @@ export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
+/** What a client needs to pay; the keys of the seller stay here. */
+function forClients({ evm, tempo }: SandboxState) {
+  const { asset, payTo } = evm
+  const { currency, recipient } = tempo
+  return {
+    evm: { rpcUrl: evm.rpcUrl, chainId: evm.chainId, asset, payerKey: evm.payerKey, payTo },
+    tempo: { rpcUrl: tempo.rpcUrl, chainId: tempo.chainId, currency, payerKey: tempo.payerKey, recipient },
+  }
+}
+
 interface Running {
-  readonly chain: EvmChain
+  readonly chains: Chains
   readonly state: SandboxState
 }
 
 async function reuse(home: string): Promise<Running | undefined> {
   const state = readState(join(home, 'state.json'))
-  if (state?.evm.chainId !== EVM.chainId || state.evm.asset !== EVM.asset) return undefined
-  const chain = await adoptEvmChain(state.evm)
-  return chain && { chain, state }
+  const chains = state && (await adoptChains(state))
+  return state && chains && { chains, state }
 }
 
 async function begin(home: string, { now, random, log }: SandboxOptions): Promise<Running> {
+  const chains = await startChains()
+  try {
+    const [evm, tempo] = await Promise.all([fundEvm(chains.evm, random), fundTempo(chains.tempo, random)])
+    const state = { evm, tempo }
+    // Before the new state: after a crash in between, no ledger may stand beside chains it does not belong to.
+    setLedgerAside(home, now(), log)
+    writeSecret(join(home, 'state.json'), state)
+    return { chains, state }
+  } catch (error) {
+    await chains.stop()
+    throw error
+  }
+}
+
+async function fundEvm(chain: EvmChain, random: SandboxOptions['random']): Promise<SandboxState['evm']> {
   const payerKey = bytesToHex(random(32))
   const settlerKey = bytesToHex(random(32))
   const payTo = getAddress(bytesToHex(random(20)))
-  const chain = await startEvmChain(EVM)
-  try {
-    const payer = privateKeyToAddress(payerKey)
-    await chain.setGas(payer, GAS)
-    await chain.setGas(privateKeyToAddress(settlerKey), GAS)
-    await chain.mint(payer, PURSE)
-    // Before the new state: after a crash in between, no ledger may stand beside a chain it does not belong to.
-    setLedgerAside(home, now(), log)
-    const { rpcUrl, pid, chainId, asset, genesis } = chain
-    const state = { evm: { rpcUrl, pid, chainId, asset, genesis, payerKey, settlerKey, payTo } }
-    writeSecret(join(home, 'state.json'), state)
-    return { chain, state }
-  } catch (error) {
-    await chain.stop()
-    throw error
-  }
+  const payer = privateKeyToAddress(payerKey)
+  await chain.setGas(payer, GAS)
+  await chain.setGas(privateKeyToAddress(settlerKey), GAS)
+  await chain.mint(payer, PURSE)
+  const { rpcUrl, pid, chainId, asset, genesis } = chain
+  return { rpcUrl, pid, chainId, asset, genesis, payerKey, settlerKey, payTo }
+}
+
+/** The network’s fees are paid in pathUSD as well: one purse does for both. */
+async function fundTempo(
+  chain: TempoChain,
+  random: SandboxOptions['random'],
+): Promise<SandboxState['tempo']> {
+  const payerKey = bytesToHex(random(32))
+  const recipient = getAddress(bytesToHex(random(20)))
+  const secretKey = bytesToHex(random(32))
+  await chain.give(privateKeyToAddress(payerKey), PURSE)
+  const { rpcUrl, pid, chainId, currency, genesis } = chain
+  return { rpcUrl, pid, chainId, currency, genesis, payerKey, recipient, secretKey }
 }
 
 function setLedgerAside(home: string, now: Date, log: (line: string) => void): void {

@@ -1,26 +1,54 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Address, Hex } from 'viem'
 import { isAddress } from '../engine/index.ts'
+import type { NodeRecord } from './connection.ts'
 import type { EvmChainRecord } from './evm/chain.ts'
+import type { TempoChainRecord } from './tempo/chain.ts'
 
-/** What a sandbox remembers: where its chain runs and the keys that own money on it. */
+/** What a sandbox remembers: where its chains run and the keys that own money on them. */
 export interface SandboxState {
   readonly evm: EvmChainRecord & {
     readonly payerKey: Hex
     readonly settlerKey: Hex
     readonly payTo: Address
   }
+  readonly tempo: TempoChainRecord & {
+    readonly payerKey: Hex
+    /** Nobody has its key, for nobody needs it. */
+    readonly recipient: Address
+    /** Signs the challenges. */
+    readonly secretKey: Hex
+  }
 }
 
 /** The state in a file, or undefined when the file is absent or was not written whole by this version. */
 export function readState(file: string): SandboxState | undefined {
   const found = readJson(file)
-  if (!isRecord(found) || !isRecord(found['evm'])) return undefined
-  const { rpcUrl, pid, chainId, asset, genesis, payerKey, settlerKey, payTo } = found['evm']
-  if (typeof rpcUrl !== 'string' || !isCount(pid) || !isCount(chainId)) return undefined
-  if (!isWord(genesis) || !isWord(payerKey) || !isWord(settlerKey)) return undefined
-  if (!isPlace(asset) || !isPlace(payTo)) return undefined
-  return { evm: { rpcUrl, pid, chainId, asset, genesis, payerKey, settlerKey, payTo } }
+  if (!isRecord(found)) return undefined
+  const evm = readEvm(found['evm'])
+  const tempo = readTempo(found['tempo'])
+  return evm && tempo && { evm, tempo }
+}
+
+function readEvm(found: unknown): SandboxState['evm'] | undefined {
+  if (!isRecord(found)) return undefined
+  const node = readNode(found)
+  const { asset, payerKey, settlerKey, payTo } = found
+  if (!isWord(payerKey) || !isWord(settlerKey) || !isPlace(asset) || !isPlace(payTo)) return undefined
+  return node && { ...node, asset, payerKey, settlerKey, payTo }
+}
+
+function readTempo(found: unknown): SandboxState['tempo'] | undefined {
+  if (!isRecord(found)) return undefined
+  const node = readNode(found)
+  const { currency, payerKey, recipient, secretKey } = found
+  if (!isWord(payerKey) || !isWord(secretKey) || !isPlace(currency) || !isPlace(recipient)) return undefined
+  return node && { ...node, currency, payerKey, recipient, secretKey }
+}
+
+function readNode({ rpcUrl, pid, chainId, genesis }: Record<string, unknown>): NodeRecord | undefined {
+  if (typeof rpcUrl !== 'string' || !isCount(pid) || !isCount(chainId) || !isWord(genesis)) return undefined
+  return { rpcUrl, pid, chainId, genesis }
 }
 
 /** Writes JSON that holds keys: whole or not at all, readable by its owner only. */
@@ -44,7 +72,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether a value is 32 bytes in hex: a key or a hash. */
+/** Whether a value is 32 bytes in hex: a key, a secret or a hash. */
 export function isWord(value: unknown): value is Hex {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)
 }

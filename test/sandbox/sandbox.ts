@@ -35,7 +35,7 @@ function balance(rpcUrl: string, asset: Address, owner: Address) {
   })
 }
 
-/** A process that has opened the sandbox, and the URL of its chain; both are gone after the test, however it ends. */
+/** A process that has opened the sandbox, and where its chains are; all are gone after the test, however it ends. */
 async function elsewhere(t: Test, directory: string, ...rest: string[]) {
   const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM, directory, ...rest], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -43,9 +43,9 @@ async function elsewhere(t: Test, directory: string, ...rest: string[]) {
   t.teardown(() => child.kill('SIGKILL'))
   const ended = once(child, 'exit')
   const [chunk] = await once(child.stdout, 'data')
-  const { pid } = json(directory, 'sandbox', 'state.json').evm
-  t.teardown(() => end(pid))
-  return { child, ended, rpcUrl: String(chunk).trim() }
+  const { evm, tempo } = json(directory, 'sandbox', 'state.json')
+  t.teardown(() => [evm, tempo].forEach(({ pid }) => end(pid)))
+  return { child, ended, rpcUrl: String(chunk).trim(), tempo }
 }
 
 function end(pid: number): void {
@@ -61,11 +61,28 @@ t.test('a newcomer finds a funded wallet and a settler with gas', async (t) => {
   const sandbox = await open(directory)
   t.teardown(() => sandbox.stop())
   const { rpcUrl, chainId, asset, payerKey, settlerKey, payTo } = sandbox.evm
+  const { tempo } = sandbox
   t.same(json(directory, 'sandbox.json'), {
     baseUrl: 'http://localhost:4021',
     evm: { rpcUrl, chainId: 84532, asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payerKey, payTo },
+    tempo: {
+      rpcUrl: tempo.rpcUrl,
+      chainId: 42431,
+      currency: '0x20c0000000000000000000000000000000000000',
+      payerKey: tempo.payerKey,
+      recipient: tempo.recipient,
+    },
   })
   t.equal(chainId, 84532)
+  t.equal(tempo.chainId, 42431)
+  t.equal(
+    await balance(tempo.rpcUrl, tempo.currency, privateKeyToAddress(tempo.payerKey)),
+    1_000_000_000n,
+    'and another wallet on the other chain',
+  )
+  t.equal(await balance(tempo.rpcUrl, tempo.currency, tempo.recipient), 0n)
+  t.ok(Buffer.byteLength(tempo.secretKey) >= 32)
+  t.equal(json(directory, 'sandbox', 'state.json').tempo.secretKey, tempo.secretKey)
   t.equal(await balance(rpcUrl, asset, privateKeyToAddress(payerKey)), 1_000_000_000n)
   const client = createPublicClient({ transport: http(rpcUrl) })
   for (const key of [payerKey, settlerKey]) {
@@ -74,7 +91,11 @@ t.test('a newcomer finds a funded wallet and a settler with gas', async (t) => {
   t.same(
     readSandboxAddresses(directory),
     new Set(
-      [payTo, ...[payerKey, settlerKey].map((key) => privateKeyToAddress(key))].map((a) => a.toLowerCase()),
+      [
+        payTo,
+        tempo.recipient,
+        ...[payerKey, settlerKey, tempo.payerKey].map((key) => privateKeyToAddress(key)),
+      ].map((address) => address.toLowerCase()),
     ),
   )
   t.equal(sandbox.ledgerDirectory, join(directory, 'sandbox', 'ledger'))
@@ -103,9 +124,9 @@ t.test('a second sandbox on the same directory is refused and harms nothing', as
   t.equal(await createPublicClient({ transport: http(rpcUrl) }).getChainId(), 84532)
 })
 
-t.test('after a killed server the chain, its keys and its ledger go on', async (t) => {
+t.test('after a killed server the chains, their keys and their ledger go on', async (t) => {
   const directory = t.testdir()
-  const { child, ended, rpcUrl } = await elsewhere(t, directory)
+  const { child, ended, rpcUrl, tempo } = await elsewhere(t, directory)
   mkdirSync(join(directory, 'sandbox', 'ledger'))
   writeFileSync(join(directory, 'sandbox', 'ledger', 'data'), 'paid')
   const first = json(directory, 'sandbox.json')
@@ -116,11 +137,17 @@ t.test('after a killed server the chain, its keys and its ledger go on', async (
   const sandbox = await open(directory, lines)
   t.teardown(() => sandbox.stop())
   t.equal(sandbox.evm.rpcUrl, rpcUrl)
+  t.equal(sandbox.tempo.rpcUrl, tempo.rpcUrl)
+  t.equal(sandbox.tempo.secretKey, tempo.secretKey, 'challenges of the last run are still good')
   t.same(json(directory, 'sandbox.json'), first)
   t.same(lines, [])
   t.equal(readFileSync(join(sandbox.ledgerDirectory, 'data'), 'utf8'), 'paid')
   const payer = privateKeyToAddress(sandbox.evm.payerKey)
   t.equal(await balance(rpcUrl, sandbox.evm.asset, payer), 1_000_000_000n)
+  t.equal(
+    await balance(tempo.rpcUrl, sandbox.tempo.currency, privateKeyToAddress(sandbox.tempo.payerKey)),
+    1_000_000_000n,
+  )
   // The chain writes a log whose reader is gone; it must still mine.
   const client = createPublicClient({ transport: http(rpcUrl) })
   const height = await client.getBlockNumber({ cacheTime: 0 })
@@ -128,7 +155,9 @@ t.test('after a killed server the chain, its keys and its ledger go on', async (
   t.equal(await client.getBlockNumber({ cacheTime: 0 }), height + 20n)
 
   await sandbox.stop()
-  await t.rejects(rpc(rpcUrl, 'eth_chainId'), 'an adopted chain ends with the sandbox')
+  for (const gone of [rpcUrl, tempo.rpcUrl]) {
+    await t.rejects(rpc(gone, 'eth_chainId'), 'an adopted chain ends with the sandbox')
+  }
 })
 
 async function rpc(rpcUrl: string, method: string): Promise<unknown> {
@@ -157,10 +186,46 @@ t.test('a ledger whose chain is gone is set aside, not mixed with the new chain'
   t.not(second.evm.payerKey, first.evm.payerKey)
   t.not(second.evm.settlerKey, first.evm.settlerKey)
   t.not(second.evm.payTo, first.evm.payTo)
+  t.not(second.tempo.payerKey, first.tempo.payerKey)
+  t.not(second.tempo.recipient, first.tempo.recipient)
+  t.not(second.tempo.secretKey, first.tempo.secretKey)
 })
 
+t.test('when one chain is gone the other is not gone on with: one ledger tells of both', async (t) => {
+  for (const gone of ['evm', 'tempo'] as const) {
+    const directory = t.testdir()
+    const { child, ended } = await elsewhere(t, directory)
+    mkdirSync(join(directory, 'sandbox', 'ledger'))
+    const first = json(directory, 'sandbox', 'state.json')
+    child.kill('SIGKILL')
+    await ended
+    end(first[gone].pid)
+    await closed(first[gone].rpcUrl)
+
+    const lines: string[] = []
+    const sandbox = await open(directory, lines)
+    t.match(lines, [/^sandbox: the chain of the last run is gone, its ledger was set aside as /])
+    for (const name of ['evm', 'tempo'] as const) {
+      t.not(sandbox[name].payerKey, first[name].payerKey, `${gone} gone: a new ${name} chain`)
+      await t.rejects(rpc(first[name].rpcUrl, 'eth_chainId'), `${gone} gone: the old ${name} chain has ended`)
+    }
+    await sandbox.stop()
+  }
+})
+
+async function closed(rpcUrl: string): Promise<void> {
+  for (;;) {
+    try {
+      await rpc(rpcUrl, 'eth_chainId')
+    } catch {
+      return
+    }
+  }
+}
+
 t.test('a damaged state file means a new sandbox, not a crash', async (t) => {
-  for (const damaged of ['', '{"evm":', '[]', '{"evm":{"rpcUrl":"http://127.0.0.1:1","pid":"x"}}']) {
+  const half = '{"evm":{"rpcUrl":"http://127.0.0.1:1","pid":"x"},"tempo":{}}'
+  for (const damaged of ['', '{"evm":', '[]', half]) {
     const directory = t.testdir({ sandbox: { 'state.json': damaged, ledger: { data: 'paid' } } })
     const lines: string[] = []
     const sandbox = await open(directory, lines)
@@ -170,11 +235,13 @@ t.test('a damaged state file means a new sandbox, not a crash', async (t) => {
   }
 })
 
-t.test('the chain ends with a server that ends by itself, and its lock does not outlive it', async (t) => {
+t.test('the chains end with a server that ends by itself, and its lock does not outlive it', async (t) => {
   const directory = t.testdir()
-  const { ended, rpcUrl } = await elsewhere(t, directory, 'exit')
+  const { ended, rpcUrl, tempo } = await elsewhere(t, directory, 'exit')
   t.same(await ended, [0, null], 'a chain does not keep a finished server alive')
+  for (const gone of [rpcUrl, tempo.rpcUrl]) await closed(gone)
   const sandbox = await open(directory)
   t.teardown(() => sandbox.stop())
   t.not(sandbox.evm.rpcUrl, rpcUrl)
+  t.not(sandbox.tempo.rpcUrl, tempo.rpcUrl)
 })

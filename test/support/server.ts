@@ -89,6 +89,13 @@ export interface SandboxFile {
     readonly payerKey: `0x${string}`
     readonly payTo: `0x${string}`
   }
+  readonly tempo: {
+    readonly rpcUrl: string
+    readonly chainId: number
+    readonly currency: `0x${string}`
+    readonly payerKey: `0x${string}`
+    readonly recipient: `0x${string}`
+  }
 }
 
 /** What `serve --sandbox` has written for clients. */

@@ -1,17 +1,6 @@
-import {
-  createTestClient,
-  defineChain,
-  encodeDeployData,
-  http,
-  isHex,
-  parseAbi,
-  publicActions,
-  stringToHex,
-  walletActions,
-  type Address,
-  type Hex,
-} from 'viem'
-import { adoptAnvil, startAnvil, type Anvil } from './anvil.ts'
+import { encodeDeployData, isHex, parseAbi, stringToHex, type Address, type Hex } from 'viem'
+import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
+import { connect, genesisOf, isChain, type Connection, type NodeRecord } from '../connection.ts'
 import token from './token.json' with { type: 'json' }
 
 /** What a chain is started with. */
@@ -30,13 +19,8 @@ export interface EvmChainOptions {
 }
 
 /** What has to be remembered to find a running chain again. */
-export interface EvmChainRecord {
-  readonly rpcUrl: string
-  readonly pid: number
-  readonly chainId: number
+export interface EvmChainRecord extends NodeRecord {
   readonly asset: Address
-  /** Hash of block 0. */
-  readonly genesis: Hex
 }
 
 /** A local EVM chain with a token whose money anybody can make. */
@@ -91,18 +75,13 @@ export async function startEvmChain(options: EvmChainOptions): Promise<EvmChain>
 /** Takes over a chain that was left running; undefined when it does not answer or is another chain. */
 export async function adoptEvmChain(record: EvmChainRecord): Promise<EvmChain | undefined> {
   const client = connect(record.rpcUrl, record.chainId)
-  try {
-    if ((await client.getChainId()) !== record.chainId) return undefined
-    if ((await genesisOf(client)) !== record.genesis) return undefined
-  } catch {
-    return undefined
-  }
+  if (!(await isChain(client, record))) return undefined
   return chain(adoptAnvil(record.rpcUrl, record.pid), client, record)
 }
 
 function chain(
   anvil: Anvil,
-  client: Client,
+  client: Connection,
   { chainId, asset, genesis }: Pick<EvmChainRecord, 'chainId' | 'asset' | 'genesis'>,
 ): EvmChain {
   return {
@@ -127,30 +106,6 @@ function chain(
     setCode: (at, code) => client.setCode({ address: at, bytecode: code }),
     stop: () => anvil.stop(),
   }
-}
-
-type Client = ReturnType<typeof connect>
-
-function connect(rpcUrl: string, chainId: number) {
-  const described = defineChain({
-    id: chainId,
-    name: 'Sandbox',
-    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
-    rpcUrls: { default: { http: [rpcUrl] } },
-  })
-  return createTestClient({
-    mode: 'anvil',
-    chain: described,
-    transport: http(rpcUrl, { retryCount: 0, timeout: 5_000 }),
-    pollingInterval: 20,
-    cacheTime: 0,
-  })
-    .extend(publicActions)
-    .extend(walletActions)
-}
-
-async function genesisOf(client: Client): Promise<Hex> {
-  return (await client.getBlock({ blockNumber: 0n })).hash
 }
 
 function tokenCreationCode(name: string, version: string): Hex {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { anvilBinary, startAnvil } from '../../../src/sandbox/evm/anvil.ts'
+import { anvilBinary, startAnvil } from '../../src/sandbox/anvil.ts'
 
 async function chainId(rpcUrl: string): Promise<unknown> {
   const answer = await fetch(rpcUrl, {
