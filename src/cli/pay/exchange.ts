@@ -1,0 +1,127 @@
+import { formatPrice, isJsonObject } from '../../engine/index.ts'
+import type { Env } from '../../env.ts'
+import { world } from '../assemble.ts'
+import { request, type Answer } from './answer.ts'
+import type { Bill, Steps } from './bill.ts'
+import { mpp } from './mpp.ts'
+import type { Offer, PayingProtocol } from './protocol.ts'
+import { findWallet, sandboxUrl } from './wallet.ts'
+import { x402 } from './x402.ts'
+
+/** Every way to pay that is known here, the preferred one first. */
+export const PROTOCOLS: readonly PayingProtocol[] = [x402, mpp]
+
+/** Exit codes a script can act on. */
+const OVER_MAX = 3
+const NOT_CHARGED = 4
+const UNKNOWN = 5
+
+/** What is to be paid for, and on which terms. */
+export interface Order {
+  readonly url: URL
+  /** Micro-dollars. */
+  readonly max: bigint | undefined
+  /** In order of preference. */
+  readonly protocols: readonly PayingProtocol[]
+}
+
+/** Asks, pays what is asked for, and asks again with the payment. */
+export async function exchange(env: Env, { url, max, protocols }: Order, steps: Steps): Promise<Bill> {
+  const first = await request(url, {})
+  if (first === undefined)
+    return { exit: NOT_CHARGED, status: 0, charged: 'no', body: null, note: `${url.origin} does not answer` }
+  steps.tell(`${first.status} ${first.status === 402 ? 'payment required' : ''}`.trim())
+  const said = { status: first.status, charged: 'no', body: first.body } as const
+  if (first.status !== 402)
+    return { ...said, exit: first.status === 200 ? 0 : NOT_CHARGED, note: 'nothing was asked for' }
+  const offer = findOffer(first.headers, protocols)
+  if (offer === undefined)
+    return { ...said, exit: NOT_CHARGED, note: 'no offer of this 402 can be signed here' }
+  const fee = offer.fee === 'payer' ? ', and the network’s fee' : ''
+  steps.tell(`${formatPrice(offer.amount)} USD in ${offer.money} (${offer.network}) to ${offer.payTo}${fee}`)
+  if (max !== undefined && offer.amount > max)
+    return { ...said, exit: OVER_MAX, offer, note: 'the price is over --max' }
+  const wallet = findWallet(url, env)
+  if (wallet === undefined) {
+    const sandbox = sandboxUrl(env.dataDir)
+    const other =
+      sandbox === undefined ? 'start a sandbox here' : `call the sandbox by its own address, ${sandbox}`
+    return { ...said, exit: NOT_CHARGED, offer, note: `no wallet: set PAYER_PRIVATE_KEY, or ${other}` }
+  }
+  if (wallet.kind === 'environment' && max === undefined) {
+    return { ...said, exit: OVER_MAX, offer, note: 'a real wallet needs --max USD' }
+  }
+  const signing = await offer.sign({
+    key: wallet.keys[offer.protocol],
+    rpcUrl: (chainId) => wallet.rpcUrls[chainId],
+    now: new Date(world.now()),
+    random: world.random,
+  })
+  if (signing.kind === 'unsigned') return { ...said, exit: NOT_CHARGED, offer, note: signing.reason }
+  steps.tell(`signed by ${signing.payer}`)
+  return settle(url, offer, signing.headers, steps)
+}
+
+function findOffer(headers: Headers, protocols: readonly PayingProtocol[]): Offer | undefined {
+  for (const protocol of protocols) {
+    const offer = protocol.readOffer(headers)
+    if (offer !== undefined) return offer
+  }
+  return undefined
+}
+
+/** How often the same payment is sent while the outcome is unknown: it can be charged once only. */
+const TRIES = 5
+
+async function settle(
+  url: URL,
+  offer: Offer,
+  payment: Readonly<Record<string, string>>,
+  steps: Steps,
+): Promise<Bill> {
+  let last: Answer | undefined
+  for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+    const answer = await request(url, payment)
+    const charged = answer === undefined ? 'unknown' : chargedBy(offer, answer, attempt)
+    if (answer !== undefined && (answer.status === 200 || charged !== 'unknown'))
+      return billOf(offer, answer, charged, steps)
+    last = answer ?? last
+    steps.tell('outcome not known yet: the same payment is sent again')
+    await world.sleep(1000 * attempt)
+  }
+  return {
+    exit: UNKNOWN,
+    status: last?.status ?? 0,
+    charged: 'unknown',
+    offer,
+    payment: last?.headers.get('ratecard-payment') ?? undefined,
+    body: last?.body ?? null,
+    note: 'the outcome is not known: ask again with the same payment',
+  }
+}
+
+/**
+ * What an answer to a payment says of the money. An error page of something in between says nothing, and that a copy
+ * is refused says nothing of the original.
+ */
+function chargedBy(offer: Offer, { status, headers, body }: Answer, attempt: number): Bill['charged'] {
+  if (offer.readReceipt(headers) !== undefined) return 'yes'
+  if (status === 200) return 'unknown'
+  const said = isJsonObject(body) ? body['charged'] : undefined
+  if (said === 'no' || said === 'yes' || said === 'unknown') return said
+  return status < 500 && attempt === 1 ? 'no' : 'unknown'
+}
+
+function billOf(
+  offer: Offer,
+  { status, headers, body }: Answer,
+  charged: Bill['charged'],
+  steps: Steps,
+): Bill {
+  const transaction = offer.readReceipt(headers)
+  if (transaction !== undefined) steps.tell(`settled in ${transaction}`)
+  else if (status === 200) steps.tell('answered without a receipt')
+  const failed = charged === 'no' ? NOT_CHARGED : UNKNOWN
+  const payment = headers.get('ratecard-payment') ?? undefined
+  return { exit: status === 200 ? 0 : failed, status, charged, offer, transaction, payment, body }
+}

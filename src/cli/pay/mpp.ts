@@ -1,0 +1,137 @@
+import { isAddress, isJsonObject, toMicros } from '../../engine/index.ts'
+import {
+  decodeJson,
+  readHash,
+  type Offer,
+  type PayingProtocol,
+  type Signer,
+  type Signing,
+} from './protocol.ts'
+import { TEMPO_NETWORKS, type TempoNetwork } from './tempo.ts'
+import { parseChallenges } from './www-authenticate.ts'
+
+/** MPP, method tempo, intent charge, pull mode: the seller carries out the transaction that is signed here. */
+export const mpp: PayingProtocol = {
+  name: 'mpp',
+  readOffer: (headers) => {
+    for (const { scheme, parameters } of parseChallenges(headers.get('www-authenticate') ?? '')) {
+      const charge = scheme === 'payment' ? readCharge(parameters) : undefined
+      if (charge !== undefined) return offerOf(charge)
+    }
+    return undefined
+  },
+}
+
+/** A challenge that is understood. */
+interface Charge {
+  readonly network: TempoNetwork
+  readonly symbol: string
+  readonly amount: bigint
+  readonly recipient: `0x${string}`
+  readonly fee: Offer['fee']
+  /** As sent: the credential echoes them. */
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+function readCharge(parameters: ReadonlyMap<string, string>): Charge | undefined {
+  if (!parameters.get('id') || !parameters.get('realm')) return undefined
+  if (parameters.get('method') !== 'tempo' || parameters.get('intent') !== 'charge') return undefined
+  const request = decodeJson(parameters.get('request') ?? '')
+  if (!isJsonObject(request)) return undefined
+  const { amount, currency, recipient, methodDetails } = request
+  if (typeof amount !== 'string' || !/^[1-9]\d{0,20}$/.test(amount)) return undefined
+  if (typeof recipient !== 'string' || !isAddress(recipient)) return undefined
+  if (!isJsonObject(methodDetails)) return undefined
+  const { chainId, supportedModes, feePayer, ...others } = methodDetails
+  // Further terms, such as splits and routes over other tokens, would move money that is not shown here.
+  if (Object.keys(others).length > 0) return undefined
+  if (supportedModes !== undefined && !(Array.isArray(supportedModes) && supportedModes.includes('pull')))
+    return undefined
+  if (feePayer !== undefined && typeof feePayer !== 'boolean') return undefined
+  const network = TEMPO_NETWORKS.find((each) => each.chainId === chainId)
+  // A token we do not know could be worth anything.
+  const symbol = typeof currency === 'string' ? network?.tokens.get(currency.toLowerCase()) : undefined
+  if (network === undefined || symbol === undefined) return undefined
+  const fee = feePayer === true ? 'seller' : 'payer'
+  return { network, symbol, amount: BigInt(amount), recipient, fee, parameters }
+}
+
+function offerOf(charge: Charge): Offer {
+  const { network, symbol, amount, recipient, fee } = charge
+  return {
+    protocol: 'mpp',
+    network: `eip155:${network.chainId}`,
+    money: `${symbol} on ${network.title}`,
+    amount: toMicros(amount),
+    payTo: recipient,
+    fee,
+    sign: (signer) => sign(charge, signer),
+    readReceipt: (headers) => {
+      const receipt = decodeJson(headers.get('payment-receipt') ?? '')
+      return isJsonObject(receipt) && receipt['status'] === 'success'
+        ? readHash(receipt['reference'])
+        : undefined
+    },
+  }
+}
+
+async function sign(charge: Charge, { key, rpcUrl, now }: Signer): Promise<Signing> {
+  const { chainId, title } = charge.network
+  const expires = charge.parameters.get('expires')
+  if (expires !== undefined && !(Date.parse(expires) > now.getTime()))
+    return unsigned('the offer has expired: ask again, or set the clock of this machine')
+  const url = rpcUrl(chainId)
+  return url === undefined
+    ? unsigned(`set RPC_URL_${chainId}: a node of ${title} prepares the transaction`)
+    : createCredential(charge, key, url)
+}
+
+/** Signs a transfer whose memo binds it to the challenge; a node fills in gas and fees. */
+async function createCredential(charge: Charge, key: Signer['key'], rpcUrl: string): Promise<Signing> {
+  const { network, recipient, parameters } = charge
+  const { chainId, title } = network
+  const [{ Mppx, tempo }, viem, chains, { privateKeyToAccount }] = await Promise.all([
+    import('mppx/client'),
+    import('viem'),
+    import('viem/tempo/chains'),
+    import('viem/accounts'),
+  ])
+  const account = privateKeyToAccount(key)
+  const chain = { ...chains.tempo, id: chainId, rpcUrls: { default: { http: [rpcUrl] } } }
+  const client = viem.createClient({ chain, transport: viem.http(rpcUrl) })
+  const method = tempo.charge({
+    account,
+    getClient: () => client,
+    expectedChainId: chainId,
+    expectedRecipients: [recipient],
+    mode: 'pull',
+  })
+  const mppx = Mppx.create({ methods: [method], polyfill: false })
+  try {
+    const authorization = await mppx.createCredential(alone(parameters))
+    return { kind: 'signed', payer: account.address, headers: { authorization } }
+  } catch (fault) {
+    // What the libraries say names endpoints and calls: it stays here.
+    const isSilence = (cause: unknown): boolean =>
+      cause instanceof viem.HttpRequestError || cause instanceof viem.TimeoutError
+    const silent = fault instanceof viem.BaseError && fault.walk(isSilence) !== null
+    return unsigned(
+      silent
+        ? `the node of ${title} does not answer: see RPC_URL_${chainId}`
+        : `${title} takes no such payment: ask again, and see what ${account.address} holds there`,
+    )
+  }
+}
+
+function unsigned(reason: string): Signing {
+  return { kind: 'unsigned', reason }
+}
+
+/** The one challenge that was shown, written anew from what was read: no second reading can find another in it. */
+function alone(parameters: ReadonlyMap<string, string>): Response {
+  const written = [...parameters].map(([name, value]) => `${name}="${value.replace(/[\\"]/g, '\\$&')}"`)
+  return new Response(null, {
+    status: 402,
+    headers: { 'www-authenticate': `Payment ${written.join(', ')}` },
+  })
+}
