@@ -1,10 +1,13 @@
-import { fillPath, type Catalog, type Route, type Service, type Tills } from '../engine/index.ts'
+import { fillPath, type Catalog, type Route, type Service } from '../engine/index.ts'
+import type { AllTills } from './assemble.ts'
 import type { Call } from './command.ts'
 
 export interface Announcement {
   readonly catalog: Catalog
   readonly ledger: string
-  readonly tills: Tills
+  readonly tills: AllTills
+  /** Who is paid by MPP. */
+  readonly recipient: string | undefined
   readonly baseUrl: string
   readonly dataDir: string
   readonly sandbox: boolean
@@ -21,16 +24,23 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
   terminal.err(
     `catalog: ${routes.length} routes, ${sold.length} of ${paid.length} paid ones served, revision ${catalog.revision}`,
   )
-  const { x402 } = payments
+  const { x402, mpp } = payments
   if (x402 !== undefined) {
-    for (const { network, payTo } of tills.of(x402)) {
+    for (const { network, payTo } of tills.x402.of(x402)) {
       terminal.err(`x402: ${network.title} (${network.id}), ${network.token.symbol} to ${payTo}`)
     }
-    for (const { network, missing } of tills.closed(x402)) {
+    for (const { network, missing } of tills.x402.closed(x402)) {
       terminal.err(`x402: ${network.title} (${network.id}) is not offered: ${missing.join(' and ')} missing`)
     }
   }
-  if (payments.mpp !== undefined) terminal.err('mpp: not offered by this version')
+  if (mpp !== undefined) {
+    const missing = tills.mpp.missing(mpp)
+    terminal.err(
+      missing.length === 0
+        ? `mpp: Tempo (eip155:${mpp.chain}) to ${facts.recipient}`
+        : `mpp: Tempo (eip155:${mpp.chain}) is not offered: ${missing.join(' and ')} missing`,
+    )
+  }
   terminal.err('cache: in-process')
   terminal.err(`ledger: ${facts.ledger}`)
   const silent = Object.entries(catalog.sources).filter(

@@ -3,8 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   createTills,
   createX402,
+  openMppTill,
   type Catalog,
   type Ledger,
+  type MppTill,
   type Protocol,
   type ServiceWorld,
   type Tills,
@@ -24,22 +26,55 @@ export interface PaymentMeans {
   readonly payTo: string
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly signerKeys: readonly `0x${string}`[]
+  readonly mppRecipient: string | undefined
+  /** The first binds challenges, all are known. */
+  readonly mppSecretKeys: readonly string[]
   readonly ledger: Ledger
   readonly owner: string
 }
 
 /** Tills of this process: kept over revisions, so that signers keep their place in the queue. */
-export function openTills(means: PaymentMeans): Tills {
+export function openTills(means: Omit<PaymentMeans, 'mppRecipient' | 'mppSecretKeys'>): Tills {
   const { fetcher, now, sleep } = world
   return createTills({ ...means, fetcher, now, sleep })
 }
 
+export type MppMeans = Pick<PaymentMeans, 'rpcUrls' | 'mppRecipient' | 'mppSecretKeys'>
+
+/** Where MPP pays into, kept over revisions too: its thread is heavy. */
+export function openMpp(
+  { rpcUrls, mppRecipient, mppSecretKeys }: MppMeans,
+  baseUrl: string,
+  report: (fault: unknown) => void,
+): MppTill {
+  const { fetcher, now, sleep } = world
+  const [recipient, secretKeys] = [mppRecipient, mppSecretKeys]
+  return openMppTill({ baseUrl, recipient, secretKeys, rpcUrls, fetcher, now, sleep, report })
+}
+
+export interface AllTills {
+  readonly x402: Tills
+  readonly mpp: MppTill
+}
+
 /** The ways a catalog can be paid with these tills. */
-export function protocolsOf(catalog: Catalog, tills: Tills, baseUrl: string): Protocol[] {
-  const { x402 } = catalog.payments
-  if (x402 === undefined) return []
+export function protocolsOf(catalog: Catalog, tills: AllTills, baseUrl: string): Protocol[] {
+  const { x402, mpp } = catalog.payments
+  const tempo = mpp === undefined ? undefined : tills.mpp.of(mpp)
+  return [
+    ...(x402 === undefined ? [] : evmOf(catalog, x402, tills.x402, baseUrl)),
+    ...(tempo === undefined ? [] : [tempo]),
+  ]
+}
+
+function evmOf(
+  { service }: Catalog,
+  x402: NonNullable<Catalog['payments']['x402']>,
+  tills: Tills,
+  baseUrl: string,
+): Protocol[] {
   const open = tills.of(x402)
   if (open.length === 0) return []
   const reachable = tills.reachable(x402)
-  return [createX402({ service: catalog.service, baseUrl, tills: open, reachable, random: world.random })]
+  return [createX402({ service, baseUrl, tills: open, reachable, random: world.random })]
 }

@@ -1,6 +1,6 @@
-import { addressOfKey, hasSoundChecksum, isAddress, type Catalog, type Tills } from '../engine/index.ts'
+import { addressOfKey, hasSoundChecksum, isAddress, isLoopback, type Catalog } from '../engine/index.ts'
 import type { Env } from '../env.ts'
-import type { PaymentMeans } from './assemble.ts'
+import type { AllTills, PaymentMeans } from './assemble.ts'
 
 const TRY_SANDBOX = 'to try it without any of this: npm run sandbox'
 
@@ -21,33 +21,29 @@ export function offlineProblems({ offline }: { readonly offline: boolean }): str
   return offline ? ['--offline answers with invented data and goes with --sandbox only'] : []
 }
 
-function isLoopback(url: string): boolean {
-  const { hostname } = new URL(url)
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname)
-}
-
-/** Everything without which no payment can be taken, each by the name of the variable to set. */
+/** Everything without which no payment can be taken, each by the name of the variable to set; MPP alone will do. */
 export function missingMeans(
   { payments, routes }: Catalog,
   { payTo, signerKeys }: Pick<PaymentMeans, 'payTo' | 'signerKeys'>,
-  tills: Tills,
+  tills: AllTills,
 ): string[] {
   if (!routes.some(({ kind }) => kind === 'paid')) return []
-  const { x402 } = payments
+  const { x402, mpp } = payments
+  const byMpp = mpp !== undefined && tills.mpp.of(mpp) !== undefined
+  if (x402 === undefined) {
+    const missing = mpp === undefined ? [] : tills.mpp.missing(mpp)
+    return byMpp
+      ? []
+      : [...missing.map((name) => `${name} is missing, and the catalog offers MPP only`), TRY_SANDBOX]
+  }
   const problems =
     payTo === ''
       ? ['PAY_TO is missing: the address that receives the money (or payments.pay_to in the catalog)']
       : []
-  if (x402 === undefined)
-    return [
-      ...problems,
-      'the catalog offers no x402 networks, and no other protocol is served yet',
-      TRY_SANDBOX,
-    ]
-  if (tills.of(x402).length === 0) {
+  if (!byMpp && tills.x402.of(x402).length === 0) {
     if (signerKeys.length === 0)
       problems.push('SETTLER_PRIVATE_KEY is missing: the account that pays the gas of settlements')
-    const endpoints = tills
+    const endpoints = tills.x402
       .closed(x402)
       .flatMap(({ network, missing }) =>
         missing.filter((name) => name.startsWith('RPC_URL_')).map((name) => `${name} (${network.title})`),
@@ -68,12 +64,14 @@ export function movedPayee(
 }
 
 /** A mistyped payee loses every payment, a mistyped key fails every settlement: both show before the first one. */
-export function mistypedMeans({ payTo, signerKeys }: Pick<PaymentMeans, 'payTo' | 'signerKeys'>): string[] {
+export function mistypedMeans({
+  payTo,
+  signerKeys,
+  mppRecipient = '',
+}: Pick<PaymentMeans, 'payTo' | 'signerKeys' | 'mppRecipient'>): string[] {
   return [
-    ...(/^0x0{40}$/.test(payTo) ? ['PAY_TO is the zero address: nobody could ever use the money'] : []),
-    ...(isAddress(payTo) && !hasSoundChecksum(payTo)
-      ? [`the letter cases of PAY_TO ${payTo} do not add up (EIP-55): look for a wrong digit`]
-      : []),
+    ...mistypedPayee('PAY_TO', payTo),
+    ...mistypedPayee('MPP_RECIPIENT', mppRecipient),
     ...(signerKeys.length > 1
       ? ['SETTLER_PRIVATE_KEY holds several keys; this version settles with one']
       : []),
@@ -83,16 +81,31 @@ export function mistypedMeans({ payTo, signerKeys }: Pick<PaymentMeans, 'payTo' 
   ]
 }
 
+function mistypedPayee(variable: string, address: string): string[] {
+  return [
+    ...(/^0x0{40}$/.test(address)
+      ? [`${variable} is the zero address: nobody could ever use the money`]
+      : []),
+    ...(isAddress(address) && !hasSoundChecksum(address)
+      ? [`the letter cases of ${variable} ${address} do not add up (EIP-55): look for a wrong digit`]
+      : []),
+  ]
+}
+
 /** Real money must not go to keys that strangers hold. */
 export function playMoneyProblems(
-  { payTo, signerKeys }: Pick<PaymentMeans, 'payTo' | 'signerKeys'>,
+  { payTo, signerKeys, mppRecipient = '' }: Pick<PaymentMeans, 'payTo' | 'signerKeys' | 'mppRecipient'>,
   play: ReadonlySet<string>,
 ): string[] {
+  const payees = Object.entries({ PAY_TO: payTo, MPP_RECIPIENT: mppRecipient })
   const signers = signerKeys.filter((key) => play.has((addressOfKey(key) ?? '').toLowerCase()))
   return [
-    ...(play.has(payTo.toLowerCase())
-      ? [`PAY_TO ${payTo} is a sandbox or development address: its key is known to others`]
-      : []),
+    ...payees
+      .filter(([, address]) => play.has(address.toLowerCase()))
+      .map(
+        ([variable, address]) =>
+          `${variable} ${address} is a sandbox or development address: its key is known to others`,
+      ),
     ...(signers.length > 0
       ? ['SETTLER_PRIVATE_KEY is a sandbox or development key: it is known to others']
       : []),

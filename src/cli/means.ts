@@ -3,23 +3,31 @@ import type { PaymentMeans } from './assemble.ts'
 import type { Call, Sandbox } from './command.ts'
 
 /** Who is paid and who settles, from the environment or the sandbox. */
-export type Means = Pick<PaymentMeans, 'payTo' | 'rpcUrls' | 'signerKeys'>
+export type Means = Omit<PaymentMeans, 'ledger' | 'owner'>
 
 export function meansOf({ env }: Call, catalog: Catalog, sandbox: Sandbox | undefined): Means {
   if (sandbox !== undefined) {
-    const { payTo, chainId, rpcUrl, settlerKey } = sandbox.evm
-    return { payTo, rpcUrls: { [chainId]: rpcUrl }, signerKeys: [settlerKey] }
+    const { evm, tempo } = sandbox
+    return {
+      payTo: evm.payTo,
+      rpcUrls: { [evm.chainId]: evm.rpcUrl, [tempo.chainId]: tempo.rpcUrl },
+      signerKeys: [evm.settlerKey],
+      mppRecipient: tempo.recipient,
+      mppSecretKeys: [tempo.secretKey],
+    }
   }
   return {
     payTo: env.payTo ?? catalog.payments.payTo ?? '',
     rpcUrls: env.rpcUrls,
     signerKeys: env.settlerKeys,
+    mppRecipient: env.mppRecipient,
+    mppSecretKeys: env.mppSecretKeys,
   }
 }
 
-/** The sandbox takes the place of the catalog's payments: play money only, on its own chain. */
-export function inSandbox(catalog: Catalog, { evm }: Sandbox): Catalog {
-  const networks = [`eip155:${evm.chainId}`]
-  const x402 = { timeout: catalog.payments.x402?.timeout ?? 60_000, networks }
-  return { ...catalog, payments: { ...catalog.payments, payTo: evm.payTo, x402, mpp: undefined } }
+/** The sandbox takes the place of the catalog's payments: play money only, on its own chains. */
+export function inSandbox(catalog: Catalog, { evm, tempo }: Sandbox): Catalog {
+  const x402 = { timeout: catalog.payments.x402?.timeout ?? 60_000, networks: [`eip155:${evm.chainId}`] }
+  const mpp = { method: 'tempo', intent: 'charge', chain: tempo.chainId, currency: tempo.currency }
+  return { ...catalog, payments: { ...catalog.payments, payTo: evm.payTo, x402, mpp } }
 }

@@ -1,5 +1,5 @@
 import { createRevision, loadCatalog, type Catalog, type Ledger, type Revision } from '../engine/index.ts'
-import { openTills, protocolsOf } from './assemble.ts'
+import { openMpp, openTills, protocolsOf } from './assemble.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './handlers.ts'
 
@@ -13,17 +13,21 @@ export async function previewRevision(
   const { catalog } = loadCatalog(file, { ...known, handlers: Object.keys(handlers) })
   const baseUrl = env.baseUrl ?? `http://localhost:${env.port}`
   const payTo = env.payTo ?? catalog.payments.payTo
-  const tills = openTills({
-    payTo: payTo ?? '',
-    rpcUrls: env.rpcUrls,
-    signerKeys: env.settlerKeys,
-    ledger: NO_LEDGER,
-    owner: 'preview',
-  })
+  const tills = {
+    x402: openTills({
+      payTo: payTo ?? '',
+      rpcUrls: env.rpcUrls,
+      signerKeys: env.settlerKeys,
+      ledger: NO_LEDGER,
+      owner: 'preview',
+    }),
+    mpp: openMpp(env, baseUrl, () => undefined),
+  }
+  const payments = payTo === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments
   const revision = createRevision({
     catalog,
     handlers,
-    protocols: payTo === undefined ? [] : protocolsOf(catalog, tills, baseUrl),
+    protocols: protocolsOf({ ...catalog, payments }, tills, baseUrl),
     baseUrl,
     sandbox: false,
     proxy: { fetcher: fetch, secret: env.secret },

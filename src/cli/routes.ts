@@ -51,6 +51,8 @@ export const routes: Command = {
   },
 }
 
+const PROTOCOLS = ['x402', 'mpp'] as const
+
 function rowOf(route: Route, { catalog, facts }: Revision): RouteRow {
   const { operation, kind, path, parameters } = route
   const paid = kind === 'paid'
@@ -59,7 +61,7 @@ function rowOf(route: Route, { catalog, facts }: Revision): RouteRow {
     path,
     kind,
     price: paid && operation.price !== undefined ? formatPrice(operation.price) : null,
-    protocols: paid && catalog.payments.x402 !== undefined ? ['x402'] : [],
+    protocols: paid ? PROTOCOLS.filter((name) => catalog.payments[name] !== undefined) : [],
     parameters: parameters.map(describe),
     handler: operation.handler,
     cache: operation.cache === undefined ? null : formatDuration(operation.cache.ttl),

@@ -11,7 +11,7 @@ import {
   type Catalog,
 } from '../engine/index.ts'
 import { announce } from './announce.ts'
-import { openTills, protocolsOf, world } from './assemble.ts'
+import { openMpp, openTills, protocolsOf, world } from './assemble.ts'
 import type { Call, Command, Terminal } from './command.ts'
 import { createComplaint } from './complain.ts'
 import {
@@ -117,7 +117,10 @@ async function run(call: Call, plan: Plan): Promise<number> {
     closing.push(() => ledger.close())
     const means = meansOf(call, declared, sandbox)
     const owner = `${process.pid}-${randomUUID()}`
-    const tills = openTills({ ...means, ledger, owner })
+    const report = createComplaint(terminal, world.now)
+    const mpp = openMpp(means, baseUrl, report)
+    closing.push(() => mpp.close())
+    const tills = { x402: openTills({ ...means, ledger, owner }), mpp }
     const prepare = (catalog: Catalog): Catalog =>
       sandbox === undefined ? catalog : inSandbox(catalog, sandbox)
     const catalog = prepare(declared)
@@ -140,7 +143,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       sandbox: sandbox !== undefined,
       trustProxy: env.trustProxy,
       owner,
-      report: createComplaint(terminal, world.now),
+      report,
     })
     closing.push(() => service.idle())
     const load = (): Catalog => prepare(read())
@@ -153,6 +156,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       ledger: place,
       catalog,
       tills,
+      recipient: means.mppRecipient,
       baseUrl,
       dataDir: plan.dataDir,
       sandbox: plan.sandbox,

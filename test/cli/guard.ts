@@ -7,7 +7,7 @@ import {
   playMoneyProblems,
   sandboxProblems,
 } from '../../src/cli/guard.ts'
-import { openTills } from '../../src/cli/assemble.ts'
+import { openMpp, openTills } from '../../src/cli/assemble.ts'
 import { openLmdbLedger, type Catalog } from '../../src/engine/index.ts'
 import { readEnv } from '../../src/env.ts'
 import { developmentAddresses } from '../../src/sandbox/known-keys.ts'
@@ -51,6 +51,8 @@ const SOLD = compileRoutes('  /paid/x: { price: 1, summary: X }\n')
 const FREE = compileRoutes('  /x: { price: free, handler: x, summary: X }\n')
 
 interface Means {
+  readonly mppRecipient?: string
+  readonly mppSecretKeys?: readonly string[]
   readonly payTo?: string
   readonly signerKeys?: readonly `0x${string}`[]
   readonly rpcUrls?: Readonly<Record<number, string>>
@@ -59,9 +61,14 @@ interface Means {
 t.test('each missing means is named, and nothing that is there', async (t) => {
   const ledger = await openLmdbLedger(join(t.testdir(), 'ledger'))
   t.teardown(() => ledger.close())
-  const told = (catalog: Catalog, { payTo = '', signerKeys = [], rpcUrls = {} }: Means): string => {
-    const tills = openTills({ payTo, signerKeys, rpcUrls, ledger, owner: 'test' })
-    return missingMeans(catalog, { payTo, signerKeys }, tills).join('\n')
+  const told = (
+    catalog: Catalog,
+    { payTo = '', signerKeys = [], rpcUrls = {}, mppRecipient, mppSecretKeys = [] }: Means,
+    baseUrl = 'https://api.example.com',
+  ): string => {
+    const x402 = openTills({ payTo, signerKeys, rpcUrls, ledger, owner: 'test' })
+    const mpp = openMpp({ rpcUrls, mppRecipient, mppSecretKeys }, baseUrl, () => undefined)
+    return missingMeans(catalog, { payTo, signerKeys }, { x402, mpp }).join('\n')
   }
   const rpcUrls = { 8453: 'http://127.0.0.1:1' }
   t.equal(told(SOLD, { payTo: PAYEE, signerKeys: [KEY], rpcUrls }), '')
@@ -75,24 +82,50 @@ t.test('each missing means is named, and nothing that is there', async (t) => {
     told(SOLD, { payTo: PAYEE, signerKeys: [KEY], rpcUrls: { 1: 'http://127.0.0.1:1' } }),
     /RPC_URL_8453/,
   )
-  const other = { ...SOLD, payments: { ...SOLD.payments, x402: undefined } }
-  t.match(told(other, { payTo: PAYEE, signerKeys: [KEY], rpcUrls }), /no x402 networks/)
+  const mpp = { method: 'tempo', intent: 'charge', chain: 4217, currency: PAYEE }
+  const other = { ...SOLD, payments: { ...SOLD.payments, x402: undefined, mpp } }
+  const all = {
+    mppRecipient: PAYEE,
+    mppSecretKeys: ['s'.repeat(32)],
+    rpcUrls: { 4217: 'http://127.0.0.1:1' },
+  }
+  t.equal(told(other, all), '', 'nobody is asked for what MPP does not need')
+  t.match(told(other, {}), /^MPP_RECIPIENT[^]*MPP_SECRET_KEY[^]*RPC_URL_4217[^]*npm run sandbox/)
+  t.match(told(other, all, 'http://api.example.com'), /^BASE_URL with https/)
+  t.equal(told(other, all, 'http://localhost:4021'), '')
+  const both = { ...SOLD, payments: { ...SOLD.payments, mpp } }
+  t.equal(told(both, { ...all, payTo: PAYEE }), '', 'one protocol that can settle is enough')
+  t.match(told(both, all), /^PAY_TO/, 'a catalog that offers x402 says who is paid by it')
 })
 
 t.test('addresses and keys that others hold are found in any spelling, and no key is repeated', async (t) => {
   const play = developmentAddresses
-  t.strictSame(playMoneyProblems({ payTo: PAYEE, signerKeys: [KEY] }, play), [])
+  t.strictSame(playMoneyProblems({ payTo: PAYEE, signerKeys: [KEY], mppRecipient: undefined }, play), [])
   for (const payTo of [
     DEVELOPER.address,
     DEVELOPER.address.toLowerCase(),
     `0x${DEVELOPER.address.slice(2).toUpperCase()}`,
   ]) {
-    t.match(playMoneyProblems({ payTo, signerKeys: [KEY] }, play), [/^PAY_TO .*known to others/])
+    t.match(playMoneyProblems({ payTo, signerKeys: [KEY], mppRecipient: undefined }, play), [
+      /^PAY_TO .*known to others/,
+    ])
   }
-  const problems = playMoneyProblems({ payTo: PAYEE, signerKeys: [KEY, DEVELOPER.key] }, play)
+  const problems = playMoneyProblems(
+    { payTo: PAYEE, signerKeys: [KEY, DEVELOPER.key], mppRecipient: undefined },
+    play,
+  )
   t.match(problems, [/^SETTLER_PRIVATE_KEY .*known to others/])
   t.notMatch(problems.join(''), DEVELOPER.key.slice(2))
-  t.equal(playMoneyProblems({ payTo: DEVELOPER.address, signerKeys: [DEVELOPER.key] }, play).length, 2)
+  t.equal(
+    playMoneyProblems(
+      { payTo: DEVELOPER.address, signerKeys: [DEVELOPER.key], mppRecipient: undefined },
+      play,
+    ).length,
+    2,
+  )
+  t.match(playMoneyProblems({ payTo: PAYEE, signerKeys: [], mppRecipient: DEVELOPER.address }, play), [
+    /^MPP_RECIPIENT .*known to others/,
+  ])
 })
 
 t.test('a payee in another spelling is the same payee', async (t) => {
@@ -104,18 +137,25 @@ t.test('a payee in another spelling is the same payee', async (t) => {
 
 t.test('a mistyped payee or key would lose every payment without a word at the start', async (t) => {
   const sound = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
-  t.strictSame(mistypedMeans({ payTo: sound, signerKeys: [KEY] }), [])
+  t.strictSame(mistypedMeans({ payTo: sound, signerKeys: [KEY], mppRecipient: undefined }), [])
   t.strictSame(
-    mistypedMeans({ payTo: sound.toLowerCase(), signerKeys: [] }),
+    mistypedMeans({ payTo: sound.toLowerCase(), signerKeys: [], mppRecipient: undefined }),
     [],
     'lower case carries no checksum',
   )
-  t.match(mistypedMeans({ payTo: sound.replace('fCD6', 'fcD6'), signerKeys: [] }), [/EIP-55/])
-  t.match(mistypedMeans({ payTo: `0x${'0'.repeat(40)}`, signerKeys: [] }), [/zero address/])
+  t.match(mistypedMeans({ payTo: sound.replace('fCD6', 'fcD6'), signerKeys: [], mppRecipient: undefined }), [
+    /EIP-55/,
+  ])
+  t.match(mistypedMeans({ payTo: `0x${'0'.repeat(40)}`, signerKeys: [], mppRecipient: undefined }), [
+    /zero address/,
+  ])
+  t.match(mistypedMeans({ payTo: sound, signerKeys: [], mppRecipient: sound.replace('fCD6', 'fcD6') }), [
+    /MPP_RECIPIENT .*EIP-55/,
+  ])
   const none = `0x${'0'.repeat(64)}` as const
   const beyond = `0x${'f'.repeat(64)}` as const
   for (const key of [none, beyond]) {
-    const problems = mistypedMeans({ payTo: sound, signerKeys: [KEY, key] })
+    const problems = mistypedMeans({ payTo: sound, signerKeys: [KEY, key], mppRecipient: undefined })
     t.match(problems, [/^SETTLER_PRIVATE_KEY/])
     t.notMatch(problems.join(''), key.slice(2))
   }

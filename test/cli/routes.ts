@@ -49,7 +49,7 @@ t.test('scripts get every route with these keys and no others', async (t) => {
       path: '/paid/gamestore/top-sellers',
       kind: 'paid',
       price: '0.005000',
-      protocols: ['x402'],
+      protocols: ['x402', 'mpp'],
       parameters: [{ name: 'country', in: 'query', type: 'string', required: false, default: 'US' }],
       handler: 'gamestore/top-sellers',
       cache: '10m',

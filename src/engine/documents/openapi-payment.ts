@@ -1,5 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import type { JsonObject } from '../json.ts'
+import { toAtomic } from '../money.ts'
 import type { Facts } from './document.ts'
 import { priceOf } from './listing.ts'
 
@@ -24,11 +25,23 @@ const HEADERS: Readonly<Record<string, { readonly challenge: Header; readonly re
 export function paymentInfo(catalog: Catalog, facts: Facts, route: Route): JsonObject | undefined {
   const amount = priceOf(route)
   if (amount === undefined) return undefined
+  const offers = facts.protocols.includes('mpp') ? offersOf(catalog, route) : []
   return {
     price: { mode: 'fixed', currency: 'USD', amount },
     protocols: facts.protocols.map((name) => ({ [name]: terms(catalog, name) })),
+    ...(offers.length === 0 ? {} : { offers }),
   }
 }
+
+/** As the payment discovery draft has it: atomic units, where `price` is a decimal. */
+function offersOf({ payments: { mpp } }: Catalog, { operation: { price } }: Route): JsonObject[] {
+  if (mpp === undefined || price === undefined) return []
+  const { method, intent, currency } = mpp
+  return [{ intent, method, amount: toAtomic(price, TIP20_DECIMALS).toString(), currency }]
+}
+
+/** Of every token on Tempo. */
+const TIP20_DECIMALS = 6
 
 function terms({ payments: { mpp } }: Catalog, protocol: string): JsonObject {
   if (protocol !== 'mpp' || mpp === undefined) return {}
@@ -77,7 +90,7 @@ export function paymentSchemas(protocols: readonly string[]): JsonObject {
       ...anyObject,
       allOf: [{ $ref: '#/components/schemas/Problem' }],
       ...(x402 ? { required: ['x402Version', 'resource', 'accepts'] } : {}),
-      properties: { ...HELP, ...(x402 ? OFFERS : {}) },
+      properties: { ...HELP, ...(x402 ? OFFERS : {}), ...(protocols.includes('mpp') ? CHALLENGE : {}) },
     },
     ...(x402 ? { PaymentRequirements: REQUIREMENTS } : {}),
   }
@@ -101,6 +114,10 @@ const OFFERS: JsonObject = {
   resource: { ...anyObject, properties: { url: text } },
   accepts: { type: 'array', items: { $ref: '#/components/schemas/PaymentRequirements' } },
   extensions: anyObject,
+}
+
+const CHALLENGE: JsonObject = {
+  challengeId: { type: 'string', description: 'MPP: id of the challenge in WWW-Authenticate.' },
 }
 
 const REQUIREMENTS: JsonObject = {

@@ -38,9 +38,9 @@ const CORS = {
 }
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': METHODS,
-  // The last one is sent by @x402/fetch as a request header, so browsers ask for it.
+  // Accept-Payment is sent by mppx, the last one by @x402/fetch as a request header, so browsers ask for them.
   'Access-Control-Allow-Headers':
-    'PAYMENT-SIGNATURE, Authorization, Content-Type, Accept, Access-Control-Expose-Headers',
+    'PAYMENT-SIGNATURE, Authorization, Accept-Payment, Content-Type, Accept, Access-Control-Expose-Headers',
   'Access-Control-Max-Age': '86400',
 }
 

@@ -35,7 +35,8 @@ export interface ServedRoute {
   /** Undefined on free routes. */
   readonly unpaid: Unpaid | undefined
   readonly readiness: Readiness
-  readonly challenges: readonly Challenge[]
+  /** By the name of their protocol. */
+  readonly challenges: ReadonlyMap<string, Challenge>
 }
 
 export type Readiness = 'ready' | 'planned' | 'not_configured'
@@ -61,18 +62,20 @@ export function createRevision(settings: RevisionSettings): Revision {
   const { catalog, protocols, baseUrl, sandbox } = settings
   const docs = docsPath(catalog)
   const served = catalog.routes.map((route): ServedRoute => {
-    const challenges =
-      route.kind === 'paid' ? protocols.flatMap((protocol) => protocol.challenge(route) ?? []) : []
+    const challenges = route.kind === 'paid' ? challengesOf(route, protocols) : new Map<string, Challenge>()
     return {
       route,
       validate: compileValidator(route),
       ...handlerOf(route.operation, settings),
-      unpaid: route.kind === 'paid' ? compileUnpaid(route, challenges, { baseUrl, docs }) : undefined,
+      unpaid:
+        route.kind === 'paid' ? compileUnpaid(route, [...challenges.values()], { baseUrl, docs }) : undefined,
       readiness: readinessOf(route.operation, settings),
       challenges,
     }
   })
-  const published = new Map(served.map(({ route, challenges }) => [route.name, challenges[0]?.published]))
+  const published = new Map(
+    served.map(({ route, challenges }) => [route.name, challenges.get('x402')?.published]),
+  )
   const facts: Facts = {
     baseUrl,
     sandbox,
@@ -87,6 +90,14 @@ export function createRevision(settings: RevisionSettings): Revision {
     protocols,
     facts,
   }
+}
+
+function challengesOf(route: Route, protocols: readonly Protocol[]): ReadonlyMap<string, Challenge> {
+  const named = protocols.flatMap((protocol): [string, Challenge][] => {
+    const challenge = protocol.challenge(route)
+    return challenge === undefined ? [] : [[protocol.name, challenge]]
+  })
+  return new Map(named)
 }
 
 type Made = Pick<ServedRoute, 'handler' | 'preview' | 'store'>

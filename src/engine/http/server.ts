@@ -32,6 +32,8 @@ export function createHttpServer({
     requestTimeout: requestWithin,
     headersTimeout: headersWithin,
     connectionsCheckingInterval: Math.min(5_000, headersWithin),
+    // Node would drop a second Authorization without a word, and with it a second payment.
+    joinDuplicateHeaders: true,
   })
   const unanswered = new Set<ServerResponse>()
   server.on('request', (_, response) => {

@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { Json, JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Challenge } from '../protocols/protocol.ts'
-import { PROBLEM_TYPE, type Reply } from './reply.ts'
+import { PROBLEM_TYPE, problemType, type Reply } from './reply.ts'
 
 /** Why the same request would fail even if it were paid for. */
 export interface WouldFail {
@@ -25,8 +25,6 @@ export interface UnpaidRequest {
   readonly wouldFail: WouldFail | undefined
   readonly headers?: Readonly<Record<string, string>>
 }
-
-const PROBLEMS = 'https://paymentauth.org/problems/'
 
 export interface UnpaidSettings {
   readonly baseUrl: string
@@ -67,8 +65,7 @@ export function compileUnpaid(
 
 function problemOf(code: ErrorCode): JsonObject {
   const { title, hint, retryable } = ERRORS[code]
-  const type = code === 'payment_required' ? 'payment-required' : 'verification-failed'
-  return { type: PROBLEMS + type, title, status: 402, code, hint, charged: 'no', retryable }
+  return { type: problemType(code), title, status: 402, code, hint, charged: 'no', retryable }
 }
 
 function forReaders({ operation, sample, name }: Route, { baseUrl, docs }: UnpaidSettings): JsonObject {

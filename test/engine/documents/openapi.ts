@@ -248,6 +248,23 @@ t.test('the second protocol is declared as soon as it can be paid with', async (
       mpp: { method: 'tempo', intent: 'charge', currency: '0x20C000000000000000000000b9537d11c60E8b50' },
     },
   ])
+  t.strictSame(
+    at(route, 'x-payment-info', 'offers'),
+    [
+      {
+        intent: 'charge',
+        method: 'tempo',
+        amount: '250000',
+        currency: '0x20C000000000000000000000b9537d11c60E8b50',
+      },
+    ],
+    'atomic units, as the discovery draft of MPP reads them',
+  )
+  t.equal(
+    at(document, 'paths', '/paid/ships/moves', 'get', 'x-payment-info', 'offers'),
+    undefined,
+    'nothing is offered that cannot be paid',
+  )
   t.strictSame(at(both, 'components', 'responses', 'PaymentRequired', 'headers'), {
     'PAYMENT-REQUIRED': { $ref: '#/components/headers/PAYMENT-REQUIRED' },
     'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' },

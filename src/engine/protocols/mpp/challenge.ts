@@ -1,0 +1,101 @@
+import type { Route } from '../../catalog/catalog.ts'
+import { canonicalJson, type Json } from '../../json.ts'
+import { toAtomic, type Micros } from '../../money.ts'
+import type { Challenge, IssuedChallenge } from '../protocol.ts'
+import { bindId, movingSlots, standingSlots } from './binding.ts'
+
+export const METHOD = 'tempo'
+export const INTENT = 'charge'
+
+/** What is the same in every challenge of this service. Letter case is part of the binding: each has one spelling. */
+export interface Terms {
+  readonly realm: string
+  readonly chainId: number
+  /** TIP-20 token contract. */
+  readonly currency: string
+  readonly recipient: string
+}
+
+/** Of every TIP-20 token. */
+export const DECIMALS = 6
+
+/** How long a challenge can be paid: the scheme’s clients and mppx use the same. */
+const LIFETIME_MS = 300_000
+
+/**
+ * The protection space: the host without its port, as mppx derives it from a request and as its validator asks for.
+ * It is hashed into the memo of the transfer, so another realm makes every credential that is under way worthless.
+ */
+export function realmOf(baseUrl: string): string {
+  return new URL(baseUrl).hostname
+}
+
+/** `request` of a price: the client signs a transaction, and we broadcast it (pull mode). */
+export function requestOf({ chainId, currency, recipient }: Terms, price: Micros): string {
+  const amount = toAtomic(price, DECIMALS).toString()
+  return encode({ amount, currency, recipient, methodDetails: { chainId, supportedModes: ['pull'] } })
+}
+
+/** `opaque` of a purchase, under the name mppx uses for the same end: a payment is good for this and nothing else. */
+export function opaqueOf(scope: string): string {
+  return encode({ _mppx_scope: scope })
+}
+
+function encode(value: Json): string {
+  return Buffer.from(canonicalJson(value), 'utf8').toString('base64url')
+}
+
+export interface ChallengeSettings {
+  readonly terms: Terms
+  /** The current one. */
+  readonly secretKey: string
+  readonly now: () => number
+}
+
+/**
+ * What a 402 of one route says (Payment authentication scheme, “The Payment Challenge”): everything but id, expiry and
+ * scope is serialised once.
+ */
+export function createChallenge(
+  route: Route,
+  price: Micros,
+  { terms, secretKey, now }: ChallengeSettings,
+): Challenge {
+  const request = requestOf(terms, price)
+  const { realm, currency } = terms
+  const slots = standingSlots({ realm, method: METHOD, intent: INTENT, request })
+  const standing = `", realm="${realm}", method="${METHOD}", intent="${INTENT}", request="${request}"${descriptionOf(route)}, expires="`
+  const write = (scope: string): IssuedChallenge => {
+    const expires = new Date(now() + LIFETIME_MS).toISOString()
+    const opaque = opaqueOf(scope)
+    const id = bindId(secretKey, slots + movingSlots({ expires, opaque }))
+    return {
+      headers: { 'WWW-Authenticate': `Payment id="${id}${standing}${expires}", opaque="${opaque}"` },
+      members: `"challengeId":"${id}"`,
+    }
+  }
+  const longest = write(`${route.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`).headers['WWW-Authenticate']
+  return {
+    issue: ({ scope }) => write(scope),
+    published: {
+      intent: INTENT,
+      method: METHOD,
+      amount: toAtomic(price, DECIMALS).toString(),
+      currency,
+    },
+    headerBytes: longest?.length ?? 0,
+  }
+}
+
+/** Characters of a SHA-256 in base64url. */
+const DIGEST_LENGTH = 43
+const LONGEST_DESCRIPTION = 200
+
+/** Display only, and not bound: what parsers in the field stumble over is left out. */
+function descriptionOf({ summary }: Route): string {
+  const plain = summary
+    .normalize('NFKD')
+    .replaceAll(/[^ !#-[\]-~]/g, '')
+    .slice(0, LONGEST_DESCRIPTION)
+  return plain === '' ? '' : `, description="${plain}"`
+}

@@ -1,0 +1,106 @@
+import { concatHex, decodeFunctionData, fromRlp, isHex, keccak256, toRlp, type Client } from 'viem'
+import { verifyHash } from 'viem/actions'
+import { Abis, Transaction } from 'viem/tempo'
+import { sameAddress, toChecksum } from '../../address.ts'
+import { isBoundMemo } from './memo.ts'
+import { isOutage } from './outage.ts'
+import type { Answer, Demand } from './validator.ts'
+
+type TempoTransaction = Transaction.TransactionSerializableTempo
+
+/**
+ * Reads a transaction, and refuses it when it does not pay the demand or its sender has not signed it. Local for the
+ * usual key; keys that only the chain knows take one call.
+ */
+export async function readTransaction(client: Client, sent: `0x${string}`, demand: Demand): Promise<Answer> {
+  const transaction = parse(sent)
+  if (transaction === undefined) return refuse('it is not a signed Tempo transaction (type 0x76)')
+  const { from, chainId, validBefore } = transaction
+  // Whoever is named as sender for the sake of a sponsor has signed nothing yet.
+  if (transaction.feePayerSignature !== undefined)
+    return refuse('it leaves its fee to somebody else; the payer pays the fee')
+  if (from === undefined) return refuse('its signature cannot be read')
+  if (chainId !== demand.chainId) return refuse(`it was made for another chain than ${demand.chainId}`)
+  if (validBefore === undefined) return refuse('it has no validBefore')
+  const unfit = checkCalls(transaction, demand)
+  if (unfit !== undefined) return refuse(unfit)
+  try {
+    const raw = await Transaction.serialize(transaction)
+    if (!(await hasSigned(client, transaction, from, raw))) return refuse('its sender has not signed it')
+    return {
+      kind: 'transfer',
+      transfer: { raw, hash: keccak256(raw), payer: toChecksum(from), validBefore },
+    }
+  } catch (fault) {
+    return isOutage(fault) ? { kind: 'unavailable' } : refuse('its signature cannot be verified')
+  }
+}
+
+function parse(sent: `0x${string}`): TempoTransaction | undefined {
+  if (!isTempo(sent)) return undefined
+  try {
+    return Transaction.deserialize(sent)
+  } catch {
+    return undefined
+  }
+}
+
+function isTempo(sent: string): sent is `0x76${string}` {
+  return sent.startsWith('0x76')
+}
+
+/** Exactly one transfer as demanded; calls besides it are mppx’s to judge, which takes a swap before it. */
+function checkCalls({ calls }: TempoTransaction, demand: Demand): string | undefined {
+  const { currency, recipient, amount, realm, challengeId } = demand
+  const transfers = calls
+    .filter(({ to }) => to !== undefined && to !== null && sameAddress(to, currency))
+    .flatMap(({ data }) => decodeTransfer(data) ?? [])
+  const fitting = transfers.filter(
+    (each) => sameAddress(each.to, recipient) && each.amount.toString() === amount,
+  )
+  if (fitting.length === 0)
+    return 'it does not transfer the exact amount of the currency to the recipient, with a memo'
+  if (fitting.length > 1) return 'it makes the transfer more than once'
+  const bound = fitting.every(({ memo }) => isBoundMemo(memo, realm, challengeId))
+  return bound ? undefined : 'its memo is not bound to this challenge'
+}
+
+function decodeTransfer(
+  data: `0x${string}` | undefined,
+): { readonly to: string; readonly amount: bigint; readonly memo: string } | undefined {
+  if (data === undefined) return undefined
+  try {
+    const { functionName, args } = decodeFunctionData({ abi: Abis.tip20, data })
+    if (functionName !== 'transferWithMemo') return undefined
+    const [to, amount, memo] = args
+    return { to, amount, memo }
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The address of an ordinary key is recovered from the signature, so it has signed. Passkeys carry their public key, and
+ * access keys name the account they act for: neither has been shown before the signature is verified, and the access
+ * key’s right is asked of the chain.
+ */
+async function hasSigned(
+  client: Client,
+  { signature }: TempoTransaction,
+  address: `0x${string}`,
+  raw: `0x${string}`,
+): Promise<boolean> {
+  if (signature?.type === 'secp256k1') return true
+  const fields = fromRlp(`0x${raw.slice(4)}`, 'hex')
+  const envelope = fields.at(-1)
+  if (!Array.isArray(fields) || !isHex(envelope)) return false
+  const hash = keccak256(concatHex(['0x76', toRlp(fields.slice(0, -1))]))
+  return verifyHash(client, { address, hash, signature: envelope, mode: 'allowAccessKey' })
+}
+
+function refuse(reason: string): Answer {
+  return {
+    kind: 'refused',
+    refusal: { code: 'verification_failed', detail: `the transaction is not taken: ${reason}` },
+  }
+}

@@ -1,0 +1,139 @@
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Refusal } from '../protocol.ts'
+
+/** What a transaction has to do to pay a challenge. */
+export interface Demand {
+  readonly chainId: number
+  readonly currency: string
+  readonly recipient: string
+  /** Atomic units. */
+  readonly amount: string
+  readonly realm: string
+  readonly challengeId: string
+}
+
+/** A transaction that would pay the demand, shown to be its payer’s. */
+export interface SignedTransfer {
+  /** In the one encoding nodes hash, whatever the client has sent. */
+  readonly raw: `0x${string}`
+  readonly hash: `0x${string}`
+  readonly payer: string
+  /** Seconds since the epoch. */
+  readonly validBefore: number
+}
+
+export type Question =
+  | { readonly kind: 'read'; readonly transaction: `0x${string}`; readonly demand: Demand }
+  /** `token`: the credential in base64url. */
+  | { readonly kind: 'simulate'; readonly token: string }
+
+export type Answer =
+  | { readonly kind: 'transfer'; readonly transfer: SignedTransfer }
+  /** The chain would carry it out now. */
+  | { readonly kind: 'fit' }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** Could not be found out: chain or thread gave no answer. */
+  | { readonly kind: 'unavailable' }
+
+/** Everything a thread is started with. */
+export interface ThreadSettings {
+  readonly realm: string
+  readonly secretKeys: readonly string[]
+  readonly rpcUrls: Readonly<Record<number, string>>
+}
+
+/** Messages to and from the thread. */
+export interface Asked {
+  readonly id: number
+  readonly question: Question
+}
+
+export interface Answered {
+  readonly id: number
+  readonly answer: Answer
+}
+
+export interface ValidatorSettings extends ThreadSettings {
+  /** Told when a thread has died. */
+  readonly report: (fault: unknown) => void
+}
+
+/** More than a question can take while its thread is alive: the thread gives the chain less. */
+const DEADLINE_MS = 15_000
+
+/** `.ts` beside the sources and `.js` once they are built. */
+const ENTRY = new URL(`./thread${extname(import.meta.url)}`, import.meta.url)
+
+/**
+ * Reads and simulates payments in a thread of its own: what it takes is large, slow to load and busy with elliptic
+ * curves. The thread starts at the first question; one that has died or hangs is replaced at the next.
+ */
+export class Validator {
+  readonly #settings: ValidatorSettings
+  #thread: Thread | undefined
+
+  constructor(settings: ValidatorSettings) {
+    this.#settings = settings
+  }
+
+  async ask(question: Question): Promise<Answer> {
+    const thread = this.#thread ?? this.#start()
+    return thread.ask(question)
+  }
+
+  async close(): Promise<void> {
+    await this.#thread?.end()
+  }
+
+  #start(): Thread {
+    const thread = new Thread(this.#settings, () => {
+      if (this.#thread === thread) this.#thread = undefined
+    })
+    this.#thread = thread
+    return thread
+  }
+}
+
+class Thread {
+  readonly #worker: Worker
+  readonly #waiting = new Map<number, (answer: Answer) => void>()
+  #asked = 0
+
+  constructor({ report, ...settings }: ValidatorSettings, ended: () => void) {
+    const worker = new Worker(ENTRY, { workerData: settings, stdout: true, stderr: true })
+    // What libraries print may hold calldata or addresses of nodes: it is read, or the thread would block, and dropped.
+    worker.stdout.resume()
+    worker.stderr.resume()
+    worker.unref()
+    worker.on('message', ({ id, answer }: Answered) => this.#waiting.get(id)?.(answer))
+    worker.on('error', report)
+    worker.on('exit', () => {
+      ended()
+      for (const answer of this.#waiting.values()) answer(UNAVAILABLE)
+    })
+    this.#worker = worker
+  }
+
+  ask(question: Question): Promise<Answer> {
+    this.#asked += 1
+    const id = this.#asked
+    return new Promise((resolve) => {
+      // The others that wait are told by its end.
+      const timer = setTimeout(() => void this.end(), DEADLINE_MS)
+      this.#waiting.set(id, (answer) => {
+        clearTimeout(timer)
+        this.#waiting.delete(id)
+        resolve(answer)
+      })
+      const asked: Asked = { id, question }
+      this.#worker.postMessage(asked)
+    })
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate()
+  }
+}
+
+const UNAVAILABLE: Answer = { kind: 'unavailable' }

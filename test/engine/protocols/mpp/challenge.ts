@@ -1,0 +1,190 @@
+import { createHmac } from 'node:crypto'
+import { Challenge, Credential } from 'mppx'
+import { Mppx, tempo } from 'mppx/server'
+import { createClient, http } from 'viem'
+import { tempo as chain } from 'viem/tempo/chains'
+import t from 'tap'
+import { isIssued } from '../../../../src/engine/protocols/mpp/binding.ts'
+import {
+  createChallenge,
+  opaqueOf,
+  realmOf,
+  requestOf,
+} from '../../../../src/engine/protocols/mpp/challenge.ts'
+import { findCredential } from '../../../../src/engine/protocols/mpp/credential.ts'
+import type { IssuedChallenge } from '../../../../src/engine/protocols/protocol.ts'
+import type { Route } from '../../../../src/engine/catalog/catalog.ts'
+import { parsePrice, type Micros } from '../../../../src/engine/money.ts'
+import { paidRoutes, shippedCatalog } from '../../../support/x402.ts'
+
+const SECRET = 'a secret of thirty-two bytes, at least'
+const TERMS = {
+  realm: 'api.example.com',
+  chainId: 4217,
+  currency: '0x20C000000000000000000000b9537d11c60E8b50',
+  recipient: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+}
+const NOW = Date.parse('2026-11-20T20:19:26.867Z')
+const SCOPE = 'gamestore/app:4wcWLuDZ5ZyyJYJdYLvTkVw_JK9hkvBhRMIVhGSgA8k'
+const routes = paidRoutes(shippedCatalog())
+
+function priceOf({ operation: { price } }: Route): Micros {
+  if (price === undefined) throw new Error('free')
+  return price
+}
+
+function issue(route: Route, scope = SCOPE): IssuedChallenge {
+  const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW }
+  return createChallenge(route, priceOf(route), settings).issue({
+    resource: 'https://api.example.com/paid/x',
+    scope,
+    error: 'payment_required',
+  })
+}
+
+function headerOf({ headers }: IssuedChallenge): string {
+  return headers['WWW-Authenticate'] ?? ''
+}
+
+/** As the reader of a vector would take it out of the header. */
+function parameter(header: string, name: string): string {
+  return new RegExp(`[ ,]${name}="([^"]*)"`).exec(header)?.[1] ?? ''
+}
+
+t.test(
+  'every route’s challenge is one that mppx reads, verifies, and would have written itself',
+  async (t) => {
+    const mppx = Mppx.create({
+      realm: TERMS.realm,
+      secretKey: SECRET,
+      methods: [
+        tempo.charge({
+          currency: TERMS.currency as `0x${string}`,
+          recipient: TERMS.recipient as `0x${string}`,
+          chainId: TERMS.chainId,
+          supportedModes: ['pull'],
+          getClient: () => createClient({ chain, transport: http('http://127.0.0.1:1') }),
+        }),
+      ],
+    })
+    for (const route of routes) {
+      const issued = issue(route)
+      const challenge = Challenge.deserialize(headerOf(issued))
+      t.ok(Challenge.verify(challenge, { secretKey: SECRET }), `${route.path} is bound`)
+      t.notOk(Challenge.verify(challenge, { secretKey: `${SECRET}!` }))
+      t.strictSame(JSON.parse(`{${issued.members}}`), { challengeId: challenge.id })
+      const amount = String(Number(priceOf(route)) / 1e6)
+      const expires = new Date(NOW + 300_000)
+      const theirs = await mppx.challenge.tempo.charge({ amount, scope: SCOPE, expires })
+      t.equal(theirs.id, challenge.id, 'the same id')
+      t.equal(
+        Challenge.serialize({ ...theirs, description: parameter(headerOf(issued), 'description') }),
+        headerOf(issued),
+        'and the same header to the byte',
+      )
+    }
+  },
+)
+
+t.test('an id is the HMAC of the seven slots, as anybody can compute it', async (t) => {
+  const [route] = routes
+  if (route === undefined) throw new Error('no route')
+  const header = headerOf(issue(route))
+  const slots = ['realm', 'method', 'intent', 'request', 'expires', 'digest', 'opaque']
+  const input = slots.map((name) => parameter(header, name)).join('|')
+  t.equal(input.split('|').length, 7)
+  t.equal(createHmac('sha256', SECRET).update(input).digest('base64url'), parameter(header, 'id'))
+  t.match(parameter(header, 'id'), /^[A-Za-z0-9_-]{43}$/)
+})
+
+t.test('one vector that must never change: outstanding challenges would be lost with it', async (t) => {
+  const price = parsePrice('0.005')
+  if (price.kind !== 'price') throw new Error('no price')
+  const request = requestOf(TERMS, price.value)
+  t.equal(
+    Buffer.from(request, 'base64url').toString(),
+    '{"amount":"5000","currency":"0x20C000000000000000000000b9537d11c60E8b50","methodDetails":{"chainId":4217,"supportedModes":["pull"]},"recipient":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}',
+    'RFC 8785: sorted, no space',
+  )
+  t.equal(Buffer.from(opaqueOf(SCOPE), 'base64url').toString(), `{"_mppx_scope":"${SCOPE}"}`)
+  t.notMatch(request + opaqueOf(SCOPE), /[=+/]/, 'base64url without padding')
+  const challenge = {
+    id: 'ny6c6EPMdf8yr0vRLH3QqYIWCxqS8emxeU29Ig4x5Jw',
+    realm: TERMS.realm,
+    method: 'tempo',
+    intent: 'charge',
+    request,
+    expires: '2026-11-20T20:24:26.867Z',
+    opaque: opaqueOf(SCOPE),
+  }
+  t.ok(isIssued(challenge, [SECRET]))
+})
+
+t.test('a challenge is bound to each of its parameters, and known by every secret in use', async (t) => {
+  const [route] = routes
+  if (route === undefined) throw new Error('no route')
+  const authorization = Credential.serialize({
+    challenge: Challenge.deserialize(headerOf(issue(route))),
+    payload: { type: 'transaction', signature: '0x76c0' },
+  })
+  const found = findCredential(authorization)
+  if (found.kind !== 'credential') throw new Error(found.kind)
+  const { challenge } = found.credential
+  t.ok(isIssued(challenge, [SECRET]))
+  t.ok(isIssued(challenge, ['another secret of thirty-two bytes', SECRET]), 'the last one is still known')
+  t.notOk(isIssued(challenge, ['another secret of thirty-two bytes', 'a third one of thirty-two bytes!']))
+  t.notOk(isIssued(challenge, []))
+  for (const name of ['id', 'realm', 'method', 'intent', 'request', 'expires', 'opaque'] as const)
+    t.notOk(isIssued({ ...challenge, [name]: `${challenge[name]}x` }, [SECRET]), name)
+  t.notOk(isIssued({ ...challenge, digest: 'sha-256=x' }, [SECRET]), 'digest')
+  const { opaque: _, ...unbound } = challenge
+  t.notOk(isIssued(unbound, [SECRET]), 'without its scope')
+})
+
+t.test('a challenge lasts five minutes, and no two are alike', async (t) => {
+  const [route] = routes
+  if (route === undefined) throw new Error('no route')
+  let now = NOW
+  const settings = { terms: TERMS, secretKey: SECRET, now: () => now }
+  const challenge = createChallenge(route, priceOf(route), settings)
+  const ask = (scope: string): string =>
+    headerOf(challenge.issue({ resource: 'https://x', scope, error: 'payment_required' }))
+  const first = ask(SCOPE)
+  t.equal(parameter(first, 'expires'), '2026-11-20T20:24:26.867Z')
+  now += 1
+  t.not(parameter(ask(SCOPE), 'id'), parameter(first, 'id'))
+  now -= 1
+  t.not(parameter(ask(`${SCOPE}x`), 'id'), parameter(first, 'id'), 'other parameters are another purchase')
+})
+
+t.test('parsers in the field stumble over quotes and letters beyond ASCII', async (t) => {
+  const [route] = routes
+  if (route === undefined) throw new Error('no route')
+  const summary = 'Says "caf\u00e9" \\ and \u2014 \u{1f600}\r\nmore'
+  const header = headerOf(issue({ ...route, summary }))
+  t.equal(parameter(header, 'description'), 'Says cafe  and  more')
+  t.match(header, /^[ -~]+$/)
+  t.notMatch(headerOf(issue({ ...route, summary: '\u4e2d\u6587' })), /description/)
+})
+
+t.test('the challenge says how large it gets, and stays small', async (t) => {
+  for (const route of routes) {
+    const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW }
+    const challenge = createChallenge(route, priceOf(route), settings)
+    const scope = `${route.operation.id}:${'x'.repeat(43)}`
+    t.equal(headerOf(issue(route, scope)).length, challenge.headerBytes)
+    t.ok(challenge.headerBytes < 1_000, `${challenge.headerBytes}`)
+    t.strictSame(challenge.published, {
+      intent: 'charge',
+      method: 'tempo',
+      amount: priceOf(route).toString(),
+      currency: TERMS.currency,
+    })
+  }
+})
+
+t.test('the realm is the host alone, as mppx finds it in a request', async (t) => {
+  t.equal(realmOf('https://api.example.com'), 'api.example.com')
+  t.equal(realmOf('https://api.example.com:8443'), 'api.example.com')
+  t.equal(realmOf('http://localhost:4021'), 'localhost')
+})

@@ -1,0 +1,261 @@
+import { keccak256 } from 'viem'
+import { Actions, Transaction } from 'viem/tempo'
+import { privateKeyToAccount } from 'viem/accounts'
+import t from 'tap'
+import type { Dispatch, Entry, PayerTransaction } from '../../../../src/engine/ledger/entry.ts'
+import { newEntry } from '../../../../src/engine/ledger/ledger.ts'
+import type { Payment } from '../../../../src/engine/protocols/protocol.ts'
+import { openMppCounter } from '../../../support/mpp-counter.ts'
+import { openNodeProxy, type Way } from '../../../support/node-proxy.ts'
+import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
+import {
+  clientOf,
+  mined,
+  openCredential,
+  PATH_USD,
+  signTempo,
+  startTempo,
+  type EchoedChallenge,
+} from '../../../support/tempo.ts'
+
+const RECIPIENT = addressOf(randomKey())
+const ALPHA_USD = '0x20c0000000000000000000000000000000000001'
+const PURSE = 100_000_000n
+
+const chain = await startTempo()
+const node = await openNodeProxy(chain.rpcUrl)
+/** Waiting costs no time here: it moves the clock. */
+const clock = { ahead: 0 }
+const counter = openMppCounter({
+  rpcUrl: node.url,
+  recipient: RECIPIENT,
+  now: () => Date.now() + clock.ahead,
+  sleep: async (ms) => {
+    clock.ahead += ms
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  },
+})
+t.teardown(async () => {
+  await counter.close()
+  await node.close()
+  await chain.stop()
+})
+t.afterEach(() => {
+  node.set('open')
+  node.onCall(async () => {})
+  clock.ahead = 0
+})
+
+interface Signed {
+  readonly key: Hex
+  readonly challenge: EchoedChallenge
+  readonly authorization: string
+  readonly payment: Payment
+  readonly raw: Hex
+}
+
+async function fresh(): Promise<Signed> {
+  const key = await chain.wallet()
+  const challenge = counter.challenge()
+  const authorization = await signTempo(chain.rpcUrl, key, challenge)
+  const raw = String(openCredential(authorization).payload['signature']) as Hex
+  return { key, challenge, authorization, payment: counter.take(authorization), raw }
+}
+
+/** What the wallet of a payment has paid to us. */
+async function charges({ key }: Signed): Promise<bigint[]> {
+  return chain.received(RECIPIENT, PATH_USD, addressOf(key))
+}
+
+/** Moves what a wallet has out of it, the fee paid in the other token. */
+async function drain(key: Hex, token: Hex, amount: bigint): Promise<void> {
+  const client = clientOf(chain.rpcUrl, privateKeyToAccount(key))
+  const feeToken = token === PATH_USD ? ALPHA_USD : PATH_USD
+  await Actions.token.transferSync(client, { token, to: addressOf(randomKey()), amount, feeToken })
+}
+
+async function settle(payment: Payment, record: (dispatch: Dispatch) => void = () => {}) {
+  return payment.settle({
+    record: async (dispatch) => {
+      record(dispatch)
+    },
+  })
+}
+
+/** The entry a process that has died has left. */
+async function left({ payment }: Signed, dispatch: Dispatch | undefined): Promise<Entry> {
+  const verification = await payment.verify()
+  if (verification.kind !== 'verified') throw new Error(verification.kind)
+  const { payer, validBefore } = verification
+  const purchase = {
+    key: payment.key,
+    protocol: 'mpp',
+    network: payment.network,
+    asset: payment.asset,
+    payer,
+    payee: payment.payee,
+    seal: payment.seal,
+    amount: payment.amount.toString(),
+    validBefore,
+    operation: 'ping',
+    digest: 'the-arguments',
+    revision: 'r1',
+    token: undefined,
+    flow: 'authorization',
+    redeliver: 86_400_000,
+    buyer: 'buyer',
+    identifier: undefined,
+  } as const
+  const entry = newEntry(purchase, 'one', Date.now(), 10_000)
+  return dispatch === undefined ? entry : { ...entry, state: 'settling', dispatch }
+}
+
+/** What is recorded of a payment before it is sent. */
+function recorded({ raw }: Signed): PayerTransaction {
+  return { kind: 'payer', hash: keccak256(raw), raw }
+}
+
+t.test('nothing heavy is loaded, and no node is asked, before somebody pays', async (t) => {
+  const threads = (): number => {
+    const report = process.report?.getReport() as unknown as { readonly workers: readonly unknown[] }
+    return report.workers.length
+  }
+  const before = node.calls().length
+  const quiet = openMppCounter({ rpcUrl: node.url, recipient: RECIPIENT })
+  t.teardown(() => quiet.close())
+  const idle = threads()
+  for (let n = 0; n < 10; n += 1) quiet.challenge()
+  t.equal(threads(), idle)
+  t.equal(node.calls().length, before)
+  const { authorization } = await fresh()
+  await quiet.take(authorization).verify()
+  t.equal(threads(), idle + 1, 'one thread, at the first credential')
+})
+
+const BLOCKED: readonly (readonly [Way, string])[] = [
+  ['down', 'cannot be reached'],
+  ['html', 'is hidden behind an error page'],
+  ['failing', 'answers errors'],
+  ['silent', 'never answers'],
+]
+
+for (const [way, what] of BLOCKED) {
+  t.test(`a network that ${what} costs the buyer nothing, and not the payment either`, async (t) => {
+    const signed = await fresh()
+    node.set(way)
+    t.match(await counter.refusal(signed.authorization), { code: 'chain_unavailable' })
+    const dispatched: Dispatch[] = []
+    const settlement = await settle(signed.payment, (dispatch) => dispatched.push(dispatch))
+    t.match(settlement, { kind: 'failed', refusal: { code: 'chain_unavailable' } })
+    t.strictSame(dispatched, [], 'nothing was to be sent')
+    node.set('open')
+    t.equal(await counter.refusal(signed.authorization), undefined)
+    t.equal((await settle(signed.payment)).kind, 'settled')
+    t.strictSame(await charges(signed), [5_000n], 'charged once')
+  })
+}
+
+t.test(
+  'a network that falls silent after the broadcast leaves the outcome unknown, and it is found out',
+  async (t) => {
+    const signed = await fresh()
+    node.set('broken_after_send')
+    const dispatched: Dispatch[] = []
+    const settlement = await settle(signed.payment, (dispatch) => dispatched.push(dispatch))
+    t.match(settlement, { kind: 'unknown' }, 'never a failure: the buyer would pay again')
+    t.equal(dispatched.length, 1)
+    await mined(chain, signed.raw)
+    const entry = await left(signed, dispatched[0])
+    t.equal((await counter.protocol.resolve(entry)).kind, 'unknown', 'while the way is blocked')
+    node.set('open')
+    clock.ahead = 0
+    const resolved = await counter.protocol.resolve(entry)
+    t.match(resolved, { kind: 'settled', receipt: { payer: addressOf(signed.key), amount: '5000' } })
+    t.strictSame(await charges(signed), [5_000n])
+  },
+)
+
+t.test('a process that died before the broadcast: the stored bytes are sent, once', async (t) => {
+  const signed = await fresh()
+  const entry = await left(signed, recorded(signed))
+  t.match(await counter.protocol.resolve(entry), { kind: 'settled' })
+  t.match(await counter.protocol.resolve(entry), { kind: 'settled' }, 'again, as another process would')
+  const { raw: _, ...disarmed } = recorded(signed)
+  t.match(
+    await counter.protocol.resolve({ ...entry, dispatch: disarmed }),
+    { kind: 'settled' },
+    'the bytes are gone, the receipt is there',
+  )
+  t.strictSame(await charges(signed), [5_000n])
+})
+
+t.test('a process that died before it recorded anything has sent nothing', async (t) => {
+  const signed = await fresh()
+  t.match(await counter.protocol.resolve(await left(signed, undefined)), {
+    kind: 'failed',
+    refusal: { code: 'settlement_failed' },
+  })
+  const elsewhere = { ...(await left(signed, recorded(signed))), network: 'eip155:4217' }
+  t.match(await counter.protocol.resolve(elsewhere), { kind: 'unknown' }, 'another chain is not this one')
+  t.strictSame(await charges(signed), [])
+})
+
+t.test('a buyer who has broadcast his transaction himself has paid, and is not charged again', async (t) => {
+  const [early, late] = [await fresh(), await fresh()]
+  await chain.ask('eth_sendRawTransaction', [early.raw])
+  await mined(chain, early.raw)
+  t.match(await settle(early.payment), { kind: 'settled' })
+  node.onCall(async (method) => {
+    if (method === 'eth_sendRawTransaction') await chain.ask(method, [late.raw])
+  })
+  t.match(await settle(late.payment), { kind: 'settled' }, '“already known” is success')
+  t.strictSame([await charges(early), await charges(late)], [[5_000n], [5_000n]])
+})
+
+t.test('a purse emptied under the broadcast: the node refuses, and its validity decides', async (t) => {
+  const signed = await fresh()
+  node.onCall(async (method) => {
+    if (method === 'eth_sendRawTransaction') await drain(signed.key, PATH_USD, PURSE)
+  })
+  t.match(await settle(signed.payment), { kind: 'unknown' }, 'the chain’s time has not passed as ours')
+  t.strictSame(await charges(signed), [])
+})
+
+t.test('a purse that holds the fee only: the transaction is mined and reverts, a failure', async (t) => {
+  const signed = await fresh()
+  const { gas = 0n, maxFeePerGas = 0n } = Transaction.deserialize(signed.raw as `0x76${string}`)
+  const fee = (gas * maxFeePerGas) / 10n ** 12n
+  node.onCall(async (method) => {
+    if (method === 'eth_sendRawTransaction') await drain(signed.key, PATH_USD, PURSE - fee - 2_500n)
+  })
+  t.match(await settle(signed.payment), { kind: 'failed', refusal: { code: 'settlement_failed' } })
+  const receipt = await chain.ask('eth_getTransactionReceipt', [keccak256(signed.raw)])
+  t.match(receipt, { status: '0x0' })
+  t.strictSame(await charges(signed), [])
+})
+
+t.test('a thread that dies under a question leaves the payment as it was, and is replaced', async (t) => {
+  const signed = await fresh()
+  const asked = signed.payment.simulate()
+  await counter.validator.close()
+  t.match(await asked, { code: 'chain_unavailable' })
+  t.equal(await counter.refusal(signed.authorization), undefined, 'a new thread answers')
+  const verifying = counter.take(signed.authorization).verify()
+  await counter.validator.close()
+  t.match(await verifying, { kind: 'refused', refusal: { code: 'chain_unavailable' } })
+  t.equal((await settle(signed.payment)).kind, 'settled')
+  t.strictSame(await charges(signed), [5_000n])
+})
+
+t.test('what was never mined can be called failed only when its time is over on the chain', async (t) => {
+  const signed = await fresh()
+  // The bytes are lost, as behind a node that has taken them and has them no more.
+  const { raw: _, ...dispatch } = recorded(signed)
+  const entry = await left(signed, dispatch)
+  t.match(await counter.protocol.resolve(entry), { kind: 'unknown' }, 'our clock is not the chain’s')
+  await chain.ask('evm_increaseTime', [60])
+  await chain.ask('evm_mine', [])
+  clock.ahead = 60_000
+  t.match(await counter.protocol.resolve(entry), { kind: 'failed', refusal: { code: 'settlement_failed' } })
+  t.strictSame(await charges(signed), [])
+})

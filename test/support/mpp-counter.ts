@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Challenge } from 'mppx'
+import type { Route } from '../../src/engine/catalog/catalog.ts'
+import type { Dispatch } from '../../src/engine/ledger/entry.ts'
+import type { Micros } from '../../src/engine/money.ts'
+import { realmOf } from '../../src/engine/protocols/mpp/challenge.ts'
+import { createMpp } from '../../src/engine/protocols/mpp/mpp.ts'
+import { Validator } from '../../src/engine/protocols/mpp/validator.ts'
+import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/protocols/protocol.ts'
+import { compileRoutes, routeAt } from './compiled.ts'
+import { PATH_USD, TEMPO_CHAIN, type EchoedChallenge } from './tempo.ts'
+
+const SCOPE = 'ping:the-arguments'
+const ROUTE = routeAt(compileRoutes('  /paid/ping: { price: 0.005, summary: Answers }\n'), '/paid/ping')
+
+/** The protocol with a thread of its own, and nothing of the server around it. */
+export interface MppCounter {
+  readonly protocol: Protocol
+  readonly validator: Validator
+  readonly route: Route
+  readonly offer: Offer
+  /** What the thread has died of. */
+  readonly reports: unknown[]
+  challenge(): EchoedChallenge
+  /** The payment in a request; throws when it is refused at sight. */
+  take(authorization: string): Payment
+  /** Check, signature and simulation, as a new payment meets them. */
+  refusal(authorization: string, offer?: Offer): Promise<Refusal | undefined>
+  /** The whole way; `dispatched` holds what was recorded. */
+  settle(authorization: string): Promise<{ settlement: Settlement; dispatched: Dispatch[] }>
+  close(): Promise<void>
+}
+
+export interface CounterSettings {
+  readonly rpcUrl: string
+  readonly recipient: string
+  readonly secretKeys?: readonly [string, ...string[]]
+  readonly now?: () => number
+  readonly sleep?: (ms: number) => Promise<void>
+}
+
+export function openMppCounter({
+  rpcUrl,
+  recipient,
+  secretKeys = ['k'.repeat(32)],
+  now = () => Date.now(),
+  sleep = async (ms) => {
+    await delay(ms)
+  },
+}: CounterSettings): MppCounter {
+  const baseUrl = 'http://localhost:4021'
+  const reports: unknown[] = []
+  const validator = new Validator({
+    realm: realmOf(baseUrl),
+    secretKeys,
+    rpcUrls: { [TEMPO_CHAIN]: rpcUrl },
+    report: (fault) => reports.push(fault),
+  })
+  const protocol = createMpp({
+    baseUrl,
+    chainId: TEMPO_CHAIN,
+    currency: PATH_USD,
+    recipient,
+    secretKeys,
+    rpcUrl,
+    validator,
+    fetcher: fetch,
+    now,
+    sleep,
+  })
+  const offer = { route: ROUTE, resource: `${baseUrl}/paid/ping`, scope: SCOPE, price: priceOf(ROUTE) }
+  const counter: MppCounter = {
+    protocol,
+    validator,
+    route: ROUTE,
+    offer,
+    reports,
+    challenge: () => {
+      const issued = protocol
+        .challenge(ROUTE)
+        ?.issue({ resource: offer.resource, scope: SCOPE, error: 'payment_required' })
+      return Challenge.deserialize(issued?.headers['WWW-Authenticate'] ?? '')
+    },
+    take: (authorization) => {
+      const detection = protocol.detect({ authorization })
+      if (detection.kind !== 'payment') throw new Error(`no payment: ${detection.kind}`)
+      return detection.payment
+    },
+    refusal: async (authorization, asked = offer) => {
+      const payment = counter.take(authorization)
+      const unfit = payment.check(asked, now())
+      if (unfit !== undefined) return unfit
+      const verification = await payment.verify()
+      return verification.kind === 'refused' ? verification.refusal : payment.simulate()
+    },
+    settle: async (authorization) => {
+      const dispatched: Dispatch[] = []
+      const settlement = await counter.take(authorization).settle({
+        record: async (dispatch) => {
+          dispatched.push(dispatch)
+        },
+      })
+      return { settlement, dispatched }
+    },
+    close: () => validator.close(),
+  }
+  return counter
+}
+
+function priceOf({ operation: { price } }: Route): Micros {
+  if (price === undefined) throw new Error('free')
+  return price
+}

@@ -1,0 +1,199 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Challenge, Credential } from 'mppx'
+import { Mppx, tempo as tempoMethod } from 'mppx/client'
+import {
+  createClient,
+  http,
+  keccak256,
+  parseAbi,
+  parseAbiItem,
+  publicActions,
+  stringToHex,
+  type Account as ViemAccount,
+} from 'viem'
+import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { prepareTransactionRequest } from 'viem/actions'
+import { Actions, Transaction } from 'viem/tempo'
+import { tempo } from 'viem/tempo/chains'
+import { startAnvil } from '../../src/sandbox/evm/anvil.ts'
+import { addressOf, randomKey, type Hex } from './payment.ts'
+
+export const TEMPO_CHAIN = 42431
+export const PATH_USD = '0x20c0000000000000000000000000000000000000'
+/** Pays fees on anvil. */
+const ALPHA_USD = '0x20c0000000000000000000000000000000000001'
+const PURSE = 100_000_000n
+const RICH = mnemonicToAccount('test test test test test test test test test test test junk')
+const FLAGS = ['--network', 'tempo', '--hardfork', 'T3', '--block-time', '1', '--mixed-mining']
+
+/** A Tempo chain on this machine, with real transactions of worthless money. */
+export interface TempoChain {
+  readonly rpcUrl: string
+  /** A wallet nobody has used, with tokens. */
+  wallet(): Promise<Hex>
+  /** Sends tokens, for the charge and for fees. */
+  fund(to: Hex): Promise<void>
+  /** Amounts of all transfers of the token to an address, those of one sender if it is named. */
+  received(by: string, token?: Hex, from?: Hex): Promise<bigint[]>
+  /** One call to the node as it is. */
+  ask(method: string, params: readonly unknown[]): Promise<unknown>
+  stop(): Promise<void>
+}
+
+export async function startTempo(): Promise<TempoChain> {
+  const anvil = await startAnvil(TEMPO_CHAIN, FLAGS)
+  const { rpcUrl } = anvil
+  const client = clientOf(rpcUrl, RICH)
+  const ask = async (method: string, params: readonly unknown[]): Promise<unknown> => {
+    const response = await fetch(rpcUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    const answer = (await response.json()) as { readonly result?: unknown }
+    return answer.result
+  }
+  // The first block is from 1970, and validity is counted from the newest.
+  await ask('evm_mine', [])
+  let funding: Promise<unknown> = Promise.resolve()
+  const fund = async (to: Hex): Promise<void> => {
+    const next = funding.then(async () => {
+      for (const token of [PATH_USD, ALPHA_USD] as const)
+        await Actions.token.transferSync(client, { token, to, amount: PURSE })
+    })
+    funding = next.catch(() => undefined)
+    await next
+  }
+  return {
+    rpcUrl,
+    ask,
+    fund,
+    wallet: async () => {
+      const key = randomKey()
+      await fund(addressOf(key))
+      return key
+    },
+    received: async (by, token = PATH_USD, from) => {
+      const event = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 amount)')
+      const args = { to: hex(by), ...(from === undefined ? {} : { from }) }
+      const logs = await client.getLogs({ address: token, event, args, fromBlock: 0n, strict: true })
+      return logs.map(({ args: { amount } }) => amount)
+    },
+    stop: () => anvil.stop(),
+  }
+}
+
+export function clientOf(rpcUrl: string, account: ViemAccount) {
+  const chain = { ...tempo, id: TEMPO_CHAIN, rpcUrls: { default: { http: [rpcUrl] } } }
+  return createClient({ account, chain, transport: http(rpcUrl, { retryCount: 0 }) }).extend(publicActions)
+}
+
+/** `mppx/client` as it comes from the registry, with nothing set but wallet and chain. */
+export function stockPayer(rpcUrl: string, account: ViemAccount) {
+  const method = tempoMethod.charge({ account, getClient: () => clientOf(rpcUrl, account) })
+  return Mppx.create({ polyfill: false, methods: [method] })
+}
+
+export type EchoedChallenge = Challenge.Challenge
+
+/** What a GET without a payment is asked for by MPP. */
+export async function mppChallengeOf(url: string): Promise<EchoedChallenge> {
+  const response = await fetch(url)
+  await response.body?.cancel()
+  return Challenge.fromResponse(response)
+}
+
+/** Everything that can be wrong with a transaction; what is left out is right. */
+export interface TransactionFaults {
+  readonly amount?: bigint
+  readonly to?: Hex
+  readonly token?: Hex
+  /** null: a plain transfer. */
+  readonly memo?: Hex | null
+  readonly validBefore?: number | null
+  /** Transfers in the transaction. */
+  readonly times?: number
+  readonly feePayer?: true
+  readonly chainId?: number
+}
+
+/** Signs a transfer for a challenge, faultlessly but for `faults`; resolves to the value of Authorization. */
+export async function signTempo(
+  rpcUrl: string,
+  key: Hex,
+  challenge: EchoedChallenge,
+  faults: TransactionFaults = {},
+): Promise<string> {
+  return credentialOf(challenge, await signTransfer(rpcUrl, key, challenge, faults))
+}
+
+export async function signTransfer(
+  rpcUrl: string,
+  key: Hex,
+  challenge: EchoedChallenge,
+  faults: TransactionFaults = {},
+): Promise<Hex> {
+  const account = privateKeyToAccount(key)
+  const client = clientOf(rpcUrl, account)
+  const { amount, recipient, currency } = challenge.request as Readonly<Record<string, string>>
+  const memo = faults.memo === undefined ? memoFor(challenge) : faults.memo
+  const call = Actions.token.transfer.call(client, {
+    amount: faults.amount ?? BigInt(amount ?? 0),
+    to: faults.to ?? hex(recipient ?? ''),
+    token: faults.token ?? hex(currency ?? ''),
+    ...(memo === null ? {} : { memo }),
+  })
+  const validBefore =
+    faults.validBefore === undefined ? Math.floor(Date.now() / 1000) + 25 : faults.validBefore
+  const prepared = await prepareTransactionRequest(client, {
+    account,
+    calls: Array.from({ length: faults.times ?? 1 }, () => call),
+    gas: 1_000_000n,
+    nonceKey: validBefore === null ? BigInt(keccak256(randomKey())) >> 8n : 'expiring',
+    ...(validBefore === null ? {} : { validBefore }),
+  })
+  const { account: _, ...transaction } = prepared
+  return account.signTransaction(
+    {
+      ...transaction,
+      chainId: faults.chainId ?? TEMPO_CHAIN,
+      ...(faults.feePayer ? { feePayer: true } : {}),
+    } as never,
+    { serializer: Transaction.serialize as never },
+  ) as Promise<Hex>
+}
+
+export function credentialOf(challenge: EchoedChallenge, signature: Hex): string {
+  return Credential.serialize({ challenge, payload: { type: 'transaction', signature } })
+}
+
+/** The attribution memo of MPP, written from its layout. */
+export function memoFor({ id, realm }: Pick<EchoedChallenge, 'id' | 'realm'>): Hex {
+  const print = (text: string, bytes: number): string => keccak256(stringToHex(text)).slice(2, 2 + 2 * bytes)
+  return `0x${print('mpp', 4)}01${print(realm, 10)}${'00'.repeat(10)}${print(id, 7)}`
+}
+
+/** The JSON of a credential, to be spoiled and written again. */
+export function openCredential(authorization: string): {
+  challenge: Record<string, unknown>
+  payload: Record<string, unknown>
+} {
+  return JSON.parse(
+    Buffer.from(authorization.slice('Payment '.length), 'base64url').toString('utf8'),
+  ) as never
+}
+
+export function closeCredential(credential: unknown): string {
+  return `Payment ${Buffer.from(JSON.stringify(credential)).toString('base64url')}`
+}
+
+export const BALANCE = parseAbi(['function balanceOf(address account) view returns (uint256)'])
+
+/** Waits for a block that holds the transaction. */
+export async function mined(chain: TempoChain, raw: Hex): Promise<void> {
+  while ((await chain.ask('eth_getTransactionReceipt', [keccak256(raw)])) === null) await delay(50)
+}
+
+function hex(text: string): Hex {
+  return `0x${text.slice(2)}`
+}
