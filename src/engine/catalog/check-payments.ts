@@ -35,7 +35,7 @@ export function checkPayments(subject: Subject): Issue[] {
   }
   issues.push(...checkAddress(subject, payments.pay_to, ['payments', 'pay_to']))
   issues.push(...checkAddress(subject, payments.mpp?.currency, ['payments', 'mpp', 'currency']))
-  return [...issues, ...checkNetworks(subject), ...checkTimes(subject)]
+  return [...issues, ...checkNetworks(subject), ...checkTimes(subject), ...checkUpfront(subject)]
 }
 
 const MISSING =
@@ -108,3 +108,28 @@ function checkTimes(subject: Subject): Issue[] {
 }
 
 const CUT = `a route may take 20s unless it says otherwise, and settling takes ${SETTLING_SECONDS}s more: work is cut to fit; 60s suits most`
+
+/** A transaction of MPP lives for 25 s, and settling takes its part. */
+const LONGEST_BEFORE_SETTLING = 15_000
+
+/** What takes longer than an MPP payment waits is paid for first: its operator should know, and can say so himself. */
+function checkUpfront(subject: Subject): Issue[] {
+  const { declared, document } = subject
+  if (declared.payments?.mpp === undefined) return []
+  const priced = [
+    ...routesOf(declared),
+    ...Object.entries(declared.tools ?? {}).map(([path, route]) => ({ path, route, at: ['tools', path] })),
+  ].filter(({ route, at }) => isPriced(subject, at) && route.settle !== 'upfront')
+  const usual = priced.some(({ route }) => route.timeout === undefined)
+  return [
+    ...(usual ? [warning('timeout_over_mpp', document.atKey(['payments', 'mpp']), USUALLY_UPFRONT)] : []),
+    ...priced.flatMap(({ path, route, at }) => {
+      if ((parseDuration(route.timeout ?? '') ?? 0) <= LONGEST_BEFORE_SETTLING) return []
+      const sentence = `${path} may take longer than 15s, so that on MPP it is paid before the work; write "settle: upfront" if you mean it`
+      return [warning('timeout_over_mpp', document.at([...at, 'timeout']), sentence)]
+    }),
+  ]
+}
+
+const USUALLY_UPFRONT =
+  'a route may take 20s unless it says otherwise, and above 15s it is paid before the work on MPP: write "timeout: 15s"'
