@@ -371,7 +371,6 @@ function fullEntry(key: string): Entry {
     receipt: { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' },
     settledAt: NOW,
     prepared: true,
-    left: true,
   }
 }
 

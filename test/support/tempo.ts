@@ -15,7 +15,7 @@ import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { prepareTransactionRequest } from 'viem/actions'
 import { Actions, Transaction } from 'viem/tempo'
 import { tempo } from 'viem/tempo/chains'
-import { startAnvil } from '../../src/sandbox/evm/anvil.ts'
+import { startAnvil } from '../../src/sandbox/anvil.ts'
 import { addressOf, randomKey, type Hex } from './payment.ts'
 
 export const TEMPO_CHAIN = 42431

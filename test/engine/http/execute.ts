@@ -37,10 +37,10 @@ function answer(value: number): Answer {
 }
 
 function work(operation: Operation, handler: UntypedHandler, more: Partial<Work> = {}): Work {
-  return { operation, handler, args: {}, payment: undefined, patience: 4_000, ...more }
+  return { operation, handler, args: {}, payment: undefined, patience: 4_000, reuse: 'cached', ...more }
 }
 
-const PAYMENT = { protocol: 'x402', network: 'eip155:8453', payer: '0xabc' }
+const PAYMENT = { id: 'pay_1', protocol: 'x402', network: 'eip155:8453', payer: '0xabc' }
 
 t.test('a hundred callers cost the source one call', async (t) => {
   let runs = 0
