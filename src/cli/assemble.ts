@@ -31,6 +31,8 @@ export interface PaymentMeans {
   readonly mppSecretKeys: readonly string[]
   readonly ledger: Ledger
   readonly owner: string
+  /** Takes a line for the operator. */
+  readonly report: (line: string) => void
 }
 
 /** Tills of this process: kept over revisions, so that signers keep their place in the queue. */

@@ -72,9 +72,6 @@ export function mistypedMeans({
   return [
     ...mistypedPayee('PAY_TO', payTo),
     ...mistypedPayee('MPP_RECIPIENT', mppRecipient),
-    ...(signerKeys.length > 1
-      ? ['SETTLER_PRIVATE_KEY holds several keys; this version settles with one']
-      : []),
     ...(signerKeys.some((key) => addressOfKey(key) === undefined)
       ? ['SETTLER_PRIVATE_KEY holds a number that is no private key']
       : []),

@@ -27,7 +27,11 @@ export function meansOf({ env }: Call, catalog: Catalog, sandbox: Sandbox | unde
 
 /** The sandbox takes the place of the catalog's payments: play money only, on its own chains. */
 export function inSandbox(catalog: Catalog, { evm, tempo }: Sandbox): Catalog {
-  const x402 = { timeout: catalog.payments.x402?.timeout ?? 60_000, networks: [`eip155:${evm.chainId}`] }
+  const x402 = {
+    timeout: catalog.payments.x402?.timeout ?? 60_000,
+    networks: [`eip155:${evm.chainId}`],
+    limits: {},
+  }
   const mpp = { method: 'tempo', intent: 'charge', chain: tempo.chainId, currency: tempo.currency }
   return { ...catalog, payments: { ...catalog.payments, payTo: evm.payTo, x402, mpp } }
 }

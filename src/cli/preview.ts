@@ -20,6 +20,7 @@ export async function previewRevision(
       signerKeys: env.settlerKeys,
       ledger: NO_LEDGER,
       owner: 'preview',
+      report: call.terminal.err,
     }),
     mpp: openMpp(env, baseUrl, () => undefined),
   }

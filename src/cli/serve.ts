@@ -120,7 +120,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const report = createComplaint(terminal, world.now)
     const mpp = openMpp(means, baseUrl, report)
     closing.push(() => mpp.close())
-    const tills = { x402: openTills({ ...means, ledger, owner }), mpp }
+    const tills = { x402: openTills({ ...means, ledger, owner, report: terminal.err }), mpp }
     const prepare = (catalog: Catalog): Catalog =>
       sandbox === undefined ? catalog : inSandbox(catalog, sandbox)
     const catalog = prepare(declared)

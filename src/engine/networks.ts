@@ -6,7 +6,19 @@ export interface Network {
   readonly title: string
   readonly chainId: number
   readonly testnet: boolean
+  /** What gas is paid in; 18 decimals everywhere. */
+  readonly coin: string
+  /** Unless the catalog says otherwise. */
+  readonly limits: Limits
   readonly token: Token
+}
+
+/** How far an operator goes to settle on a network. */
+export interface Limits {
+  /** Blocks a payment must stand under, its own included, before it counts. */
+  readonly confirmations: number
+  /** Wei for each unit of gas, tip included; above it nothing is sent. */
+  readonly maxFeePerGas: bigint
 }
 
 export interface Token {
@@ -19,41 +31,116 @@ export interface Token {
   readonly version: string
 }
 
-function usdc(
-  chainId: number,
-  nickname: string,
-  title: string,
-  address: `0x${string}`,
-  name: 'USD Coin' | 'USDC',
-): Network {
+interface Usdc extends Pick<Network, 'chainId' | 'nickname' | 'title' | 'coin'> {
+  readonly address: `0x${string}`
+  readonly name: 'USD Coin' | 'USDC'
+  readonly maxFeeGwei: bigint
+}
+
+/** One block is enough: a network that undoes blocks often needs more, which the catalog can ask for. */
+const CONFIRMATIONS = 1
+
+function usdc({ chainId, nickname, title, coin, address, name, maxFeeGwei }: Usdc): Network {
   return {
     id: `eip155:${chainId}`,
     nickname,
     title,
     chainId,
     testnet: TESTNETS.has(chainId),
+    coin,
+    limits: { confirmations: CONFIRMATIONS, maxFeePerGas: maxFeeGwei * 1_000_000_000n },
     token: { address, symbol: 'USDC', decimals: 6, name, version: '2' },
   }
 }
 
 const TESTNETS: ReadonlySet<number> = new Set([84532, 421614, 43113])
 
-/** Circle’s native USDC with EIP-3009, as published by Circle and in the x402 SDK’s default assets. */
+/**
+ * Circle’s native USDC with EIP-3009, as published by Circle and in the x402 SDK’s default assets.
+ *
+ * The fee limits are a guard against a runaway price, not a budget: far above what each network usually asks, and low
+ * enough that a settlement (80,000 gas or so) does not cost dollars where it usually costs less than a cent. What a
+ * rollup adds for its parent chain comes on top and is not limited here.
+ */
 export const NETWORKS: readonly Network[] = [
-  usdc(8453, 'base', 'Base', '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 'USD Coin'),
-  usdc(137, 'polygon', 'Polygon', '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359', 'USD Coin'),
-  usdc(42161, 'arbitrum', 'Arbitrum One', '0xaf88d065e77c8cC2239327C5EDb3A432268e5831', 'USD Coin'),
-  usdc(43114, 'avalanche', 'Avalanche', '0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E', 'USD Coin'),
-  usdc(10, 'optimism', 'OP Mainnet', '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85', 'USD Coin'),
-  usdc(1, 'ethereum', 'Ethereum', '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', 'USD Coin'),
-  usdc(84532, 'base-sepolia', 'Base Sepolia', '0x036CbD53842c5426634e7929541eC2318f3dCF7e', 'USDC'),
-  usdc(
-    421614,
-    'arbitrum-sepolia',
-    'Arbitrum Sepolia',
-    '0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d',
-    'USD Coin',
-  ),
+  usdc({
+    chainId: 8453,
+    nickname: 'base',
+    title: 'Base',
+    coin: 'ETH',
+    address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+    name: 'USD Coin',
+    // The base fee stays near its floor of 0.005 gwei (docs.base.org, Network Fees).
+    maxFeeGwei: 5n,
+  }),
+  usdc({
+    chainId: 137,
+    nickname: 'polygon',
+    title: 'Polygon',
+    coin: 'POL',
+    address: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
+    name: 'USD Coin',
+    // No less than 25 gwei (PIP-59), several hundred in a rush; a POL is worth a small part of an ETH.
+    maxFeeGwei: 1_000n,
+  }),
+  usdc({
+    chainId: 42161,
+    nickname: 'arbitrum',
+    title: 'Arbitrum One',
+    coin: 'ETH',
+    address: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
+    name: 'USD Coin',
+    // The floor is 0.02 gwei since ArbOS 51, and may be set up to 0.1 (AIP ArbOS 60).
+    maxFeeGwei: 5n,
+  }),
+  usdc({
+    chainId: 43114,
+    nickname: 'avalanche',
+    title: 'Avalanche',
+    coin: 'AVAX',
+    address: '0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E',
+    name: 'USD Coin',
+    // The floor was 25 nAVAX and has been 1 since ACP-125.
+    maxFeeGwei: 100n,
+  }),
+  usdc({
+    chainId: 10,
+    nickname: 'optimism',
+    title: 'OP Mainnet',
+    coin: 'ETH',
+    address: '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
+    name: 'USD Coin',
+    // As Base, which is built alike.
+    maxFeeGwei: 5n,
+  }),
+  usdc({
+    chainId: 1,
+    nickname: 'ethereum',
+    title: 'Ethereum',
+    coin: 'ETH',
+    address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+    name: 'USD Coin',
+    // No floor; from below 1 gwei to some tens in most hours.
+    maxFeeGwei: 50n,
+  }),
+  usdc({
+    chainId: 84532,
+    nickname: 'base-sepolia',
+    title: 'Base Sepolia',
+    coin: 'ETH',
+    address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    name: 'USDC',
+    maxFeeGwei: 1_000n,
+  }),
+  usdc({
+    chainId: 421614,
+    nickname: 'arbitrum-sepolia',
+    title: 'Arbitrum Sepolia',
+    coin: 'ETH',
+    address: '0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d',
+    name: 'USD Coin',
+    maxFeeGwei: 1_000n,
+  }),
 ]
 
 /** The network of a CAIP-2 id or nickname. */

@@ -66,7 +66,7 @@ t.test('each missing means is named, and nothing that is there', async (t) => {
     { payTo = '', signerKeys = [], rpcUrls = {}, mppRecipient, mppSecretKeys = [] }: Means,
     baseUrl = 'https://api.example.com',
   ): string => {
-    const x402 = openTills({ payTo, signerKeys, rpcUrls, ledger, owner: 'test' })
+    const x402 = openTills({ payTo, signerKeys, rpcUrls, ledger, owner: 'test', report: () => undefined })
     const mpp = openMpp({ rpcUrls, mppRecipient, mppSecretKeys }, baseUrl, () => undefined)
     return missingMeans(catalog, { payTo, signerKeys }, { x402, mpp }).join('\n')
   }
@@ -138,6 +138,11 @@ t.test('a payee in another spelling is the same payee', async (t) => {
 t.test('a mistyped payee or key would lose every payment without a word at the start', async (t) => {
   const sound = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
   t.strictSame(mistypedMeans({ payTo: sound, signerKeys: [KEY], mppRecipient: undefined }), [])
+  t.strictSame(
+    mistypedMeans({ payTo: sound, signerKeys: [KEY, DEVELOPER.key], mppRecipient: undefined }),
+    [],
+    'several settle together',
+  )
   t.strictSame(
     mistypedMeans({ payTo: sound.toLowerCase(), signerKeys: [], mppRecipient: undefined }),
     [],

@@ -13,6 +13,8 @@ import { listening } from './listening.ts'
  */
 export type Way = 'open' | 'down' | 'silent' | 'failing' | 'html' | 'broken_after_send'
 
+export type StandIn = (method: string, params: readonly unknown[]) => Promise<object | undefined>
+
 /** Stands in front of a node, so that a test can spoil the way to it. */
 export interface NodeProxy {
   readonly url: string
@@ -21,12 +23,15 @@ export interface NodeProxy {
   readonly calls: () => readonly string[]
   /** Told of every call before it is passed on. */
   readonly onCall: (listener: (method: string) => Promise<void>) => void
+  /** Lets somebody answer in the node’s place, with `result` or `error`; what they leave undefined is passed on. */
+  readonly instead: (stand: StandIn) => void
   readonly close: () => Promise<void>
 }
 
 export async function openNodeProxy(node: string): Promise<NodeProxy> {
   let way: Way = 'open'
   let listener: (method: string) => Promise<void> = async () => {}
+  let standIn: StandIn = async () => undefined
   const calls: string[] = []
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await textOf(request)
@@ -56,6 +61,13 @@ export async function openNodeProxy(node: string): Promise<NodeProxy> {
       case 'open':
         break
     }
+    const stood = await standIn(method, paramsOf(body))
+    if (stood !== undefined) {
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...stood }))
+      return
+    }
     response.writeHead(200, { 'content-type': 'application/json' }).end(await pass(node, body))
   }
   const { url, close } = await listening(
@@ -63,7 +75,26 @@ export async function openNodeProxy(node: string): Promise<NodeProxy> {
       answer(request, response).catch(() => request.socket.destroy())
     }),
   )
-  return { url, close, set: (next) => (way = next), calls: () => calls, onCall: (next) => (listener = next) }
+  return {
+    url,
+    close,
+    set: (next) => (way = next),
+    calls: () => calls,
+    onCall: (next) => (listener = next),
+    instead: (next) => (standIn = next),
+  }
+}
+
+/** One question to a node; what it says is taken as an object, which most answers are. */
+export async function askNode(
+  node: string,
+  method: string,
+  params: readonly unknown[],
+): Promise<{ readonly result?: Readonly<Record<string, unknown>> | null }> {
+  const { result, error } = JSON.parse(
+    await pass(node, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })),
+  ) as { result?: Record<string, unknown> | null; error?: object }
+  return error === undefined ? { result: result ?? null } : ({ error } as object)
 }
 
 async function pass(node: string, body: string): Promise<string> {
@@ -83,4 +114,9 @@ async function textOf(request: IncomingMessage): Promise<string> {
 
 function methodOf(body: string): string {
   return /"method":"(\w+)"/.exec(body)?.[1] ?? ''
+}
+
+function paramsOf(body: string): readonly unknown[] {
+  const { params } = JSON.parse(body) as { params?: readonly unknown[] }
+  return params ?? []
 }

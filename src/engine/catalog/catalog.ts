@@ -1,6 +1,7 @@
 import type { Argument } from '../handler.ts'
 import type { Json } from '../json.ts'
 import type { Micros } from '../money.ts'
+import type { Limits } from '../networks.ts'
 
 /** A catalog after every doubt is removed: deep-frozen, exact, the one value everything else is derived from. */
 export interface Catalog {
@@ -34,7 +35,15 @@ export interface Payments {
   readonly payTo: string | undefined
   readonly repriceGrace: number
   readonly redeliver: number
-  readonly x402: { readonly networks: readonly string[]; readonly timeout: number } | undefined
+  readonly x402:
+    | {
+        /** CAIP-2, most preferred first. */
+        readonly networks: readonly string[]
+        readonly timeout: number
+        /** By CAIP-2 id; a network that is not here has its own. */
+        readonly limits: Readonly<Record<string, Limits>>
+      }
+    | undefined
   readonly mpp:
     | { readonly method: string; readonly intent: string; readonly chain: number; readonly currency: string }
     | undefined

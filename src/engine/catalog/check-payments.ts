@@ -1,6 +1,7 @@
 import { hasSoundChecksum, toChecksum } from '../address.ts'
 import { parseDuration } from '../duration.ts'
 import { findNetwork, NETWORKS } from '../networks.ts'
+import { checkLimits } from './check-limits.ts'
 import { error, warning, type Issue } from './issue.ts'
 import type { Path } from './source.ts'
 import { routesOf, type Subject } from './subject.ts'
@@ -35,7 +36,13 @@ export function checkPayments(subject: Subject): Issue[] {
   }
   issues.push(...checkAddress(subject, payments.pay_to, ['payments', 'pay_to']))
   issues.push(...checkAddress(subject, payments.mpp?.currency, ['payments', 'mpp', 'currency']))
-  return [...issues, ...checkNetworks(subject), ...checkTimes(subject), ...checkUpfront(subject)]
+  return [
+    ...issues,
+    ...checkNetworks(subject),
+    ...checkLimits(subject),
+    ...checkTimes(subject),
+    ...checkUpfront(subject),
+  ]
 }
 
 const MISSING =

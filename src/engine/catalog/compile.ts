@@ -2,7 +2,8 @@ import { toChecksum } from '../address.ts'
 import { parseDuration } from '../duration.ts'
 import { digestJson, isJsonObject, type Json } from '../json.ts'
 import { parsePrice, type Micros } from '../money.ts'
-import { findNetwork } from '../networks.ts'
+import { parseGwei } from '../gwei.ts'
+import { findNetwork, type Limits } from '../networks.ts'
 import { ownersOf } from './arguments.ts'
 import type { Catalog, DocumentPlace, OutsideSource, Payments, ServedFile, Service } from './catalog.ts'
 import { compileRoute, compileTool } from './compile-route.ts'
@@ -26,7 +27,7 @@ export function compile(subject: Subject): Catalog {
   const tools = Object.entries(declared.tools ?? {}).map(([name, tool]) => compileTool(name, tool, compiler))
   const content = {
     service: compileService(declared.service),
-    payments: compilePayments(declared.payments),
+    payments: compilePayments(subject),
     servers: Object.fromEntries(
       Object.entries(declared.mcp_servers ?? {}).map(([name, { title, description }]) => [
         name,
@@ -57,7 +58,7 @@ function compileService(service: Declared['service']): Service {
   }
 }
 
-function compilePayments(payments: Declared['payments']): Payments {
+function compilePayments({ declared: { payments }, document }: Subject): Payments {
   const x402 = payments?.x402
   return {
     payTo: payments?.pay_to === undefined ? undefined : toChecksum(payments.pay_to),
@@ -69,9 +70,33 @@ function compilePayments(payments: Declared['payments']): Payments {
         : {
             networks: x402.networks.map((name) => findNetwork(name)?.id ?? name),
             timeout: duration(x402.timeout, '60s'),
+            limits: compileLimits(x402.limits ?? {}, document),
           },
     mpp: payments?.mpp,
   }
+}
+
+type DeclaredLimits = NonNullable<NonNullable<NonNullable<Declared['payments']>['x402']>['limits']>
+
+/** Fees come from how they are spelt, as prices do. */
+function compileLimits(limits: DeclaredLimits, document: Subject['document']): Record<string, Limits> {
+  return Object.fromEntries(
+    Object.entries(limits).flatMap(([name, { confirmations }]): [string, Limits][] => {
+      const network = findNetwork(name)
+      if (network === undefined) return []
+      const fee = parseGwei(document.spelling(['payments', 'x402', 'limits', name, 'max_fee_gwei']) ?? '')
+      const usual = network.limits
+      return [
+        [
+          network.id,
+          {
+            confirmations: confirmations ?? usual.confirmations,
+            maxFeePerGas: fee ?? usual.maxFeePerGas,
+          },
+        ],
+      ]
+    }),
+  )
 }
 
 /** Served when the catalog does not say which documents stand where. */
@@ -160,6 +185,7 @@ function exampleOf({ read }: Subject, value: unknown): Json | undefined {
 function asJson(value: unknown): Json | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
     return value
+  if (typeof value === 'bigint') return value.toString()
   if (Array.isArray(value)) return value.map((item) => asJson(item) ?? null)
   if (!isJsonObject(value)) return undefined
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, asJson(member) ?? null]))

@@ -34,6 +34,28 @@ export const payments = {
           description: 'CAIP-2 ids or nicknames (base, polygon, arbitrum, avalanche…), most preferred first.',
         },
         timeout: { ...duration, description: 'How long a signed payment is valid: 60s.' },
+        limits: {
+          type: 'object',
+          description: 'Limits of settling, by network of the list; what is left out keeps its default.',
+          additionalProperties: {
+            type: 'object',
+            additionalProperties: false,
+            properties: {
+              confirmations: {
+                type: 'integer',
+                minimum: 1,
+                maximum: 12,
+                description:
+                  'Blocks a payment must lie under before it counts, its own included; buyers wait for them: 2.',
+              },
+              max_fee_gwei: {
+                type: 'number',
+                maximum: 1_000_000,
+                description: 'Highest price of a unit of gas, tip included; above it nothing is settled: 5.',
+              },
+            },
+          },
+        },
       },
     },
     mpp: {

@@ -4,7 +4,7 @@ import type { Lease, Left } from './ledger.ts'
 const LEASE_MS = 15_000
 const RETRY_MS = 50
 /** Longer than a lease: the one of a process that has died ends in the meantime. */
-const PATIENCE_MS = 20_000
+export const PATIENCE_MS = 20_000
 /** How long a busy process keeps the thing while others wait for it. */
 const TURN_MS = 1_000
 
@@ -25,14 +25,17 @@ export class Turn {
     this.#settings = settings
   }
 
-  /** Waits for the thing; undefined when another process does not give it away. A new turn has a higher fence. */
-  async take(): Promise<Lease | undefined> {
+  /**
+   * Waits for the thing, for `ms` milliseconds at the most; undefined when another process does not give it away. A new
+   * turn has a higher fence.
+   */
+  async take(ms: number = PATIENCE_MS): Promise<Lease | undefined> {
     const { now, sleep } = this.#settings
-    const patience = now() + PATIENCE_MS
+    const patience = now() + ms
     for (;;) {
       const lease = await this.#renew()
       if (lease !== undefined) return lease
-      if (now() > patience) return undefined
+      if (now() >= patience) return undefined
       await this.#askFor(4 * RETRY_MS)
       await sleep(RETRY_MS)
     }

@@ -15,9 +15,19 @@ export interface TransactionReceipt {
   readonly logs: readonly Log[]
 }
 
+export interface Block {
+  readonly number: bigint
+  /** Seconds since the epoch. */
+  readonly timestamp: bigint
+  /** Wei for each unit of gas. */
+  readonly baseFee: bigint
+}
+
+/** What a unit of gas costs now, in wei. */
 export interface Fees {
-  readonly maxFeePerGas: bigint
-  readonly maxPriorityFeePerGas: bigint
+  readonly base: bigint
+  /** What the node thinks has to be added. */
+  readonly tip: bigint
 }
 
 /** An EVM chain as far as payments need it: every method is one call to the node. */
@@ -32,32 +42,43 @@ export class Chain {
     return this.#rpc('eth_call', [{ to, data, ...(from === undefined ? {} : { from }) }, 'latest'], asHex)
   }
 
+  /** As `call`, in the state after one block: a node that has not got there yet cannot answer for it. */
+  callAt(block: bigint, to: Address, data: `0x${string}`): Promise<RpcAnswer<`0x${string}`>> {
+    return this.#rpc('eth_call', [{ to, data }, asNumber(block)], asHex)
+  }
+
   /** The account’s next nonce, transactions in the pool included. */
   nextNonce(account: Address): Promise<RpcAnswer<bigint>> {
     return this.#rpc('eth_getTransactionCount', [account, 'pending'], asQuantity)
   }
 
-  /** How many transactions of the account are in blocks: every nonce below is spent for good. */
-  minedNonce(account: Address): Promise<RpcAnswer<bigint>> {
-    return this.#rpc('eth_getTransactionCount', [account, 'latest'], asQuantity)
+  /** How many transactions of the account are in blocks up to this one: every nonce below is spent for good. */
+  minedNonce(account: Address, block: bigint): Promise<RpcAnswer<bigint>> {
+    return this.#rpc('eth_getTransactionCount', [account, asNumber(block)], asQuantity)
   }
 
-  /** Twice the base fee, so that the offer outlives several full blocks, and the node’s own idea of a tip. */
+  /** The account’s native coin in wei. */
+  balance(account: Address): Promise<RpcAnswer<bigint>> {
+    return this.#rpc('eth_getBalance', [account, 'latest'], asQuantity)
+  }
+
+  chainId(): Promise<RpcAnswer<bigint>> {
+    return this.#rpc('eth_chainId', [], asQuantity)
+  }
+
   async fees(): Promise<RpcAnswer<Fees>> {
     const [block, tip] = await Promise.all([
-      this.#rpc('eth_getBlockByNumber', ['latest', false], asBlock),
+      this.block('latest'),
       this.#rpc('eth_maxPriorityFeePerGas', [], asQuantity),
     ])
     if (block.kind !== 'result') return block
-    const maxPriorityFeePerGas = tip.kind === 'result' ? tip.result : 1_000_000_000n
-    const maxFeePerGas = block.result.baseFee * 2n + maxPriorityFeePerGas
-    return { kind: 'result', result: { maxFeePerGas, maxPriorityFeePerGas } }
+    if (tip.kind !== 'result') return tip
+    return { kind: 'result', result: { base: block.result.baseFee, tip: tip.result } }
   }
 
-  /** Time of the newest block, in seconds. */
-  async time(): Promise<RpcAnswer<bigint>> {
-    const block = await this.#rpc('eth_getBlockByNumber', ['latest', false], asBlock)
-    return block.kind === 'result' ? { kind: 'result', result: block.result.timestamp } : block
+  block(which: bigint | 'latest'): Promise<RpcAnswer<Block>> {
+    const name = which === 'latest' ? which : asNumber(which)
+    return this.#rpc('eth_getBlockByNumber', [name, false], asBlock)
   }
 
   broadcast(raw: `0x${string}`): Promise<RpcAnswer<`0x${string}`>> {
@@ -71,12 +92,14 @@ export class Chain {
     )
   }
 
+  /** `topics`: what must stand in each place, or any one of several. Both blocks are included. */
   logs(
     address: Address,
-    topics: readonly `0x${string}`[],
+    topics: readonly (`0x${string}` | readonly `0x${string}`[])[],
     fromBlock: bigint,
+    toBlock: bigint,
   ): Promise<RpcAnswer<readonly Log[]>> {
-    const filter = { address, topics, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest' }
+    const filter = { address, topics, fromBlock: asNumber(fromBlock), toBlock: asNumber(toBlock) }
     return this.#rpc('eth_getLogs', [filter], asLogs)
   }
 
@@ -85,11 +108,18 @@ export class Chain {
   }
 }
 
-function asBlock(result: unknown): { baseFee: bigint; timestamp: bigint } | undefined {
-  if (typeof result !== 'object' || result === null || !('timestamp' in result)) return undefined
-  const timestamp = asQuantity(result.timestamp)
+function asNumber(block: bigint): `0x${string}` {
+  return `0x${block.toString(16)}`
+}
+
+function asBlock(result: unknown): Block | undefined {
+  if (typeof result !== 'object' || result === null) return undefined
+  if (!('number' in result && 'timestamp' in result)) return undefined
+  const [number, timestamp] = [asQuantity(result.number), asQuantity(result.timestamp)]
   const baseFee = 'baseFeePerGas' in result ? asQuantity(result.baseFeePerGas) : 0n
-  return timestamp === undefined ? undefined : { baseFee: baseFee ?? 0n, timestamp }
+  return number === undefined || timestamp === undefined
+    ? undefined
+    : { number, timestamp, baseFee: baseFee ?? 0n }
 }
 
 function asReceipt(result: unknown): TransactionReceipt | undefined {

@@ -53,13 +53,23 @@ async function post(url: string, fetcher: typeof fetch, body: string): Promise<u
 
 /** Codes that say "not now" rather than "no": rate limits and overload. */
 const PASSING: ReadonlySet<number> = new Set([-32005, -32016, -32603, 429])
+/** Said under the same codes, and true however often one asks: "block range too large", "execution reverted". */
+const LASTING = /revert|range/i
 
 function refused(error: object): RpcAnswer<never> {
   const code = 'code' in error && typeof error.code === 'number' ? error.code : 0
   const message = 'message' in error && typeof error.message === 'string' ? error.message : ''
   const data = 'data' in error && typeof error.data === 'string' ? error.data : undefined
-  if (PASSING.has(code) && data === undefined && !/revert/i.test(message)) return { kind: 'unreachable' }
+  if (PASSING.has(code) && data === undefined && !LASTING.test(message)) return { kind: 'unreachable' }
   return { kind: 'refused', code, message, data }
+}
+
+export type Refused = Extract<RpcAnswer<never>, { readonly kind: 'refused' }>
+
+/** A node says "execution reverted" under code 3 or with data; everything else is the node's trouble, not the payment's. */
+export function isRevert(answer: RpcAnswer<unknown>): answer is Refused {
+  if (answer.kind !== 'refused') return false
+  return answer.code === 3 || answer.data !== undefined || /revert/i.test(answer.message)
 }
 
 /** Readers of the results the payment path needs. */

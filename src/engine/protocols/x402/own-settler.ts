@@ -3,17 +3,17 @@ import { findMovement, resume, settle } from './settlement.ts'
 import type { Settler } from './settler.ts'
 import { askWallet, simulate } from './simulation.ts'
 
-/** Settles with a signer of this process, over a node of our choice. */
+/** Settles with signers of this process, over a node of our choice. */
 export function createOwnSettler(bench: Bench): Settler {
   return {
     askWallet: (wallet, digest, signature) => askWallet(bench, wallet, digest, signature),
     simulate: ({ payload: { payload } }) => simulate(bench, payload.authorization, payload.signature),
     settle: ({ payload: { payload }, movement }, journal) =>
       settle(bench, movement, payload.authorization, payload.signature, journal),
-    resolve: (movement, dispatch, validBefore) =>
-      // Without a transaction of ours somebody else's is looked for.
-      dispatch?.kind === 'own'
-        ? resume(bench, movement, dispatch, validBefore)
-        : findMovement(bench, movement),
+    resolve: (movement, dispatch, validBefore, since) => {
+      if (dispatch?.kind === 'own') return resume(bench, movement, dispatch, validBefore, since)
+      // When nothing was sent for it, an authorization that is unused now has failed, whatever its end.
+      return findMovement(bench, movement, dispatch === undefined ? 0 : validBefore, since)
+    },
   }
 }

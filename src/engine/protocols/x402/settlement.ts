@@ -1,33 +1,27 @@
 import { isAddress } from '../../address.ts'
 import type { OwnTransaction } from '../../ledger/entry.ts'
 import type { Journal, Settlement } from '../protocol.ts'
-import type { TransactionReceipt } from '../evm/chain.ts'
-import type { Bench } from './bench.ts'
+import type { Block, Chain, TransactionReceipt } from '../evm/chain.ts'
+import type { Bench, Lookout } from './bench.ts'
+import { GAS, GAS_CONTRACT_WALLET } from './gas.ts'
+import { isOver, outcomeOf, settled, UNCONFIRMED } from './outcome.ts'
 import type { Authorization } from './payload.ts'
 import { isKnown } from './signer.ts'
-import { isUsed, simulate } from './simulation.ts'
-import {
-  AUTHORIZATION_CANCELED,
-  AUTHORIZATION_USED,
-  showsMovement,
-  topic,
-  transferCall,
-  type Movement,
-} from './token.ts'
-
-/** Enough for a token transfer by signature on every network of the table; contract wallets verify in code of theirs. */
-const GAS = 200_000n
-const GAS_CONTRACT_WALLET = 600_000n
+import { simulate } from './simulation.ts'
+import { showsMovement, transferCall, type Movement } from './token.ts'
 
 /** How long a broadcast transaction is waited for before the buyer is told to ask again. */
 const PATIENCE_MS = 30_000
 const FIRST_POLL_MS = 10
 const LONGEST_POLL_MS = 1_000
 
-/** How far back a transfer submitted by somebody else can lie: authorizations live for an hour at the most. */
-const LOG_BLOCKS = 5_000n
+/** Who has used it longer ago than this is found when the payment is resolved, by the time it came. */
+const RECENT_MS = 600_000
 
-/** Simulates once more, for the buyer’s funds may have moved while the handler ran; then sends and waits for the block. */
+/**
+ * Simulates once more right before it is sent, for the buyer’s funds may have moved while the handler ran and while
+ * others were served; then waits for the block.
+ */
 export async function settle(
   bench: Bench,
   movement: Movement,
@@ -35,12 +29,22 @@ export async function settle(
   signature: `0x${string}`,
   journal: Journal,
 ): Promise<Settlement> {
-  const refusal = await simulate(bench, authorization, signature)
-  if (refusal?.code === 'invalid_exact_evm_nonce_already_used') return findMovement(bench, movement)
-  if (refusal !== undefined) return { kind: 'failed', refusal }
-  const gas = signature.length === 132 ? GAS : GAS_CONTRACT_WALLET
-  const sent = await bench.signer.send(movement.token, transferCall(authorization, signature), gas, journal)
+  const since = bench.now() - RECENT_MS
+  const sent = await bench.signers.send({
+    to: movement.token,
+    data: transferCall(authorization, signature),
+    gas: signature.length === 132 ? GAS : GAS_CONTRACT_WALLET,
+    maxFeePerGas: bench.limits.maxFeePerGas,
+    expires: Number(authorization.validBefore) * 1000,
+    check: (signer) => simulate(bench, authorization, signature, signer),
+    journal,
+  })
   switch (sent.kind) {
+    case 'refused':
+      return sent.refusal.code === 'invalid_exact_evm_nonce_already_used'
+        ? // The node that is asked now may not have seen the use that another one has told of.
+          poll(bench, () => outcomeOf(bench, movement, since, () => false))
+        : { kind: 'failed', refusal: sent.refusal }
     case 'unsent':
       return {
         kind: 'failed',
@@ -49,7 +53,7 @@ export async function settle(
     case 'unknown':
       return { kind: 'unknown', detail: 'the network gave no answer after the payment was sent to it' }
     case 'sent':
-      return conclude(bench, movement, sent.transaction)
+      return conclude(bench, movement, sent.transaction, since)
   }
 }
 
@@ -59,117 +63,97 @@ export async function resume(
   movement: Movement,
   transaction: OwnTransaction,
   validBefore: number,
+  since: number,
 ): Promise<Settlement> {
-  const seen = await bench.chain.receipt(transaction.hash)
+  const { chain } = bench
+  const seen = await chain.receipt(transaction.hash)
   if (seen.kind !== 'result') return UNCONFIRMED
-  if (seen.result !== null) return judge(bench, movement, seen.result)
-  const raw = transaction.raw
-  if (raw !== undefined && isHexText(raw)) {
-    const answer = await bench.chain.broadcast(raw)
-    if (answer.kind === 'refused' && !isKnown(answer.message))
-      return afterRefusal(bench, movement, transaction, validBefore)
+  if (seen.result === null) {
+    // While it stands in no block, it is over with it once its time or its account nonce is gone.
+    const outcome = (): Promise<Settlement | undefined> =>
+      outcomeOf(
+        bench,
+        movement,
+        since,
+        async (block) => isOver(block, validBefore) || (await isSpent(chain, transaction, block)),
+      )
+    const known = await outcome()
+    if (known !== undefined) return known
+    if ((await resend(chain, transaction)) === 'refused') return (await outcome()) ?? UNCONFIRMED
   }
-  return conclude(bench, movement, transaction)
+  return conclude(bench, movement, transaction, since)
 }
 
-/**
- * The node will not take the bytes again: they are mined already, their nonce was used for something else, or it has a
- * reason that passes. Only what can never happen any more is a failure.
- */
-async function afterRefusal(
-  bench: Bench,
-  movement: Movement,
-  transaction: OwnTransaction,
-  validBefore: number,
-): Promise<Settlement> {
-  // Asked first: what is true of this block stays true, and a transfer mined later than it is found below.
-  const hopeless = await isHopeless(bench, transaction, validBefore)
-  const seen = await bench.chain.receipt(transaction.hash)
-  if (seen.kind === 'result' && seen.result !== null) return judge(bench, movement, seen.result)
-  const used = await findMovement(bench, movement)
-  if (used.kind !== 'failed' || (hopeless && seen.kind === 'result')) return used
-  return { kind: 'unknown', detail: 'the network knows neither the payment nor its failure yet' }
-}
-
-/** Whether the transaction can never carry the authorization out: its account nonce is spent, or the time is over. */
-async function isHopeless(
-  { chain }: Bench,
-  { signer, nonce }: OwnTransaction,
-  validBefore: number,
-): Promise<boolean> {
-  const [time, mined] = await Promise.all([
-    chain.time(),
-    isAddress(signer) ? chain.minedNonce(signer) : undefined,
-  ])
-  if (time.kind === 'result' && Number(time.result) * 1000 > validBefore) return true
+/** Whether the account nonce of a transaction has gone to another one, or to itself. */
+async function isSpent(chain: Chain, { signer, nonce }: OwnTransaction, block: Block): Promise<boolean> {
+  const mined = isAddress(signer) ? await chain.minedNonce(signer, block.number) : undefined
   return mined?.kind === 'result' && mined.result > BigInt(nonce)
 }
 
-async function conclude(bench: Bench, movement: Movement, { hash }: OwnTransaction): Promise<Settlement> {
-  const patience = bench.now() + PATIENCE_MS
-  for (let wait = FIRST_POLL_MS; bench.now() < patience; wait = Math.min(wait * 1.5, LONGEST_POLL_MS)) {
-    const seen = await bench.chain.receipt(hash)
-    if (seen.kind === 'result' && seen.result !== null) return judge(bench, movement, seen.result)
-    await bench.sleep(wait)
-  }
-  return { kind: 'unknown', detail: 'the network has not confirmed the payment yet' }
+async function resend(chain: Chain, { raw }: OwnTransaction): Promise<'sent' | 'refused'> {
+  if (raw === undefined || !isHexText(raw)) return 'sent'
+  const answer = await chain.broadcast(raw)
+  return answer.kind === 'refused' && !isKnown(answer.message) ? 'refused' : 'sent'
+}
+
+/** Waits for the block of a transaction, and for those above it that are asked for. */
+async function conclude(
+  bench: Bench,
+  movement: Movement,
+  transaction: OwnTransaction,
+  since: number,
+): Promise<Settlement> {
+  const { chain, limits } = bench
+  let mined = false
+  return poll(bench, async () => {
+    // Before the receipt: what is there afterwards lies as deep as this says.
+    const head = limits.confirmations === 1 ? undefined : await chain.blockNumber()
+    const seen = await chain.receipt(transaction.hash)
+    if (seen.kind !== 'result') return undefined
+    // A block that is undone takes its transactions with it, and not every node puts them back into its pool.
+
+    mined = seen.result !== null
+    if (seen.result === null) return undefined
+    const counts =
+      head === undefined ||
+      (head.kind === 'result' && seen.result.block + BigInt(limits.confirmations) - 1n <= head.result)
+    return counts ? judge(bench, movement, seen.result, since) : undefined
+  })
+}
+
+/** Our own revert may mean that somebody else was faster, or another transaction of ours. */
+async function judge(
+  bench: Bench,
+  movement: Movement,
+  { hash, block, succeeded, logs }: TransactionReceipt,
+  since: number,
+): Promise<Settlement | undefined> {
+  if (succeeded && showsMovement(logs, movement)) return settled(bench, movement, hash)
+  // A node that is behind the one that has shown the receipt does not know yet.
+  return outcomeOf(bench, movement, since, ({ number }) => number >= block)
 }
 
 /**
- * The truth is the log of the authorization with its transfer, in any transaction, whoever has sent it: our own revert
- * may mean that somebody else was faster.
+ * Finds out what became of a payment that somebody else may carry out: failed only when nobody can any more. `end`:
+ * milliseconds since the epoch; in a block from then on, an authorization that is unused stays so.
  */
-async function judge(bench: Bench, movement: Movement, receipt: TransactionReceipt): Promise<Settlement> {
-  if (receipt.succeeded && showsMovement(receipt.logs, movement))
-    return settled(bench, movement, receipt.hash)
-  return findMovement(bench, movement)
+export async function findMovement(
+  lookout: Lookout,
+  movement: Movement,
+  end: number,
+  since: number,
+): Promise<Settlement> {
+  return (await outcomeOf(lookout, movement, since, (block) => isOver(block, end))) ?? UNCONFIRMED
 }
 
-/** Whose transaction carried the authorization out; failed when none has, by what the chain shows now. */
-export async function findMovement(bench: Bench, movement: Movement): Promise<Settlement> {
-  const { chain } = bench
-  const { token, from, nonce } = movement
-  const head = await chain.blockNumber()
-  if (head.kind !== 'result') return UNCONFIRMED
-  const oldest = head.result > LOG_BLOCKS ? head.result - LOG_BLOCKS : 0n
-  const found = await chain.logs(token, [AUTHORIZATION_USED, topic(from), nonce], oldest)
-  if (found.kind !== 'result') return UNCONFIRMED
-  const [log] = found.result
-  if (log === undefined) return notCarriedOut(bench, movement, oldest)
-  const receipt = await chain.receipt(log.transactionHash)
-  if (receipt.kind !== 'result' || receipt.result === null) return UNCONFIRMED
-  return showsMovement(receipt.result.logs, movement)
-    ? settled(bench, movement, log.transactionHash)
-    : failed()
-}
-
-/** No log shows its use: canceled, or never used, unless it was used longer ago than the logs were asked for. */
-async function notCarriedOut(bench: Bench, movement: Movement, oldest: bigint): Promise<Settlement> {
-  const used = await isUsed(bench.chain, movement)
-  if (used === undefined) return UNCONFIRMED
-  if (!used) return failed()
-  const { token, from, nonce } = movement
-  const canceled = await bench.chain.logs(token, [AUTHORIZATION_CANCELED, topic(from), nonce], oldest)
-  return canceled.kind === 'result' && canceled.result.length > 0 ? failed() : UNCONFIRMED
-}
-
-const UNCONFIRMED: Settlement = { kind: 'unknown', detail: 'the network cannot confirm the payment now' }
-
-function settled(bench: Bench, movement: Movement, transaction: string): Settlement {
-  const receipt = {
-    transaction,
-    network: bench.networkId,
-    payer: movement.from,
-    amount: movement.value.toString(),
+async function poll({ now, sleep }: Bench, look: () => Promise<Settlement | undefined>): Promise<Settlement> {
+  const patience = now() + PATIENCE_MS
+  for (let wait = FIRST_POLL_MS; now() < patience; wait = Math.min(wait * 1.5, LONGEST_POLL_MS)) {
+    const settlement = await look()
+    if (settlement !== undefined) return settlement
+    await sleep(wait)
   }
-  return { kind: 'settled', receipt }
-}
-
-function failed(): Settlement {
-  return {
-    kind: 'failed',
-    refusal: { code: 'settlement_failed', detail: 'the transfer was not carried out; nothing was charged' },
-  }
+  return UNCONFIRMED
 }
 
 function isHexText(text: string): text is `0x${string}` {

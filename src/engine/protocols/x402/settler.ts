@@ -11,8 +11,16 @@ export interface Settler {
   /** Whether the token would carry the authorization out now. */
   simulate(order: Order): Promise<Refusal | undefined>
   settle(order: Order, journal: Journal): Promise<Settlement>
-  /** Finds out what became of a payment; `dispatch` is what was sent for it, if anything was. */
-  resolve(movement: Movement, dispatch: Dispatch | undefined, validBefore: number): Promise<Settlement>
+  /**
+   * Finds out what became of a payment; `dispatch` is what was sent for it, if anything was. `validBefore` and `since`,
+   * the time the payment came: milliseconds since the epoch.
+   */
+  resolve(
+    movement: Movement,
+    dispatch: Dispatch | undefined,
+    validBefore: number,
+    since: number,
+  ): Promise<Settlement>
 }
 
 /** One payment to be carried out. */

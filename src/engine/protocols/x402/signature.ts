@@ -33,7 +33,8 @@ export function authorizationDigest(network: Network, authorization: Authorizati
 
 const separators = new WeakMap<Network, Uint8Array>()
 
-function domainSeparator(network: Network): Uint8Array {
+/** EIP-712 domain separator of the network’s token, as the table has it. */
+export function domainSeparator(network: Network): Uint8Array {
   const known = separators.get(network)
   if (known !== undefined) return known
   const { token, chainId } = network

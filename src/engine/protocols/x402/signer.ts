@@ -1,10 +1,13 @@
 import type { Address } from '../../address.ts'
 import type { Desk } from '../../ledger/claim.ts'
 import type { OwnTransaction } from '../../ledger/entry.ts'
-import { Turn } from '../../ledger/turn.ts'
-import type { Journal } from '../protocol.ts'
+import { PATIENCE_MS, Turn } from '../../ledger/turn.ts'
+import type { Network } from '../../networks.ts'
+import type { Journal, Refusal } from '../protocol.ts'
 import type { Chain, Fees } from '../evm/chain.ts'
+import { bid, type Bid } from './gas.ts'
 import { carryOn, leave, meet, taken, type Count } from './nonce.ts'
+import { Purse } from './purse.ts'
 
 /** An account that pays the gas. */
 export interface Account {
@@ -15,7 +18,7 @@ export interface Account {
   ) => Promise<{ readonly raw: `0x${string}`; readonly hash: `0x${string}` }>
 }
 
-export interface UnsignedTransaction extends Fees {
+export interface UnsignedTransaction extends Bid {
   readonly chainId: number
   readonly nonce: number
   readonly to: Address
@@ -23,23 +26,53 @@ export interface UnsignedTransaction extends Fees {
   readonly gas: bigint
 }
 
+/** One transaction somebody wants sent. */
+export interface Errand {
+  readonly to: Address
+  readonly data: `0x${string}`
+  readonly gas: bigint
+  /** Wei for each unit of gas. */
+  readonly maxFeePerGas: bigint
+  /** Milliseconds since the epoch; from then on it would be in vain. */
+  readonly expires: number
+  /** The last look before it is signed: a refusal keeps it here. Never rejects. */
+  readonly check: (signer: Address) => Promise<Refusal | undefined>
+  /** Where the signed transaction is written before it is sent. */
+  readonly journal: Journal
+}
+
 export type Sent =
   /** In the pool: whether it will succeed is for the chain to say. */
   | { readonly kind: 'sent'; readonly transaction: OwnTransaction }
+  /** The last look has found that it would fail: nothing was recorded or sent. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
   /** Nothing was sent, and nothing will be. */
   | { readonly kind: 'unsent'; readonly detail: string }
   /** The node gave no answer after the transaction was handed to it. */
   | { readonly kind: 'unknown' }
 
+/** This signer cannot now, and another may: nothing was recorded or sent. */
+export interface Unable {
+  readonly kind: 'unable'
+  readonly detail: string
+}
+
+/** How much a signer tries: only when it can at once, or until it has waited for others and looked at its balance anew. */
+export type Effort = 'at once' | 'patiently'
+
 /** A broadcast's own timeout and a little more: whoever may still be broadcasting holds the lease. */
 const BROADCAST_MS = 10_500
 const FEES_MS = 4_000
+/** A transaction needs a block or two before its time is over. */
+const SHORTEST_MS = 3_000
 
 export interface SignerSettings extends Desk {
   readonly account: Account
   readonly chain: Chain
-  readonly chainId: number
+  readonly network: Network
   readonly sleep: (ms: number) => Promise<void>
+  /** Takes a line for the operator. */
+  readonly report: (line: string) => void
 }
 
 /**
@@ -49,6 +82,7 @@ export interface SignerSettings extends Desk {
 export class Signer {
   readonly #settings: SignerSettings
   readonly #turn: Turn
+  readonly #purse: Purse
   #queue: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #fence: number | undefined
@@ -56,21 +90,30 @@ export class Signer {
   #fees: { readonly value: Fees; readonly at: number } | undefined
 
   constructor(settings: SignerSettings) {
-    const { account, chainId } = settings
+    const { account, network } = settings
     this.#settings = settings
-    this.#turn = new Turn({ ...settings, name: `signer:${chainId}:${account.address.toLowerCase()}` })
+    this.#turn = new Turn({
+      ...settings,
+      name: `signer:${network.chainId}:${account.address.toLowerCase()}`,
+    })
+    this.#purse = new Purse({ ...settings, address: account.address })
   }
 
   get address(): Address {
     return this.#settings.account.address
   }
 
+  /** Errands that are not done yet. */
+  get waiting(): number {
+    return this.#waiting
+  }
+
   /** Records the signed transaction in the journal, then broadcasts it. Rejects when it cannot be recorded. */
-  send(to: Address, data: `0x${string}`, gas: bigint, journal: Journal): Promise<Sent> {
+  send(errand: Errand, effort: Effort): Promise<Sent | Unable> {
     this.#waiting += 1
     const sent = this.#queue.then(async () => {
       try {
-        return await this.#send(to, data, gas, journal)
+        return await this.#send(errand, effort)
       } finally {
         this.#waiting -= 1
         if (this.#waiting === 0) await this.#turn.giveBack(leave(this.#count))
@@ -81,13 +124,26 @@ export class Signer {
     return sent
   }
 
-  async #send(to: Address, data: `0x${string}`, gas: bigint, journal: Journal): Promise<Sent> {
-    const { account, chain, chainId } = this.#settings
-    if (!(await this.#take())) return { kind: 'unsent', detail: 'the signer is in use by another process' }
-    const [fees, count] = await Promise.all([this.#currentFees(), this.#currentCount()])
+  async #send(errand: Errand, effort: Effort): Promise<Sent | Unable> {
+    const { account, network, chain, now } = this.#settings
+    const { to, data, gas, maxFeePerGas, expires, check, journal } = errand
+    if (effort === 'at once' && this.#purse.isEmpty) return NO_GAS
+    if (!(await this.#take(effort))) return IN_USE
+    const [fees, count, refusal] = await Promise.all([
+      this.#currentFees(),
+      this.#currentCount(),
+      check(account.address),
+    ])
     if (fees === undefined || count === undefined)
       return { kind: 'unsent', detail: 'the network cannot be reached' }
-    const { raw, hash } = await account.sign({ chainId, nonce: count.next, to, data, gas, ...fees })
+    if (refusal !== undefined) return { kind: 'refused', refusal }
+    const price = bid(fees, maxFeePerGas)
+    if (price === undefined) return TOO_DEAR
+    const cost = gas * price.maxFeePerGas
+    if (!(await this.#purse.holds(cost, fees))) return NO_GAS
+    if (expires - now() < SHORTEST_MS) return TOO_LATE
+    const { chainId } = network
+    const { raw, hash } = await account.sign({ chainId, nonce: count.next, to, data, gas, ...price })
     const transaction = { kind: 'own', raw, hash, signer: account.address, nonce: count.next } as const
     await journal.record(transaction)
     if (!(await this.#turn.keep(BROADCAST_MS)))
@@ -95,17 +151,18 @@ export class Signer {
     const answer = await chain.broadcast(raw)
     if (answer.kind === 'result' || (answer.kind === 'refused' && isKnown(answer.message))) {
       this.#count = taken(count)
+      this.#purse.spend(cost)
       return { kind: 'sent', transaction }
     }
     // The count stays: the next transaction takes this nonce, unless the chain has counted this one by then.
-    return answer.kind === 'refused' && isOutOfPool(answer.message)
-      ? { kind: 'unsent', detail: 'the network refuses the transaction' }
-      : { kind: 'unknown' }
+    if (answer.kind === 'unreachable' || !isOutOfPool(answer.message)) return { kind: 'unknown' }
+    if (isUnfunded(answer.message)) this.#purse.declareEmpty()
+    return { kind: 'unsent', detail: 'the network refuses the transaction' }
   }
 
-  async #take(): Promise<boolean> {
+  async #take(effort: Effort): Promise<boolean> {
     if (await this.#turn.keep(BROADCAST_MS)) return true
-    const lease = await this.#turn.take()
+    const lease = await this.#turn.take(effort === 'at once' ? 0 : PATIENCE_MS)
     if (lease === undefined) return false
     if (lease.fence !== this.#fence) this.#count = carryOn(lease.left)
     this.#fence = lease.fence
@@ -130,14 +187,33 @@ export class Signer {
   }
 }
 
+const IN_USE: Unable = { kind: 'unable', detail: 'the signer is in use by another process' }
+const NO_GAS: Unable = { kind: 'unable', detail: 'the service cannot pay the fees of the network now' }
+const TOO_DEAR: Sent = {
+  kind: 'unsent',
+  detail: 'the network asks for higher fees now than this service pays',
+}
+const TOO_LATE: Sent = {
+  kind: 'refused',
+  refusal: {
+    code: 'deadline_too_short',
+    detail: 'the payment expires before it could be settled; nothing was charged',
+  },
+}
+
 /**
  * Refusals after which no pool can hold the transaction. Any other may be the second answer to bytes that a proxy has
  * sent twice ("nonce too low": the first were mined), and proves nothing.
  */
 function isOutOfPool(message: string): boolean {
-  return /insufficient funds|intrinsic gas|gas too low|exceeds block gas limit|less than block base fee|underpriced/i.test(
-    message,
+  return (
+    isUnfunded(message) ||
+    /intrinsic gas|gas too low|exceeds block gas limit|less than block base fee|underpriced/i.test(message)
   )
+}
+
+function isUnfunded(message: string): boolean {
+  return /insufficient funds/i.test(message)
 }
 
 /** The node has this very transaction already: as good as sent. */

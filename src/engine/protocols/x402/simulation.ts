@@ -4,7 +4,7 @@ import type { Refusal } from '../protocol.ts'
 import type { Chain } from '../evm/chain.ts'
 import type { Bench } from './bench.ts'
 import type { Authorization } from './payload.ts'
-import type { RpcAnswer } from '../evm/rpc.ts'
+import { isRevert, type RpcAnswer } from '../evm/rpc.ts'
 import {
   balanceCall,
   revertReason,
@@ -20,13 +20,17 @@ const UNREACHABLE: Refusal = {
   detail: 'the payment network cannot be reached now',
 }
 
-/** Whether the token would carry the authorization out now: one call, and two more to explain a refusal. */
+/**
+ * Whether the token would carry the authorization out now: one call, and two more to explain a refusal. `sender`: who
+ * would send the transaction, when that is known.
+ */
 export async function simulate(
-  { chain, signer, token }: Bench,
+  { chain, token }: Bench,
   authorization: Authorization,
   signature: `0x${string}`,
+  sender?: Address,
 ): Promise<Refusal | undefined> {
-  const answer = await chain.call(token, transferCall(authorization, signature), signer.address)
+  const answer = await chain.call(token, transferCall(authorization, signature), sender)
   if (answer.kind === 'result') return undefined
   if (!isRevert(answer)) return UNREACHABLE
   const code = reasonCode(`${revertReason(answer.data) ?? ''} ${answer.message}`)
@@ -35,14 +39,6 @@ export async function simulate(
     code: code ?? (await diagnose(chain, { token, from, nonce, value: BigInt(value) })),
     detail: 'the token would not carry out this transfer',
   }
-}
-
-type Refused = Extract<RpcAnswer<never>, { readonly kind: 'refused' }>
-
-/** A node says "execution reverted" under code 3 or with data; everything else is the node's trouble, not the payment's. */
-function isRevert(answer: RpcAnswer<unknown>): answer is Refused {
-  if (answer.kind !== 'refused') return false
-  return answer.code === 3 || answer.data !== undefined || /revert/i.test(answer.message)
 }
 
 /** The token's own words (FiatTokenV2_2), as codes. */
@@ -69,12 +65,14 @@ async function diagnose(chain: Chain, movement: Omit<Movement, 'to'>): Promise<E
   return 'invalid_exact_evm_transaction_simulation_failed'
 }
 
-/** Whether the token holds this authorization for used or canceled; undefined when it cannot be asked. */
+/** Whether the token holds this authorization for used or canceled, now or up to a block; undefined when it cannot be asked. */
 export async function isUsed(
   chain: Chain,
   { token, from, nonce }: Pick<Movement, 'token' | 'from' | 'nonce'>,
+  block?: bigint,
 ): Promise<boolean | undefined> {
-  const answer = await chain.call(token, stateCall(from, nonce))
+  const data = stateCall(from, nonce)
+  const answer = await (block === undefined ? chain.call(token, data) : chain.callAt(block, token, data))
   return isWord(answer) ? BigInt(answer.result) === 1n : undefined
 }
 

@@ -97,31 +97,41 @@ export interface Movement {
   readonly nonce: `0x${string}`
 }
 
-/** Whether these logs show the authorization used and its money moved: both, on this token, for this amount. */
+/**
+ * Whether these logs show the authorization used and its money moved: both, on this token, for this amount, one right
+ * after the other as the token writes them. Anything looser would let the transfer of one authorization count for several
+ * that are used in the same transaction, for a payer may sign another transfer under the nonce of a payment.
+ */
 export function showsMovement(logs: readonly Log[], movement: Movement): boolean {
-  const events = logs.filter(({ address }) => sameAddress(address, movement.token)).flatMap(decode)
-  const used = events.some(
-    (event) =>
-      event.eventName === 'AuthorizationUsed' &&
-      sameAddress(event.args.authorizer, movement.from) &&
-      event.args.nonce.toLowerCase() === movement.nonce.toLowerCase(),
+  const events = logs.filter(({ address }) => sameAddress(address, movement.token)).map(decode)
+  return events.some((event, at) => isUse(event, movement) && isTransfer(events[at + 1], movement))
+}
+
+type Event = ReturnType<typeof decode>
+
+function isUse(event: Event, { from, nonce }: Movement): boolean {
+  return (
+    event?.eventName === 'AuthorizationUsed' &&
+    sameAddress(event.args.authorizer, from) &&
+    event.args.nonce.toLowerCase() === nonce.toLowerCase()
   )
-  const moved = events.some(
-    (event) =>
-      event.eventName === 'Transfer' &&
-      sameAddress(event.args.from, movement.from) &&
-      sameAddress(event.args.to, movement.to) &&
-      event.args.value === movement.value,
+}
+
+function isTransfer(event: Event, { from, to, value }: Movement): boolean {
+  return (
+    event?.eventName === 'Transfer' &&
+    sameAddress(event.args.from, from) &&
+    sameAddress(event.args.to, to) &&
+    event.args.value === value
   )
-  return used && moved
 }
 
 function decode({ topics, data }: Log) {
   const [selector, ...rest] = topics
-  if (selector === undefined) return []
+  if (selector === undefined) return undefined
   try {
-    return [decodeEventLog({ abi: ABI, topics: [selector, ...rest], data })]
+    return decodeEventLog({ abi: ABI, topics: [selector, ...rest], data })
   } catch {
-    return []
+    return undefined
   }
 }

@@ -86,7 +86,7 @@ async function resolve(reachable: readonly OpenTill[], entry: Entry): Promise<Se
     to: entry.payee,
     value: BigInt(entry.amount),
   }
-  return settler.resolve(movement, entry.dispatch, entry.validBefore)
+  return settler.resolve(movement, entry.dispatch, entry.validBefore, entry.createdAt)
 }
 
 /** x402 v2 core §5.3. */

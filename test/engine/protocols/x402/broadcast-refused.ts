@@ -8,6 +8,7 @@ import { Chain } from '../../../../src/engine/protocols/evm/chain.ts'
 import { createRpc } from '../../../../src/engine/protocols/evm/rpc.ts'
 import { Signer } from '../../../../src/engine/protocols/x402/signer.ts'
 import { randomKey } from '../../../support/payment.ts'
+import { networkNamed } from '../../../support/x402.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
 const ledger = await openLmdbLedger(directory)
@@ -19,7 +20,8 @@ t.teardown(async () => {
 const ANSWERS: Readonly<Record<string, unknown>> = {
   eth_getTransactionCount: '0x0',
   eth_maxPriorityFeePerGas: '0x1',
-  eth_getBlockByNumber: { timestamp: '0x1', baseFeePerGas: '0x1' },
+  eth_getBlockByNumber: { number: '0x1', timestamp: '0x1', baseFeePerGas: '0x1' },
+  eth_getBalance: '0xde0b6b3a7640000',
 }
 
 /** A node that answers everything and refuses every broadcast in these words. */
@@ -39,15 +41,23 @@ async function send(message: string): Promise<string> {
   const signer = new Signer({
     account: openAccount(randomKey()),
     chain: new Chain(createRpc('http://node.example', refusingNode(message))),
-    chainId: 8453,
+    network: networkNamed('base'),
     ledger,
     owner: 'one',
     now: () => Date.now(),
     sleep: async () => undefined,
+    report: () => undefined,
   })
-  const sent = await signer.send('0x00000000000000000000000000000000deadbeef', '0x', 30_000n, {
-    record: async () => undefined,
-  })
+  const errand = {
+    to: '0x00000000000000000000000000000000deadbeef',
+    data: '0x',
+    gas: 30_000n,
+    maxFeePerGas: 100n,
+    expires: Infinity,
+    check: async () => undefined,
+    journal: { record: async () => undefined },
+  } as const
+  const sent = await signer.send(errand, 'patiently')
   return sent.kind
 }
 

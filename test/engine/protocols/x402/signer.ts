@@ -5,17 +5,24 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { createTestClient, http, keccak256, publicActions } from 'viem'
 import { base } from 'viem/chains'
-import type { StoredTransaction } from '../../../../src/engine/ledger/entry.ts'
+import type { Dispatch } from '../../../../src/engine/ledger/entry.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
 import type { Journal } from '../../../../src/engine/protocols/protocol.ts'
 import { openAccount } from '../../../../src/engine/protocols/x402/account.ts'
 import { Chain } from '../../../../src/engine/protocols/evm/chain.ts'
 import { createRpc } from '../../../../src/engine/protocols/evm/rpc.ts'
-import { Signer, type Sent } from '../../../../src/engine/protocols/x402/signer.ts'
+import {
+  Signer,
+  type Effort,
+  type Errand,
+  type Sent,
+  type Unable,
+} from '../../../../src/engine/protocols/x402/signer.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { openNodeProxy } from '../../../support/node-proxy.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
+import { networkNamed } from '../../../support/x402.ts'
 
 const chain = await startBase()
 const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
@@ -34,6 +41,7 @@ const GAS = 30_000n
 const TOO_LITTLE_GAS = 20_000n
 
 let clock = 1_700_000_000_000
+const reported: string[] = []
 
 interface Means {
   readonly owner?: string
@@ -47,22 +55,23 @@ async function signerOf(key: Hex, { owner, url, fetcher, over }: Means = {}): Pr
   return new Signer({
     account: openAccount(key),
     chain: new Chain(createRpc(url ?? chain.rpcUrl, fetcher ?? fetch)),
-    chainId: 8453,
+    network: networkNamed('base'),
     ledger: over ?? ledger,
     owner: owner ?? 'one',
     now: () => clock,
     sleep: async (ms) => {
       await delay(ms)
     },
+    report: (line) => reported.push(line),
   })
 }
 
 interface Recorder extends Journal {
-  readonly transactions: StoredTransaction[]
+  readonly transactions: Dispatch[]
 }
 
 function newJournal(before: () => Promise<void> = async () => {}): Recorder {
-  const transactions: StoredTransaction[] = []
+  const transactions: Dispatch[] = []
   return {
     transactions,
     record: async (transaction) => {
@@ -72,8 +81,24 @@ function newJournal(before: () => Promise<void> = async () => {}): Recorder {
   }
 }
 
-function send(signer: Signer, gas: bigint = GAS, journal: Journal = newJournal()): Promise<Sent> {
-  return signer.send(NOBODY, '0x', gas, journal)
+function send(
+  signer: Signer,
+  gas: bigint = GAS,
+  journal: Journal = newJournal(),
+  rest: Partial<Errand> = {},
+  effort: Effort = 'patiently',
+): Promise<Sent | Unable> {
+  const errand = {
+    to: NOBODY,
+    data: '0x',
+    gas,
+    maxFeePerGas: 10n ** 12n,
+    expires: Infinity,
+    check: async () => undefined,
+    journal,
+    ...rest,
+  } as const
+  return signer.send(errand, effort)
 }
 
 async function nonceOf(signer: Signer): Promise<number> {
@@ -120,9 +145,10 @@ t.test('what is sent was recorded before, exactly as it was sent', async (t) => 
   })
   await Promise.all(upTo(3).map(() => send(signer, GAS, journal)))
   t.strictSame(order, ['recorded', 'sent', 'recorded', 'sent', 'recorded', 'sent'])
-  for (const [nonce, { raw, hash, signer: address, ...rest }] of journal.transactions.entries()) {
-    t.strictSame(rest, { nonce })
-    t.equal(address, signer.address)
+  for (const [nonce, dispatch] of journal.transactions.entries()) {
+    if (dispatch.kind !== 'own') return t.fail('it is a transaction of ours')
+    const { raw, hash } = dispatch
+    t.match(dispatch, { nonce, signer: signer.address })
     t.match(await node.getTransaction({ hash: hexOf(hash) }), { nonce, hash })
     t.equal(keccak256(hexOf(raw ?? '')), hash)
   }
@@ -152,7 +178,7 @@ t.test(
     proxy.set('broken_after_send')
     const journal = newJournal()
     t.strictSame(await send(signer, GAS, journal), { kind: 'unknown' })
-    t.equal(journal.transactions[0]?.nonce, 1, 'it is recorded all the same')
+    t.match(journal.transactions[0], { nonce: 1 }, 'it is recorded all the same')
     t.strictSame(await send(signer), { kind: 'unsent', detail: 'the network cannot be reached' })
     proxy.set('open')
     t.equal(await nonceOf(signer), 2)
@@ -227,7 +253,7 @@ t.test('a process whose lease has ended while it recorded sends nothing', async 
   })
   const detail = 'another process has taken the signer over'
   t.strictSame(await send(late, GAS, journal), { kind: 'unsent', detail })
-  t.equal(journal.transactions[0]?.nonce, 0)
+  t.match(journal.transactions[0], { nonce: 0 })
   t.equal(await nonceOf(late), 1)
   t.equal(await mined(late), 2)
 })
@@ -243,7 +269,7 @@ t.test(
     // The clock stands still while it waits.
     await delay(100)
     clock += 21_000
-    t.strictSame(await sending, { kind: 'unsent', detail: 'the signer is in use by another process' })
+    t.strictSame(await sending, { kind: 'unable', detail: 'the signer is in use by another process' })
     if (lease !== undefined) await ledger.release(lease, undefined)
     t.equal(await nonceOf(signer), 0)
   },

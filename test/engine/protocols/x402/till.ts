@@ -30,11 +30,12 @@ function tillsWith(settings: Partial<TillSettings>) {
     fetcher: unused,
     now: unused,
     sleep: unused,
+    report: unused,
     ...settings,
   })
 }
 
-const x402 = { networks: ['eip155:137', 'eip155:8453'], timeout: 60_000 }
+const x402 = { networks: ['eip155:137', 'eip155:8453'], timeout: 60_000, limits: {} }
 
 t.test(
   'only networks that can settle are offered, in the order of the catalog, without asking them',

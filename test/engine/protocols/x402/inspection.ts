@@ -1,0 +1,125 @@
+import t, { type Test } from 'tap'
+import type { Network } from '../../../../src/engine/networks.ts'
+import { Chain } from '../../../../src/engine/protocols/evm/chain.ts'
+import { createRpc } from '../../../../src/engine/protocols/evm/rpc.ts'
+import { inspect } from '../../../../src/engine/protocols/x402/inspection.ts'
+import { checkToken } from '../../../../src/engine/protocols/x402/token-check.ts'
+import { startEvmChain } from '../../../../src/sandbox/evm/chain.ts'
+import { startBase } from '../../../support/base-chain.ts'
+import { openNodeProxy, type Way } from '../../../support/node-proxy.ts'
+import { addressOf, randomKey } from '../../../support/payment.ts'
+import { networkNamed } from '../../../support/x402.ts'
+
+const base = networkNamed('base')
+const chain = await startBase()
+t.teardown(() => chain.stop())
+
+const open = (url: string): Chain => new Chain(createRpc(url, fetch))
+
+/** Base as it would be if the table were wrong. */
+function baseWith(token: Partial<Network['token']>): Network {
+  return { ...base, token: { ...base.token, ...token } }
+}
+
+/** What an operator reads. */
+async function told(t: Test, url: string, network: Network = base, signers = [addressOf(randomKey())]) {
+  const lines: string[] = []
+  const token = await inspect({ chain: open(url), network, signers }, (line) => lines.push(line))
+  t.notMatch(lines.join('\n'), url, 'the endpoint may hold a key')
+  return { lines, token }
+}
+
+t.test('an operator whose network is in order reads nothing', async (t) => {
+  const signer = addressOf(randomKey())
+  await chain.setGas(signer, 10n ** 18n)
+  t.strictSame(await told(t, chain.rpcUrl, base, [signer]), { lines: [], token: { kind: 'agrees' } })
+})
+
+t.test('a token that signs under other words would make every payment fail at its settlement', async (t) => {
+  t.strictSame(await checkToken(open(chain.rpcUrl), baseWith({ name: 'USDC' })), {
+    kind: 'differs',
+    detail: `the token at ${base.token.address} is "USD Coin" version "2", and offers say "USDC" version "2"`,
+  })
+  t.match(await checkToken(open(chain.rpcUrl), baseWith({ version: '1' })), { kind: 'differs' })
+  const { lines, token } = await told(t, chain.rpcUrl, baseWith({ name: 'USDC' }), [])
+  t.equal(token.kind, 'differs')
+  t.match(lines, [/^x402: Base \(eip155:8453\) cannot be offered: the token at 0x\w+ is "USD Coin" version/])
+})
+
+t.test(
+  'an address without a token, or with another contract, is told apart from a node in trouble',
+  async (t) => {
+    const nothing = { kind: 'differs', detail: /^no token with EIP-3009 answers at 0x/ }
+    t.match(await checkToken(open(chain.rpcUrl), baseWith({ address: addressOf(randomKey()) })), nothing)
+    const [reverting, silent, chatty] = [randomKey(), randomKey(), randomKey()].map(addressOf)
+    if (reverting === undefined || silent === undefined || chatty === undefined) return t.fail('three')
+    await chain.setCode(reverting, '0x60006000fd')
+    await chain.setCode(silent, '0x00')
+    // Answers every question with one word, which is no text.
+    await chain.setCode(chatty, ('0x7f' + 'ff'.repeat(32) + '60005260206000f3') as `0x${string}`)
+    for (const address of [reverting, silent, chatty])
+      t.match(await checkToken(open(chain.rpcUrl), baseWith({ address })), nothing)
+  },
+)
+
+t.test('an endpoint of another chain is named as such', async (t) => {
+  const other = await startEvmChain({
+    chainId: 137,
+    asset: base.token.address,
+    tokenName: 'USD Coin',
+    tokenVersion: '2',
+  })
+  t.teardown(() => other.stop())
+  t.strictSame(await checkToken(open(other.rpcUrl), base), {
+    kind: 'differs',
+    detail: 'RPC_URL_8453 leads to chain 137 and not to Base',
+  })
+})
+
+t.test('a token of a strange name cannot write on the operator’s terminal', async (t) => {
+  const strange = await startEvmChain({
+    chainId: 8453,
+    asset: base.token.address,
+    tokenName: '\u001b[2J gone',
+    tokenVersion: '2',
+  })
+  t.teardown(() => strange.stop())
+  const { lines } = await told(t, strange.rpcUrl, base, [])
+  t.match(lines, [/is "\\u001b\[2J gone" version "2"/])
+})
+
+t.test('a node in trouble is no reason to withdraw a network, and nothing is thrown', async (t) => {
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  for (const way of ['down', 'failing', 'html'] satisfies Way[]) {
+    proxy.set(way)
+    const { lines, token } = await told(t, proxy.url)
+    t.strictSame(token, { kind: 'unreachable' })
+    t.strictSame(lines, ['x402: Base (eip155:8453): the RPC endpoint does not answer'])
+  }
+  proxy.set('open')
+  let calls = 0
+  proxy.onCall(async () => {
+    calls += 1
+    if (calls > 1) proxy.set('down')
+  })
+  const { token } = await told(t, proxy.url, baseWith({ name: 'USDC' }))
+  t.strictSame(token, { kind: 'unreachable' }, 'a difference that cannot be explained is not believed')
+})
+
+t.test('an operator reads how long each signer can go on, before the first payment fails', async (t) => {
+  const [full, low, empty] = [randomKey(), randomKey(), randomKey()].map(addressOf)
+  if (full === undefined || low === undefined || empty === undefined) return t.fail('three')
+  await chain.setGas(full, 10n ** 18n)
+  await chain.setGas(low, 12_345_678_900_000_000n)
+  const { lines, token } = await told(t, chain.rpcUrl, base, [full, low, empty])
+  t.equal(token.kind, 'agrees')
+  t.match(lines, [
+    new RegExp(
+      `^x402: Base \\(eip155:8453\\): signer ${low} has 0\\.012345678 ETH, for [1-9]\\d* more payments`,
+    ),
+    new RegExp(
+      `^x402: Base \\(eip155:8453\\): signer ${empty} has 0 ETH, not enough for a payment: send it more$`,
+    ),
+  ])
+})

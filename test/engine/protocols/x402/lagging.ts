@@ -1,0 +1,120 @@
+import t from 'tap'
+import { findMovement, resume } from '../../../../src/engine/protocols/x402/settlement.ts'
+import { startBase } from '../../../support/base-chain.ts'
+import { behind } from '../../../support/behind.ts'
+import { openNodeProxy } from '../../../support/node-proxy.ts'
+import {
+  authorize,
+  newRecorder,
+  openBench,
+  openLedger,
+  openMischief,
+  recorded,
+  settleOn,
+  type QuickBench,
+} from '../../../support/settling.ts'
+
+const chain = await startBase()
+t.teardown(() => chain.stop())
+const ledger = await openLedger(t)
+const mischief = openMischief(chain)
+const proxy = await openNodeProxy(chain.rpcUrl)
+t.teardown(proxy.close)
+
+const FAR = 64_060_588_800_000
+
+/** A bench that looks a few times only: what is behind stays behind. */
+async function openHasty(): Promise<QuickBench> {
+  const bench = await openBench(chain, { ledger, url: proxy.url })
+  return { ...bench, sleep: async () => bench.wait(10_000) }
+}
+
+/** The questions by which an outcome is told; each may meet a node that is behind the others. */
+const QUESTIONS = [
+  'eth_getBlockByNumber',
+  'eth_call',
+  'eth_getTransactionCount',
+  'eth_getTransactionReceipt',
+  'eth_getLogs',
+]
+
+const choices = Array.from({ length: 2 ** QUESTIONS.length }, (_, mask) =>
+  QUESTIONS.filter((_, place) => ((mask >> place) & 1) === 1),
+)
+
+const label = (methods: readonly string[]): string => methods.join(', ') || 'none'
+
+t.test(
+  'a buyer who was charged would be told the opposite by nodes of which some are behind',
+  { timeout: 170_000 },
+  async (t) => {
+    const direct = await openBench(chain, { ledger })
+    const signed = await authorize(chain)
+    const old = await mischief.newest()
+    const journal = newRecorder()
+    t.match(await settleOn(direct, signed, journal), { kind: 'settled' })
+    const transaction = recorded(journal)
+    for (const methods of choices) {
+      proxy.instead(behind(chain.rpcUrl, old, methods))
+      const bench = await openHasty()
+      const { kind } = await resume(bench, signed.movement, transaction, FAR, Date.now())
+      t.not(kind, 'failed', `behind: ${label(methods)}`)
+      // Whether the money has moved follows from the receipt alone, or from block, state and logs of the same moment.
+      const receipt = !methods.includes('eth_getTransactionReceipt')
+      if (receipt) t.equal(kind, 'settled', `behind: ${label(methods)}`)
+    }
+    t.equal(await mischief.charges(signed), 1)
+  },
+)
+
+t.test(
+  'a stranger’s transaction would count as none while some nodes have not seen it',
+  { timeout: 170_000 },
+  async (t) => {
+    const signed = await authorize(chain)
+    const old = await mischief.newest()
+    await mischief.submit(signed)
+    // The simulation has met a node that knows, or there would be nothing to find.
+    for (const methods of choices.filter((each) => !each.includes('eth_call'))) {
+      proxy.instead(behind(chain.rpcUrl, old, methods))
+      const bench = await openHasty()
+      const journal = newRecorder()
+      const { kind } = await settleOn(bench, signed, journal)
+      t.not(kind, 'failed', `behind: ${label(methods)}`)
+      t.strictSame(journal.dispatches, [])
+    }
+    for (const methods of choices) {
+      proxy.instead(behind(chain.rpcUrl, old, methods))
+      const bench = await openHasty()
+      const { kind } = await findMovement(bench, signed.movement, FAR, Date.now())
+      t.not(kind, 'failed', `behind: ${label(methods)}`)
+    }
+  },
+)
+
+t.test(
+  'a transaction of ours that a stranger has beaten would hide the charge from nodes that are behind',
+  { timeout: 170_000 },
+  async (t) => {
+    const direct = await openBench(chain, { ledger })
+    const signed = await authorize(chain)
+    const old = await mischief.newest()
+    await mischief.automine('off')
+    const journal = newRecorder()
+    const settling = settleOn(direct, signed, journal)
+    while (journal.dispatches.length === 0) await direct.sleep(0)
+    const theirs = await mischief.submit(signed)
+    await mischief.automine('on')
+    await mischief.mine()
+    // The clock of the bench may have run out by now; what happened is the same.
+    t.not((await settling).kind, 'failed')
+    for (const methods of choices) {
+      proxy.instead(behind(chain.rpcUrl, old, methods))
+      const bench = await openHasty()
+      const settlement = await resume(bench, signed.movement, recorded(journal), FAR, Date.now())
+      t.not(settlement.kind, 'failed', `behind: ${label(methods)}`)
+      if (methods.length === 0) t.match(settlement, { receipt: { transaction: theirs } })
+    }
+    t.equal(await mischief.charges(signed), 1)
+  },
+)

@@ -1,0 +1,390 @@
+import t, { type Test } from 'tap'
+import { encodeFunctionData, parseAbi } from 'viem'
+import { findMovement, resume } from '../../../../src/engine/protocols/x402/settlement.ts'
+import { startBase, witness } from '../../../support/base-chain.ts'
+import { openNodeProxy, type NodeProxy } from '../../../support/node-proxy.ts'
+import { addressOf, randomKey } from '../../../support/payment.ts'
+import {
+  authorize,
+  newRecorder,
+  openBench,
+  openLedger,
+  openMischief,
+  recorded,
+  settleOn,
+  type QuickBench,
+  type Recorder,
+  type Signed,
+} from '../../../support/settling.ts'
+import { PAY_TO } from '../../../support/x402.ts'
+
+const chain = await startBase()
+t.teardown(() => chain.stop())
+const ledger = await openLedger(t)
+const mischief = openMischief(chain)
+const { drain, received } = witness(chain)
+t.afterEach(() => mischief.automine('on'))
+
+const FAILED = { kind: 'failed', refusal: { code: 'settlement_failed' } }
+
+/** A bench whose node a test can spoil. */
+async function openSpoilt(t: Test): Promise<{ readonly bench: QuickBench; readonly proxy: NodeProxy }> {
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  return { proxy, bench: await openBench(chain, { ledger, url: proxy.url }) }
+}
+
+/** Does something when the outcome is asked for, again and again: the first, the second time… */
+function atPolls(proxy: NodeProxy, events: readonly (() => Promise<unknown>)[]): void {
+  let polls = 0
+  proxy.onCall(async (method) => {
+    if (method !== 'eth_getTransactionReceipt') return
+    polls += 1
+    await events[polls - 1]?.()
+  })
+}
+
+const sentOver = (proxy: NodeProxy): number =>
+  proxy.calls().filter((method) => method === 'eth_sendRawTransaction').length
+
+const recordingAfter = (event: () => Promise<unknown>): Recorder => {
+  const recorder = newRecorder()
+  const { record } = recorder
+  return {
+    ...recorder,
+    record: async (dispatch) => {
+      await event()
+      await record(dispatch)
+    },
+  }
+}
+
+t.test('a receipt names the transaction that has moved the money', async (t) => {
+  const bench = await openBench(chain, { ledger })
+  const signed = await authorize(chain)
+  const journal = newRecorder()
+  const settlement = await settleOn(bench, signed, journal)
+  const { hash } = recorded(journal)
+  const receipt = { transaction: hash, network: 'eip155:8453', payer: signed.movement.from, amount: '10000' }
+  t.strictSame(settlement, { kind: 'settled', receipt })
+  t.equal(await mischief.charges(signed), 1)
+})
+
+t.test(
+  'a buyer whose money goes while the payment waits for its turn costs no gas, and is told the reason',
+  async (t) => {
+    const bench = await openBench(chain, { ledger })
+    const [first, second] = [await authorize(chain), await authorize(chain)]
+    const { from } = second.movement
+    const emptying = recordingAfter(() => drain(from, addressOf(randomKey()), 10_000n))
+    const journal = newRecorder()
+    const settlements = await Promise.all([
+      settleOn(bench, first, emptying),
+      settleOn(bench, second, journal),
+    ])
+    t.match(settlements, [
+      { kind: 'settled' },
+      { kind: 'failed', refusal: { code: 'invalid_exact_evm_insufficient_balance' } },
+    ])
+    t.strictSame(journal.dispatches, [], 'nothing was even signed')
+    t.equal(await mischief.charges(second), 0)
+  },
+)
+
+t.test('a payment whose time is nearly over when its turn comes is not sent', async (t) => {
+  const bench = await openBench(chain, { ledger })
+  const soon = BigInt(Math.floor(Date.now() / 1000) + 20)
+  const [first, second] = [await authorize(chain), await authorize(chain, randomKey(), { validBefore: soon })]
+  const journal = newRecorder()
+  const settlements = await Promise.all([
+    settleOn(
+      bench,
+      first,
+      recordingAfter(async () => bench.wait(18_000)),
+    ),
+    settleOn(bench, second, journal),
+  ])
+  t.match(settlements, [{ kind: 'settled' }, { kind: 'failed', refusal: { code: 'deadline_too_short' } }])
+  t.strictSame(journal.dispatches, [])
+  t.equal(await mischief.charges(second), 0)
+})
+
+t.test(
+  'a network that asks for more than the operator allows gets nothing, and the payment waits',
+  async (t) => {
+    const gwei = 1_000_000_000n
+    await mischief.client.setNextBlockBaseFeePerGas({ baseFeePerGas: 5n * gwei })
+    await mischief.mine()
+    t.teardown(() => mischief.client.setNextBlockBaseFeePerGas({ baseFeePerGas: gwei }))
+    const signed = await authorize(chain)
+    const journal = newRecorder()
+    const dear = await settleOn(await openBench(chain, { ledger }), signed, journal)
+    t.match(dear, { kind: 'failed', refusal: { code: 'chain_unavailable', detail: /fees/ } })
+    t.strictSame(journal.dispatches, [])
+    t.equal(await mischief.charges(signed), 0)
+    const generous = await openBench(chain, { ledger, limits: { maxFeePerGas: 7n * gwei } })
+    t.match(await settleOn(generous, signed, journal), { kind: 'settled' })
+    const { maxFeePerGas } = await mischief.client.getTransaction({ hash: hexOf(recorded(journal).hash) })
+    t.equal(maxFeePerGas, 7n * gwei, 'all that is allowed, where twice the base fee would be more')
+  },
+)
+
+t.test('a payment that must lie under three blocks counts under three, and not before', async (t) => {
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  const bench = await openBench(chain, { ledger, url: proxy.url, limits: { confirmations: 3 } })
+  const signed = await authorize(chain)
+  await mischief.automine('off')
+  const journal = newRecorder()
+  atPolls(proxy, [mischief.mine])
+  const shallow = await settleOn(bench, signed, journal)
+  t.match(shallow, { kind: 'unknown' })
+  t.equal(await mischief.charges(signed), 1)
+  const block = await mischief.newest()
+  atPolls(proxy, [mischief.mine, mischief.mine])
+  const settled = await resume(bench, signed.movement, recorded(journal), FAR, Date.now())
+  t.match(settled, { kind: 'settled', receipt: { transaction: recorded(journal).hash } })
+  t.equal((await mischief.newest()) - block, 2)
+})
+
+t.test(
+  'a block that is undone takes the payment back, which is then sent once more, and charged once',
+  async (t) => {
+    const proxy = await openNodeProxy(chain.rpcUrl)
+    t.teardown(proxy.close)
+    const bench = await openBench(chain, { ledger, url: proxy.url, limits: { confirmations: 2 } })
+    const signed = await authorize(chain)
+    await mischief.automine('off')
+    const journal = newRecorder()
+    atPolls(proxy, [
+      mischief.mine,
+      async () => t.equal(await mischief.charges(signed), 1, 'it stood in a block'),
+      () => mischief.reorg(1),
+      async () => t.equal(await mischief.charges(signed), 0, 'the block is gone'),
+      () => mischief.mine(2),
+    ])
+    const settlement = await settleOn(bench, signed, journal)
+    t.match(settlement, { kind: 'settled', receipt: { transaction: recorded(journal).hash } })
+    t.equal(sentOver(proxy), 2)
+    t.equal(journal.dispatches.length, 1, 'the same bytes')
+    t.equal(await mischief.charges(signed), 1)
+  },
+)
+
+t.test('a payment whose block is undone is never called settled while it stands in no other', async (t) => {
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  const bench = await openBench(chain, { ledger, url: proxy.url, limits: { confirmations: 2 } })
+  const signed = await authorize(chain)
+  await mischief.automine('off')
+  const journal = newRecorder()
+  const full = { error: { code: -32000, message: 'txpool is full' } }
+  atPolls(proxy, [
+    mischief.mine,
+    async () => {
+      await mischief.reorg(1)
+      proxy.instead(async (method) => (method === 'eth_sendRawTransaction' ? full : undefined))
+    },
+    () => mischief.mine(3),
+  ])
+  t.match(await settleOn(bench, signed, journal), { kind: 'unknown' })
+  t.equal(await mischief.charges(signed), 0)
+  proxy.instead(async () => undefined)
+  atPolls(proxy, [async () => {}, () => mischief.mine(2)])
+  const later = await resume(bench, signed.movement, recorded(journal), FAR, Date.now())
+  t.match(later, { kind: 'settled' })
+  t.equal(await mischief.charges(signed), 1)
+})
+
+t.test('a stranger who is faster within the block has paid for the buyer', async (t) => {
+  const { bench, proxy } = await openSpoilt(t)
+  const signed = await authorize(chain)
+  await mischief.automine('off')
+  let theirs = ''
+  atPolls(proxy, [
+    async () => {
+      theirs = await mischief.submit(signed)
+      await mischief.mine()
+    },
+  ])
+  const journal = newRecorder()
+  const settlement = await settleOn(bench, signed, journal)
+  t.match(settlement, { kind: 'settled', receipt: { transaction: theirs } })
+  const { hash } = recorded(journal)
+  t.match(await mischief.client.getTransactionReceipt({ hash: hexOf(hash) }), { status: 'reverted' })
+  t.equal(await mischief.charges(signed), 1)
+})
+
+t.test('a stranger who was there before the broadcast has paid, and no gas is spent', async (t) => {
+  const bench = await openBench(chain, { ledger })
+  const signed = await authorize(chain)
+  const theirs = await mischief.submit(signed)
+  const journal = newRecorder()
+  t.match(await settleOn(bench, signed, journal), { kind: 'settled', receipt: { transaction: theirs } })
+  t.strictSame(journal.dispatches, [])
+})
+
+t.test('two transactions of ours for one payment move its money once, and both find it', async (t) => {
+  const benches = [await openBench(chain, { ledger }), await openSpoilt(t)] as const
+  const [one, { bench: two, proxy }] = benches
+  const signed = await authorize(chain)
+  await mischief.automine('off')
+  atPolls(proxy, [mischief.mine])
+  const settlements = await Promise.all([settleOn(one, signed), settleOn(two, signed)])
+  const [first, second] = settlements
+  t.match(first, { kind: 'settled' })
+  t.strictSame(first, second)
+  t.equal(await mischief.charges(signed), 1)
+})
+
+t.test('a payment that is canceled during the work fails before it costs gas', async (t) => {
+  const bench = await openBench(chain, { ledger })
+  const signed = await authorize(chain)
+  await mischief.cancel(signed)
+  const journal = newRecorder()
+  t.match(await settleOn(bench, signed, journal), FAILED)
+  t.strictSame(journal.dispatches, [])
+})
+
+t.test('a payment that is canceled in the block of its settlement has failed', async (t) => {
+  const { bench, proxy } = await openSpoilt(t)
+  const signed = await authorize(chain)
+  await mischief.automine('off')
+  atPolls(proxy, [
+    async () => {
+      await mischief.cancel(signed)
+      await mischief.mine()
+    },
+  ])
+  t.match(await settleOn(bench, signed), FAILED)
+  t.equal(await chain.balance(signed.movement.from), 10_000n, 'not charged')
+})
+
+t.test('a nonce that has moved money elsewhere has not paid us', async (t) => {
+  const bench = await openBench(chain, { ledger })
+  const signed = await authorize(chain)
+  const { nonce } = signed.movement
+  const elsewhere = await authorize(chain, signed.key, { to: addressOf(randomKey()), nonce })
+  await mischief.submit(elsewhere)
+  t.match(await settleOn(bench, signed), FAILED)
+})
+
+t.test('one transfer does not pay for two answers, however its transaction is woven', async (t) => {
+  const bench = await openBench(chain, { ledger })
+  const key = randomKey()
+  const [paid, unpaid] = [await authorize(chain, key), await authorize(chain, key)]
+  // Signed under the nonce of the payment that is not to be paid.
+  const decoy = await authorize(chain, key, { to: addressOf(key), nonce: unpaid.movement.nonce })
+  const before = (await received(PAY_TO)).length
+  const transaction = await mischief.submitTogether([decoy, paid])
+  const receipt = await mischief.client.getTransactionReceipt({ hash: transaction })
+  t.match(receipt, { status: 'success' })
+  t.equal(await mischief.charges(paid), 2, 'both nonces are used')
+  t.equal((await received(PAY_TO)).length - before, 1, 'and one transfer has reached us')
+  t.match(await settleOn(bench, paid), { kind: 'settled', receipt: { transaction } })
+  t.match(await settleOn(bench, unpaid), FAILED)
+})
+
+t.test('a node that gives out no logs tells enough of what we have sent ourselves', async (t) => {
+  const { bench, proxy } = await openSpoilt(t)
+  const refused = { error: { code: -32000, message: 'this method is not for you' } }
+  proxy.instead(async (method) => (method === 'eth_getLogs' ? refused : undefined))
+  t.match(await settleOn(bench, await authorize(chain)), { kind: 'settled' })
+  const reverted = await authorize(chain)
+  await mischief.automine('off')
+  atPolls(proxy, [
+    async () => {
+      await blacklist(reverted)
+      await mischief.mine()
+    },
+  ])
+  t.match(await settleOn(bench, reverted), FAILED)
+  t.equal(await mischief.charges(reverted), 0)
+  await mischief.automine('on')
+  const foreign = await authorize(chain)
+  const theirs = await mischief.submit(foreign)
+  t.match(await settleOn(bench, foreign), { kind: 'unknown' }, 'used, and by whom is not known')
+  proxy.instead(async () => undefined)
+  t.match(await findMovement(bench, foreign.movement, FAR, Date.now()), {
+    kind: 'settled',
+    receipt: { transaction: theirs },
+  })
+})
+
+t.test('a payment nobody has carried out is failed once its time is over, and not before', async (t) => {
+  const bench = await openBench(chain, { ledger })
+  const { movement } = await authorize(chain)
+  await mischief.mine()
+  const { timestamp } = await mischief.client.getBlock()
+  const newest = Number(timestamp) * 1000
+  t.match(await findMovement(bench, movement, newest + 1_000, newest), { kind: 'unknown' })
+  t.match(await findMovement(bench, movement, newest, newest), FAILED)
+})
+
+t.test('a node that forgets its pool gets the transaction again', async (t) => {
+  const { bench, proxy } = await openSpoilt(t)
+  const signed = await authorize(chain)
+  await mischief.automine('off')
+  const journal = newRecorder()
+  t.match(await settleOn(bench, signed, journal), { kind: 'unknown' })
+  await mischief.client.request({ method: 'anvil_dropAllTransactions' } as never)
+  await mischief.mine()
+  t.equal(await mischief.charges(signed), 0)
+  atPolls(proxy, [async () => {}, mischief.mine])
+  t.match(await resume(bench, signed.movement, recorded(journal), FAR, Date.now()), { kind: 'settled' })
+  t.equal(sentOver(proxy), 2)
+  t.equal(await mischief.charges(signed), 1)
+})
+
+t.test('a transaction that never reached the node has failed for good once its nonce is taken', async (t) => {
+  const { bench, proxy } = await openSpoilt(t)
+  const [lost, next] = [await authorize(chain), await authorize(chain)]
+  proxy.onCall(async (method) => {
+    if (method === 'eth_sendRawTransaction') proxy.set('down')
+  })
+  const journal = newRecorder()
+  t.match(await settleOn(bench, lost, journal), { kind: 'unknown' })
+  proxy.onCall(async () => {})
+  proxy.set('open')
+  t.match(await settleOn(bench, next), { kind: 'settled' })
+  t.match(await resume(bench, lost.movement, recorded(journal), FAR, Date.now()), FAILED)
+  t.equal(await mischief.charges(lost), 0)
+  t.match(await settleOn(bench, lost, journal), { kind: 'settled' }, 'it is still good')
+  const [old] = journal.dispatches
+  if (old?.kind !== 'own') return t.fail('recorded')
+  t.match(
+    await resume(bench, lost.movement, old, FAR, Date.now()),
+    { kind: 'settled', receipt: { transaction: recorded(journal).hash } },
+    'and its first transaction finds the second',
+  )
+  t.equal(await mischief.charges(lost), 1)
+})
+
+t.test('an unsent transaction has failed once the payment is over, and may go out before', async (t) => {
+  const { bench, proxy } = await openSpoilt(t)
+  const signed = await authorize(chain)
+  proxy.onCall(async (method) => {
+    if (method === 'eth_sendRawTransaction') proxy.set('down')
+  })
+  const journal = newRecorder()
+  t.match(await settleOn(bench, signed, journal), { kind: 'unknown' })
+  proxy.onCall(async () => {})
+  proxy.set('open')
+  const { timestamp } = await mischief.client.getBlock()
+  const over = await resume(bench, signed.movement, recorded(journal), Number(timestamp) * 1000, Date.now())
+  t.match(over, FAILED)
+  t.equal(sentOver(proxy), 1, 'what can only revert is not sent')
+  t.match(await resume(bench, signed.movement, recorded(journal), FAR, Date.now()), { kind: 'settled' })
+  t.equal(await mischief.charges(signed), 1)
+})
+
+const FAR = 64_060_588_800_000
+
+async function blacklist({ movement: { from } }: Signed): Promise<void> {
+  const abi = parseAbi(['function blacklist(address account)'])
+  await mischief.rush({ to: chain.asset, data: encodeFunctionData({ abi, args: [from] }) })
+}
+
+function hexOf(text: string): `0x${string}` {
+  return `0x${text.slice(2)}`
+}

@@ -1,0 +1,205 @@
+import t, { type Test } from 'tap'
+import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
+import type { Settlement } from '../../../../src/engine/protocols/protocol.ts'
+import { startBase } from '../../../support/base-chain.ts'
+import { openNodeProxy } from '../../../support/node-proxy.ts'
+import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
+import {
+  authorize,
+  newRecorder,
+  openBench,
+  openLedger,
+  openMischief,
+  recorded,
+  settleOn,
+  type BenchOptions,
+  type QuickBench,
+  type Signed,
+} from '../../../support/settling.ts'
+
+const chain = await startBase()
+t.teardown(() => chain.stop())
+const ledger = await openLedger(t)
+const mischief = openMischief(chain)
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, at) => at)
+/** One after the other, for the test token’s faucet is one account. */
+async function payments(count: number): Promise<Signed[]> {
+  const signed: Signed[] = []
+  for (const _ of upTo(count)) signed.push(await authorize(chain))
+  return signed
+}
+
+/** Two signers, and the way to the node, which counts. */
+async function openPair(t: Test, options: Partial<BenchOptions> = {}) {
+  const keys = [randomKey(), randomKey()] as const
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  const bench = await openBench(chain, { ledger, url: proxy.url, keys, ...options })
+  const asked = (name: string): number => proxy.calls().filter((method) => method === name).length
+  return { bench, proxy, keys, asked }
+}
+
+/** Settles, and tells which account has sent the transaction. */
+async function settledBy(bench: QuickBench, signed: Signed): Promise<string> {
+  const journal = newRecorder()
+  const { kind } = await settleOn(bench, signed, journal)
+  return kind === 'settled' ? recorded(journal).signer : kind
+}
+
+async function sentBy(key: Hex): Promise<number> {
+  return mischief.client.getTransactionCount({ address: addressOf(key), blockTag: 'latest' })
+}
+
+function kinds(settlements: readonly Settlement[]): string[] {
+  return [...new Set(settlements.map(({ kind }) => kind))]
+}
+
+t.test('two signers share the work, and leave no gap', async (t) => {
+  const { bench, keys } = await openPair(t)
+  const signed = await payments(40)
+  const settlements = await Promise.all(signed.map((each) => settleOn(bench, each)))
+  t.strictSame(kinds(settlements), ['settled'])
+  const counts = await Promise.all(keys.map(sentBy))
+  t.strictSame(counts, [20, 20])
+})
+
+t.test('payments one after the other take turns, so that both accounts last as long', async (t) => {
+  const { bench, keys } = await openPair(t)
+  const senders: string[] = []
+  for (const signed of await payments(4)) senders.push(await settledBy(bench, signed))
+  const [first, second] = keys.map(addressOf)
+  t.strictSame(senders, [first, second, first, second])
+})
+
+t.test(
+  'a signer without gas is passed over, is not asked for at every payment, and comes back when it is filled',
+  async (t) => {
+    const { bench, keys, asked } = await openPair(t)
+    const [empty, full] = keys.map(addressOf)
+    if (empty === undefined || full === undefined) return t.fail('two signers')
+    await chain.setGas(empty, 1_000_000_000n)
+    for (const signed of await payments(6)) t.equal(await settledBy(bench, signed), full)
+    t.equal(asked('eth_getBalance'), 2, 'one look at each')
+    t.match(bench.reported, [
+      new RegExp(`^x402: Base \\(eip155:8453\\): signer ${empty} has 0\\.000000001 ETH, not enough`),
+    ])
+    await chain.setGas(empty, 10n ** 18n)
+    bench.wait(31_000)
+    const senders: string[] = []
+    for (const signed of await payments(2)) senders.push(await settledBy(bench, signed))
+    t.strictSame(senders.toSorted(), [empty, full].toSorted())
+  },
+)
+
+t.test('without gas in any account the buyer is not charged, and the payment waits', async (t) => {
+  const { bench, keys } = await openPair(t)
+  for (const key of keys) await chain.setGas(addressOf(key), 0n)
+  const [signed] = await payments(1)
+  if (signed === undefined) return t.fail('a payment')
+  const journal = newRecorder()
+  const settlement = await settleOn(bench, signed, journal)
+  t.match(settlement, { kind: 'failed', refusal: { code: 'chain_unavailable', detail: /fees/ } })
+  t.strictSame(journal.dispatches, [])
+  await chain.setGas(addressOf(keys[1]), 10n ** 18n)
+  t.equal(await settledBy(bench, signed), addressOf(keys[1]), 'at once: nobody else could do it')
+})
+
+t.test('a balance that was emptied behind our back is noticed at the node’s first refusal', async (t) => {
+  const { bench, keys } = await openPair(t)
+  const [first, ...rest] = await payments(5)
+  if (first === undefined) return t.fail('a payment')
+  for (const signed of rest.slice(0, 2)) await settledBy(bench, signed)
+  for (const key of keys.slice(0, 1)) await chain.setGas(addressOf(key), 0n)
+  const journal = newRecorder()
+  const refused = await settleOn(bench, first, journal)
+  t.match(refused, { kind: 'failed', refusal: { code: 'chain_unavailable' } })
+  t.equal(journal.dispatches.length, 1, 'what was recorded is not tried by another account')
+  t.equal(await mischief.charges(first), 0)
+  for (const signed of rest.slice(2)) t.equal(await settledBy(bench, signed), addressOf(keys[1]))
+  t.equal(await settledBy(bench, first), addressOf(keys[1]), 'and the payment is still good')
+  t.equal(await mischief.charges(first), 1)
+})
+
+async function hold(over: Ledger, key: Hex, until: number): Promise<() => Promise<void>> {
+  const name = `signer:8453:${addressOf(key).toLowerCase()}`
+  const lease = await over.lease(name, 'another', Date.now(), until)
+  return async () => {
+    if (lease !== undefined) await over.release(lease, undefined)
+  }
+}
+
+t.test('a signer that another process holds is passed over, and nobody waits for it', async (t) => {
+  const { bench, keys } = await openPair(t)
+  const release = await hold(ledger, keys[0], Date.now() + 3_600_000)
+  const before = bench.now()
+  for (const signed of await payments(4)) t.equal(await settledBy(bench, signed), addressOf(keys[1]))
+  t.ok(bench.now() - before < 15_000, 'less than one wait for a lease')
+  await release()
+})
+
+t.test('signers that are all held by other processes are waited for', async (t) => {
+  const { bench, keys } = await openPair(t)
+  // The holder has died: its leases end while we wait, by the clock of the bench.
+  await hold(ledger, keys[0], bench.now() + 5_000)
+  await hold(ledger, keys[1], bench.now() + 3_600_000)
+  const [signed] = await payments(1)
+  if (signed === undefined) return t.fail('a payment')
+  t.equal(await settledBy(bench, signed), addressOf(keys[0]))
+})
+
+t.test('two processes with the same two signers use no nonce twice, and settle everything', async (t) => {
+  const keys = [randomKey(), randomKey()]
+  const benches = await Promise.all(['one', 'two'].map((owner) => openBench(chain, { ledger, keys, owner })))
+  const signed = await payments(40)
+  const settlements = await Promise.all(
+    signed.flatMap((each, at) => {
+      const bench = benches[at % 2]
+      return bench === undefined ? [] : [settleOn(bench, each)]
+    }),
+  )
+  t.strictSame(kinds(settlements), ['settled'])
+  const counts = await Promise.all(keys.map(sentBy))
+  t.equal(
+    counts.reduce((sum, count) => sum + count, 0),
+    40,
+  )
+  t.ok(
+    counts.every((count) => count > 0),
+    `${counts.join(' and ')}`,
+  )
+})
+
+t.test('what cannot be recorded is not tried by another account', async (t) => {
+  const { bench, keys } = await openPair(t)
+  const [signed] = await payments(1)
+  if (signed === undefined) return t.fail('a payment')
+  await t.rejects(settleOn(bench, signed, { record: () => Promise.reject(new Error('the disk is full')) }), {
+    message: 'the disk is full',
+  })
+  t.strictSame(await Promise.all(keys.map(sentBy)), [0, 0])
+})
+
+t.test('an operator hears of a signer that will soon run dry, once in ten minutes', async (t) => {
+  const key = randomKey()
+  const bench = await openBench(chain, { ledger, keys: [key] })
+  // Two gwei of tip and base fee at the least, for 200,000 gas each.
+  await chain.setGas(addressOf(key), 50n * 200_000n * 3_000_000_000n)
+  for (const signed of await payments(3)) await settledBy(bench, signed)
+  const line =
+    /^x402: Base \(eip155:8453\): signer 0x\w{40} has 0\.03 ETH, for \d+ more payments: send it more$/
+  t.match(bench.reported, [line])
+  bench.wait(599_000)
+  for (const signed of await payments(1)) await settledBy(bench, signed)
+  t.equal(bench.reported.length, 1)
+  bench.wait(2_000)
+  for (const signed of await payments(1)) await settledBy(bench, signed)
+  t.equal(bench.reported.length, 2)
+})
+
+t.test('an operator with gas for long hears nothing, and the node is hardly asked', async (t) => {
+  const { bench, asked } = await openPair(t)
+  for (const signed of await payments(8)) await settledBy(bench, signed)
+  t.strictSame(bench.reported, [])
+  t.equal(asked('eth_getBalance'), 2)
+})

@@ -1,0 +1,160 @@
+import t, { type Test } from 'tap'
+import { blockAt } from '../../../../src/engine/protocols/evm/block-at.ts'
+import { findMovement } from '../../../../src/engine/protocols/x402/settlement.ts'
+import { startBase } from '../../../support/base-chain.ts'
+import { magnified, SECONDS_PER_BLOCK } from '../../../support/magnified.ts'
+import { openNodeProxy, type NodeProxy, type StandIn } from '../../../support/node-proxy.ts'
+import { randomKey } from '../../../support/payment.ts'
+import {
+  authorize,
+  openBench,
+  openLedger,
+  openMischief,
+  type QuickBench,
+  type Signed,
+} from '../../../support/settling.ts'
+
+const chain = await startBase()
+t.teardown(() => chain.stop())
+const ledger = await openLedger(t)
+const mischief = openMischief(chain)
+
+const FAR = 64_060_588_800_000
+const far = magnified(chain.rpcUrl)
+/** As many hundreds of blocks, two seconds apart as on Base. */
+const hundreds = (count: number): Promise<void> => mischief.mine(count)
+
+async function openFar(
+  t: Test,
+  before: StandIn = async () => undefined,
+): Promise<{ readonly bench: QuickBench; readonly proxy: NodeProxy }> {
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  proxy.instead(async (method, params) => (await before(method, params)) ?? far(method, params))
+  return { proxy, bench: await openBench(chain, { ledger, url: proxy.url }) }
+}
+
+const asked = (proxy: NodeProxy, name: string): number =>
+  proxy.calls().filter((method) => method === name).length
+
+async function now(): Promise<number> {
+  const { timestamp } = await mischief.client.getBlock()
+  return Number(timestamp) * 1000
+}
+
+// A chain of some nine hours: three payments, each used by a stranger soon after it came, and a canceled one.
+await mischief.client.setBlockTimestampInterval({ interval: SECONDS_PER_BLOCK })
+await hundreds(30)
+const validBefore = 10_000_000_000n
+const signed = () => authorize(chain, randomKey(), { validBefore })
+interface Past {
+  readonly payment: Signed
+  readonly came: number
+  readonly transaction: string
+}
+const past = async (use: (payment: Signed) => Promise<string>): Promise<Past> => {
+  const payment = await signed()
+  const came = await now()
+  const transaction = await use(payment)
+  return { payment, came, transaction }
+}
+const ancient = await past(mischief.submit)
+await hundreds(70)
+const canceled = await past(mischief.cancel)
+const old = await past(mischief.submit)
+await hundreds(60)
+const recent = await past(mischief.submit)
+await hundreds(1)
+
+const settledBy = (transaction: string) => ({ kind: 'settled', receipt: { transaction } })
+
+t.test('a payment that a stranger has carried out hours ago is found, by the time it came', async (t) => {
+  for (const { payment, came, transaction } of [ancient, old, recent]) {
+    const { bench, proxy } = await openFar(t)
+    t.match(await findMovement(bench, payment.movement, FAR, came), settledBy(transaction))
+    t.ok(asked(proxy, 'eth_getLogs') <= 3, `${asked(proxy, 'eth_getLogs')} questions for logs`)
+    t.ok(asked(proxy, 'eth_getBlockByNumber') <= 20, `${asked(proxy, 'eth_getBlockByNumber')} for blocks`)
+  }
+  const { bench, proxy } = await openFar(t)
+  await findMovement(bench, recent.payment.movement, FAR, recent.came)
+  t.equal(asked(proxy, 'eth_getBlockByNumber'), 1, 'the newest blocks need no search')
+})
+
+t.test('a payment that was canceled hours ago has failed', async (t) => {
+  const { bench } = await openFar(t)
+  t.match(await findMovement(bench, canceled.payment.movement, FAR, canceled.came), { kind: 'failed' })
+})
+
+function widthOf(filter: unknown): number {
+  const { fromBlock, toBlock } = filter as { fromBlock: string; toBlock: string }
+  return Number(toBlock) - Number(fromBlock) + 1
+}
+
+/** Words and codes in which providers refuse wide searches. */
+const REFUSALS = [
+  { code: -32602, message: 'range 4999 exceeds limit of 10' },
+  { code: -32614, message: 'eth_getLogs is limited to a 5 range' },
+  { code: -32600, message: 'You can make eth_getLogs requests with up to a 10 block range.' },
+  { code: -32005, message: 'block range too large, max range: 10' },
+]
+
+t.test('a provider that lets search a few blocks only is asked for few', async (t) => {
+  for (const error of REFUSALS) {
+    const { bench } = await openFar(t, async (method, [filter]) => {
+      return method === 'eth_getLogs' && widthOf(filter) > 5 ? { error } : undefined
+    })
+    for (const { payment, came, transaction } of [ancient, recent])
+      t.match(await findMovement(bench, payment.movement, FAR, came), settledBy(transaction), error.message)
+  }
+})
+
+t.test('a search that cannot find anything ends, and says that nothing is known', async (t) => {
+  const { payment, came } = ancient
+  const blind = { error: { code: -32601, message: 'the method eth_getLogs does not exist' } }
+  const cases: Readonly<Record<string, StandIn>> = {
+    'no logs for anybody': async (method) => (method === 'eth_getLogs' ? blind : undefined),
+    'logs that are not kept': async (method) => (method === 'eth_getLogs' ? { result: [] } : undefined),
+    'a payment that came after its use': async () => undefined,
+    'logs of few blocks at once that are not kept': async (method, [filter]) => {
+      if (method !== 'eth_getLogs') return undefined
+      return widthOf(filter) > 5 ? { error: REFUSALS[0] } : { result: [] }
+    },
+  }
+  for (const [name, before] of Object.entries(cases)) {
+    const { bench, proxy } = await openFar(t, before)
+    const since = name.includes('came') ? await now() : came
+    t.match(await findMovement(bench, payment.movement, FAR, since), { kind: 'unknown' }, name)
+    t.ok(proxy.calls().length < 130, `${proxy.calls().length} calls: ${name}`)
+  }
+})
+
+t.test('the block of a time is hardly older than the time', async (t) => {
+  const { bench } = await openFar(t)
+  const newest = await bench.chain.block('latest')
+  if (newest.kind !== 'result') return t.fail('no block')
+  const { number, timestamp } = newest.result
+  const targets = [0n, 1n, 999n, 3_001n, number - 5_000n, number - 117n, number - 1n, number]
+  for (const target of targets) {
+    const block = await bench.chain.block(target)
+    if (block.kind !== 'result') return t.fail('no block')
+    const found = await blockAt(bench.chain, block.result.timestamp, newest.result)
+    if (found === undefined) return t.fail('the chain was not asked')
+    const age = block.result.timestamp - (await timeOf(bench, found))
+    t.ok(age >= 0n && age <= 100n, `${age} s older than block ${target}`)
+  }
+  t.equal(await blockAt(bench.chain, timestamp + 100n, newest.result), number)
+  t.equal(await blockAt(bench.chain, 0n, newest.result), 0n, 'a time before the chain')
+})
+
+async function timeOf(bench: QuickBench, number: bigint): Promise<bigint> {
+  const block = await bench.chain.block(number)
+  return block.kind === 'result' ? block.result.timestamp : -1n
+}
+
+t.test('the block of a time is not guessed when the node stops answering', async (t) => {
+  const { bench, proxy } = await openFar(t)
+  const newest = await bench.chain.block('latest')
+  if (newest.kind !== 'result') return t.fail('no block')
+  proxy.set('down')
+  t.equal(await blockAt(bench.chain, 1n, newest.result), undefined)
+})

@@ -1,0 +1,258 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { createTestClient, encodeFunctionData, http, parseAbi, publicActions, walletActions } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { base } from 'viem/chains'
+import { toChecksum } from '../../src/engine/address.ts'
+import type { Dispatch, OwnTransaction } from '../../src/engine/ledger/entry.ts'
+import type { Ledger } from '../../src/engine/ledger/ledger.ts'
+import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
+import type { Limits } from '../../src/engine/networks.ts'
+import { Chain } from '../../src/engine/protocols/evm/chain.ts'
+import { createRpc } from '../../src/engine/protocols/evm/rpc.ts'
+import type { Journal, Settlement } from '../../src/engine/protocols/protocol.ts'
+import { openAccount } from '../../src/engine/protocols/x402/account.ts'
+import type { Bench } from '../../src/engine/protocols/x402/bench.ts'
+import type { Authorization } from '../../src/engine/protocols/x402/payload.ts'
+import { settle } from '../../src/engine/protocols/x402/settlement.ts'
+import { Signer } from '../../src/engine/protocols/x402/signer.ts'
+import { Signers } from '../../src/engine/protocols/x402/signers.ts'
+import type { Movement } from '../../src/engine/protocols/x402/token.ts'
+import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
+import { addressOf, randomKey, sign, type Challenge, type Faults, type Hex } from './payment.ts'
+import { networkNamed, PAY_TO } from './x402.ts'
+
+export const BASE = networkNamed('base')
+
+/** A ledger of this test alone. */
+export async function openLedger(t: Test): Promise<Ledger> {
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(async () => {
+    await ledger.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  return ledger
+}
+
+export interface BenchOptions {
+  readonly ledger: Ledger
+  /** The way to the node; directly, when it is left out. */
+  readonly url?: string
+  readonly keys?: readonly Hex[]
+  readonly limits?: Partial<Limits>
+  readonly owner?: string
+}
+
+/** A bench on which waiting takes no time: its clock runs ahead instead. */
+export interface QuickBench extends Bench {
+  /** What the operator was told. */
+  readonly reported: string[]
+  readonly signerKeys: readonly Hex[]
+  /** Lets time pass. */
+  readonly wait: (ms: number) => void
+}
+
+export async function openBench(chain: EvmChain, options: BenchOptions): Promise<QuickBench> {
+  const { ledger, url = chain.rpcUrl, keys = [randomKey()], limits = {}, owner = 'one' } = options
+  const reported: string[] = []
+  let ahead = 0
+  const now = (): number => Date.now() + ahead
+  const sleep = async (ms: number): Promise<void> => {
+    ahead += ms
+    await delay(1)
+  }
+  const report = (line: string): number => reported.push(line)
+  const node = new Chain(createRpc(url, fetch))
+  for (const key of keys) await chain.setGas(addressOf(key), 10n ** 18n)
+  const signers = keys.map((key) => {
+    const account = openAccount(key)
+    return new Signer({ account, chain: node, network: BASE, ledger, owner, now, sleep, report })
+  })
+  return {
+    networkId: BASE.id,
+    token: BASE.token.address,
+    chain: node,
+    limits: { ...BASE.limits, ...limits },
+    signers: new Signers(signers),
+    now,
+    sleep,
+    reported,
+    signerKeys: keys,
+    wait: (ms) => (ahead += ms),
+  }
+}
+
+/** An authorization as a buyer has signed it. */
+export interface Signed {
+  readonly key: Hex
+  readonly movement: Movement
+  readonly authorization: Authorization
+  readonly signature: Hex
+}
+
+const OFFER: Challenge = {
+  x402Version: 2,
+  error: 'payment_required',
+  resource: { url: 'https://api.example.com/paid/work' },
+  accepts: [
+    {
+      scheme: 'exact',
+      network: BASE.id,
+      amount: '10000',
+      asset: BASE.token.address,
+      payTo: PAY_TO,
+      maxTimeoutSeconds: 60,
+      extra: { name: BASE.token.name, version: BASE.token.version },
+    },
+  ],
+  extensions: {},
+}
+
+/** Signs a payment of 10,000 from a wallet of its own, which has the money. */
+export async function authorize(chain: EvmChain, key = randomKey(), faults: Faults = {}): Promise<Signed> {
+  await chain.mint(faults.from ?? addressOf(key), 10_000n)
+  const { authorization, signature } = await sign(OFFER, key, faults)
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  return {
+    key,
+    movement: { token: BASE.token.address, from: toChecksum(from), to: toChecksum(to), value, nonce },
+    authorization: {
+      from,
+      to,
+      value: String(value),
+      validAfter: String(validAfter),
+      validBefore: String(validBefore),
+      nonce,
+    },
+    signature,
+  }
+}
+
+export interface Recorder extends Journal {
+  readonly dispatches: Dispatch[]
+}
+
+export function newRecorder(): Recorder {
+  const dispatches: Dispatch[] = []
+  return {
+    dispatches,
+    record: async (dispatch) => {
+      dispatches.push(dispatch)
+    },
+  }
+}
+
+/** The transaction of ours that was recorded last. */
+export function recorded({ dispatches }: Recorder): OwnTransaction {
+  const last = dispatches.at(-1)
+  if (last?.kind !== 'own') throw new Error('nothing was recorded')
+  return last
+}
+
+export function settleOn(
+  bench: Bench,
+  { movement, authorization, signature }: Signed,
+  journal: Journal = newRecorder(),
+): Promise<Settlement> {
+  return settle(bench, movement, authorization, signature, journal)
+}
+
+const TOKEN = parseAbi([
+  'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+])
+
+const CANCEL = {
+  CancelAuthorization: [
+    { name: 'authorizer', type: 'address' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const
+
+/** What strangers and the network itself can do to a payment. */
+export function openMischief({ rpcUrl }: Pick<EvmChain, 'rpcUrl'>) {
+  const client = createTestClient({
+    mode: 'anvil',
+    chain: base,
+    transport: http(rpcUrl),
+    pollingInterval: 20,
+    cacheTime: 0,
+  })
+    .extend(publicActions)
+    .extend(walletActions)
+  const stranger = privateKeyToAccount(randomKey())
+  /** Pays for a place in front of everybody else; resolves when it is in the pool. */
+  const rush = async (transaction: { to?: Hex; data: Hex }): Promise<Hex> => {
+    await client.setBalance({ address: stranger.address, value: 10n ** 20n })
+    const fees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n, gas: 1_000_000n }
+    return client.sendTransaction({ account: stranger, ...transaction, ...fees })
+  }
+  const transfer = ({ authorization, signature }: Signed): Hex => {
+    const { from, to, value, validAfter, validBefore, nonce } = authorization
+    return encodeFunctionData({
+      abi: TOKEN,
+      functionName: 'transferWithAuthorization',
+      args: [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signature],
+    })
+  }
+  return {
+    client,
+    rush,
+    /** Carries a payment out. */
+    submit: (signed: Signed): Promise<Hex> => rush({ to: BASE.token.address, data: transfer(signed) }),
+    /** Carries several out in one transaction, one after the other: a contract whose creation makes the calls. */
+    submitTogether: (signed: readonly Signed[]): Promise<Hex> =>
+      rush({ data: callAll(signed.map(transfer)) }),
+    cancel: async ({ key, authorization: { from, nonce } }: Signed): Promise<Hex> => {
+      const { token, chainId } = BASE
+      const signature = await privateKeyToAccount(key).signTypedData({
+        domain: { name: token.name, version: token.version, chainId, verifyingContract: token.address },
+        types: CANCEL,
+        primaryType: 'CancelAuthorization',
+        message: { authorizer: from, nonce },
+      })
+      const args = [from, nonce, signature] as const
+      return rush({
+        to: token.address,
+        data: encodeFunctionData({ abi: TOKEN, functionName: 'cancelAuthorization', args }),
+      })
+    },
+    /** Undoes the newest blocks, and what was in them. */
+    reorg: (depth: number): Promise<unknown> =>
+      client.request({ method: 'anvil_reorg', params: [depth, []] } as never),
+    mine: (blocks = 1): Promise<void> => client.mine({ blocks }),
+    automine: (on: 'on' | 'off'): Promise<void> => client.setAutomine(on === 'on'),
+    newest: async (): Promise<number> => Number(await client.getBlockNumber()),
+    /** AuthorizationUsed logs of a payer: how often they were charged. */
+    charges: async ({ movement: { from } }: Signed): Promise<number> => {
+      const logs = await client.getLogs({
+        address: BASE.token.address,
+        event: parseAbi(['event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)'])[0],
+        args: { authorizer: from },
+        fromBlock: 0n,
+      })
+      return logs.length
+    },
+  }
+}
+
+/** Code that calls the token once with each of these and leaves nothing behind. */
+function callAll(calls: readonly Hex[]): Hex {
+  const CALL_BYTES = 44
+  let offset = calls.length * CALL_BYTES + 1
+  const word = (number: number): string => number.toString(16).padStart(4, '0')
+  const code = calls.map((data) => {
+    const size = (data.length - 2) / 2
+    // PUSH2 size, PUSH2 offset, PUSH1 0, CODECOPY
+    const load = `61${word(size)}61${word(offset)}600039`
+    // Results: none, arguments: the copy, value: 0; PUSH20 token, GAS, CALL, POP
+    const call = `6000600061${word(size)}6000600073${BASE.token.address.slice(2)}5af150`
+    offset += size
+    return load + call
+  })
+  return `0x${code.join('')}00${calls.map((data) => data.slice(2)).join('')}`
+}
