@@ -3,7 +3,7 @@ import type { PaymentMeans } from './assemble.ts'
 import type { Call, Sandbox } from './command.ts'
 
 /** Who is paid and who settles, from the environment or the sandbox. */
-export type Means = Omit<PaymentMeans, 'ledger' | 'owner'>
+export type Means = Omit<PaymentMeans, 'ledger' | 'owner' | 'report'>
 
 export function meansOf({ env }: Call, catalog: Catalog, sandbox: Sandbox | undefined): Means {
   if (sandbox !== undefined) {

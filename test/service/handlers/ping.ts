@@ -3,6 +3,7 @@ import { ping } from '../../../src/service/handlers/ping.ts'
 import { enveloped, fixedContext, publishedExample } from '../../support/fixed-context.ts'
 
 const payment = {
+  id: 'pay_1',
   protocol: 'x402',
   network: 'eip155:8453',
   payer: '0x857b06519E91e3A54538791bDbb0E22373e36b66',

@@ -111,7 +111,7 @@ async function conclude(
     const seen = await chain.receipt(transaction.hash)
     if (seen.kind !== 'result') return undefined
     // A block that is undone takes its transactions with it, and not every node puts them back into its pool.
-
+    if (mined && seen.result === null) await resend(chain, transaction)
     mined = seen.result !== null
     if (seen.result === null) return undefined
     const counts =
