@@ -32,6 +32,7 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
     for (const { network, missing } of tills.x402.closed(x402)) {
       terminal.err(`x402: ${network.title} (${network.id}) is not offered: ${missing.join(' and ')} missing`)
     }
+    for (const caution of tills.x402.cautions(x402)) terminal.err(`x402: ${caution}`)
   }
   if (mpp !== undefined) {
     const missing = tills.mpp.missing(mpp)

@@ -5,6 +5,7 @@ import {
   createX402,
   openMppTill,
   type Catalog,
+  type FacilitatorAccess,
   type Ledger,
   type MppTill,
   type Protocol,
@@ -29,6 +30,7 @@ export interface PaymentMeans {
   readonly mppRecipient: string | undefined
   /** The first binds challenges, all are known. */
   readonly mppSecretKeys: readonly string[]
+  readonly facilitators: readonly FacilitatorAccess[]
   readonly ledger: Ledger
   readonly owner: string
   /** Takes a line for the operator. */

@@ -42,7 +42,9 @@ export function missingMeans(
       : []
   if (!byMpp && tills.x402.of(x402).length === 0) {
     if (signerKeys.length === 0)
-      problems.push('SETTLER_PRIVATE_KEY is missing: the account that pays the gas of settlements')
+      problems.push(
+        'SETTLER_PRIVATE_KEY is missing: the account that pays the gas of settlements (or FACILITATOR_URL: a service that settles for you)',
+      )
     const endpoints = tills.x402
       .closed(x402)
       .flatMap(({ network, missing }) =>

@@ -14,6 +14,7 @@ export function meansOf({ env }: Call, catalog: Catalog, sandbox: Sandbox | unde
       signerKeys: [evm.settlerKey],
       mppRecipient: tempo.recipient,
       mppSecretKeys: [tempo.secretKey],
+      facilitators: [],
     }
   }
   return {
@@ -22,6 +23,7 @@ export function meansOf({ env }: Call, catalog: Catalog, sandbox: Sandbox | unde
     signerKeys: env.settlerKeys,
     mppRecipient: env.mppRecipient,
     mppSecretKeys: env.mppSecretKeys,
+    facilitators: env.facilitators,
   }
 }
 

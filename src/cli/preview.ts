@@ -18,6 +18,7 @@ export async function previewRevision(
       payTo: payTo ?? '',
       rpcUrls: env.rpcUrls,
       signerKeys: env.settlerKeys,
+      facilitators: env.facilitators,
       ledger: NO_LEDGER,
       owner: 'preview',
       report: call.terminal.err,

@@ -8,7 +8,7 @@ import {
   sandboxProblems,
 } from '../../src/cli/guard.ts'
 import { openMpp, openTills } from '../../src/cli/assemble.ts'
-import { openLmdbLedger, type Catalog } from '../../src/engine/index.ts'
+import { openLmdbLedger, type Catalog, type FacilitatorAccess } from '../../src/engine/index.ts'
 import { readEnv } from '../../src/env.ts'
 import { developmentAddresses } from '../../src/sandbox/known-keys.ts'
 import { compileRoutes } from '../support/compiled.ts'
@@ -56,6 +56,7 @@ interface Means {
   readonly payTo?: string
   readonly signerKeys?: readonly `0x${string}`[]
   readonly rpcUrls?: Readonly<Record<number, string>>
+  readonly facilitators?: readonly FacilitatorAccess[]
 }
 
 t.test('each missing means is named, and nothing that is there', async (t) => {
@@ -63,10 +64,18 @@ t.test('each missing means is named, and nothing that is there', async (t) => {
   t.teardown(() => ledger.close())
   const told = (
     catalog: Catalog,
-    { payTo = '', signerKeys = [], rpcUrls = {}, mppRecipient, mppSecretKeys = [] }: Means,
+    { payTo = '', signerKeys = [], rpcUrls = {}, facilitators = [], mppRecipient, mppSecretKeys = [] }: Means,
     baseUrl = 'https://api.example.com',
   ): string => {
-    const x402 = openTills({ payTo, signerKeys, rpcUrls, ledger, owner: 'test', report: () => undefined })
+    const x402 = openTills({
+      payTo,
+      signerKeys,
+      rpcUrls,
+      facilitators,
+      ledger,
+      owner: 'test',
+      report: () => undefined,
+    })
     const mpp = openMpp({ rpcUrls, mppRecipient, mppSecretKeys }, baseUrl, () => undefined)
     return missingMeans(catalog, { payTo, signerKeys }, { x402, mpp }).join('\n')
   }
@@ -96,6 +105,14 @@ t.test('each missing means is named, and nothing that is there', async (t) => {
   const both = { ...SOLD, payments: { ...SOLD.payments, mpp } }
   t.equal(told(both, { ...all, payTo: PAYEE }), '', 'one protocol that can settle is enough')
   t.match(told(both, all), /^PAY_TO/, 'a catalog that offers x402 says who is paid by it')
+  const facilitators = [{ url: 'https://facilitator.example', token: undefined }]
+  t.equal(
+    told(SOLD, { payTo: PAYEE, facilitators }),
+    '',
+    'a facilitator needs neither key nor endpoint of ours',
+  )
+  t.match(told(SOLD, { facilitators }), /^PAY_TO/)
+  t.match(told(SOLD, { payTo: PAYEE }), /or FACILITATOR_URL/)
 })
 
 t.test('addresses and keys that others hold are found in any spelling, and no key is repeated', async (t) => {

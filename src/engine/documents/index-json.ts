@@ -4,7 +4,7 @@ import { placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
 import { listedRoutes, priceOf } from './listing.ts'
-import { CHARGING, howToPay, SANDBOX } from './wording.ts'
+import { chargingOf, howToPay, isUpfront, SANDBOX, CHARGED_FIRST } from './wording.ts'
 
 /** The free index at `/`: small enough to read whole, complete enough to call everything from. */
 export const index = defineDocument('index', (catalog, facts) => {
@@ -24,7 +24,7 @@ export const index = defineDocument('index', (catalog, facts) => {
         currency: 'USD',
         protocols: facts.protocols,
         how_to_pay: howToPay(catalog, facts),
-        charging: CHARGING,
+        charging: chargingOf(routes),
       },
       counts: counts(routes),
       routes: routes.map((route) => entry(route, facts)),
@@ -48,6 +48,7 @@ function entry(route: Route, facts: Facts): JsonObject {
     path: route.path,
     kind: route.kind,
     price: price === undefined ? undefined : { currency: 'USD', amount: price },
+    charging: isUpfront(route) ? CHARGED_FIRST : undefined,
     summary: route.summary,
     category: route.operation.category,
     parameters: Object.fromEntries(route.parameters.map((parameter) => [parameter.name, brief(parameter)])),

@@ -3,7 +3,7 @@ import { placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { listedRoutes, priceOf } from './listing.ts'
 import { readTemplate, type TemplateContext } from './text.ts'
-import { CHARGING, howToPay, SANDBOX, sentence, useWhen } from './wording.ts'
+import { CHARGED_FIRST, chargingOf, howToPay, isUpfront, SANDBOX, sentence, useWhen } from './wording.ts'
 
 const print = readTemplate('llms.txt.hbs')
 
@@ -16,7 +16,7 @@ export const llms = defineDocument('llms', (catalog, facts) => {
     sandbox: facts.sandbox ? SANDBOX : '',
     description: sentence(description),
     steps: howToPay(catalog, facts),
-    charging: CHARGING,
+    charging: chargingOf(routes),
     sections: sections(catalog, facts, routes),
     documents: placedDocuments(catalog, facts.baseUrl)
       .filter((document) => document.name !== 'llms')
@@ -47,7 +47,7 @@ function entry(route: Route, previews: readonly Route[], { baseUrl }: Facts): Te
     name: route.kind === 'paid' ? operation.id : route.path,
     url: baseUrl + route.path,
     price: price === undefined ? 'free' : `$${price}`,
-    summary: sentence(route.summary),
+    summary: sentence(route.summary) + (isUpfront(route) ? ` ${sentence(CHARGED_FIRST)}` : ''),
     useWhen: operation.useWhen === undefined ? '' : useWhen(operation.useWhen),
     parameters: brief(route.parameters),
     ...preview(route, previews, baseUrl),

@@ -7,7 +7,7 @@ import { exampleAnswer } from './example.ts'
 import { priceOf } from './listing.ts'
 import { openapiParameter } from './openapi-parameter.ts'
 import { paymentInfo, receiptHeaders } from './openapi-payment.ts'
-import { CHARGING, freshness, sentence, useWhen } from './wording.ts'
+import { charging, freshness, sentence, useWhen } from './wording.ts'
 
 /** The tag of the documents themselves. */
 export const DISCOVERY = 'discovery'
@@ -42,7 +42,7 @@ function describe(route: Route, available: boolean): string {
     operation.useWhen === undefined ? undefined : useWhen(operation.useWhen),
     operation.description === undefined ? undefined : sentence(operation.description),
     freshness(route),
-    price === undefined ? 'Free: no payment.' : `Price: ${price} USD per call. ${CHARGING}`,
+    price === undefined ? 'Free: no payment.' : `Price: ${price} USD per call. ${charging(route)}`,
     route.sample === undefined ? undefined : `Free preview: ${route.sample}`,
     available ? undefined : 'Not available now: answers 503, which is not charged.',
   ]

@@ -7,8 +7,27 @@ import { listedRoutes } from './listing.ts'
 /** What no reader may miss where the money is not real. */
 export const SANDBOX = 'Sandbox: payments are play money on a local chain.'
 
-export const CHARGING =
+const CHARGING =
   'You pay for a 200 only. Errors say under "charged" whether money moved; if it did, the same payment sent again is answered.'
+const UPFRONT =
+  'is charged before the work; if that fails, the same payment sent again runs it without another charge.'
+
+/** Said of what is due before the work. */
+export const CHARGED_FIRST = 'Charged first'
+
+/** When money moves, for all of these routes. */
+export function chargingOf(routes: readonly Route[]): string {
+  return routes.some(isUpfront) ? `${CHARGING} What is "${CHARGED_FIRST}" ${UPFRONT}` : CHARGING
+}
+
+/** When money moves, for one route. */
+export function charging(route: Route): string {
+  return isUpfront(route) ? `This route ${UPFRONT}` : CHARGING
+}
+
+export function isUpfront({ kind, operation }: Route): boolean {
+  return kind === 'paid' && operation.settle === 'upfront'
+}
 
 /** How a payment is made, one step a line. */
 export function howToPay(catalog: Catalog, facts: Facts): string[] {

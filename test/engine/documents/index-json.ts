@@ -13,6 +13,7 @@ t.test('an agent can call a route from the index alone', async (t) => {
     path: '/paid/ships/moves',
     kind: 'paid',
     price: { currency: 'USD', amount: '0.250000' },
+    charging: 'Charged first',
     summary: 'Lists arrivals and departures of up to 3 ports',
     category: 'ships',
     parameters: {

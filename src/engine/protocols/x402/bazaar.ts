@@ -6,7 +6,7 @@ import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts
 export interface Detail {
   /** Everything, no descriptions, types and defaults only, or types only. */
   readonly input: 'full' | 'plain' | 'outline' | 'bare'
-  /** Levels of the example of the answer, and how many members of its first one. */
+  /** Levels of the example of the answer, and how many members of its first one; at 0 nothing is said of the answer. */
   readonly levels: number
   readonly members: number
 }
@@ -20,6 +20,7 @@ export function* detailsOf({ operation }: Route): Iterable<Detail> {
   const all = isJsonObject(operation.example) ? Object.keys(operation.example).length : 0
   for (let members = all - 1; members > FEW; members -= 1) yield { input: 'outline', levels: 1, members }
   for (let members = FEW; members >= 0; members -= 1) yield { input: 'bare', levels: 1, members }
+  yield { input: 'bare', levels: 0, members: 0 }
 }
 
 /** Members of an answer's example that say more than the defaults of the parameters. */
@@ -40,7 +41,9 @@ export function bazaarExtension(route: Route, detail: Detail): JsonObject {
         queryParams: exampleValues(query),
         ...(path.length === 0 ? {} : { pathParams: exampleValues(path, String) }),
       },
-      output: { type: 'json', example: outputExample(route.operation.example, detail) },
+      ...(detail.levels === 0
+        ? {}
+        : { output: { type: 'json', example: outputExample(route.operation.example, detail) } }),
     },
     schema: {
       ...(detail.input === 'bare' ? {} : { $schema: 'https://json-schema.org/draft/2020-12/schema' }),
@@ -56,7 +59,7 @@ export function bazaarExtension(route: Route, detail: Detail): JsonObject {
           },
           required: ['type', 'method'],
         },
-        output: { type: 'object', properties: { type: { const: 'json' }, example: { type: 'object' } } },
+        ...(detail.levels === 0 ? {} : { output: OUTPUT_SCHEMA }),
       },
       required: ['input'],
     },
@@ -64,6 +67,11 @@ export function bazaarExtension(route: Route, detail: Detail): JsonObject {
       ? {}
       : { routeTemplate: route.path.replace(/\{([^}]*)\}/g, ':$1') }),
   }
+}
+
+const OUTPUT_SCHEMA: JsonObject = {
+  type: 'object',
+  properties: { type: { const: 'json' }, example: { type: 'object' } },
 }
 
 /** The path with every template filled from its parameter's example. */

@@ -6,6 +6,7 @@ import type { Network } from '../../networks.ts'
 import type { Challenge, IssuedChallenge } from '../protocol.ts'
 import { frameBase64 } from './base64.ts'
 import { bazaarExtension, detailsOf, examplePath, type Detail } from './bazaar.ts'
+import { IDENTIFIER, IDENTIFIER_EXTENSION } from './identifier.ts'
 import type { Requirements } from './payload.ts'
 import { TOKEN_LENGTH, TOKEN_SCHEMA } from './redelivery.ts'
 
@@ -22,17 +23,22 @@ export interface Till {
 export const HEADER_TARGET = 2_900
 export const HEADER_LIMIT = 4_096
 
-/** The offer of `price` in one network’s token. The usual flow goes unsaid, as the official SDK has it. */
-export function requirementsOf(
+/** The offer of `price` in one network’s token. */
+export function requirementsOf(till: Till, price: Micros, settle: Operation['settle']): Requirements {
+  return offerOf(till, toAtomic(price, till.network.token.decimals).toString(), settle)
+}
+
+/** The offer of an amount in atomic units. The usual flow goes unsaid, as the official SDK has it. */
+export function offerOf(
   { network, payTo, timeoutSeconds }: Till,
-  price: Micros,
+  amount: string,
   settle: Operation['settle'],
 ): Requirements {
   const { token } = network
   return {
     scheme: 'exact',
     network: network.id,
-    amount: toAtomic(price, token.decimals).toString(),
+    amount,
     asset: token.address,
     payTo,
     maxTimeoutSeconds: timeoutSeconds,
@@ -52,11 +58,23 @@ export interface ChallengeSettings {
   readonly nextToken: () => string
 }
 
+/** What a facilitator may list a route by: the members of its 402 that a payment repeats. */
+export interface Listing {
+  /** Without its URL. */
+  readonly resource: JsonObject
+  readonly extensions: JsonObject
+}
+
+/** A challenge that can be shown to facilitators. */
+export interface ListedChallenge extends Challenge {
+  readonly listing: Listing
+}
+
 /**
  * What a 402 of one route says (x402 v2 core §5.1): everything that does not change between requests is serialised
  * here, once; a request adds its URL, the reason and a random token.
  */
-export function createChallenge(route: Route, price: Micros, settings: ChallengeSettings): Challenge {
+export function createChallenge(route: Route, price: Micros, settings: ChallengeSettings): ListedChallenge {
   const accepts = settings.tills.map((till) => requirementsOf(till, price, route.operation.settle))
   const example = settings.baseUrl + examplePath(route)
   const { write, resource, bazaar, headerBytes } = fit(route, accepts, settings.service, example)
@@ -66,9 +84,10 @@ export function createChallenge(route: Route, price: Micros, settings: Challenge
       x402Version: 2,
       resource: { url: example, ...resource },
       accepts: accepts.map(publish),
-      extensions: { bazaar },
+      extensions: { bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION },
     },
     headerBytes,
+    listing: { resource, extensions: { bazaar } },
   }
 }
 
@@ -102,7 +121,8 @@ function draw(
   const bazaar = bazaarExtension(route, detail)
   // A described resource holds one member at least: its URL is put before it.
   const described = JSON.stringify(resource).slice(1)
-  const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":{"bazaar":${JSON.stringify(bazaar)},"redelivery":{"info":{"token":"`
+  const extensions = JSON.stringify({ bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
+  const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":${extensions},"redelivery":{"info":{"token":"`
   const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
   const frame = frameBase64(standing)
   const write = (url: string, error: string, token: string): IssuedChallenge => {

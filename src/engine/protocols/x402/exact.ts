@@ -2,11 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import type { Json } from '../../json.ts'
 import type { Journal, Offer, Payment, Protocol, Refusal, Settlement, Verification } from '../protocol.ts'
-import { requirementsOf, type Till } from './challenge.ts'
+import type { Route } from '../../catalog/catalog.ts'
+import { requirementsOf, type Listing, type Till } from './challenge.ts'
+import { IDENTIFIER } from './identifier.ts'
+import { orderOf, type Order } from './order.ts'
 import type { Authorization, PaymentPayload, Requirements } from './payload.ts'
 import { authorizationDigest, recoverSigner, splitSignature } from './signature.ts'
-import type { Order, Settler } from './settler.ts'
-import type { Movement } from './token.ts'
+import type { Settler } from './settler.ts'
 
 /** Seconds of validity a payment must still have, as every x402 implementation asks. */
 const MARGIN_SECONDS = 6
@@ -17,6 +19,14 @@ const SINGLE_KEY = 132
 /** A till with the means to settle, which are brought up at the first payment. */
 export interface OpenTill extends Till {
   readonly settler: () => Promise<Settler>
+}
+
+/** What new payments are taken for. */
+export interface Counter {
+  /** The networks; an older payment may have used another one. */
+  readonly tills: readonly Till[]
+  /** What facilitators may list of a route. */
+  listingOf(route: Route): Listing | undefined
 }
 
 /** One signed authorization of scheme exact, EIP-3009, bound to the till it pays into. */
@@ -33,16 +43,17 @@ export class ExactPayment implements Payment {
   readonly copies = 'wait'
   readonly #payload: PaymentPayload
   readonly #till: OpenTill
-  readonly #offered: readonly Till[]
+  readonly #counter: Counter
   readonly #digest: Uint8Array
+  #order: Order
 
-  /** `offered`: the networks that new payments are taken on; `till` may be one that an older payment has used. */
-  constructor(protocol: Protocol, payload: PaymentPayload, till: OpenTill, offered: readonly Till[]) {
+  constructor(protocol: Protocol, payload: PaymentPayload, till: OpenTill, counter: Counter) {
     const { authorization } = payload.payload
     this.protocol = protocol
     this.#payload = payload
     this.#till = till
-    this.#offered = offered
+    this.#counter = counter
+    this.#order = orderOf(till, payload)
     this.#digest = authorizationDigest(till.network, authorization)
     this.seal = Buffer.from(this.#digest).toString('base64url')
     this.network = till.network.id
@@ -51,7 +62,7 @@ export class ExactPayment implements Payment {
     this.amount = BigInt(authorization.value)
     this.key = paymentKey(till, authorization)
     this.token = tokenOf(payload)
-    this.identifier = undefined
+    this.identifier = payload.extensions?.[IDENTIFIER]?.info?.id
   }
 
   get #authorization(): Authorization {
@@ -59,7 +70,7 @@ export class ExactPayment implements Payment {
   }
 
   check({ route, resource, price }: Offer, now: number): Refusal | undefined {
-    if (!this.#offered.some(({ network }) => network.id === this.network)) {
+    if (!this.#counter.tills.some(({ network }) => network.id === this.network)) {
       return refuse('no_matching_requirements', 'payments on this network are not offered here')
     }
     const offered = requirementsOf(this.#till, price, route.operation.settle)
@@ -69,6 +80,8 @@ export class ExactPayment implements Payment {
     if (!namesResource(this.#payload.resource?.url, resource)) {
       return refuse('payment_wrong_resource', 'the payment was made for another path')
     }
+    const listing = this.#counter.listingOf(route)
+    if (listing !== undefined) this.#order = orderOf(this.#till, this.#payload, { ...listing, url: resource })
     return this.#checkAuthorization(offered, Math.floor(now / 1000))
   }
 
@@ -104,7 +117,7 @@ export class ExactPayment implements Payment {
 
   async #checkSignature(): Promise<Refusal | undefined> {
     const { signature } = this.#payload.payload
-    if (signature.length > SINGLE_KEY) return this.#askWallet(this.#digest, signature)
+    if (signature.length > SINGLE_KEY) return this.#askWallet()
     const split = splitSignature(signature)
     const signer = split === undefined ? undefined : recoverSigner(this.#digest, split)
     if (signer !== undefined && sameAddress(signer, this.#authorization.from)) return undefined
@@ -114,28 +127,19 @@ export class ExactPayment implements Payment {
     )
   }
 
-  async #askWallet(digest: Uint8Array, signature: `0x${string}`): Promise<Refusal | undefined> {
+  async #askWallet(): Promise<Refusal | undefined> {
     const settler = await this.#till.settler()
-    return settler.askWallet(this.#authorization.from, digest, signature)
+    return settler.askWallet(this.#order, this.#digest)
   }
 
   async simulate(): Promise<Refusal | undefined> {
     const settler = await this.#till.settler()
-    return settler.simulate(this.#order())
+    return settler.simulate(this.#order)
   }
 
   async settle(journal: Journal): Promise<Settlement> {
     const settler = await this.#till.settler()
-    return settler.settle(this.#order(), journal)
-  }
-
-  #order(): Order {
-    return { payload: this.#payload, requirements: this.#payload.accepted, movement: this.#movement() }
-  }
-
-  #movement(): Movement {
-    const { from, to, value, nonce } = this.#authorization
-    return { token: this.#till.network.token.address, from, to, value: BigInt(value), nonce }
+    return settler.settle(this.#order, journal)
   }
 }
 

@@ -6,7 +6,8 @@ import { askWallet, simulate } from './simulation.ts'
 /** Settles with signers of this process, over a node of our choice. */
 export function createOwnSettler(bench: Bench): Settler {
   return {
-    askWallet: (wallet, digest, signature) => askWallet(bench, wallet, digest, signature),
+    askWallet: ({ payload: { payload } }, digest) =>
+      askWallet(bench, payload.authorization.from, digest, payload.signature),
     simulate: ({ payload: { payload } }) => simulate(bench, payload.authorization, payload.signature),
     settle: ({ payload: { payload }, movement }, journal) =>
       settle(bench, movement, payload.authorization, payload.signature, journal),

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { Address } from '../../address.ts'
 import { isJsonObject, type Json } from '../../json.ts'
 import type { Detection } from '../protocol.ts'
+import { IDENTIFIER, IDENTIFIER_FORM, identifierSchema } from './identifier.ts'
 
 /** One entry of `accepts`, and its echo under `accepted` (x402 v2 core §5.1.2). */
 export interface Requirements {
@@ -30,7 +31,13 @@ export interface PaymentPayload {
   readonly resource?: { readonly url: string } | null
   readonly accepted: Requirements
   readonly payload: { readonly signature: `0x${string}`; readonly authorization: Authorization }
-  readonly extensions?: Readonly<Record<string, unknown>> | null
+  readonly extensions?: Extensions | null
+}
+
+/** What a client adds to a payment, and what it copies from the challenge. */
+export interface Extensions {
+  readonly [IDENTIFIER]?: { readonly info?: { readonly id?: string } | null } | null
+  readonly [name: string]: unknown
 }
 
 const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
@@ -79,7 +86,7 @@ const schema = {
         },
       },
     },
-    extensions: { type: ['object', 'null'] },
+    extensions: { type: ['object', 'null'], properties: { [IDENTIFIER]: identifierSchema } },
   },
 }
 
@@ -103,11 +110,9 @@ export function decodePayload(header: string): Decoded {
   const [first] = validate.errors ?? []
   const missing: unknown = first?.keyword === 'required' ? first.params['missingProperty'] : undefined
   const place = first?.instancePath ?? ''
-  return malformed(
-    typeof missing === 'string'
-      ? `${place}/${missing} is missing`
-      : `${place} is not what x402 v2 (scheme exact, EIP-3009) asks for`,
-  )
+  if (typeof missing === 'string') return malformed(`${place}/${missing} is missing`)
+  if (place.startsWith(`/extensions/${IDENTIFIER}`)) return malformed(IDENTIFIER_FORM)
+  return malformed(`${place} is not what x402 v2 (scheme exact, EIP-3009) asks for`)
 }
 
 const LARGEST = 2n ** 256n - 1n
@@ -123,9 +128,15 @@ function wrongVersion(version: unknown): Decoded {
   return {
     kind: 'malformed',
     code: 'invalid_x402_version',
-    detail: `x402Version ${version} is not supported`,
+    detail: `x402Version ${version} is not supported. ${VERSION_2}`,
   }
 }
+
+/** What a client of another version has to send instead. */
+export const VERSION_2 =
+  'Send the header PAYMENT-SIGNATURE: base64 of a JSON object with "x402Version": 2, ' +
+  'one offer copied unchanged into "accepted", and "payload". ' +
+  'The offers stand in the PAYMENT-REQUIRED header of this path without a payment.'
 
 function malformed(detail: string): Decoded {
   return { kind: 'malformed', code: 'invalid_payload', detail }

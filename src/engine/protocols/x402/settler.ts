@@ -1,13 +1,12 @@
-import type { Address } from '../../address.ts'
 import type { Dispatch } from '../../ledger/entry.ts'
 import type { Journal, Refusal, Settlement } from '../protocol.ts'
-import type { PaymentPayload, Requirements } from './payload.ts'
+import type { Order } from './order.ts'
 import type { Movement } from './token.ts'
 
 /** Who carries authorizations out on one network: this process with a signer of its own, or a facilitator. */
 export interface Settler {
-  /** Whether a contract wallet stands by a signature. */
-  askWallet(wallet: Address, digest: Uint8Array, signature: `0x${string}`): Promise<Refusal | undefined>
+  /** Whether a contract wallet stands by the signature of an order; `digest` is what it has signed. */
+  askWallet(order: Order, digest: Uint8Array): Promise<Refusal | undefined>
   /** Whether the token would carry the authorization out now. */
   simulate(order: Order): Promise<Refusal | undefined>
   settle(order: Order, journal: Journal): Promise<Settlement>
@@ -21,12 +20,4 @@ export interface Settler {
     validBefore: number,
     since: number,
   ): Promise<Settlement>
-}
-
-/** One payment to be carried out. */
-export interface Order {
-  readonly payload: PaymentPayload
-  /** The offer it takes, as we make it. */
-  readonly requirements: Requirements
-  readonly movement: Movement
 }

@@ -82,7 +82,7 @@ function isWord(answer: RpcAnswer<`0x${string}`>): answer is { kind: 'result'; r
 
 /** Whether a contract wallet stands by a signature (ERC-1271); an address without code stands by none. */
 export async function askWallet(
-  { chain }: Bench,
+  { chain }: Pick<Bench, 'chain'>,
   wallet: Address,
   digest: Uint8Array,
   signature: `0x${string}`,

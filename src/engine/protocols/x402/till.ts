@@ -3,13 +3,20 @@ import type { Payments } from '../../catalog/catalog.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
 import type { OpenTill } from './exact.ts'
+import { surveyFacilitators } from './facilitator-survey.ts'
+import { createFacilitator, type Facilitator, type FacilitatorAccess } from './facilitator.ts'
 import type { Settler } from './settler.ts'
+import { addressOfKey } from './signature.ts'
+import type { TokenCheck } from './token-check.ts'
+import type { Witness } from './witness.ts'
 
 export interface TillSettings {
   readonly payTo: string
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly signerKeys: readonly `0x${string}`[]
+  /** Settle where there is no signer; in order of preference. */
+  readonly facilitators: readonly FacilitatorAccess[]
   readonly ledger: Ledger
   /** Name of this process in leases. */
   readonly owner: string
@@ -32,21 +39,33 @@ export interface Tills {
   closed(
     x402: NonNullable<Payments['x402']>,
   ): readonly { readonly network: Network; readonly missing: readonly string[] }[]
+  /** What an operator should know of networks that are offered, one sentence each. */
+  cautions(x402: NonNullable<Payments['x402']>): readonly string[]
+  /** Looks at the networks we settle on ourselves; `withdrawn` when one of them must not be offered any more. */
+  inspect(
+    x402: NonNullable<Payments['x402']>,
+    report: (line: string) => void,
+  ): Promise<'as before' | 'withdrawn'>
+  /** Asks the facilitators whether they settle what is offered, and reports what is wrong. For after the start: it takes seconds when they are slow. */
+  survey(x402: NonNullable<Payments['x402']>, report: (line: string) => void): Promise<void>
 }
 
 /**
- * A network is offered when it can settle: an RPC endpoint and a signer. Nothing is asked of the network before its
- * first payment, and a new revision of the catalog keeps the signers of the old one.
+ * A network is offered when it can settle: an RPC endpoint and a signer, or a facilitator. Nothing is asked of anybody
+ * before the first payment, and a new revision of the catalog keeps the signers of the old one.
  */
 export function createTills(settings: TillSettings): Tills {
+  const facilitators = settings.facilitators.map((access) => createFacilitator(access, settings.fetcher))
   const settlers = new Map<string, Promise<Limited>>()
   const settlerOf = (network: Network): Promise<Limited> => {
-    const known = settlers.get(network.id) ?? openSettler(network, settings)
+    const known = settlers.get(network.id) ?? openSettler(network, settings, facilitators)
     settlers.set(network.id, known)
     // One that could not be brought up is tried again by the next payment.
     known.catch(() => settlers.delete(network.id))
     return known
   }
+  /** Networks whose token is another one than our offers name. */
+  const mistaken = new Set<string>()
   const networksOf = ({ networks }: NonNullable<Payments['x402']>): Network[] =>
     networks.flatMap((id) => findNetwork(id) ?? [])
   const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
@@ -63,24 +82,134 @@ export function createTills(settings: TillSettings): Tills {
         settler: async () => (await settlerOf(network))(limits[network.id] ?? network.limits),
       }))
   return {
-    of: (x402) => open(networksOf(x402), x402),
+    of: (x402) => open(networksOf(x402), x402).filter(({ network }) => !mistaken.has(network.id)),
     reachable: (x402) => open(NETWORKS, x402),
     closed: (x402) =>
       networksOf(x402)
         .map((network) => ({ network, missing: missing(network, settings) }))
         .filter((each) => each.missing.length > 0),
+    cautions: (x402) =>
+      facilitated(networksOf(x402), settings)
+        .filter(({ chainId }) => settings.rpcUrls[chainId] === undefined)
+        .map(
+          ({ title, id, chainId }) =>
+            `${title} (${id}) is settled by a facilitator alone: without RPC_URL_${chainId} an unknown settlement stays unknown`,
+        ),
+    inspect: async (x402, report) => {
+      const before = mistaken.size
+      const own = networksOf(x402).filter(({ chainId }) => settlesItself(chainId, settings))
+      const checks = own.map(async (network) => {
+        const check = await inspectNetwork(network, settings, report)
+        if (check === 'differs') mistaken.add(network.id)
+      })
+      await Promise.all(checks)
+      return mistaken.size > before ? 'withdrawn' : 'as before'
+    },
+    survey: async (x402, report) => {
+      const problems = await surveyFacilitators(facilitators, facilitated(networksOf(x402), settings))
+      problems.forEach(report)
+    },
   }
 }
 
-function missing({ chainId }: Network, { rpcUrls, signerKeys }: TillSettings): string[] {
+function missing(network: Network, settings: TillSettings): string[] {
+  if (settings.facilitators.length > 0) return []
+  const { rpcUrls, signerKeys } = settings
   return [
-    ...(rpcUrls[chainId] === undefined ? [`RPC_URL_${chainId}`] : []),
+    ...(rpcUrls[network.chainId] === undefined ? [`RPC_URL_${network.chainId}`] : []),
     ...(signerKeys.length === 0 ? ['SETTLER_PRIVATE_KEY'] : []),
   ]
 }
 
+async function inspectNetwork(
+  network: Network,
+  { rpcUrls, signerKeys, fetcher }: TillSettings,
+  report: (line: string) => void,
+): Promise<TokenCheck['kind']> {
+  const [{ Chain }, { createRpc }, { inspect }] = await Promise.all([
+    import('../evm/chain.ts'),
+    import('../evm/rpc.ts'),
+    import('./inspection.ts'),
+  ])
+  const chain = new Chain(createRpc(rpcUrls[network.chainId] ?? '', fetcher))
+  const signers = signerKeys.flatMap((key) => addressOfKey(key) ?? [])
+  return (await inspect({ chain, network, signers }, report)).kind
+}
+
+/** Networks whose payments are settled by others. */
+function facilitated(networks: readonly Network[], settings: TillSettings): Network[] {
+  if (settings.facilitators.length === 0) return []
+  return networks.filter(({ chainId }) => !settlesItself(chainId, settings))
+}
+
+function settlesItself(chainId: number, { rpcUrls, signerKeys }: TillSettings): boolean {
+  return rpcUrls[chainId] !== undefined && signerKeys.length > 0
+}
+
+/**
+ * Our own signer wherever there is one. What was once given to a facilitator is finished there, and only there is the
+ * whole truth known of it.
+ */
+async function openSettler(
+  network: Network,
+  settings: TillSettings,
+  facilitators: readonly Facilitator[],
+): Promise<Limited> {
+  const others =
+    facilitators.length === 0 ? undefined : await openFacilitated(network, settings, facilitators)
+  if (others !== undefined && !settlesItself(network.chainId, settings)) return others
+  const own = await openOwn(network, settings)
+  if (others === undefined) return own
+  return once((limits) => {
+    const [ours, theirs] = [own(limits), others(limits)]
+    return {
+      ...ours,
+      resolve: (movement, dispatch, validBefore, since) =>
+        (dispatch?.kind === 'facilitator' ? theirs : ours).resolve(movement, dispatch, validBefore, since),
+    }
+  })
+}
+
+/** One settler for as long as the limits are the same: it knows who has verified what. */
+function once(make: Limited): Limited {
+  const made = new WeakMap<Limits, Settler>()
+  return (limits) => {
+    const settler = made.get(limits) ?? make(limits)
+    made.set(limits, settler)
+    return settler
+  }
+}
+
+/** Without an RPC endpoint nothing of viem is loaded. */
+async function openFacilitated(
+  { chainId, id }: Network,
+  { rpcUrls, fetcher, now, sleep }: TillSettings,
+  facilitators: readonly Facilitator[],
+): Promise<Limited> {
+  const { createFacilitatedSettler } = await import('./facilitated-settler.ts')
+  const bench = { networkId: id, facilitators, now, sleep }
+  const url = rpcUrls[chainId]
+  if (url === undefined) return once(() => createFacilitatedSettler({ ...bench, witness: undefined }))
+  const witness = await openWitness(url, id, fetcher)
+  return once((limits) => createFacilitatedSettler({ ...bench, witness: witness(limits) }))
+}
+
+async function openWitness(
+  url: string,
+  networkId: string,
+  fetcher: typeof fetch,
+): Promise<(limits: Limits) => Witness> {
+  const [{ Chain }, { createRpc }, { createWitness }] = await Promise.all([
+    import('../evm/chain.ts'),
+    import('../evm/rpc.ts'),
+    import('./witness.ts'),
+  ])
+  const chain = new Chain(createRpc(url, fetcher))
+  return (limits) => createWitness({ chain, networkId, limits })
+}
+
 /** Brought up at the first payment: viem is most of the process's memory and start-up time. */
-async function openSettler(network: Network, settings: TillSettings): Promise<Limited> {
+async function openOwn(network: Network, settings: TillSettings): Promise<Limited> {
   const { chainId, id, token } = network
   const { rpcUrls, signerKeys, ledger, owner, fetcher, now, sleep, report } = settings
   const [{ Chain }, { createRpc }, { Signer }, { Signers }, { openAccount }, { createOwnSettler }] =
@@ -102,6 +231,7 @@ async function openSettler(network: Network, settings: TillSettings): Promise<Li
       (account) => new Signer({ account, chain, network, ledger, owner, now, sleep, report }),
     ),
   )
-  return (limits) =>
-    createOwnSettler({ chain, signers, networkId: id, token: token.address, limits, now, sleep })
+  return once((limits) =>
+    createOwnSettler({ chain, signers, networkId: id, token: token.address, limits, now, sleep }),
+  )
 }

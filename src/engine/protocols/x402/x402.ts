@@ -4,10 +4,10 @@ import type { Route, Service } from '../../catalog/catalog.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { JsonObject } from '../../json.ts'
 import type { Entry, Receipt } from '../../ledger/entry.ts'
-import type { Challenge, Detection, Protocol, Settlement } from '../protocol.ts'
-import { createChallenge, type ChallengeSettings } from './challenge.ts'
-import { ExactPayment, readPaymentKey, type OpenTill } from './exact.ts'
-import { decodePayload } from './payload.ts'
+import type { Detection, Protocol, Settlement } from '../protocol.ts'
+import { createChallenge, type ChallengeSettings, type ListedChallenge, type Listing } from './challenge.ts'
+import { ExactPayment, readPaymentKey, type Counter, type OpenTill } from './exact.ts'
+import { decodePayload, VERSION_2 } from './payload.ts'
 import { createTokens } from './redelivery.ts'
 
 export interface X402Settings {
@@ -20,16 +20,22 @@ export interface X402Settings {
   readonly random: (bytes: number) => Uint8Array
 }
 
-/** x402 version 2, scheme exact on EVM by EIP-3009, settled by ourselves. */
+/** x402 version 2, scheme exact on EVM by EIP-3009. */
 export function createX402(settings: X402Settings): Protocol {
-  const { reachable } = settings
+  const { tills, reachable } = settings
   const offer = { ...settings, nextToken: createTokens(settings.random) }
+  const listings = new WeakMap<Route, Listing>()
+  const counter: Counter = { tills, listingOf: (route) => listings.get(route) }
   const protocol: Protocol = {
     name: 'x402',
     // A payment says itself how long it is valid.
     longestWork: Infinity,
-    detect: (headers) => detect(protocol, settings, headers),
-    challenge: (route) => challenge(route, offer),
+    detect: (headers) => detect(protocol, reachable, counter, headers),
+    challenge: (route) => {
+      const challenge = challengeOf(route, offer)
+      if (challenge !== undefined) listings.set(route, challenge.listing)
+      return challenge
+    },
     resolve: (entry) => resolve(reachable, entry),
     receiptHeaders: (_, receipt) => ({ 'PAYMENT-RESPONSE': encode(settlementResponse(receipt)) }),
     failureHeaders: (entry, code) => ({ 'PAYMENT-RESPONSE': encode(failureResponse(entry, code)) }),
@@ -37,7 +43,12 @@ export function createX402(settings: X402Settings): Protocol {
   return protocol
 }
 
-function detect(protocol: Protocol, settings: X402Settings, headers: IncomingHttpHeaders): Detection {
+function detect(
+  protocol: Protocol,
+  reachable: readonly OpenTill[],
+  counter: Counter,
+  headers: IncomingHttpHeaders,
+): Detection {
   const header = headers['payment-signature']
   if (header === undefined) return detectOld(headers)
   if (typeof header !== 'string')
@@ -45,7 +56,6 @@ function detect(protocol: Protocol, settings: X402Settings, headers: IncomingHtt
   const decoded = decodePayload(header.trim())
   if (decoded.kind === 'malformed') return decoded
   const { network } = decoded.payload.accepted
-  const { tills, reachable } = settings
   const till = reachable.find((each) => each.network.id === network)
   if (till === undefined)
     return {
@@ -53,7 +63,7 @@ function detect(protocol: Protocol, settings: X402Settings, headers: IncomingHtt
       code: 'no_matching_requirements',
       detail: 'payments on this network are not offered here',
     }
-  return { kind: 'payment', payment: new ExactPayment(protocol, decoded.payload, till, tills) }
+  return { kind: 'payment', payment: new ExactPayment(protocol, decoded.payload, till, counter) }
 }
 
 /** x402 v1 sends X-PAYMENT: said clearly, for its clients would otherwise meet one 402 after the other. */
@@ -62,11 +72,11 @@ function detectOld(headers: IncomingHttpHeaders): Detection {
   return {
     kind: 'malformed',
     code: 'invalid_x402_version',
-    detail: 'X-PAYMENT is x402 version 1, which is not taken here',
+    detail: `X-PAYMENT is the header of x402 version 1, which is not supported. ${VERSION_2}`,
   }
 }
 
-function challenge(route: Route, settings: ChallengeSettings): Challenge | undefined {
+function challengeOf(route: Route, settings: ChallengeSettings): ListedChallenge | undefined {
   const { price } = route.operation
   return price === undefined || settings.tills.length === 0
     ? undefined

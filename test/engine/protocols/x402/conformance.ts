@@ -262,9 +262,15 @@ t.test('16 and 17 what cannot be read is a 400 that says so, not another 402', a
     t.equal(response.status, 400)
     t.match(await readProblem(response), { code: 'invalid_x402_version', charged: 'no' })
   }
-  const old = await fetch(work, { headers: { 'x-payment': encode({ x402Version: 1 }) } })
-  t.equal(old.status, 400, 'a client of version 1 is told, instead of meeting 402 for ever')
-  t.match(await readProblem(old), { code: 'invalid_x402_version' })
+  const old = encode({ x402Version: 1, scheme: 'exact', network: 'base', payload: part })
+  for (const headers of [{ 'x-payment': old }, { 'payment-signature': old }]) {
+    const response = await fetch(work, { headers })
+    t.equal(response.status, 400, 'a client of version 1 is told, instead of meeting 402 for ever')
+    const { code, detail } = await readProblem(response)
+    t.equal(code, 'invalid_x402_version')
+    for (const word of ['PAYMENT-SIGNATURE', '"x402Version": 2', '"accepted"', 'PAYMENT-REQUIRED'])
+      t.match(detail, word, 'what to send, and where the offers are')
+  }
   t.equal((await send(work, encode(payload).replace(/=+$/, ''))).status, 200, 'padding may be left out')
 })
 
@@ -412,6 +418,22 @@ t.test('23 wrong parameters are a 422, before and without a charge', async (t) =
   const unpaid = await fetch(`${work}?n=1000`)
   t.equal(unpaid.status, 402, 'without a payment it is a 402 that says so')
   t.match(await readProblem(unpaid), { would_fail: { status: 422, code: 'parameters_invalid' } })
+})
+
+t.test('payment-identifier is offered in every challenge, and a malformed one is no payment', async (t) => {
+  t.match(challenge.extensions, { 'payment-identifier': { info: { required: false }, schema: Object } })
+  const named = (id: string) => ({
+    ...challenge.extensions,
+    'payment-identifier': { info: { required: false, id }, schema: {} },
+  })
+  const short = await sign(challenge, key, { extensions: named('short') })
+  const response = await send(work, short.header)
+  t.equal(response.status, 400)
+  t.match(await readProblem(response), { code: 'invalid_payload', charged: 'no' })
+  const balance = await shop.chain.balance(payer)
+  const good = await sign(challenge, key, { extensions: named('pay_7d5d747be160e280504c099d984bcfe0') })
+  t.equal((await send(work, good.header)).status, 200)
+  t.equal(await shop.chain.balance(payer), balance - 10_000n)
 })
 
 t.test('25 the ledger is asked first: a used payment for another path is a used payment', async (t) => {

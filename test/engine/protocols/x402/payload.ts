@@ -1,5 +1,6 @@
 import t from 'tap'
 import { decodePayload } from '../../../../src/engine/protocols/x402/payload.ts'
+import type { Json } from '../../../../src/engine/json.ts'
 import { encode } from '../../../support/payment.ts'
 
 const AUTHORIZATION = {
@@ -96,6 +97,33 @@ t.test('another version is named, whatever else is in it', async (t) => {
     /^invalid_payload: x402Version must be the number 2/,
   )
   t.match(faultOf(encode({})), /^invalid_payload: x402Version must be/)
+})
+
+t.test('a client names its purchase in 16 to 128 letters, digits, - or _, or not at all', async (t) => {
+  const named = (extension: Json) => encode({ ...PAYLOAD, extensions: { 'payment-identifier': extension } })
+  for (const id of ['a'.repeat(16), 'Z-_9'.repeat(32), 'pay_7d5d747be160e280504c099d984bcfe0']) {
+    const decoded = decodePayload(named({ info: { required: false, id }, schema: {} }))
+    if (decoded.kind !== 'payload') throw new Error(decoded.detail)
+    t.equal(decoded.payload.extensions?.['payment-identifier']?.info?.id, id)
+  }
+  for (const extension of [null, {}, { info: null }, { info: {} }, { info: { required: false }, schema: {} }])
+    t.equal(faultOf(named(extension)), 'none', 'the echo of a client that does not know it')
+  for (const id of [
+    '',
+    'a'.repeat(15),
+    'a'.repeat(129),
+    'a b'.repeat(8),
+    'ä'.repeat(20),
+    `${'a'.repeat(20)}\n`,
+    7,
+    null,
+  ])
+    t.match(
+      faultOf(named({ info: { id } })),
+      /^invalid_payload: .*payment-identifier.* 16 to 128/,
+      String(id),
+    )
+  t.match(faultOf(named('x'.repeat(20))), /^invalid_payload: .*payment-identifier/)
 })
 
 t.test('a developer is told which member is missing or wrong', async (t) => {

@@ -15,6 +15,10 @@ const ledger: Ledger = {
   replace: unused,
   remove: unused,
   entries: unused,
+  due: unused,
+  bought: unused,
+  remember: unused,
+  recall: unused,
   lease: unused,
   release: unused,
   close: unused,
@@ -25,6 +29,7 @@ function tillsWith(settings: Partial<TillSettings>) {
     payTo: PAY_TO,
     rpcUrls: { 8453: 'https://node.example' },
     signerKeys: [randomKey()],
+    facilitators: [],
     ledger,
     owner: 'one',
     fetcher: unused,
@@ -67,6 +72,82 @@ t.test(
     )
   },
 )
+
+const facilitators = [{ url: 'https://pay.example', token: 'secret' }]
+
+t.test(
+  'an operator without a key sells through a facilitator on every network, and is told what that leaves open',
+  async (t) => {
+    const tills = tillsWith({ signerKeys: [], facilitators })
+    t.strictSame(
+      tills.of(x402).map(({ network }) => network.id),
+      ['eip155:137', 'eip155:8453'],
+    )
+    t.strictSame(tills.closed(x402), [])
+    t.strictSame(tills.cautions(x402), [
+      'Polygon (eip155:137) is settled by a facilitator alone: without RPC_URL_137 an unknown settlement stays unknown',
+    ])
+    t.strictSame(
+      tillsWith({ rpcUrls: {}, facilitators }).cautions(x402).length,
+      2,
+      'a key alone settles nowhere',
+    )
+    t.strictSame(tillsWith({}).cautions(x402), [], 'nor is anything to be said without a facilitator')
+  },
+)
+
+/** What the operator reads when every facilitator answers this to GET /supported. */
+async function surveyed(answer: () => Promise<Response>, settings: Partial<TillSettings> = {}) {
+  const told: string[] = []
+  const asked: string[] = []
+  const fetcher: typeof fetch = async (input, init) => {
+    asked.push(`${typeof input === 'string' ? input : ''} ${JSON.stringify(init?.headers)}`)
+    return answer()
+  }
+  await tillsWith({ signerKeys: [], facilitators, fetcher, ...settings }).survey(x402, (line) =>
+    told.push(line),
+  )
+  return { told, asked }
+}
+
+const kinds = (...networks: string[]) =>
+  Response.json({ kinds: networks.map((network) => ({ x402Version: 2, scheme: 'exact', network })) })
+
+t.test('an operator hears that nobody settles on a network before its first buyer does', async (t) => {
+  const { told, asked } = await surveyed(async () => kinds('eip155:8453'))
+  t.match(told, [/^Polygon \(eip155:137\): no facilitator settles there/])
+  t.match(asked, [/^https:\/\/pay\.example\/supported .*Bearer secret/])
+  t.strictSame((await surveyed(async () => kinds('eip155:*'))).told, [], 'a pattern covers its networks')
+  t.match(
+    (
+      await surveyed(async () =>
+        Response.json({ kinds: [{ x402Version: 1, scheme: 'exact', network: 'base' }] }),
+      )
+    ).told,
+    [/Polygon/, /Base/],
+    'version 1 is another protocol',
+  )
+  const own = await surveyed(unused, { signerKeys: [randomKey()], rpcUrls: { 8453: 'x', 137: 'x' } })
+  t.strictSame(own, { told: [], asked: [] }, 'whoever settles alone asks nobody')
+})
+
+t.test('a facilitator that cannot be asked is named, and no network is blamed for it', async (t) => {
+  const cases: readonly (readonly [() => Promise<Response>, RegExp])[] = [
+    [
+      async () => new Response('no', { status: 401 }),
+      /^facilitator pay\.example refuses us \(401\): check FACILITATOR_TOKEN/,
+    ],
+    [async () => new Response('no', { status: 404 }), /^facilitator pay\.example has no \/supported \(404\)/],
+    [async () => new Response('<h1>502</h1>', { status: 502 }), /^facilitator pay\.example does not answer/],
+    [() => Promise.reject(new TypeError('fetch failed')), /^facilitator pay\.example does not answer/],
+  ]
+  for (const [answer, line] of cases) {
+    const { told } = await surveyed(answer)
+    t.match(told, [line])
+    t.equal(told.length, 1)
+    t.notMatch(told.join(), /secret/)
+  }
+})
 
 t.test(
   'a payee written in any letters is shown with its checksum, which strict clients ask for (EIP-55)',

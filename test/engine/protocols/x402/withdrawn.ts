@@ -3,9 +3,10 @@ import { encodeAbiParameters, encodeEventTopics, parseAbi } from 'viem'
 import type { Entry } from '../../../../src/engine/ledger/entry.ts'
 import { Chain } from '../../../../src/engine/protocols/evm/chain.ts'
 import { createRpc } from '../../../../src/engine/protocols/evm/rpc.ts'
+import { createFacilitatedSettler } from '../../../../src/engine/protocols/x402/facilitated-settler.ts'
+import { createWitness } from '../../../../src/engine/protocols/x402/witness.ts'
 import { createX402 } from '../../../../src/engine/protocols/x402/x402.ts'
 import type { Settler } from '../../../../src/engine/protocols/x402/settler.ts'
-import type { Signer } from '../../../../src/engine/protocols/x402/signer.ts'
 import { makeEntry } from '../../../support/entry.ts'
 import { encode, randomKey, sign, type Challenge } from '../../../support/payment.ts'
 import {
@@ -23,6 +24,9 @@ const token = network.token.address
 const [route] = paidRoutes(catalog)
 if (route === undefined) throw new Error('no route')
 const resource = `${BASE_URL}${route.path}`
+const { price } = route.operation
+if (price === undefined) throw new Error('no price')
+const offer = { route, resource, scope: 'none', price }
 const PAYER = '0x52908400098527886E0F7030069857D2E4169EE7'
 const NONCE = `0x${'ab'.repeat(32)}` as const
 const HASH = `0x${'cd'.repeat(32)}` as const
@@ -54,7 +58,8 @@ function nodeWith(to: `0x${string}`): typeof fetch {
     }
     const receipt = { status: '0x1', transactionHash: HASH, blockNumber: '0x10', logs: logsOf(to) }
     const answers: Readonly<Record<string, unknown>> = {
-      eth_blockNumber: '0x10',
+      eth_getBlockByNumber: { number: '0x10', timestamp: '0x1', baseFeePerGas: '0x1' },
+      eth_call: `0x${'1'.padStart(64, '0')}`,
       eth_getLogs: [logsOf(to)[1]],
       eth_getTransactionReceipt: receipt,
     }
@@ -63,15 +68,19 @@ function nodeWith(to: `0x${string}`): typeof fetch {
 }
 
 function reachableOnly(node: typeof fetch) {
-  const settler = async (): Promise<Settler> => ({
-    networkId: network.id,
-    token,
+  const witness = createWitness({
     chain: new Chain(createRpc('http://node.example', node)),
-    // Nothing is sent by looking.
-    signer: Object.create(null) as Signer,
-    now: () => Date.now(),
-    sleep: async () => undefined,
+    networkId: network.id,
+    limits: network.limits,
   })
+  const settler = async (): Promise<Settler> =>
+    createFacilitatedSettler({
+      networkId: network.id,
+      facilitators: [],
+      witness,
+      now: () => Date.now(),
+      sleep: async () => undefined,
+    })
   const till = { network, payTo: PAY_TO, timeoutSeconds: 60, settler }
   const random = (bytes: number) => new Uint8Array(bytes)
   return createX402({ service: catalog.service, baseUrl: BASE_URL, tills: [], reachable: [till], random })
@@ -79,13 +88,15 @@ function reachableOnly(node: typeof fetch) {
 
 t.test('a payment on a network that was withdrawn would meet a fresh 402, and be paid again', async (t) => {
   const x402 = reachableOnly(nodeWith(PAY_TO))
-  const issued = quietX402(catalog, ['base']).challenge(route)?.issue({ resource, error: 'payment_required' })
+  const issued = quietX402(catalog, ['base'])
+    .challenge(route)
+    ?.issue({ resource, scope: 'none', error: 'payment_required' })
   const { payload } = await sign(JSON.parse(`{${issued?.members}}`) as Challenge, randomKey())
   const detection = x402.detect({ 'payment-signature': encode(payload) })
   t.equal(detection.kind, 'payment', 'so that the ledger is asked')
   if (detection.kind !== 'payment') return
-  t.equal(await detection.payment.verify(), undefined)
-  t.match(detection.payment.check({ route, resource }, Date.now()), { code: 'no_matching_requirements' })
+  t.match(await detection.payment.verify(), { kind: 'verified' })
+  t.match(detection.payment.check(offer, Date.now()), { code: 'no_matching_requirements' })
   t.equal(x402.challenge(route), undefined, 'and no new one is offered')
 })
 

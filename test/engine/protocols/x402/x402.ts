@@ -10,11 +10,13 @@ const x402 = quietX402(catalog)
 const [route] = paidRoutes(catalog)
 if (route === undefined) throw new Error('no route')
 const resource = `${BASE_URL}${route.path}`
-const offer = { route, resource }
+const { price } = route.operation
+if (price === undefined) throw new Error('no price')
+const offer = { route, resource, scope: 'none', price }
 const NOW = Date.parse('2026-11-20T20:00:00Z')
 const SECONDS = BigInt(NOW / 1000)
 
-const issued = x402.challenge(route)?.issue({ resource, error: 'payment_required' })
+const issued = x402.challenge(route)?.issue({ resource, scope: 'none', error: 'payment_required' })
 const challenge = JSON.parse(`{${issued?.members}}`) as Challenge
 const { payload } = await sign(challenge, randomKey(), { validBefore: SECONDS + 60n })
 
@@ -46,7 +48,7 @@ async function isDetection(detection: Detection): Promise<boolean> {
 t.test('a payment that fits is found, fits, and is signed', async (t) => {
   const payment = paymentIn(payload)
   t.equal(payment.check(offer, NOW), undefined)
-  t.equal(await payment.verify(), undefined)
+  t.match(await payment.verify(), { kind: 'verified', validBefore: NOW + 60_000 })
   t.equal(payment.network, 'eip155:8453')
   t.equal(payment.token, '_'.repeat(24))
 })
@@ -69,6 +71,17 @@ t.test('one payment is one payment however it is spelt: the ledger key is the si
     },
   }
   t.equal(paymentIn(respelt).key, key)
+})
+
+t.test('the name a client gives its purchase is read, and none is made up', async (t) => {
+  t.equal(paymentIn(payload).identifier, undefined)
+  const id = 'pay_7d5d747be160e280504c099d984bcfe0'
+  const extensions = {
+    ...challenge.extensions,
+    'payment-identifier': { info: { required: false, id }, schema: {} },
+  }
+  t.equal(paymentIn({ ...payload, extensions }).identifier, id)
+  t.equal(paymentIn({ ...payload, extensions }).key, paymentIn(payload).key, 'it is no part of the payment')
 })
 
 t.test('an offer nested to the roof of the header is compared, not followed', async (t) => {

@@ -1,0 +1,170 @@
+import { isJsonObject } from '../../json.ts'
+
+/** A service that verifies and settles payments for others (x402 v2 core §7), over HTTP. */
+export interface Facilitator {
+  /** Without a slash at its end. */
+  readonly url: string
+  /** POST /verify: moves nothing. */
+  verify(request: string): Promise<FacilitatorAnswer<VerifyResponse>>
+  /** POST /settle: moves the money, once however often it is asked. */
+  settle(request: string): Promise<FacilitatorAnswer<SettleResponse>>
+  /** GET /supported. */
+  supported(): Promise<FacilitatorAnswer<readonly SupportedKind[]>>
+}
+
+/** How to reach a facilitator. */
+export interface FacilitatorAccess {
+  readonly url: string
+  /** Sent as a bearer token. */
+  readonly token: string | undefined
+}
+
+/** What a facilitator has answered, or what is known of the request without an answer. */
+export type FacilitatorAnswer<T> =
+  | { readonly kind: 'answer'; readonly value: T }
+  /** No connection came about: the facilitator has seen nothing of the request. */
+  | { readonly kind: 'unreached' }
+  /** Turned away at the door: by its token, its rate, its address. Nothing was begun. */
+  | { readonly kind: 'declined'; readonly status: number }
+  /** No answer that can be read: what was asked for may have been done or not. */
+  | { readonly kind: 'lost' }
+
+export interface VerifyResponse {
+  readonly isValid: boolean
+  readonly invalidReason: string | undefined
+}
+
+export interface SettleResponse {
+  readonly success: boolean
+  /** Hash, in hexadecimal; undefined when there is none. */
+  readonly transaction: string | undefined
+  readonly errorReason: string | undefined
+}
+
+export interface SupportedKind {
+  readonly x402Version: number
+  readonly scheme: string
+  /** CAIP-2, or a namespace with an asterisk. */
+  readonly network: string
+}
+
+const VERIFY_MS = 8_000
+const SUPPORTED_MS = 5_000
+/** Slower than any facilitator that waits for its block. */
+const SETTLE_MS = 30_000
+/** A real answer is below 4 KB. */
+const LARGEST_BYTES = 65_536
+
+/** One attempt a call: what may be repeated is decided by who calls. Nothing of URL, token or text gets into a result. */
+export function createFacilitator({ url, token }: FacilitatorAccess, fetcher: typeof fetch): Facilitator {
+  const headers = {
+    accept: 'application/json',
+    // A connection that is kept may be closed at the other end while a settlement is written to it: nobody could say then
+    // whether it was read. A new one fails before that.
+    connection: 'close',
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+  }
+  const ask = async <T>(
+    path: string,
+    init: RequestInit,
+    read: (body: unknown) => T | undefined,
+  ): Promise<FacilitatorAnswer<T>> => {
+    try {
+      // A redirect would carry the payment to whoever is named in it.
+      const response = await fetcher(`${url}/${path}`, { ...init, redirect: 'manual' })
+      const value = read(await bodyOf(response))
+      if (value !== undefined) return { kind: 'answer', value }
+      const { status } = response
+      return isAtTheDoor(status) ? { kind: 'declined', status } : { kind: 'lost' }
+    } catch (fault) {
+      return { kind: wasNeverSent(fault) ? 'unreached' : 'lost' }
+    }
+  }
+  const post = (body: string, milliseconds: number): RequestInit => ({
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body,
+    signal: AbortSignal.timeout(milliseconds),
+  })
+  return {
+    url,
+    verify: (request) => ask('verify', post(request, VERIFY_MS), asVerifyResponse),
+    settle: (request) => ask('settle', post(request, SETTLE_MS), asSettleResponse),
+    supported: () =>
+      ask('supported', { headers, signal: AbortSignal.timeout(SUPPORTED_MS) }, asSupportedKinds),
+  }
+}
+
+/** Answers without a word on the payment that are given before anything is begun. 400 is not among them: some say it for every exception. */
+const AT_THE_DOOR: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 429])
+
+function isAtTheDoor(status: number): boolean {
+  return AT_THE_DOOR.has(status) || (status >= 300 && status < 400)
+}
+
+/** Facilitators say no under 4xx and 5xx as well as under 200: the body counts, not the status. */
+async function bodyOf(response: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength
+    // Leaving the loop cancels the stream.
+    if (bytes > LARGEST_BYTES) return undefined
+    chunks.push(chunk)
+  }
+  return parseJson(Buffer.concat(chunks).toString('utf8'))
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function asVerifyResponse(body: unknown): VerifyResponse | undefined {
+  if (!isJsonObject(body) || typeof body['isValid'] !== 'boolean') return undefined
+  return { isValid: body['isValid'], invalidReason: asText(body['invalidReason']) }
+}
+
+function asSettleResponse(body: unknown): SettleResponse | undefined {
+  if (!isJsonObject(body) || typeof body['success'] !== 'boolean') return undefined
+  const transaction = asText(body['transaction'])
+  const isHash = transaction !== undefined && /^0x[0-9a-fA-F]{64}$/.test(transaction)
+  return {
+    success: body['success'],
+    transaction: isHash ? transaction : undefined,
+    errorReason: asText(body['errorReason']),
+  }
+}
+
+function asSupportedKinds(body: unknown): readonly SupportedKind[] | undefined {
+  if (!isJsonObject(body) || !Array.isArray(body['kinds'])) return undefined
+  return body['kinds'].flatMap((kind: unknown): SupportedKind[] => {
+    if (!isJsonObject(kind)) return []
+    const { x402Version, scheme, network } = kind
+    return typeof x402Version === 'number' && typeof scheme === 'string' && typeof network === 'string'
+      ? [{ x402Version, scheme, network }]
+      : []
+  })
+}
+
+function asText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Faults of a certificate end the handshake, before the request is written. */
+const CERTIFICATE = /^(?:CERT_|ERR_TLS_CERT|ERR_SSL_WRONG_VERSION|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/
+
+/** Whether the connection failed before a byte of the request was written, by what Node and undici throw then. */
+export function wasNeverSent(fault: unknown): boolean {
+  if (!(fault instanceof Error)) return false
+  if (fault instanceof AggregateError && fault.errors.length > 0) return fault.errors.every(wasNeverSent)
+  const code = 'code' in fault && typeof fault.code === 'string' ? fault.code : ''
+  const syscall = 'syscall' in fault ? fault.syscall : undefined
+  if (syscall === 'connect' || syscall === 'getaddrinfo') return true
+  if (code === 'UND_ERR_CONNECT_TIMEOUT' || CERTIFICATE.test(code)) return true
+  if (fault.message.includes('before secure TLS connection was established')) return true
+  return wasNeverSent(fault.cause)
+}
