@@ -13,14 +13,16 @@ const HEADERS = [
   'accept-encoding: gzip, deflate',
 ].join('\r\n')
 
-process.on('message', ({ port, paths, seconds, status }) => {
-  void run(port, paths, seconds, status).then((result) => process.send(result))
+process.on('message', ({ port, paths, payments, seconds, status }) => {
+  void run(port, paths, payments, seconds, status).then((result) => process.send(result))
 })
 
-async function run(port, paths, seconds, status) {
-  const requests = paths.map((path) =>
-    Buffer.from(`GET ${path} HTTP/1.1\r\nhost: localhost:${port}\r\n${HEADERS}\r\n\r\n`),
-  )
+/** `payments`: one header for each path, if any is sent. */
+async function run(port, paths, payments, seconds, status) {
+  const requests = paths.map((path, index) => {
+    const payment = payments === undefined ? '' : `\r\npayment-signature: ${payments[index]}`
+    return Buffer.from(`GET ${path} HTTP/1.1\r\nhost: localhost:${port}\r\n${HEADERS}${payment}\r\n\r\n`)
+  })
   // No end means: every path once.
   const last = seconds === undefined ? requests.length : Infinity
   const tally = { sent: 0, answered: 0, unexpected: 0, expected: String(status) }

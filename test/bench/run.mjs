@@ -3,15 +3,23 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { register } from 'tsx/esm/api'
 import { prepareCatalogs } from './catalogs.mjs'
 import { measureSignature } from './signature.mjs'
 import { measureStart } from './start.mjs'
 import { measureUnpaid } from './unpaid.mjs'
 
+// What pays is TypeScript of the tests.
+register()
+const { measurePaid, reportPaid } = await import('./paid.mjs')
+
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const scale = values.quick
-  ? { rounds: 3, seconds: 0.3, warmUp: 0.3, starts: 0, checks: 50 }
-  : { rounds: 5, seconds: 3, warmUp: 3, starts: 2, checks: 300 }
+  ? { rounds: 3, seconds: 0.3, warmUp: 0.3, starts: 0, checks: 50, paidRounds: 2, calls: 100 }
+  : { rounds: 5, seconds: 3, warmUp: 3, starts: 2, checks: 300, paidRounds: 5, calls: 200 }
+
+// Servers and chains end with this process, which has to end by itself for that.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
 const folder = mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
 try {
@@ -20,6 +28,7 @@ try {
   const starts = await measureUnpaid({ catalogs, ...scale })
   await measureStart({ catalogs, starts, rounds: scale.starts })
   await measureSignature(scale)
+  reportPaid(await measurePaid(scale))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -1,4 +1,5 @@
-// The built server as an operator runs it: production settings, endpoints that are never called, keys that own nothing.
+// The built server as an operator runs it: production settings. Without `env`, endpoints that are never called and keys
+// that own nothing.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,29 +11,38 @@ import { memory } from '../usage.mjs'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const NOWHERE = 'http://127.0.0.1:9'
 
-/** Starts it with a catalog; resolves when it says that it listens. */
-export async function startOurs(catalog) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
+/** Starts it with a catalog; resolves when it says that it listens. `dataDir` is kept after `stop` when given. */
+export async function startOurs(catalog, { args = [], env = quiet(), dataDir } = {}) {
+  const place = dataDir ?? mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
   const begun = performance.now()
   const child = spawn(
     process.execPath,
-    [join(ROOT, 'dist/main.js'), 'serve', '--catalog', catalog, '--port', '0', '--data-dir', dataDir],
-    { cwd: ROOT, env: environment(), stdio: ['ignore', 'pipe', 'pipe'] },
+    [join(ROOT, 'dist/main.js'), 'serve', '--catalog', catalog, '--port', '0', '--data-dir', place, ...args],
+    {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, NODE_ENV: 'production', HOST: '127.0.0.1', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
   )
   const stop = () => {
+    process.off('exit', stop)
     child.kill('SIGKILL')
-    rmSync(dataDir, { recursive: true, force: true })
+    if (dataDir === undefined) rmSync(place, { recursive: true, force: true })
   }
+  process.once('exit', stop)
   const port = await listening(child)
   const start = { ms: performance.now() - begun, memory: memory(child.pid) }
-  return { port, pid: child.pid, start, stop }
+  return {
+    port,
+    pid: child.pid,
+    start,
+    stop,
+    alive: () => child.exitCode === null && child.signalCode === null,
+  }
 }
 
-function environment() {
+function quiet() {
   return {
-    PATH: process.env.PATH,
-    NODE_ENV: 'production',
-    HOST: '127.0.0.1',
     PAY_TO: `0x${randomBytes(20).toString('hex')}`,
     SETTLER_PRIVATE_KEY: `0x${randomBytes(32).toString('hex')}`,
     ...Object.fromEntries([8453, 137, 42161, 43114].map((chain) => [`RPC_URL_${chain}`, NOWHERE])),

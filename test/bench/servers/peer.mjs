@@ -6,8 +6,22 @@ import { fileURLToPath } from 'node:url'
 export async function startPeer(name, given) {
   const child = fork(fileURLToPath(new URL(`${name}.mjs`, import.meta.url)), {
     env: { PATH: process.env.PATH, NODE_ENV: 'production' },
+    // Whatever this process was started with is not for what is measured.
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
+  const stop = () => child.kill('SIGKILL')
+  process.once('exit', stop)
+  let said = ''
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  child.once('exit', () => process.off('exit', stop))
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`${name} has exited with ${code}:\n${said}`)
+  })
+  ended.catch(() => undefined)
   if (given !== undefined) child.send(given)
-  const [{ port }] = await once(child, 'message')
-  return { port, pid: child.pid, stop: () => child.kill('SIGKILL') }
+  const [{ port }] = await Promise.race([once(child, 'message'), ended])
+  return { port, pid: child.pid, stop, alive: () => child.exitCode === null && child.signalCode === null }
 }
