@@ -1,8 +1,8 @@
-import { createServer, STATUS_CODES, type Server, type ServerResponse } from 'node:http'
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type Koa from 'koa'
 import type { ErrorCode } from '../errors.ts'
-import { problem } from './reply.ts'
+import { problem, type Reply } from './reply.ts'
 
 /** All headers with the URL: texts travel in the query, and Node's 16 KB would refuse them. */
 const LARGEST_HEADERS = 65_536
@@ -34,6 +34,8 @@ export function createHttpServer({
     connectionsCheckingInterval: Math.min(5_000, headersWithin),
     // Node would drop a second Authorization without a word, and with it a second payment.
     joinDuplicateHeaders: true,
+    // Node would refuse such a request without a body; `attach` says why.
+    requireHostHeader: false,
   })
   const unanswered = new Set<ServerResponse>()
   server.on('request', (_, response) => {
@@ -42,6 +44,8 @@ export function createHttpServer({
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   })
   server.on('request', starting)
+  // RFC 9110 §10.1.1 allows to pass over an expectation; Node would refuse it without a body.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('clientError', (fault: NodeJS.ErrnoException, socket: Socket) => {
     if (fault.code === 'ECONNRESET' || !socket.writable) socket.destroy()
     else refuse(socket, ...refusalOf(fault.code), headers)
@@ -50,11 +54,8 @@ export function createHttpServer({
 }
 
 function starting(_: unknown, response: ServerResponse): void {
-  const { status, headers, body } = problem('starting', 'the service is starting', {
-    charged: 'no',
-    headers: { 'Retry-After': '1' },
-  })
-  response.writeHead(status, headers).end(body)
+  const headers = { 'Retry-After': '1' }
+  send(response, problem('starting', 'the service is starting', { charged: 'no', headers }))
 }
 
 /** From now on the application answers. */
@@ -62,8 +63,19 @@ export function attach(server: Server, app: Koa): void {
   const answer = app.callback()
   server.off('request', starting)
   server.on('request', (request, response) => {
-    void answer(request, response)
+    if (namesHost(request)) void answer(request, response)
+    else
+      send(response, problem('request_malformed', 'a request of HTTP/1.1 names its Host', { charged: 'no' }))
   })
+}
+
+/** RFC 9112 §3.2; whose name it is does not matter. */
+function namesHost({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion !== '1.1' || headers.host !== undefined
+}
+
+function send(response: ServerResponse, { status, headers, body }: Reply): void {
+  response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) }).end(body)
 }
 
 function refusalOf(code: string | undefined): readonly [ErrorCode, string] {

@@ -76,6 +76,24 @@ t.test('a refused client that keeps writing gets its answer, and is not kept', a
   t.equal((await readAnswer(socket)).status, 431)
 })
 
+t.test('a client that names no host is told why it is refused', async (t) => {
+  const { url } = await serving(t, {}, new Koa())
+  const socket = await dial(url)
+  socket.end('GET / HTTP/1.1\r\n\r\n')
+  const got = await readAnswer(socket)
+  t.equal(got.status, 400)
+  t.match(JSON.parse(got.body), { code: 'request_malformed', charged: 'no' })
+  const old = await exchange(url, 'GET / HTTP/1.0\r\n\r\n')
+  t.equal(old.status, 404, 'before HTTP/1.1 there was no Host')
+})
+
+t.test('a client that expects what nobody knows is served', async (t) => {
+  const { url } = await serving(t, {}, new Koa())
+  const got = await exchange(url, 'GET / HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n')
+  t.equal(got.status, 404)
+  t.match(got.headers, { 'content-length': /^\d+$/ })
+})
+
 t.test('closing waits for a request in flight and refuses new ones', async (t) => {
   const { app, entered, open } = gated()
   const server = await serving(t, {}, app)
