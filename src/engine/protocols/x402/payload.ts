@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import type { Address } from '../../address.ts'
+import { toChecksum, type Address } from '../../address.ts'
 import { isJsonObject, type Json } from '../../json.ts'
 import type { Detection } from '../protocol.ts'
 import { IDENTIFIER, IDENTIFIER_FORM, identifierSchema } from './identifier.ts'
@@ -106,7 +106,8 @@ export function decodePayload(header: string): Decoded {
   const value = parseJson(Buffer.from(header, 'base64').toString('utf8'))
   if (!isJsonObject(value)) return malformed('the header does not hold a JSON object')
   if (value['x402Version'] !== 2) return wrongVersion(value['x402Version'])
-  if (validate(value)) return fitsToken(value) ? { kind: 'payload', payload: value } : malformed(TOO_LARGE)
+  if (validate(value))
+    return fitsToken(value) ? { kind: 'payload', payload: spell(value) } : malformed(TOO_LARGE)
   const [first] = validate.errors ?? []
   const missing: unknown = first?.keyword === 'required' ? first.params['missingProperty'] : undefined
   const place = first?.instancePath ?? ''
@@ -121,6 +122,14 @@ const TOO_LARGE = '/payload/authorization has a number that is no uint256'
 function fitsToken({ payload: { authorization } }: PaymentPayload): boolean {
   const { value, validAfter, validBefore } = authorization
   return [value, validAfter, validBefore].every((number) => BigInt(number) <= LARGEST)
+}
+
+/** A wrong letter case changes no address and no signature, and yet viem refuses to encode it. */
+function spell(payload: PaymentPayload): PaymentPayload {
+  const { signature, authorization } = payload.payload
+  const { from, to } = authorization
+  const spelt = { ...authorization, from: toChecksum(from), to: toChecksum(to) }
+  return { ...payload, payload: { signature, authorization: spelt } }
 }
 
 function wrongVersion(version: unknown): Decoded {

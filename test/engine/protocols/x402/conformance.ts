@@ -398,6 +398,21 @@ t.test(
   },
 )
 
+t.test('21 a payment whose addresses carry a wrong checksum is the payment that was signed', async (t) => {
+  const { payload, authorization, signature } = await sign(challenge, key)
+  const { value, validAfter, validBefore, nonce } = authorization
+  const addresses = { from: swapCase(authorization.from), to: swapCase(authorization.to) }
+  const written = { value: `${value}`, validAfter: `${validAfter}`, validBefore: `${validBefore}`, nonce }
+  const header = encode({ ...payload, payload: { signature, authorization: { ...addresses, ...written } } })
+  const balance = await shop.chain.balance(payer)
+  t.equal((await send(work, header)).status, 200)
+  t.equal(await shop.chain.balance(payer), balance - 10_000n, 'charged once')
+})
+
+function swapCase(address: string): string {
+  return address.replace(/[a-f]/gi, (letter) => (letter < 'a' ? letter.toLowerCase() : letter.toUpperCase()))
+}
+
 t.test('22 a payer without money is told so before any work', async (t) => {
   const runs = shop.workplace.runs()
   const response = await send(work, (await sign(challenge, await shop.wallet(9_999n))).header)
