@@ -1,0 +1,129 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/path.ts'
+import { compileValidator } from '../../src/engine/http/parameters.ts'
+import type { Route } from '../../src/engine/index.ts'
+import { frameBase64 } from '../../src/engine/protocols/x402/base64.ts'
+import { decodePayload } from '../../src/engine/protocols/x402/payload.ts'
+import { attempt } from '../support/fuzz/campaign.ts'
+import { x402Values } from '../support/fuzz/credentials.ts'
+import { paths, queries, targetsOf } from '../support/fuzz/targets.ts'
+import { encode } from '../support/payment.ts'
+import { shippedCatalog } from '../support/x402.ts'
+
+const catalog = shippedCatalog()
+const targets = targetsOf(catalog)
+
+const hex = (length: number): fc.Arbitrary<string> =>
+  fc.string({
+    unit: fc.constantFrom(...'0123456789abcdefABCDEF'.split('')),
+    minLength: length,
+    maxLength: length,
+  })
+const number = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }).map(String)
+const address = hex(40).map((digits) => `0x${digits}`)
+const payloads = fc.record({
+  x402Version: fc.constant(2),
+  accepted: fc.record({
+    scheme: fc.constant('exact'),
+    network: fc.constant('eip155:8453'),
+    amount: number,
+    asset: address,
+    payTo: address,
+    maxTimeoutSeconds: fc.nat(),
+    extra: fc.record({ name: fc.string(), version: fc.string() }),
+  }),
+  payload: fc.record({
+    signature: hex(130).map((digits) => `0x${digits}`),
+    authorization: fc.record({
+      from: address,
+      to: address,
+      value: number,
+      validAfter: number,
+      validBefore: number,
+      nonce: hex(64).map((digits) => `0x${digits}`),
+    }),
+  }),
+})
+
+t.test('a payment that is right is read as what was signed', (t) =>
+  attempt(t, 2, payloads, (payload) => {
+    const decoded = decodePayload(encode(payload))
+    if (decoded.kind === 'malformed') throw new Error(decoded.detail)
+    const lower = (value: unknown): string => JSON.stringify(value).toLowerCase()
+    if (lower(decoded.payload) !== lower(payload)) throw new Error(JSON.stringify(decoded.payload))
+    return ['read']
+  }),
+)
+
+const [sampled] = fc.sample(payloads, { numRuns: 1, seed: 1 })
+
+t.test('no header stops the reader', (t) =>
+  attempt(t, 5, x402Values(sampled ?? {}), (header) => {
+    const decoded = decodePayload(header)
+    return [decoded.kind === 'malformed' ? decoded.code : decoded.kind]
+  }),
+)
+
+t.test('a path that is served has one spelling, for us and for every proxy before us', (t) => {
+  const served = targets.map(({ path }) => path)
+  return attempt(t, 4, fc.oneof(paths(served), fc.webPath()), (target) => {
+    const { path } = splitTarget(target)
+    const canonical = canonicalPath(path)
+    if (canonical === undefined) return ['no path']
+    if (canonical !== path || canonicalPath(canonical) !== canonical) throw new Error('changed')
+    if (new URL(`http://x${canonical}`).pathname !== canonical) throw new Error('another one to URL parsers')
+    if (canonical.split('/').some((segment) => decodeSegment(segment) === undefined))
+      throw new Error('broken')
+    return ['canonical']
+  })
+})
+
+const validators = new Map(
+  catalog.routes.map((route, index) => [targets[index]?.path, { route, validate: compileValidator(route) }]),
+)
+t.test('a handler gets what its route declares, and nothing else gets through', (t) =>
+  attempt(t, 3, queries(targets), (target) => {
+    const mark = target.indexOf('?')
+    const known = validators.get(target.slice(0, mark))
+    if (known === undefined) throw new Error('no such route')
+    const checked = known.validate({ path: { appid: '730' }, query: target.slice(mark + 1) })
+    if (checked.kind === 'invalid') {
+      if (checked.errors.length === 0) throw new Error('refused without a reason')
+      return ['refused']
+    }
+    for (const [name, value] of Object.entries(checked.args)) fits(known.route, name, value)
+    return ['taken']
+  }),
+)
+
+function fits({ operation }: Route, name: string, value: unknown): void {
+  const parameter = operation.parameters.find((each) => each.name === name)
+  if (parameter === undefined) throw new Error(`${name} is not declared`)
+  const { type, minimum, maximum, maxLength } = parameter
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value) || (type === 'integer' && !Number.isInteger(value)))
+      throw new Error(`${value}`)
+    if (value < (minimum ?? value) || value > (maximum ?? value)) throw new Error(`${value} is out of range`)
+  }
+  if (typeof value === 'string' && Array.from(value).length > (maxLength ?? Infinity))
+    throw new Error(`${name} is too long`)
+}
+
+t.test('a challenge reads the same however its parts meet', (t) => {
+  const ascii = fc.string({ unit: 'grapheme-ascii', minLength: 3, maxLength: 5 })
+  const standing = fc.tuple(ascii, fc.string({ unit: 'binary' }), ascii).map((parts) => parts.join(''))
+  const text = fc.string({ unit: 'binary', maxLength: 20 })
+  return attempt(
+    t,
+    1,
+    fc.tuple(standing, fc.array(fc.tuple(text, text), { minLength: 1 })),
+    ([middle, ends]) => {
+      const frame = frameBase64(middle)
+      for (const [before, after] of ends)
+        if (frame(before, after) !== Buffer.from(before + middle + after, 'utf8').toString('base64'))
+          throw new Error(JSON.stringify([before, after]))
+      return ['same']
+    },
+  )
+})

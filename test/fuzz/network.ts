@@ -1,0 +1,163 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { documentNames, loadCatalog } from '../../src/engine/index.ts'
+import type { Json } from '../../src/engine/json.ts'
+import { attempt } from '../support/fuzz/campaign.ts'
+import { Connection, flood } from '../support/fuzz/connection.ts'
+import { authorizationValues, x402Values } from '../support/fuzz/credentials.ts'
+import { judge } from '../support/fuzz/judge.ts'
+import { ambiguous, octets, pipeline } from '../support/fuzz/octets.ts'
+import { writeOpenCatalog } from '../support/fuzz/open-catalog.ts'
+import { accepts, paths, queries, targetsOf } from '../support/fuzz/targets.ts'
+import { challengeOf, randomKey, sign } from '../support/payment.ts'
+import { startServer } from '../support/server.ts'
+
+const catalog = writeOpenCatalog()
+t.teardown(() => catalog.remove())
+const server = await startServer({ args: ['--sandbox', '--offline', '--catalog', catalog.file] })
+t.teardown(() => server.stop())
+const targets = targetsOf(
+  loadCatalog(catalog.file, { handlers: undefined, documents: documentNames }).catalog,
+)
+const paid = targets.filter(({ path }) => path.startsWith('/paid/'))
+const begun = residentMB()
+
+/** A wallet without money: whatever it signs can be looked at and never settled. */
+const key = randomKey()
+const PING = '/paid/ping'
+const payload = await payloadFor(PING)
+const credential = await credentialFor(PING)
+/** A payment made for one path, sent to that one and to another. */
+const shops = fc.constantFrom(PING, `${PING}?nonce=1`, '/paid/util/workday?days=x', '/paid/gamestore/app/730')
+
+async function payloadFor(path: string): Promise<Json> {
+  // Longer than any run: an expired payment is refused before anything else is looked at.
+  const validBefore = BigInt(Math.floor(Date.now() / 1000) + 36_000)
+  return (await sign(await challengeOf(server.url + path), key, { validBefore })).payload
+}
+
+/** Shaped as MPP has it; the challenge is a real one where one is offered. */
+async function credentialFor(path: string): Promise<Json> {
+  const response = await fetch(server.url + path)
+  const offered = response.headers.get('www-authenticate') ?? ''
+  const parameters = [...offered.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [
+    name,
+    value,
+  ])
+  const usual = { id: 'a'.repeat(43), realm: 'localhost', method: 'tempo', intent: 'charge', request: 'e30' }
+  return {
+    challenge: { ...usual, expires: '2036-01-01T00:00:00.000Z', ...Object.fromEntries(parameters) },
+    payload: { type: 'transaction', signature: `0x76${'ab'.repeat(300)}` },
+    source: 'did:pkh:eip155:42431:0x0000000000000000000000000000000000000001',
+  }
+}
+
+function residentMB(): number {
+  const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8')
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024)
+}
+
+/** One request on a connection that is kept. */
+async function fuzz<T>(
+  t: Test,
+  share: number,
+  values: fc.Arbitrary<T>,
+  write: (value: T) => {
+    readonly target: string
+    readonly headers?: readonly string[]
+    readonly method?: string
+  },
+): Promise<void> {
+  const connection = new Connection(server.url)
+  await attempt(t, share, values, async (value) => {
+    const { target, headers = [], method = 'GET' } = write(value)
+    const lines = [`${method} ${target} HTTP/1.1`, 'Host: localhost', ...headers]
+    const request = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+    return [judge(await connection.ask(request, method), method)]
+  })
+  connection.close()
+}
+
+t.test('a buyer whose payment is damaged on the way is told so, whatever became of it', (t) =>
+  fuzz(t, 25, fc.tuple(shops, x402Values(payload)), ([target, value]) => ({
+    target,
+    headers: [`PAYMENT-SIGNATURE: ${value}`],
+  })),
+)
+
+t.test('a buyer whose credential is damaged on the way is told so, whatever became of it', (t) =>
+  fuzz(t, 10, fc.tuple(shops, authorizationValues(credential)), ([target, value]) => ({
+    target,
+    headers: [`Authorization: ${value}`],
+  })),
+)
+
+t.test('a buyer who sends several payments at once is not charged for any', (t) => {
+  const lines = fc.array(
+    fc.oneof(
+      x402Values(payload).map((value) => `payment-signature: ${value}`),
+      authorizationValues(credential).map((value) => `authorization: ${value}`),
+    ),
+    { minLength: 2, maxLength: 4 },
+  )
+  return fuzz(t, 5, fc.tuple(shops, lines), ([target, headers]) => ({ target, headers }))
+})
+
+t.test('no spelling of a path opens what is paid for, or breaks the service', (t) => {
+  const served = [...targets.map(({ path }) => path), '/openapi.json', '/llms.txt', '/health', '/']
+  const method = fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'OPTIONS')
+  return fuzz(t, 15, fc.tuple(paths(served), method), ([path, method]) => ({
+    target: path.replace(/[\0-\x20\x7f]/g, '+'),
+    method,
+  }))
+})
+
+t.test('whatever stands in a query, its sender gets an answer that says what is wrong', (t) =>
+  fuzz(t, 15, queries(targets), (target) => ({ target })),
+)
+
+t.test('a payment does not make a query dangerous', (t) => {
+  const value = Buffer.from(JSON.stringify(payload)).toString('base64')
+  return fuzz(t, 5, queries(paid), (target) => ({ target, headers: [`PAYMENT-SIGNATURE: ${value}`] }))
+})
+
+t.test('a browser that asks oddly gets a page, and no text of a stranger in it', (t) =>
+  fuzz(t, 5, fc.tuple(queries(paid), accepts), ([target, accept]) => ({
+    target,
+    headers: [`Accept: ${accept}`],
+  })),
+)
+
+t.test('noise on the wire is refused and let go', (t) =>
+  attempt(t, 8, octets, async (text) => {
+    const answers = await flood(server.url, Buffer.from(text, 'latin1'))
+    return answers.map((answer) => judge(answer))
+  }),
+)
+
+t.test('requests sent without waiting are answered each, in their order', (t) =>
+  attempt(t, 2, pipeline, async (requests) => {
+    const text = requests.map(([request]) => request).join('')
+    const answers = await flood(server.url, Buffer.from(text, 'latin1'))
+    const statuses = answers.map(({ status }) => status)
+    if (statuses.join() !== requests.map(([, status]) => status).join()) throw new Error(statuses.join())
+    return answers.map((answer) => judge(answer))
+  }),
+)
+
+t.test('a request hidden in another one is never answered', (t) =>
+  attempt(t, 3, ambiguous, async (text) => {
+    const answers = await flood(server.url, Buffer.from(text, 'latin1'))
+    if (answers.length !== 1 || answers[0]?.status !== 400)
+      throw new Error(answers.map(({ status }) => status).join())
+    return answers.map((answer) => judge(answer))
+  }),
+)
+
+t.test('after all of it the service is alive, and has met nothing unforeseen', async (t) => {
+  t.equal((await fetch(`${server.url}/health`)).status, 200)
+  t.equal(server.process.exitCode, null)
+  t.notMatch(server.output(), /unexpected|unhandled|warning:/i)
+  t.comment(`resident memory: ${begun} MB before, ${residentMB()} MB after`)
+})
