@@ -1,25 +1,25 @@
 import { join } from 'node:path'
 import { openLmdbLedger, openRedisLedger, type Ledger } from '../engine/index.ts'
 import type { Env } from '../env.ts'
+import type { Sandbox } from './command.ts'
 
-export interface OpenLedger {
+export interface OpenedLedger {
   readonly ledger: Ledger
-  /** For people: where it is, without credentials. */
-  readonly place: string
+  /** For people: what it is and, of a Redis, where. */
+  readonly title: string
 }
 
-/** The ledger of several machines where REDIS_URL names one, else the embedded one below the data directory. */
+/** Play money stays on this machine; payments go to Redis as soon as there is one. Throws `LedgerError`. */
 export async function openLedger(
   { redisUrl, ledgerUnsafe }: Pick<Env, 'redisUrl' | 'ledgerUnsafe'>,
   dataDir: string,
-): Promise<OpenLedger> {
-  if (redisUrl === undefined) return openEmbedded(join(dataDir, 'ledger'))
-  const settings = ledgerUnsafe ? 'unchecked' : 'checked'
-  const ledger = await openRedisLedger({ url: redisUrl, settings })
-  return { ledger, place: `redis at ${new URL(redisUrl).host}` }
-}
-
-/** A sandbox keeps its own, which belongs to its chains. */
-export async function openEmbedded(directory: string): Promise<OpenLedger> {
-  return { ledger: await openLmdbLedger(directory), place: `lmdb in ${directory}` }
+  sandbox: Pick<Sandbox, 'ledgerDirectory'> | undefined,
+): Promise<OpenedLedger> {
+  if (redisUrl !== undefined && sandbox === undefined) {
+    const settings = ledgerUnsafe ? 'unchecked' : 'checked'
+    const ledger = await openRedisLedger({ url: redisUrl, settings })
+    return { ledger, title: `${ledger.name} at ${new URL(redisUrl).host}` }
+  }
+  const ledger = await openLmdbLedger(sandbox?.ledgerDirectory ?? join(dataDir, 'ledger'))
+  return { ledger, title: ledger.name }
 }

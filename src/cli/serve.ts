@@ -23,7 +23,7 @@ import {
   sandboxProblems,
 } from './guard.ts'
 import { handlersFor } from './handlers.ts'
-import { openEmbedded, openLedger } from './ledger.ts'
+import { openLedger } from './ledger.ts'
 import { loadServed } from './load.ts'
 import { inSandbox, meansOf } from './means.ts'
 import { openPort } from './port.ts'
@@ -111,9 +111,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const baseUrl = env.baseUrl ?? `http://localhost:${port}`
     const sandbox = plan.sandbox ? await shop.openSandbox(plan.dataDir, baseUrl, terminal.err) : undefined
     if (sandbox !== undefined) closing.push(() => sandbox.stop())
-    const { ledger, place } = await (sandbox === undefined
-      ? openLedger(env, plan.dataDir)
-      : openEmbedded(sandbox.ledgerDirectory))
+    const { ledger, title } = await openLedger(env, plan.dataDir, sandbox)
     closing.push(() => ledger.close())
     const means = meansOf(call, declared, sandbox)
     const owner = `${process.pid}-${randomUUID()}`
@@ -153,7 +151,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     ]
     signals.onReload(() => reload(call, { file: plan.file, service, load, problems: problemsOf }))
     announce(call, service, {
-      ledger: place,
+      ledger: title,
       catalog,
       tills,
       recipient: means.mppRecipient,

@@ -49,18 +49,20 @@ export async function startRedis(options: RedisOptions = {}): Promise<RunningRed
   const { appendonly = 'yes', policy = 'noeviction', password, settings = [] } = options
   const directory = mkdtempSync(join(tmpdir(), 'ratecard-redis-'))
   const start = async (port: number): Promise<ChildProcess | undefined> => {
-    const child = spawn(
-      PROGRAM,
-      [
-        ...['--port', `${port}`, '--bind', '127.0.0.1', '--dir', directory, '--databases', '500'],
-        ...['--appendonly', appendonly, '--maxmemory-policy', policy, '--save', ''],
-        // With everysec, which is the default, a kill may cost what was written during the last fsync.
-        ...['--appendfsync', 'always'],
-        ...(password === undefined ? [] : ['--requirepass', password]),
-        ...settings,
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    )
+    const given = {
+      port: `${port}`,
+      bind: '127.0.0.1',
+      dir: directory,
+      databases: '500',
+      appendonly,
+      // With everysec, which is the default, a kill may cost what was written during the last fsync.
+      appendfsync: 'always',
+      save: '',
+      'maxmemory-policy': policy,
+      ...(password === undefined ? {} : { requirepass: password }),
+    }
+    const args = Object.entries(given).flatMap(([name, value]) => [`--${name}`, value])
+    const child = spawn(PROGRAM, [...args, ...settings], { stdio: ['ignore', 'pipe', 'inherit'] })
     const end = (): void => {
       child.kill('SIGKILL')
     }

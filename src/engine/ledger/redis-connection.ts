@@ -7,7 +7,10 @@ import { refusalOf } from './redis-refusal.ts'
 export interface RedisConnection {
   /** `host:port`: what may be told. */
   readonly place: string
-  /** Asks for something, a second time when the connection is lost. Throws `LedgerError`: a `RedisRefusal` when Redis says no. */
+  /**
+   * Asks for something, a second time when the connection is lost. Throws `LedgerError`: a `RedisRefusal` when Redis says
+   * no.
+   */
   readonly read: <T>(ask: Ask<T>) => Promise<T>
   /** Throws `RedisRefusal` when nothing was changed, another `LedgerError` when that may not be known. */
   readonly change: <T>(ask: Ask<T>) => Promise<T>
@@ -17,10 +20,11 @@ export interface RedisConnection {
 
 type Ask<T> = (redis: Redis) => Promise<T>
 
-/** How long Redis may take for a connection, and for any answer. */
+/**
+ * How long Redis may take for a connection, and for any answer. As long wait those who ask when a connection is lost, for
+ * a restart takes less; who asks after them does not wait.
+ */
 const TIMEOUT_MS = 3_000
-/** How long the first who ask wait for a lost connection, for a restart takes less. Those after them do not wait. */
-const PATIENCE_MS = 2_000
 
 /**
  * By itself the library would send once more what was under way when a connection was lost, or send it later, when
@@ -39,7 +43,7 @@ const QUIET = { enableReadyCheck: false, disableClientInfo: true } as const
 /** Throws `LedgerError` when the URL is wrong, or Redis cannot be reached or refuses the credentials. */
 export async function connectRedis(url: string): Promise<RedisConnection> {
   const address = addressOf(url)
-  const place = `${address.host}:${address.port}`
+  const place = `${isIP(address.host) === 6 ? `[${address.host}]` : address.host}:${address.port}`
   const { Redis } = await import('ioredis')
   const redis = new Redis({
     ...address,
@@ -58,13 +62,15 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
   redis.on('error', (latest: unknown) => (fault = latest))
   const unreachable = (): LedgerError => {
     const code = fault instanceof Error && 'code' in fault ? ` (${String(fault.code)})` : ''
-    return new LedgerError(`the ledger in Redis at ${place} cannot be reached${code}`)
+    return (
+      refusalOf(fault, place) ?? new LedgerError(`the ledger in Redis at ${place} cannot be reached${code}`)
+    )
   }
   await redis.connect().catch(() => undefined)
   // A database that is not there is an error besides: the library goes on in another one.
   if (redis.status !== 'ready' || fault !== undefined) {
     redis.disconnect()
-    throw refusalOf(fault, place) ?? unreachable()
+    throw unreachable()
   }
 
   let back: Promise<void> | undefined
@@ -72,7 +78,8 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
   let closed: Promise<void> | undefined
   const ask = async <T>(command: Ask<T>, lost: () => Promise<T>): Promise<T> => {
     if (closed !== undefined) throw new LedgerError(`the ledger in Redis at ${place} is closed`)
-    if (redis.status !== 'ready')
+    // A connection that ends is still called ready for a moment.
+    if (redis.status !== 'ready' || !redis.stream.writable)
       await (back ??= comesBack(redis)).catch(() => {
         throw unreachable()
       })
@@ -99,7 +106,7 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
 
 function comesBack(redis: Redis): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('not in time')), PATIENCE_MS)
+    const timer = setTimeout(() => reject(new Error('not in time')), TIMEOUT_MS)
     redis.once('ready', () => {
       clearTimeout(timer)
       resolve()

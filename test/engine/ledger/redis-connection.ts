@@ -110,7 +110,7 @@ function testConnection(): void {
       await t.rejects(ledger.replace(entry, next), { message: / cannot be known$/ })
       t.strictSame(await ledger.get('x402:one'), next)
       t.equal(line.sent().split(entry.seal).length - 1, 2)
-      line.cutAnswers(1)
+      line.cutAnswers(2)
       await t.rejects(ledger.get('x402:one'), { message: / nothing could be read$/ })
     },
   )
@@ -148,7 +148,6 @@ function testConnection(): void {
     )
     const replica = / has refused: it is a replica; REDIS_URL has to name the primary \(READONLY\)$/
     await t.rejects(ledger.replace(entry, nextEntry(entry)), { message: replica })
-    await comesBack(ledger)
     t.strictSame(await ledger.get('x402:one'), entry)
     const after = /total_connections_received:(\d+)/.exec(String(await redis.command('INFO')))?.[1]
     t.ok(Number(after) > connections, 'the name is looked up anew: it may lead elsewhere')
@@ -180,7 +179,7 @@ function testConnection(): void {
         /^the ledger in Redis at (\S+) cannot be reached(.*)$/.exec(
           fault instanceof Error ? fault.message : '',
         ) ?? []
-      t.ok(shown.replace(/^::1/, '[::1]').startsWith(place), shown)
+      t.ok(shown.startsWith(place), shown)
       t.match(why, reason)
     }
   })
