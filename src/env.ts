@@ -24,6 +24,8 @@ export interface Env {
   readonly sources: SourceUrls
   /** Value of a variable the catalog names as a credential; undefined when it is not set. */
   readonly secret: (name: string) => string | undefined
+  /** The text with the names of variables in the place of values that nobody may read. */
+  readonly hide: (text: string) => string
 }
 
 export interface FacilitatorAccess {
@@ -51,6 +53,7 @@ type Variables = Readonly<Record<string, string | undefined>>
 /** Reads the environment; an empty value counts as unset. Throws `EnvError` naming every variable that is wrong. */
 export function readEnv(variables: Variables): Env {
   const reader = new Reader(variables)
+  const secrets = new Map(Object.entries(variables).filter(([name]) => SECRET_NAME.test(name)))
   const env: Env = {
     production: reader.text('NODE_ENV') === 'production',
     catalog: reader.text('CATALOG') ?? 'catalog.yaml',
@@ -72,13 +75,34 @@ export function readEnv(variables: Variables): Env {
       steamStore: reader.url('STEAM_STORE_URL') ?? 'https://store.steampowered.com',
       steamApi: reader.url('STEAM_API_URL') ?? 'https://api.steampowered.com',
     },
-    secret: (name) => variables[name] || undefined,
+    secret: (name) => {
+      secrets.set(name, variables[name])
+      return variables[name] || undefined
+    },
+    hide: (text) => hide(text, secrets),
   }
   if (reader.problems.length > 0) throw new EnvError(reader.problems)
   return Object.freeze(env)
 }
 
 const SECRET_BYTES = 32
+
+/** What a catalog names as a credential is secret too, whatever it is called. */
+const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD|^RPC_URL_|^(CACHE_)?REDIS_URL$|^DATABASE_URL$/i
+/** Hiding less than this would tear holes into words. */
+const SHORTEST_SECRET = 6
+
+function hide(text: string, secrets: ReadonlyMap<string, string | undefined>): string {
+  return [...secrets].reduce(
+    (shown, [name, value = '']) =>
+      value
+        .split(',')
+        .map((part) => part.trim().replace(/^0x|\/+$/g, ''))
+        .filter(({ length }) => length >= SHORTEST_SECRET)
+        .reduce((rest, part) => rest.replaceAll(part, `[${name}]`), shown),
+    text,
+  )
+}
 
 function isWeb(value: string): boolean {
   return /^https?:\/\//i.test(value) && URL.canParse(value)

@@ -115,7 +115,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     closing.push(() => ledger.close())
     const means = meansOf(call, declared, sandbox)
     const owner = `${process.pid}-${randomUUID()}`
-    const report = createComplaint(terminal, world.now)
+    const report = createComplaint(terminal, world.now, env.hide)
     const mpp = openMpp(means, baseUrl, report)
     closing.push(() => mpp.close())
     const tills = { x402: openTills({ ...means, ledger, owner, report: terminal.err }), mpp }

@@ -1,11 +1,13 @@
 import t from 'tap'
 import { createComplaint } from '../../src/cli/complain.ts'
 import { LedgerError } from '../../src/engine/index.ts'
+import { readEnv } from '../../src/env.ts'
 
 t.test('a store that is away would bury everything else an operator has to read', async (t) => {
   const lines: string[] = []
   let now = 0
-  const complain = createComplaint({ out: () => undefined, err: (line) => lines.push(line) }, () => now)
+  const { hide } = readEnv({})
+  const complain = createComplaint({ out: () => undefined, err: (line) => lines.push(line) }, () => now, hide)
   for (let i = 0; i < 100; i += 1) complain(new LedgerError('the store is away'))
   t.strictSame(lines, ['ledger: the store is away'])
   complain(new TypeError('a mistake'))
@@ -13,4 +15,28 @@ t.test('a store that is away would bury everything else an operator has to read'
   now += 30_000
   complain(new LedgerError('the store is away'))
   t.equal(lines.length, 3, 'and the first again after a while')
+})
+
+t.test('a library that quotes its endpoint would put a key of the operator into the log', async (t) => {
+  const lines: string[] = []
+  const keys = ['ab'.repeat(32), 'cd'.repeat(32)]
+  const env = readEnv({
+    RPC_URL_8453: 'https://node.example/v2/endpoint-key/',
+    SETTLER_PRIVATE_KEY: `0x${keys[0]}, ${keys[1]}`,
+    REDIS_URL: 'redis://:word@ledger.example',
+    ACME: 'credential of a source',
+    SHORT_KEY: 'as',
+  })
+  t.equal(env.secret('ACME'), 'credential of a source')
+  const complain = createComplaint(
+    { out: () => undefined, err: (line) => lines.push(line) },
+    () => 0,
+    env.hide,
+  )
+  complain(new Error(`fetch of https://node.example/v2/endpoint-key failed as 0x${keys.join(' or 0x')}`))
+  complain(new LedgerError('redis://:word@ledger.example hangs up, says a credential of a source'))
+  const said = lines.join('\n')
+  for (const secret of ['endpoint-key', ...keys, ':word@', 'credential of a source']) t.notMatch(said, secret)
+  t.match(said, 'fetch of [RPC_URL_8453] failed as 0x[SETTLER_PRIVATE_KEY] or 0x[SETTLER_PRIVATE_KEY]')
+  t.match(said, 'ledger: [REDIS_URL] hangs up, says a [ACME]')
 })
