@@ -1,4 +1,5 @@
 import { createTestClient, http, parseAbi, parseAbiItem, publicActions, walletActions } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { base, baseSepolia } from 'viem/chains'
 import { startEvmChain, type EvmChain } from '../../src/sandbox/evm/chain.ts'
 import type { Hex, SignedPayment } from './payment.ts'
@@ -9,8 +10,16 @@ const USD_COIN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 const TOKEN = parseAbi([
   'function transfer(address to, uint256 value) returns (bool)',
   'function blacklist(address account)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
 ])
+
+const CANCEL = {
+  CancelAuthorization: [
+    { name: 'authorizer', type: 'address' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const
 
 /** Chain 8453 on this machine, with the test token where Base has USD Coin. */
 export function startBase(): Promise<EvmChain> {
@@ -33,6 +42,10 @@ export interface Witness {
   /** Moves tokens out of any account. */
   drain(from: Hex, to: Hex, value: bigint): Promise<void>
   blacklist(account: Hex): Promise<void>
+  /** How often a payer was charged. */
+  charges(payer: string): Promise<number>
+  /** Takes an authorization back, as its payer may until it is used. */
+  cancel(key: Hex, nonce: Hex): Promise<void>
   /** Carries a payment out as a stranger would who has seen it; resolves to the transaction. */
   submit(payment: SignedPayment): Promise<Hex>
   setMining(mining: 'automatic' | 'by hand'): Promise<void>
@@ -59,16 +72,18 @@ export function witness({ rpcUrl, asset, chainId }: Pick<EvmChain, 'rpcUrl' | 'a
   }
   const write = { address: asset, abi: TOKEN }
   const STRANGER = '0x00000000000000000000000000000000005742a9'
+  const uses = async (): Promise<Use[]> => {
+    const event = parseAbiItem('event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)')
+    const logs = await client.getLogs({ address: asset, event, fromBlock: 0n, strict: true })
+    return logs.map(({ args, transactionHash }) => ({
+      payer: args.authorizer,
+      nonce: args.nonce,
+      transaction: transactionHash,
+    }))
+  }
   return {
-    uses: async () => {
-      const event = parseAbiItem('event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)')
-      const logs = await client.getLogs({ address: asset, event, fromBlock: 0n, strict: true })
-      return logs.map(({ args, transactionHash }) => ({
-        payer: args.authorizer,
-        nonce: args.nonce,
-        transaction: transactionHash,
-      }))
-    },
+    uses,
+    charges: async (by) => (await uses()).filter(({ payer }) => payer === by).length,
     received: async (by) => {
       const event = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)')
       const to: Hex = `0x${by.slice(2)}`
@@ -83,6 +98,19 @@ export function witness({ rpcUrl, asset, chainId }: Pick<EvmChain, 'rpcUrl' | 'a
     blacklist: async (account) => {
       await as(STRANGER, (stranger) =>
         client.writeContract({ ...write, account: stranger, functionName: 'blacklist', args: [account] }),
+      )
+    },
+    cancel: async (key, nonce) => {
+      const payer = privateKeyToAccount(key)
+      const signature = await payer.signTypedData({
+        domain: { name: 'USD Coin', version: '2', chainId, verifyingContract: asset },
+        types: CANCEL,
+        primaryType: 'CancelAuthorization',
+        message: { authorizer: payer.address, nonce },
+      })
+      const args = [payer.address, nonce, signature] as const
+      await as(STRANGER, (account) =>
+        client.writeContract({ ...write, account, functionName: 'cancelAuthorization', args }),
       )
     },
     submit: ({ authorization, signature }) => {

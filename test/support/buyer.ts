@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
-import { addressOf, stockFetch, type Hex } from './payment.ts'
+import { addressOf, nonceOf, stockFetch, type Hex } from './payment.ts'
 import type { Secrets } from './secrets.ts'
 
 /** Somebody with a wallet and `@x402/fetch`, who keeps a list of what was signed. */
@@ -23,7 +23,10 @@ export function openBuyer(key: Hex, secrets: Secrets): Buyer {
   const noting: typeof fetch = async (input, init) => {
     const request = new Request(input, init)
     const header = request.headers.get('payment-signature')
-    if (header !== null) nonces.push(noted(header, secrets))
+    if (header !== null) {
+      secrets.keepHeader(header)
+      nonces.push(nonceOf(header))
+    }
     const response = await fetch(request)
     if (header !== null) await secrets.hear(response.clone())
     return response
@@ -40,16 +43,6 @@ export async function readBought(response: Response): Promise<Bought> {
   const body = asObject(await response.text())
   const receipt = asObject(Buffer.from(response.headers.get('payment-response') ?? '', 'base64').toString())
   return { status: response.status, run: body['run'], transaction: receipt['transaction'] }
-}
-
-interface Sent extends JsonObject {
-  readonly payload: { readonly signature: Hex; readonly authorization: { readonly nonce: string } }
-}
-
-function noted(header: string, secrets: Secrets): string {
-  const payload = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as Sent
-  secrets.keepPayment({ header, payload, signature: payload.payload.signature })
-  return payload.payload.authorization.nonce
 }
 
 function asObject(text: string): JsonObject {

@@ -40,8 +40,8 @@ export interface Requirements extends JsonObject {
 }
 
 /** What a GET without a payment is asked for. */
-export async function challengeOf(url: string): Promise<Challenge> {
-  const response = await fetch(url)
+export async function challengeOf(url: string, transport: typeof fetch = fetch): Promise<Challenge> {
+  const response = await transport(url)
   await response.body?.cancel()
   return readHeader(response, 'payment-required') as unknown as Challenge
 }
@@ -151,6 +151,14 @@ export function encode(value: Json): string {
 }
 
 /** GET with a payment. */
-export function send(url: string, header: string): Promise<Response> {
-  return fetch(url, { headers: { 'payment-signature': header } })
+export function send(url: string, header: string, transport: typeof fetch = fetch): Promise<Response> {
+  return transport(url, { headers: { 'payment-signature': header } })
+}
+
+/** Nonce of the authorization in a PAYMENT-SIGNATURE. */
+export function nonceOf(header: string): string {
+  const { payload } = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as {
+    payload: { authorization: { nonce: string } }
+  }
+  return payload.authorization.nonce
 }

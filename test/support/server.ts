@@ -57,7 +57,11 @@ export async function startServer({
       child.once('exit', (code) => reject(new Error(`the server exited with ${code}:\n${output}`)))
       look()
     })
-  process.once('exit', () => child.kill('SIGKILL'))
+  const end = (): void => {
+    child.kill('SIGKILL')
+  }
+  process.once('exit', end)
+  child.once('exit', () => process.off('exit', end))
   await said(/^listening on (\S+)$/m)
   const [, listening = ''] = /^listening on (\S+)$/m.exec(output) ?? []
   return {

@@ -26,12 +26,15 @@ export interface Shop {
   readonly workplace: Workplace
   readonly payTo: Hex
   readonly settler: Hex
+  readonly settlerKey: Hex
   /** A wallet nobody has used, with tokens. */
   wallet(atomic?: bigint): Promise<Hex>
   /** Kills the server as a power cut would and starts it again on what it has left. */
   restart(): Promise<void>
   /** Another process on the same store and with the same signer, on a port of its own. */
   branch(): Promise<RunningServer>
+  /** What every process has written, the killed ones too. */
+  readonly output: () => string
   readonly close: () => Promise<void>
 }
 
@@ -83,6 +86,7 @@ export async function openShop(furnish: Furnish = async () => ({})): Promise<Sho
     workplace,
     payTo,
     settler,
+    settlerKey,
     wallet: async (atomic = PURSE) => {
       const key = randomKey()
       if (atomic > 0n) await chain.mint(addressOf(key), atomic)
@@ -95,6 +99,7 @@ export async function openShop(furnish: Furnish = async () => ({})): Promise<Sho
       server = await start()
     },
     branch: start,
+    output: () => Array.from(servers, (each) => each.output()).join('\n'),
     close: async () => {
       await Promise.all(Array.from(servers, (each) => each.stop()))
       await Promise.all([node.close(), workplace.close(), chain.stop()])

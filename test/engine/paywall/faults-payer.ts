@@ -1,0 +1,143 @@
+import t from 'tap'
+import { isJsonObject } from '../../../src/engine/json.ts'
+import { openBuyer, readBought } from '../../support/buyer.ts'
+import {
+  addressOf,
+  challengeOf,
+  readHeader,
+  send,
+  sign,
+  type Hex,
+  type SignedPayment,
+} from '../../support/payment.ts'
+import { Secrets } from '../../support/secrets.ts'
+import { openShop } from '../../support/shop.ts'
+
+const shop = await openShop()
+t.teardown(() => shop.close())
+const secrets = new Secrets()
+secrets.keep('an RPC endpoint', shop.node.url)
+secrets.keep('the signer’s key', shop.settlerKey.slice(2))
+t.afterEach(() => {
+  shop.workplace.during(async () => {})
+})
+
+let last = 0
+function url(route = '/paid/work'): string {
+  last += 1
+  return `${shop.url}${route}?n=${last}`
+}
+
+async function pay(at: string, key: Hex): Promise<SignedPayment> {
+  const payment = await sign(await challengeOf(at), key)
+  secrets.keepHeader(payment.header)
+  return payment
+}
+
+async function problemOf(response: Response): Promise<unknown> {
+  const value: unknown = JSON.parse(await secrets.hear(response))
+  return isJsonObject(value) ? value : undefined
+}
+
+t.test(
+  'a payer who takes the authorization back during the work pays nothing and gets nothing',
+  async (t) => {
+    const key = await shop.wallet()
+    const payer = addressOf(key)
+    for (let time = 1; time <= 2; time += 1) {
+      const at = url()
+      const payment = await pay(at, key)
+      const runs = shop.workplace.runs()
+      shop.workplace.during(() => shop.witness.cancel(key, payment.authorization.nonce))
+      const response = await send(at, payment.header)
+      t.equal(response.status, 402)
+      t.strictSame(readHeader(response, 'payment-response'), {
+        success: false,
+        errorReason: 'settlement_failed',
+        transaction: '',
+        network: 'eip155:8453',
+        payer,
+      })
+      const problem = await problemOf(response)
+      t.match(problem, { code: 'settlement_failed', charged: 'no' })
+      t.notMatch(problem, { worth: String }, 'what was worked for it is withheld')
+      t.equal(shop.workplace.runs(), runs + 1)
+      shop.workplace.during(async () => {})
+      t.match(await problemOf(await send(at, payment.header)), { charged: 'no' }, 'the same once more')
+      t.equal(shop.workplace.runs(), runs + 1, 'is refused before any work')
+    }
+    t.equal(await shop.witness.charges(payer), 0)
+
+    await t.test('who has done so twice pays before the work from then on', async (t) => {
+      let before = 0
+      shop.workplace.during(async () => {
+        before = await shop.witness.charges(payer)
+      })
+      t.match(await openBuyer(key, secrets).buy(url()), { status: 200 })
+      t.equal(before, 1, 'charged when the work began')
+      t.equal(await shop.witness.charges(payer), 1)
+    })
+
+    await t.test('and others do not', async (t) => {
+      const other = openBuyer(await shop.wallet(), secrets)
+      let before = 0
+      shop.workplace.during(async () => {
+        before = await shop.witness.charges(other.address)
+      })
+      t.match(await other.buy(url()), { status: 200 })
+      t.equal(before, 0)
+    })
+  },
+)
+
+t.test(
+  'work that was paid for and fails: the buyer is told so, and the same payment has it run again',
+  async (t) => {
+    const key = await shop.wallet()
+    const at = url('/paid/deep')
+    const payment = await pay(at, key)
+    shop.workplace.during(() => Promise.reject(new Error('unwell')))
+    for (let time = 1; time <= 2; time += 1) {
+      const response = await send(at, payment.header)
+      t.equal(response.status, 500)
+      const [use] = (await shop.witness.uses()).filter(({ payer }) => payer === addressOf(key))
+      t.match(readHeader(response, 'payment-response'), { success: true, transaction: use?.transaction })
+      t.match(await problemOf(response), { code: 'internal', charged: 'yes' })
+      t.equal(await shop.witness.charges(addressOf(key)), 1)
+    }
+    const runs = shop.workplace.runs()
+    await shop.restart()
+    const later = at.replace(/^http:\/\/[^/]+/, shop.url)
+    t.match(await problemOf(await send(later, payment.header)), { charged: 'yes' }, 'after a power cut too')
+    shop.workplace.during(async () => {})
+    const bought = await readBought(await send(later, payment.header))
+    t.match(bought, { status: 200, run: runs + 2 })
+    t.strictSame(await readBought(await send(later, payment.header)), bought, 'and once done, it is done')
+    t.equal(await shop.witness.charges(addressOf(key)), 1)
+  },
+)
+
+t.test(
+  'a stranger who carries the payment out while its buyer loses the connection takes nothing away',
+  async (t) => {
+    const key = await shop.wallet()
+    const at = url()
+    const payment = await pay(at, key)
+    const leaving = new AbortController()
+    let transaction = ''
+    shop.workplace.during(async () => {
+      transaction = await shop.witness.submit(payment)
+      leaving.abort()
+    })
+    const headers = { 'payment-signature': payment.header }
+    await t.rejects(fetch(at, { headers, signal: leaving.signal }))
+    shop.workplace.during(async () => {})
+    t.match(await readBought(await send(at, payment.header)), { status: 200, transaction })
+    t.equal(await shop.witness.charges(addressOf(key)), 1)
+  },
+)
+
+t.test('nothing secret stands in the logs, or in an answer that was not bought', async (t) => {
+  secrets.listen(shop.output())
+  t.strictSame(secrets.leaked(), [])
+})

@@ -1,0 +1,174 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { openBuyer, readBought, type Bought } from '../../support/buyer.ts'
+import { openCutter } from '../../support/cutter.ts'
+import {
+  addressOf,
+  challengeOf,
+  encode,
+  send,
+  sign,
+  type Hex,
+  type SignedPayment,
+} from '../../support/payment.ts'
+import { Secrets } from '../../support/secrets.ts'
+import { openShop } from '../../support/shop.ts'
+
+const shop = await openShop()
+t.teardown(() => shop.close())
+const branch = await shop.branch()
+const secrets = new Secrets()
+secrets.keep('an RPC endpoint', shop.node.url)
+secrets.keep('the signer’s key', shop.settlerKey.slice(2))
+
+/** The same request at one process and at the other. */
+const at = [shop.url, branch.url] as const
+let last = 0
+/** A request nobody has sent before. */
+function query(route = '/paid/work'): string {
+  last += 1
+  return `${route}?n=${last}`
+}
+
+async function pay(path: string, key: Hex): Promise<SignedPayment> {
+  const payment = await sign(await challengeOf(`${shop.url}${path}`), key)
+  secrets.keepHeader(payment.header)
+  return payment
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await delay(10)
+}
+
+t.afterEach(async () => {
+  shop.workplace.during(async () => {})
+  await shop.witness.setMining('automatic')
+})
+
+t.test(
+  'fifty copies of one payment over two processes: one run, one charge, fifty answers with one receipt',
+  async (t) => {
+    const key = await shop.wallet()
+    const path = query()
+    const payment = await pay(path, key)
+    const runs = shop.workplace.runs()
+    shop.workplace.during(() => delay(100))
+    const bought = await Promise.all(
+      Array.from({ length: 50 }, async (_, place) =>
+        readBought(await send(`${at[place % 2]}${path}`, payment.header)),
+      ),
+    )
+    const [use] = (await shop.witness.uses()).filter(({ payer }) => payer === addressOf(key))
+    const first: Bought = { status: 200, run: runs + 1, transaction: use?.transaction }
+    t.strictSame(bought, Array(50).fill(first))
+    t.equal(shop.workplace.runs(), runs + 1)
+    t.equal(await shop.witness.charges(addressOf(key)), 1)
+  },
+)
+
+t.test('twenty buyers over two processes with one signer: twenty answers and twenty charges', async (t) => {
+  const payments: { path: string; payment: SignedPayment }[] = []
+  while (payments.length < 20) {
+    const path = query()
+    payments.push({ path, payment: await pay(path, await shop.wallet()) })
+  }
+  const before = (await shop.witness.uses()).length
+  const bought = await Promise.all(
+    payments.map(async ({ path, payment }, place) =>
+      readBought(await send(`${at[place % 2]}${path}`, payment.header)),
+    ),
+  )
+  t.strictSame(
+    bought.map(({ status }) => status),
+    Array(20).fill(200),
+  )
+  const made = (await shop.witness.uses()).slice(before)
+  t.equal(made.length, 20)
+  t.strictSame(
+    new Set(bought.map(({ transaction }) => transaction)),
+    new Set(made.map(({ transaction }) => transaction)),
+    'every receipt is true',
+  )
+})
+
+t.test(
+  'a stock client whose answer is cut off on the way gets it at the next try, for nothing',
+  async (t) => {
+    for (const [way, where] of [
+      [0, 'before'],
+      [1, 'within'],
+    ] as const) {
+      const cutter = await openCutter(at[way])
+      t.teardown(() => cutter.close())
+      const key = await shop.wallet()
+      const buyer = openBuyer(key, secrets)
+      const path = query()
+      const runs = shop.workplace.runs()
+      cutter.cut(where)
+      await t.rejects(buyer.buy(`${cutter.url}${path}`), `cut off ${where} it`)
+      t.equal(cutter.cuts(), 1)
+      const [use] = (await shop.witness.uses()).filter(({ payer }) => payer === buyer.address)
+      t.ok(use, 'it was charged')
+      const again = await buyer.buy(`${cutter.url}${path}`)
+      t.strictSame(again, { status: 200, run: runs + 1, transaction: use?.transaction }, 'the first answer')
+      t.equal(buyer.nonces().length, 2, 'for a payment that was signed anew')
+      t.equal(await shop.witness.charges(buyer.address), 1, 'and not charged')
+      t.equal(shop.workplace.runs(), runs + 1)
+    }
+  },
+)
+
+t.test('a buyer who hangs up, whenever that is, and signs anew somewhere else has paid once', async (t) => {
+  const moments = {
+    'during the work': async (leave: () => void) => {
+      shop.workplace.during(async () => {
+        leave()
+        await delay(100)
+      })
+    },
+    'during the settlement': async (leave: () => void) => {
+      await shop.witness.setMining('by hand')
+      const sent = shop.node.calls().length
+      void until(() => shop.node.calls().slice(sent).includes('eth_sendRawTransaction')).then(async () => {
+        leave()
+        await delay(100)
+        await shop.witness.setMining('automatic')
+        await shop.witness.mine()
+      })
+    },
+  }
+  for (const [name, begin] of Object.entries(moments)) {
+    for (const url of at) {
+      const key = await shop.wallet()
+      const path = query()
+      const leaving = new AbortController()
+      await begin(() => leaving.abort())
+      const buyer = openBuyer(key, secrets)
+      await t.rejects(buyer.buy(`${shop.url}${path}`, { signal: leaving.signal }), name)
+      shop.workplace.during(async () => {})
+      t.match(await buyer.buy(`${url}${path}`), { status: 200 }, name)
+      t.equal(await shop.witness.charges(buyer.address), 1, name)
+    }
+  }
+})
+
+t.test('who rebuilds a payment from the chain gets nothing that was sold', async (t) => {
+  const key = await shop.wallet()
+  const path = query()
+  const payment = await pay(path, key)
+  t.equal((await send(`${shop.url}${path}`, payment.header)).status, 200)
+  await delay(2_500)
+  const { extensions: _, ...seen } = payment.payload
+  for (const url of at) {
+    const response = await send(`${url}${path}`, encode(seen))
+    const body = await secrets.hear(response)
+    t.equal(response.status, 409)
+    t.match(body, /"payment_reused"/)
+  }
+  t.equal(await shop.witness.charges(addressOf(key)), 1)
+})
+
+t.test('nothing secret stands in the logs, or in an answer that was not bought', async (t) => {
+  secrets.listen(shop.output())
+  t.strictSame(secrets.leaked(), [])
+})
