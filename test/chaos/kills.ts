@@ -1,0 +1,24 @@
+import t from 'tap'
+import { storm } from './storm/storm.ts'
+
+t.test('twelve kills under paid load, on two processes with one store and one signer', async (t) => {
+  const seed = Date.now() % 1_000_000
+  t.comment(`seed ${seed}`)
+  const { tally, diary, leaked } = await storm({
+    kills: 12,
+    processes: 2,
+    buyers: 24,
+    seed,
+    progress: () => undefined,
+  })
+  t.equal(tally.lost, 0, 'nobody has paid for nothing')
+  t.equal(tally.doubled, 0, 'nobody has paid twice')
+  t.equal(tally.strange, 0, 'nobody has paid for what was not asked for')
+  t.equal(tally.fetched, tally.wanted, 'everybody has what was wanted')
+  t.equal(diary.wrong, 0, 'and not what somebody else wanted')
+  t.equal(tally.unresolved, 0, 'the ledger knows how every payment has ended')
+  t.equal(tally.misbooked, 0, 'as the chain does')
+  t.equal(tally.miskept, 0, 'what was paid for is kept, and nothing else')
+  t.strictSame(leaked, [], 'nothing secret stands in the logs or in an error body')
+  t.comment(JSON.stringify(tally))
+})

@@ -1,0 +1,58 @@
+import { parseArgs } from 'node:util'
+import { storm, type Aftermath } from './storm.ts'
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '200' },
+    processes: { type: 'string', default: '1' },
+    buyers: { type: 'string', default: '48' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  },
+})
+const seed = Number(values.seed)
+const kills = Number(values.kills)
+const processes = Number(values.processes)
+console.log(`seed ${seed}: ${kills} kills, ${processes} process${processes === 1 ? '' : 'es'}, lmdb, x402`)
+
+const aftermath = await storm({
+  kills,
+  processes,
+  seed,
+  buyers: Number(values.buyers),
+  progress: ({ kills: killed, diary: { wants, cutOff } }) => {
+    const fetched = wants.filter((want) => want.fetched).length
+    const line = `${killed}/${kills} kills, ${fetched} of ${wants.length} things fetched, ${cutOff} requests cut off`
+    if (process.stdout.isTTY) process.stdout.write(`\r${line}\u001b[K`)
+  },
+})
+report(aftermath)
+process.exitCode = aftermath.tally.lost + aftermath.tally.doubled > 0 ? 1 : 0
+
+function report({ tally, diary, recovery, leaked, complaints }: Aftermath): void {
+  const statuses = [...diary.statuses].sort(([a], [b]) => a - b)
+  const rows: [string, string | number][] = [
+    ['kills', kills],
+    ['things wanted', tally.wanted],
+    ['results fetched', tally.fetched],
+    ['payments signed', tally.signed],
+    ['charges on chain', tally.charges],
+    ['handler runs', tally.runs],
+    ['lost charges', tally.lost],
+    ['doubled charges', tally.doubled],
+    ['given without a charge', tally.uncharged],
+    ['charges nobody signed for', tally.strange],
+    ['entries unresolved', tally.unresolved],
+    ['charges misbooked', tally.misbooked],
+    ['things miskept', tally.miskept],
+    ['wrong answers', diary.wrong],
+    ['requests cut off', diary.cutOff],
+    ['answers', statuses.map(([status, times]) => `${status}: ${times}`).join(', ')],
+    ['5xx', statuses.reduce((sum, [status, times]) => (status >= 500 ? sum + times : sum), 0)],
+    ['recovered after', `${(recovery / 1000).toFixed(1)} s`],
+    ['leaked', leaked.length === 0 ? 'nothing' : leaked.join(', ')],
+    ['complaints', complaints.length],
+  ]
+  console.log()
+  for (const [name, value] of rows) console.log(`${name.padEnd(26)} ${value}`)
+  for (const line of new Set(complaints)) console.log(`  ${line}`)
+}
