@@ -4,6 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { check } from './cli/check.ts'
 import type { Command, Shop } from './cli/command.ts'
 import { pay } from './cli/pay.ts'
+import { exportPayments } from './cli/payments/export.ts'
+import { listPayments } from './cli/payments/list.ts'
+import { reconcilePayments } from './cli/payments/reconcile.ts'
+import { showPayment } from './cli/payments/show.ts'
 import { print } from './cli/print.ts'
 import { routes } from './cli/routes.ts'
 import { runCommand } from './cli/run.ts'
@@ -13,7 +17,18 @@ import { documentNames } from './engine/index.ts'
 import { readEnv } from './env.ts'
 import { createHandlers } from './service/service.ts'
 
-const commands: readonly Command[] = [serve, check, routes, print, types, pay]
+const commands: readonly Command[] = [
+  serve,
+  check,
+  routes,
+  print,
+  types,
+  pay,
+  listPayments,
+  showPayment,
+  reconcilePayments,
+  exportPayments,
+]
 
 const env = () => readEnv(process.env)
 
@@ -69,6 +84,9 @@ process.exitCode = await runCommand({
   terminal: {
     out: (line) => process.stdout.write(`${line}\n`),
     err: (line) => process.stderr.write(`${line}\n`),
+    reader: process.stdout.isTTY ? 'person' : 'program',
+    // Back to the start of the line, and the rest of it erased.
+    progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
   },
   shop,
   known: () => ({ handlers: Object.keys(shop.handlers(undefined)), documents: documentNames }),

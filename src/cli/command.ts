@@ -4,8 +4,9 @@ import type { Env } from '../env.ts'
 
 type Options = NonNullable<ParseArgsConfig['options']>
 
-/** One word after `ratecard`: a file of its own, gathered in the list of `main.ts`. */
+/** What comes after `ratecard`: a file of its own, gathered in the list of `main.ts`. */
 export interface Command {
+  /** One word, or two where commands belong together: `payments list`. */
   readonly name: string
   readonly summary: string
   readonly usage: string
@@ -38,6 +39,18 @@ export interface Terminal {
   readonly out: (line: string) => void
   /** Progress and logs: stderr. */
   readonly err: (line: string) => void
+  /** Who reads stdout: a person sees short columns, a program gets whole values. */
+  readonly reader: 'person' | 'program'
+  /** What a long run is at, in one line that gives way to the next; shown to a person only. */
+  readonly progress: (line: string) => void
+}
+
+/** The command line is wrong: the message says which flag or word, and what it takes. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'UsageError'
+  }
 }
 
 /** What is sold and what stands in for the world: handed over by `main.ts`, which alone knows them. */

@@ -9,7 +9,7 @@ const QUIET_MS = 30_000
  * `hide` takes out what no log may hold: libraries and handlers put addresses and keys into their messages.
  */
 export function createComplaint(
-  { err }: Terminal,
+  { err }: Pick<Terminal, 'err'>,
   now: () => number,
   hide: (text: string) => string,
 ): (fault: unknown) => void {

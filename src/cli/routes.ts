@@ -6,6 +6,7 @@ import {
   type Revision,
   type Route,
 } from '../engine/index.ts'
+import { columns } from './columns.ts'
 import type { Command } from './command.ts'
 import { previewRevision } from './preview.ts'
 
@@ -93,14 +94,5 @@ function table(rows: readonly RouteRow[]): string {
       )
       .join(' '),
   ])
-  const all = [['PATH', 'USD', 'CACHE', 'SERVED', 'PARAMETERS'], ...lines]
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...all.map((line) => line[column]?.length ?? 0)))
-  return all
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  return columns([['PATH', 'USD', 'CACHE', 'SERVED', 'PARAMETERS'], ...lines])
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { EnvError, type Env } from '../env.ts'
-import type { Call, Command, Terminal } from './command.ts'
+import { UsageError, type Call, type Command, type Terminal } from './command.ts'
 
 /** sysexits.h EX_USAGE: the command line itself is wrong. */
 const USAGE = 64
@@ -25,17 +25,10 @@ export async function runCommand({
   shop,
   known,
 }: Invocation): Promise<number> {
-  const [name, ...rest] = argv
-  if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
-    terminal.out(overview(commands))
-    return name === undefined ? USAGE : 0
-  }
-  const command = commands.find((each) => each.name === name)
-  if (command === undefined) {
-    terminal.err(`ratecard: there is no command "${name}"\n\n${overview(commands)}`)
-    return USAGE
-  }
-  const parsed = parse(command, rest)
+  const command = commands.find((each) => wordsOf(each).every((word, place) => argv[place] === word))
+  if (command === undefined) return noCommand(commands, argv, terminal)
+  const { name } = command
+  const parsed = parse(command, argv.slice(wordsOf(command).length))
   if (parsed.kind === 'fault') {
     terminal.err(`ratecard ${name}: ${parsed.sentence}\nusage: ratecard ${command.usage}`)
     return USAGE
@@ -60,10 +53,36 @@ export async function runCommand({
     const call = { positionals: parsed.positionals, flags, env: env(), terminal, shop, known: known() }
     return await command.run(call)
   } catch (fault) {
+    if (fault instanceof UsageError) {
+      terminal.err(`ratecard ${name}: ${fault.message}\nusage: ratecard ${command.usage}`)
+      return USAGE
+    }
     if (!(fault instanceof EnvError)) return tellFault(fault, command, terminal)
     terminal.err(fault.problems.map((problem) => `environment: ${problem}`).join('\n'))
     return CONFIGURATION
   }
+}
+
+function wordsOf({ name }: Command): string[] {
+  return name.split(' ')
+}
+
+const HELP: ReadonlySet<string | undefined> = new Set(['help', '--help', '-h'])
+
+function noCommand(commands: readonly Command[], argv: readonly string[], terminal: Terminal): number {
+  const [first, second] = argv
+  const family = commands.filter((each) => wordsOf(each).length > 1 && wordsOf(each)[0] === first)
+  const list = overview(family.length > 0 ? family : commands)
+  if (HELP.has(family.length > 0 ? second : first)) {
+    terminal.out(list)
+    return 0
+  }
+  const name = family.length > 0 && second !== undefined ? `${first} ${second}` : first
+  if (first === undefined) terminal.out(list)
+  else if (family.length > 0 && second === undefined)
+    terminal.err(`ratecard ${name}: say what to do\n\n${list}`)
+  else terminal.err(`ratecard: there is no command "${name}"\n\n${list}`)
+  return USAGE
 }
 
 /** What the machine or the user has caused is told in one line; mistakes of this program keep their stack. */

@@ -1,5 +1,6 @@
 /** The door of the framework: everything outside the engine imports from here. */
 export { hasSoundChecksum, isAddress, sameAddress, toChecksum, type Address } from './address.ts'
+export { findAsset } from './asset.ts'
 export { AnswerCache, type CacheStore } from './cache/cache.ts'
 export { createMemoryCache } from './cache/memory.ts'
 export {
@@ -15,7 +16,7 @@ export { CatalogError, formatIssue, hasErrors, type Issue } from './catalog/issu
 export { loadCatalog, type Loaded } from './catalog/load.ts'
 export { catalogSchema } from './catalog/schema.ts'
 export { documentNames } from './documents/all.ts'
-export { formatDuration } from './duration.ts'
+export { formatDuration, parseDuration } from './duration.ts'
 export { ERRORS, Failure, InvalidParameter, type ErrorCode } from './errors.ts'
 export type {
   Answer,
@@ -35,6 +36,8 @@ export { createService, type Service, type ServiceWorld } from './http/service.t
 export { createRevision, type Revision } from './http/revision.ts'
 export { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { LedgerError, type Ledger } from './ledger/ledger.ts'
+export { chargedBy } from './ledger/charged.ts'
+export type { Entry, Receipt, State } from './ledger/entry.ts'
 export { openLmdbLedger } from './ledger/lmdb.ts'
 export { openRedisLedger, type RedisLedgerSettings } from './ledger/redis.ts'
 export { formatPrice, formatShort, parsePrice, toMicros, type Micros } from './money.ts'
@@ -43,6 +46,10 @@ export { isLoopback } from './origin.ts'
 export { openMppTill, type MppTill } from './protocols/mpp/till.ts'
 export type { Protocol } from './protocols/protocol.ts'
 export type { FacilitatorAccess } from './protocols/x402/facilitator.ts'
+export { reconcile } from './protocols/reconcile/reconcile.ts'
+export type { Checked, Difference, Field, Statement } from './protocols/reconcile/statement.ts'
+export type { Fate, Sighting } from './protocols/reconcile/trail.ts'
+export { readPaymentKey } from './protocols/x402/exact.ts'
 export { checkHeaderBudget } from './protocols/x402/header-budget.ts'
 export { addressOfKey } from './protocols/x402/signature.ts'
 export { createTills, type Tills } from './protocols/x402/till.ts'

@@ -15,7 +15,7 @@ t.test('help is there for the program and for each command', async (t) => {
   }
   for (const { name, usage, options } of COMMANDS) {
     for (const flag of ['--help', '-h']) {
-      const { code, out, err } = await runLine([name, flag])
+      const { code, out, err } = await runLine([...name.split(' '), flag])
       t.equal(code, 0)
       t.equal(err, '')
       t.match(out, `ratecard ${usage}`)

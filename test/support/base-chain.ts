@@ -48,6 +48,8 @@ export interface Witness {
   cancel(key: Hex, nonce: Hex): Promise<void>
   /** Carries a payment out as a stranger would who has seen it; resolves to the transaction. */
   submit(payment: SignedPayment): Promise<Hex>
+  /** Withdraws an authorization with the payer’s signature. */
+  submitCancellation(authorizer: Hex, nonce: Hex, signature: Hex): Promise<Hex>
   setMining(mining: 'automatic' | 'by hand'): Promise<void>
   mine(): Promise<void>
 }
@@ -120,6 +122,15 @@ export function witness({ rpcUrl, asset, chainId }: Pick<EvmChain, 'rpcUrl' | 'a
         client.writeContract({ ...write, account, functionName: 'transferWithAuthorization', args }),
       )
     },
+    submitCancellation: (authorizer, nonce, signature) =>
+      as(STRANGER, (account) =>
+        client.writeContract({
+          ...write,
+          account,
+          functionName: 'cancelAuthorization',
+          args: [authorizer, nonce, signature],
+        }),
+      ),
     setMining: (mining) => client.setAutomine(mining === 'automatic'),
     mine: () => client.mine({ blocks: 1 }),
   }

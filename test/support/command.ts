@@ -1,6 +1,10 @@
 import { check } from '../../src/cli/check.ts'
-import type { Command, Shop } from '../../src/cli/command.ts'
+import type { Command, Shop, Terminal } from '../../src/cli/command.ts'
 import { pay } from '../../src/cli/pay.ts'
+import { exportPayments } from '../../src/cli/payments/export.ts'
+import { listPayments } from '../../src/cli/payments/list.ts'
+import { reconcilePayments } from '../../src/cli/payments/reconcile.ts'
+import { showPayment } from '../../src/cli/payments/show.ts'
 import { print } from '../../src/cli/print.ts'
 import { routes } from '../../src/cli/routes.ts'
 import { runCommand } from '../../src/cli/run.ts'
@@ -9,7 +13,18 @@ import { types } from '../../src/cli/types.ts'
 import { documentNames } from '../../src/engine/index.ts'
 import { readEnv, type Env } from '../../src/env.ts'
 
-export const COMMANDS: readonly Command[] = [serve, check, routes, print, types, pay]
+export const COMMANDS: readonly Command[] = [
+  serve,
+  check,
+  routes,
+  print,
+  types,
+  pay,
+  listPayments,
+  showPayment,
+  reconcilePayments,
+  exportPayments,
+]
 
 /** Nothing is sold here, and no chain is started: for commands that only look, and for those that go wrong. */
 const shopOf = (handlers: readonly string[]): Shop => ({
@@ -32,12 +47,19 @@ export interface Surroundings {
   readonly env?: () => Env
   readonly more?: readonly Command[]
   readonly handlers?: readonly string[]
+  readonly reader?: Terminal['reader']
 }
 
 /** Runs one command line in this process: what a user sees, without the time a new process takes. */
 export async function runLine(
   argv: readonly string[],
-  { variables = {}, env = () => readEnv(variables), more = [], handlers = [] }: Surroundings = {},
+  {
+    variables = {},
+    env = () => readEnv(variables),
+    more = [],
+    handlers = [],
+    reader = 'program',
+  }: Surroundings = {},
 ): Promise<Ran> {
   const out: string[] = []
   const err: string[] = []
@@ -45,7 +67,12 @@ export async function runLine(
     commands: [...COMMANDS, ...more],
     argv,
     env,
-    terminal: { out: (line) => out.push(line), err: (line) => err.push(line) },
+    terminal: {
+      out: (line) => out.push(line),
+      err: (line) => err.push(line),
+      reader,
+      progress: () => undefined,
+    },
     shop: shopOf(handlers),
     known: () => ({ handlers, documents: documentNames }),
   })

@@ -3,6 +3,7 @@ import { ERRORS, Failure, InvalidParameter, type ValidationError } from '../erro
 import type { Route } from '../catalog/catalog.ts'
 import type { Arguments, PaymentFacts } from '../handler.ts'
 import { compact, type JsonObject } from '../json.ts'
+import { chargedBy } from '../ledger/charged.ts'
 import type { Entry, StoredAnswer } from '../ledger/entry.ts'
 import { LedgerError } from '../ledger/ledger.ts'
 import type { Outcome, Paywall } from '../paywall/paywall.ts'
@@ -11,7 +12,6 @@ import type { Detection, Payment, Refusal } from '../protocols/protocol.ts'
 import { envelop } from './envelope.ts'
 import { digestArguments, execute, type Workshop } from './execute.ts'
 import type { RawParameters, Validated } from './parameters.ts'
-import { chargedFor } from './payment-state.ts'
 import { failed, invalid, JSON_TYPE, problem, type Reply } from './reply.ts'
 import type { Readiness, Revision, ServedRoute } from './revision.ts'
 import type { WouldFail } from './unpaid.ts'
@@ -148,7 +148,7 @@ function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answ
     case 'reused': {
       const detail = REUSED[outcome.code]
       const extra = { payment: outcome.entry.id }
-      return { reply: problem(outcome.code, detail, { charged: chargedFor(outcome.entry), extra }) }
+      return { reply: problem(outcome.code, detail, { charged: chargedBy(outcome.entry), extra }) }
     }
     case 'pending': {
       const headers = { 'Retry-After': '2', Location: `/payments/${outcome.id}` }

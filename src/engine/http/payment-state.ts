@@ -1,4 +1,4 @@
-import type { Charged } from '../errors.ts'
+import { chargedBy } from '../ledger/charged.ts'
 import { compact } from '../json.ts'
 import type { Entry } from '../ledger/entry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -19,7 +19,7 @@ export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
   const body = compact({
     payment: id,
     state,
-    charged: chargedFor(entry),
+    charged: chargedBy(entry),
     network,
     transaction: receipt?.transaction,
     next: nextStep(entry),
@@ -29,12 +29,6 @@ export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
     headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
     body: JSON.stringify(body),
   }
-}
-
-/** What an entry says of the money. */
-export function chargedFor({ state, receipt }: Entry): Charged {
-  if (receipt !== undefined) return 'yes'
-  return state === 'settling' || state === 'unknown' ? 'unknown' : 'no'
 }
 
 function nextStep({ state }: Entry): string {

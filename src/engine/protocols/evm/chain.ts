@@ -8,11 +8,30 @@ export interface Log {
   readonly transactionHash: `0x${string}`
 }
 
+/** A log with its place in the chain. */
+export interface PlacedLog extends Log {
+  readonly block: bigint
+  /** Place in its block. */
+  readonly index: bigint
+}
+
 export interface TransactionReceipt {
   readonly hash: `0x${string}`
   readonly succeeded: boolean
   readonly block: bigint
   readonly logs: readonly Log[]
+}
+
+/** Logs of one contract: per topic one value, several of which any will do, or null for all. */
+export interface LogFilter {
+  readonly address: Address
+  readonly topics: readonly (`0x${string}` | readonly `0x${string}`[] | null)[]
+}
+
+/** Blocks from the first to the last, both included. */
+export interface Span {
+  readonly from: bigint
+  readonly to: bigint
 }
 
 export interface Block {
@@ -103,6 +122,12 @@ export class Chain {
     return this.#rpc('eth_getLogs', [filter], asLogs)
   }
 
+  /** Nodes refuse spans that are too wide, or hold too much, each in words of its own. */
+  logsWithin({ address, topics }: LogFilter, { from, to }: Span): Promise<RpcAnswer<readonly PlacedLog[]>> {
+    const filter = { address, topics, fromBlock: asNumber(from), toBlock: asNumber(to) }
+    return this.#rpc('eth_getLogs', [filter], asPlacedLogs)
+  }
+
   blockNumber(): Promise<RpcAnswer<bigint>> {
     return this.#rpc('eth_blockNumber', [], asQuantity)
   }
@@ -137,6 +162,20 @@ function asLogs(result: unknown): readonly Log[] | undefined {
   if (!Array.isArray(result)) return undefined
   const logs = result.map(asLog)
   return logs.every((log) => log !== undefined) ? logs : undefined
+}
+
+function asPlacedLogs(result: unknown): readonly PlacedLog[] | undefined {
+  if (!Array.isArray(result)) return undefined
+  const logs = result.map(asPlacedLog)
+  return logs.every((log) => log !== undefined) ? logs : undefined
+}
+
+function asPlacedLog(result: unknown): PlacedLog | undefined {
+  const log = asLog(result)
+  if (log === undefined || typeof result !== 'object' || result === null) return undefined
+  if (!('blockNumber' in result && 'logIndex' in result)) return undefined
+  const [block, index] = [asQuantity(result.blockNumber), asQuantity(result.logIndex)]
+  return block === undefined || index === undefined ? undefined : { ...log, block, index }
 }
 
 function asLog(result: unknown): Log | undefined {

@@ -147,7 +147,10 @@ export class ExactPayment implements Payment {
 const FAR = 64_060_588_800n
 
 /** The signed fields that make an authorization unique on chain: (token, from, nonce). */
-function paymentKey({ network }: Till, { from, nonce }: Authorization): string {
+export function paymentKey(
+  { network }: Pick<Till, 'network'>,
+  { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
+): string {
   return ['x402', network.id, network.token.address, from, nonce].join(':').toLowerCase()
 }
 

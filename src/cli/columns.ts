@@ -1,0 +1,15 @@
+/** A table in plain text: every column as wide as its widest cell, the last one as it comes. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const widths = new Map<number, number>()
+  for (const row of rows)
+    for (const [column, cell] of row.entries())
+      widths.set(column, Math.max(widths.get(column) ?? 0, cell.length))
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths.get(column) ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}

@@ -1,0 +1,142 @@
+import { chargedBy, type Entry, type Receipt } from '../../engine/index.ts'
+import { world } from '../assemble.ts'
+import { UsageError, type Call, type Command } from '../command.ts'
+import { BOOKS, openBooks } from './books.ts'
+import { csvLine } from './csv.ts'
+import { clean, isoTime, spellAmount } from './row.ts'
+import { parseStart, parseTime } from './when.ts'
+
+export const exportPayments: Command = {
+  name: 'payments export',
+  summary: 'print every charged payment for the accounts, as CSV or JSON',
+  usage: 'payments export [--format csv|json] [--since DATE] [--until DATE] [--data-dir D] [--sandbox]',
+  takes: 0,
+  examples: [
+    'ratecard payments export --since 2026-10-01 --until 2026-11-01 > october.csv',
+    'ratecard payments export --format json',
+  ],
+  options: { format: { type: 'string' }, since: { type: 'string' }, until: { type: 'string' }, ...BOOKS },
+  run: async (call) => {
+    const sheet = sheetOf(call)
+    const covers = periodOf(call, world.now())
+    const ledger = await openBooks(call)
+    let doubts = 0
+    try {
+      sheet.begin()
+      for await (const entry of ledger.entries()) {
+        const { receipt, settledAt, createdAt } = entry
+        if (!covers(settledAt ?? createdAt)) continue
+        if (receipt !== undefined) sheet.add(recordOf(entry, receipt))
+        else if (chargedBy(entry) === 'unknown') doubts += 1
+      }
+      sheet.end()
+    } finally {
+      await ledger.close()
+    }
+    if (doubts > 0)
+      call.terminal.err(`left out: payments not known to be charged or not, ${doubts} in number`)
+    return 0
+  },
+}
+
+/** When a payment was settled decides, from the first moment on, up to the last and without it. */
+function periodOf({ flags }: Call, now: number): (time: number) => boolean {
+  const [since, until] = [flags.text('since'), flags.text('until')]
+  const start = since === undefined ? 0 : parseStart(since, now)
+  const end = until === undefined ? Infinity : parseTime('until', until, now)
+  if (start >= end) throw new UsageError('--until has to be later than --since')
+  return (time) => time >= start && time < end
+}
+
+/** One charged payment. The names are part of the interface: columns may be added at the end, and none is renamed. */
+interface ChargeRecord {
+  readonly payment: string
+  readonly taken_at: string
+  readonly settled_at: string
+  readonly state: string
+  readonly protocol: string
+  /** CAIP-2. */
+  readonly network: string
+  readonly token: string
+  readonly asset: string
+  readonly amount: string
+  readonly amount_atomic: string
+  readonly payer: string
+  readonly payee: string
+  readonly transaction: string
+  readonly operation: string
+  /** Of the catalog that named the price. */
+  readonly revision: string
+}
+
+function recordOf(entry: Entry, { amount: atomic, transaction }: Receipt): ChargeRecord {
+  const { id, createdAt, settledAt, state, protocol, network, asset, payer, payee, operation, revision } =
+    entry
+  const { amount, token } = spellAmount(BigInt(atomic), network, asset)
+  return {
+    payment: id,
+    taken_at: isoTime(createdAt),
+    settled_at: isoTime(settledAt ?? createdAt),
+    state,
+    protocol,
+    network,
+    token,
+    asset: clean(asset),
+    amount,
+    amount_atomic: atomic,
+    payer: clean(payer),
+    payee: clean(payee),
+    transaction: clean(transaction),
+    operation: clean(operation),
+    revision: clean(revision),
+  }
+}
+
+const COLUMNS = [
+  'payment',
+  'taken_at',
+  'settled_at',
+  'state',
+  'protocol',
+  'network',
+  'token',
+  'asset',
+  'amount',
+  'amount_atomic',
+  'payer',
+  'payee',
+  'transaction',
+  'operation',
+  'revision',
+] as const satisfies readonly (keyof ChargeRecord)[]
+
+/** Is written line by line: a year of payments does not have to fit into memory. */
+interface Sheet {
+  begin(): void
+  add(record: ChargeRecord): void
+  end(): void
+}
+
+function sheetOf({ flags, terminal: { out } }: Call): Sheet {
+  switch (flags.text('format') ?? 'csv') {
+    case 'csv':
+      return {
+        begin: () => out(csvLine(COLUMNS)),
+        add: (record) => out(csvLine(COLUMNS.map((column) => record[column]))),
+        end: () => undefined,
+      }
+    case 'json': {
+      let comma = ''
+      return {
+        begin: () => out('['),
+        add: (record) => {
+          out(comma + JSON.stringify(record))
+          comma = ','
+        },
+        end: () => out(']'),
+      }
+    }
+    default:
+      throw new UsageError('--format takes csv or json')
+  }
+}

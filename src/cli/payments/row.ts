@@ -1,0 +1,63 @@
+import { chargedBy, findAsset, type Entry, type State } from '../../engine/index.ts'
+
+/** One payment in a list; nothing of what was sold, and nothing that works as a secret. */
+export interface PaymentRow {
+  readonly payment: string
+  /** When it was first taken, ISO 8601. */
+  readonly time: string
+  readonly state: State
+  readonly charged: 'no' | 'yes' | 'unknown'
+  /** In units of the token, all decimals. */
+  readonly amount: string
+  readonly token: string
+  readonly protocol: string
+  readonly network: string
+  readonly operation: string
+  readonly payer: string
+  readonly transaction: string | null
+}
+
+export function rowOf(entry: Entry): PaymentRow {
+  const { id, state, protocol, network, asset, operation, payer, receipt } = entry
+  const { amount, token } = spellAmount(BigInt(receipt?.amount ?? entry.amount), network, asset)
+  return {
+    payment: id,
+    time: isoTime(entry.createdAt),
+    state,
+    charged: chargedBy(entry),
+    amount,
+    token,
+    protocol,
+    network,
+    operation: clean(operation),
+    payer: clean(payer),
+    transaction: receipt === undefined ? null : clean(receipt.transaction),
+  }
+}
+
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** In units of the token; a token this version does not know is counted in its atomic units. */
+export function spellAmount(
+  atomic: bigint,
+  network: string,
+  asset: string,
+): { readonly amount: string; readonly token: string } {
+  const known = findAsset(network, asset)
+  if (known === undefined) return { amount: atomic.toString(), token: `atomic units of ${clean(asset)}` }
+  const { symbol, decimals } = known
+  const digits = atomic.toString().padStart(decimals + 1, '0')
+  return { amount: `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`, token: symbol }
+}
+
+/** Some of the text comes from outside, as a facilitator’s transaction does: it must not command the terminal. */
+export function clean(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{FFFD}')
+}
+
+/** Enough of a long hexadecimal text to recognise it. */
+export function brief(text: string): string {
+  return text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text
+}

@@ -1,0 +1,105 @@
+import { keccak_256 } from '@noble/hashes/sha3'
+import { toEventSelector } from 'viem/utils'
+import { sameAddress, type Address } from '../../address.ts'
+import type { Entry } from '../../ledger/entry.ts'
+import { spanOf, type Archive } from '../evm/archive.ts'
+import type { PlacedLog, Span } from '../evm/chain.ts'
+import { addressTopic, isTransactionHash, readTransfer, transfersTo, type Transfer } from '../evm/transfer.ts'
+import type { Arrivals, Fate, Incoming, Trail } from '../reconcile/trail.ts'
+
+const TRANSFER_WITH_MEMO = toEventSelector('TransferWithMemo(address,address,uint256,bytes32)')
+
+/** How the memo of every MPP payment begins: the protocol’s mark and the version of the memo’s layout. */
+const MARK = `0x${fingerprint('mpp', 4)}01`
+
+/**
+ * Payments of the Tempo method: a Transfer and, as the very next log, a TransferWithMemo whose memo ends with a
+ * fingerprint of the challenge that was paid.
+ */
+export class MppTrail implements Trail {
+  readonly #archive: Archive
+  readonly #token: Address
+  readonly #keys: ReadonlyMap<string, string>
+
+  /** `keys`: the keys of the ledger’s payments by what the chain calls them (`chainNames`). */
+  constructor(archive: Archive, token: Address, keys: ReadonlyMap<string, string>) {
+    this.#archive = archive
+    this.#token = token
+    this.#keys = keys
+  }
+
+  async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<Arrivals> {
+    for await (const found of this.#archive.logs(transfersTo(this.#token, payees), span)) {
+      const memos = await this.#memosAfter(payees, found.logs)
+      yield { span: found.span, incoming: found.logs.flatMap((log) => this.#arrival(log, memos) ?? []) }
+    }
+  }
+
+  async #memosAfter(payees: readonly Address[], logs: readonly PlacedLog[]): Promise<Map<string, string>> {
+    const memos = new Map<string, string>()
+    if (logs.length === 0) return memos
+    const topics = [TRANSFER_WITH_MEMO, null, payees.map(addressTopic)]
+    for await (const found of this.#archive.logs({ address: this.#token, topics }, spanOf(logs))) {
+      for (const { topics: told, transactionHash, index } of found.logs) {
+        const [, , , memo] = told
+        if (memo !== undefined) memos.set(placeOf(transactionHash, index), memo)
+      }
+    }
+    return memos
+  }
+
+  #arrival(log: PlacedLog, memos: ReadonlyMap<string, string>): Incoming | undefined {
+    const transfer = readTransfer(log)
+    if (transfer === undefined) return undefined
+    const { from: payer, to: payee, amount } = transfer
+    const { transactionHash: transaction, block } = log
+    const memo = memos.get(placeOf(transaction, log.index + 1n))
+    if (memo?.startsWith(MARK) !== true) return { kind: 'transfer', amount }
+    const key = this.#keys.get(memo.slice(-FINGERPRINT)) ?? this.#keys.get(transaction)
+    return { kind: 'payment', sighting: { key, transaction, block, payer, payee, amount } }
+  }
+
+  async fate(entry: Entry): Promise<Fate> {
+    const transaction = transactionOf(entry)
+    if (!isTransactionHash(transaction)) return { kind: 'unclear' }
+    const receipt = await this.#archive.receipt(transaction)
+    if (receipt === null) return { kind: this.#archive.headTime >= entry.validBefore ? 'expired' : 'open' }
+    if (!receipt.succeeded) return { kind: 'reverted', transaction }
+    const transfers = receipt.logs
+      .filter(({ address }) => sameAddress(address, this.#token))
+      .flatMap((log) => readTransfer(log) ?? [])
+      .filter(({ to }) => sameAddress(to, entry.payee))
+    const transfer = closest(transfers, entry)
+    if (transfer === undefined) return { kind: 'elsewhere', transaction }
+    const { from: payer, to: payee, amount } = transfer
+    const { block } = receipt
+    return { kind: 'moved', sighting: { key: entry.key, transaction, block, payer, payee, amount } }
+  }
+}
+
+/** Hexadecimal digits of a challenge’s fingerprint. */
+const FINGERPRINT = 14
+
+/** What the chain calls a payment: its transaction, and the fingerprint of its challenge, which ends its ledger key. */
+export function chainNames(entry: Entry): string[] {
+  const challenge = entry.key.slice(entry.key.lastIndexOf(':') + 1)
+  const transaction = transactionOf(entry)
+  return [fingerprint(challenge, FINGERPRINT / 2), ...(transaction === undefined ? [] : [transaction])]
+}
+
+function transactionOf({ receipt, dispatch }: Entry): string | undefined {
+  return receipt?.transaction ?? (dispatch?.kind === 'payer' ? dispatch.hash : undefined)
+}
+
+function fingerprint(text: string, bytes: number): string {
+  return Buffer.from(keccak_256(Buffer.from(text, 'utf8'))).toString('hex', 0, bytes)
+}
+
+/** The transfer of this payment’s amount; one transaction may hold several. */
+function closest(transfers: readonly Transfer[], { amount }: Entry): Transfer | undefined {
+  return transfers.find((transfer) => transfer.amount === BigInt(amount)) ?? transfers[0]
+}
+
+function placeOf(transaction: string, index: bigint): string {
+  return `${transaction}:${index}`
+}

@@ -1,0 +1,140 @@
+import { sameAddress, type Address } from '../../address.ts'
+import type { Entry } from '../../ledger/entry.ts'
+import type { Network } from '../../networks.ts'
+import { spanOf, type Archive } from '../evm/archive.ts'
+import type { Log, PlacedLog, Span } from '../evm/chain.ts'
+import {
+  addressTopic,
+  isTransactionHash,
+  readTransfer,
+  topicAddress,
+  transfersTo,
+  type Transfer,
+} from '../evm/transfer.ts'
+import type { Arrivals, Fate, Incoming, Sighting, Trail } from '../reconcile/trail.ts'
+import { paymentKey, readPaymentKey } from './exact.ts'
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, stateCall } from './token.ts'
+
+/** Payers asked for at once: nodes limit how many alternatives a topic may have. */
+const PAYERS = 50
+
+/** How long before its entry a payment may have been carried out: authorizations live for an hour at the most. */
+const LEAD_MS = 3_600_000
+
+/**
+ * Payments of scheme exact: an AuthorizationUsed and, as the very next log, the Transfer it authorizes. That is the order
+ * of every token in the table (FiatTokenV2); another transfer in the same transaction is not this one's.
+ */
+export class X402Trail implements Trail {
+  readonly #archive: Archive
+  readonly #network: Network
+
+  constructor(archive: Archive, network: Network) {
+    this.#archive = archive
+    this.#network = network
+  }
+
+  get #token(): Address {
+    return this.#network.token.address
+  }
+
+  async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<Arrivals> {
+    for await (const found of this.#archive.logs(transfersTo(this.#token, payees), span)) {
+      const nonces = await this.#noncesBefore(found.logs)
+      yield { span: found.span, incoming: found.logs.flatMap((log) => this.#arrival(log, nonces) ?? []) }
+    }
+  }
+
+  #arrival(log: PlacedLog, nonces: ReadonlyMap<string, `0x${string}`>): Incoming | undefined {
+    const transfer = readTransfer(log)
+    if (transfer === undefined) return undefined
+    const { from, amount } = transfer
+    const nonce = nonces.get(placeOf(log.transactionHash, log.index - 1n, from))
+    if (nonce === undefined) return { kind: 'transfer', amount }
+    return { kind: 'payment', sighting: this.#sighting(log.transactionHash, log.block, transfer, nonce) }
+  }
+
+  /** Nonces of the authorizations that those who have paid here have used in these blocks, by their place. */
+  async #noncesBefore(logs: readonly PlacedLog[]): Promise<Map<string, `0x${string}`>> {
+    const nonces = new Map<string, `0x${string}`>()
+    const payers = [...new Set(logs.flatMap(({ topics }) => topicAddress(topics[1]) ?? []))]
+    for (let first = 0; first < payers.length; first += PAYERS) {
+      const some = payers.slice(first, first + PAYERS).map(addressTopic)
+      const filter = { address: this.#token, topics: [AUTHORIZATION_USED, some] }
+      for await (const { logs: used } of this.#archive.logs(filter, spanOf(logs))) {
+        for (const { topics, transactionHash, index } of used) {
+          const [, authorizer, nonce] = topics
+          const payer = topicAddress(authorizer)
+          if (payer !== undefined && nonce !== undefined)
+            nonces.set(placeOf(transactionHash, index, payer), nonce)
+        }
+      }
+    }
+    return nonces
+  }
+
+  async fate(entry: Entry): Promise<Fate> {
+    const signed = readPaymentKey(entry.key)
+    if (signed === undefined) return { kind: 'unclear' }
+    const { from, nonce } = signed
+    const named = entry.receipt?.transaction ?? hashOf(entry)
+    const seen = isTransactionHash(named) ? await this.#used(named, signed, entry) : undefined
+    if (seen !== undefined) return seen
+    const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], addressTopic(from), nonce]
+    const span = { from: await this.#archive.blockAt(entry.createdAt - LEAD_MS), to: this.#archive.head }
+    for await (const { logs } of this.#archive.logs({ address: this.#token, topics }, span)) {
+      const [log] = logs
+      if (log === undefined) continue
+      const { transactionHash: transaction } = log
+      if (log.topics[0] === AUTHORIZATION_CANCELED) return { kind: 'canceled', transaction }
+      return (await this.#used(transaction, signed, entry)) ?? { kind: 'elsewhere', transaction }
+    }
+    const state = await this.#archive.call(this.#token, stateCall(from, nonce))
+    if (!/^0x0{64}$/.test(state)) return { kind: 'unclear' }
+    return { kind: this.#archive.headTime >= entry.validBefore ? 'expired' : 'open' }
+  }
+
+  /** What a transaction has done with this authorization; undefined when it has nothing to do with it. */
+  async #used(
+    transaction: string,
+    signed: NonNullable<ReturnType<typeof readPaymentKey>>,
+    { payee }: Entry,
+  ): Promise<Fate | undefined> {
+    const receipt = await this.#archive.receipt(transaction)
+    if (receipt === null) return undefined
+    const place = receipt.logs.findIndex((log) => this.#isUse(log, signed))
+    if (place === -1) return undefined
+    const next = receipt.logs[place + 1]
+    const transfer = next === undefined || !this.#isOurs(next) ? undefined : readTransfer(next)
+    if (transfer === undefined || !sameAddress(transfer.to, payee)) return { kind: 'elsewhere', transaction }
+    return { kind: 'moved', sighting: this.#sighting(transaction, receipt.block, transfer, signed.nonce) }
+  }
+
+  #isUse(log: Log, { from, nonce }: { readonly from: Address; readonly nonce: string }): boolean {
+    const [selector, authorizer, used] = log.topics
+    if (!this.#isOurs(log) || selector !== AUTHORIZATION_USED) return false
+    return topicAddress(authorizer) === from && used?.toLowerCase() === nonce
+  }
+
+  #isOurs({ address }: Log): boolean {
+    return sameAddress(address, this.#token)
+  }
+
+  #sighting(
+    transaction: string,
+    block: bigint,
+    { from, to, amount }: Transfer,
+    nonce: `0x${string}`,
+  ): Sighting {
+    const key = paymentKey({ network: this.#network }, { from, nonce })
+    return { key, transaction, block, payer: from, payee: to, amount }
+  }
+}
+
+function placeOf(transaction: string, index: bigint, payer: Address): string {
+  return `${transaction}:${index}:${payer}`
+}
+
+function hashOf({ dispatch }: Entry): string | undefined {
+  return dispatch === undefined || dispatch.kind === 'facilitator' ? undefined : dispatch.hash
+}

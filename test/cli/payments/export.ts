@@ -1,0 +1,131 @@
+import t, { type Test } from 'tap'
+import { parse as parseCsv } from 'csv-parse/sync'
+import { csvLine } from '../../../src/cli/payments/csv.ts'
+import { runLine, type Ran } from '../../support/command.ts'
+import {
+  HOUR,
+  loseSight,
+  MINUTE,
+  openBooks,
+  PAYEE,
+  purchaseOf,
+  receiptOf,
+  SECRETS,
+  sell,
+  USDC,
+  type Books,
+} from '../../support/books.ts'
+
+const HEAD =
+  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision'
+
+async function exported(t: Test, { dataDir }: Books, ...flags: string[]): Promise<Ran> {
+  const ran = await runLine(['payments', 'export', '--data-dir', dataDir, ...flags])
+  t.equal(ran.code, 0)
+  for (const secret of SECRETS) t.notMatch(ran.out + ran.err, secret, 'nothing secret is printed')
+  return ran
+}
+
+t.test('the accounts get one row for each charge, exact, and none for what was not charged', async (t) => {
+  const books = openBooks(t)
+  const at = Date.UTC(2026, 8, 30, 23, 59, 59, 500)
+  const sold = purchaseOf({ amount: '12345678', revision: 'rev-9' })
+  const receipt = receiptOf(sold)
+  const entry = await books.book(sold, at, sell(receipt))
+  await books.book(purchaseOf(), at, (claim) => claim.void())
+  await books.book(purchaseOf(), at)
+  const { out, err } = await exported(t, books)
+  t.equal(err, '')
+  t.strictSame(out.split('\n'), [
+    HEAD,
+    [
+      entry.id,
+      '2026-09-30T23:59:59.500Z',
+      '2026-09-30T23:59:59.500Z',
+      'sent',
+      'x402',
+      'eip155:8453',
+      'USDC',
+      USDC,
+      '12.345678',
+      '12345678',
+      sold.payer,
+      PAYEE,
+      receipt.transaction,
+      'util/workday',
+      'rev-9',
+    ].join(','),
+  ])
+})
+
+t.test(
+  'a charge whose answer is still owed is revenue, and one in doubt is named and left out',
+  async (t) => {
+    const books = openBooks(t)
+    const owed = purchaseOf({ flow: 'upfront' })
+    const { id } = await books.book(owed, Date.now() - HOUR, (claim) => claim.settle(receiptOf(owed)))
+    await books.book(purchaseOf(), Date.now() - HOUR, loseSight('unknown'))
+    await books.book(purchaseOf(), Date.now() - HOUR, loseSight('settling'))
+    const { out, err } = await exported(t, books)
+    t.equal(out.split('\n').length, 2)
+    t.match(out, id)
+    t.equal(err, 'left out: payments not known to be charged or not, 2 in number')
+  },
+)
+
+t.test('two periods that meet hold every charge once, by the time of its settlement', async (t) => {
+  const books = openBooks(t)
+  const meeting = Date.UTC(2026, 9, 1)
+  const keys = []
+  for (const at of [meeting - 1, meeting, meeting + 1]) {
+    const purchase = purchaseOf()
+    keys.push((await books.book(purchase, at, sell(receiptOf(purchase)))).id)
+  }
+  const rowsOf = async (...flags: string[]): Promise<string[]> =>
+    (JSON.parse((await exported(t, books, '--format', 'json', ...flags)).out) as { payment: string }[]).map(
+      ({ payment }) => payment,
+    )
+  t.strictSame(await rowsOf('--until', '2026-10-01'), keys.slice(0, 1))
+  t.strictSame(await rowsOf('--since', '2026-10-01'), keys.slice(1))
+  t.strictSame(await rowsOf('--since', '2026-10-01', '--until', '2026-10-01T00:00:00.001Z'), [keys[1]])
+  t.strictSame(await rowsOf(), keys)
+})
+
+t.test('JSON has the same columns as CSV, and is an array also when it is empty', async (t) => {
+  const books = openBooks(t)
+  await books.book(purchaseOf(), Date.now())
+  t.strictSame(JSON.parse((await exported(t, books, '--format', 'json')).out), [])
+  t.equal((await exported(t, books)).out, HEAD)
+  const purchase = purchaseOf()
+  await books.book(purchase, Date.now() - 1, sell(receiptOf(purchase)))
+  const [row = {}] = JSON.parse((await exported(t, books, '--format', 'json')).out) as object[]
+  t.equal(Object.keys(row).join(','), HEAD)
+})
+
+t.test('a spreadsheet runs nothing that a stranger has put into a payment', async (t) => {
+  const books = openBooks(t)
+  const nasty = ['=HYPERLINK("http://evil","x")', '+1', '-1', '@SUM(A1)', 'a,"b"', '\t=1', 'x\n=2', "'quoted"]
+  for (const transaction of nasty) {
+    const purchase = purchaseOf()
+    await books.book(purchase, Date.now() - MINUTE, sell(receiptOf(purchase, transaction)))
+  }
+  const { out } = await exported(t, books)
+  const rows = parseCsv(out, { columns: true }) as Record<string, string>[]
+  t.equal(rows.length, nasty.length)
+  for (const row of rows) for (const cell of Object.values(row)) t.notMatch(cell, /^[=+\-@\t\r]/)
+  const told = rows.map((row) => row['transaction'])
+  t.ok(told.includes('a,"b"'), 'quotes and commas stay what they are')
+  t.ok(told.includes(`'=HYPERLINK("http://evil","x")`), 'a formula is text')
+  t.equal(csvLine(['\t=1', '\r=1', '=1', 'a\nb', 'plain']), `"'\t=1","'\r=1","'=1","a\nb",plain`)
+})
+
+t.test('wrong flags are refused', async (t) => {
+  for (const [flags, says] of [
+    [['--format', 'xls'], /--format takes csv or json/],
+    [['--format', ''], /--format takes csv or json/],
+    [['--until', 'soon'], /--until takes/],
+    [['--since', '1h', '--until', '2h'], /--until has to be later than --since/],
+  ] as const) {
+    t.match(await runLine(['payments', 'export', ...flags]), { code: 64, out: '', err: says })
+  }
+})

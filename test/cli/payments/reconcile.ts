@@ -1,0 +1,654 @@
+import t, { type Test } from 'tap'
+import { join } from 'node:path'
+import { pad, toEventSelector } from 'viem'
+import type { Entry, Purchase } from '../../../src/engine/ledger/entry.ts'
+import type { JsonObject } from '../../../src/engine/json.ts'
+import {
+  ANSWER,
+  HOUR,
+  loseSight,
+  MINUTE,
+  openBooks,
+  parse,
+  purchaseOf,
+  randomHash,
+  receiptOf,
+  SECRETS,
+  sell,
+  USDC,
+  type Books,
+  type Work,
+} from '../../support/books.ts'
+import { runLine, type Ran } from '../../support/command.ts'
+import {
+  openOddNode,
+  rpcRefusal,
+  rpcResult,
+  type OddNode,
+  type OddReply,
+  type RpcCall,
+} from '../../support/odd-node.ts'
+import { signTransfer, startPast, type Past } from '../../support/past.ts'
+import { addressOf, randomKey, type Faults, type Hex, type SignedPayment } from '../../support/payment.ts'
+
+t.setTimeout(170_000)
+
+const USED = toEventSelector('AuthorizationUsed(address,bytes32)')
+
+const NOW = Date.now()
+
+/** Somebody who is paid on a chain that began four hours ago, and keeps books of it. */
+interface Stall {
+  readonly past: Past
+  readonly books: Books
+  readonly payTo: Hex
+  readonly key: Hex
+  sign(faults?: Faults): Promise<SignedPayment>
+  /** Books a payment as the server that took it would have. */
+  book(payment: SignedPayment, work: Work, changes?: Partial<Purchase>, at?: number): Promise<Entry>
+  reconcile(flags?: readonly string[], variables?: Readonly<Record<string, string>>): Promise<Ran>
+}
+
+async function openStall(t: Test): Promise<Stall> {
+  const books = openBooks(t)
+  const payTo = addressOf(randomKey())
+  const past = await startPast(NOW - 4 * HOUR)
+  t.teardown(() => past.chain.stop())
+  const key = await past.wallet()
+  return {
+    past,
+    books,
+    payTo,
+    key,
+    // Signed when there was still an hour to go, and long over now.
+    sign: (faults) => signTransfer(key, payTo, { validBefore: seconds(NOW - 2 * HOUR), ...faults }),
+    book: (
+      { authorization: { from, nonce, validBefore, value } },
+      work,
+      changes = {},
+      at = NOW - 3.5 * HOUR,
+    ) =>
+      books.book(
+        purchaseOf({
+          key: ['x402', 'eip155:8453', USDC, from, nonce].join(':').toLowerCase(),
+          payer: from,
+          payee: payTo,
+          amount: String(value),
+          validBefore: Number(validBefore) * 1000,
+          ...changes,
+        }),
+        at,
+        work,
+      ),
+    reconcile: async (flags = ['--json'], variables = {}) => {
+      const before = await books.all()
+      const ran = await runLine(['payments', 'reconcile', '--data-dir', books.dataDir, ...flags], {
+        variables: { PAY_TO: payTo, RPC_URL_8453: past.chain.rpcUrl, ...variables },
+      })
+      for (const secret of SECRETS) t.notMatch(ran.out + ran.err, secret, 'nothing secret is printed')
+      t.notMatch(ran.out + ran.err, /127\.0\.0\.1|localhost/, 'no endpoint is printed')
+      t.strictSame(await books.all(), before, 'the ledger is what it was')
+      return ran
+    },
+  }
+}
+
+function seconds(ms: number): bigint {
+  return BigInt(Math.floor(ms / 1000))
+}
+
+/** Sells for a payment that the chain has carried out in `transaction`. */
+function sold({ authorization: { from, value } }: SignedPayment, transaction: string): Work {
+  return sell({ transaction, network: 'eip155:8453', payer: from, amount: String(value) })
+}
+
+interface Found extends JsonObject {
+  readonly kind: string
+  readonly ledger: (JsonObject & { readonly payment: string }) | null
+  readonly chain: JsonObject & { readonly shows: string }
+  readonly advice: string
+}
+
+interface Checked extends JsonObject {
+  readonly status: string
+  readonly agreed: number
+  readonly underway: number
+  readonly other_transfers: JsonObject
+  readonly differences: readonly Found[]
+}
+
+function networks({ out }: Ran): Checked[] {
+  return parse(out)['networks'] as unknown as Checked[]
+}
+
+function network(ran: Ran): Checked {
+  const [first] = networks(ran)
+  if (first === undefined) throw new Error(ran.out)
+  return first
+}
+
+/** What happens is four hours ago, and then the chain goes on until now. */
+async function happen({ past }: Stall, work: () => Promise<void>): Promise<void> {
+  await work()
+  await past.mineNow()
+}
+
+t.test('books that are right are found right, and the money of others is only counted', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const payments = await Promise.all([stall.sign(), stall.sign(), stall.sign()])
+  await happen(stall, async () => {
+    for (const payment of payments)
+      await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+    await past.witness.drain(addressOf(stall.key), stall.payTo, 1_500_000n)
+    await past.chain.mint(stall.payTo, 7n)
+  })
+  const ran = await stall.reconcile()
+  t.equal(ran.code, 0)
+  t.match(network(ran), {
+    network: 'eip155:8453',
+    protocol: 'x402',
+    status: 'checked',
+    payees: [stall.payTo],
+    agreed: 3,
+    underway: 0,
+    other_transfers: { count: 2, amount: '1.500007' },
+  })
+  t.strictSame(network(ran).differences, [])
+  const text = await stall.reconcile([])
+  t.equal(text.code, 0)
+  t.match(text.out, /3 agreed, 0 under way, 2 other transfers \(1\.500007 USDC\)/)
+  t.match(text.out, /no difference; nothing was changed$/)
+})
+
+t.test('a crowd of buyers is told apart, however many there are at once', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const keys: Hex[] = []
+  while (keys.length < 55) keys.push(await past.wallet())
+  await happen(stall, async () => {
+    for (const key of keys) {
+      const payment = await signTransfer(key, stall.payTo, { validBefore: seconds(NOW - 2 * HOUR) })
+      await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+    }
+  })
+  t.match(network(await stall.reconcile()), {
+    agreed: keys.length,
+    other_transfers: { count: 0 },
+    differences: [],
+  })
+})
+
+t.test('a gift in one transaction with a payment to others is no payment to us', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  await stall.book(await stall.sign(), (claim) => claim.void())
+  await happen(stall, () => past.witness.drain(addressOf(stall.key), stall.payTo, 5000n))
+  const topics = [toEventSelector('Transfer(address,address,uint256)'), null, pad(stall.payTo)]
+  const search = { address: USDC, topics, fromBlock: '0x0', toBlock: 'latest' }
+  const [gift] = (await past.call('eth_getLogs', [search])) as { topics: string[] }[]
+  for (const [usedAt, kind] of [
+    ['0x4', 'payment'],
+    ['0x3', 'gift'],
+  ] as const) {
+    // As a contract would leave it that first pays somebody else by an authorization, and then sends us something.
+    const used = { ...gift, topics: [USED, gift?.topics[1], `0x${'07'.repeat(32)}`], logIndex: usedAt }
+    const node = await openNode(t, stall, ({ method, params }) => {
+      if (method !== 'eth_getLogs') return undefined
+      const asked = (params[0] as { topics: string[] }).topics[0]
+      return rpcResult([asked === USED ? used : { ...gift, logIndex: '0x5' }])
+    })
+    const { differences, other_transfers: others } = network(
+      await stall.reconcile(['--json'], { RPC_URL_8453: node.url }),
+    )
+    t.equal(differences.length, kind === 'payment' ? 1 : 0, kind)
+    t.match(others, { count: kind === 'payment' ? 0 : 1 }, kind)
+  }
+})
+
+t.test('a payee nobody can be paid at does not turn everybody’s payments into ours', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const [ours, theirs] = [await stall.sign(), await signTransfer(stall.key, addressOf(randomKey()))]
+  await happen(stall, async () => {
+    await past.witness.submit(theirs)
+    await stall.book(ours, (claim) => claim.void(), { payee: 'nobody' })
+  })
+  const ran = await stall.reconcile(['--json'], {
+    PAY_TO: '',
+    CATALOG: join(stall.books.dataDir, 'none.yaml'),
+  })
+  t.match(networks(ran), [{ status: 'unchecked', reason: 'no address of a payee is known' }])
+  t.equal(ran.code, 1)
+})
+
+t.test('a sale that the chain has never seen is found, with what became of its authorization', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const [gone, open, canceled, elsewhere] = await Promise.all([
+    stall.sign(),
+    stall.sign({ validBefore: seconds(NOW + HOUR) }),
+    stall.sign(),
+    stall.sign(),
+  ])
+  const { nonce } = elsewhere.authorization
+  const other = await signTransfer(stall.key, addressOf(randomKey()), {
+    nonce,
+    validBefore: seconds(NOW - 2 * HOUR),
+  })
+  const ids: string[] = []
+  await happen(stall, async () => {
+    await past.cancel(stall.key, canceled.authorization.nonce)
+    await past.witness.submit(other)
+    for (const payment of [gone, open, canceled, elsewhere])
+      ids.push((await stall.book(payment, sold(payment, randomHash()))).id)
+  })
+  const ran = await stall.reconcile()
+  t.equal(ran.code, 2)
+  const { differences, agreed } = network(ran)
+  t.equal(agreed, 0)
+  for (const { kind } of differences) t.equal(kind, 'missing_on_chain')
+  t.strictSame(
+    Object.fromEntries(differences.map(({ ledger, chain: { shows } }) => [ledger?.payment, shows])),
+    Object.fromEntries(
+      ['expired', 'open', 'canceled', 'elsewhere'].map((shows, place) => [ids[place], shows]),
+    ),
+  )
+  for (const { advice } of differences) t.match(advice, /ask another node first/)
+  const text = await stall.reconcile([])
+  t.match(text.out, `missing on chain: ${ids[0]}, 0.005000 USDC for util/workday`)
+  t.match(text.out, /on the chain it was never used, and its time is over\./)
+  t.match(text.out, /4 differences; nothing was changed/)
+})
+
+t.test(
+  'money that came in without a sale is found: a stranger’s authorization, and each that was given up',
+  async (t) => {
+    const stall = await openStall(t)
+    const { past } = stall
+    const [unknown, voided, reserved, fulfilled] = await Promise.all([
+      stall.sign({ value: 7000n }),
+      stall.sign(),
+      stall.sign(),
+      stall.sign(),
+    ])
+    const hashes: string[] = []
+    const ids: string[] = []
+    await happen(stall, async () => {
+      for (const payment of [unknown, voided, reserved, fulfilled])
+        hashes.push(await past.witness.submit(payment))
+      ids.push((await stall.book(voided, (claim) => claim.void())).id)
+      ids.push((await stall.book(reserved, async () => undefined)).id)
+      ids.push((await stall.book(fulfilled, (claim) => claim.advance('fulfilled', { answer: ANSWER }))).id)
+    })
+    const ran = await stall.reconcile()
+    t.equal(ran.code, 2)
+    const [first, ...rest] = network(ran).differences
+    t.match(first, {
+      kind: 'not_in_ledger',
+      ledger: null,
+      chain: { transaction: hashes[0], payer: addressOf(stall.key), payee: stall.payTo, amount: '0.007000' },
+      advice: `refund 0.007000 USDC to ${addressOf(stall.key)}`,
+    })
+    t.strictSame(
+      rest.map(({ kind, ledger, chain: { transaction } }) => [kind, ledger?.payment, transaction]),
+      ids.map((id, place) => ['not_booked', id, hashes[place + 1]]),
+    )
+    t.strictSame(
+      rest.map(({ ledger }) => ledger?.['state']),
+      ['voided', 'reserved', 'fulfilled'],
+    )
+    t.match(rest[2]?.advice, /by sending the same payment again, which also books it/)
+  },
+)
+
+t.test('figures that are not the chain’s are found, each by its name', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const [amount, transaction] = await Promise.all([stall.sign(), stall.sign()])
+  const dearer = await stall.sign({ nonce: amount.authorization.nonce, value: 9000n })
+  const right: string[] = []
+  await happen(stall, async () => {
+    // The payer signed twice under one nonce, and the other authorization was carried out.
+    right.push(await past.witness.submit(dearer), await past.witness.submit(transaction))
+    await stall.book(amount, sold(amount, right[0] ?? ''))
+    await stall.book(transaction, sold(transaction, randomHash()))
+  })
+  const ran = await stall.reconcile()
+  t.equal(ran.code, 2)
+  t.match(network(ran).differences, [
+    { kind: 'differs', fields: ['amount'], says: /amount: ledger 0\.005000 USDC, chain 0\.009000 USDC/ },
+    { kind: 'differs', fields: ['transaction'], says: `chain ${right[1]}` },
+  ])
+})
+
+t.test('a booked payer or payee that is not the chain’s is found', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const [payer, payee] = await Promise.all([stall.sign(), stall.sign()])
+  const stranger = addressOf(randomKey())
+  await happen(stall, async () => {
+    const [a, b] = [await past.witness.submit(payer), await past.witness.submit(payee)]
+    const receipt = { transaction: a, network: 'eip155:8453', payer: stranger, amount: '5000' }
+    await stall.book(payer, sell(receipt))
+    await stall.book(payee, sold(payee, b), { payee: stranger })
+  })
+  const { differences } = network(await stall.reconcile())
+  t.strictSame(
+    differences.map(({ kind, fields }) => [kind, fields]),
+    [
+      ['differs', ['payer']],
+      ['differs', ['payee']],
+    ],
+  )
+})
+
+t.test('payments nobody has settled the fate of are told by the chain, however old they are', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const [moved, lost, open, settling, ancient] = await Promise.all([
+    stall.sign(),
+    stall.sign(),
+    stall.sign({ validBefore: seconds(NOW + HOUR) }),
+    stall.sign(),
+    stall.sign(),
+  ])
+  const ids: string[] = []
+  await happen(stall, async () => {
+    const hash = await past.witness.submit(moved)
+    ids.push((await stall.book(moved, loseSight('unknown', hash))).id)
+    ids.push((await stall.book(lost, loseSight('unknown'))).id)
+    ids.push((await stall.book(open, loseSight('unknown'))).id)
+    ids.push((await stall.book(settling, loseSight('settling'))).id)
+    ids.push((await stall.book(ancient, loseSight('unknown'), {}, NOW - 40 * 24 * HOUR)).id)
+  })
+  const ran = await stall.reconcile()
+  t.equal(ran.code, 2)
+  const told = new Map(
+    network(ran).differences.map(({ kind, ledger, chain: { shows }, advice }) => [
+      ledger?.payment,
+      { kind, shows, advice },
+    ]),
+  )
+  t.equal(told.size, ids.length)
+  for (const [place, shows] of ['moved', 'expired', 'open', 'expired', 'expired'].entries())
+    t.match(told.get(ids[place] ?? ''), { kind: 'unresolved', shows }, shows)
+  t.match(told.get(ids[0] ?? '')?.advice, /the buyer gets the answer by sending the same payment again/)
+  t.match(told.get(ids[2] ?? '')?.advice, /look again once it has expired/)
+})
+
+t.test('what a server is at right now is no difference', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const [working, settling, fresh] = await Promise.all([stall.sign(), stall.sign(), stall.sign()])
+  await happen(stall, async () => {
+    await past.witness.submit(working)
+    await past.witness.submit(settling)
+    // Its lease runs for another minute.
+    await stall.book(working, async () => undefined, {}, Date.now() + MINUTE)
+    await stall.book(settling, loseSight('settling'), {}, Date.now() - MINUTE)
+    await stall.book(fresh, sold(fresh, randomHash()), {}, Date.now())
+  })
+  const ran = await stall.reconcile()
+  t.equal(ran.code, 0)
+  t.match(network(ran), { agreed: 0, underway: 3, differences: [] })
+})
+
+t.test('a sale at the edge of the time asked for is not held against its block', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const [before, after] = await Promise.all([stall.sign(), stall.sign()])
+  const blocks: number[] = []
+  await happen(stall, async () => {
+    const early = await past.witness.submit(before)
+    await past.pass(10)
+    const between = await past.headTime()
+    blocks.push(between)
+    await past.pass(10)
+    const late = await past.witness.submit(after)
+    // Booked after the edge, mined before it; and the other way round.
+    await stall.book(before, sold(before, early), {}, between + 5000)
+    await stall.book(after, sold(after, late), {}, between - 5000)
+  })
+  const since = new Date(blocks[0] ?? 0).toISOString()
+  const ran = await stall.reconcile(['--json', '--since', since])
+  t.equal(ran.code, 0)
+  t.match(network(ran), { agreed: 2, differences: [] })
+})
+
+t.test('older payments are left alone, unless they are asked for', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const [missing, unbooked] = await Promise.all([stall.sign(), stall.sign()])
+  await happen(stall, async () => {
+    await past.witness.submit(unbooked)
+    await stall.book(missing, sold(missing, randomHash()))
+  })
+  t.match(await stall.reconcile(['--json', '--since', '1m']), { code: 0 })
+  t.equal(network(await stall.reconcile(['--json', '--since', '5h'])).differences.length, 2)
+})
+
+t.test('an address that was paid at once is still looked after, without a catalog to name it', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const [known, stranger] = await Promise.all([stall.sign(), stall.sign()])
+  await happen(stall, async () => {
+    await stall.book(known, sold(known, await past.witness.submit(known)))
+    await past.witness.submit(stranger)
+  })
+  const elsewhere = await stall.reconcile(['--json'], { PAY_TO: addressOf(randomKey()) })
+  t.equal(network(elsewhere).differences.length, 1)
+  const nowhere = await stall.reconcile(['--json'], {
+    PAY_TO: '',
+    CATALOG: join(stall.books.dataDir, 'none.yaml'),
+  })
+  t.equal(network(nowhere).differences.length, 1)
+  t.match(nowhere.err, /only payees the ledger knows are looked at/)
+})
+
+t.test('who is paid is read from the catalog when the environment does not say it', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const payment = await stall.sign()
+  await happen(stall, async () => {
+    await past.witness.submit(payment)
+    await stall.book(await stall.sign(), async () => undefined, { payee: addressOf(randomKey()) })
+  })
+  const text = `catalog: 1
+service: { name: Shop, version: '1.0.0' }
+payments: { currency: USD, pay_to: "${stall.payTo}", x402: { networks: [base] } }
+routes: { /paid/greet: { price: 0.01, summary: Greets } }
+`
+  const catalog = join(t.testdir({ 'catalog.yaml': text }), 'catalog.yaml')
+  const ran = await stall.reconcile(['--json', '--catalog', catalog], { PAY_TO: '' })
+  t.equal(ran.code, 2)
+  t.match(network(ran).differences, [{ kind: 'not_in_ledger' }])
+  const missing = await stall.reconcile(['--json', '--catalog', `${catalog}.old`], { PAY_TO: '' })
+  t.match(missing, { code: 1, out: '', err: /catalog\.yaml\.old/ })
+})
+
+/** The way to the node, but for calls that are treated otherwise. */
+async function openNode(
+  t: Test,
+  { past }: Stall,
+  odd: (call: RpcCall) => OddReply | RpcCall | undefined,
+): Promise<OddNode> {
+  const node = await openOddNode(past.chain.rpcUrl, odd)
+  t.teardown(() => node.close())
+  return node
+}
+
+interface Search {
+  readonly fromBlock: string
+  readonly toBlock: string
+}
+
+function searchOf({ method, params }: RpcCall): Search | undefined {
+  return method === 'eth_getLogs' ? (params[0] as Search) : undefined
+}
+
+function widthOf({ fromBlock, toBlock }: Search): number {
+  return Number(toBlock) - Number(fromBlock) + 1
+}
+
+function widths({ calls }: OddNode): number[] {
+  return calls().flatMap((call) => {
+    const search = searchOf(call)
+    return search === undefined ? [] : [widthOf(search)]
+  })
+}
+
+/** What providers say to a search that is too wide for them; each has words of its own. */
+const LIMITS: readonly (readonly [string, number, OddReply])[] = [
+  [
+    'a free plan',
+    10,
+    rpcRefusal(
+      400,
+      -32600,
+      'Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range.',
+    ),
+  ],
+  ['a small plan', 500, rpcRefusal(200, -32602, 'eth_getLogs is limited to a 500 range')],
+  ['too many results', 300, rpcRefusal(200, -32005, 'query returned more than 10000 results')],
+  ['no words at all', 200, { status: 503, body: 'upstream timed out' }],
+]
+
+t.test(
+  'providers that limit searches are asked in smaller steps, and nothing is lost in between',
+  async (t) => {
+    const stall = await openStall(t)
+    const { past } = stall
+    const booked = 12
+    await happen(stall, async () => {
+      for (let number = 0; number < booked; number += 1) {
+        const payment = await stall.sign()
+        await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+        await past.pass(number === 5 ? 300 : 37)
+      }
+      await past.witness.submit(await stall.sign())
+    })
+    for (const [name, widest, refusal] of LIMITS) {
+      const node = await openNode(t, stall, (call) => {
+        const search = searchOf(call)
+        return search === undefined || widthOf(search) <= widest ? undefined : refusal
+      })
+      const ran = await stall.reconcile(['--json'], { RPC_URL_8453: node.url })
+      t.equal(ran.code, 2, name)
+      t.match(network(ran), { agreed: booked, differences: [{ kind: 'not_in_ledger' }] }, name)
+      t.ok(
+        widths(node).some((width) => width > widest) && widths(node).some((width) => width <= widest),
+        name,
+      )
+    }
+  },
+)
+
+t.test('a long time is searched in steps that most nodes allow, each block once', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const payment = await stall.sign()
+  await happen(stall, async () => {
+    await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+  })
+  const head = Number(await past.call('eth_blockNumber', []))
+  // Thousands of blocks more, without anything in them.
+  const node = await openNode(t, stall, (call) => {
+    const hex = `0x${head.toString(16)}`
+    const search = searchOf(call)
+    if (call.method === 'eth_blockNumber') return rpcResult(`0x${(head + 12_000).toString(16)}`)
+    if (call.method === 'eth_getBlockByNumber' && Number(call.params[0]) > head)
+      return { ...call, params: [hex, false] }
+    if (search === undefined || Number(search.toBlock) <= head) return undefined
+    return Number(search.fromBlock) > head
+      ? rpcResult([])
+      : { ...call, params: [{ ...search, toBlock: hex }] }
+  })
+  const ran = await stall.reconcile(['--json'], { RPC_URL_8453: node.url })
+  t.equal(ran.code, 0)
+  t.match(network(ran), { agreed: 1, blocks: { to: head + 12_000 } })
+  const wide = widths(node).filter((width) => width > 1)
+  t.equal(Math.max(...wide), 5000)
+  const { from, to } = network(ran)['blocks'] as { from: number; to: number }
+  t.equal(
+    wide.reduce((all, width) => all + width, 0),
+    to - from + 1,
+  )
+})
+
+t.test('a node that has a bad moment is asked again', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const payment = await stall.sign({ validBefore: seconds(NOW + 9 * HOUR) })
+  await happen(stall, async () => {
+    await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+  })
+  const failed = new Set<string>()
+  const node = await openNode(t, stall, ({ method }) => {
+    if (failed.has(method)) return undefined
+    failed.add(method)
+    return { status: 429, body: 'slow down' }
+  })
+  const ran = await stall.reconcile(['--json'], { RPC_URL_8453: node.url })
+  t.equal(ran.code, 0)
+  t.equal(network(ran).agreed, 1)
+  t.ok(failed.has('eth_chainId') && failed.has('eth_getBlockByNumber') && failed.has('eth_getLogs'))
+})
+
+t.test('a network that cannot be asked is named, and is never taken for a good one', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const payment = await stall.sign({ validBefore: seconds(NOW + 9 * HOUR) })
+  await happen(stall, async () => {
+    await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+  })
+  const dead = await openNode(t, stall, () => ({ status: 502, body: '<h1>Bad Gateway</h1>' }))
+  const mute = await openNode(t, stall, ({ method }) =>
+    method === 'eth_getLogs' ? rpcRefusal(200, -32601, 'method not found, key 7f3a') : undefined,
+  )
+  const other = await openNode(t, stall, ({ method }) =>
+    method === 'eth_chainId' ? rpcResult('0x1') : undefined,
+  )
+  const stale = await openNode(t, stall, ({ method }) =>
+    method === 'eth_blockNumber' ? rpcResult('0x1') : undefined,
+  )
+  for (const [url, reason] of [
+    [dead.url, /^its node does not answer$/],
+    [mute.url, /^its node does not give out logs, not even of one block$/],
+    [other.url, /^its node is on chain 1$/],
+    [stale.url, /^its node is behind: its newest block is of 20/],
+    ['', /^RPC_URL_8453 is not set$/],
+  ] as const) {
+    const ran = await stall.reconcile(['--json'], { RPC_URL_8453: url })
+    t.equal(ran.code, 1, String(reason))
+    t.match(networks(ran), [{ network: 'eip155:8453', status: 'unchecked', reason }])
+    t.notMatch(ran.out, /7f3a|Gateway/, 'nothing of the node’s own words')
+    const text = await stall.reconcile([], { RPC_URL_8453: url })
+    t.equal(text.out, '')
+    t.match(text.err, /eip155:8453, x402: could not be checked: /)
+  }
+})
+
+t.test('differences count more than a network that could not be asked, and both are told', async (t) => {
+  const stall = await openStall(t)
+  const payment = await stall.sign({ validBefore: seconds(NOW + 9 * HOUR) })
+  await happen(stall, async () => {
+    await stall.book(payment, sold(payment, randomHash()))
+    const network = 'eip155:137'
+    const asset = '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359'
+    const elsewhere = purchaseOf({ key: `x402:${network}:x:y`, network, asset, payee: stall.payTo })
+    await stall.books.book(elsewhere, NOW - HOUR, sell(receiptOf(elsewhere)))
+  })
+  const ran = await stall.reconcile([])
+  t.equal(ran.code, 2)
+  t.match(ran.err, 'eip155:137, x402: could not be checked: RPC_URL_137 is not set')
+  t.match(ran.out, /1 difference, but 1 of 2 could not be checked; nothing was changed$/)
+})
+
+t.test('with nothing to check, nothing is called right', async (t) => {
+  const stall = await openStall(t)
+  await stall.book(await stall.sign(), (claim) => claim.void())
+  const ran = await stall.reconcile([], { RPC_URL_8453: '' })
+  t.match(ran, { code: 1, out: '', err: /nothing could be checked: no RPC_URL_<chain id> is set/ })
+  t.match(await runLine(['payments', 'reconcile', '--since', 'ever']), { code: 64, err: /--since takes/ })
+})

@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { reserve, type Claim } from '../../src/engine/ledger/claim.ts'
+import type { Entry, Purchase, Receipt, StoredAnswer } from '../../src/engine/ledger/entry.ts'
+import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
+import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
+import { addressOf, randomKey } from './payment.ts'
+
+/** USD Coin on Base. */
+export const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+export const PAYEE = '0x00000000000000000000000000000000000000A0'
+/** Things that must never be printed, in every place where a ledger has them. */
+export const SECRETS = [
+  'answer-7f3a',
+  'token-7f3a',
+  'seal-7f3a',
+  '0xfeed7f3a',
+  'request-7f3a',
+  'identifier-7f3a',
+  'digest-7f3a',
+  'buyer-7f3a',
+]
+
+export const ANSWER: StoredAnswer = { kind: 'json', value: { sold: 'answer-7f3a' } }
+export const RAW = '0xfeed7f3a'
+
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
+
+/** A purchase as x402 makes it on Base. */
+export function purchaseOf(changes: Partial<Purchase> = {}): Purchase {
+  const payer = changes.payer ?? addressOf(randomKey())
+  const nonce = `0x${randomBytes(32).toString('hex')}`
+  return {
+    key: ['x402', 'eip155:8453', USDC, payer, nonce].join(':').toLowerCase(),
+    protocol: 'x402',
+    network: 'eip155:8453',
+    asset: USDC,
+    payer,
+    payee: PAYEE,
+    seal: 'seal-7f3a',
+    amount: '5000',
+    validBefore: Date.now() + HOUR,
+    operation: 'util/workday',
+    digest: 'digest-7f3a',
+    revision: 'r1',
+    token: 'token-7f3a',
+    flow: 'authorization',
+    redeliver: 24 * HOUR,
+    buyer: 'buyer-7f3a',
+    identifier: undefined,
+    ...changes,
+  }
+}
+
+export function receiptOf({ network, payer, amount }: Purchase, transaction = randomHash()): Receipt {
+  return { transaction, network, payer, amount }
+}
+
+export function randomHash(): string {
+  return `0x${randomBytes(32).toString('hex')}`
+}
+
+/** What a server does with one payment. */
+export type Work = (claim: Claim) => Promise<unknown>
+
+export interface Books {
+  readonly dataDir: string
+  /** Takes a payment at a time and does the work on it as the engine does; it is written when this resolves. */
+  book(purchase: Purchase, at: number, work?: Work): Promise<Entry>
+  /** Changes what is written. */
+  amend(entry: Entry, changes: Partial<Entry>): Promise<void>
+  all(): Promise<Entry[]>
+}
+
+/** The ledger of a data directory, written by the engine's own claims and closed after each: a process opens it once. */
+export function openBooks(t: Test, place: readonly string[] = ['ledger']): Books {
+  const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-books-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+  const directory = join(dataDir, ...place)
+  return {
+    dataDir,
+    book: async (purchase, at, work = async () => undefined) => {
+      const ledger = await openLmdbLedger(directory)
+      try {
+        const reservation = await reserve({ ledger, owner: 'a server', now: () => at }, purchase)
+        if (reservation.kind !== 'claimed') throw new Error(`the payment is ${reservation.entry.state}`)
+        const { claim } = reservation
+        await work(claim)
+        claim.putDown()
+        return (await ledger.get(purchase.key)) ?? claim.entry
+      } finally {
+        await ledger.close()
+      }
+    },
+    amend: async (entry, changes) => {
+      const ledger = await openLmdbLedger(directory)
+      await ledger.replace(entry, { ...entry, ...changes, version: entry.version + 1 })
+      await ledger.close()
+    },
+    all: async () => {
+      const ledger = await openLmdbLedger(directory)
+      try {
+        const entries: Entry[] = []
+        for await (const entry of ledger.entries()) entries.push(entry)
+        return entries
+      } finally {
+        await ledger.close()
+      }
+    },
+  }
+}
+
+/** Worked, charged and answered. */
+export function sell(receipt: Receipt): Work {
+  return async (claim) => {
+    await claim.advance('fulfilled', { answer: ANSWER })
+    await dispatch(claim, receipt.transaction)
+    await claim.settle(receipt)
+    await claim.advance('sent')
+  }
+}
+
+/** On its way to the chain, and then nothing is known any more. */
+export function loseSight(state: 'settling' | 'unknown', hash = randomHash()): Work {
+  return async (claim) => {
+    await claim.advance('fulfilled', { answer: ANSWER })
+    await dispatch(claim, hash)
+    if (state === 'unknown') await claim.advance('unknown')
+  }
+}
+
+async function dispatch(claim: Claim, hash: string): Promise<void> {
+  const signer = '0x00000000000000000000000000000000000000b1'
+  await claim.advance('settling', { dispatch: { kind: 'own', hash, raw: RAW, signer, nonce: 1 } })
+}
+
+export function parse(text: string): JsonObject {
+  const value: unknown = JSON.parse(text)
+  if (!isJsonObject(value)) throw new Error(text)
+  return value
+}
