@@ -7,7 +7,7 @@ t.test('a store that is away would bury everything else an operator has to read'
   const lines: string[] = []
   let now = 0
   const { hide } = readEnv({})
-  const complain = createComplaint({ out: () => undefined, err: (line) => lines.push(line) }, () => now, hide)
+  const complain = createComplaint({ err: (line) => lines.push(line) }, () => now, hide)
   for (let i = 0; i < 100; i += 1) complain(new LedgerError('the store is away'))
   t.strictSame(lines, ['ledger: the store is away'])
   complain(new TypeError('a mistake'))
@@ -29,7 +29,7 @@ t.test('a library that quotes its endpoint would put a key of the operator into 
   })
   t.equal(env.secret('ACME'), 'credential of a source')
   const complain = createComplaint(
-    { out: () => undefined, err: (line) => lines.push(line) },
+    { err: (line) => lines.push(line) },
     () => 0,
     env.hide,
   )

@@ -77,7 +77,7 @@ export async function startPast(from: number): Promise<Past> {
         primaryType: 'CancelAuthorization',
         message,
       })
-      return seen.cancel(account.address, nonce, signature)
+      return seen.submitCancellation(account.address, nonce, signature)
     },
   }
 }
