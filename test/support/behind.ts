@@ -7,7 +7,7 @@ import { askNode, type StandIn } from './node-proxy.ts'
 export function behind(node: string, block: number, methods: readonly string[]): StandIn {
   const at = `0x${block.toString(16)}`
   const isAhead = (name: unknown): boolean =>
-    typeof name === 'string' && /^0x/.test(name) && Number(name) > block
+    typeof name === 'string' && name.startsWith('0x') && Number(name) > block
   const inTime = (name: unknown): unknown => (name === 'latest' || name === 'pending' ? at : name)
   return async (method, params) => {
     if (!methods.includes(method)) return undefined

@@ -8,7 +8,7 @@ export const SECONDS_PER_BLOCK = 2 * MAGNIFIED
 export function magnified(node: string): StandIn {
   const up = (name: unknown): string => `0x${(Number(name) * MAGNIFIED).toString(16)}`
   const down = (name: unknown): string => `0x${Math.floor(Number(name) / MAGNIFIED).toString(16)}`
-  const isNumber = (name: unknown): boolean => typeof name === 'string' && /^0x/.test(name)
+  const isNumber = (name: unknown): boolean => typeof name === 'string' && name.startsWith('0x')
   return async (method, params) => {
     const [first, second] = params
     switch (method) {

@@ -224,6 +224,11 @@ export function openMischief({ rpcUrl }: Pick<EvmChain, 'rpcUrl'>) {
     /** Undoes the newest blocks, and what was in them. */
     reorg: (depth: number): Promise<unknown> =>
       client.request({ method: 'anvil_reorg', params: [depth, []] } as never),
+    /** Resolves when a transaction stands in a block. */
+    mined: async (hash: Promise<Hex>): Promise<Hex> => {
+      await client.waitForTransactionReceipt({ hash: await hash })
+      return hash
+    },
     mine: (blocks = 1): Promise<void> => client.mine({ blocks }),
     automine: (on: 'on' | 'off'): Promise<void> => client.setAutomine(on === 'on'),
     newest: async (): Promise<number> => Number(await client.getBlockNumber()),

@@ -73,7 +73,7 @@ t.test(
   async (t) => {
     const signed = await authorize(chain)
     const old = await mischief.newest()
-    await mischief.submit(signed)
+    await mischief.mined(mischief.submit(signed))
     // The simulation has met a node that knows, or there would be nothing to find.
     for (const methods of choices.filter((each) => !each.includes('eth_call'))) {
       proxy.instead(behind(chain.rpcUrl, old, methods))

@@ -17,7 +17,7 @@ const fixture = (path: string): string =>
 const [chain, workplace] = await Promise.all([startBase(), openWorkplace()])
 const node = await openNodeProxy(chain.rpcUrl)
 const mischief = openMischief(chain)
-const { uses } = witness(chain)
+const onlooker = witness(chain)
 const keys = [randomKey(), randomKey()]
 for (const key of keys) await chain.setGas(addressOf(key), 10n ** 18n)
 
@@ -69,26 +69,26 @@ t.test(
     t.equal(response.status, 503)
     t.ok(response.headers.get('retry-after'))
     t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
-    t.strictSame(await uses(), [])
+    t.strictSame(await onlooker.uses(), [])
     t.notOk(node.calls().includes('eth_sendRawTransaction'))
     const runs = workplace.runs()
     await reload('{ base: { max_fee_gwei: 20 } }')
     t.equal((await send(work, payment.header)).status, 200)
     t.equal(workplace.runs(), runs, 'the stored answer has waited')
-    t.equal((await uses()).length, 1)
+    t.equal((await onlooker.uses()).length, 1)
   },
 )
 
 t.test('an operator who asks for two blocks has nobody served under one', async (t) => {
   await reload('{ base: { max_fee_gwei: 20, confirmations: 2 } }')
   const payment = await fresh()
-  const before = (await uses()).length
+  const before = (await onlooker.uses()).length
   let answered = false
   const waiting = send(work, payment.header).then((response) => {
     answered = true
     return response
   })
-  while ((await uses()).length === before) await delay(10)
+  while ((await onlooker.uses()).length === before) await delay(10)
   const polls = called('eth_getTransactionReceipt')
   while (called('eth_getTransactionReceipt') < polls + 3) await delay(10)
   t.notOk(answered, 'charged, and looked at three times')
@@ -100,10 +100,10 @@ t.test('two keys of one operator settle side by side', async (t) => {
   await reload('{ base: { max_fee_gwei: 20 } }')
   const payments = []
   for (let count = 0; count < 12; count += 1) payments.push(await fresh())
-  const before = (await uses()).length
+  const before = (await onlooker.uses()).length
   const answers = await Promise.all(payments.map(({ header }) => send(work, header)))
   t.strictSame([...new Set(answers.map(({ status }) => status))], [200])
-  const fresher = (await uses()).slice(before)
+  const fresher = (await onlooker.uses()).slice(before)
   t.equal(fresher.length, 12)
   const senders = await Promise.all(
     fresher.map(async ({ transaction }) => {

@@ -22,7 +22,7 @@ const chain = await startBase()
 t.teardown(() => chain.stop())
 const ledger = await openLedger(t)
 const mischief = openMischief(chain)
-const { drain, received } = witness(chain)
+const onlooker = witness(chain)
 t.afterEach(() => mischief.automine('on'))
 
 const FAILED = { kind: 'failed', refusal: { code: 'settlement_failed' } }
@@ -49,12 +49,11 @@ const sentOver = (proxy: NodeProxy): number =>
 
 const recordingAfter = (event: () => Promise<unknown>): Recorder => {
   const recorder = newRecorder()
-  const { record } = recorder
   return {
     ...recorder,
     record: async (dispatch) => {
       await event()
-      await record(dispatch)
+      await recorder.record(dispatch)
     },
   }
 }
@@ -76,7 +75,7 @@ t.test(
     const bench = await openBench(chain, { ledger })
     const [first, second] = [await authorize(chain), await authorize(chain)]
     const { from } = second.movement
-    const emptying = recordingAfter(() => drain(from, addressOf(randomKey()), 10_000n))
+    const emptying = recordingAfter(() => onlooker.drain(from, addressOf(randomKey()), 10_000n))
     const journal = newRecorder()
     const settlements = await Promise.all([
       settleOn(bench, first, emptying),
@@ -218,7 +217,7 @@ t.test('a stranger who is faster within the block has paid for the buyer', async
 t.test('a stranger who was there before the broadcast has paid, and no gas is spent', async (t) => {
   const bench = await openBench(chain, { ledger })
   const signed = await authorize(chain)
-  const theirs = await mischief.submit(signed)
+  const theirs = await mischief.mined(mischief.submit(signed))
   const journal = newRecorder()
   t.match(await settleOn(bench, signed, journal), { kind: 'settled', receipt: { transaction: theirs } })
   t.strictSame(journal.dispatches, [])
@@ -240,7 +239,7 @@ t.test('two transactions of ours for one payment move its money once, and both f
 t.test('a payment that is canceled during the work fails before it costs gas', async (t) => {
   const bench = await openBench(chain, { ledger })
   const signed = await authorize(chain)
-  await mischief.cancel(signed)
+  await mischief.mined(mischief.cancel(signed))
   const journal = newRecorder()
   t.match(await settleOn(bench, signed, journal), FAILED)
   t.strictSame(journal.dispatches, [])
@@ -265,7 +264,7 @@ t.test('a nonce that has moved money elsewhere has not paid us', async (t) => {
   const signed = await authorize(chain)
   const { nonce } = signed.movement
   const elsewhere = await authorize(chain, signed.key, { to: addressOf(randomKey()), nonce })
-  await mischief.submit(elsewhere)
+  await mischief.mined(mischief.submit(elsewhere))
   t.match(await settleOn(bench, signed), FAILED)
 })
 
@@ -275,12 +274,12 @@ t.test('one transfer does not pay for two answers, however its transaction is wo
   const [paid, unpaid] = [await authorize(chain, key), await authorize(chain, key)]
   // Signed under the nonce of the payment that is not to be paid.
   const decoy = await authorize(chain, key, { to: addressOf(key), nonce: unpaid.movement.nonce })
-  const before = (await received(PAY_TO)).length
-  const transaction = await mischief.submitTogether([decoy, paid])
+  const before = (await onlooker.received(PAY_TO)).length
+  const transaction = await mischief.mined(mischief.submitTogether([decoy, paid]))
   const receipt = await mischief.client.getTransactionReceipt({ hash: transaction })
   t.match(receipt, { status: 'success' })
   t.equal(await mischief.charges(paid), 2, 'both nonces are used')
-  t.equal((await received(PAY_TO)).length - before, 1, 'and one transfer has reached us')
+  t.equal((await onlooker.received(PAY_TO)).length - before, 1, 'and one transfer has reached us')
   t.match(await settleOn(bench, paid), { kind: 'settled', receipt: { transaction } })
   t.match(await settleOn(bench, unpaid), FAILED)
 })
@@ -302,7 +301,7 @@ t.test('a node that gives out no logs tells enough of what we have sent ourselve
   t.equal(await mischief.charges(reverted), 0)
   await mischief.automine('on')
   const foreign = await authorize(chain)
-  const theirs = await mischief.submit(foreign)
+  const theirs = await mischief.mined(mischief.submit(foreign))
   t.match(await settleOn(bench, foreign), { kind: 'unknown' }, 'used, and by whom is not known')
   proxy.instead(async () => undefined)
   t.match(await findMovement(bench, foreign.movement, FAR, Date.now()), {
@@ -320,6 +319,23 @@ t.test('a payment nobody has carried out is failed once its time is over, and no
   t.match(await findMovement(bench, movement, newest + 1_000, newest), { kind: 'unknown' })
   t.match(await findMovement(bench, movement, newest, newest), FAILED)
 })
+
+t.test(
+  'a stranger’s transaction in a block that does not count yet is neither a charge nor none',
+  async (t) => {
+    const bench = await openBench(chain, { ledger, limits: { confirmations: 2 } })
+    const signed = await authorize(chain)
+    const theirs = await mischief.mined(mischief.submit(signed))
+    const { timestamp } = await mischief.client.getBlock()
+    const over = Number(timestamp) * 1000 - 60_000
+    t.match(await findMovement(bench, signed.movement, over, over), { kind: 'unknown' })
+    await mischief.mine()
+    t.match(await findMovement(bench, signed.movement, over, over), {
+      kind: 'settled',
+      receipt: { transaction: theirs },
+    })
+  },
+)
 
 t.test('a node that forgets its pool gets the transaction again', async (t) => {
   const { bench, proxy } = await openSpoilt(t)

@@ -188,13 +188,23 @@ t.test('an operator hears of a signer that will soon run dry, once in ten minute
   for (const signed of await payments(3)) await settledBy(bench, signed)
   const line =
     /^x402: Base \(eip155:8453\): signer 0x\w{40} has 0\.03 ETH, for \d+ more payments: send it more$/
-  t.match(bench.reported, [line])
+  t.equal(bench.reported.length, 1)
+  t.match(bench.reported[0], line)
   bench.wait(599_000)
   for (const signed of await payments(1)) await settledBy(bench, signed)
   t.equal(bench.reported.length, 1)
   bench.wait(2_000)
   for (const signed of await payments(1)) await settledBy(bench, signed)
   t.equal(bench.reported.length, 2)
+})
+
+t.test('an operator whose only signer is empty hears of it once, not at every payment', async (t) => {
+  const key = randomKey()
+  const bench = await openBench(chain, { ledger, keys: [key] })
+  await chain.setGas(addressOf(key), 0n)
+  for (const signed of await payments(3)) t.equal(await settledBy(bench, signed), 'failed')
+  t.equal(bench.reported.length, 1)
+  t.match(bench.reported[0], /has 0 ETH, not enough for a payment/)
 })
 
 t.test('an operator with gas for long hears nothing, and the node is hardly asked', async (t) => {

@@ -4,7 +4,7 @@ import { findMovement } from '../../../../src/engine/protocols/x402/settlement.t
 import { startBase } from '../../../support/base-chain.ts'
 import { magnified, SECONDS_PER_BLOCK } from '../../../support/magnified.ts'
 import { openNodeProxy, type NodeProxy, type StandIn } from '../../../support/node-proxy.ts'
-import { randomKey } from '../../../support/payment.ts'
+import { randomKey, type Hex } from '../../../support/payment.ts'
 import {
   authorize,
   openBench,
@@ -52,10 +52,10 @@ interface Past {
   readonly came: number
   readonly transaction: string
 }
-const past = async (use: (payment: Signed) => Promise<string>): Promise<Past> => {
+const past = async (use: (payment: Signed) => Promise<Hex>): Promise<Past> => {
   const payment = await signed()
   const came = await now()
-  const transaction = await use(payment)
+  const transaction = await mischief.mined(use(payment))
   return { payment, came, transaction }
 }
 const ancient = await past(mischief.submit)
