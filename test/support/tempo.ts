@@ -5,14 +5,15 @@ import {
   createClient,
   http,
   keccak256,
+  maxUint256,
   parseAbi,
   parseAbiItem,
+  parseSignature,
   publicActions,
   stringToHex,
   type Account as ViemAccount,
 } from 'viem'
 import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
-import { prepareTransactionRequest } from 'viem/actions'
 import { Actions, Transaction } from 'viem/tempo'
 import { tempo } from 'viem/tempo/chains'
 import { startAnvil } from '../../src/sandbox/anvil.ts'
@@ -21,7 +22,7 @@ import { addressOf, randomKey, type Hex } from './payment.ts'
 export const TEMPO_CHAIN = 42431
 export const PATH_USD = '0x20c0000000000000000000000000000000000000'
 /** Pays fees on anvil. */
-const ALPHA_USD = '0x20c0000000000000000000000000000000000001'
+export const ALPHA_USD = '0x20c0000000000000000000000000000000000001'
 const PURSE = 100_000_000n
 const RICH = mnemonicToAccount('test test test test test test test test test test test junk')
 const FLAGS = ['--network', 'tempo', '--hardfork', 'T3', '--block-time', '1', '--mixed-mining']
@@ -145,22 +146,22 @@ export async function signTransfer(
   })
   const validBefore =
     faults.validBefore === undefined ? Math.floor(Date.now() / 1000) + 25 : faults.validBefore
-  const prepared = await prepareTransactionRequest(client, {
-    account,
+  const transaction = {
+    type: 'tempo',
+    chainId: faults.chainId ?? TEMPO_CHAIN,
     calls: Array.from({ length: faults.times ?? 1 }, () => call),
     gas: 1_000_000n,
-    nonceKey: validBefore === null ? BigInt(keccak256(randomKey())) >> 8n : 'expiring',
+    feeToken: ALPHA_USD,
+    maxFeePerGas: 30_000_000_000n,
+    maxPriorityFeePerGas: 1_000_000_000n,
+    // Nonces that expire need an end.
+    nonceKey: validBefore === null ? BigInt(randomKey()) >> 8n : maxUint256,
+    nonce: 0,
     ...(validBefore === null ? {} : { validBefore }),
-  })
-  const { account: _, ...transaction } = prepared
-  return account.signTransaction(
-    {
-      ...transaction,
-      chainId: faults.chainId ?? TEMPO_CHAIN,
-      ...(faults.feePayer ? { feePayer: true } : {}),
-    } as never,
-    { serializer: Transaction.serialize as never },
-  ) as Promise<Hex>
+    ...(faults.feePayer ? { feePayer: true as const } : {}),
+  } as const
+  const hash = keccak256(await Transaction.serialize(transaction))
+  return Transaction.serialize(transaction, parseSignature(await account.sign({ hash })))
 }
 
 export function credentialOf(challenge: EchoedChallenge, signature: Hex): string {

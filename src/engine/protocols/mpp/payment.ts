@@ -6,6 +6,7 @@ import { isIssued } from './binding.ts'
 import { opaqueOf, requestOf, type Terms } from './challenge.ts'
 import type { Credential } from './credential.ts'
 import { findReceipt, send, type Bench, type Order } from './settlement.ts'
+import { tryTransfer, UNAVAILABLE } from './trial.ts'
 import type { Answer, SignedTransfer, Validator } from './validator.ts'
 
 /** What it takes to check a payment and to carry it out. */
@@ -72,8 +73,20 @@ export class ChargePayment implements Payment {
   }
 
   async simulate(): Promise<Refusal | undefined> {
-    const said = await this.#desk.validator.ask({ kind: 'simulate', token: this.#credential.token })
-    return said.kind === 'fit' ? undefined : refusalOf(said)
+    const [said, refusal] = await Promise.all([
+      this.#desk.validator.ask({ kind: 'simulate', token: this.#credential.token }),
+      this.#try(),
+    ])
+    return said.kind === 'fit' ? refusal : refusalOf(said)
+  }
+
+  async #try(): Promise<Refusal | undefined> {
+    const reading = await this.#read()
+    if (reading.kind !== 'transfer') return refusalOf(reading)
+    const { payer, call } = reading.transfer
+    return call === undefined
+      ? undefined
+      : tryTransfer(this.#desk.chain, { from: payer, to: this.asset, data: call })
   }
 
   /** Simulates once more, for the payer’s funds may have moved while the work was done. */
@@ -137,11 +150,6 @@ function parseJson(json: string): unknown {
 
 function refusalOf(answer: Answer): Refusal {
   return answer.kind === 'refused' ? answer.refusal : UNAVAILABLE
-}
-
-const UNAVAILABLE: Refusal = {
-  code: 'chain_unavailable',
-  detail: 'the payment network cannot be reached now',
 }
 
 function refuse(code: Refusal['code'], detail: string): Refusal {

@@ -27,9 +27,11 @@ export async function readTransaction(client: Client, sent: `0x${string}`, deman
   try {
     const raw = await Transaction.serialize(transaction)
     if (!(await hasSigned(client, transaction, from, raw))) return refuse('its sender has not signed it')
+    const { calls } = transaction
+    const call = calls.length === 1 ? calls[0]?.data : undefined
     return {
       kind: 'transfer',
-      transfer: { raw, hash: keccak256(raw), payer: toChecksum(from), validBefore },
+      transfer: { raw, hash: keccak256(raw), payer: toChecksum(from), validBefore, call },
     }
   } catch (fault) {
     return isOutage(fault) ? { kind: 'unavailable' } : refuse('its signature cannot be verified')

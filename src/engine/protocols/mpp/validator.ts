@@ -21,6 +21,8 @@ export interface SignedTransfer {
   readonly payer: string
   /** Seconds since the epoch. */
   readonly validBefore: number
+  /** Calldata of the transfer when it stands alone: after a swap it cannot be tried by itself. */
+  readonly call: `0x${string}` | undefined
 }
 
 export type Question =
@@ -60,7 +62,7 @@ export interface ValidatorSettings extends ThreadSettings {
 }
 
 /** More than a question can take while its thread is alive: the thread gives the chain less. */
-const DEADLINE_MS = 15_000
+const DEADLINE_MS = 20_000
 
 /** `.ts` beside the sources and `.js` once they are built. */
 const ENTRY = new URL(`./thread${extname(import.meta.url)}`, import.meta.url)
@@ -95,13 +97,21 @@ export class Validator {
   }
 }
 
+/** It holds much code and hardly any data: Node’s usual young generation would cost 40 MB. */
+const MEMORY = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 256 }
+
 class Thread {
   readonly #worker: Worker
   readonly #waiting = new Map<number, (answer: Answer) => void>()
   #asked = 0
 
   constructor({ report, ...settings }: ValidatorSettings, ended: () => void) {
-    const worker = new Worker(ENTRY, { workerData: settings, stdout: true, stderr: true })
+    const worker = new Worker(ENTRY, {
+      workerData: settings,
+      resourceLimits: MEMORY,
+      stdout: true,
+      stderr: true,
+    })
     // What libraries print may hold calldata or addresses of nodes: it is read, or the thread would block, and dropped.
     worker.stdout.resume()
     worker.stderr.resume()

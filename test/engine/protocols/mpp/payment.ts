@@ -1,17 +1,19 @@
 import { Challenge } from 'mppx'
 import { concatHex, fromRlp, keccak256, toRlp, type Account as ViemAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { Account, Actions, P256 } from 'viem/tempo'
+import { Account, Actions, P256, Transaction } from 'viem/tempo'
 import t from 'tap'
 import { toMicros } from '../../../../src/engine/money.ts'
 import { openMppCounter } from '../../../support/mpp-counter.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 import {
+  ALPHA_USD,
   clientOf,
   closeCredential,
   credentialOf,
   memoFor,
   openCredential,
+  PATH_USD,
   signTempo,
   signTransfer,
   startTempo,
@@ -22,7 +24,6 @@ import {
 
 const RECIPIENT = addressOf(randomKey())
 const STRANGER = addressOf(randomKey())
-const ALPHA_USD = '0x20c0000000000000000000000000000000000001'
 
 const chain = await startTempo()
 const counter = openMppCounter({ rpcUrl: chain.rpcUrl, recipient: RECIPIENT })
@@ -42,6 +43,10 @@ function payAs(account: ViemAccount, challenge: EchoedChallenge): Promise<string
   return stockPayer(chain.rpcUrl, account).createCredential(new Response('', { status: 402, headers }))
 }
 
+function rawOf(authorization: string): `0x76${string}` {
+  return `0x76${String(openCredential(authorization).payload['signature']).slice(4)}`
+}
+
 t.test('a payment of the client from the registry moves the price, exactly and once', async (t) => {
   const authorization = await payAs(privateKeyToAccount(key), counter.challenge())
   t.equal(await counter.refusal(authorization), undefined)
@@ -50,10 +55,9 @@ t.test('a payment of the client from the registry moves the price, exactly and o
   const verification = await payment.verify()
   if (verification.kind !== 'verified') throw new Error(verification.kind)
   t.equal(verification.payer, addressOf(key), 'EIP-55')
-  const left = verification.validBefore - Date.now()
-  t.ok(left > 15_000 && left <= 25_000, 'milliseconds')
+  const raw = rawOf(authorization)
+  t.equal(verification.validBefore, (Transaction.deserialize(raw).validBefore ?? 0) * 1000, 'milliseconds')
   const { settlement, dispatched } = await counter.settle(authorization)
-  const raw = String(openCredential(authorization).payload['signature']) as Hex
   const hash = keccak256(raw)
   t.strictSame(dispatched, [{ kind: 'payer', hash, raw }], 'recorded before it was sent')
   t.strictSame(settlement, {
@@ -193,13 +197,24 @@ t.test('an empty purse is the buyer’s to fill: 402, not an error of ours', asy
   t.match(refusal?.detail, /amount and the fee/)
 })
 
+t.test('a purse that holds the fee but not the price is found out before the work', async (t) => {
+  const [poor, other] = [await chain.wallet(), addressOf(randomKey())]
+  const client = clientOf(chain.rpcUrl, privateKeyToAccount(poor))
+  const [token, feeToken] = [PATH_USD, ALPHA_USD] as const
+  await Actions.token.transferSync(client, { token, to: other, amount: 99_995_001n, feeToken })
+  t.match(await counter.refusal(await sign(counter.challenge(), {}, poor)), {
+    code: 'verification_failed',
+    detail: /holds less/,
+  })
+})
+
 t.test('money that is gone when the work is done fails the settlement, and nothing is sent', async (t) => {
   const spender = await chain.wallet()
   const authorization = await sign(counter.challenge(), {}, spender)
   t.equal(await counter.refusal(authorization), undefined)
   const client = clientOf(chain.rpcUrl, privateKeyToAccount(spender))
   await Actions.token.transferSync(client, {
-    token: '0x20c0000000000000000000000000000000000000',
+    token: PATH_USD,
     to: STRANGER,
     amount: 99_999_000n,
     feeToken: ALPHA_USD,
