@@ -12,7 +12,7 @@ function problems(variables: Record<string, string>): readonly string[] {
 }
 
 t.test('without any variable everything has its default', async (t) => {
-  const { secret, ...env } = readEnv({})
+  const { secret, hide, ...env } = readEnv({})
   t.strictSame(env, {
     production: false,
     catalog: 'catalog.yaml',
@@ -25,13 +25,19 @@ t.test('without any variable everything has its default', async (t) => {
     settlerKeys: [],
     rpcUrls: {},
     payerKey: undefined,
+    facilitators: [],
+    mppRecipient: undefined,
+    mppSecretKeys: [],
+    redisUrl: undefined,
+    ledgerUnsafe: false,
     sources: { steamStore: 'https://store.steampowered.com', steamApi: 'https://api.steampowered.com' },
   })
   t.equal(secret('ANYTHING'), undefined)
+  t.equal(hide('nothing is hidden'), 'nothing is hidden')
 })
 
 t.test('every variable has its effect', async (t) => {
-  const { secret, ...env } = readEnv({
+  const { secret, hide, ...env } = readEnv({
     NODE_ENV: 'production',
     CATALOG: 'shop.yaml',
     PORT: '8080',
@@ -44,6 +50,12 @@ t.test('every variable has its effect', async (t) => {
     PAYER_PRIVATE_KEY: '3'.repeat(64),
     RPC_URL_8453: 'https://rpc.example/key',
     RPC_URL_137: 'http://127.0.0.1:8545',
+    FACILITATOR_URL: 'https://one.example/, https://two.example',
+    FACILITATOR_TOKEN: ',bearer-of-two',
+    MPP_RECIPIENT: `0x${'cd'.repeat(20)}`,
+    MPP_SECRET_KEY: `${'n'.repeat(32)}, ${'o'.repeat(32)}`,
+    REDIS_URL: 'rediss://:word@ledger.example',
+    LEDGER_UNSAFE: 'yes',
     STEAM_STORE_URL: 'https://store.example/',
     STEAM_API_URL: 'https://api.example',
     ACME_TOKEN: 'abc',
@@ -60,9 +72,18 @@ t.test('every variable has its effect', async (t) => {
     settlerKeys: [`0x${'1'.repeat(64)}`, `0x${'2'.repeat(64)}`],
     rpcUrls: { 8453: 'https://rpc.example/key', 137: 'http://127.0.0.1:8545' },
     payerKey: `0x${'3'.repeat(64)}`,
+    facilitators: [
+      { url: 'https://one.example', token: undefined },
+      { url: 'https://two.example', token: 'bearer-of-two' },
+    ],
+    mppRecipient: `0x${'cd'.repeat(20)}`,
+    mppSecretKeys: ['n'.repeat(32), 'o'.repeat(32)],
+    redisUrl: 'rediss://:word@ledger.example',
+    ledgerUnsafe: true,
     sources: { steamStore: 'https://store.example', steamApi: 'https://api.example' },
   })
   t.equal(secret('ACME_TOKEN'), 'abc')
+  t.equal(hide('refused: bearer-of-two'), 'refused: [FACILITATOR_TOKEN]')
 })
 
 t.test('an empty value is no value', async (t) => {
