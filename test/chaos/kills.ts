@@ -7,6 +7,8 @@ t.test('twelve kills under paid load, on two processes with one store and one si
   const { tally, diary, leaked } = await storm({
     kills: 12,
     processes: 2,
+    store: 'lmdb',
+    protocol: 'x402',
     buyers: 24,
     seed,
     progress: () => undefined,

@@ -13,10 +13,11 @@ export class Secrets {
     if (secret.length > 0) this.#kept.set(secret, what)
   }
 
-  /** What a PAYMENT-SIGNATURE carries. */
+  /** What a PAYMENT-SIGNATURE carries, or an Authorization of MPP. */
   keepHeader(header: string): void {
-    const text = Buffer.from(header, 'base64').toString('utf8')
-    this.keep('a payment header', header)
+    const encoded = header.replace(/^Payment /, '')
+    const text = Buffer.from(encoded, 'base64').toString('utf8')
+    this.keep('a payment header', encoded)
     this.keep('a signature', /"signature":"0x([^"]+)"/.exec(text)?.[1] ?? '')
     this.keep('a token of redelivery', /"token":"([^"]+)"/.exec(text)?.[1] ?? '')
   }

@@ -89,10 +89,10 @@ export function clientOf(rpcUrl: string, account: ViemAccount) {
   return createClient({ account, chain, transport: http(rpcUrl, { retryCount: 0 }) }).extend(publicActions)
 }
 
-/** `mppx/client` as it comes from the registry, with nothing set but wallet and chain. */
-export function stockPayer(rpcUrl: string, account: ViemAccount) {
+/** `mppx/client` as it comes from the registry, with nothing set but wallet and chain; `transport` carries its requests. */
+export function stockPayer(rpcUrl: string, account: ViemAccount, transport: typeof fetch = fetch) {
   const method = tempoMethod.charge({ account, getClient: () => clientOf(rpcUrl, account) })
-  return Mppx.create({ polyfill: false, methods: [method] })
+  return Mppx.create({ polyfill: false, methods: [method], fetch: transport })
 }
 
 export type EchoedChallenge = Challenge.Challenge

@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isJsonObject } from '../../../src/engine/json.ts'
-import { challengeOf, nonceOf, send, sign, stockFetch, type Hex } from '../../support/payment.ts'
+import type { Hex } from '../../support/payment.ts'
 import type { Secrets } from '../../support/secrets.ts'
 import type { Diary, Want } from './diary.ts'
 import type { Dice } from './dice.ts'
+import type { Money } from './money.ts'
 
 /**
  * How a buyer goes on when an answer does not come:
  *
  * - `faithful`: sends the same payment again, until it is answered or refused
- * - `stock`: `@x402/fetch`, asked anew: meets a fresh 402 and signs again
+ * - `stock`: the protocol’s own client, asked anew: meets a fresh 402 and signs again
  * - `hasty`: the same, hanging up when it takes too long
  */
 export type Manner = 'faithful' | 'stock' | 'hasty'
@@ -17,6 +18,7 @@ export type Manner = 'faithful' | 'stock' | 'hasty'
 export const MANNERS: readonly Manner[] = ['faithful', 'stock', 'hasty']
 
 export interface BuyerSettings {
+  readonly money: Money
   readonly key: Hex
   readonly manner: Manner
   readonly dice: Dice
@@ -40,7 +42,12 @@ export async function shop(settings: BuyerSettings, isOver: () => boolean): Prom
     await delay(dice.between(0, THOUGHT_MS))
     const route = ROUTES[dice.between(0, ROUTES.length)] ?? 'work'
     const n = dice.chance(COMMON) ? dice.between(1, COMMON_THINGS) : COMMON_THINGS + diary.wants.length
-    const want = { url: (base: string) => `${base}/paid/${route}?n=${n}`, n, nonces: [], fetched: false }
+    const want = {
+      url: (base: string) => `${base}/paid/${route}?n=${n}`,
+      n,
+      marks: new Set<string>(),
+      fetched: false,
+    }
     diary.wants.push(want)
     await obtain(settings, want)
   }
@@ -62,17 +69,17 @@ async function obtain(settings: BuyerSettings, want: Want): Promise<void> {
 }
 
 function attempts(settings: BuyerSettings, want: Want): () => Promise<void> {
-  const { key, manner, dice, anywhere } = settings
+  const { money, key, manner, dice, anywhere } = settings
   const transport = noting(settings, want)
-  const paying = stockFetch(key, transport)
+  const paying = money.client(key, transport)
   let hurry = 1
   let header: string | undefined
   switch (manner) {
     case 'faithful':
       return async () => {
         const url = want.url(anywhere())
-        header ??= (await sign(await challengeOf(url, transport), key)).header
-        const response = await send(url, header, transport)
+        header ??= await money.sign(url, key, transport)
+        const response = await transport(url, { headers: { [money.header]: header } })
         // Whoever is told that nothing was charged may sign again.
         if (response.status === 402) header = undefined
       }
@@ -90,12 +97,12 @@ function attempts(settings: BuyerSettings, want: Want): () => Promise<void> {
 }
 
 /** Carries requests, and writes down what left and what came. */
-function noting({ diary, secrets }: BuyerSettings, want: Want): typeof fetch {
+function noting({ money, diary, secrets }: BuyerSettings, want: Want): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init)
-    const header = request.headers.get('payment-signature')
-    if (header !== null && !want.nonces.includes(nonceOf(header))) {
-      want.nonces.push(nonceOf(header))
+    const header = request.headers.get(money.header)
+    if (header !== null && !want.marks.has(money.markOf(header))) {
+      want.marks.add(money.markOf(header))
       secrets.keepHeader(header)
     }
     try {

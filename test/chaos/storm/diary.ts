@@ -2,8 +2,8 @@
 export interface Want {
   readonly url: (base: string) => string
   readonly n: number
-  /** Signed for it: what is charged for any of these was charged for this. */
-  readonly nonces: string[]
+  /** Of the payments that were signed for it: what is charged for any of these was charged for this. */
+  readonly marks: Set<string>
   fetched: boolean
 }
 

@@ -1,28 +1,19 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { EvmChain } from '../../../src/sandbox/evm/chain.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
-import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { startBase, witness, type Witness } from '../../support/base-chain.ts'
-import { openNodeProxy } from '../../support/node-proxy.ts'
-import { addressOf, randomKey } from '../../support/payment.ts'
-import type { Secrets } from '../../support/secrets.ts'
 import { startServer, type RunningServer } from '../../support/server.ts'
 import type { Dice } from './dice.ts'
+import type { Money } from './money.ts'
 import { openOffice, type Office } from './office.ts'
+import { openStore, type StoreName } from './store.ts'
 
-const CATALOG = fileURLToPath(new URL('catalog.yaml', import.meta.url))
 const HANDLERS = fileURLToPath(new URL('handlers', import.meta.url))
-const GAS = 10n ** 20n
 
-/** Processes of the built server on one store and one signer, with a chain and an office that no kill reaches. */
+/** Processes of the built server on one store, with an office that no kill reaches. */
 export interface Market {
-  readonly chain: EvmChain
-  readonly witness: Witness
   readonly office: Office
   /** The ledger of the processes, beside them. */
   readonly openLedger: () => Promise<Ledger>
@@ -30,6 +21,8 @@ export interface Market {
   readonly url: (place: number) => string
   /** SIGKILL, and a new process in its place; resolves when that listens. */
   readonly kill: (place: number) => Promise<void>
+  /** The same to the store, where that is a process. */
+  readonly killStore: (() => Promise<void>) | undefined
   /** Ends the processes and tells what all of them have written. */
   readonly shut: () => Promise<string>
   readonly close: () => Promise<void>
@@ -37,31 +30,23 @@ export interface Market {
 
 export interface MarketSettings {
   readonly processes: number
+  readonly store: StoreName
+  readonly money: Money
   readonly dice: Dice
-  readonly secrets: Secrets
 }
 
-export async function openMarket({ processes, dice, secrets }: MarketSettings): Promise<Market> {
-  const [chain, office] = await Promise.all([startBase(), openOffice(dice)])
-  const seen = witness(chain)
-  const node = await openNodeProxy(chain.rpcUrl)
-  // A node on the network: between a call and its answer there is time for a kill.
-  node.onCall(async () => {
-    await delay(dice.between(0, 20))
-  })
+export async function openMarket({ processes, store, money, dice }: MarketSettings): Promise<Market> {
   const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-storm-'))
-  const settlerKey = randomKey()
-  await chain.setGas(addressOf(settlerKey), GAS)
-  secrets.keep('the signer’s key', settlerKey.slice(2))
-  secrets.keep('an RPC endpoint', node.url)
+  const catalog = join(dataDir, 'catalog.yaml')
+  writeFileSync(catalog, catalogOf(money))
+  const [kept, office] = await Promise.all([openStore(store, dataDir), openOffice(dice)])
   const env = {
+    ...kept.env,
+    ...money.env,
     HOST: '127.0.0.1',
     BASE_URL: 'https://api.example.com',
-    CATALOG,
+    CATALOG: catalog,
     OFFICE: office.url,
-    PAY_TO: addressOf(randomKey()),
-    SETTLER_PRIVATE_KEY: settlerKey,
-    RPC_URL_8453: node.url,
   }
   const servers: RunningServer[] = []
   const written: string[] = []
@@ -79,10 +64,8 @@ export async function openMarket({ processes, dice, secrets }: MarketSettings): 
     return [...written, ...servers.map((server) => server.output())].join('\n')
   }
   return {
-    chain,
-    witness: seen,
     office,
-    openLedger: () => openLmdbLedger(join(dataDir, 'ledger')),
+    openLedger: () => kept.open(),
     url: (place) => serverAt(place).url,
     kill: async (place) => {
       const { process, output } = serverAt(place)
@@ -92,11 +75,31 @@ export async function openMarket({ processes, dice, secrets }: MarketSettings): 
       written.push(output())
       await start(place)
     },
+    killStore: kept.kill,
     shut,
     close: async () => {
       await shut()
-      await Promise.all([node.close(), office.close(), chain.stop()])
+      await Promise.all([kept.close(), office.close()])
       rmSync(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** The same work on three conditions: paid for when it is done, before it is begun, and kept once it is paid for. */
+function catalogOf({ terms }: Money): string {
+  const route = (name: string, more: string): string => `  /paid/${name}:
+    price: 0.01
+    timeout: 10s
+    summary: Work in a storm
+    parameters:
+      n: { type: integer, required: true, minimum: 1, example: 1 }
+    example: { n: 1 }
+${more}`
+  return `catalog: 1
+service: { name: Storm, version: '1.0.0' }
+payments:
+  currency: USD
+  ${terms}
+routes:
+${route('work', '')}${route('deep', '    handler: work\n    settle: upfront\n')}${route('note', '')}`
 }

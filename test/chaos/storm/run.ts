@@ -5,6 +5,8 @@ const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '200' },
     processes: { type: 'string', default: '1' },
+    ledger: { type: 'string', default: 'lmdb' },
+    protocol: { type: 'string', default: 'x402' },
     buyers: { type: 'string', default: '48' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
@@ -12,11 +14,16 @@ const { values } = parseArgs({
 const seed = Number(values.seed)
 const kills = Number(values.kills)
 const processes = Number(values.processes)
-console.log(`seed ${seed}: ${kills} kills, ${processes} process${processes === 1 ? '' : 'es'}, lmdb, x402`)
+const store = oneOf(['lmdb', 'redis'] as const, values.ledger)
+const protocol = oneOf(['x402', 'mpp'] as const, values.protocol)
+const of = `${processes} process${processes === 1 ? '' : 'es'}`
+console.log(`seed ${seed}: ${kills} kills of ${of}, paid by ${protocol}, ledger in ${store}`)
 
 const aftermath = await storm({
   kills,
   processes,
+  store,
+  protocol,
   seed,
   buyers: Number(values.buyers),
   progress: ({ kills: killed, diary: { wants, cutOff } }) => {
@@ -55,4 +62,10 @@ function report({ tally, diary, recovery, leaked, complaints }: Aftermath): void
   console.log()
   for (const [name, value] of rows) console.log(`${name.padEnd(26)} ${value}`)
   for (const line of new Set(complaints)) console.log(`  ${line}`)
+}
+
+function oneOf<T extends string>(names: readonly T[], given: string): T {
+  const found = names.find((name) => name === given)
+  if (found === undefined) throw new Error(`${given} is none of ${names.join(', ')}`)
+  return found
 }

@@ -1,17 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Entry } from '../../../src/engine/ledger/entry.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
-import { addressOf, randomKey } from '../../support/payment.ts'
 import { Secrets } from '../../support/secrets.ts'
 import { MANNERS, shop, type BuyerSettings } from './buyer.ts'
 import { openDiary, type Diary } from './diary.ts'
 import { openDice, type Dice } from './dice.ts'
 import { openMarket, type Market } from './market.ts'
+import { openMpp } from './mpp.ts'
+import type { StoreName } from './store.ts'
 import { count, isQuiet, type Tally } from './tally.ts'
+import { openX402 } from './x402.ts'
 
 export interface StormSettings {
   readonly kills: number
   readonly processes: number
+  readonly store: StoreName
+  readonly protocol: 'x402' | 'mpp'
   readonly buyers: number
   readonly seed: number
   /** Told now and then how far it is. */
@@ -34,10 +38,11 @@ export interface Aftermath {
   readonly complaints: readonly string[]
 }
 
-const PURSE = 10n ** 12n
 const PROGRESS_MS = 500
 /** So many kills wait for the process to have done some business: one that has just started has none to disturb. */
 const BUSY = 0.8
+/** So many hit the store, where that is a process. */
+const STORE = 0.2
 const LONGEST_CALM_MS = 1_000
 const LONGEST_WAIT_MS = 10_000
 /** Longer than a lease, a sweep and the first looks at what is not known. */
@@ -45,51 +50,36 @@ const RECOVERY_MS = 120_000
 
 /** Buyers pay, processes are killed and started again; when all have what they wanted, everything is counted. */
 export async function storm(settings: StormSettings): Promise<Aftermath> {
-  const { processes, seed } = settings
+  const { processes, store, protocol, buyers, seed } = settings
   const dice = openDice(seed)
   const secrets = new Secrets()
   const diary = openDiary()
-  const market = await openMarket({ processes, dice, secrets })
+  const money = await { x402: openX402, mpp: openMpp }[protocol](dice, secrets)
+  const market = await openMarket({ processes, store, money, dice })
   try {
-    const crowd = await gather(settings, market, { dice, secrets, diary })
-    await market.witness.setMining('by hand')
-    const mining = repeat(async () => {
-      await delay(dice.between(20, 400))
-      await market.witness.mine()
-    })
+    const anywhere = (): string => market.url(dice.between(0, processes))
+    const crowd: BuyerSettings[] = []
+    while (crowd.length < buyers) {
+      const manner = MANNERS[crowd.length % MANNERS.length] ?? 'stock'
+      crowd.push({ money, key: await money.wallet(), manner, dice, diary, secrets, anywhere })
+    }
+    const ticking = repeat(() => money.tick())
     await rage(settings, market, dice, crowd)
     const ledger = await market.openLedger()
     const recovery = await quiet(ledger)
-    await mining.end()
+    await ticking.end()
     const output = await market.shut()
     secrets.listen(output)
     const entries = await all(ledger)
     await ledger.close()
-    const uses = await market.witness.uses()
     const { notes, runs } = market.office
-    const tally = count({ diary, uses, entries, notes, runs: runs() })
+    const charges = await money.charges()
+    const tally = count({ diary, charges, entries, markOfKey: money.markOfKey, notes, runs: runs() })
     return { tally, diary, recovery, leaked: secrets.leaked(), complaints: complaintsIn(output) }
   } finally {
     await market.close()
+    await money.close()
   }
-}
-
-type Means = Pick<BuyerSettings, 'dice' | 'secrets' | 'diary'>
-
-async function gather(
-  { buyers, processes }: StormSettings,
-  market: Market,
-  means: Means,
-): Promise<BuyerSettings[]> {
-  const crowd: BuyerSettings[] = []
-  while (crowd.length < buyers) {
-    const key = randomKey()
-    await market.chain.mint(addressOf(key), PURSE)
-    const manner = MANNERS[crowd.length % MANNERS.length] ?? 'stock'
-    const anywhere = (): string => market.url(means.dice.between(0, processes))
-    crowd.push({ ...means, key, manner, anywhere })
-  }
-  return crowd
 }
 
 /** Resolves when the last kill is over and the last buyer has an answer, or has lost patience. */
@@ -106,7 +96,8 @@ async function rage(
   while (killed < kills) {
     if (dice.chance(BUSY)) await progressed(diary)
     await delay(dice.between(0, LONGEST_CALM_MS))
-    await market.kill(dice.between(0, processes))
+    if (market.killStore !== undefined && dice.chance(STORE)) await market.killStore()
+    else await market.kill(dice.between(0, processes))
     killed += 1
   }
   await shopping

@@ -1,5 +1,4 @@
 import type { Entry } from '../../../src/engine/ledger/entry.ts'
-import type { Use } from '../../support/base-chain.ts'
 import type { Diary } from './diary.ts'
 import type { Note } from './office.ts'
 
@@ -29,35 +28,37 @@ export interface Tally {
 
 export interface Evidence {
   readonly diary: Diary
-  readonly uses: readonly Use[]
+  /** Marks of the payments that have moved money. */
+  readonly charges: readonly string[]
   readonly entries: readonly Entry[]
+  readonly markOfKey: (key: string) => string
   readonly runs: number
   readonly notes: ReadonlyMap<string, Note>
 }
 
-export function count({ diary, uses, entries, runs, notes }: Evidence): Tally {
-  const used = new Map(uses.map((use) => [use.nonce.toLowerCase(), use]))
-  const charges = diary.wants.map(
-    ({ nonces }) => nonces.filter((nonce) => used.has(nonce.toLowerCase())).length,
+export function count({ diary, charges, entries, markOfKey, runs, notes }: Evidence): Tally {
+  const times = new Map<string, number>()
+  for (const mark of charges) times.set(mark, (times.get(mark) ?? 0) + 1)
+  const chargesOf = diary.wants.map(({ marks }) =>
+    [...marks].reduce((sum, mark) => sum + (times.get(mark) ?? 0), 0),
   )
-  const explained = charges.reduce((sum, each) => sum + each, 0)
   const amount = (holds: (fetched: boolean, charged: number) => boolean): number =>
-    diary.wants.filter(({ fetched }, place) => holds(fetched, charges[place] ?? 0)).length
+    diary.wants.filter(({ fetched }, place) => holds(fetched, chargesOf[place] ?? 0)).length
   const booked = entries.filter(({ receipt }) => receipt !== undefined)
   const charged = new Set(booked.map(({ id }) => id))
-  const known = booked.filter(({ key }) => used.has(key.slice(key.lastIndexOf(':') + 1)))
+  const known = booked.filter(({ key }) => times.has(markOfKey(key)))
   return {
     wanted: diary.wants.length,
-    signed: diary.wants.reduce((sum, { nonces }) => sum + nonces.length, 0),
-    charges: uses.length,
+    signed: diary.wants.reduce((sum, { marks }) => sum + marks.size, 0),
+    charges: charges.length,
     fetched: amount((fetched) => fetched),
     runs,
     lost: amount((fetched, charge) => !fetched && charge > 0),
     doubled: amount((_, charge) => charge > 1),
     uncharged: amount((fetched, charge) => fetched && charge === 0),
-    strange: uses.length - explained,
+    strange: charges.length - chargesOf.reduce((sum, each) => sum + each, 0),
     unresolved: entries.filter(({ state }) => state === 'settling' || state === 'unknown').length,
-    misbooked: uses.length - known.length + (booked.length - known.length),
+    misbooked: charges.length - known.length + (booked.length - known.length),
     miskept: [...notes].filter(([id, note]) => (note === 'committed') !== charged.has(id)).length,
   }
 }

@@ -1,0 +1,42 @@
+import { join } from 'node:path'
+import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
+import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
+import { startRedis } from '../../support/redis.ts'
+
+/** Where the processes keep their ledger, and what can be done to it. */
+export interface Store {
+  /** What a process needs to find it. */
+  readonly env: Readonly<Record<string, string>>
+  /** The ledger beside the processes. */
+  open(): Promise<Ledger>
+  /** Kills it and starts it again; undefined for a store that is no process. */
+  readonly kill: (() => Promise<void>) | undefined
+  close(): Promise<void>
+}
+
+export type StoreName = 'lmdb' | 'redis'
+
+export async function openStore(name: StoreName, dataDir: string): Promise<Store> {
+  switch (name) {
+    case 'lmdb':
+      return {
+        env: {},
+        open: () => openLmdbLedger(join(dataDir, 'ledger')),
+        kill: undefined,
+        close: async () => {},
+      }
+    case 'redis': {
+      const redis = await startRedis()
+      return {
+        env: { REDIS_URL: redis.url },
+        open: () => openRedisLedger({ url: redis.url, settings: 'checked' }),
+        kill: async () => {
+          await redis.kill()
+          await redis.restart()
+        },
+        close: () => redis.stop(),
+      }
+    }
+  }
+}
