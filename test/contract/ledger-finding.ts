@@ -92,10 +92,22 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     const done = { ...rest, due: undefined }
     await ledger.replace(sooner, done)
     t.strictSame(await ledger.due(FAR, 10), [])
+    const other = { ...makeEntry('x402:other'), due: 60 }
+    await ledger.insert(other)
+    t.strictSame(await ledger.due(FAR, 1), [other], 'nor does it stand in the way of others')
+    await ledger.remove(other)
     const again = nextEntry(done, { due: 40 })
     await ledger.replace(done, again)
     t.strictSame(await ledger.due(40, 10), [again])
-    await ledger.remove(again)
+    const [found] = await Promise.all([
+      ledger.due(40, 10),
+      ledger.replace(again, nextEntry(again, { due: 70 })),
+    ])
+    t.ok(
+      found.every(({ due }) => due === 40),
+      'nobody is given what somebody else has looked after meanwhile',
+    )
+    await ledger.remove(nextEntry(again, { due: 70 }))
     t.strictSame(await ledger.due(FAR, 10), [])
     await ledger.insert({ ...one, due: 50 })
     t.strictSame(await ledger.due(49, 10), [], 'nothing is left of what it was before')

@@ -7,18 +7,15 @@ import { refusalOf } from './redis-refusal.ts'
 export interface RedisConnection {
   /** `host:port`: what may be told. */
   readonly place: string
-  /**
-   * Asks for something, a second time when the connection is lost. Throws `LedgerError`: a `RedisRefusal` when Redis says
-   * no.
-   */
-  readonly read: <T>(ask: Ask<T>) => Promise<T>
-  /** Throws `RedisRefusal` when nothing was changed, another `LedgerError` when that may not be known. */
-  readonly change: <T>(ask: Ask<T>) => Promise<T>
+  /** For what does no harm twice: sent again when the connection is lost. Throws `LedgerError`. */
+  readonly ask: <T>(command: Send<T>) => Promise<T>
+  /** For what may happen once: sent once. Throws `RedisRefusal` when nothing has changed, else `LedgerError`. */
+  readonly change: <T>(command: Send<T>) => Promise<T>
   /** May be called again. */
   readonly close: () => Promise<void>
 }
 
-type Ask<T> = (redis: Redis) => Promise<T>
+type Send<T> = (redis: Redis) => Promise<T>
 
 /**
  * How long Redis may take for a connection, and for any answer. As long wait those who ask when a connection is lost, for
@@ -76,7 +73,7 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
   let back: Promise<void> | undefined
   redis.on('ready', () => (back = undefined))
   let closed: Promise<void> | undefined
-  const ask = async <T>(command: Ask<T>, lost: () => Promise<T>): Promise<T> => {
+  const send = async <T>(command: Send<T>, lost: () => Promise<T>): Promise<T> => {
     if (closed !== undefined) throw new LedgerError(`the ledger in Redis at ${place} is closed`)
     // A connection that ends is still called ready for a moment.
     if (redis.status !== 'ready' || !redis.stream.writable)
@@ -90,12 +87,12 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
     })
   }
   const silence = async (consequence: string): Promise<never> => {
-    throw new LedgerError(`the ledger in Redis at ${place} has not answered: ${consequence}`)
+    throw new LedgerError(`the ledger in Redis at ${place} has not answered${consequence}`)
   }
   return {
     place,
-    read: (command) => ask(command, () => ask(command, () => silence('nothing could be read'))),
-    change: (command) => ask(command, () => silence('whether the change was stored cannot be known')),
+    ask: (command) => send(command, () => send(command, () => silence(''))),
+    change: (command) => send(command, () => silence(': whether the change was stored cannot be known')),
     close: () =>
       (closed ??= redis.quit().then(
         () => undefined,

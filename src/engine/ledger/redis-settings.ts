@@ -9,10 +9,10 @@ const NEEDED = {
 } as const
 
 /** Throws `LedgerError` when a setting is wrong or cannot be read. */
-export async function checkSettings({ read, place }: RedisConnection): Promise<void> {
+export async function checkSettings({ ask, place }: RedisConnection): Promise<void> {
   const problems: string[] = []
   for (const [name, { value, otherwise }] of Object.entries(NEEDED)) {
-    const found = await read((redis) => redis.config('GET', name)).catch((fault: unknown) => {
+    const found = await ask((redis) => redis.config('GET', name)).catch((fault: unknown) => {
       if (fault instanceof RedisRefusal) return undefined
       throw fault
     })

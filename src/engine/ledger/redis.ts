@@ -24,7 +24,7 @@ export interface RedisLedgerSettings {
  */
 export async function openRedisLedger({ url, settings }: RedisLedgerSettings): Promise<Ledger> {
   const connection = await connectRedis(url)
-  const { read, change, close } = connection
+  const { ask, change, close } = connection
   try {
     if (settings === 'checked') await checkSettings(connection)
     await checkFormat(connection)
@@ -32,9 +32,11 @@ export async function openRedisLedger({ url, settings }: RedisLedgerSettings): P
     await close()
     throw fault
   }
-  const run = (script: Script): Promise<unknown> => change((redis) => runIn(redis, script))
+  const once = (script: Script): Promise<unknown> => change((redis) => runIn(redis, script))
+  /** Of the same owner, a lease that is taken or given back once more is the same lease. */
+  const again = (script: Script): Promise<unknown> => ask((redis) => runIn(redis, script))
   const find = async (id: string): Promise<Entry | undefined> => {
-    const json = await read((redis) => redis.hget(KEYS.payment(id), 'json'))
+    const json = await ask((redis) => redis.hget(KEYS.payment(id), 'json'))
     return json === null ? undefined : entryOf(json)
   }
   const found = async (ids: readonly string[]): Promise<Entry[]> =>
@@ -45,45 +47,45 @@ export async function openRedisLedger({ url, settings }: RedisLedgerSettings): P
     get: (key) => find(paymentId(key)),
     find,
     insert: async (entry) => {
-      const standing = await run(scripts.insert(storedOf(entry)))
+      const standing = await once(scripts.insert(storedOf(entry)))
       return typeof standing === 'string' ? entryOf(standing) : undefined
     },
-    replace: async (previous, next) => (await run(scripts.replace(stampOf(previous), storedOf(next)))) === 1,
-    remove: async (entry) => (await run(scripts.remove(storedOf(entry)))) === 1,
+    replace: async (previous, next) => (await once(scripts.replace(stampOf(previous), storedOf(next)))) === 1,
+    remove: async (entry) => (await once(scripts.remove(storedOf(entry)))) === 1,
     entries: async function* () {
       let last = '-'
       for (;;) {
         const after = last
-        const ages = await read((redis) => redis.zrangebylex(KEYS.ages, after, '+', 'LIMIT', 0, PAGE))
+        const ages = await ask((redis) => redis.zrangebylex(KEYS.ages, after, '+', 'LIMIT', 0, PAGE))
         if (ages.length === 0) return
         yield* await found(ages.map(idOf))
         last = `(${ages.at(-1)}`
       }
     },
     due: async (now, limit) => {
-      const ids = await read((redis) => redis.zrangebyscore(KEYS.dues, '-inf', now, 'LIMIT', 0, limit))
+      const ids = await ask((redis) => redis.zrangebyscore(KEYS.dues, '-inf', now, 'LIMIT', 0, limit))
       // Somebody may have looked after one of them since.
       return (await found(ids)).filter(({ due }) => due !== undefined && due <= now)
     },
     bought: async (buyer, since) => {
       const [oldest, newest] = [`[${buyer}:${timeOf(since)}`, `[${buyer}:~`]
-      return found((await read((redis) => redis.zrevrangebylex(KEYS.buyers, newest, oldest))).map(idOf))
+      return found((await ask((redis) => redis.zrevrangebylex(KEYS.buyers, newest, oldest))).map(idOf))
     },
     remember: async (name, fact, until) => {
-      await run(scripts.remember(name, fact, until))
+      await again(scripts.remember(name, fact, until))
     },
     recall: async (name, now) => {
-      const facts = await run(scripts.recall(name, now))
+      const facts = await again(scripts.recall(name, now))
       return Array.isArray(facts) ? facts.map(String) : []
     },
     lease: async (name, owner, now, until) => {
-      const held = await run(scripts.lease(name, owner, now, until))
+      const held = await again(scripts.lease(name, owner, now, until))
       if (!Array.isArray(held)) return undefined
       const [fence, left]: unknown[] = held
       return { name, owner, fence: Number(fence), left: leftOf(String(left)) }
     },
     release: async ({ name, fence }, left) => {
-      await run(scripts.release(name, fence, left === undefined ? '' : JSON.stringify(left)))
+      await again(scripts.release(name, fence, left === undefined ? '' : JSON.stringify(left)))
     },
     close,
   }
@@ -92,8 +94,8 @@ export async function openRedisLedger({ url, settings }: RedisLedgerSettings): P
 /** How many entries are fetched at once while all are listed: their answers together have to fit into the memory. */
 const PAGE = 32
 
-async function checkFormat({ change, place }: RedisConnection): Promise<void> {
-  const found = Number(await change((redis) => runIn(redis, scripts.settleFormat())))
+async function checkFormat({ ask, place }: RedisConnection): Promise<void> {
+  const found = Number(await ask((redis) => runIn(redis, scripts.settleFormat())))
   if (found !== FORMAT) throw new LedgerError(refuseFormat(`the ledger in Redis at ${place}`, found))
 }
 

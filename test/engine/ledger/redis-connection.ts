@@ -111,9 +111,27 @@ function testConnection(): void {
       t.strictSame(await ledger.get('x402:one'), next)
       t.equal(line.sent().split(entry.seal).length - 1, 2)
       line.cutAnswers(2)
-      await t.rejects(ledger.get('x402:one'), { message: / nothing could be read$/ })
+      await t.rejects(ledger.get('x402:one'), { message: / has not answered$/ })
     },
   )
+
+  t.test('what does no harm twice is asked again when the connection breaks', async (t) => {
+    const { redis } = await newWorld(t)
+    const line = await openLine(t, redis.port)
+    const ledger = await open(t, `redis://127.0.0.1:${line.port}`)
+    const each = async <T>(call: () => Promise<T>): Promise<T> => {
+      line.cutAnswers(1)
+      return call()
+    }
+    const lease = await each(() => ledger.lease('signer', 'me', 1_000, 2_000))
+    t.strictSame(lease, { name: 'signer', owner: 'me', fence: 1, left: undefined })
+    if (lease !== undefined) await each(() => ledger.release(lease, { value: 7, at: 1_000 }))
+    const next = await each(() => ledger.lease('signer', 'other', 1_000, 2_000))
+    t.strictSame(next, { name: 'signer', owner: 'other', fence: 2, left: { value: 7, at: 1_000 } })
+    await each(() => ledger.remember('name', 'fact', 1_000))
+    t.strictSame(await each(() => ledger.recall('name', 999)), ['fact'])
+    t.equal(line.sent().split('hello').length - 1, 6, 'each time on a new connection')
+  })
 
   t.test('what Redis refuses is not done, and the operator learns why in its own word', async (t) => {
     const { redis, ledger } = await newWorld(t)
