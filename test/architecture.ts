@@ -52,7 +52,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   koa: ['engine/http'],
   lmdb: ['engine/ledger'],
   'lru-cache': ['engine/cache'],
-  mppx: ['engine/protocols'],
+  mppx: ['engine/protocols', 'cli'],
   'tiny-secp256k1': ['engine/protocols'],
   viem: ['engine/protocols', 'sandbox', 'cli'],
   yaml: ['engine/catalog'],

@@ -1,6 +1,7 @@
 import { dueOf } from './due.ts'
 import type { Dispatch, Entry, Purchase, Receipt, State, StoredAnswer } from './entry.ts'
 import { newEntry, type Ledger } from './ledger.ts'
+import { stampOf } from './stamp.ts'
 
 /** How long an owner that has died keeps others waiting. */
 export const LEASE_MS = 10_000
@@ -113,6 +114,17 @@ export class Claim {
     this.#timer = undefined
   }
 
+  /** A store that does not answer may have made the change: taken for lost, the payment would wait for its lease. */
+  async #replace(previous: Entry, entry: Entry): Promise<boolean> {
+    try {
+      return await this.#ledger.replace(previous, entry)
+    } catch (fault) {
+      const standing = await this.#ledger.get(entry.key).catch(() => undefined)
+      if (standing !== undefined && stampOf(standing) === stampOf(entry)) return true
+      throw fault
+    }
+  }
+
   #change(changes: Partial<Entry>, leaseMs: number = LEASE_MS): Promise<Entry> {
     return this.#write((entry) => ({ ...entry, ...changes }), leaseMs)
   }
@@ -128,7 +140,7 @@ export class Claim {
         version: previous.version + 1,
       }
       const entry: Entry = { ...changed, due: dueOf(changed) }
-      if (!(await this.#ledger.replace(previous, entry))) throw new LostClaim(previous.id)
+      if (!(await this.#replace(previous, entry))) throw new LostClaim(previous.id)
       this.#entry = entry
       return entry
     })

@@ -416,6 +416,24 @@ t.test('a sale at the edge of the time asked for is not held against its block',
   t.match(network(ran), { agreed: 2, differences: [] })
 })
 
+t.test('the first block of the time asked for is looked at, and the one before it is not', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  await stall.book(await stall.sign(), (claim) => claim.void())
+  const times: number[] = []
+  await happen(stall, async () => {
+    for (let number = 0; number < 16; number += 1) {
+      await past.pass(1)
+      await past.witness.submit(await stall.sign())
+      times.push(await past.headTime())
+    }
+  })
+  for (const since of times.flatMap((time) => [time, time + 1])) {
+    const ran = await stall.reconcile(['--json', '--since', new Date(since).toISOString()])
+    t.equal(network(ran).differences.length, times.filter((time) => time >= since).length)
+  }
+})
+
 t.test('older payments are left alone, unless they are asked for', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
@@ -649,6 +667,10 @@ t.test('with nothing to check, nothing is called right', async (t) => {
   const stall = await openStall(t)
   await stall.book(await stall.sign(), (claim) => claim.void())
   const ran = await stall.reconcile([], { RPC_URL_8453: '' })
-  t.match(ran, { code: 1, out: '', err: /nothing could be checked: no RPC_URL_<chain id> is set/ })
+  t.match(ran, {
+    code: 1,
+    out: '',
+    err: /nothing could be checked: no network has an RPC_URL_<chain id> and an address that is paid there/,
+  })
   t.match(await runLine(['payments', 'reconcile', '--since', 'ever']), { code: 64, err: /--since takes/ })
 })

@@ -12,7 +12,7 @@ import {
   type Desk,
 } from '../../../src/engine/ledger/claim.ts'
 import type { Entry, Receipt } from '../../../src/engine/ledger/entry.ts'
-import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { LedgerError, type Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { asStored, makePurchase } from '../../support/entry.ts'
 import { runTogether } from '../../support/worker.ts'
@@ -381,3 +381,22 @@ function slowed(ledger: Ledger): { ledger: Ledger; goOn: () => void; replaced: (
     },
   }
 }
+
+t.test('a change whose answer was lost would be taken for the work of another process', async (t) => {
+  const { mine, ledger } = await newWorld(t)
+  const deaf: Ledger = {
+    ...ledger,
+    replace: async (previous, next) => {
+      await ledger.replace(previous, next)
+      throw new LedgerError('no answer')
+    },
+  }
+  const claim = await claimed(t, { ...mine, ledger: deaf })
+  t.match(await claim.advance('fulfilled'), { state: 'fulfilled', version: 2 })
+  t.match(await ledger.get(PURCHASE.key), { state: 'fulfilled', version: 2 })
+  const broken: Ledger = { ...ledger, replace: () => Promise.reject(new LedgerError('no answer')) }
+  const other = await takenOver(t, { ...mine, ledger: broken }, { ...claim.entry, leaseUntil: 0 }).catch(
+    (fault: unknown) => fault,
+  )
+  t.type(other, LedgerError, 'and one that was not made is none')
+})
