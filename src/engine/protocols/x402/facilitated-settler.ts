@@ -52,8 +52,8 @@ export function createFacilitatedSettler(bench: FacilitatedBench): Settler {
       const { authorization, signature } = order.payload.payload
       if (witness !== undefined) return witness.askWallet(authorization.from, digest, signature)
       const refusal = await simulate(order)
-      // A used payment shows nobody any more who has signed it.
-      return refusal?.code === USED ? UNREACHABLE : refusal
+      // A payment that is used up, or cannot be carried out now, shows nobody who has signed it.
+      return refusal === undefined || refusal.code === 'invalid_exact_evm_signature' ? refusal : UNREACHABLE
     },
     settle: async (order, journal) => {
       const known = verifiers.get(order)
@@ -65,8 +65,6 @@ export function createFacilitatedSettler(bench: FacilitatedBench): Settler {
       resolve(bench, movement, dispatch, validBefore, since),
   }
 }
-
-const USED = 'invalid_exact_evm_nonce_already_used'
 
 type Verified =
   | { readonly kind: 'verified'; readonly by: Facilitator }
@@ -112,7 +110,7 @@ async function settle(
   }
   const { refusal } = verified
   // Nobody of ours was asked to settle: nothing has moved, unless somebody else has carried the payment out.
-  if (refusal.code !== USED) return { kind: 'failed', refusal }
+  if (refusal.code !== 'invalid_exact_evm_nonce_already_used') return { kind: 'failed', refusal }
   return bench.witness === undefined ? PENDING : watch(bench, bench.witness, order.movement, since)
 }
 
@@ -128,7 +126,7 @@ function conclude(
   if (answer.kind === 'declined') return { kind: 'failed', refusal: UNREACHABLE }
   const refusal = refusalIn(answer)
   if (refusal !== undefined) return { kind: 'failed', refusal }
-  return bench.witness === undefined || (answer.kind === 'answer' && answer.value.success)
+  return bench.witness === undefined
     ? hear(bench, movement, by, request, answer)
     : watch(bench, bench.witness, movement, since)
 }

@@ -297,6 +297,10 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     await shop.chain.setCode(wallet, YES)
     const payment = await fresh(place, { from: wallet, signature: `0x${'5a'.repeat(97)}` })
     await isDelivered(t, place, payment, await send(work(place, 17), payment.header))
+    const again = await send(work(place, 17), payment.header)
+    if (operator === 'with an endpoint') await isDelivered(t, place, payment, again)
+    // Nobody can ask the contract here, and a used payment cannot be verified: but it is not called unpaid.
+    else await isUnknown(t, again)
   })
 
   t.test(
