@@ -49,7 +49,7 @@ async function meet(
     if (method === 'eth_getTransactionReceipt') return result(receipt(passed))
     if (method === 'eth_getBlockByNumber') {
       const seconds = Math.floor((START + time(passed)) / 1000)
-      return result({ timestamp: `0x${seconds.toString(16)}` })
+      return result({ number: '0x1', timestamp: `0x${seconds.toString(16)}` })
     }
     broadcasts += 1
     if (broadcast === 'silence') throw new Error('no answer')
