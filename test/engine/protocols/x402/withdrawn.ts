@@ -43,9 +43,10 @@ function logsOf(to: `0x${string}`) {
     args: { authorizer: PAYER, nonce: NONCE },
   })
   const data = encodeAbiParameters([{ type: 'uint256' }], [5000n])
+  // In the order the token writes them.
   return [
-    { address: token, topics: moved, data, transactionHash: HASH },
     { address: token, topics: used, data: '0x', transactionHash: HASH },
+    { address: token, topics: moved, data, transactionHash: HASH },
   ]
 }
 
@@ -60,7 +61,7 @@ function nodeWith(to: `0x${string}`): typeof fetch {
     const answers: Readonly<Record<string, unknown>> = {
       eth_getBlockByNumber: { number: '0x10', timestamp: '0x1', baseFeePerGas: '0x1' },
       eth_call: `0x${'1'.padStart(64, '0')}`,
-      eth_getLogs: [logsOf(to)[1]],
+      eth_getLogs: [logsOf(to)[0]],
       eth_getTransactionReceipt: receipt,
     }
     return Response.json({ jsonrpc: '2.0', id, result: answers[method] })
