@@ -28,11 +28,7 @@ t.test('a library that quotes its endpoint would put a key of the operator into 
     SHORT_KEY: 'as',
   })
   t.equal(env.secret('ACME'), 'credential of a source')
-  const complain = createComplaint(
-    { err: (line) => lines.push(line) },
-    () => 0,
-    env.hide,
-  )
+  const complain = createComplaint({ err: (line) => lines.push(line) }, () => 0, env.hide)
   complain(new Error(`fetch of https://node.example/v2/endpoint-key failed as 0x${keys.join(' or 0x')}`))
   complain(new LedgerError('redis://:word@ledger.example hangs up, says a credential of a source'))
   const said = lines.join('\n')

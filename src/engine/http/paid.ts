@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { ERRORS, Failure, InvalidParameter, type ValidationError } from '../errors.ts'
+import { ERRORS, Failure, type ValidationError } from '../errors.ts'
 import type { Route } from '../catalog/catalog.ts'
 import type { Arguments, PaymentFacts } from '../handler.ts'
 import { compact, type JsonObject } from '../json.ts'
@@ -10,6 +10,7 @@ import type { Outcome, Paywall } from '../paywall/paywall.ts'
 import { purchase } from '../paywall/purchase.ts'
 import type { Detection, Payment, Refusal } from '../protocols/protocol.ts'
 import { envelop } from './envelope.ts'
+import { faultReply, type FaultSettings } from './fault.ts'
 import { digestArguments, execute, type Workshop } from './execute.ts'
 import type { RawParameters, Validated } from './parameters.ts'
 import { failed, invalid, JSON_TYPE, problem, type Reply } from './reply.ts'
@@ -29,10 +30,8 @@ export interface RouteRequest {
   readonly gone: AbortSignal
 }
 
-export interface Counter extends Workshop {
+export interface Counter extends Workshop, FaultSettings {
   readonly paywall: Paywall
-  /** Told of every failure nobody has foreseen. */
-  readonly report: (fault: unknown) => void
 }
 
 export interface Answered {
@@ -132,7 +131,7 @@ function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answ
       return { reply: sold(outcome.answer, headers), delivered: outcome.entry }
     }
     case 'owed': {
-      const reply = faultReply(counter, request, outcome.fault, 'yes')
+      const reply = faultReply(counter, request.served, outcome.fault, 'yes')
       const headers = { ...reply.headers, ...receiptHeaders(request, outcome, reply.status) }
       return { reply: { ...reply, headers } }
     }
@@ -144,7 +143,7 @@ function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answ
       return { reply: challenge(request, code, detail, protocol?.failureHeaders(outcome.entry, code)) }
     }
     case 'failed':
-      return { reply: faultReply(counter, request, outcome.fault, 'no') }
+      return { reply: faultReply(counter, request.served, outcome.fault, 'no') }
     case 'reused': {
       const detail = REUSED[outcome.code]
       const extra = { payment: outcome.entry.id }
@@ -252,35 +251,6 @@ export async function serveFree(counter: Counter, request: RouteRequest): Promis
     const stored = await work(counter, served, validated.args, undefined, served.route.operation.timeout)
     return { reply: sold(stored, { 'Cache-Control': 'no-cache' }) }
   } catch (fault) {
-    return { reply: faultReply(counter, request, fault, 'no') }
+    return { reply: faultReply(counter, request.served, fault, 'no') }
   }
-}
-
-/** What a handler has thrown, as the caller may see it. */
-function faultReply(
-  { report }: Counter,
-  { served }: RouteRequest,
-  fault: unknown,
-  charged: 'no' | 'yes',
-): Reply {
-  if (fault instanceof Failure) return failed(fault, charged)
-  if (fault instanceof InvalidParameter) {
-    const found = served.route.parameters.find(({ name }) => name === fault.parameter)
-    const ctx = { ...fault.ctx, error: {} }
-    const place = found?.in ?? 'query'
-    return invalid([
-      { type: 'value_error', loc: [place, fault.parameter], msg: `Value error, ${fault.sentence}`, ctx },
-    ])
-  }
-  report(fault)
-  return failed(unforeseen(fault, charged), charged)
-}
-
-function unforeseen(fault: unknown, charged: 'no' | 'yes'): Failure {
-  if (fault instanceof LedgerError)
-    return new Failure('ledger_unavailable', 'the payment could not be recorded; nothing was charged', {
-      retryAfter: 2,
-    })
-  const money = charged === 'no' ? 'nothing was charged' : 'send the same payment again: it is charged once'
-  return new Failure('internal', `something went wrong here; ${money}`)
 }

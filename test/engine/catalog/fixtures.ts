@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { CatalogError, type Issue } from '../../../src/engine/catalog/issue.ts'
@@ -79,7 +79,10 @@ for (const name of names) {
     const [text, expected] = [raw.slice(0, line.index), raw.slice(line.index + line[0].length)]
     const { issues, catalog } = outcomeOf(text)
     const json = /^(?:# partial\n)?(?=\{)/.exec(expected)
+    const update = process.env['UPDATE_GOLDEN'] !== undefined
     if (json === null) {
+      const head = raw.slice(0, line.index + line[0].length)
+      if (update) writeFileSync(`${folder}/${name}`, `${head}${issues.map(tell).join('\n')}\n`)
       const lines = expected.trimEnd().split('\n')
       t.strictSame(issues.map(tell), lines)
       const refused = lines.some((each) => !/^\d+:\d+ warning /.test(each))
