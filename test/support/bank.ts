@@ -235,6 +235,7 @@ export async function leave(
     protocol: 'test',
     redeliver: 86_400_000,
     buyer: buyerName('buyer', TIDE.operation.id, 'arguments'),
+    identifier: undefined,
     operation: TIDE.operation.id,
     digest: 'arguments',
     token: 'secret',
