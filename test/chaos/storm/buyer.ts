@@ -49,20 +49,21 @@ export async function shop(settings: BuyerSettings, isOver: () => boolean): Prom
       fetched: false,
     }
     diary.wants.push(want)
-    await obtain(settings, want)
+    await obtain(settings, want, isOver)
   }
 }
 
-/** Longest a buyer tries for one thing. */
+/** Longest a buyer goes on trying once nothing is killed any more. */
 const PATIENCE_MS = 120_000
 const LONGEST_REQUEST_MS = 60_000
 
 /** Tries until the thing is there, or the patience is over. */
-async function obtain(settings: BuyerSettings, want: Want): Promise<void> {
+async function obtain(settings: BuyerSettings, want: Want, isOver: () => boolean): Promise<void> {
   const { dice } = settings
-  const giveUp = Date.now() + PATIENCE_MS
   const attempt = attempts(settings, want)
+  let giveUp = Infinity
   while (!want.fetched && Date.now() < giveUp) {
+    if (giveUp === Infinity && isOver()) giveUp = Date.now() + PATIENCE_MS
     await attempt().catch(() => undefined)
     if (!want.fetched) await delay(dice.between(100, 600))
   }

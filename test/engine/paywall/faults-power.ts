@@ -1,20 +1,16 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { paymentId } from '../../../src/engine/ledger/ledger.ts'
 import { openBuyer } from '../../support/buyer.ts'
 import { addressOf, challengeOf, send, sign, type Hex, type SignedPayment } from '../../support/payment.ts'
 import { Secrets } from '../../support/secrets.ts'
 import { openShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
 
 const shop = await openShop()
 t.teardown(() => shop.close())
 const secrets = new Secrets()
 secrets.keep('an RPC endpoint', shop.node.url)
 secrets.keep('the signer’s key', shop.settlerKey.slice(2))
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await delay(20)
-}
 
 const called = (method: string): number => shop.node.calls().filter((each) => each === method).length
 
@@ -57,28 +53,28 @@ t.test('a power cut at any moment: buyers who sign anew afterwards have paid onc
   shop.workplace.during(() => new Promise(() => {}))
   pay(upfront)
   pay(working)
-  await until(() => shop.workplace.runs() === runs + 2)
+  await until('both are worked for', () => shop.workplace.runs() === runs + 2)
   shop.workplace.during(async () => {})
 
   await shop.witness.setMining('by hand')
   for (const each of [awaited, forgotten]) {
     const receipts = called('eth_getTransactionReceipt')
     pay(each)
-    await until(() => called('eth_getTransactionReceipt') > receipts + 3)
+    await until('its block is waited for', () => called('eth_getTransactionReceipt') > receipts + 3)
   }
   const broadcasts = called('eth_sendRawTransaction')
   shop.node.onCall(async (method) => {
     if (method === 'eth_sendRawTransaction') shop.node.set('silent')
   })
   pay(recorded)
-  await until(() => called('eth_sendRawTransaction') > broadcasts)
+  await until('it is written down', () => called('eth_sendRawTransaction') > broadcasts)
   shop.node.onCall(async () => {})
   shop.node.set('open')
 
   shop.workplace.during(async () => shop.node.set('silent'))
   const calls = called('eth_call')
   pay(worked)
-  await until(() => called('eth_call') > calls + 1)
+  await until('its work is done', () => called('eth_call') > calls + 1)
   shop.workplace.during(async () => {})
 
   const answers = Promise.allSettled(cut)
@@ -98,7 +94,7 @@ t.test('a power cut at any moment: buyers who sign anew afterwards have paid onc
     [200, 200, 200, 200, 200],
   )
   t.strictSame(await Promise.all(anew.map(chargesOf)), [1, 1, 1, 1, 1])
-  await until(async () => (await stateOf(forgotten)) === 'settled')
+  await until('it is settled though nobody asks', async () => (await stateOf(forgotten)) === 'settled')
   t.strictSame(await Promise.all([...anew, forgotten].map(chargesOf)), [1, 1, 1, 1, 1, 1])
 })
 

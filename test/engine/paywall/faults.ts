@@ -13,6 +13,7 @@ import {
 } from '../../support/payment.ts'
 import { Secrets } from '../../support/secrets.ts'
 import { openShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
 
 const shop = await openShop()
 t.teardown(() => shop.close())
@@ -34,10 +35,6 @@ async function pay(path: string, key: Hex): Promise<SignedPayment> {
   const payment = await sign(await challengeOf(`${shop.url}${path}`), key)
   secrets.keepHeader(payment.header)
   return payment
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await delay(10)
 }
 
 t.afterEach(async () => {
@@ -129,12 +126,14 @@ t.test('a buyer who hangs up, whenever that is, and signs anew somewhere else ha
     'during the settlement': async (leave: () => void) => {
       await shop.witness.setMining('by hand')
       const sent = shop.node.calls().length
-      void until(() => shop.node.calls().slice(sent).includes('eth_sendRawTransaction')).then(async () => {
-        leave()
-        await delay(100)
-        await shop.witness.setMining('automatic')
-        await shop.witness.mine()
-      })
+      void until('it is sent', () => shop.node.calls().slice(sent).includes('eth_sendRawTransaction')).then(
+        async () => {
+          leave()
+          await delay(100)
+          await shop.witness.setMining('automatic')
+          await shop.witness.mine()
+        },
+      )
     },
   }
   for (const [name, begin] of Object.entries(moments)) {

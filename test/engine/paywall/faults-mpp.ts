@@ -1,0 +1,229 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { privateKeyToAccount } from 'viem/accounts'
+import t from 'tap'
+import { isJsonObject } from '../../../src/engine/json.ts'
+import { openCutter } from '../../support/cutter.ts'
+import { openNodeProxy } from '../../support/node-proxy.ts'
+import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
+import { Secrets } from '../../support/secrets.ts'
+import { openShop } from '../../support/shop.ts'
+import {
+  mppChallengeOf,
+  PATH_USD,
+  signTempo,
+  startTempo,
+  stockPayer,
+  TEMPO_CHAIN,
+} from '../../support/tempo.ts'
+import { until } from '../../support/until.ts'
+
+const STANDING = fileURLToPath(new URL('../../fixtures/payments/catalog.yaml', import.meta.url))
+const directory = mkdtempSync(join(tmpdir(), 'ratecard-mpp-'))
+const catalog = join(directory, 'catalog.yaml')
+const terms = `mpp: { method: tempo, intent: charge, chain: ${TEMPO_CHAIN}, currency: '${PATH_USD}' }`
+// A route that may take longer than a transaction lives is paid for first.
+writeFileSync(
+  catalog,
+  readFileSync(STANDING, 'utf8')
+    .replace('  x402:', `  ${terms}\n  x402:`)
+    .replaceAll('price: 0.01', 'price: 0.01\n    timeout: 15s')
+    .replace('    timeout: 1s\n', ''),
+)
+
+const tempo = await startTempo()
+const node = await openNodeProxy(tempo.rpcUrl)
+const recipient = addressOf(randomKey())
+const secretKey = randomKey().slice(2)
+const shop = await openShop(async () => ({
+  CATALOG: catalog,
+  MPP_RECIPIENT: recipient,
+  MPP_SECRET_KEY: secretKey,
+  [`RPC_URL_${TEMPO_CHAIN}`]: node.url,
+}))
+const branch = await shop.branch()
+t.teardown(async () => {
+  await shop.close()
+  await node.close()
+  await tempo.stop()
+  rmSync(directory, { recursive: true, force: true })
+})
+t.afterEach(() => {
+  shop.workplace.during(async () => {})
+  node.onCall(async () => {})
+  node.set('open')
+})
+const secrets = new Secrets()
+secrets.keep('an RPC endpoint', node.url)
+secrets.keep('the key of challenges', secretKey)
+
+let last = 0
+function query(route = '/paid/work'): string {
+  last += 1
+  return `${route}?n=${last}`
+}
+
+const chargesOf = async (key: Hex): Promise<number> =>
+  (await tempo.received(recipient, PATH_USD, addressOf(key))).length
+
+interface Bought {
+  readonly status: number
+  readonly run: unknown
+  readonly transaction: unknown
+}
+
+async function read(response: Response): Promise<Bought> {
+  const receipt = Buffer.from(response.headers.get('payment-receipt') ?? '', 'base64url').toString() || '{}'
+  const body: unknown = JSON.parse(await secrets.hear(response))
+  return {
+    status: response.status,
+    run: isJsonObject(body) ? body['run'] : undefined,
+    transaction: (JSON.parse(receipt) as { reference?: unknown }).reference,
+  }
+}
+
+/** `mppx/client`, and the credentials it has sent. */
+function openPayer(key: Hex) {
+  const credentials = new Set<string>()
+  const noting: typeof fetch = async (input, init) => {
+    const request = new Request(input, init)
+    const credential = request.headers.get('authorization')
+    if (credential !== null) {
+      credentials.add(credential)
+      secrets.keepHeader(credential)
+    }
+    return fetch(request)
+  }
+  const { fetch: paying } = stockPayer(tempo.rpcUrl, privateKeyToAccount(key), noting)
+  return { credentials, buy: async (url: string): Promise<Bought> => read(await paying(url)) }
+}
+
+async function sign(url: string, key: Hex): Promise<string> {
+  const credential = await signTempo(tempo.rpcUrl, key, await mppChallengeOf(url))
+  secrets.keepHeader(credential)
+  return credential
+}
+
+const send = (url: string, authorization: string): Promise<Response> =>
+  fetch(url, { headers: { authorization } })
+
+t.test('fifty copies of one credential over two processes: one answer, one run, one charge', async (t) => {
+  const key = await tempo.wallet()
+  const path = query()
+  const credential = await sign(`${shop.url}${path}`, key)
+  const runs = shop.workplace.runs()
+  shop.workplace.during(() => delay(300))
+  const bought = await Promise.all(
+    Array.from({ length: 50 }, async (_, place) =>
+      read(await send(`${place % 2 === 0 ? shop.url : branch.url}${path}`, credential)),
+    ),
+  )
+  t.strictSame(
+    bought.map(({ status }) => status).sort((a, b) => a - b),
+    [200, ...Array<number>(49).fill(402)],
+  )
+  t.equal(shop.workplace.runs(), runs + 1)
+  t.equal(await chargesOf(key), 1)
+})
+
+t.test(
+  'a stock client whose answer is cut off on the way gets it at the next try, for nothing',
+  async (t) => {
+    for (const where of ['before', 'within'] as const) {
+      const cutter = await openCutter(shop.url)
+      t.teardown(() => cutter.close())
+      const key = await tempo.wallet()
+      const payer = openPayer(key)
+      const path = query()
+      const runs = shop.workplace.runs()
+      cutter.cut(where)
+      await t.rejects(payer.buy(`${cutter.url}${path}`), `cut off ${where} it`)
+      t.equal(await chargesOf(key), 1, 'it was charged')
+      const again = await payer.buy(`${cutter.url}${path}`)
+      t.match(again, { status: 200, run: runs + 1, transaction: /^0x/ }, 'the first answer')
+      t.equal(payer.credentials.size, 2, 'for a payment that was signed anew')
+      t.equal(await chargesOf(key), 1, 'and not charged')
+      t.equal(shop.workplace.runs(), runs + 1)
+    }
+  },
+)
+
+t.test('a buyer who hangs up once the money is on its way, and signs anew, has paid once', async (t) => {
+  const key = await tempo.wallet()
+  const url = `${shop.url}${query()}`
+  const leaving = new AbortController()
+  node.onCall(async (method) => {
+    if (method === 'eth_getTransactionReceipt' && (await chargesOf(key)) > 0) leaving.abort()
+  })
+  const headers = { authorization: await sign(url, key) }
+  await t.rejects(fetch(url, { headers, signal: leaving.signal }))
+  node.onCall(async () => {})
+  t.match(await openPayer(key).buy(url), { status: 200 })
+  t.equal(await chargesOf(key), 1)
+})
+
+interface Victim {
+  readonly key: Hex
+  readonly path: string
+  readonly credential: string
+}
+
+async function victim(route?: string): Promise<Victim> {
+  const key = await tempo.wallet()
+  const path = query(route)
+  return { key, path, credential: await sign(`${shop.url}${path}`, key) }
+}
+
+t.test('a power cut at any moment: buyers who sign anew afterwards have paid once', async (t) => {
+  const cut: Promise<number>[] = []
+  const pay = ({ path, credential }: Victim): void => {
+    cut.push(send(`${shop.url}${path}`, credential).then(({ status }) => status))
+  }
+  /** Calls that come to nothing. */
+  const stopped = new Set<string>()
+  const stop = (method: string): void => void stopped.add(method)
+  node.onCall(async (method) => {
+    if (stopped.has(method)) await new Promise(() => {})
+  })
+  const asked = (method: string): number => node.calls().filter((each) => each === method).length
+  const upfront = await victim('/paid/deep')
+  const working = await victim()
+  const sent = await victim()
+  const recorded = await victim()
+  const victims = [upfront, working, sent, recorded]
+
+  const runs = shop.workplace.runs()
+  shop.workplace.during(() => new Promise(() => {}))
+  pay(upfront)
+  pay(working)
+  await until('both are worked for', () => shop.workplace.runs() === runs + 2)
+  shop.workplace.during(async () => {})
+  stop('eth_getTransactionReceipt')
+  pay(sent)
+  await until('the money has moved', async () => (await chargesOf(sent.key)) === 1)
+  stop('eth_sendRawTransaction')
+  const broadcasts = asked('eth_sendRawTransaction')
+  pay(recorded)
+  await until('the transaction is written down', () => asked('eth_sendRawTransaction') > broadcasts)
+
+  const answers = Promise.allSettled(cut)
+  await shop.restart()
+  for (const answer of await answers)
+    t.not(answer.status === 'fulfilled' && answer.value, 200, 'nobody got what was bought')
+  node.onCall(async () => {})
+  t.strictSame(await Promise.all(victims.map(({ key }) => chargesOf(key))), [1, 0, 1, 0])
+  const bought = await Promise.all(victims.map(({ key, path }) => openPayer(key).buy(`${shop.url}${path}`)))
+  t.strictSame(
+    bought.map(({ status }) => status),
+    [200, 200, 200, 200],
+  )
+  t.strictSame(await Promise.all(victims.map(({ key }) => chargesOf(key))), [1, 1, 1, 1])
+})
+
+t.test('nothing secret stands in the logs, or in an answer that was not bought', async (t) => {
+  secrets.listen(shop.output())
+  t.strictSame(secrets.leaked(), [])
+})

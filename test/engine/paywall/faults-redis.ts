@@ -1,0 +1,127 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { isJsonObject } from '../../../src/engine/json.ts'
+import { openBuyer, readBought, type Bought, type Buyer } from '../../support/buyer.ts'
+import { addressOf, challengeOf, send, sign, type Hex, type SignedPayment } from '../../support/payment.ts'
+import { redisAbsence, startRedis } from '../../support/redis.ts'
+import { Secrets } from '../../support/secrets.ts'
+import { openShop } from '../../support/shop.ts'
+
+const absence = redisAbsence()
+if (absence !== undefined) t.plan(0, absence)
+else await faults()
+
+async function faults(): Promise<void> {
+  const PASSWORD = 'word-of-the-ledger'
+  const redis = await startRedis({ password: PASSWORD })
+  const shop = await openShop(async () => ({ REDIS_URL: redis.url }))
+  const branch = await shop.branch()
+  t.teardown(async () => {
+    await shop.close()
+    await redis.stop()
+  })
+  t.afterEach(() => {
+    shop.workplace.during(async () => {})
+    shop.node.onCall(async () => {})
+  })
+  const secrets = new Secrets()
+  secrets.keep('an RPC endpoint', shop.node.url)
+  secrets.keep('the signer’s key', shop.settlerKey.slice(2))
+  secrets.keep('the password of the ledger', PASSWORD)
+
+  const at = [shop.url, branch.url] as const
+  let last = 0
+  function query(): string {
+    last += 1
+    return `/paid/work?n=${last}`
+  }
+
+  async function pay(path: string, key: Hex): Promise<SignedPayment> {
+    const payment = await sign(await challengeOf(`${shop.url}${path}`), key)
+    secrets.keepHeader(payment.header)
+    return payment
+  }
+
+  t.test('fifty copies of one payment on two machines: one run, one charge, one receipt', async (t) => {
+    const key = await shop.wallet()
+    const path = query()
+    const payment = await pay(path, key)
+    const runs = shop.workplace.runs()
+    shop.workplace.during(() => delay(100))
+    const bought = await Promise.all(
+      Array.from({ length: 50 }, async (_, place) =>
+        readBought(await send(`${at[place % 2]}${path}`, payment.header)),
+      ),
+    )
+    const [use] = (await shop.witness.uses()).filter(({ payer }) => payer === addressOf(key))
+    const first: Bought = { status: 200, run: runs + 1, transaction: use?.transaction }
+    t.strictSame(bought, Array(50).fill(first))
+    t.equal(shop.workplace.runs(), runs + 1)
+    t.equal(await shop.witness.charges(addressOf(key)), 1)
+  })
+
+  t.test(
+    'a ledger that dies once the money is on its way: unknown, and found out when it is back',
+    async (t) => {
+      const key = await shop.wallet()
+      const path = query()
+      const payment = await pay(path, key)
+      const runs = shop.workplace.runs()
+      let killed: Promise<void> | undefined
+      shop.node.onCall(async (method) => {
+        if (method === 'eth_sendRawTransaction') await (killed ??= redis.kill())
+      })
+      const response = await send(`${shop.url}${path}`, payment.header)
+      t.equal(response.status, 503)
+      const problem: unknown = JSON.parse(await secrets.hear(response))
+      t.match(problem, { charged: 'unknown', retryable: true })
+      t.ok(isJsonObject(problem) && !('accepts' in problem), 'nothing invites to pay again')
+      t.equal(await shop.witness.charges(addressOf(key)), 1)
+      await redis.restart()
+      t.match(await openBuyer(key, secrets).buy(`${branch.url}${path}`), { status: 200, run: runs + 1 })
+      t.equal(await shop.witness.charges(addressOf(key)), 1, 'a payment signed anew is not charged')
+      t.match(await readBought(await send(`${shop.url}${path}`, payment.header)), {
+        status: 200,
+        run: runs + 1,
+      })
+      t.equal(shop.workplace.runs(), runs + 1)
+    },
+  )
+
+  t.test('a ledger that is killed under load costs nobody anything twice', async (t) => {
+    const buyers: { buyer: Buyer; path: string }[] = []
+    while (buyers.length < 12) {
+      buyers.push({ buyer: openBuyer(await shop.wallet(), secrets), path: query() })
+    }
+    const killing = (async () => {
+      for (let kills = 0; kills < 3; kills += 1) {
+        await delay(150)
+        await redis.kill()
+        await delay(100)
+        await redis.restart()
+      }
+    })()
+    await Promise.all(
+      buyers.map(async ({ buyer, path }, place) => {
+        for (let tries = 0; tries < 60; tries += 1) {
+          const bought = await buyer.buy(`${at[(place + tries) % 2]}${path}`).catch(() => undefined)
+          if (bought?.status === 200) return
+          await delay(250)
+        }
+        t.fail('one has tried for long')
+      }),
+    )
+    await killing
+    t.strictSame(
+      await Promise.all(buyers.map(({ buyer }) => shop.witness.charges(buyer.address))),
+      Array(12).fill(1),
+    )
+    for (const { process } of [shop.server, branch])
+      t.equal(process.exitCode, null, 'no process has died of it')
+  })
+
+  t.test('nothing secret stands in the logs, or in an answer that was not bought', async (t) => {
+    secrets.listen(shop.output())
+    t.strictSame(secrets.leaked(), [])
+  })
+}
