@@ -82,11 +82,11 @@ function reused({ payment }: Purchasing, entry: Entry): Outcome {
 }
 
 /**
- * Within the time of redelivery. A settled payment's calldata is public, so its signature proves nothing any more: once
- * the answer is known to have arrived, it is given again only to who shows the token of the challenge.
+ * The calldata of a payment is public from its broadcast on, so its signature proves nothing any more: copies need the
+ * token of the challenge that the first one has shown. One that came without is answered while it is not known to have
+ * been. After its settlement both hold for the time of redelivery.
  */
 function mayHaveAgain({ now }: Paywall, { payment }: Purchasing, entry: Entry): boolean {
-  if (entry.receipt === undefined) return true
-  if (!isRemembered(entry, now())) return false
-  return entry.state !== 'sent' || (entry.token !== undefined && entry.token === payment.token)
+  if (entry.receipt !== undefined && !isRemembered(entry, now())) return false
+  return entry.token === undefined ? entry.state !== 'sent' : entry.token === payment.token
 }

@@ -344,12 +344,26 @@ t.test('a client that has gone before the settlement is not charged; when it com
   t.equal(shop.bank.charges, 1)
 })
 
-t.test('until its arrival is known, an answer is given again to who has the payment', async (t) => {
-  for (const token of ['secret', 'wrong', undefined]) {
-    const shop = await openShop(t)
-    await leave(shop, 'settled')
-    t.match(await shop.buy({ payment: shop.payment({ token }) }), { kind: 'delivered', answer: STORED })
+t.test('who has seen a payment on its way to the chain would take the answer before its buyer', async (t) => {
+  for (const state of ['fulfilled', 'settling', 'unknown', 'settled'] as const) {
+    for (const token of ['wrong', undefined]) {
+      const shop = await openShop(t)
+      await leave(shop, state)
+      const observed = shop.buy({ payment: shop.payment({ token }) })
+      t.match(await observed, { kind: 'reused', code: 'payment_reused' }, state)
+      t.match(await shop.buy(), { kind: 'delivered', answer: STORED }, 'which its buyer gets')
+    }
   }
+})
+
+t.test('a client that shows no token is answered again until it has the answer', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'settled', { token: undefined })
+  const bare = (): Promise<Outcome> => shop.buy({ payment: shop.payment({ token: undefined }) })
+  const outcome = await bare()
+  t.match(outcome, { kind: 'delivered', answer: STORED })
+  if (outcome.kind === 'delivered') await markSent(shop.paywall, outcome.entry)
+  t.match(await bare(), { kind: 'reused' })
 })
 
 t.test(
@@ -435,7 +449,8 @@ t.test('a settled payment without an answer is owed one, and not charged again',
 t.test('an entry that is deleted while a copy waits for it is a new payment', async (t) => {
   const shop = await openShop(t)
   let asked = 0
-  const entry = { ...makeEntry(KEY, NOW, 'dead'), operation: TIDE.operation.id, digest: 'arguments' }
+  const dead = makeEntry(KEY, NOW, 'dead')
+  const entry = { ...dead, operation: TIDE.operation.id, digest: 'arguments', token: 'secret' }
   const forgetful: Ledger = {
     ...shop.ledger,
     get: async (key) => {
