@@ -80,14 +80,14 @@ t.test('a path that is served has one spelling, for us and for every proxy befor
 })
 
 const validators = new Map(
-  catalog.routes.map((route, index) => [targets[index]?.path, { route, validate: compileValidator(route) }]),
+  catalog.routes.map((route) => [route.path, { route, validate: compileValidator(route) }]),
 )
 t.test('a handler gets what its route declares, and nothing else gets through', (t) =>
   attempt(t, 3, queries(targets), (target) => {
     const mark = target.indexOf('?')
     const known = validators.get(target.slice(0, mark))
     if (known === undefined) throw new Error('no such route')
-    const checked = known.validate({ path: { appid: '730' }, query: target.slice(mark + 1) })
+    const checked = known.validate({ path: {}, query: target.slice(mark + 1) })
     if (checked.kind === 'invalid') {
       if (checked.errors.length === 0) throw new Error('refused without a reason')
       return ['refused']

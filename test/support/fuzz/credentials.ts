@@ -39,19 +39,7 @@ function framed(text: fc.Arbitrary<string>, right: (text: string) => string): fc
 
 const junk = fc.oneof(
   octets,
-  fc.constantFrom(
-    '',
-    ' ',
-    '=',
-    '====',
-    'A',
-    'AA==',
-    CANARY.replace('\u00e9', 'e'),
-    '%',
-    ',',
-    'null',
-    'bnVsbA==',
-  ),
+  fc.constantFrom('', ' ', '=', '====', 'A', 'AA==', CANARY, '%', ',', 'null', 'bnVsbA=='),
   fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes).toString('base64')),
   fc.integer({ min: 1, max: 40_000 }).map((length) => 'A'.repeat(length)),
 )
