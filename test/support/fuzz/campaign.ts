@@ -7,7 +7,7 @@ const CASES = Number(process.env['FUZZ_CASES'] ?? 3_000)
 const SEED = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
 /** A share of all cases, in parts of a hundred. */
-export function casesOf(share: number): number {
+function casesOf(share: number): number {
   return Math.ceil((CASES * share) / 100)
 }
 

@@ -11,14 +11,18 @@ export interface CatalogFile {
   readonly remove: () => void
 }
 
-/** The shipped catalog, in which every paid route that is served has a free twin: its handler can be reached unpaid. */
+/**
+ * The shipped catalog, in which every paid route that is served has a free twin: its handler can be reached unpaid. Not
+ * those that ask outside sources, which let only so many requests a second pass.
+ */
 export function writeOpenCatalog(): CatalogFile {
   const document = parseDocument(readFileSync(join(ROOT, 'catalog.yaml'), 'utf8'))
   const routes = document.get('routes')
   if (!isMap(routes)) throw new Error('the catalog has no routes')
   for (const { key, value } of routes.items) {
     const path = isScalar(key) ? String(key.value) : ''
-    if (!path.startsWith('/paid/') || !isMap(value) || value.get('planned') === true) continue
+    if (!path.startsWith('/paid/') || !isMap(value)) continue
+    if (value.get('planned') === true || value.has('sources')) continue
     const twin = new YAMLMap()
     twin.set('price', 'free')
     twin.set('handler', value.get('handler') ?? path.slice('/paid/'.length))
