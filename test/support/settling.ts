@@ -158,7 +158,7 @@ export function settleOn(
   { movement, authorization, signature }: Signed,
   journal: Journal = newRecorder(),
 ): Promise<Settlement> {
-  return settle(bench, movement, authorization, signature, journal)
+  return settle(bench, movement, { authorization, signature, signedBy: 'key' }, journal)
 }
 
 const TOKEN = parseAbi([

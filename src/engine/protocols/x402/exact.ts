@@ -13,9 +13,6 @@ import type { Settler } from './settler.ts'
 /** Seconds of validity a payment must still have, as every x402 implementation asks. */
 const MARGIN_SECONDS = 6
 
-/** Characters of a 65-byte signature; a longer one belongs to a contract wallet, which only the chain can ask. */
-const SINGLE_KEY = 132
-
 /** A till with the means to settle, which are brought up at the first payment. */
 export interface OpenTill extends Till {
   readonly settler: () => Promise<Settler>
@@ -81,7 +78,10 @@ export class ExactPayment implements Payment {
       return refuse('payment_wrong_resource', 'the payment was made for another path')
     }
     const listing = this.#counter.listingOf(route)
-    if (listing !== undefined) this.#order = orderOf(this.#till, this.#payload, { ...listing, url: resource })
+    if (listing !== undefined) {
+      const { signedBy } = this.#order
+      this.#order = { ...orderOf(this.#till, this.#payload, { ...listing, url: resource }), signedBy }
+    }
     return this.#checkAuthorization(offered, Math.floor(now / 1000))
   }
 
@@ -116,18 +116,13 @@ export class ExactPayment implements Payment {
   }
 
   async #checkSignature(): Promise<Refusal | undefined> {
-    const { signature } = this.#payload.payload
-    if (signature.length > SINGLE_KEY) return this.#askWallet()
+    const { signature, authorization } = this.#payload.payload
     const split = splitSignature(signature)
     const signer = split === undefined ? undefined : recoverSigner(this.#digest, split)
-    if (signer !== undefined && sameAddress(signer, this.#authorization.from)) return undefined
-    return refuse(
-      'invalid_exact_evm_signature',
-      'the signature is not the one of authorization.from for this token and chain',
-    )
-  }
-
-  async #askWallet(): Promise<Refusal | undefined> {
+    if (signer !== undefined && sameAddress(signer, authorization.from)) return undefined
+    // A contract signs as it likes, and only the chain can ask it. A forgery costs us this call, and no more than a
+    // genuine signature of an account without money does.
+    this.#order = { ...this.#order, signedBy: 'contract' }
     const settler = await this.#till.settler()
     return settler.askWallet(this.#order, this.#digest)
   }

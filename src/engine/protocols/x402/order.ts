@@ -1,11 +1,12 @@
 import { toChecksum } from '../../address.ts'
 import { offerOf, type Listing, type Till } from './challenge.ts'
 import type { PaymentPayload, Requirements } from './payload.ts'
-import type { Movement } from './token.ts'
+import type { Movement, SignedAuthorization } from './token.ts'
 
 /** One payment to be carried out, one object for its whole life: made of our offer and what was signed, of nothing else. */
 export interface Order {
   readonly payload: PaymentPayload
+  readonly signedBy: SignedAuthorization['signedBy']
   readonly requirements: Requirements
   readonly movement: Movement
 }
@@ -35,6 +36,8 @@ export function orderOf(
       payload: { signature, authorization: { from, to, value, validAfter, validBefore, nonce } },
       ...(listed === undefined ? {} : { extensions: listed.extensions }),
     },
+    // Until the signature says otherwise.
+    signedBy: 'key',
     requirements,
     movement: { token: till.network.token.address, from, to, value: BigInt(value), nonce },
   }

@@ -5,10 +5,9 @@ import type { Block, Chain, TransactionReceipt } from '../evm/chain.ts'
 import type { Bench, Lookout } from './bench.ts'
 import { GAS, GAS_CONTRACT_WALLET } from './gas.ts'
 import { isOver, outcomeOf, settled, UNCONFIRMED } from './outcome.ts'
-import type { Authorization } from './payload.ts'
 import { isKnown } from './signer.ts'
 import { simulate } from './simulation.ts'
-import { showsMovement, transferCall, type Movement } from './token.ts'
+import { showsMovement, transferCall, type Movement, type SignedAuthorization } from './token.ts'
 
 /** How long a broadcast transaction is waited for before the buyer is told to ask again. */
 const PATIENCE_MS = 30_000
@@ -25,18 +24,17 @@ const RECENT_MS = 600_000
 export async function settle(
   bench: Bench,
   movement: Movement,
-  authorization: Authorization,
-  signature: `0x${string}`,
+  signed: SignedAuthorization,
   journal: Journal,
 ): Promise<Settlement> {
   const since = bench.now() - RECENT_MS
   const sent = await bench.signers.send({
     to: movement.token,
-    data: transferCall(authorization, signature),
-    gas: signature.length === 132 ? GAS : GAS_CONTRACT_WALLET,
+    data: transferCall(signed),
+    gas: signed.signedBy === 'key' ? GAS : GAS_CONTRACT_WALLET,
     maxFeePerGas: bench.limits.maxFeePerGas,
-    expires: Number(authorization.validBefore) * 1000,
-    check: (signer) => simulate(bench, authorization, signature, signer),
+    expires: Number(signed.authorization.validBefore) * 1000,
+    check: (signer) => simulate(bench, signed, signer),
     journal,
   })
   switch (sent.kind) {

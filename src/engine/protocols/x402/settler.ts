@@ -5,7 +5,7 @@ import type { Movement } from './token.ts'
 
 /** Who carries authorizations out on one network: this process with a signer of its own, or a facilitator. */
 export interface Settler {
-  /** Whether a contract wallet stands by the signature of an order; `digest` is what it has signed. */
+  /** Whether a contract wallet stands by an order that no key has signed; `digest` is what it stands by. */
   askWallet(order: Order, digest: Uint8Array): Promise<Refusal | undefined>
   /** Whether the token would carry the authorization out now. */
   simulate(order: Order): Promise<Refusal | undefined>

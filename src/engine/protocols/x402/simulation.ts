@@ -3,7 +3,6 @@ import type { ErrorCode } from '../../errors.ts'
 import type { Refusal } from '../protocol.ts'
 import type { Chain } from '../evm/chain.ts'
 import type { Bench } from './bench.ts'
-import type { Authorization } from './payload.ts'
 import { isRevert, type RpcAnswer } from '../evm/rpc.ts'
 import {
   balanceCall,
@@ -13,6 +12,7 @@ import {
   walletAccepts,
   walletCall,
   type Movement,
+  type SignedAuthorization,
 } from './token.ts'
 
 const UNREACHABLE: Refusal = {
@@ -26,15 +26,14 @@ const UNREACHABLE: Refusal = {
  */
 export async function simulate(
   { chain, token }: Bench,
-  authorization: Authorization,
-  signature: `0x${string}`,
+  signed: SignedAuthorization,
   sender?: Address,
 ): Promise<Refusal | undefined> {
-  const answer = await chain.call(token, transferCall(authorization, signature), sender)
+  const answer = await chain.call(token, transferCall(signed), sender)
   if (answer.kind === 'result') return undefined
   if (!isRevert(answer)) return UNREACHABLE
   const code = reasonCode(`${revertReason(answer.data) ?? ''} ${answer.message}`)
-  const { from, nonce, value } = authorization
+  const { from, nonce, value } = signed.authorization
   return {
     code: code ?? (await diagnose(chain, { token, from, nonce, value: BigInt(value) })),
     detail: 'the token would not carry out this transfer',
@@ -90,5 +89,9 @@ export async function askWallet(
   const answer = await chain.call(wallet, walletCall(digest, signature))
   if (answer.kind === 'result' && walletAccepts(answer.result)) return undefined
   if (answer.kind !== 'result' && !isRevert(answer)) return UNREACHABLE
-  return { code: 'invalid_exact_evm_signature', detail: 'the paying contract does not accept this signature' }
+  const nobody = answer.kind === 'result' && answer.result === '0x'
+  return { code: 'invalid_exact_evm_signature', detail: nobody ? WRONG_KEY : WRONG_WALLET }
 }
+
+const WRONG_KEY = 'the signature is not the one of authorization.from for this token and chain'
+const WRONG_WALLET = 'the paying contract does not accept this signature'

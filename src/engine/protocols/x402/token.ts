@@ -29,14 +29,22 @@ const ABI = parseAbi([
 export const AUTHORIZATION_USED = toEventSelector('AuthorizationUsed(address,bytes32)')
 export const AUTHORIZATION_CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)')
 
+/** An authorization as it was signed. */
+export interface SignedAuthorization {
+  readonly authorization: Authorization
+  readonly signature: `0x${string}`
+  /** Whose signature it is: of the payer’s key, or one that a contract wallet stands by (ERC-1271). */
+  readonly signedBy: 'key' | 'contract'
+}
+
 /**
- * Calldata that carries out the authorization: the (v,r,s) form for a 65-byte signature, the bytes form for the longer
- * ones of contract wallets (ERC-1271).
+ * Calldata that carries out the authorization: the (v,r,s) form for the signature of a key, the bytes form for what a
+ * contract wallet calls a signature, which must reach it unchanged.
  */
-export function transferCall(authorization: Authorization, signature: `0x${string}`): `0x${string}` {
+export function transferCall({ authorization, signature, signedBy }: SignedAuthorization): `0x${string}` {
   const { from, to, value, validAfter, validBefore, nonce } = authorization
   const common = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce] as const
-  const split = splitSignature(signature)
+  const split = signedBy === 'key' ? splitSignature(signature) : undefined
   return split === undefined
     ? encodeFunctionData({
         abi: ABI,
