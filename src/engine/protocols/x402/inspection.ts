@@ -23,8 +23,11 @@ export async function inspect(
   const line = tokenLine(network, token)
   if (line !== undefined) report(line)
   if (fees.kind !== 'result') return token
+  // A key may stand twice in an operator’s list.
   const checks = await Promise.all(
-    signers.map(async (signer) => gasWarning(network, signer, await checkGas(chain, signer, fees.result))),
+    [...new Set(signers)].map(async (signer) =>
+      gasWarning(network, signer, await checkGas(chain, signer, fees.result)),
+    ),
   )
   for (const warning of checks) if (warning !== undefined) report(warning)
   return token

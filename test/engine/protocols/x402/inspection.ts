@@ -113,7 +113,7 @@ t.test('an operator reads how long each signer can go on, before the first payme
   if (full === undefined || low === undefined || empty === undefined) return t.fail('three')
   await chain.setGas(full, 10n ** 18n)
   await chain.setGas(low, 12_345_678_900_000_000n)
-  const { lines, token } = await told(t, chain.rpcUrl, base, [full, low, empty])
+  const { lines, token } = await told(t, chain.rpcUrl, base, [full, low, empty, low])
   t.equal(token.kind, 'agrees')
   t.equal(lines.length, 2)
   t.match(lines, [
