@@ -1,6 +1,9 @@
 import { parseArgs } from 'node:util'
 import { storm, type Aftermath } from './storm.ts'
 
+// Children end with the process, which a signal would end without asking.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '200' },
