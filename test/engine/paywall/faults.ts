@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { isJsonObject, type JsonObject } from '../../../src/engine/json.ts'
 import { openBuyer, readBought, type Bought } from '../../support/buyer.ts'
 import { openCutter } from '../../support/cutter.ts'
 import {
@@ -35,6 +36,11 @@ async function pay(path: string, key: Hex): Promise<SignedPayment> {
   const payment = await sign(await challengeOf(`${shop.url}${path}`), key)
   secrets.keepHeader(payment.header)
   return payment
+}
+
+function asObject(value: unknown): JsonObject {
+  if (!isJsonObject(value)) throw new Error('no object')
+  return value as JsonObject
 }
 
 t.afterEach(async () => {
@@ -151,19 +157,44 @@ t.test('a buyer who hangs up, whenever that is, and signs anew somewhere else ha
   }
 })
 
-t.test('who rebuilds a payment from the chain gets nothing that was sold', async (t) => {
+t.test('who rebuilds a payment from the chain gets nothing that was sold, however quick', async (t) => {
   const key = await shop.wallet()
   const path = query()
-  const payment = await pay(path, key)
-  t.equal((await send(`${shop.url}${path}`, payment.header)).status, 200)
-  await delay(2_500)
+  const challenge = await challengeOf(`${shop.url}${path}`)
+  const identifier = {
+    ...asObject(challenge.extensions['payment-identifier']),
+    info: { id: 'order-0000000001' },
+  }
+  const extensions = { ...challenge.extensions, 'payment-identifier': identifier }
+  const payment = await sign(challenge, key, { extensions })
+  secrets.keepHeader(payment.header)
+  // All that stands in the calldata; and what is no secret of a buyer: the name of the order.
   const { extensions: _, ...seen } = payment.payload
-  for (const url of at) {
-    const response = await send(`${url}${path}`, encode(seen))
+  const rebuilt = [seen, { ...seen, extensions: { 'payment-identifier': identifier } }]
+  const observe = (): Promise<Response[]> =>
+    Promise.all(at.flatMap((url) => rebuilt.map((each) => send(`${url}${path}`, encode(each)))))
+
+  await shop.witness.setMining('by hand')
+  const calls = shop.node.calls().length
+  const bought = send(`${shop.url}${path}`, payment.header)
+  await until('it is in the pool', () => shop.node.calls().slice(calls).includes('eth_sendRawTransaction'))
+  const watching = observe()
+  await delay(300)
+  await shop.witness.setMining('automatic')
+  await shop.witness.mine()
+  t.match(await readBought(await bought), { status: 200 })
+  const once = await observe()
+  await delay(2_500)
+  for (const response of [...(await watching), ...once, ...(await observe())]) {
     const body = await secrets.hear(response)
     t.equal(response.status, 409)
     t.match(body, /"payment_reused"/)
   }
+  t.match(
+    await readBought(await send(`${branch.url}${path}`, payment.header)),
+    { status: 200 },
+    'the buyer does',
+  )
   t.equal(await shop.witness.charges(addressOf(key)), 1)
 })
 

@@ -149,7 +149,12 @@ t.test('two processes that recover the same payment settle it once', async (t) =
 t.test('a payment that waits for its block would keep those after it waiting', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'settling')
-  await leave(shop, 'settling', { key: 'test:two', id: paymentId('test:two'), due: NOW + 1 })
+  await leave(shop, 'settling', {
+    key: 'test:two',
+    id: paymentId('test:two'),
+    identifier: undefined,
+    due: NOW + 1,
+  })
   shop.clock.now += 1
   const { protocol } = shop.payment()
   let mined = (): void => {}
