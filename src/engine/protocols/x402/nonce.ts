@@ -6,9 +6,11 @@ import type { Left } from '../../ledger/ledger.ts'
  */
 export const CATCH_UP_MS = 30_000
 
-/** Which nonce of an account comes next. */
+/** Which nonces of an account come next. */
 export interface Count {
   readonly next: number
+  /** Nonces above the next one that the node has accepted: they wait for those below. */
+  readonly ahead: readonly number[]
   /** When the chain last agreed, or was last seen to catch up: milliseconds since the epoch. */
   readonly at: number
   /** The chain's own count at its highest, as far as this process has seen it. */
@@ -26,22 +28,36 @@ export interface Count {
  * which moves money once whichever transaction carries it.
  */
 export function meet(count: Count | undefined, seen: number, now: number): Count {
-  if (count === undefined || seen >= count.next) return { next: seen, at: now, seen }
-  if (count.seen !== undefined && seen > count.seen) return { next: count.next, at: now, seen }
-  if (now - count.at > CATCH_UP_MS) return { next: seen, at: now, seen }
+  if (count === undefined) return { next: seen, ahead: [], at: now, seen }
+  if (seen >= count.next) return { ...closeUp(seen, count.ahead), at: now, seen }
+  if (count.seen !== undefined && seen > count.seen) return { ...count, at: now, seen }
+  if (now - count.at > CATCH_UP_MS) return { next: seen, ahead: [], at: now, seen }
   return { ...count, seen: Math.max(seen, count.seen ?? seen) }
 }
 
-/** The node has taken the transaction with the next nonce. */
-export function taken(count: Count): Count {
-  return { ...count, next: count.next + 1 }
+/** The nonces for so many transactions, lowest first. */
+export function allot({ next, ahead }: Count, amount: number): readonly number[] {
+  const nonces: number[] = []
+  for (let nonce = next; nonces.length < amount; nonce += 1) if (!ahead.includes(nonce)) nonces.push(nonce)
+  return nonces
+}
+
+/** The node has taken the transactions with these nonces; one below them that it has not is the next. */
+export function taken(count: Count, nonces: readonly number[]): Count {
+  return { ...count, ...closeUp(count.next, [...count.ahead, ...nonces]) }
 }
 
 /** Goes on where another process has stopped. */
 export function carryOn(left: Left | undefined): Count | undefined {
-  return left === undefined ? undefined : { next: left.value, at: left.at, seen: undefined }
+  return left === undefined ? undefined : { next: left.value, ahead: [], at: left.at, seen: undefined }
 }
 
 export function leave(count: Count | undefined): Left | undefined {
   return count === undefined ? undefined : { value: count.next, at: count.at }
+}
+
+function closeUp(start: number, used: readonly number[]): Pick<Count, 'next' | 'ahead'> {
+  let next = start
+  while (used.includes(next)) next += 1
+  return { next, ahead: used.filter((nonce) => nonce > next) }
 }

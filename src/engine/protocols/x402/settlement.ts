@@ -5,7 +5,7 @@ import type { Block, Chain, TransactionReceipt } from '../evm/chain.ts'
 import type { Bench, Lookout } from './bench.ts'
 import { GAS, GAS_CONTRACT_WALLET } from './gas.ts'
 import { isOver, outcomeOf, settled, UNCONFIRMED } from './outcome.ts'
-import { isKnown } from './signer.ts'
+import { isKnown } from './broadcast.ts'
 import { simulate } from './simulation.ts'
 import { showsMovement, transferCall, type Movement, type SignedAuthorization } from './token.ts'
 

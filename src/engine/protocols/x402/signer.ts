@@ -3,68 +3,35 @@ import type { Desk } from '../../ledger/claim.ts'
 import type { OwnTransaction } from '../../ledger/entry.ts'
 import { PATIENCE_MS, Turn } from '../../ledger/turn.ts'
 import type { Network } from '../../networks.ts'
-import type { Journal, Refusal } from '../protocol.ts'
 import type { Chain, Fees } from '../evm/chain.ts'
+import type { Account } from './account.ts'
+import { broadcast, type Broadcast } from './broadcast.ts'
+import {
+  IN_USE,
+  NO_GAS,
+  NOT_TAKEN,
+  TAKEN_OVER,
+  TOO_DEAR,
+  TOO_LATE,
+  UNREACHABLE,
+  type Effort,
+  type Errand,
+  type Sent,
+  type Unable,
+} from './errand.ts'
 import { bid, type Bid } from './gas.ts'
-import { carryOn, leave, meet, taken, type Count } from './nonce.ts'
+import { allot, carryOn, leave, meet, taken, type Count } from './nonce.ts'
 import { Purse } from './purse.ts'
-
-/** An account that pays the gas. */
-export interface Account {
-  readonly address: Address
-  /** Serialises and signs an EIP-1559 transaction. */
-  readonly sign: (
-    transaction: UnsignedTransaction,
-  ) => Promise<{ readonly raw: `0x${string}`; readonly hash: `0x${string}` }>
-}
-
-export interface UnsignedTransaction extends Bid {
-  readonly chainId: number
-  readonly nonce: number
-  readonly to: Address
-  readonly data: `0x${string}`
-  readonly gas: bigint
-}
-
-/** One transaction somebody wants sent. */
-export interface Errand {
-  readonly to: Address
-  readonly data: `0x${string}`
-  readonly gas: bigint
-  /** Wei for each unit of gas. */
-  readonly maxFeePerGas: bigint
-  /** Milliseconds since the epoch; from then on it would be in vain. */
-  readonly expires: number
-  /** The last look before it is signed: a refusal keeps it here. Never rejects. */
-  readonly check: (signer: Address) => Promise<Refusal | undefined>
-  /** Where the signed transaction is written before it is sent. */
-  readonly journal: Journal
-}
-
-export type Sent =
-  /** In the pool: whether it will succeed is for the chain to say. */
-  | { readonly kind: 'sent'; readonly transaction: OwnTransaction }
-  /** The last look has found that it would fail: nothing was recorded or sent. */
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** Nothing was sent, and nothing will be. */
-  | { readonly kind: 'unsent'; readonly detail: string }
-  /** The node gave no answer after the transaction was handed to it. */
-  | { readonly kind: 'unknown' }
-
-/** This signer cannot now, and another may: nothing was recorded or sent. */
-export interface Unable {
-  readonly kind: 'unable'
-  readonly detail: string
-}
-
-/** How much a signer tries: only when it can at once, or until it has waited for others and looked at its balance anew. */
-export type Effort = 'at once' | 'patiently'
 
 /** A broadcast's own timeout and a little more: whoever may still be broadcasting holds the lease. */
 const BROADCAST_MS = 10_500
 const FEES_MS = 4_000
 /** A transaction needs a block or two before its time is over. */
 const SHORTEST_MS = 3_000
+/** Errands of one round: few enough that signing them holds nobody up, and that every pool takes them. */
+const ROUND = 32
+/** What a transfer of nothing to oneself costs. */
+const FILLER_GAS = 21_000n
 
 export interface SignerSettings extends Desk {
   readonly account: Account
@@ -75,16 +42,36 @@ export interface SignerSettings extends Desk {
   readonly report: (line: string) => void
 }
 
+/** Somebody who waits for what becomes of an errand. */
+interface Waiting {
+  readonly errand: Errand
+  readonly effort: Effort
+  readonly resolve: (sent: Sent | Unable) => void
+  readonly reject: (fault: unknown) => void
+}
+
+/** One that may be signed. */
+interface Ready extends Waiting {
+  readonly price: Bid
+  readonly cost: bigint
+}
+
+interface Signed {
+  readonly ready: Ready
+  readonly transaction: OwnTransaction & { readonly raw: `0x${string}` }
+}
+
 /**
- * Sends transactions from one account, one at a time: allocating the account nonce and broadcasting happen under one
- * lease of the ledger, so that neither concurrent requests nor other processes leave a gap or use a nonce twice.
+ * Sends transactions from one account in rounds, each for all who wait: allocating the account nonces and broadcasting
+ * happen under one lease of the ledger, so that neither concurrent requests nor other processes leave a gap or use a
+ * nonce twice.
  */
 export class Signer {
   readonly #settings: SignerSettings
   readonly #turn: Turn
   readonly #purse: Purse
-  #queue: Promise<unknown> = Promise.resolve()
-  #waiting = 0
+  readonly #queue: Waiting[] = []
+  #serving = 0
   #fence: number | undefined
   #count: Count | undefined
   #fees: { readonly value: Fees; readonly at: number } | undefined
@@ -105,118 +92,204 @@ export class Signer {
 
   /** Errands that are not done yet. */
   get waiting(): number {
-    return this.#waiting
+    return this.#queue.length + this.#serving
   }
 
   /** Records the signed transaction in the journal, then broadcasts it. Rejects when it cannot be recorded. */
   send(errand: Errand, effort: Effort): Promise<Sent | Unable> {
-    this.#waiting += 1
-    const sent = this.#queue.then(async () => {
-      try {
-        return await this.#send(errand, effort)
-      } finally {
-        this.#waiting -= 1
-        if (this.#waiting === 0) await this.#turn.giveBack(leave(this.#count))
-        else await this.#turn.share(leave(this.#count))
-      }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ errand, effort, resolve, reject })
+      if (this.waiting === 1) void this.#work()
     })
-    this.#queue = sent.catch(() => undefined)
-    return sent
   }
 
-  async #send(errand: Errand, effort: Effort): Promise<Sent | Unable> {
-    const { account, network, chain, now } = this.#settings
-    const { to, data, gas, maxFeePerGas, expires, check, journal } = errand
-    if (effort === 'at once' && this.#purse.isEmpty) return NO_GAS
-    if (!(await this.#take(effort))) return IN_USE
-    const [fees, count, refusal] = await Promise.all([
+  async #work(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const round = this.#queue.splice(0, ROUND)
+      this.#serving = round.length
+      try {
+        await this.#serve(round)
+      } catch (fault) {
+        for (const { reject } of round) reject(fault)
+      }
+      if (this.#queue.length === 0) await this.#turn.giveBack(leave(this.#count))
+      else await this.#turn.share(leave(this.#count))
+      this.#serving = 0
+    }
+  }
+
+  async #serve(round: readonly Waiting[]): Promise<void> {
+    const present = await this.#admit(round)
+    if (present.length === 0) return
+    const [fees, count, ...refusals] = await Promise.all([
       this.#currentFees(),
       this.#currentCount(),
-      check(account.address),
+      ...present.map(({ errand }) => errand.check(this.address)),
     ])
-    if (fees === undefined || count === undefined)
-      return { kind: 'unsent', detail: 'the network cannot be reached' }
-    if (refusal !== undefined) return { kind: 'refused', refusal }
-    const price = bid(fees, maxFeePerGas)
-    if (price === undefined) return TOO_DEAR
-    const cost = gas * price.maxFeePerGas
-    if (!(await this.#purse.holds(cost, fees))) return NO_GAS
-    if (expires - now() < SHORTEST_MS) return TOO_LATE
-    const { chainId } = network
-    const { raw, hash } = await account.sign({ chainId, nonce: count.next, to, data, gas, ...price })
-    const transaction = { kind: 'own', raw, hash, signer: account.address, nonce: count.next } as const
-    await journal.record(transaction)
-    if (!(await this.#turn.keep(BROADCAST_MS)))
-      return { kind: 'unsent', detail: 'another process has taken the signer over' }
-    const answer = await chain.broadcast(raw)
-    if (answer.kind === 'result' || (answer.kind === 'refused' && isKnown(answer.message))) {
-      this.#count = taken(count)
-      this.#purse.spend(cost)
-      return { kind: 'sent', transaction }
+    if (fees === undefined || count === undefined) {
+      answer(present, UNREACHABLE)
+      return
     }
-    // The count stays: the next transaction takes this nonce, unless the chain has counted this one by then.
-    if (answer.kind === 'unreachable' || !isOutOfPool(answer.message)) return { kind: 'unknown' }
-    if (isUnfunded(answer.message)) this.#purse.declareEmpty()
-    return { kind: 'unsent', detail: 'the network refuses the transaction' }
+    const accepted = present.filter(({ resolve }, place) => {
+      const refusal = refusals[place]
+      if (refusal !== undefined) resolve({ kind: 'refused', refusal })
+      return refusal === undefined
+    })
+    const ready = await this.#price(accepted, fees)
+    const signed = await this.#record(ready, count)
+    if (signed.length > 0) await this.#broadcast(signed)
   }
 
-  async #take(effort: Effort): Promise<boolean> {
+  /** Takes the account for those who can wait for it, and tells the others to ask somebody else. */
+  async #admit(round: readonly Waiting[]): Promise<readonly Waiting[]> {
+    const [hasty, patient] = [
+      round.filter(({ effort }) => effort === 'at once'),
+      round.filter(({ effort }) => effort === 'patiently'),
+    ]
+    const willing = this.#purse.isEmpty ? answer(hasty, NO_GAS) : hasty
+    if (willing.length + patient.length === 0) return []
+    if (await this.#take(0)) return [...willing, ...patient]
+    answer(willing, IN_USE)
+    if (patient.length === 0 || (await this.#take(PATIENCE_MS))) return patient
+    return answer(patient, IN_USE)
+  }
+
+  async #take(patience: number): Promise<boolean> {
     if (await this.#turn.keep(BROADCAST_MS)) return true
-    const lease = await this.#turn.take(effort === 'at once' ? 0 : PATIENCE_MS)
+    const lease = await this.#turn.take(patience)
     if (lease === undefined) return false
     if (lease.fence !== this.#fence) this.#count = carryOn(lease.left)
     this.#fence = lease.fence
     return true
   }
 
+  /** Those the account can pay for, in time. */
+  async #price(accepted: readonly Waiting[], fees: Fees): Promise<readonly Ready[]> {
+    const ready: Ready[] = []
+    let promised = 0n
+    for (const waiting of accepted) {
+      const { gas, maxFeePerGas, expires } = waiting.errand
+      const price = bid(fees, maxFeePerGas)
+      const cost = gas * (price?.maxFeePerGas ?? 0n)
+      if (price === undefined) waiting.resolve(TOO_DEAR)
+      else if (!(await this.#purse.holds(promised + cost, fees))) waiting.resolve(NO_GAS)
+      else if (expires - this.#settings.now() < SHORTEST_MS) waiting.resolve(TOO_LATE)
+      else {
+        promised += cost
+        ready.push({ ...waiting, price, cost })
+      }
+    }
+    return ready
+  }
+
+  /** Signs and writes down; the nonce of one that cannot be written would be a gap, so those after it are signed anew. */
+  async #record(ready: readonly Ready[], count: Count): Promise<readonly Signed[]> {
+    const recorded: Signed[] = []
+    const nonces = allot(count, ready.length)
+    let rest = ready
+    while (rest.length > 0) {
+      const free = nonces.slice(recorded.length)
+      const signed: Signed[] = []
+      for (const [place, each] of rest.entries())
+        signed.push(await this.#sign(each, free[place] ?? count.next))
+      const written = await Promise.allSettled(
+        signed.map(({ ready: { errand }, transaction }) => errand.journal.record(transaction)),
+      )
+      const gap = written.findIndex(({ status }) => status === 'rejected')
+      const [end, fault] = [gap === -1 ? rest.length : gap, written[gap]]
+      if (fault?.status === 'rejected') rest[gap]?.reject(fault.reason)
+      recorded.push(...signed.slice(0, end))
+      rest = rest.slice(end + 1)
+    }
+    return recorded
+  }
+
+  async #sign(ready: Ready, nonce: number): Promise<Signed> {
+    const { account, network } = this.#settings
+    const { to, data, gas } = ready.errand
+    const { raw, hash } = await account.sign({
+      chainId: network.chainId,
+      nonce,
+      to,
+      data,
+      gas,
+      ...ready.price,
+    })
+    return { ready, transaction: { kind: 'own', raw, hash, signer: account.address, nonce } }
+  }
+
+  /** All at once: a node holds what comes too early until those below it are there. */
+  async #broadcast(signed: readonly Signed[]): Promise<void> {
+    if (!(await this.#turn.keep(BROADCAST_MS))) {
+      for (const { ready } of signed) ready.resolve(TAKEN_OVER)
+      return
+    }
+    const { chain } = this.#settings
+    const outcomes = await Promise.all(signed.map(({ transaction }) => broadcast(chain, transaction.raw)))
+    const nonces = signed.filter((_, place) => outcomes[place] === 'taken')
+    if (this.#count !== undefined)
+      this.#count = taken(
+        this.#count,
+        nonces.map(({ transaction }) => transaction.nonce),
+      )
+    for (const { ready } of nonces) this.#purse.spend(ready.cost)
+    if (outcomes.includes('unfunded')) this.#purse.declareEmpty()
+    await this.#fillGaps(signed, outcomes)
+    for (const [place, { ready, transaction }] of signed.entries())
+      ready.resolve(sentOf(outcomes[place] ?? 'unknown', transaction))
+  }
+
+  /**
+   * What the node has taken above a nonce it has refused would wait until the next payment comes: a transfer of nothing
+   * takes the place. A nonce of which nothing is known stays: the next transaction takes it, unless the chain has
+   * counted this one by then.
+   */
+  async #fillGaps(signed: readonly Signed[], outcomes: readonly Broadcast[]): Promise<void> {
+    const { account, chain, network } = this.#settings
+    const highest = outcomes.lastIndexOf('taken')
+    for (const [place, { ready, transaction }] of signed.slice(0, Math.max(highest, 0)).entries()) {
+      const outcome = outcomes[place]
+      if (outcome !== 'refused' && outcome !== 'unfunded') continue
+      const { nonce } = transaction
+      const filler = { to: account.address, data: '0x', gas: FILLER_GAS, ...ready.price } as const
+      const { raw } = await account.sign({ chainId: network.chainId, nonce, ...filler })
+      const filled = await broadcast(chain, raw)
+      if (filled === 'taken' && this.#count !== undefined) this.#count = taken(this.#count, [nonce])
+    }
+  }
+
   async #currentCount(): Promise<Count | undefined> {
     const { chain, now } = this.#settings
-    const answer = await chain.nextNonce(this.address)
-    if (answer.kind !== 'result') return undefined
-    this.#count = meet(this.#count, Number(answer.result), now())
+    const answered = await chain.nextNonce(this.address)
+    if (answered.kind !== 'result') return undefined
+    this.#count = meet(this.#count, Number(answered.result), now())
     return this.#count
   }
 
   async #currentFees(): Promise<Fees | undefined> {
     const { chain, now } = this.#settings
     if (this.#fees !== undefined && now() - this.#fees.at < FEES_MS) return this.#fees.value
-    const answer = await chain.fees()
-    if (answer.kind !== 'result') return undefined
-    this.#fees = { value: answer.result, at: now() }
-    return answer.result
+    const answered = await chain.fees()
+    if (answered.kind !== 'result') return undefined
+    this.#fees = { value: answered.result, at: now() }
+    return answered.result
   }
 }
 
-const IN_USE: Unable = { kind: 'unable', detail: 'the signer is in use by another process' }
-const NO_GAS: Unable = { kind: 'unable', detail: 'the service cannot pay the fees of the network now' }
-const TOO_DEAR: Sent = {
-  kind: 'unsent',
-  detail: 'the network asks for higher fees now than this service pays',
-}
-const TOO_LATE: Sent = {
-  kind: 'refused',
-  refusal: {
-    code: 'deadline_too_short',
-    detail: 'the payment expires before it could be settled; nothing was charged',
-  },
+/** Nobody is left afterwards. */
+function answer(waiting: readonly Waiting[], sent: Sent | Unable): readonly [] {
+  for (const { resolve } of waiting) resolve(sent)
+  return []
 }
 
-/**
- * Refusals after which no pool can hold the transaction. Any other may be the second answer to bytes that a proxy has
- * sent twice ("nonce too low": the first were mined), and proves nothing.
- */
-function isOutOfPool(message: string): boolean {
-  return (
-    isUnfunded(message) ||
-    /intrinsic gas|gas too low|exceeds block gas limit|less than block base fee|underpriced/i.test(message)
-  )
-}
-
-function isUnfunded(message: string): boolean {
-  return /insufficient funds/i.test(message)
-}
-
-/** The node has this very transaction already: as good as sent. */
-export function isKnown(message: string): boolean {
-  return /already known|already imported|known transaction|already exists/i.test(message)
+function sentOf(outcome: Broadcast, transaction: OwnTransaction): Sent {
+  switch (outcome) {
+    case 'taken':
+      return { kind: 'sent', transaction }
+    case 'refused':
+    case 'unfunded':
+      return NOT_TAKEN
+    case 'unknown':
+      return { kind: 'unknown' }
+  }
 }

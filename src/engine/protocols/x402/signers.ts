@@ -1,4 +1,5 @@
-import type { Errand, Sent, Signer, Unable } from './signer.ts'
+import type { Errand, Sent, Unable } from './errand.ts'
+import type { Signer } from './signer.ts'
 
 /** The accounts that pay the gas on one network. */
 export class Signers {

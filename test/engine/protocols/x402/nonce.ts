@@ -1,14 +1,24 @@
 import t from 'tap'
-import { carryOn, CATCH_UP_MS, leave, meet, taken } from '../../../../src/engine/protocols/x402/nonce.ts'
+import {
+  allot,
+  carryOn,
+  CATCH_UP_MS,
+  leave,
+  meet,
+  taken as takenAll,
+  type Count,
+} from '../../../../src/engine/protocols/x402/nonce.ts'
 
 const NOW = 1_800_000_000_000
 
+const taken = (count: Count): Count => takenAll(count, [count.next])
+
 t.test('a fresh process asks the chain', async (t) => {
-  t.strictSame(meet(undefined, 7, NOW), { next: 7, at: NOW, seen: 7 })
+  t.strictSame(meet(undefined, 7, NOW), { next: 7, ahead: [], at: NOW, seen: 7 })
 })
 
 t.test('a key used elsewhere moves the count up', async (t) => {
-  t.equal(meet({ next: 5, at: NOW, seen: 5 }, 9, NOW + 1).next, 9)
+  t.equal(meet({ next: 5, ahead: [], at: NOW, seen: 5 }, 9, NOW + 1).next, 9)
 })
 
 t.test('a node that is slow to show what it has accepted does not make us use a nonce twice', async (t) => {
@@ -71,3 +81,17 @@ t.test('another process goes on with the count, and with its age', async (t) => 
   t.equal(meet(carryOn(left), 5, NOW + CATCH_UP_MS + 1).next, 5, 'after a long time')
   t.equal(meet(carryOn(left), 6, NOW + CATCH_UP_MS + 1).next, 6)
 })
+
+t.test(
+  'what the node has not taken of many sent at once is the next, and what it has is left out',
+  async (t) => {
+    const count = meet(undefined, 5, NOW)
+    t.strictSame(allot(count, 4), [5, 6, 7, 8])
+    const holed = takenAll(count, [8, 5, 7])
+    t.strictSame(allot(holed, 3), [6, 9, 10])
+    const filled = takenAll(holed, [6])
+    t.strictSame(allot(filled, 2), [9, 10])
+    t.strictSame(allot(meet(holed, 7, NOW), 2), [9, 10], 'the chain has counted the missing one')
+    t.strictSame(allot(meet(holed, 5, NOW + CATCH_UP_MS + 1), 3), [5, 6, 7], 'a chain that has lost them all')
+  },
+)
