@@ -4,6 +4,7 @@ import {
   createTills,
   createX402,
   openMppTill,
+  type Caller,
   type Catalog,
   type FacilitatorAccess,
   type Ledger,
@@ -14,8 +15,13 @@ import {
 } from '../engine/index.ts'
 
 /** The machine, as the engine sees it. */
-export const world: ServiceWorld & { readonly fetcher: typeof fetch } = {
+export const world: ServiceWorld & { readonly fetcher: typeof fetch; readonly caller: Caller } = {
   fetcher: fetch,
+  caller: async (url, request) => {
+    // A third of the work of the fetch that comes with Node.js, where every payment asks a node five times.
+    const undici = await import('undici')
+    return (await undici.request(url, request)).body
+  },
   now: () => Date.now(),
   random: (bytes) => randomBytes(bytes),
   sleep: async (ms) => {
@@ -39,8 +45,8 @@ export interface PaymentMeans {
 
 /** Tills of this process: kept over revisions, so that signers keep their place in the queue. */
 export function openTills(means: Omit<PaymentMeans, 'mppRecipient' | 'mppSecretKeys'>): Tills {
-  const { fetcher, now, sleep } = world
-  return createTills({ ...means, fetcher, now, sleep })
+  const { fetcher, caller, now, sleep } = world
+  return createTills({ ...means, fetcher, caller, now, sleep })
 }
 
 export type MppMeans = Pick<PaymentMeans, 'rpcUrls' | 'mppRecipient' | 'mppSecretKeys'>
@@ -51,9 +57,9 @@ export function openMpp(
   baseUrl: string,
   report: (fault: unknown) => void,
 ): MppTill {
-  const { fetcher, now, sleep } = world
+  const { caller, now, sleep } = world
   const [recipient, secretKeys] = [mppRecipient, mppSecretKeys]
-  return openMppTill({ baseUrl, recipient, secretKeys, rpcUrls, fetcher, now, sleep, report })
+  return openMppTill({ baseUrl, recipient, secretKeys, rpcUrls, caller, now, sleep, report })
 }
 
 export interface AllTills {

@@ -64,7 +64,7 @@ export function openMppCounter({
     secretKeys,
     rpcUrl,
     validator,
-    fetcher: fetch,
+    caller: fetch,
     now,
     sleep,
   })

@@ -17,6 +17,17 @@ export type Rpc = <T>(
   read: (result: unknown) => T | undefined,
 ) => Promise<RpcAnswer<T>>
 
+/** Sends one request; `fetch` is one. Rejects when there is no answer. */
+export type Caller = (
+  url: string,
+  request: {
+    readonly method: 'POST'
+    readonly headers: Record<string, string>
+    readonly body: string
+    readonly signal: AbortSignal
+  },
+) => Promise<{ json(): Promise<unknown> }>
+
 /** Slower than any healthy node. */
 const TIMEOUT_MS = 10_000
 
@@ -24,11 +35,11 @@ const TIMEOUT_MS = 10_000
  * JSON-RPC over HTTP, one attempt a call: what may be repeated is decided by who calls. The endpoint's URL, which may
  * hold a key, appears in no result.
  */
-export function createRpc(url: string, fetcher: typeof fetch): Rpc {
+export function createRpc(url: string, call: Caller): Rpc {
   let id = 0
   return async (method, params, read) => {
     id += 1
-    const body = await post(url, fetcher, JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+    const body = await post(url, call, JSON.stringify({ jsonrpc: '2.0', id, method, params }))
     if (typeof body !== 'object' || body === null) return { kind: 'unreachable' }
     if ('error' in body && typeof body.error === 'object' && body.error !== null) return refused(body.error)
     if (!('result' in body)) return { kind: 'unreachable' }
@@ -37,9 +48,9 @@ export function createRpc(url: string, fetcher: typeof fetch): Rpc {
   }
 }
 
-async function post(url: string, fetcher: typeof fetch, body: string): Promise<unknown> {
+async function post(url: string, call: Caller, body: string): Promise<unknown> {
   try {
-    const response = await fetcher(url, {
+    const response = await call(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body,

@@ -1,6 +1,6 @@
 import type { Entry, Receipt } from '../../ledger/entry.ts'
 import { Chain } from '../evm/chain.ts'
-import { createRpc } from '../evm/rpc.ts'
+import { createRpc, type Caller } from '../evm/rpc.ts'
 import type { Protocol, Settlement } from '../protocol.ts'
 import { createChallenge, METHOD, realmOf } from './challenge.ts'
 import { findCredential } from './credential.ts'
@@ -18,7 +18,7 @@ export interface MppSettings {
   readonly secretKeys: readonly [string, ...string[]]
   readonly rpcUrl: string
   readonly validator: Validator
-  readonly fetcher: typeof fetch
+  readonly caller: Caller
   readonly now: () => number
   readonly sleep: (ms: number) => Promise<void>
 }
@@ -28,10 +28,10 @@ const LONGEST_WORK_MS = 15_000
 
 /** MPP on the Tempo method, intent charge, in pull mode: the client signs a transfer, which is broadcast here. */
 export function createMpp(settings: MppSettings): Protocol {
-  const { baseUrl, chainId, currency, recipient, secretKeys, rpcUrl, validator, fetcher, now, sleep } =
+  const { baseUrl, chainId, currency, recipient, secretKeys, rpcUrl, validator, caller, now, sleep } =
     settings
   const terms = { realm: realmOf(baseUrl), chainId, currency, recipient }
-  const chain = new Chain(createRpc(rpcUrl, fetcher))
+  const chain = new Chain(createRpc(rpcUrl, caller))
   const desk: Desk = { terms, secretKeys, validator, chain, now, sleep }
   const protocol: Protocol = {
     name: 'mpp',

@@ -1,3 +1,4 @@
+import type { Caller } from '../evm/rpc.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import { isLoopback } from '../../origin.ts'
 import type { Protocol } from '../protocol.ts'
@@ -12,7 +13,7 @@ export interface MppTillSettings {
   readonly secretKeys: readonly string[]
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
-  readonly fetcher: typeof fetch
+  readonly caller: Caller
   readonly now: () => number
   readonly sleep: (ms: number) => Promise<void>
   /** Told of faults whose payment is answered all the same. */
@@ -30,7 +31,7 @@ export interface MppTill {
 
 /** Nothing is asked of the network, and nothing heavy is loaded, before the first credential. */
 export function openMppTill(settings: MppTillSettings): MppTill {
-  const { baseUrl, recipient, secretKeys, rpcUrls, fetcher, now, sleep, report } = settings
+  const { baseUrl, recipient, secretKeys, rpcUrls, caller, now, sleep, report } = settings
   const [secretKey, ...older] = secretKeys
   const validator = new Validator({ realm: realmOf(baseUrl), secretKeys, rpcUrls, report })
   return {
@@ -46,7 +47,7 @@ export function openMppTill(settings: MppTillSettings): MppTill {
         secretKeys: [secretKey, ...older],
         rpcUrl,
         validator,
-        fetcher,
+        caller,
         now,
         sleep,
       })

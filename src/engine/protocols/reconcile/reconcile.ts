@@ -3,7 +3,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork } from '../../networks.ts'
 import { Archive, Unanswered } from '../evm/archive.ts'
 import { Chain } from '../evm/chain.ts'
-import { createRpc } from '../evm/rpc.ts'
+import { createRpc, type Caller } from '../evm/rpc.ts'
 import { isQuestionable, judgeEntry, judgeSighting, type Verdict } from './judge.ts'
 import { findPockets, type Pocket } from './pocket.ts'
 import type { Checked, Difference, Statement } from './statement.ts'
@@ -18,7 +18,7 @@ export interface ReconcileSettings {
   readonly payTo: string | undefined
   /** Milliseconds since the epoch. */
   readonly since: number
-  readonly fetcher: typeof fetch
+  readonly caller: Caller
   readonly now: () => number
   readonly sleep: (ms: number) => Promise<void>
   /** Told how far the search on a network is. */
@@ -49,8 +49,8 @@ async function stateOf(settings: ReconcileSettings, pocket: Pocket): Promise<Sta
     if (url === undefined) throw new Unanswered(`RPC_URL_${chainId} is not set`)
     // A search for nobody would find everybody.
     if (pocket.payees.size === 0) throw new Unanswered('no address of a payee is known')
-    const { fetcher, sleep, now } = settings
-    const archive = await Archive.open({ chain: new Chain(createRpc(url, fetcher)), sleep }, chainId)
+    const { caller, sleep, now } = settings
+    const archive = await Archive.open({ chain: new Chain(createRpc(url, caller)), sleep }, chainId)
     if (isBehind(archive, network, now()))
       throw new Unanswered(
         `its node is behind: its newest block is of ${new Date(archive.headTime).toISOString()}`,

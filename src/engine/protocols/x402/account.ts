@@ -1,5 +1,6 @@
-import { privateKeyToAccount } from 'viem/accounts'
-import { keccak256 } from 'viem/utils'
+import { signRecoverable } from 'tiny-secp256k1'
+import { privateKeyToAddress } from 'viem/accounts'
+import { bytesToHex, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
 import type { Address } from '../../address.ts'
 import type { Bid } from './gas.ts'
 
@@ -7,9 +8,10 @@ import type { Bid } from './gas.ts'
 export interface Account {
   readonly address: Address
   /** Serialises and signs an EIP-1559 transaction. */
-  readonly sign: (
-    transaction: UnsignedTransaction,
-  ) => Promise<{ readonly raw: `0x${string}`; readonly hash: `0x${string}` }>
+  readonly sign: (transaction: UnsignedTransaction) => {
+    readonly raw: `0x${string}`
+    readonly hash: `0x${string}`
+  }
 }
 
 export interface UnsignedTransaction extends Bid {
@@ -22,11 +24,16 @@ export interface UnsignedTransaction extends Bid {
 
 /** An account whose private key is in this process. */
 export function openAccount(key: `0x${string}`): Account {
-  const account = privateKeyToAccount(key)
+  const secret = hexToBytes(key)
   return {
-    address: account.address,
-    sign: async (transaction) => {
-      const raw = await account.signTransaction({ type: 'eip1559', ...transaction })
+    address: privateKeyToAddress(key),
+    sign: (unsigned) => {
+      const transaction = { type: 'eip1559', ...unsigned } as const
+      const digest = keccak256(serializeTransaction(transaction), 'bytes')
+      // Compiled code: a fifth of the time, which every payment of a round waits for.
+      const { signature, recoveryId } = signRecoverable(digest, secret)
+      const [r, s] = [bytesToHex(signature.subarray(0, 32)), bytesToHex(signature.subarray(32))]
+      const raw = serializeTransaction(transaction, { r, s, yParity: recoveryId })
       return { raw, hash: keccak256(raw) }
     },
   }

@@ -189,9 +189,7 @@ export class Signer {
     let rest = ready
     while (rest.length > 0) {
       const free = nonces.slice(recorded.length)
-      const signed: Signed[] = []
-      for (const [place, each] of rest.entries())
-        signed.push(await this.#sign(each, free[place] ?? count.next))
+      const signed = rest.map((each, place) => this.#sign(each, free[place] ?? count.next))
       const written = await Promise.allSettled(
         signed.map(({ ready: { errand }, transaction }) => errand.journal.record(transaction)),
       )
@@ -204,10 +202,10 @@ export class Signer {
     return recorded
   }
 
-  async #sign(ready: Ready, nonce: number): Promise<Signed> {
+  #sign(ready: Ready, nonce: number): Signed {
     const { account, network } = this.#settings
     const { to, data, gas } = ready.errand
-    const { raw, hash } = await account.sign({
+    const { raw, hash } = account.sign({
       chainId: network.chainId,
       nonce,
       to,
@@ -252,7 +250,7 @@ export class Signer {
       if (outcome !== 'refused' && outcome !== 'unfunded') continue
       const { nonce } = transaction
       const filler = { to: account.address, data: '0x', gas: FILLER_GAS, ...ready.price } as const
-      const { raw } = await account.sign({ chainId: network.chainId, nonce, ...filler })
+      const { raw } = account.sign({ chainId: network.chainId, nonce, ...filler })
       const filled = await broadcast(chain, raw)
       if (filled === 'taken' && this.#count !== undefined) this.#count = taken(this.#count, [nonce])
     }

@@ -2,6 +2,7 @@ import { isAddress, toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
+import type { Caller } from '../evm/rpc.ts'
 import type { OpenTill } from './exact.ts'
 import { surveyFacilitators } from './facilitator-survey.ts'
 import { createFacilitator, type Facilitator, type FacilitatorAccess } from './facilitator.ts'
@@ -20,7 +21,10 @@ export interface TillSettings {
   readonly ledger: Ledger
   /** Name of this process in leases. */
   readonly owner: string
+  /** To the facilitators. */
   readonly fetcher: typeof fetch
+  /** To the nodes. */
+  readonly caller: Caller
   readonly now: () => number
   readonly sleep: (ms: number) => Promise<void>
   /** Takes a line for the operator. */
@@ -123,7 +127,7 @@ function missing(network: Network, settings: TillSettings): string[] {
 
 async function inspectNetwork(
   network: Network,
-  { rpcUrls, signerKeys, fetcher }: TillSettings,
+  { rpcUrls, signerKeys, caller }: TillSettings,
   report: (line: string) => void,
 ): Promise<TokenCheck['kind']> {
   const [{ Chain }, { createRpc }, { inspect }] = await Promise.all([
@@ -131,7 +135,7 @@ async function inspectNetwork(
     import('../evm/rpc.ts'),
     import('./inspection.ts'),
   ])
-  const chain = new Chain(createRpc(rpcUrls[network.chainId] ?? '', fetcher))
+  const chain = new Chain(createRpc(rpcUrls[network.chainId] ?? '', caller))
   const signers = signerKeys.flatMap((key) => addressOfKey(key) ?? [])
   return (await inspect({ chain, network, signers }, report)).kind
 }
@@ -183,35 +187,35 @@ function once(make: Limited): Limited {
 /** Without an RPC endpoint nothing of viem is loaded. */
 async function openFacilitated(
   { chainId, id }: Network,
-  { rpcUrls, fetcher, now, sleep }: TillSettings,
+  { rpcUrls, caller, now, sleep }: TillSettings,
   facilitators: readonly Facilitator[],
 ): Promise<Limited> {
   const { createFacilitatedSettler } = await import('./facilitated-settler.ts')
   const bench = { networkId: id, facilitators, now, sleep }
   const url = rpcUrls[chainId]
   if (url === undefined) return once(() => createFacilitatedSettler({ ...bench, witness: undefined }))
-  const witness = await openWitness(url, id, fetcher)
+  const witness = await openWitness(url, id, caller)
   return once((limits) => createFacilitatedSettler({ ...bench, witness: witness(limits) }))
 }
 
 async function openWitness(
   url: string,
   networkId: string,
-  fetcher: typeof fetch,
+  caller: Caller,
 ): Promise<(limits: Limits) => Witness> {
   const [{ Chain }, { createRpc }, { createWitness }] = await Promise.all([
     import('../evm/chain.ts'),
     import('../evm/rpc.ts'),
     import('./witness.ts'),
   ])
-  const chain = new Chain(createRpc(url, fetcher))
+  const chain = new Chain(createRpc(url, caller))
   return (limits) => createWitness({ chain, networkId, limits })
 }
 
 /** Brought up at the first payment: viem is most of the process's memory and start-up time. */
 async function openOwn(network: Network, settings: TillSettings): Promise<Limited> {
   const { chainId, id, token } = network
-  const { rpcUrls, signerKeys, ledger, owner, fetcher, now, sleep, report } = settings
+  const { rpcUrls, signerKeys, ledger, owner, caller, now, sleep, report } = settings
   const [{ Chain }, { createRpc }, { Signer }, { Signers }, { openAccount }, { createOwnSettler }] =
     await Promise.all([
       import('../evm/chain.ts'),
@@ -223,7 +227,7 @@ async function openOwn(network: Network, settings: TillSettings): Promise<Limite
     ])
   const url = rpcUrls[chainId]
   if (signerKeys.length === 0 || url === undefined) throw new Error(`${id} has no signer or no RPC endpoint`)
-  const chain = new Chain(createRpc(url, fetcher))
+  const chain = new Chain(createRpc(url, caller))
   // A key that stands twice in the list is one account: two queues would use its nonces twice.
   const accounts = new Map(signerKeys.map(openAccount).map((account) => [account.address, account]))
   const signers = new Signers(

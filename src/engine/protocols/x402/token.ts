@@ -1,3 +1,4 @@
+import type { AbiFunction } from 'viem'
 import {
   bytesToHex,
   decodeErrorResult,
@@ -7,6 +8,7 @@ import {
   pad,
   parseAbi,
   toEventSelector,
+  toFunctionSelector,
 } from 'viem/utils'
 import { sameAddress, type Address } from '../../address.ts'
 import type { Log } from '../evm/chain.ts'
@@ -15,16 +17,34 @@ import { splitSignature } from './signature.ts'
 
 /** The parts of Circle’s FiatTokenV2_2 a payment meets (EIP-20, EIP-3009). */
 const ABI = parseAbi([
-  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
-  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
-  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
-  'function balanceOf(address account) view returns (uint256)',
   'event Transfer(address indexed from, address indexed to, uint256 value)',
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
   'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
   'error Error(string reason)',
-  'function isValidSignature(bytes32 digest, bytes signature) view returns (bytes4)',
 ])
+
+/** Its selector is worked out once: finding one by name hashes a text at every call. */
+function prepare<const Call extends AbiFunction>(abi: readonly [Call]) {
+  return { abi, functionName: toFunctionSelector(abi[0]) }
+}
+
+const KEY_TRANSFER = prepare(
+  parseAbi([
+    'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+  ]),
+)
+const CONTRACT_TRANSFER = prepare(
+  parseAbi([
+    'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  ]),
+)
+const STATE = prepare(
+  parseAbi(['function authorizationState(address authorizer, bytes32 nonce) view returns (bool)']),
+)
+const BALANCE = prepare(parseAbi(['function balanceOf(address account) view returns (uint256)']))
+const IS_VALID = prepare(
+  parseAbi(['function isValidSignature(bytes32 digest, bytes signature) view returns (bytes4)']),
+)
 
 export const AUTHORIZATION_USED = toEventSelector('AuthorizationUsed(address,bytes32)')
 export const AUTHORIZATION_CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)')
@@ -46,33 +66,21 @@ export function transferCall({ authorization, signature, signedBy }: SignedAutho
   const common = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce] as const
   const split = signedBy === 'key' ? splitSignature(signature) : undefined
   return split === undefined
-    ? encodeFunctionData({
-        abi: ABI,
-        functionName: 'transferWithAuthorization',
-        args: [...common, signature],
-      })
-    : encodeFunctionData({
-        abi: ABI,
-        functionName: 'transferWithAuthorization',
-        args: [...common, split.v, split.r, split.s],
-      })
+    ? encodeFunctionData({ ...CONTRACT_TRANSFER, args: [...common, signature] })
+    : encodeFunctionData({ ...KEY_TRANSFER, args: [...common, split.v, split.r, split.s] })
 }
 
 export function balanceCall(account: Address): `0x${string}` {
-  return encodeFunctionData({ abi: ABI, functionName: 'balanceOf', args: [account] })
+  return encodeFunctionData({ ...BALANCE, args: [account] })
 }
 
 export function stateCall(authorizer: Address, nonce: `0x${string}`): `0x${string}` {
-  return encodeFunctionData({ abi: ABI, functionName: 'authorizationState', args: [authorizer, nonce] })
+  return encodeFunctionData({ ...STATE, args: [authorizer, nonce] })
 }
 
 /** Asks a contract wallet for its word on a signature (ERC-1271). */
 export function walletCall(digest: Uint8Array, signature: `0x${string}`): `0x${string}` {
-  return encodeFunctionData({
-    abi: ABI,
-    functionName: 'isValidSignature',
-    args: [bytesToHex(digest), signature],
-  })
+  return encodeFunctionData({ ...IS_VALID, args: [bytesToHex(digest), signature] })
 }
 
 /** The one answer that means yes, in a word of 32 bytes. */

@@ -206,6 +206,7 @@ async function settlerWith(means: Pick<TillSettings, 'rpcUrls' | 'signerKeys'>):
     owner: 'another process',
     report: () => undefined,
     fetcher: fetch,
+    caller: fetch,
     now: () => Date.now(),
     sleep: async (ms) => {
       await delay(ms)

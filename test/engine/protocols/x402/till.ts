@@ -33,6 +33,7 @@ function tillsWith(settings: Partial<TillSettings>) {
     ledger,
     owner: 'one',
     fetcher: unused,
+    caller: unused,
     now: unused,
     sleep: unused,
     report: unused,
