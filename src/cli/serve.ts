@@ -163,10 +163,10 @@ async function run(call: Call, plan: Plan): Promise<number> {
     })
     const { x402 } = catalog.payments
     if (x402 !== undefined) {
-      void tills.x402.survey(x402, (line) => terminal.err(`x402: ${line}`))
-      void tills.x402.inspect(x402, terminal.err).then((found) => {
-        if (found === 'withdrawn') service.swap(service.revision().catalog)
-      })
+      for (const look of [tills.x402.survey, tills.x402.inspect])
+        void look(x402, terminal.err).then((found) => {
+          if (found === 'withdrawn') service.swap(service.revision().catalog)
+        })
     }
     await signals.stopped
     terminal.err('stopping: requests in flight are finished first')

@@ -1,15 +1,19 @@
 import type { Network } from '../../networks.ts'
 import type { Facilitator, SupportedKind } from './facilitator.ts'
 
-/**
- * Asks every facilitator once what it settles and says what an operator should know: who cannot be asked, and networks
- * that none of them takes. Never rejects.
- */
+export interface Survey {
+  /** What an operator should know, one sentence each. */
+  readonly problems: readonly string[]
+  /** Networks that no facilitator takes, by the word of all of them. */
+  readonly unsupported: readonly Network[]
+}
+
+/** Asks every facilitator once what it settles. Never rejects. */
 export async function surveyFacilitators(
   facilitators: readonly Facilitator[],
   networks: readonly Network[],
-): Promise<string[]> {
-  if (networks.length === 0) return []
+): Promise<Survey> {
+  if (networks.length === 0) return { problems: [], unsupported: [] }
   const answers = await Promise.all(
     facilitators.map(async (facilitator) => ({ facilitator, answer: await facilitator.supported() })),
   )
@@ -30,13 +34,11 @@ export async function surveyFacilitators(
   const kinds = answers.flatMap(({ answer }) => (answer.kind === 'answer' ? answer.value : []))
   // One that has not answered may be the one that settles there.
   const unsupported = problems.length > 0 ? [] : networks.filter((network) => !takes(kinds, network))
-  return [
-    ...problems,
-    ...unsupported.map(
-      ({ title, id }) =>
-        `${title} (${id}): no facilitator settles there; take it from payments.x402.networks or set another FACILITATOR_URL`,
-    ),
-  ]
+  const blamed = unsupported.map(
+    ({ title, id }) =>
+      `${title} (${id}) cannot be offered: no facilitator settles there; take it from payments.x402.networks or set another FACILITATOR_URL`,
+  )
+  return { problems: [...problems, ...blamed], unsupported }
 }
 
 function takes(kinds: readonly SupportedKind[], { id }: Network): boolean {

@@ -31,6 +31,9 @@ export interface TillSettings {
   readonly report: (line: string) => void
 }
 
+/** `withdrawn`: a network must not be offered any more. */
+export type Inspection = 'as before' | 'withdrawn'
+
 /** A settler that goes as far as the catalog allows; a new revision may change that. */
 type Limited = (limits: Limits) => Settler
 
@@ -45,13 +48,10 @@ export interface Tills {
   ): readonly { readonly network: Network; readonly missing: readonly string[] }[]
   /** What an operator should know of networks that are offered, one sentence each. */
   cautions(x402: NonNullable<Payments['x402']>): readonly string[]
-  /** Looks at the networks we settle on ourselves; `withdrawn` when one of them must not be offered any more. */
-  inspect(
-    x402: NonNullable<Payments['x402']>,
-    report: (line: string) => void,
-  ): Promise<'as before' | 'withdrawn'>
-  /** Asks the facilitators whether they settle what is offered, and reports what is wrong. For after the start: it takes seconds when they are slow. */
-  survey(x402: NonNullable<Payments['x402']>, report: (line: string) => void): Promise<void>
+  /** Looks at the networks we settle on ourselves. */
+  inspect(x402: NonNullable<Payments['x402']>, report: (line: string) => void): Promise<Inspection>
+  /** Asks the facilitators whether they settle what is offered. For after the start: it takes seconds when they are slow. */
+  survey(x402: NonNullable<Payments['x402']>, report: (line: string) => void): Promise<Inspection>
 }
 
 /**
@@ -68,8 +68,8 @@ export function createTills(settings: TillSettings): Tills {
     known.catch(() => settlers.delete(network.id))
     return known
   }
-  /** Networks whose token is another one than our offers name. */
-  const mistaken = new Set<string>()
+  /** Networks whose token is another one than our offers name, or that nobody settles on. */
+  const withdrawn = new Set<string>()
   const networksOf = ({ networks }: NonNullable<Payments['x402']>): Network[] =>
     networks.flatMap((id) => findNetwork(id) ?? [])
   const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
@@ -86,7 +86,7 @@ export function createTills(settings: TillSettings): Tills {
         settler: async () => (await settlerOf(network))(limits[network.id] ?? network.limits),
       }))
   return {
-    of: (x402) => open(networksOf(x402), x402).filter(({ network }) => !mistaken.has(network.id)),
+    of: (x402) => open(networksOf(x402), x402).filter(({ network }) => !withdrawn.has(network.id)),
     reachable: (x402) => open(NETWORKS, x402),
     closed: (x402) =>
       networksOf(x402)
@@ -100,18 +100,21 @@ export function createTills(settings: TillSettings): Tills {
             `${title} (${id}) is settled by a facilitator alone: without RPC_URL_${chainId} an unknown settlement stays unknown`,
         ),
     inspect: async (x402, report) => {
-      const before = mistaken.size
+      const before = withdrawn.size
       const own = networksOf(x402).filter(({ chainId }) => settlesItself(chainId, settings))
       const checks = own.map(async (network) => {
         const check = await inspectNetwork(network, settings, report)
-        if (check === 'differs') mistaken.add(network.id)
+        if (check === 'differs') withdrawn.add(network.id)
       })
       await Promise.all(checks)
-      return mistaken.size > before ? 'withdrawn' : 'as before'
+      return withdrawn.size > before ? 'withdrawn' : 'as before'
     },
     survey: async (x402, report) => {
-      const problems = await surveyFacilitators(facilitators, facilitated(networksOf(x402), settings))
-      problems.forEach(report)
+      const before = withdrawn.size
+      const survey = await surveyFacilitators(facilitators, facilitated(networksOf(x402), settings))
+      survey.problems.forEach((line) => report(`x402: ${line}`))
+      for (const { id } of survey.unsupported) withdrawn.add(id)
+      return withdrawn.size > before ? 'withdrawn' : 'as before'
     },
   }
 }

@@ -105,18 +105,18 @@ async function surveyed(answer: () => Promise<Response>, settings: Partial<TillS
     asked.push(`${typeof input === 'string' ? input : ''} ${JSON.stringify(init?.headers)}`)
     return answer()
   }
-  await tillsWith({ signerKeys: [], facilitators, fetcher, ...settings }).survey(x402, (line) =>
-    told.push(line),
-  )
-  return { told, asked }
+  const tills = tillsWith({ signerKeys: [], facilitators, fetcher, ...settings })
+  await tills.survey(x402, (line) => told.push(line))
+  return { told, asked, offered: tills.of(x402).map(({ network }) => network.chainId) }
 }
 
 const kinds = (...networks: string[]) =>
   Response.json({ kinds: networks.map((network) => ({ x402Version: 2, scheme: 'exact', network })) })
 
 t.test('an operator hears that nobody settles on a network before its first buyer does', async (t) => {
-  const { told, asked } = await surveyed(async () => kinds('eip155:8453'))
-  t.match(told, [/^Polygon \(eip155:137\): no facilitator settles there/])
+  const { told, asked, offered } = await surveyed(async () => kinds('eip155:8453'))
+  t.match(told, [/^x402: Polygon \(eip155:137\) cannot be offered: no facilitator settles there/])
+  t.strictSame(offered, [8453], 'and no buyer is offered it')
   t.match(asked, [/^https:\/\/pay\.example\/supported .*Bearer secret/])
   t.strictSame((await surveyed(async () => kinds('eip155:*'))).told, [], 'a pattern covers its networks')
   t.match(
@@ -129,21 +129,28 @@ t.test('an operator hears that nobody settles on a network before its first buye
     'version 1 is another protocol',
   )
   const own = await surveyed(unused, { signerKeys: [randomKey()], rpcUrls: { 8453: 'x', 137: 'x' } })
-  t.strictSame(own, { told: [], asked: [] }, 'whoever settles alone asks nobody')
+  t.match(own, { told: [], asked: [] }, 'whoever settles alone asks nobody')
 })
 
 t.test('a facilitator that cannot be asked is named, and no network is blamed for it', async (t) => {
   const cases: readonly (readonly [() => Promise<Response>, RegExp])[] = [
     [
       async () => new Response('no', { status: 401 }),
-      /^facilitator pay\.example refuses us \(401\): check FACILITATOR_TOKEN/,
+      /^x402: facilitator pay\.example refuses us \(401\): check FACILITATOR_TOKEN/,
     ],
-    [async () => new Response('no', { status: 404 }), /^facilitator pay\.example has no \/supported \(404\)/],
-    [async () => new Response('<h1>502</h1>', { status: 502 }), /^facilitator pay\.example does not answer/],
-    [() => Promise.reject(new TypeError('fetch failed')), /^facilitator pay\.example does not answer/],
+    [
+      async () => new Response('no', { status: 404 }),
+      /^x402: facilitator pay\.example has no \/supported \(404\)/,
+    ],
+    [
+      async () => new Response('<h1>502</h1>', { status: 502 }),
+      /^x402: facilitator pay\.example does not answer/,
+    ],
+    [() => Promise.reject(new TypeError('fetch failed')), /^x402: facilitator pay\.example does not answer/],
   ]
   for (const [answer, line] of cases) {
-    const { told } = await surveyed(answer)
+    const { told, offered } = await surveyed(answer)
+    t.equal(offered.length, 2)
     t.match(told, [line])
     t.equal(told.length, 1)
     t.notMatch(told.join(), /secret/)
