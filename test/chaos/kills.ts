@@ -4,7 +4,7 @@ import { storm } from './storm/storm.ts'
 t.test('twelve kills under paid load, on two processes with one store and one signer', async (t) => {
   const seed = Date.now() % 1_000_000
   t.comment(`seed ${seed}`)
-  const { tally, diary, leaked } = await storm({
+  const { tally, findings, diary, leaked } = await storm({
     kills: 12,
     processes: 2,
     store: 'lmdb',
@@ -15,6 +15,8 @@ t.test('twelve kills under paid load, on two processes with one store and one si
   })
   t.equal(tally.lost, 0, 'nobody has paid for nothing')
   t.equal(tally.doubled, 0, 'nobody has paid twice')
+  t.equal(tally.uncharged, 0, 'nobody is given what was not paid for')
+  t.equal(tally.crossed, 0, 'every receipt names the charge for what it came with')
   t.equal(tally.strange, 0, 'nobody has paid for what was not asked for')
   t.equal(tally.fetched, tally.wanted, 'everybody has what was wanted')
   t.equal(diary.wrong, 0, 'and not what somebody else wanted')
@@ -23,4 +25,5 @@ t.test('twelve kills under paid load, on two processes with one store and one si
   t.equal(tally.miskept, 0, 'what was paid for is kept, and nothing else')
   t.strictSame(leaked, [], 'nothing secret stands in the logs or in an error body')
   t.comment(JSON.stringify(tally))
+  for (const line of findings) t.comment(line)
 })

@@ -17,9 +17,17 @@ export interface Money {
   /** What the chain shows of a payment and no other: by its header, and by its key in the ledger. */
   readonly markOf: (header: string) => string
   readonly markOfKey: (key: string) => string
-  /** Marks of all payments that have moved money, as often as they have. */
-  charges(): Promise<string[]>
+  /** Every movement of money to the shop. */
+  charges(): Promise<Charge[]>
+  /** Transaction of the receipt in an answer. */
+  readonly receiptOf: (answer: Response) => string | undefined
   /** One moment of the chain’s own life, for as long as the storm lasts. */
   tick(): Promise<void>
   close(): Promise<void>
+}
+
+export interface Charge {
+  /** Of the payment that has moved the money. */
+  readonly mark: string
+  readonly transaction: string
 }

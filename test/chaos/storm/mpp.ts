@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Challenge } from 'mppx'
+import { Challenge, Receipt } from 'mppx'
 import { createPublicClient, http, keccak256, parseAbiItem, stringToHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { openNodeProxy } from '../../support/node-proxy.ts'
@@ -55,8 +55,13 @@ export async function openMpp(dice: Dice, secrets: Secrets): Promise<Money> {
         fromBlock: 0n,
         strict: true,
       })
-      return logs.map(({ args: { memo } }) => memo.slice(-MARK_DIGITS))
+      return logs.map(({ args: { memo }, transactionHash }) => ({
+        mark: memo.slice(-MARK_DIGITS),
+        transaction: transactionHash,
+      }))
     },
+    receiptOf: (answer) =>
+      answer.headers.has('payment-receipt') ? Receipt.fromResponse(answer).reference : undefined,
     tick: async () => {
       await delay(1_000)
     },

@@ -30,15 +30,17 @@ const aftermath = await storm({
   seed,
   buyers: Number(values.buyers),
   progress: ({ kills: killed, diary: { wants, cutOff } }) => {
-    const fetched = wants.filter((want) => want.fetched).length
+    const fetched = wants.filter(({ received }) => received !== undefined).length
     const line = `${killed}/${kills} kills, ${fetched} of ${wants.length} things fetched, ${cutOff} requests cut off`
     if (process.stdout.isTTY) process.stdout.write(`\r${line}\u001b[K`)
   },
 })
 report(aftermath)
-process.exitCode = aftermath.tally.lost + aftermath.tally.doubled > 0 ? 1 : 0
+const { lost, doubled, uncharged, crossed, strange, unresolved, misbooked, miskept } = aftermath.tally
+const bad = [lost, doubled, uncharged, crossed, strange, unresolved, misbooked, miskept]
+process.exitCode = bad.every((amount) => amount === 0) ? 0 : 1
 
-function report({ tally, diary, recovery, leaked, complaints }: Aftermath): void {
+function report({ tally, findings, diary, recovery, leaked, complaints }: Aftermath): void {
   const statuses = [...diary.statuses].sort(([a], [b]) => a - b)
   const rows: [string, string | number][] = [
     ['kills', kills],
@@ -49,7 +51,9 @@ function report({ tally, diary, recovery, leaked, complaints }: Aftermath): void
     ['handler runs', tally.runs],
     ['lost charges', tally.lost],
     ['doubled charges', tally.doubled],
+    ['lost answers given again', tally.again],
     ['given without a charge', tally.uncharged],
+    ['receipts for something else', tally.crossed],
     ['charges nobody signed for', tally.strange],
     ['entries unresolved', tally.unresolved],
     ['charges misbooked', tally.misbooked],
@@ -63,8 +67,9 @@ function report({ tally, diary, recovery, leaked, complaints }: Aftermath): void
     ['complaints', complaints.length],
   ]
   console.log()
-  for (const [name, value] of rows) console.log(`${name.padEnd(26)} ${value}`)
+  for (const [name, value] of rows) console.log(`${name.padEnd(27)} ${value}`)
   for (const line of new Set(complaints)) console.log(`  ${line}`)
+  for (const line of findings) console.log(line)
 }
 
 function oneOf<T extends string>(names: readonly T[], given: string): T {

@@ -1,14 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Entry } from '../../../src/engine/ledger/entry.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { addressOf } from '../../support/payment.ts'
 import { Secrets } from '../../support/secrets.ts'
-import { MANNERS, shop, type BuyerSettings } from './buyer.ts'
+import { askOnceMore, MANNERS, shop, type BuyerSettings } from './buyer.ts'
 import { openDiary, type Diary } from './diary.ts'
 import { openDice, type Dice } from './dice.ts'
+import { tell } from './findings.ts'
 import { openMarket, type Market } from './market.ts'
 import { openMpp } from './mpp.ts'
 import type { StoreName } from './store.ts'
-import { count, isQuiet, type Tally } from './tally.ts'
+import { count, isQuiet, type Evidence, type Tally } from './tally.ts'
+import { judge } from './verdict.ts'
 import { openX402 } from './x402.ts'
 
 export interface StormSettings {
@@ -29,6 +32,8 @@ export interface Progress {
 
 export interface Aftermath {
   readonly tally: Tally
+  /** Every want that did not come to one charge and one answer, line by line. */
+  readonly findings: readonly string[]
   readonly diary: Diary
   /** Milliseconds from the last answer until nothing was left for the ledger to find out. */
   readonly recovery: number
@@ -61,12 +66,15 @@ export async function storm(settings: StormSettings): Promise<Aftermath> {
     const crowd: BuyerSettings[] = []
     while (crowd.length < buyers) {
       const manner = MANNERS[crowd.length % MANNERS.length] ?? 'stock'
-      crowd.push({ money, key: await money.wallet(), manner, dice, diary, secrets, anywhere })
+      const key = await money.wallet()
+      crowd.push({ money, key, address: addressOf(key), manner, dice, diary, secrets, anywhere })
     }
     const ticking = repeat(() => money.tick())
     await rage(settings, market, dice, crowd)
     const ledger = await market.openLedger()
     const recovery = await quiet(ledger)
+    await Promise.all(crowd.map((buyer) => collect(buyer)))
+    await quiet(ledger)
     await ticking.end()
     const output = await market.shut()
     secrets.listen(output)
@@ -74,8 +82,11 @@ export async function storm(settings: StormSettings): Promise<Aftermath> {
     await ledger.close()
     const { notes, runs } = market.office
     const charges = await money.charges()
-    const tally = count({ diary, charges, entries, markOfKey: money.markOfKey, notes, runs: runs() })
-    return { tally, diary, recovery, leaked: secrets.leaked(), complaints: complaintsIn(output) }
+    const { markOfKey } = money
+    const verdicts = judge(diary, charges)
+    const evidence: Evidence = { verdicts, charges, entries, markOfKey, notes, runs: runs() }
+    const [tally, findings] = [count(evidence), tell(evidence)]
+    return { tally, findings, diary, recovery, leaked: secrets.leaked(), complaints: complaintsIn(output) }
   } finally {
     await market.close()
     await money.close()
@@ -96,17 +107,31 @@ async function rage(
   while (killed < kills) {
     if (dice.chance(BUSY)) await progressed(diary)
     await delay(dice.between(0, LONGEST_CALM_MS))
-    if (market.killStore !== undefined && dice.chance(STORE)) await market.killStore()
-    else await market.kill(dice.between(0, processes))
+    const begun = Date.now()
+    const place = dice.between(0, processes)
+    if (market.killStore !== undefined && dice.chance(STORE)) {
+      await market.killStore()
+      diary.blows.push({ to: 'store', begun, over: Date.now() })
+    } else {
+      diary.blows.push({ to: market.url(place), begun, over: begun })
+      await market.kill(place)
+    }
     killed += 1
   }
   await shopping
   clearInterval(telling)
 }
 
+/** What was not fetched before is asked for in the calm. */
+async function collect(buyer: BuyerSettings): Promise<void> {
+  const { diary, address } = buyer
+  for (const want of diary.wants)
+    if (want.buyer === address && want.received === undefined) await askOnceMore(buyer, want)
+}
+
 /** Resolves when something more has been fetched, or does not seem to be. */
 async function progressed({ wants }: Diary): Promise<void> {
-  const fetched = (): number => wants.filter((want) => want.fetched).length
+  const fetched = (): number => wants.filter(({ received }) => received !== undefined).length
   const begun = { at: Date.now(), fetched: fetched() }
   while (fetched() === begun.fetched && Date.now() - begun.at < LONGEST_WAIT_MS) await delay(20)
 }

@@ -1,6 +1,7 @@
 import type { Entry } from '../../../src/engine/ledger/entry.ts'
-import type { Diary } from './diary.ts'
+import type { Charge } from './money.ts'
 import type { Note } from './office.ts'
+import type { Verdict } from './verdict.ts'
 
 /** How the storm has ended, counted from the chain, the buyers’ notes and the office; the ledger only speaks for itself. */
 export interface Tally {
@@ -14,8 +15,12 @@ export interface Tally {
   readonly lost: number
   /** Charged more than once. */
   readonly doubled: number
-  /** Fetched, and never charged: bought twice by the same buyer and given twice, or a present. */
+  /** Fetched by an answer that was paid for before, and was not known to have arrived: proved for each. */
+  readonly again: number
+  /** Fetched, never charged, and not proved to be such an answer: a present. */
   readonly uncharged: number
+  /** Charged and fetched, with a receipt for something else: what was paid for may never have come. */
+  readonly crossed: number
   /** Charges no want can explain. */
   readonly strange: number
   /** Entries whose end the ledger does not know. */
@@ -27,40 +32,61 @@ export interface Tally {
 }
 
 export interface Evidence {
-  readonly diary: Diary
-  /** Marks of the payments that have moved money. */
-  readonly charges: readonly string[]
+  readonly verdicts: readonly Verdict[]
+  /** The payments that have moved money. */
+  readonly charges: readonly Charge[]
   readonly entries: readonly Entry[]
   readonly markOfKey: (key: string) => string
   readonly runs: number
   readonly notes: ReadonlyMap<string, Note>
 }
 
-export function count({ diary, charges, entries, markOfKey, runs, notes }: Evidence): Tally {
-  const times = new Map<string, number>()
-  for (const mark of charges) times.set(mark, (times.get(mark) ?? 0) + 1)
-  const chargesOf = diary.wants.map(({ marks }) =>
-    [...marks].reduce((sum, mark) => sum + (times.get(mark) ?? 0), 0),
-  )
-  const amount = (holds: (fetched: boolean, charged: number) => boolean): number =>
-    diary.wants.filter(({ fetched }, place) => holds(fetched, chargesOf[place] ?? 0)).length
+export function count({ verdicts, charges, entries, markOfKey, runs, notes }: Evidence): Tally {
+  const transactions = new Map(charges.map(({ mark, transaction }) => [mark, transaction]))
+  const amount = (holds: (verdict: Verdict) => boolean): number => verdicts.filter(holds).length
   const booked = entries.filter(({ receipt }) => receipt !== undefined)
   const charged = new Set(booked.map(({ id }) => id))
-  const known = booked.filter(({ key }) => times.has(markOfKey(key)))
+  const known = booked.filter(({ key, receipt }) => transactions.get(markOfKey(key)) === receipt?.transaction)
   return {
-    wanted: diary.wants.length,
-    signed: diary.wants.reduce((sum, { marks }) => sum + marks.size, 0),
+    wanted: verdicts.length,
+    signed: verdicts.reduce((sum, { want }) => sum + want.payments.size, 0),
     charges: charges.length,
-    fetched: amount((fetched) => fetched),
+    fetched: amount(({ proof }) => proof !== undefined),
     runs,
-    lost: amount((fetched, charge) => !fetched && charge > 0),
-    doubled: amount((_, charge) => charge > 1),
-    uncharged: amount((fetched, charge) => fetched && charge === 0),
-    strange: charges.length - chargesOf.reduce((sum, each) => sum + each, 0),
+    lost: amount(isLost),
+    doubled: amount(isDoubled),
+    again: amount(isAgain),
+    uncharged: amount(isUncharged),
+    crossed: amount(isCrossed),
+    strange: charges.length - verdicts.reduce((sum, verdict) => sum + verdict.charges.length, 0),
     unresolved: entries.filter(({ state }) => state === 'settling' || state === 'unknown').length,
     misbooked: charges.length - known.length + (booked.length - known.length),
     miskept: [...notes].filter(([id, note]) => (note === 'committed') !== charged.has(id)).length,
   }
+}
+
+export function isLost({ charges, proof }: Verdict): boolean {
+  return proof === undefined && charges.length > 0
+}
+
+export function isDoubled({ charges }: Verdict): boolean {
+  return charges.length > 1
+}
+
+export function isAgain({ charges, proof }: Verdict): boolean {
+  return charges.length === 0 && proof?.kind === 'again'
+}
+
+export function isUncharged({ charges, proof }: Verdict): boolean {
+  return charges.length === 0 && proof !== undefined && proof.kind !== 'again'
+}
+
+export function isCrossed({ charges, proof }: Verdict): boolean {
+  return charges.length > 0 && proof !== undefined && proof.kind !== 'own'
+}
+
+export function isLeft({ charges, proof }: Verdict): boolean {
+  return charges.length === 0 && proof === undefined
 }
 
 /** Whether nothing is left to be done but to forget. */

@@ -1,7 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { startBase, witness } from '../../support/base-chain.ts'
 import { openNodeProxy } from '../../support/node-proxy.ts'
-import { addressOf, challengeOf, nonceOf, randomKey, sign, stockFetch } from '../../support/payment.ts'
+import {
+  addressOf,
+  challengeOf,
+  nonceOf,
+  randomKey,
+  readHeader,
+  sign,
+  stockFetch,
+} from '../../support/payment.ts'
 import type { Secrets } from '../../support/secrets.ts'
 import type { Dice } from './dice.ts'
 import type { Money } from './money.ts'
@@ -37,7 +45,13 @@ export async function openX402(dice: Dice, secrets: Secrets): Promise<Money> {
     sign: async (url, key, transport) => (await sign(await challengeOf(url, transport), key)).header,
     markOf: (header) => nonceOf(header).toLowerCase(),
     markOfKey: (key) => key.slice(key.lastIndexOf(':') + 1),
-    charges: async () => (await seen.uses()).map(({ nonce }) => nonce.toLowerCase()),
+    charges: async () =>
+      (await seen.uses()).map(({ nonce, transaction }) => ({ mark: nonce.toLowerCase(), transaction })),
+    receiptOf: (answer) => {
+      if (!answer.headers.has('payment-response')) return undefined
+      const { transaction } = readHeader(answer, 'payment-response')
+      return typeof transaction === 'string' ? transaction : undefined
+    },
     tick: async () => {
       await seen.setMining('by hand')
       await delay(dice.between(20, BLOCK_MS))
