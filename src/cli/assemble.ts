@@ -57,9 +57,9 @@ export function openMpp(
   baseUrl: string,
   report: (fault: unknown) => void,
 ): MppTill {
-  const { caller, now, sleep } = world
+  const { caller, now, sleep, random } = world
   const [recipient, secretKeys] = [mppRecipient, mppSecretKeys]
-  return openMppTill({ baseUrl, recipient, secretKeys, rpcUrls, caller, now, sleep, report })
+  return openMppTill({ baseUrl, recipient, secretKeys, rpcUrls, caller, now, sleep, random, report })
 }
 
 export interface AllTills {

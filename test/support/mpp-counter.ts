@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Challenge } from 'mppx'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
@@ -67,6 +68,7 @@ export function openMppCounter({
     caller: fetch,
     now,
     sleep,
+    random: (bytes) => randomBytes(bytes),
   })
   const offer = { route: ROUTE, resource: `${baseUrl}/paid/ping`, scope: SCOPE, price: priceOf(ROUTE) }
   const counter: MppCounter = {

@@ -18,6 +18,7 @@ import {
   startTempo,
   stockPayer,
   TEMPO_CHAIN,
+  type EchoedChallenge,
 } from '../../support/tempo.ts'
 import { until } from '../../support/until.ts'
 
@@ -109,6 +110,28 @@ async function sign(url: string, key: Hex): Promise<string> {
 
 const send = (url: string, authorization: string): Promise<Response> =>
   fetch(url, { headers: { authorization } })
+
+/** Two challenges for one thing, of one millisecond. */
+async function twins(url: string): Promise<[EchoedChallenge, EchoedChallenge]> {
+  for (;;) {
+    const challenges = await Promise.all(Array.from({ length: 50 }, () => mppChallengeOf(url)))
+    for (const [place, first] of challenges.entries()) {
+      const second = challenges.slice(place + 1).find(({ expires }) => expires === first.expires)
+      if (second !== undefined) return [first, second]
+    }
+  }
+}
+
+t.test('who asks in the same moment as another need not ask again: both can pay', async (t) => {
+  const url = `${shop.url}${query()}`
+  for (const challenge of await twins(url)) {
+    const key = await tempo.wallet()
+    const credential = await signTempo(tempo.rpcUrl, key, challenge)
+    secrets.keepHeader(credential)
+    t.match(await read(await send(url, credential)), { status: 200, transaction: /^0x/ })
+    t.equal(await chargesOf(key), 1)
+  }
+})
 
 t.test('fifty copies of one credential over two processes: one answer, one run, one charge', async (t) => {
   const key = await tempo.wallet()

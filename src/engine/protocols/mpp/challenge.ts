@@ -2,6 +2,7 @@ import type { Route } from '../../catalog/catalog.ts'
 import { canonicalJson, type Json } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
 import type { Challenge, IssuedChallenge } from '../protocol.ts'
+import { TOKEN_LENGTH } from '../tokens.ts'
 import { bindId, movingSlots, standingSlots } from './binding.ts'
 
 export const METHOD = 'tempo'
@@ -36,9 +37,12 @@ export function requestOf({ chainId, currency, recipient }: Terms, price: Micros
   return encode({ amount, currency, recipient, methodDetails: { chainId, supportedModes: ['pull'] } })
 }
 
-/** `opaque` of a purchase, under the name mppx uses for the same end: a payment is good for this and nothing else. */
-export function opaqueOf(scope: string): string {
-  return encode({ _mppx_scope: scope })
+/**
+ * `opaque` of a purchase, under the name mppx uses for the same end: a payment is good for this and nothing else. The
+ * nonce is for buyers who ask for the same thing in the same moment: an id is good for one payment, so each gets another.
+ */
+export function opaqueOf(scope: string, nonce: string): string {
+  return encode({ _mppx_scope: scope, nonce })
 }
 
 function encode(value: Json): string {
@@ -50,33 +54,36 @@ export interface ChallengeSettings {
   /** The current one. */
   readonly secretKey: string
   readonly now: () => number
+  /** Another one at each call. */
+  readonly nextNonce: () => string
 }
 
 /**
- * What a 402 of one route says (Payment authentication scheme, “The Payment Challenge”): everything but id, expiry and
- * scope is serialised once.
+ * What a 402 of one route says (Payment authentication scheme, “The Payment Challenge”): everything but id, expiry,
+ * scope and nonce is serialised once.
  */
 export function createChallenge(
   route: Route,
   price: Micros,
-  { terms, secretKey, now }: ChallengeSettings,
+  { terms, secretKey, now, nextNonce }: ChallengeSettings,
 ): Challenge {
   const request = requestOf(terms, price)
   const { realm, currency } = terms
   const slots = standingSlots({ realm, method: METHOD, intent: INTENT, request })
   const standing = `", realm="${realm}", method="${METHOD}", intent="${INTENT}", request="${request}"${descriptionOf(route)}, expires="`
-  const write = (scope: string): IssuedChallenge => {
+  const write = (scope: string, nonce: string): IssuedChallenge => {
     const expires = new Date(now() + LIFETIME_MS).toISOString()
-    const opaque = opaqueOf(scope)
+    const opaque = opaqueOf(scope, nonce)
     const id = bindId(secretKey, slots + movingSlots({ expires, opaque }))
     return {
       headers: { 'WWW-Authenticate': `Payment id="${id}${standing}${expires}", opaque="${opaque}"` },
       members: `"challengeId":"${id}"`,
     }
   }
-  const longest = write(`${route.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`).headers['WWW-Authenticate']
+  const scope = `${route.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`
+  const longest = write(scope, 'x'.repeat(TOKEN_LENGTH)).headers['WWW-Authenticate']
   return {
-    issue: ({ scope }) => write(scope),
+    issue: ({ scope }) => write(scope, nextNonce()),
     published: {
       intent: INTENT,
       method: METHOD,

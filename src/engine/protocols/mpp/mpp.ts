@@ -2,6 +2,7 @@ import type { Entry, Receipt } from '../../ledger/entry.ts'
 import { Chain } from '../evm/chain.ts'
 import { createRpc, type Caller } from '../evm/rpc.ts'
 import type { Protocol, Settlement } from '../protocol.ts'
+import { createTokens } from '../tokens.ts'
 import { createChallenge, METHOD, realmOf } from './challenge.ts'
 import { findCredential } from './credential.ts'
 import { ChargePayment, networkOf, type Desk } from './payment.ts'
@@ -21,6 +22,7 @@ export interface MppSettings {
   readonly caller: Caller
   readonly now: () => number
   readonly sleep: (ms: number) => Promise<void>
+  readonly random: (bytes: number) => Uint8Array
 }
 
 /** A transaction lives for 25 s, of which the settlement takes its part. */
@@ -28,10 +30,11 @@ const LONGEST_WORK_MS = 15_000
 
 /** MPP on the Tempo method, intent charge, in pull mode: the client signs a transfer, which is broadcast here. */
 export function createMpp(settings: MppSettings): Protocol {
-  const { baseUrl, chainId, currency, recipient, secretKeys, rpcUrl, validator, caller, now, sleep } =
+  const { baseUrl, chainId, currency, recipient, secretKeys, rpcUrl, validator, caller, now, sleep, random } =
     settings
   const terms = { realm: realmOf(baseUrl), chainId, currency, recipient }
   const chain = new Chain(createRpc(rpcUrl, caller))
+  const nextNonce = createTokens(random)
   const desk: Desk = { terms, secretKeys, validator, chain, now, sleep }
   const protocol: Protocol = {
     name: 'mpp',
@@ -46,7 +49,7 @@ export function createMpp(settings: MppSettings): Protocol {
       const { price } = route.operation
       return price === undefined
         ? undefined
-        : createChallenge(route, price, { terms, secretKey: secretKeys[0], now })
+        : createChallenge(route, price, { terms, secretKey: secretKeys[0], now, nextNonce })
     },
     resolve: (entry) => resolve(desk, entry),
     receiptHeaders: (entry, receipt, status) =>

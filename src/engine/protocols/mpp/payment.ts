@@ -3,7 +3,7 @@ import { toChecksum } from '../../address.ts'
 import { isJsonObject } from '../../json.ts'
 import type { Journal, Offer, Payment, Protocol, Refusal, Settlement, Verification } from '../protocol.ts'
 import { isIssued } from './binding.ts'
-import { opaqueOf, requestOf, type Terms } from './challenge.ts'
+import { requestOf, type Terms } from './challenge.ts'
 import type { Credential } from './credential.ts'
 import { findReceipt, send, type Bench, type Order } from './settlement.ts'
 import { tryTransfer, UNAVAILABLE } from './trial.ts'
@@ -56,7 +56,7 @@ export class ChargePayment implements Payment {
       return refuse('payment_expired', 'the challenge has expired')
     if (challenge.realm !== terms.realm || challenge.request !== requestOf(terms, price))
       return refuse('invalid_challenge', 'the challenge asks for another price than this path has')
-    if (challenge.opaque !== opaqueOf(scope))
+    if (scopeOf(challenge.opaque) !== scope)
       return refuse('invalid_challenge', 'the challenge was made for another path or other parameters')
     return undefined
   }
@@ -138,6 +138,12 @@ function amountOf(request: string): bigint {
   const value = parseJson(Buffer.from(request, 'base64url').toString('utf8'))
   const amount = isJsonObject(value) ? value['amount'] : undefined
   return typeof amount === 'string' && /^\d{1,38}$/.test(amount) ? BigInt(amount) : 0n
+}
+
+/** What the echo says it was made for; `isIssued` tells whether it was. */
+function scopeOf(opaque = ''): unknown {
+  const value = parseJson(Buffer.from(opaque, 'base64url').toString('utf8'))
+  return isJsonObject(value) ? value['_mppx_scope'] : undefined
 }
 
 function parseJson(json: string): unknown {

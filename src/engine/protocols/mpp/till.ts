@@ -16,6 +16,7 @@ export interface MppTillSettings {
   readonly caller: Caller
   readonly now: () => number
   readonly sleep: (ms: number) => Promise<void>
+  readonly random: (bytes: number) => Uint8Array
   /** Told of faults whose payment is answered all the same. */
   readonly report: (fault: unknown) => void
 }
@@ -31,7 +32,7 @@ export interface MppTill {
 
 /** Nothing is asked of the network, and nothing heavy is loaded, before the first credential. */
 export function openMppTill(settings: MppTillSettings): MppTill {
-  const { baseUrl, recipient, secretKeys, rpcUrls, caller, now, sleep, report } = settings
+  const { baseUrl, recipient, secretKeys, rpcUrls, caller, now, sleep, random, report } = settings
   const [secretKey, ...older] = secretKeys
   const validator = new Validator({ realm: realmOf(baseUrl), secretKeys, rpcUrls, report })
   return {
@@ -50,6 +51,7 @@ export function openMppTill(settings: MppTillSettings): MppTill {
         caller,
         now,
         sleep,
+        random,
       })
     },
     missing: ({ chain }) => [

@@ -4,11 +4,11 @@ import { compact, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
 import type { Network } from '../../networks.ts'
 import type { Challenge, IssuedChallenge } from '../protocol.ts'
+import { TOKEN_LENGTH } from '../tokens.ts'
 import { frameBase64 } from './base64.ts'
 import { bazaarExtension, detailsOf, examplePath, type Detail } from './bazaar.ts'
 import { IDENTIFIER, IDENTIFIER_EXTENSION } from './identifier.ts'
 import type { Requirements } from './payload.ts'
-import { TOKEN_LENGTH, TOKEN_SCHEMA } from './redelivery.ts'
 
 /** One network money is taken on. */
 export interface Till {
@@ -50,11 +50,17 @@ export function offerOf(
   }
 }
 
+const TOKEN_SCHEMA = { type: 'object' }
+
 export interface ChallengeSettings {
   readonly service: Service
   readonly baseUrl: string
   readonly tills: readonly Till[]
-  /** Another redelivery token at each call. */
+  /**
+   * Another redelivery token at each call. It tells the buyer from an observer of the chain, who can rebuild a settled
+   * payment from its public calldata: stock clients copy the extension into their payload, and a stored answer is given
+   * again only with it.
+   */
   readonly nextToken: () => string
 }
 

@@ -5,10 +5,10 @@ import type { ErrorCode } from '../../errors.ts'
 import type { JsonObject } from '../../json.ts'
 import type { Entry, Receipt } from '../../ledger/entry.ts'
 import type { Detection, Protocol, Settlement } from '../protocol.ts'
+import { createTokens } from '../tokens.ts'
 import { createChallenge, type ChallengeSettings, type ListedChallenge, type Listing } from './challenge.ts'
 import { ExactPayment, readPaymentKey, type Counter, type OpenTill } from './exact.ts'
 import { decodePayload, VERSION_2 } from './payload.ts'
-import { createTokens } from './redelivery.ts'
 
 export interface X402Settings {
   readonly service: Service

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { Challenge, Credential } from 'mppx'
 import { Mppx, tempo } from 'mppx/server'
 import { createClient, http } from 'viem'
@@ -12,6 +12,7 @@ import {
   requestOf,
 } from '../../../../src/engine/protocols/mpp/challenge.ts'
 import { findCredential } from '../../../../src/engine/protocols/mpp/credential.ts'
+import { createTokens } from '../../../../src/engine/protocols/tokens.ts'
 import type { IssuedChallenge } from '../../../../src/engine/protocols/protocol.ts'
 import type { Route } from '../../../../src/engine/catalog/catalog.ts'
 import { parsePrice, type Micros } from '../../../../src/engine/money.ts'
@@ -26,6 +27,7 @@ const TERMS = {
 }
 const NOW = Date.parse('2026-11-20T20:19:26.867Z')
 const SCOPE = 'gamestore/app:4wcWLuDZ5ZyyJYJdYLvTkVw_JK9hkvBhRMIVhGSgA8k'
+const NONCE = 'a-nonce-of-18-bytes-here'
 const routes = paidRoutes(shippedCatalog())
 
 function priceOf({ operation: { price } }: Route): Micros {
@@ -34,7 +36,7 @@ function priceOf({ operation: { price } }: Route): Micros {
 }
 
 function issue(route: Route, scope = SCOPE): IssuedChallenge {
-  const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW }
+  const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW, nextNonce: () => NONCE }
   return createChallenge(route, priceOf(route), settings).issue({
     resource: 'https://api.example.com/paid/x',
     scope,
@@ -75,7 +77,12 @@ t.test(
       t.strictSame(JSON.parse(`{${issued.members}}`), { challengeId: challenge.id })
       const amount = String(Number(priceOf(route)) / 1e6)
       const expires = new Date(NOW + 300_000)
-      const theirs = await mppx.challenge.tempo.charge({ amount, scope: SCOPE, expires })
+      const theirs = await mppx.challenge.tempo.charge({
+        amount,
+        scope: SCOPE,
+        meta: { nonce: NONCE },
+        expires,
+      })
       t.equal(theirs.id, challenge.id, 'the same id')
       t.equal(
         Challenge.serialize({ ...theirs, description: parameter(headerOf(issued), 'description') }),
@@ -106,16 +113,17 @@ t.test('one vector that must never change: outstanding challenges would be lost 
     '{"amount":"5000","currency":"0x20C000000000000000000000b9537d11c60E8b50","methodDetails":{"chainId":4217,"supportedModes":["pull"]},"recipient":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}',
     'RFC 8785: sorted, no space',
   )
-  t.equal(Buffer.from(opaqueOf(SCOPE), 'base64url').toString(), `{"_mppx_scope":"${SCOPE}"}`)
-  t.notMatch(request + opaqueOf(SCOPE), /[=+/]/, 'base64url without padding')
+  const opaque = opaqueOf(SCOPE, NONCE)
+  t.equal(Buffer.from(opaque, 'base64url').toString(), `{"_mppx_scope":"${SCOPE}","nonce":"${NONCE}"}`)
+  t.notMatch(request + opaque, /[=+/]/, 'base64url without padding')
   const challenge = {
-    id: 'ny6c6EPMdf8yr0vRLH3QqYIWCxqS8emxeU29Ig4x5Jw',
+    id: 'G5cOfk84y4M2dqFGzW8o3s5QVgUjeCGrphHAf_yZL3I',
     realm: TERMS.realm,
     method: 'tempo',
     intent: 'charge',
     request,
     expires: '2026-11-20T20:24:26.867Z',
-    opaque: opaqueOf(SCOPE),
+    opaque,
   }
   t.ok(isIssued(challenge, [SECRET]))
 })
@@ -144,16 +152,14 @@ t.test('a challenge is bound to each of its parameters, and known by every secre
 t.test('a challenge lasts five minutes, and no two are alike', async (t) => {
   const [route] = routes
   if (route === undefined) throw new Error('no route')
-  let now = NOW
-  const settings = { terms: TERMS, secretKey: SECRET, now: () => now }
+  const nextNonce = createTokens((bytes) => randomBytes(bytes))
+  const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW, nextNonce }
   const challenge = createChallenge(route, priceOf(route), settings)
   const ask = (scope: string): string =>
     headerOf(challenge.issue({ resource: 'https://x', scope, error: 'payment_required' }))
   const first = ask(SCOPE)
   t.equal(parameter(first, 'expires'), '2026-11-20T20:24:26.867Z')
-  now += 1
-  t.not(parameter(ask(SCOPE), 'id'), parameter(first, 'id'))
-  now -= 1
+  t.not(parameter(ask(SCOPE), 'id'), parameter(first, 'id'), 'in the same millisecond')
   t.not(parameter(ask(`${SCOPE}x`), 'id'), parameter(first, 'id'), 'other parameters are another purchase')
 })
 
@@ -169,7 +175,7 @@ t.test('parsers in the field stumble over quotes and letters beyond ASCII', asyn
 
 t.test('the challenge says how large it gets, and stays small', async (t) => {
   for (const route of routes) {
-    const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW }
+    const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW, nextNonce: () => NONCE }
     const challenge = createChallenge(route, priceOf(route), settings)
     const scope = `${route.operation.id}:${'x'.repeat(43)}`
     t.equal(headerOf(issue(route, scope)).length, challenge.headerBytes)

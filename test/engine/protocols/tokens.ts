@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { createTokens, TOKEN_LENGTH } from '../../../../src/engine/protocols/x402/redelivery.ts'
+import { createTokens, TOKEN_LENGTH } from '../../../src/engine/protocols/tokens.ts'
 
 t.test('no two challenges carry the same token, or one buyer could read the other’s answer', async (t) => {
   const nextToken = createTokens((bytes) => randomBytes(bytes))

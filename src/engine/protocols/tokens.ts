@@ -1,16 +1,11 @@
-/**
- * The token tells the buyer from an observer of the chain, who can rebuild a settled payment from its public calldata:
- * stock clients copy the extension into their payload, and a stored answer is given again only with it.
- */
 const TOKEN_BYTES = 18
 /** Characters of a token in base64url. */
 export const TOKEN_LENGTH = 24
-export const TOKEN_SCHEMA = { type: 'object' }
 
 /** Asking the system for 18 bytes costs as much as asking for many. */
 const TOKENS_AT_ONCE = 64
 
-/** Random tokens, one for each challenge. */
+/** Random tokens, one for each challenge: no two challenges are alike, of whichever process and moment. */
 export function createTokens(random: (bytes: number) => Uint8Array): () => string {
   let pool = Buffer.alloc(0)
   let next = 0
