@@ -2,12 +2,12 @@ import t from 'tap'
 import { ping } from '../../../src/service/handlers/ping.ts'
 import { enveloped, fixedContext, publishedExample } from '../../support/fixed-context.ts'
 
-const payment = {
-  id: 'pay_1',
+const shown = {
   protocol: 'x402',
   network: 'eip155:8453',
   payer: '0x857b06519E91e3A54538791bDbb0E22373e36b66',
 }
+const payment = { id: 'pay_1', ...shown }
 
 t.test('a payer sees the nonce come back and who paid, as in the published example', async (t) => {
   const { body } = enveloped(await ping.run({ nonce: 'abc' }, fixedContext({ payment })))
@@ -16,7 +16,7 @@ t.test('a payer sees the nonce come back and who paid, as in the published examp
     pong: true,
     nonce: 'abc',
     server_time: '2026-11-20T20:00:00.000Z',
-    payment,
+    payment: shown,
   })
   t.strictSame(body, publishedExample('ping'))
 })
