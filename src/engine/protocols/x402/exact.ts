@@ -55,7 +55,7 @@ export class ExactPayment implements Payment {
     this.seal = Buffer.from(this.#digest).toString('base64url')
     this.network = till.network.id
     this.asset = till.network.token.address
-    this.payee = toChecksum(authorization.to)
+    this.payee = authorization.to
     this.amount = BigInt(authorization.value)
     this.key = paymentKey(till, authorization)
     this.token = tokenOf(payload)
@@ -112,7 +112,7 @@ export class ExactPayment implements Payment {
     if (refusal !== undefined) return { kind: 'refused', refusal }
     const { from, validBefore } = this.#authorization
     const seconds = BigInt(validBefore) < FAR ? BigInt(validBefore) : FAR
-    return { kind: 'verified', payer: toChecksum(from), validBefore: Number(seconds) * 1000 }
+    return { kind: 'verified', payer: from, validBefore: Number(seconds) * 1000 }
   }
 
   async #checkSignature(): Promise<Refusal | undefined> {

@@ -1,4 +1,3 @@
-import { toChecksum } from '../../address.ts'
 import { offerOf, type Listing, type Till } from './challenge.ts'
 import type { PaymentPayload, Requirements } from './payload.ts'
 import type { Movement, SignedAuthorization } from './token.ts'
@@ -27,7 +26,7 @@ export function orderOf(
 ): Order {
   const { from, to, value, validAfter, validBefore, nonce } = authorization
   const flow = accepted.extra?.['paymentFlow'] === 'upfront' ? 'upfront' : 'after'
-  const requirements = offerOf({ ...till, payTo: toChecksum(to) }, value, flow)
+  const requirements = offerOf({ ...till, payTo: to }, value, flow)
   return {
     payload: {
       x402Version: 2,

@@ -16,6 +16,7 @@ export interface Requirements {
 }
 
 /** EIP-3009 TransferWithAuthorization as x402 carries it: every number a decimal string. */
+/** Addresses are spelt by EIP-55. */
 export interface Authorization {
   readonly from: Address
   readonly to: Address

@@ -67,7 +67,7 @@ export function splitSignature(signature: string): SplitSignature | undefined {
   return { r: `0x${signature.slice(2, 66)}`, s: `0x${s}`, v }
 }
 
-/** The address whose key has signed `digest`; undefined when nobody’s can have. */
+/** The address whose key has signed `digest`, in lower case; undefined when nobody’s can have. */
 export function recoverSigner(digest: Uint8Array, { r, s, v }: SplitSignature): Address | undefined {
   const bytes = Buffer.from(r.slice(2) + s.slice(2), 'hex')
   const key = recoverKey(digest, bytes, v === 27 ? 0 : 1)
@@ -79,11 +79,11 @@ export function recoverSigner(digest: Uint8Array, { r, s, v }: SplitSignature): 
 export function addressOfKey(key: `0x${string}`): Address | undefined {
   const scalar = Buffer.from(key.slice(2), 'hex')
   const point = isPrivate(scalar) ? pointFromScalar(scalar, false) : null
-  return point === null ? undefined : addressOfPoint(point)
+  return point === null ? undefined : toChecksum(addressOfPoint(point))
 }
 
 function addressOfPoint(point: Uint8Array): Address {
-  return toChecksum(`0x${Buffer.from(keccak_256(point.subarray(1)).subarray(12)).toString('hex')}`)
+  return `0x${Buffer.from(keccak_256(point.subarray(1)).subarray(12)).toString('hex')}`
 }
 
 function recoverKey(digest: Uint8Array, bytes: Uint8Array, recovery: 0 | 1): Uint8Array | undefined {

@@ -2,7 +2,6 @@ import type { AbiFunction } from 'viem'
 import {
   bytesToHex,
   decodeErrorResult,
-  decodeEventLog,
   encodeFunctionData,
   isHex,
   pad,
@@ -16,12 +15,7 @@ import type { Authorization } from './payload.ts'
 import { splitSignature } from './signature.ts'
 
 /** The parts of Circle’s FiatTokenV2_2 a payment meets (EIP-20, EIP-3009). */
-const ABI = parseAbi([
-  'event Transfer(address indexed from, address indexed to, uint256 value)',
-  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
-  'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
-  'error Error(string reason)',
-])
+const ABI = parseAbi(['error Error(string reason)'])
 
 /** Its selector is worked out once: finding one by name hashes a text at every call. */
 function prepare<const Call extends AbiFunction>(abi: readonly [Call]) {
@@ -48,6 +42,7 @@ const IS_VALID = prepare(
 
 export const AUTHORIZATION_USED = toEventSelector('AuthorizationUsed(address,bytes32)')
 export const AUTHORIZATION_CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)')
+const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 
 /** An authorization as it was signed. */
 export interface SignedAuthorization {
@@ -119,35 +114,23 @@ export interface Movement {
  * that are used in the same transaction, for a payer may sign another transfer under the nonce of a payment.
  */
 export function showsMovement(logs: readonly Log[], movement: Movement): boolean {
-  const events = logs.filter(({ address }) => sameAddress(address, movement.token)).map(decode)
-  return events.some((event, at) => isUse(event, movement) && isTransfer(events[at + 1], movement))
+  const ours = logs.filter(({ address }) => sameAddress(address, movement.token))
+  return ours.some((log, at) => isUse(log, movement) && isTransfer(ours[at + 1], movement))
 }
 
-type Event = ReturnType<typeof decode>
+/** Topics are compared as they stand: decoding them would hash every address for its checksum. */
+function isUse({ topics }: Log, { from, nonce }: Movement): boolean {
+  return isSame(topics, [AUTHORIZATION_USED, topic(from), nonce])
+}
 
-function isUse(event: Event, { from, nonce }: Movement): boolean {
+function isTransfer(log: Log | undefined, { from, to, value }: Movement): boolean {
+  if (log === undefined || !isSame(log.topics, [TRANSFER, topic(from), topic(to)])) return false
+  return log.data.length === 66 && BigInt(log.data) === value
+}
+
+function isSame(topics: readonly string[], expected: readonly string[]): boolean {
   return (
-    event?.eventName === 'AuthorizationUsed' &&
-    sameAddress(event.args.authorizer, from) &&
-    event.args.nonce.toLowerCase() === nonce.toLowerCase()
+    topics.length === expected.length &&
+    topics.every((each, at) => each.toLowerCase() === expected[at]?.toLowerCase())
   )
-}
-
-function isTransfer(event: Event, { from, to, value }: Movement): boolean {
-  return (
-    event?.eventName === 'Transfer' &&
-    sameAddress(event.args.from, from) &&
-    sameAddress(event.args.to, to) &&
-    event.args.value === value
-  )
-}
-
-function decode({ topics, data }: Log) {
-  const [selector, ...rest] = topics
-  if (selector === undefined) return undefined
-  try {
-    return decodeEventLog({ abi: ABI, topics: [selector, ...rest], data })
-  } catch {
-    return undefined
-  }
 }
