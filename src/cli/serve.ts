@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import {
-  AnswerCache,
+  Cache,
   CatalogError,
   closeServer,
   createHttpServer,
@@ -135,7 +135,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       handlers,
       protocols: (revised) => protocolsOf(revised, tills, baseUrl),
       ledger,
-      cache: new AnswerCache(createMemoryCache(), world.now),
+      cache: new Cache(createMemoryCache(), world.now),
       proxy: { fetcher: fetch, secret: env.secret },
       baseUrl,
       sandbox: sandbox !== undefined,

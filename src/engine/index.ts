@@ -1,7 +1,7 @@
 /** The door of the framework: everything outside the engine imports from here. */
 export { hasSoundChecksum, isAddress, sameAddress, toChecksum, type Address } from './address.ts'
 export { findAsset } from './asset.ts'
-export { AnswerCache, type CacheStore } from './cache/cache.ts'
+export { Cache, type CacheStore } from './cache/cache.ts'
 export { createMemoryCache } from './cache/memory.ts'
 export {
   fillPath,
@@ -18,18 +18,23 @@ export { catalogSchema } from './catalog/schema.ts'
 export { documentNames } from './documents/all.ts'
 export { formatDuration, parseDuration } from './duration.ts'
 export { ERRORS, Failure, InvalidParameter, type ErrorCode } from './errors.ts'
-export type {
-  Answer,
-  Context,
-  EnvelopedAnswer,
-  Handler,
-  HandlerMap,
-  Handlers,
-  HandlerWithPreview,
-  PaymentFacts,
-  Source,
-  VerbatimAnswer,
-  Warning,
+export {
+  staleWarning,
+  type Answer,
+  type Arguments,
+  type Context,
+  type EnvelopedAnswer,
+  type Handler,
+  type HandlerMap,
+  type Handlers,
+  type HandlerWithPreview,
+  type Keeping,
+  type KeptValue,
+  type Part,
+  type PaymentFacts,
+  type Source,
+  type VerbatimAnswer,
+  type Warning,
 } from './handler.ts'
 export { closeServer, createHttpServer, listen } from './http/server.ts'
 export { createService, type Service, type ServiceWorld } from './http/service.ts'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Answer, Context, EnvelopedAnswer } from '../../src/engine/index.ts'
+import { Failure, type Answer, type Context, type EnvelopedAnswer } from '../../src/engine/index.ts'
 
 /** A context in which nothing depends on the moment of the test. */
 export function fixedContext(overrides: Partial<Context> = {}): Context {
@@ -8,6 +8,12 @@ export function fixedContext(overrides: Partial<Context> = {}): Context {
     now: () => new Date('2026-11-20T20:00:00Z'),
     random: (bytes) => new Uint8Array(bytes).fill(7),
     payment: undefined,
+    ask: (handler) => Promise.reject(new Failure('not_implemented', `there is no ${handler} here`)),
+    keep: async (_name, _keeping, _isValue, produce) => ({
+      value: await produce(new AbortController().signal),
+      at: new Date('2026-11-20T20:00:00Z'),
+      stale: false,
+    }),
     ...overrides,
   }
 }

@@ -4,6 +4,7 @@ import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
 import { Gamestore } from '../../src/service/sources/gamestore.ts'
 import type { World } from '../../src/service/sources/world.ts'
+import { fixedContext } from './fixed-context.ts'
 
 /** The real one, but without long waits between attempts. */
 export const WORLD: World = {
@@ -14,7 +15,7 @@ export const WORLD: World = {
 }
 
 export function context(signal: AbortSignal = new AbortController().signal): Context {
-  return { signal, now: WORLD.now, random: (bytes) => new Uint8Array(bytes), payment: undefined }
+  return fixedContext({ signal, now: WORLD.now })
 }
 
 interface Teardown {
