@@ -7,11 +7,14 @@ import { mock } from './handlers/util/mock.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
+import type { SourceRecords } from './sources/source-record.ts'
 import type { World } from './sources/world.ts'
 
 /** The outside of the service: where its sources are, and what they are called in answers. */
 export interface Outside {
   readonly world: World
+  /** Counts what becomes of the questions to every source. */
+  readonly records: SourceRecords
   readonly steamStore: string
   readonly steamApi: string
   /** Set when stand-ins answer in the place of the sources. */
@@ -19,11 +22,12 @@ export interface Outside {
 }
 
 /** Every handler of the shipped catalog by name; the compiler knows when one is missing. */
-export function createHandlers({ world, steamStore, steamApi, standIn }: Outside): Handlers {
+export function createHandlers({ world, records, steamStore, steamApi, standIn }: Outside): Handlers {
   const source = standIn ? { source: { name: 'Sandbox stand-in for the game store' } } : {}
   const gamestore = new Gamestore(
     { ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...source },
     world,
+    records,
   )
   return {
     'gamestore/top-sellers': topSellers(gamestore),

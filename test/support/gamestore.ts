@@ -3,6 +3,7 @@ import type { Context } from '../../src/engine/index.ts'
 import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
 import { Gamestore } from '../../src/service/sources/gamestore.ts'
+import { SourceRecords } from '../../src/service/sources/source-record.ts'
 import type { World } from '../../src/service/sources/world.ts'
 import { fixedContext } from './fixed-context.ts'
 
@@ -29,7 +30,12 @@ export async function standIns(t: Teardown, faults: Readonly<Record<string, Faul
   return url
 }
 
-export function storeAt(url: string, world: World, timeoutMs = 5000): Gamestore {
+export function storeAt(
+  url: string,
+  world: World,
+  timeoutMs = 5000,
+  records = new SourceRecords(world.now),
+): Gamestore {
   return new Gamestore(
     {
       source: { name: 'Sandbox stand-in for the game store' },
@@ -38,6 +44,7 @@ export function storeAt(url: string, world: World, timeoutMs = 5000): Gamestore 
       timeoutMs,
     },
     world,
+    records,
   )
 }
 

@@ -3,6 +3,7 @@ import { storeCurrency } from '../data/store-currencies.ts'
 import { FEATURED, ITEMS, SEARCH, WEEKLY, type StoreItem } from './gamestore/shapes.ts'
 import { titleOfFeatured, titleOfStoreItem, type Title } from './gamestore/title.ts'
 import { JsonSource } from './json-source.ts'
+import type { SourceRecords } from './source-record.ts'
 import type { World } from './world.ts'
 
 export interface GamestoreOptions {
@@ -50,15 +51,24 @@ export class Gamestore {
   readonly #store: JsonSource
   readonly #api: JsonSource
 
-  constructor({ source, storeUrl, apiUrl, timeoutMs }: GamestoreOptions, world: World) {
+  constructor(
+    { source, storeUrl, apiUrl, timeoutMs }: GamestoreOptions,
+    world: World,
+    records: SourceRecords,
+  ) {
     this.source = source
     // The store was measured to limit one address at about 0.7 calls a second after some 250.
     const slow = { perSecond: 0.6, burst: 60 }
-    this.#store = new JsonSource({ name: 'The game store', baseUrl: storeUrl, rate: slow, timeoutMs }, world)
+    this.#store = new JsonSource(
+      { name: 'The game store', baseUrl: storeUrl, rate: slow, timeoutMs },
+      world,
+      records.of('steam-store'),
+    )
     const fast = { perSecond: 5, burst: 20 }
     this.#api = new JsonSource(
       { name: 'The item service of the game store', baseUrl: apiUrl, rate: fast, timeoutMs },
       world,
+      records.of('steam-api'),
     )
   }
 

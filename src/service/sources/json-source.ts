@@ -2,7 +2,8 @@ import { Failure } from '../../engine/index.ts'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import { discard, readJson } from './json-body.ts'
 import { parseRetryAfter } from './retry-after.ts'
-import type { Shape } from './shape.ts'
+import { whereItDiffers, type Shape } from './shape.ts'
+import type { SourceRecord } from './source-record.ts'
 import { TokenBucket, type Rate } from './token-bucket.ts'
 import type { Reply, World } from './world.ts'
 
@@ -38,18 +39,20 @@ const RETRY_MS = 150
  * Whatever goes wrong becomes a `Failure`: `source_error`, `source_timeout` or `source_limited`.
  *
  * @example
- * const store = new JsonSource({ name: 'The store', baseUrl, rate: { perSecond: 1, burst: 5 }, timeoutMs: 5000 }, world)
+ * const store = new JsonSource({ name: 'The store', baseUrl, rate: { perSecond: 1, burst: 5 }, timeoutMs: 5000 }, world, record)
  * const { items } = await store.get({ path: '/search', query: { q: 'chess' }, shape: SEARCH }, context.signal)
  */
 export class JsonSource {
   readonly #options: JsonSourceOptions
   readonly #world: World
+  readonly #record: SourceRecord
   readonly #bucket: TokenBucket
   #pause = { from: 0, until: 0 }
 
-  constructor(options: JsonSourceOptions, world: World) {
+  constructor(options: JsonSourceOptions, world: World, record: SourceRecord) {
     this.#options = options
     this.#world = world
+    this.#record = record
     this.#bucket = new TokenBucket(options.rate, world.now)
   }
 
@@ -62,11 +65,24 @@ export class JsonSource {
 
   /** The answer; undefined when the source says 404. */
   async find<Answer>(question: Question<Answer>, signal: AbortSignal): Promise<Answer | undefined> {
-    const outcome = await this.#ask(question, signal)
+    const outcome = await this.#recorded(() => this.#ask(question, signal))
     if (outcome.kind === 'absent') return undefined
     if (outcome.kind !== 'json') throw outcome.failure
-    if (!question.shape(outcome.value)) throw this.#failed('answered in an unknown form').failure
-    return outcome.value
+    if (question.shape(outcome.value)) return outcome.value
+    this.#record.countDrifted(whereItDiffers(question.shape))
+    throw this.#failed('answered in an unknown form').failure
+  }
+
+  async #recorded(ask: () => Promise<Outcome>): Promise<Outcome> {
+    this.#record.countAsked()
+    try {
+      const outcome = await ask()
+      if (outcome.kind === 'hiccup' || outcome.kind === 'failed') this.#record.countFailed()
+      return outcome
+    } catch (cause) {
+      this.#record.countFailed()
+      throw cause
+    }
   }
 
   async #ask({ path, query }: Question<unknown>, signal: AbortSignal): Promise<Outcome> {
