@@ -1,4 +1,5 @@
 import type { Handlers } from './handlers/catalog.ts'
+import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
 import { finid } from './handlers/util/finid.ts'
@@ -30,6 +31,7 @@ export function createHandlers({ world, records, steamStore, steamApi, standIn }
     records,
   )
   return {
+    'gamestore/deals': deals(gamestore),
     'gamestore/top-sellers': topSellers(gamestore),
     ping,
     'util/finid': finid,

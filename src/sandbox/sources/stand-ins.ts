@@ -19,20 +19,22 @@ export interface StandInsOptions {
 export interface StandIns {
   /** Base address: a source's own is this and its prefix, `${url}/steam-store`. */
   readonly url: string
+  /** How often each address was asked, by prefix and path: `/steam-store/api/appdetails`. */
+  readonly asked: ReadonlyMap<string, number>
   readonly stop: () => Promise<void>
 }
 
 /** Starts one local server that stands in for every outside source: no network, invented data. */
 export async function startStandIns({ faults = {} }: StandInsOptions = {}): Promise<StandIns> {
-  const asked = new Set<string>()
+  const asked = new Map<string, number>()
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://stand-in')
     const [, prefix = '', path = ''] = /^(\/[^/]*)(.*)$/.exec(url.pathname) ?? []
     const answer = answerSafely(STAND_INS[prefix], { path, query: url.searchParams })
     const fault = faults[prefix + path] ?? faults[path]
-    const again = asked.has(path)
-    asked.add(path)
-    if (fault === undefined || (fault === '500-once' && again)) return send(answer, response)
+    const before = asked.get(prefix + path) ?? 0
+    asked.set(prefix + path, before + 1)
+    if (fault === undefined || (fault === '500-once' && before > 0)) return send(answer, response)
     fail(fault, answer, response)
   })
   server.listen(0, '127.0.0.1')
@@ -40,6 +42,7 @@ export async function startStandIns({ faults = {} }: StandInsOptions = {}): Prom
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
+    asked,
     stop: async () => {
       server.close()
       server.closeAllConnections()

@@ -6,6 +6,11 @@ import type {
 } from '../../engine/index.ts'
 
 export interface Parameters {
+  readonly 'gamestore/deals': {
+    readonly min_discount: number
+    readonly min_review: number
+    readonly count: number
+  }
   readonly 'gamestore/top-sellers': {
     readonly country: string
   }

@@ -7,7 +7,8 @@ export interface Shape<Answer> {
   readonly errors?: readonly ErrorObject[] | null
 }
 
-const ajv = new Ajv2020()
+// The game store writes some numbers as text, now and then.
+const ajv = new Ajv2020({ allowUnionTypes: true })
 
 /**
  * Compiles a schema that is strict about the fields in use and silent about all others. The compiler holds `Answer`
