@@ -17,8 +17,9 @@ export interface Env {
   readonly mppRecipient: string | undefined
   /** The first signs challenges, all are known. */
   readonly mppSecretKeys: readonly string[]
-  /** The ledger of several machines. */
+  /** The ledger of several machines, and their cache unless that has one of its own. */
   readonly redisUrl: string | undefined
+  readonly cacheRedisUrl: string | undefined
   /** The operator answers for Redis settings that cannot be read. */
   readonly ledgerUnsafe: boolean
   readonly sources: SourceUrls
@@ -70,6 +71,7 @@ export function readEnv(variables: Variables): Env {
     mppRecipient: reader.address('MPP_RECIPIENT'),
     mppSecretKeys: reader.secrets('MPP_SECRET_KEY'),
     redisUrl: reader.redis('REDIS_URL'),
+    cacheRedisUrl: reader.redis('CACHE_REDIS_URL'),
     ledgerUnsafe: reader.flag('LEDGER_UNSAFE'),
     sources: {
       steamStore: reader.url('STEAM_STORE_URL') ?? 'https://store.steampowered.com',

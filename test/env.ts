@@ -29,6 +29,7 @@ t.test('without any variable everything has its default', async (t) => {
     mppRecipient: undefined,
     mppSecretKeys: [],
     redisUrl: undefined,
+    cacheRedisUrl: undefined,
     ledgerUnsafe: false,
     sources: { steamStore: 'https://store.steampowered.com', steamApi: 'https://api.steampowered.com' },
   })
@@ -55,6 +56,7 @@ t.test('every variable has its effect', async (t) => {
     MPP_RECIPIENT: `0x${'cd'.repeat(20)}`,
     MPP_SECRET_KEY: `${'n'.repeat(32)}, ${'o'.repeat(32)}`,
     REDIS_URL: 'rediss://:word@ledger.example',
+    CACHE_REDIS_URL: 'redis://cache.example/1',
     LEDGER_UNSAFE: 'yes',
     STEAM_STORE_URL: 'https://store.example/',
     STEAM_API_URL: 'https://api.example',
@@ -79,6 +81,7 @@ t.test('every variable has its effect', async (t) => {
     mppRecipient: `0x${'cd'.repeat(20)}`,
     mppSecretKeys: ['n'.repeat(32), 'o'.repeat(32)],
     redisUrl: 'rediss://:word@ledger.example',
+    cacheRedisUrl: 'redis://cache.example/1',
     ledgerUnsafe: true,
     sources: { steamStore: 'https://store.example', steamApi: 'https://api.example' },
   })

@@ -5,6 +5,7 @@ import type { Call } from './command.ts'
 export interface Announcement {
   readonly catalog: Catalog
   readonly ledger: string
+  readonly cache: string
   readonly tills: AllTills
   /** Who is paid by MPP. */
   readonly recipient: string | undefined
@@ -42,7 +43,7 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
         : `mpp: Tempo (eip155:${mpp.chain}) is not offered: ${missing.join(' and ')} missing`,
     )
   }
-  terminal.err('cache: in-process')
+  terminal.err(`cache: ${facts.cache}`)
   terminal.err(`ledger: ${facts.ledger}`)
   const silent = Object.entries(catalog.sources).filter(
     ([name, { credentials }]) =>

@@ -3,6 +3,7 @@ export { hasSoundChecksum, isAddress, sameAddress, toChecksum, type Address } fr
 export { findAsset } from './asset.ts'
 export { Cache, type CacheStore } from './cache/cache.ts'
 export { createMemoryCache } from './cache/memory.ts'
+export { openRedisCache } from './cache/redis.ts'
 export {
   fillPath,
   type Catalog,
@@ -57,5 +58,6 @@ export type { Fate, Sighting } from './protocols/reconcile/trail.ts'
 export { readPaymentKey } from './protocols/x402/exact.ts'
 export { checkHeaderBudget } from './protocols/x402/header-budget.ts'
 export { addressOfKey } from './protocols/x402/signature.ts'
+export { readRedisAddress, type RedisAddress } from './redis-address.ts'
 export { createTills, type Tills } from './protocols/x402/till.ts'
 export { createX402 } from './protocols/x402/x402.ts'
