@@ -37,6 +37,7 @@ export interface FacilitatorAccess {
 export interface SourceUrls {
   readonly steamStore: string
   readonly steamApi: string
+  readonly steamSpy: string
 }
 
 export class EnvError extends Error {
@@ -76,6 +77,7 @@ export function readEnv(variables: Variables): Env {
     sources: {
       steamStore: reader.url('STEAM_STORE_URL') ?? 'https://store.steampowered.com',
       steamApi: reader.url('STEAM_API_URL') ?? 'https://api.steampowered.com',
+      steamSpy: reader.url('STEAMSPY_URL') ?? 'https://steamspy.com',
     },
     secret: (name) => {
       secrets.set(name, variables[name])

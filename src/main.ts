@@ -53,6 +53,7 @@ const shop: Shop = {
       records,
       steamStore: `${standIns}/steam-store`,
       steamApi: `${standIns}/steam-api`,
+      steamSpy: `${standIns}/steamspy`,
       standIn: true,
     })
   },

@@ -31,7 +31,11 @@ t.test('without any variable everything has its default', async (t) => {
     redisUrl: undefined,
     cacheRedisUrl: undefined,
     ledgerUnsafe: false,
-    sources: { steamStore: 'https://store.steampowered.com', steamApi: 'https://api.steampowered.com' },
+    sources: {
+      steamStore: 'https://store.steampowered.com',
+      steamApi: 'https://api.steampowered.com',
+      steamSpy: 'https://steamspy.com',
+    },
   })
   t.equal(secret('ANYTHING'), undefined)
   t.equal(hide('nothing is hidden'), 'nothing is hidden')
@@ -60,6 +64,7 @@ t.test('every variable has its effect', async (t) => {
     LEDGER_UNSAFE: 'yes',
     STEAM_STORE_URL: 'https://store.example/',
     STEAM_API_URL: 'https://api.example',
+    STEAMSPY_URL: 'https://spy.example',
     ACME_TOKEN: 'abc',
   })
   t.strictSame(env, {
@@ -83,7 +88,11 @@ t.test('every variable has its effect', async (t) => {
     redisUrl: 'rediss://:word@ledger.example',
     cacheRedisUrl: 'redis://cache.example/1',
     ledgerUnsafe: true,
-    sources: { steamStore: 'https://store.example', steamApi: 'https://api.example' },
+    sources: {
+      steamStore: 'https://store.example',
+      steamApi: 'https://api.example',
+      steamSpy: 'https://spy.example',
+    },
   })
   t.equal(secret('ACME_TOKEN'), 'abc')
   t.equal(hide('refused: bearer-of-two'), 'refused: [FACILITATOR_TOKEN]')

@@ -1,4 +1,6 @@
+import type { Source } from '../engine/index.ts'
 import type { Handlers } from './handlers/catalog.ts'
+import { app } from './handlers/gamestore/app.ts'
 import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
@@ -8,6 +10,7 @@ import { mock } from './handlers/util/mock.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
+import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
 import type { SourceRecords } from './sources/source-record.ts'
 import type { World } from './sources/world.ts'
 
@@ -18,19 +21,26 @@ export interface Outside {
   readonly records: SourceRecords
   readonly steamStore: string
   readonly steamApi: string
+  readonly steamSpy: string
   /** Set when stand-ins answer in the place of the sources. */
   readonly standIn: boolean
 }
 
 /** Every handler of the shipped catalog by name; the compiler knows when one is missing. */
-export function createHandlers({ world, records, steamStore, steamApi, standIn }: Outside): Handlers {
-  const source = standIn ? { source: { name: 'Sandbox stand-in for the game store' } } : {}
+export function createHandlers(outside: Outside): Handlers {
+  const { world, records, steamStore, steamApi, steamSpy: steamSpyUrl } = outside
   const gamestore = new Gamestore(
-    { ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...source },
+    { ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...sourceOf(outside, 'the game store') },
+    world,
+    records,
+  )
+  const steamSpy = new SteamSpy(
+    { ...LIVE_STEAMSPY, baseUrl: steamSpyUrl, ...sourceOf(outside, 'SteamSpy') },
     world,
     records,
   )
   return {
+    'gamestore/app': app(gamestore, steamSpy),
     'gamestore/deals': deals(gamestore),
     'gamestore/top-sellers': topSellers(gamestore),
     ping,
@@ -40,4 +50,8 @@ export function createHandlers({ world, records, steamStore, steamApi, standIn }
     'util/tokencost': tokencost,
     'util/workday': workday,
   }
+}
+
+function sourceOf({ standIn }: Outside, name: string): { readonly source?: Source } {
+  return standIn ? { source: { name: `Sandbox stand-in for ${name}` } } : {}
 }

@@ -4,6 +4,7 @@ import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
 import { Gamestore } from '../../src/service/sources/gamestore.ts'
 import { SourceRecords } from '../../src/service/sources/source-record.ts'
+import { SteamSpy } from '../../src/service/sources/steamspy.ts'
 import type { World } from '../../src/service/sources/world.ts'
 import { fixedContext } from './fixed-context.ts'
 
@@ -46,6 +47,11 @@ export function storeAt(
     world,
     records,
   )
+}
+
+export function steamSpyAt(url: string, world: World, timeoutMs = 5000): SteamSpy {
+  const source = { name: 'Sandbox stand-in for SteamSpy' }
+  return new SteamSpy({ source, baseUrl: `${url}/steamspy`, timeoutMs }, world, new SourceRecords(world.now))
 }
 
 /** A world that notes the path of every call it lets through. */

@@ -1,5 +1,6 @@
 import { storeCurrency } from '../../service/data/store-currencies.ts'
 import { GAMES, HARDWARE, type InventedGame } from './games.ts'
+import { appPage, players, reviewTotals } from './game-page.ts'
 import { finalPrice, formatPrice, fullPrice } from './prices.ts'
 import { json, type StandInRequest, type StandInResponse } from './stand-in.ts'
 
@@ -18,11 +19,14 @@ export function answerStore({ path, query }: StandInRequest): StandInResponse | 
     return json({ desc: '', items: logos(games).slice(0, count) })
   }
   if (path === '/api/featuredcategories/') return json(frontPage(country))
-  return undefined
+  if (path === '/api/appdetails') return json(appPage(Number(query.get('appids')), country))
+  const appid = /^\/appreviews\/(\d{1,10})$/.exec(path)?.[1]
+  return appid === undefined ? undefined : json(reviewTotals(Number(appid), query))
 }
 
 /** The item service: arguments are one JSON text, and what it does not understand it answers with `{}`. */
 export function answerApi({ path, query }: StandInRequest): StandInResponse | undefined {
+  if (path === '/ISteamUserStats/GetNumberOfCurrentPlayers/v1/') return players(Number(query.get('appid')))
   const input = read(query.get('input_json'))
   if (path === '/IStoreBrowseService/GetItems/v1/') {
     const sold = [...GAMES, HARDWARE].filter((game) => game !== UNSOLD)

@@ -3,12 +3,14 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fail, type Fault } from './fault.ts'
 import { answerApi, answerStore } from './gamestore.ts'
+import { answerSteamSpy } from './steamspy.ts'
 import type { StandIn, StandInResponse } from './stand-in.ts'
 
 /** The outside sources that have a stand-in, by the first segment of their address here. */
 const STAND_INS: Readonly<Record<string, StandIn>> = {
   '/steam-store': answerStore,
   '/steam-api': answerApi,
+  '/steamspy': answerSteamSpy,
 }
 
 export interface StandInsOptions {

@@ -6,6 +6,9 @@ import type {
 } from '../../engine/index.ts'
 
 export interface Parameters {
+  readonly 'gamestore/app': {
+    readonly appid: number
+  }
   readonly 'gamestore/deals': {
     readonly min_discount: number
     readonly min_review: number

@@ -9,10 +9,10 @@ export interface Details {
   readonly name: string
   readonly type: string
   readonly shortDescription: string | null
-  readonly developers: readonly string[]
-  readonly publishers: readonly string[]
-  readonly genres: readonly string[]
-  readonly categories: readonly string[]
+  readonly developers: readonly string[] | null
+  readonly publishers: readonly string[] | null
+  readonly genres: readonly string[] | null
+  readonly categories: readonly string[] | null
   readonly platforms: readonly string[] | null
   readonly release: ReleaseDate | null
   readonly requiredAge: number | null
@@ -153,10 +153,10 @@ export function detailsOf(data: AppData): Details {
     name: data.name,
     type: data.type,
     shortDescription: data.short_description ? plainText(data.short_description) : null,
-    developers: data.developers ?? [],
-    publishers: data.publishers ?? [],
-    genres: (data.genres ?? []).map(({ description }) => description),
-    categories: (data.categories ?? []).map(({ description }) => description),
+    developers: data.developers ?? null,
+    publishers: data.publishers ?? null,
+    genres: data.genres?.map(({ description }) => description) ?? null,
+    categories: data.categories?.map(({ description }) => description) ?? null,
     platforms: platformsOf(data.platforms),
     release: data.release_date
       ? readReleaseDate(data.release_date.date, data.release_date.coming_soon)
