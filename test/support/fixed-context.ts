@@ -10,7 +10,7 @@ export function fixedContext(overrides: Partial<Context> = {}): Context {
     payment: undefined,
     ask: (handler) => Promise.reject(new Failure('not_implemented', `there is no ${handler} here`)),
     keep: async (_name, _keeping, _isValue, produce) => ({
-      value: await produce(new AbortController().signal),
+      value: await produce(new AbortController().signal, undefined),
       at: new Date('2026-11-20T20:00:00Z'),
       stale: false,
     }),

@@ -37,6 +37,9 @@ export interface Served<Value> extends Fetched<Value> {
 /** Tells whether what a store holds is what is looked for: another version of the service may have written it. */
 type Guard<Value> = (value: unknown) => value is Value
 
+/** Gets what was kept before, however old. */
+type Produce<Value> = (previous: Value | undefined) => Promise<Fetched<Value>>
+
 /** Fetches through a store: fresh values come from there, one fetch serves all who ask, an older value if that fails. */
 export class Cache {
   readonly #store: CacheStore
@@ -61,7 +64,7 @@ export class Cache {
     key: string,
     policy: Policy,
     isValue: Guard<Value>,
-    produce: () => Promise<Fetched<Value>>,
+    produce: Produce<Value>,
   ): Promise<Served<Value>> {
     const underway = this.#flights.get(key)
     if (underway === undefined) {
@@ -80,7 +83,7 @@ export class Cache {
     key: string,
     policy: Policy,
     isValue: Guard<Value>,
-    produce: () => Promise<Fetched<Value>>,
+    produce: Produce<Value>,
   ): Promise<Served<Value>> {
     const found = await this.#find(key, isValue)
     if (found !== undefined && this.#age(found) < policy.ttl) return { ...found, cached: true, stale: false }
@@ -100,11 +103,11 @@ export class Cache {
     key: string,
     policy: Policy,
     kept: Fetched<Value> | undefined,
-    produce: () => Promise<Fetched<Value>>,
+    produce: Produce<Value>,
   ): Promise<Served<Value>> {
     let fetched: Fetched<Value>
     try {
-      fetched = await produce()
+      fetched = await produce(kept?.value)
     } catch (fault) {
       const usable = kept !== undefined && this.#age(kept) < policy.ttl + policy.staleIfError
       if (!usable || isVerdict(fault)) throw fault

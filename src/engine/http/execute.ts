@@ -79,8 +79,8 @@ async function run(
       payment,
       ask: (name, parameters) => ask(workshop, operations, name, parameters),
       keep: async (name, keeping, isValue, produce) => {
-        const kept = await cache.through(`v2:kept:${name}`, keeping, isValue, async () => {
-          const value = await limited(timeout, produce)
+        const kept = await cache.through(`v2:kept:${name}`, keeping, isValue, async (previous) => {
+          const value = await limited(timeout, (limit) => produce(limit, previous))
           return { value, at: now() }
         })
         return { value: kept.value, at: new Date(kept.at), stale: kept.stale }

@@ -178,6 +178,26 @@ t.test(
   },
 )
 
+t.test('a history grows from what was kept before, until that is too old', async (t) => {
+  const isList = (value: unknown): value is number[] => Array.isArray(value)
+  const handler: UntypedHandler = async (_, { keep, now }) => {
+    const hours = { ttl: 3_600_000, staleIfError: 7_200_000 }
+    const { value } = await keep('history', hours, isList, async (_signal, previous = []) => [
+      ...previous,
+      now().getUTCHours(),
+    ])
+    return ofBody({ value })
+  }
+  const { serve, pass } = kitchen({ hasty: handler })
+  const seen: unknown[] = []
+  for (const hours of [0, 0.5, 0.5, 2]) {
+    pass(hours * 3_600_000)
+    const { value } = await serve('/paid/hasty')
+    seen.push('body' in value && value.body['value'])
+  }
+  t.strictSame(seen, [[20], [20], [20, 21], [20, 21, 23]])
+})
+
 t.test('a pool is broken off with its own time, not with the one who asked first', async (t) => {
   let signal: AbortSignal | undefined
   const handler: UntypedHandler = async (_, { keep }) => {
