@@ -1,5 +1,7 @@
 import type { Source } from '../engine/index.ts'
 import type { Handlers } from './handlers/catalog.ts'
+import { appDossier } from './handlers/bundle/app-dossier.ts'
+import { marketSnapshot } from './handlers/bundle/market-snapshot.ts'
 import { app } from './handlers/gamestore/app.ts'
 import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
@@ -40,6 +42,8 @@ export function createHandlers(outside: Outside): Handlers {
     records,
   )
   return {
+    'bundle/app-dossier': appDossier,
+    'bundle/market-snapshot': marketSnapshot,
     'gamestore/app': app(gamestore, steamSpy),
     'gamestore/deals': deals(gamestore),
     'gamestore/top-sellers': topSellers(gamestore),

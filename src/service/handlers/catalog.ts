@@ -6,6 +6,14 @@ import type {
 } from '../../engine/index.ts'
 
 export interface Parameters {
+  readonly 'bundle/app-dossier': {
+    readonly appids: readonly number[]
+  }
+  readonly 'bundle/market-snapshot': {
+    readonly countries: readonly string[]
+    readonly deals_count: number
+    readonly hype_limit: number
+  }
   readonly 'gamestore/app': {
     readonly appid: number
   }

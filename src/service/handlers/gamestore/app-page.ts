@@ -2,6 +2,7 @@ import { Failure, type Warning } from '../../../engine/index.ts'
 import type { Gamestore } from '../../sources/gamestore.ts'
 import type { Details } from '../../sources/gamestore/details.ts'
 import type { Title } from '../../sources/gamestore/title.ts'
+import { attempt } from '../attempt.ts'
 
 export interface AppPage {
   readonly details: Details
@@ -18,27 +19,13 @@ export async function readAppPage(
   country: string,
   signal: AbortSignal,
 ): Promise<AppPage> {
-  const page = await settle(store.details(appid, country, signal))
-  if (page.value) return { details: page.value, warnings: [] }
-  const items = await settle(store.items([appid], country, signal))
-  const title = items.value?.get(appid)
+  const page = await attempt(store.details(appid, country, signal))
+  if (page.kind === 'done' && page.value) return { details: page.value, warnings: [] }
+  const items = await attempt(store.items([appid], country, signal))
+  const title = items.kind === 'done' ? items.value.get(appid) : undefined
   if (title) return { details: detailsOf(title), warnings: [withoutPage(store)] }
-  const failure = page.failure ?? items.failure
-  throw failure ?? new Failure('not_found', `App ${appid} not found`)
-}
-
-interface Settled<Value> {
-  readonly value?: Value
-  readonly failure?: Failure
-}
-
-async function settle<Value>(work: Promise<Value>): Promise<Settled<Value>> {
-  try {
-    return { value: await work }
-  } catch (error) {
-    if (error instanceof Failure) return { failure: error }
-    throw error
-  }
+  for (const each of [page, items]) if (each.kind === 'failed') throw each.failure
+  throw new Failure('not_found', `App ${appid} not found`)
 }
 
 function withoutPage({ source }: Gamestore): Warning {

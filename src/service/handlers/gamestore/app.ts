@@ -1,8 +1,9 @@
-import { Failure, staleWarning, type JsonObject, type Warning } from '../../../engine/index.ts'
+import { staleWarning, type JsonObject, type Warning } from '../../../engine/index.ts'
 import type { Gamestore } from '../../sources/gamestore.ts'
 import type { Details } from '../../sources/gamestore/details.ts'
 import type { ReviewTotals } from '../../sources/gamestore/figures.ts'
 import type { SteamSpy } from '../../sources/steamspy.ts'
+import { attempt } from '../attempt.ts'
 import type { Handler } from '../catalog.ts'
 import { readAppPage } from './app-page.ts'
 import { ownersByReviews, ownersBySteamSpy, ownersRow } from './owners.ts'
@@ -55,12 +56,9 @@ interface Part<Value> {
 }
 
 async function part<Value>(source: string, what: string, work: Promise<Value>): Promise<Part<Value>> {
-  try {
-    return { value: await work }
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    return { warning: { code: 'upstream_unavailable', message: `No ${what} now`, source } }
-  }
+  const made = await attempt(work)
+  if (made.kind === 'done') return { value: made.value }
+  return { warning: { code: 'upstream_unavailable', message: `No ${what} now`, source } }
 }
 
 function factsOf(details: Details, totals: ReviewTotals): Parameters<typeof ownersByReviews>[0] {
