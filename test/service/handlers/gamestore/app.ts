@@ -191,7 +191,7 @@ t.test('an estimate that is older than it should be says so', async (t) => {
   const older: Context = {
     ...context(),
     keep: async (_name, _keeping, _isValue, produce) => ({
-      value: await produce(new AbortController().signal),
+      value: await produce(new AbortController().signal, undefined),
       at: new Date(Date.now() - 48 * 3_600_000),
       stale: true,
     }),

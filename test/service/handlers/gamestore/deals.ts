@@ -182,7 +182,7 @@ t.test('an older list says how old it is, and no answer made of it counts as fre
   const older: Context = {
     ...context(),
     keep: async (_name, _keeping, _isValue, produce) => ({
-      value: await produce(new AbortController().signal),
+      value: await produce(new AbortController().signal, undefined),
       at,
       stale: true,
     }),
