@@ -23,6 +23,8 @@ export interface Env {
   /** The operator answers for Redis settings that cannot be read. */
   readonly ledgerUnsafe: boolean
   readonly sources: SourceUrls
+  /** Of the operator's application at Twitch, which opens IGDB too; undefined unless both parts are set. */
+  readonly twitch: { readonly clientId: string; readonly clientSecret: string } | undefined
   /** Value of a variable the catalog names as a credential; undefined when it is not set. */
   readonly secret: (name: string) => string | undefined
   /** The text with the names of variables in the place of values that nobody may read. */
@@ -38,6 +40,9 @@ export interface SourceUrls {
   readonly steamStore: string
   readonly steamApi: string
   readonly steamSpy: string
+  readonly twitchApi: string
+  readonly twitchId: string
+  readonly igdb: string
 }
 
 export class EnvError extends Error {
@@ -78,7 +83,11 @@ export function readEnv(variables: Variables): Env {
       steamStore: reader.url('STEAM_STORE_URL') ?? 'https://store.steampowered.com',
       steamApi: reader.url('STEAM_API_URL') ?? 'https://api.steampowered.com',
       steamSpy: reader.url('STEAMSPY_URL') ?? 'https://steamspy.com',
+      twitchApi: reader.url('TWITCH_API_URL') ?? 'https://api.twitch.tv/helix',
+      twitchId: reader.url('TWITCH_ID_URL') ?? 'https://id.twitch.tv',
+      igdb: reader.url('IGDB_URL') ?? 'https://api.igdb.com/v4',
     },
+    twitch: reader.twitch(),
     secret: (name) => {
       secrets.set(name, variables[name])
       return variables[name] || undefined
@@ -206,6 +215,13 @@ class Reader {
         this.#problem(name, 'must be private keys of 64 hexadecimal digits, separated by commas')
         return []
       })
+  }
+
+  twitch(): { readonly clientId: string; readonly clientSecret: string } | undefined {
+    const [clientId, clientSecret] = ['TWITCH_CLIENT_ID', 'TWITCH_CLIENT_SECRET'].map((name) =>
+      this.text(name),
+    )
+    return clientId === undefined || clientSecret === undefined ? undefined : { clientId, clientSecret }
   }
 
   rpcUrls(): Record<number, string> {

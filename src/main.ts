@@ -47,13 +47,20 @@ const records = new SourceRecords(world.now)
 
 const shop: Shop = {
   handlers: (standIns) => {
-    if (standIns === undefined) return createHandlers({ world, records, ...env().sources, standIn: false })
+    if (standIns === undefined) {
+      const { sources, twitch } = env()
+      return createHandlers({ world, records, ...sources, twitch, standIn: false })
+    }
     return createHandlers({
       world,
       records,
       steamStore: `${standIns}/steam-store`,
       steamApi: `${standIns}/steam-api`,
       steamSpy: `${standIns}/steamspy`,
+      twitchApi: `${standIns}/twitch-api`,
+      twitchId: `${standIns}/twitch-id`,
+      igdb: `${standIns}/igdb`,
+      twitch: undefined,
       standIn: true,
     })
   },

@@ -35,7 +35,11 @@ t.test('without any variable everything has its default', async (t) => {
       steamStore: 'https://store.steampowered.com',
       steamApi: 'https://api.steampowered.com',
       steamSpy: 'https://steamspy.com',
+      twitchApi: 'https://api.twitch.tv/helix',
+      twitchId: 'https://id.twitch.tv',
+      igdb: 'https://api.igdb.com/v4',
     },
+    twitch: undefined,
   })
   t.equal(secret('ANYTHING'), undefined)
   t.equal(hide('nothing is hidden'), 'nothing is hidden')
@@ -65,6 +69,11 @@ t.test('every variable has its effect', async (t) => {
     STEAM_STORE_URL: 'https://store.example/',
     STEAM_API_URL: 'https://api.example',
     STEAMSPY_URL: 'https://spy.example',
+    TWITCH_API_URL: 'https://helix.example/',
+    TWITCH_ID_URL: 'https://id.example',
+    IGDB_URL: 'https://igdb.example/v4/',
+    TWITCH_CLIENT_ID: 'our-client',
+    TWITCH_CLIENT_SECRET: 'our-secret',
     ACME_TOKEN: 'abc',
   })
   t.strictSame(env, {
@@ -92,7 +101,11 @@ t.test('every variable has its effect', async (t) => {
       steamStore: 'https://store.example',
       steamApi: 'https://api.example',
       steamSpy: 'https://spy.example',
+      twitchApi: 'https://helix.example',
+      twitchId: 'https://id.example',
+      igdb: 'https://igdb.example/v4',
     },
+    twitch: { clientId: 'our-client', clientSecret: 'our-secret' },
   })
   t.equal(secret('ACME_TOKEN'), 'abc')
   t.equal(hide('refused: bearer-of-two'), 'refused: [FACILITATOR_TOKEN]')

@@ -45,13 +45,14 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
   }
   terminal.err(`cache: ${facts.cache}`)
   terminal.err(`ledger: ${facts.ledger}`)
-  const silent = Object.entries(catalog.sources).filter(
-    ([name, { credentials }]) =>
-      credentials.length > 0 &&
-      routes.some(({ operation }) => operation.sources.includes(name) && !operation.planned),
-  )
-  for (const [name, { credentials }] of silent)
-    terminal.err(`source ${name}: needs ${credentials.join(', ')}`)
+  for (const [name, { credentials }] of Object.entries(catalog.sources)) {
+    const missing = credentials.filter((variable) => env.secret(variable) === undefined)
+    const isUsed = routes.some(({ operation }) => operation.sources.includes(name) && !operation.planned)
+    if (isUsed && missing.length > 0)
+      terminal.err(
+        `source ${name}: not used before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`,
+      )
+  }
   for (const { path, operation } of paid) {
     const variable = operation.upstream?.credential?.env
     if (variable !== undefined && env.secret(variable) === undefined)

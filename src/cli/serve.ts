@@ -25,7 +25,7 @@ import {
 import { handlersFor } from './handlers.ts'
 import { openLedger } from './ledger.ts'
 import { loadServed } from './load.ts'
-import { inSandbox, meansOf } from './means.ts'
+import { inSandbox, meansOf, withStandIns } from './means.ts'
 import { openPort } from './port.ts'
 import { reload } from './reload.ts'
 import { listenToSignals } from './signals.ts'
@@ -103,7 +103,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const read = (): Catalog => {
       const { catalog, warnings, text } = loadServed(plan.file, known, env)
       for (const issue of warnings) terminal.err(formatIssue(issue, plan.file, text))
-      return catalog
+      return standIns === undefined ? catalog : withStandIns(catalog, standIns)
     }
     const declared = read()
     const host = plan.sandbox ? '127.0.0.1' : env.host

@@ -92,7 +92,7 @@ export interface Context {
     name: string,
     keeping: Keeping,
     isValue: (value: unknown) => value is Value,
-    produce: (signal: AbortSignal, previous: Value | undefined) => Promise<Value>,
+    produce: (signal: AbortSignal, previous?: Value) => Promise<Value>,
   ) => Promise<KeptValue<Value>>
 }
 

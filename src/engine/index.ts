@@ -8,6 +8,7 @@ export {
   fillPath,
   type Catalog,
   type Operation,
+  type OutsideSource,
   type Parameter,
   type Payments,
   type Route,

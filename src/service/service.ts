@@ -6,6 +6,7 @@ import { app } from './handlers/gamestore/app.ts'
 import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
+import { hype } from './handlers/streaming/hype.ts'
 import { finid } from './handlers/util/finid.ts'
 import { json } from './handlers/util/json.ts'
 import { mock } from './handlers/util/mock.ts'
@@ -14,6 +15,8 @@ import { workday } from './handlers/util/workday.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
 import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
 import type { SourceRecords } from './sources/source-record.ts'
+import { LIVE_TWITCH, Twitch } from './sources/twitch.ts'
+import { STAND_IN_CREDENTIALS, TwitchAccess, type Credentials } from './sources/twitch/access.ts'
 import type { World } from './sources/world.ts'
 
 /** The outside of the service: where its sources are, and what they are called in answers. */
@@ -24,6 +27,11 @@ export interface Outside {
   readonly steamStore: string
   readonly steamApi: string
   readonly steamSpy: string
+  readonly twitchApi: string
+  readonly twitchId: string
+  readonly igdb: string
+  /** Undefined: what needs them is not served, or answers without its part. */
+  readonly twitch: Credentials | undefined
   /** Set when stand-ins answer in the place of the sources. */
   readonly standIn: boolean
 }
@@ -41,6 +49,21 @@ export function createHandlers(outside: Outside): Handlers {
     world,
     records,
   )
+  const access = new TwitchAccess(
+    {
+      baseUrl: outside.twitchId,
+      credentials: outside.standIn ? STAND_IN_CREDENTIALS : outside.twitch,
+      timeoutMs: LIVE_TWITCH.timeoutMs,
+    },
+    world,
+    records.of('twitch'),
+  )
+  const twitch = new Twitch(
+    { ...LIVE_TWITCH, baseUrl: outside.twitchApi, ...sourceOf(outside, 'Twitch') },
+    access,
+    world,
+    records,
+  )
   return {
     'bundle/app-dossier': appDossier,
     'bundle/market-snapshot': marketSnapshot,
@@ -48,6 +71,7 @@ export function createHandlers(outside: Outside): Handlers {
     'gamestore/deals': deals(gamestore),
     'gamestore/top-sellers': topSellers(gamestore),
     ping,
+    'streaming/hype': hype(twitch),
     'util/finid': finid,
     'util/json': json,
     'util/mock': mock,

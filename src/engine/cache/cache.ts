@@ -37,7 +37,7 @@ export interface Served<Value> extends Fetched<Value> {
 /** Tells whether what a store holds is what is looked for: another version of the service may have written it. */
 type Guard<Value> = (value: unknown) => value is Value
 
-/** Gets what was kept before, however old. */
+/** Gets what was kept before, as long as it may still be given. */
 type Produce<Value> = (previous: Value | undefined) => Promise<Fetched<Value>>
 
 /** Fetches through a store: fresh values come from there, one fetch serves all who ask, an older value if that fails. */
@@ -105,12 +105,12 @@ export class Cache {
     kept: Fetched<Value> | undefined,
     produce: Produce<Value>,
   ): Promise<Served<Value>> {
+    const usable = (): boolean => kept !== undefined && this.#age(kept) < policy.ttl + policy.staleIfError
     let fetched: Fetched<Value>
     try {
-      fetched = await produce(kept?.value)
+      fetched = await produce(usable() ? kept?.value : undefined)
     } catch (fault) {
-      const usable = kept !== undefined && this.#age(kept) < policy.ttl + policy.staleIfError
-      if (!usable || isVerdict(fault)) throw fault
+      if (kept === undefined || !usable() || isVerdict(fault)) throw fault
       return { ...kept, cached: true, stale: true }
     }
     await this.#store.set(key, fetched, policy.ttl + policy.staleIfError).catch(() => undefined)

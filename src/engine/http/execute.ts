@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Cache, Served } from '../cache/cache.ts'
 import type { Operation } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
@@ -124,6 +125,8 @@ function withDefaults({ parameters }: Operation, given: Arguments): Arguments {
 /** Gives the work a signal that ends with it. */
 async function limited<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
+  // Handlers may ask many sources at once: that is no leak.
+  setMaxListeners(0, controller.signal)
   try {
     return await within(ms, work(controller.signal))
   } finally {

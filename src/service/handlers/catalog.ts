@@ -28,6 +28,9 @@ export interface Parameters {
   readonly ping: {
     readonly nonce?: string
   }
+  readonly 'streaming/hype': {
+    readonly limit: number
+  }
   readonly 'util/finid': {
     readonly iban: string
     readonly card_bin: string
