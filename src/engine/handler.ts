@@ -23,6 +23,8 @@ export interface EnvelopedAnswer {
   readonly warnings?: readonly Warning[]
   /** When the sources gave what the answer is made of; unless given, the time it was made. The cache counts from then. */
   readonly fetchedAt?: Date
+  /** Milliseconds from then, where the catalog keeps it longer: for an answer that lacks what may be had again soon. */
+  readonly freshFor?: number
 }
 
 /** An answer that is passed on as it is, without an envelope. */

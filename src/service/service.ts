@@ -2,6 +2,7 @@ import type { Source } from '../engine/index.ts'
 import type { Handlers } from './handlers/catalog.ts'
 import { appDossier } from './handlers/bundle/app-dossier.ts'
 import { marketSnapshot } from './handlers/bundle/market-snapshot.ts'
+import { metadata } from './handlers/game/metadata.ts'
 import { app } from './handlers/gamestore/app.ts'
 import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
@@ -13,6 +14,7 @@ import { mock } from './handlers/util/mock.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
+import { Igdb, LIVE_IGDB } from './sources/igdb.ts'
 import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
 import type { SourceRecords } from './sources/source-record.ts'
 import { LIVE_TWITCH, Twitch } from './sources/twitch.ts'
@@ -64,9 +66,16 @@ export function createHandlers(outside: Outside): Handlers {
     world,
     records,
   )
+  const igdb = new Igdb(
+    { ...LIVE_IGDB, baseUrl: outside.igdb, ...sourceOf(outside, 'IGDB') },
+    access,
+    world,
+    records,
+  )
   return {
     'bundle/app-dossier': appDossier,
     'bundle/market-snapshot': marketSnapshot,
+    'game/metadata': metadata(igdb),
     'gamestore/app': app(gamestore, steamSpy),
     'gamestore/deals': deals(gamestore),
     'gamestore/top-sellers': topSellers(gamestore),

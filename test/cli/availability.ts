@@ -33,7 +33,7 @@ async function start(
   return { server, sources }
 }
 
-const ROUTES = ['streaming/hype?limit=3']
+const ROUTES = ['streaming/hype?limit=3', 'game/metadata?name=Nine%20Lanterns%20Deep']
 
 t.test('without credentials nobody is charged, and nobody is told to try', async (t) => {
   const { server, sources } = await start(t, { TWITCH_CLIENT_ID: STAND_IN_CREDENTIALS.clientId })

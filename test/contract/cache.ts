@@ -31,6 +31,9 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     await store.set('one', fetchedOf(3), 60_000)
     t.strictSame(await store.get('one'), fetchedOf(3))
     t.strictSame(await store.get('two'), fetchedOf(2))
+    const short = { ...fetchedOf(4), freshFor: 1_000 }
+    await store.set('two', short, 60_000)
+    t.strictSame(await store.get('two'), short)
     const text = { value: { content: { type: 'text/plain', text: 'é🪙\u0000"' } }, at: NOW }
     await store.set('two', text, 60_000)
     t.strictSame(await store.get('two'), text)

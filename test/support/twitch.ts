@@ -1,4 +1,5 @@
 import type { StandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import { Igdb } from '../../src/service/sources/igdb.ts'
 import { SourceRecords } from '../../src/service/sources/source-record.ts'
 import { Twitch } from '../../src/service/sources/twitch.ts'
 import {
@@ -30,4 +31,10 @@ export function twitchAt(standIns: Pick<StandIns, 'url'>, terms: TwitchTerms = {
   const { world = WORLD, timeoutMs = 5000, records = new SourceRecords(world.now) } = terms
   const options = { source: { name: 'Twitch' }, baseUrl: `${standIns.url}/twitch-api`, timeoutMs }
   return new Twitch(options, accessAt(standIns, { ...terms, records }), world, records)
+}
+
+export function igdbAt(standIns: Pick<StandIns, 'url'>, terms: TwitchTerms = {}): Igdb {
+  const { world = WORLD, timeoutMs = 5000, records = new SourceRecords(world.now) } = terms
+  const options = { source: { name: 'IGDB' }, baseUrl: `${standIns.url}/igdb`, timeoutMs }
+  return new Igdb(options, accessAt(standIns, { ...terms, records }), world, records)
 }

@@ -47,6 +47,10 @@ export async function openWholeService(
     steamStore: `${url}/steam-store`,
     steamApi: `${url}/steam-api`,
     steamSpy: `${url}/steamspy`,
+    twitchApi: `${url}/twitch-api`,
+    twitchId: `${url}/twitch-id`,
+    igdb: `${url}/igdb`,
+    twitch: undefined,
     standIn: true,
   })
   const { operations } = createRevision({

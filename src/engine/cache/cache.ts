@@ -6,6 +6,8 @@ export interface Fetched<Value> {
   readonly value: Value
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** For one that is to be fetched anew sooner than others; milliseconds since `at`. */
+  readonly freshFor?: number
 }
 
 /** Where what was fetched is kept: in the process, or shared between processes. `test/contract/cache.ts` says how. */
@@ -86,13 +88,13 @@ export class Cache {
     produce: Produce<Value>,
   ): Promise<Served<Value>> {
     const found = await this.#find(key, isValue)
-    if (found !== undefined && this.#age(found) < policy.ttl) return { ...found, cached: true, stale: false }
+    if (found !== undefined && this.#isFresh(found, policy)) return { ...found, cached: true, stale: false }
     const turn = await this.#store.claim(key).catch(() => UNDISPUTED)
     try {
       // Who waited once does not wait again: after a failure elsewhere everybody asks the source themselves.
       if (turn.kind === 'theirs') await turn.over()
       const kept = (await this.#find(key, isValue)) ?? found
-      if (kept !== undefined && this.#age(kept) < policy.ttl) return { ...kept, cached: true, stale: false }
+      if (kept !== undefined && this.#isFresh(kept, policy)) return { ...kept, cached: true, stale: false }
       return await this.#fetch(key, policy, kept, produce)
     } finally {
       if (turn.kind === 'ours') await turn.end().catch(() => undefined)
@@ -119,7 +121,11 @@ export class Cache {
 
   async #find<Value>(key: string, isValue: Guard<Value>): Promise<Fetched<Value> | undefined> {
     const kept = await this.#store.get(key).catch(() => undefined)
-    return kept !== undefined && isValue(kept.value) ? { value: kept.value, at: kept.at } : undefined
+    return kept !== undefined && isValue(kept.value) ? { ...kept, value: kept.value } : undefined
+  }
+
+  #isFresh(fetched: Fetched<unknown>, { ttl }: Policy): boolean {
+    return this.#age(fetched) < Math.min(ttl, fetched.freshFor ?? ttl)
   }
 
   #age({ at }: Fetched<unknown>): number {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { UNDISPUTED, type CacheStore } from './cache.ts'
+import { UNDISPUTED, type CacheStore, type Fetched } from './cache.ts'
 
 /** Characters of values kept in the process; the least recently used go first. */
 const LARGEST = 64 * 1024 * 1024
@@ -9,7 +9,7 @@ const LARGEST_VALUE = LARGEST / 16
 interface Kept {
   /** As text, so that nobody who gets the value can change it for the next one. */
   readonly json: string
-  readonly at: number
+  readonly moment: Omit<Fetched<unknown>, 'value'>
 }
 
 /** Keeps values in this process only. */
@@ -23,10 +23,10 @@ export function createMemoryCache(): CacheStore {
     name: 'in-process',
     get: async (key) => {
       const kept = entries.get(key)
-      return kept === undefined ? undefined : { value: JSON.parse(kept.json), at: kept.at }
+      return kept === undefined ? undefined : { value: JSON.parse(kept.json), ...kept.moment }
     },
-    set: async (key, { value, at }, keepMs) => {
-      entries.set(key, { json: JSON.stringify(value), at }, { ttl: keepMs })
+    set: async (key, { value, ...moment }, keepMs) => {
+      entries.set(key, { json: JSON.stringify(value), moment }, { ttl: keepMs })
     },
     claim: async () => UNDISPUTED,
     close: async () => entries.clear(),

@@ -59,8 +59,8 @@ export async function openRedisCache({ address, random, report }: RedisCacheSett
   return {
     name: 'redis',
     get: async (key) => fetchedOf(await ask((redis) => redis.get(KEYS.value(key)))),
-    set: async (key, { value, at }, keepMs) => {
-      const json = JSON.stringify({ at, value })
+    set: async (key, fetched, keepMs) => {
+      const json = JSON.stringify(fetched)
       await ask<unknown>((redis) =>
         json.length > LARGEST_VALUE
           ? redis.del(KEYS.value(key))
@@ -85,8 +85,10 @@ const KEYS = {
 
 function fetchedOf(json: string | null): Fetched<unknown> | undefined {
   const kept: unknown = json === null ? undefined : JSON.parse(json)
-  if (!isJsonObject(kept) || typeof kept['at'] !== 'number') return undefined
-  return { at: kept['at'], value: kept['value'] }
+  if (!isJsonObject(kept)) return undefined
+  const { at, value, freshFor } = kept
+  if (typeof at !== 'number') return undefined
+  return typeof freshFor === 'number' ? { at, value, freshFor } : { at, value }
 }
 
 interface Connection {

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import type { Cache, Served } from '../cache/cache.ts'
+import type { Cache, Fetched, Served } from '../cache/cache.ts'
 import type { Operation } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
 import { Failure } from '../errors.ts'
@@ -70,7 +70,7 @@ async function run(
   { handler, args, operations }: Work,
   timeout: number,
   payment: PaymentFacts | undefined,
-): Promise<{ readonly value: Answer; readonly at: number }> {
+): Promise<Fetched<Answer>> {
   const { cache, now, random } = workshop
   const answer = await limited(timeout, (signal) => {
     const context: Context = {
@@ -90,8 +90,9 @@ async function run(
     return handler(args, context)
   })
   if ('content' in answer) return { value: answer, at: now() }
-  const { fetchedAt, ...value } = answer
-  return { value, at: fetchedAt?.getTime() ?? now() }
+  const { fetchedAt, freshFor, ...value } = answer
+  const at = fetchedAt?.getTime() ?? now()
+  return freshFor === undefined ? { value, at } : { value, at, freshFor }
 }
 
 async function ask(

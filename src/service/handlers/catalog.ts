@@ -14,6 +14,9 @@ export interface Parameters {
     readonly deals_count: number
     readonly hype_limit: number
   }
+  readonly 'game/metadata': {
+    readonly name: string
+  }
   readonly 'gamestore/app': {
     readonly appid: number
   }

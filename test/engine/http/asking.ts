@@ -178,6 +178,17 @@ t.test(
   },
 )
 
+t.test('an answer that lacks a part is made anew as soon as it says', async (t) => {
+  let runs = 0
+  const handler: UntypedHandler = async () => ({ ...ofBody({ run: (runs += 1) }), freshFor: 30_000 })
+  const { serve, pass } = kitchen({ whole: handler })
+  t.strictSame((await serve('/paid/whole')).value, ofBody({ run: 1 }))
+  pass(29_999)
+  t.match(await serve('/paid/whole'), { cached: true, value: { body: { run: 1 } } })
+  pass(1)
+  t.match(await serve('/paid/whole'), { cached: false, value: { body: { run: 2 } } })
+})
+
 t.test('a history grows from what was kept before, until that is too old', async (t) => {
   const isList = (value: unknown): value is number[] => Array.isArray(value)
   const handler: UntypedHandler = async (_, { keep, now }) => {
