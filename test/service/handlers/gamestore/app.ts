@@ -118,7 +118,7 @@ t.test('an app whose players are not counted has none, which is not zero', async
   t.same(codes(answer), [])
   const fetch: World['fetch'] = async (address, options) =>
     address.pathname.endsWith(PLAYERS)
-      ? Response.json({ response: { result: 42 } })
+      ? Response.json({ response: { result: 42, player_count: 0 } })
       : WORLD.fetch(address, options)
   t.equal((await run(url, { world: { ...WORLD, fetch } })).body['live_players'], null, 'with status 200 too')
 })

@@ -121,11 +121,11 @@ t.test('equal scores: more reviews first, then the older app', async (t) => {
     },
     reviews: { summary_filtered: { review_count, percent_positive: 100 } },
   })
-  const store_items = [game(9, 1_000_000), game(8, 1_000_000), game(7, 1_100_000)]
+  const store_items = [game(8, 1_000_000), game(7, 1_000_000), game(9, 1_100_000)]
   const world: World = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
   t.same(
     rows(await run('http://store.example', { world })).map(({ appid }) => appid),
-    [7, 8, 9],
+    [9, 7, 8],
   )
 })
 
