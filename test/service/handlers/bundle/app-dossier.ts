@@ -6,7 +6,8 @@ import {
   type JsonObject,
 } from '../../../../src/engine/index.ts'
 import { appDossier } from '../../../../src/service/handlers/bundle/app-dossier.ts'
-import { enveloped, fixedContext } from '../../../support/fixed-context.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { trimmed } from '../../../support/trimmed.ts'
 import { openWholeService } from '../../../support/whole-service.ts'
 
 const DOSSIER = '/paid/bundle/app-dossier'
@@ -156,4 +157,10 @@ t.test('the free sample shows name, players, owners and reviews, and two neighbo
   const [app] = (sample as { apps: object[] }).apps
   t.strictSame(Object.keys(app ?? {}), ['appid', 'name', 'live_players', 'reviews', 'owners_estimate'])
   t.match(app, { appid: 730, live_players: { current: 3467 }, reviews: { score_desc: 'Positive' } })
+})
+
+t.test('the published example is what the stand-ins answer, cut short', async (t) => {
+  const { serve } = await openWholeService(t)
+  const { body } = await serve(DOSSIER, { appids: [4100000050, UNKNOWN] })
+  t.strictSame(publishedExample('bundle/app-dossier'), trimmed(body))
 })

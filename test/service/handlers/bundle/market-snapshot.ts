@@ -1,7 +1,8 @@
 import t from 'tap'
 import { Failure, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
 import { marketSnapshot } from '../../../../src/service/handlers/bundle/market-snapshot.ts'
-import { enveloped, fixedContext } from '../../../support/fixed-context.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { trimmed } from '../../../support/trimmed.ts'
 import { openWholeService } from '../../../support/whole-service.ts'
 
 const SNAPSHOT = '/paid/bundle/market-snapshot'
@@ -165,4 +166,11 @@ t.test('the free sample shows three sellers, three deals and three categories', 
     truncated: true,
     full: { path: SNAPSHOT },
   })
+})
+
+t.test('the published example is what the stand-ins answer, cut short', async (t) => {
+  const { serve } = await openWholeService(t)
+  const { body, warnings } = await serve(SNAPSHOT, USUAL)
+  t.strictSame(warnings, [], 'no part is missing')
+  t.strictSame(publishedExample('bundle/market-snapshot'), trimmed(body))
 })
