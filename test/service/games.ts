@@ -104,6 +104,12 @@ t.test(
   },
 )
 
+t.test('without an application at Twitch a snapshot is sold without hype, and says why', async (t) => {
+  const { status, body } = await answers('/sample/bundle/market-snapshot?country=FR')
+  t.equal(status, 200)
+  t.match(body, { hype: null, warnings: [{ code: 'not_configured', message: /^Without streaming hype/ }] })
+})
+
 t.test('a store that limits us says for how long, and costs no buyer anything', async (t) => {
   breakSources('null429')
   const before = await taken()
