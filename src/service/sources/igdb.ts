@@ -21,15 +21,14 @@ export const LIVE_IGDB: IgdbOptions = {
   timeoutMs: 4000,
 }
 
-const FIELDS = [
-  ...['name', 'slug', 'url', 'summary', 'first_release_date', 'game_type.type', 'genres.name', 'themes.name'],
-  ...['game_modes.name', 'player_perspectives.name', 'platforms.name', 'franchises.name', 'cover.image_id'],
-  ...['involved_companies.company.name', 'involved_companies.developer', 'involved_companies.publisher'],
-  ...['rating', 'rating_count', 'aggregated_rating', 'aggregated_rating_count', 'total_rating'],
-  ...['total_rating_count', 'websites.url', 'external_games.uid', 'external_games.external_game_source'],
-  ...['similar_games.name', 'similar_games.slug', 'similar_games.total_rating'],
-  'similar_games.first_release_date',
-].join(',')
+const FIELDS = `
+  name, slug, url, summary, first_release_date, game_type.type, genres.name, themes.name, game_modes.name,
+  player_perspectives.name, platforms.name, franchises.name, cover.image_id, websites.url,
+  involved_companies.company.name, involved_companies.developer, involved_companies.publisher,
+  rating, rating_count, aggregated_rating, aggregated_rating_count, total_rating, total_rating_count,
+  external_games.uid, external_games.external_game_source,
+  similar_games.name, similar_games.slug, similar_games.total_rating, similar_games.first_release_date
+`.replace(/\s+/g, '')
 const CANDIDATES = 10
 
 /** The game database of Twitch. Throws `Failure` as `TwitchAccess.ask` does. */

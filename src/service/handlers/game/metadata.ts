@@ -183,6 +183,6 @@ function preview({ game = null }: JsonObject): JsonObject {
 }
 
 function cut(text: string): string {
-  const letters = [...text]
+  const letters = Array.from(text)
   return letters.length <= SUMMARY ? text : `${letters.slice(0, SUMMARY - 1).join('')}…`
 }

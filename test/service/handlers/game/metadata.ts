@@ -158,7 +158,7 @@ t.test(
     })
     t.strictSame(Object.keys(sample), ['game'])
     const game = sample['game'] as { summary: string }
-    t.equal([...game.summary].length, 160)
+    t.equal(Array.from(game.summary).length, 160)
   },
 )
 
