@@ -52,7 +52,7 @@ export class TwitchAccess {
   constructor({ baseUrl, credentials, timeoutMs }: TwitchAccessOptions, world: World, record: SourceRecord) {
     this.#credentials = credentials
     this.#now = world.now
-    const rate = { perSecond: 0.5, burst: 5 }
+    const rate = { perSecond: 0.5, burst: 10 }
     this.#host = new JsonSource({ name: 'The log-in of Twitch', baseUrl, rate, timeoutMs }, world, record)
   }
 
