@@ -1,4 +1,11 @@
-import { Failure, isJsonObject, type Context, type JsonObject, type Part } from '../../../engine/index.ts'
+import {
+  Failure,
+  isJsonObject,
+  type Context,
+  type JsonObject,
+  type Part,
+  type Warning,
+} from '../../../engine/index.ts'
 import { attempt, type Attempt } from '../attempt.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { missing, oldest, partRow, sourcesOf } from './part.ts'
@@ -26,7 +33,7 @@ export const appDossier: HandlerWithPreview<'bundle/app-dossier'> = {
             ? missing(`app ${appids[place]}`, app.failure)
             : [],
         ),
-        ...(metadata?.kind === 'failed' ? [missing('metadata of the first title', metadata.failure)] : []),
+        ...(metadata === undefined ? [] : metadataWarnings(metadata, appids[0])),
       ],
       body: {
         appids,
@@ -54,6 +61,17 @@ async function readMetadata(
   if (app?.kind !== 'done') return undefined
   const { name } = app.value.answer.body
   return typeof name === 'string' ? attempt(ask('game/metadata', { name })) : undefined
+}
+
+/** The database is asked by name, and names are not unique: its own app id, where it has one, tells. */
+function metadataWarnings(metadata: Attempt<Part>, appid: number | undefined): Warning[] {
+  if (metadata.kind === 'failed') return [missing('metadata of the first title', metadata.failure)]
+  const { game = null } = metadata.value.answer.body
+  const ids = isJsonObject(game) ? game['external_ids'] : undefined
+  const known = isJsonObject(ids) ? ids['steam'] : undefined
+  if (typeof known !== 'string' || known === String(appid)) return []
+  const message = 'The game database has this name under another app id: its metadata may be of another game'
+  return [{ code: 'metadata_uncertain', message }]
 }
 
 function firstTitle(row: JsonObject | undefined): JsonObject {

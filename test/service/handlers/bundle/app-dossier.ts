@@ -63,14 +63,13 @@ t.test('a dossier of five titles asks each source once for each title, all at on
 
 t.test('the dossier, its sample and the single route share what was fetched', async (t) => {
   const { serve, asked } = await openWholeService(t)
-  const [first = 0] = FIVE
+  const [first = 0, ...others] = FIVE
   await serve(DOSSIER, { appids: FIVE })
-  const calls = (): unknown => Object.fromEntries([...asked].filter(([path]) => path.startsWith('/steam')))
-  const before = calls()
+  const before = Object.fromEntries(asked)
   await serve('/paid/gamestore/app/{appid}', { appid: first })
   await serve('/sample/bundle/app-dossier', { appids: [first] })
-  await serve(DOSSIER, { appids: FIVE.toReversed() })
-  t.strictSame(calls(), before)
+  await serve(DOSSIER, { appids: [first, ...others.toReversed()] })
+  t.strictSame(Object.fromEntries(asked), before)
 })
 
 t.test('an app is read again after five minutes, SteamSpy after a day', async (t) => {
@@ -99,6 +98,13 @@ t.test('metadata and neighbours belong to the first title', async (t) => {
   })
   t.strictSame(answer.source, [{ name: 'store' }, { name: 'database' }])
   t.strictSame(answer.warnings, [])
+})
+
+t.test('metadata of a namesake is marked as such', async (t) => {
+  const known = (steam: string | null) => ({ ...METADATA, game: { name: 'Seven', external_ids: { steam } } })
+  t.match((await compose({ 7: 'Seven' }, known('70'))).answer.warnings, [{ code: 'metadata_uncertain' }])
+  t.strictSame((await compose({ 7: 'Seven' }, known('7'))).answer.warnings, [])
+  t.strictSame((await compose({ 7: 'Seven' }, known(null))).answer.warnings, [])
 })
 
 t.test('without the game database the apps are sold, with a warning', async (t) => {
@@ -161,6 +167,7 @@ t.test('the free sample shows name, players, owners and reviews, and two neighbo
 
 t.test('the published example is what the stand-ins answer, cut short', async (t) => {
   const { serve } = await openWholeService(t)
-  const { body } = await serve(DOSSIER, { appids: [4100000050, UNKNOWN] })
+  const { body, warnings } = await serve(DOSSIER, { appids: [4100000050, UNKNOWN] })
+  t.strictSame(warnings, [], 'no part is missing')
   t.strictSame(publishedExample('bundle/app-dossier'), trimmed(body))
 })
