@@ -17,11 +17,14 @@ export interface Env {
   readonly mppRecipient: string | undefined
   /** The first signs challenges, all are known. */
   readonly mppSecretKeys: readonly string[]
-  /** The ledger of several machines. */
+  /** The ledger of several machines, and their cache unless that has one of its own. */
   readonly redisUrl: string | undefined
+  readonly cacheRedisUrl: string | undefined
   /** The operator answers for Redis settings that cannot be read. */
   readonly ledgerUnsafe: boolean
   readonly sources: SourceUrls
+  /** Of the operator's application at Twitch, which opens IGDB too; undefined unless both parts are set. */
+  readonly twitch: { readonly clientId: string; readonly clientSecret: string } | undefined
   /** Value of a variable the catalog names as a credential; undefined when it is not set. */
   readonly secret: (name: string) => string | undefined
   /** The text with the names of variables in the place of values that nobody may read. */
@@ -36,6 +39,10 @@ export interface FacilitatorAccess {
 export interface SourceUrls {
   readonly steamStore: string
   readonly steamApi: string
+  readonly steamSpy: string
+  readonly twitchApi: string
+  readonly twitchId: string
+  readonly igdb: string
 }
 
 export class EnvError extends Error {
@@ -70,11 +77,17 @@ export function readEnv(variables: Variables): Env {
     mppRecipient: reader.address('MPP_RECIPIENT'),
     mppSecretKeys: reader.secrets('MPP_SECRET_KEY'),
     redisUrl: reader.redis('REDIS_URL'),
+    cacheRedisUrl: reader.redis('CACHE_REDIS_URL'),
     ledgerUnsafe: reader.flag('LEDGER_UNSAFE'),
     sources: {
       steamStore: reader.url('STEAM_STORE_URL') ?? 'https://store.steampowered.com',
       steamApi: reader.url('STEAM_API_URL') ?? 'https://api.steampowered.com',
+      steamSpy: reader.url('STEAMSPY_URL') ?? 'https://steamspy.com',
+      twitchApi: reader.url('TWITCH_API_URL') ?? 'https://api.twitch.tv/helix',
+      twitchId: reader.url('TWITCH_ID_URL') ?? 'https://id.twitch.tv',
+      igdb: reader.url('IGDB_URL') ?? 'https://api.igdb.com/v4',
     },
+    twitch: reader.twitch(),
     secret: (name) => {
       secrets.set(name, variables[name])
       return variables[name] || undefined
@@ -202,6 +215,13 @@ class Reader {
         this.#problem(name, 'must be private keys of 64 hexadecimal digits, separated by commas')
         return []
       })
+  }
+
+  twitch(): { readonly clientId: string; readonly clientSecret: string } | undefined {
+    const [clientId, clientSecret] = ['TWITCH_CLIENT_ID', 'TWITCH_CLIENT_SECRET'].map((name) =>
+      this.text(name),
+    )
+    return clientId === undefined || clientSecret === undefined ? undefined : { clientId, clientSecret }
   }
 
   rpcUrls(): Record<number, string> {

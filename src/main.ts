@@ -16,6 +16,7 @@ import { types } from './cli/types.ts'
 import { documentNames } from './engine/index.ts'
 import { readEnv } from './env.ts'
 import { createHandlers } from './service/service.ts'
+import { SourceRecords } from './service/sources/source-record.ts'
 
 const commands: readonly Command[] = [
   serve,
@@ -41,13 +42,25 @@ const world = {
   random: () => randomBytes(4).readUInt32BE() / 2 ** 32,
 }
 
+/** One for all handlers this process ever makes: a reload of the catalog does not forget what the sources did. */
+const records = new SourceRecords(world.now)
+
 const shop: Shop = {
   handlers: (standIns) => {
-    if (standIns === undefined) return createHandlers({ world, ...env().sources, standIn: false })
+    if (standIns === undefined) {
+      const { sources, twitch } = env()
+      return createHandlers({ world, records, ...sources, twitch, standIn: false })
+    }
     return createHandlers({
       world,
+      records,
       steamStore: `${standIns}/steam-store`,
       steamApi: `${standIns}/steam-api`,
+      steamSpy: `${standIns}/steamspy`,
+      twitchApi: `${standIns}/twitch-api`,
+      twitchId: `${standIns}/twitch-id`,
+      igdb: `${standIns}/igdb`,
+      twitch: undefined,
       standIn: true,
     })
   },

@@ -29,8 +29,17 @@ t.test('without any variable everything has its default', async (t) => {
     mppRecipient: undefined,
     mppSecretKeys: [],
     redisUrl: undefined,
+    cacheRedisUrl: undefined,
     ledgerUnsafe: false,
-    sources: { steamStore: 'https://store.steampowered.com', steamApi: 'https://api.steampowered.com' },
+    sources: {
+      steamStore: 'https://store.steampowered.com',
+      steamApi: 'https://api.steampowered.com',
+      steamSpy: 'https://steamspy.com',
+      twitchApi: 'https://api.twitch.tv/helix',
+      twitchId: 'https://id.twitch.tv',
+      igdb: 'https://api.igdb.com/v4',
+    },
+    twitch: undefined,
   })
   t.equal(secret('ANYTHING'), undefined)
   t.equal(hide('nothing is hidden'), 'nothing is hidden')
@@ -55,9 +64,16 @@ t.test('every variable has its effect', async (t) => {
     MPP_RECIPIENT: `0x${'cd'.repeat(20)}`,
     MPP_SECRET_KEY: `${'n'.repeat(32)}, ${'o'.repeat(32)}`,
     REDIS_URL: 'rediss://:word@ledger.example',
+    CACHE_REDIS_URL: 'redis://cache.example/1',
     LEDGER_UNSAFE: 'yes',
     STEAM_STORE_URL: 'https://store.example/',
     STEAM_API_URL: 'https://api.example',
+    STEAMSPY_URL: 'https://spy.example',
+    TWITCH_API_URL: 'https://helix.example/',
+    TWITCH_ID_URL: 'https://id.example',
+    IGDB_URL: 'https://igdb.example/v4/',
+    TWITCH_CLIENT_ID: 'our-client',
+    TWITCH_CLIENT_SECRET: 'our-secret',
     ACME_TOKEN: 'abc',
   })
   t.strictSame(env, {
@@ -79,8 +95,17 @@ t.test('every variable has its effect', async (t) => {
     mppRecipient: `0x${'cd'.repeat(20)}`,
     mppSecretKeys: ['n'.repeat(32), 'o'.repeat(32)],
     redisUrl: 'rediss://:word@ledger.example',
+    cacheRedisUrl: 'redis://cache.example/1',
     ledgerUnsafe: true,
-    sources: { steamStore: 'https://store.example', steamApi: 'https://api.example' },
+    sources: {
+      steamStore: 'https://store.example',
+      steamApi: 'https://api.example',
+      steamSpy: 'https://spy.example',
+      twitchApi: 'https://helix.example',
+      twitchId: 'https://id.example',
+      igdb: 'https://igdb.example/v4',
+    },
+    twitch: { clientId: 'our-client', clientSecret: 'our-secret' },
   })
   t.equal(secret('ACME_TOKEN'), 'abc')
   t.equal(hide('refused: bearer-of-two'), 'refused: [FACILITATOR_TOKEN]')

@@ -5,6 +5,7 @@ import type { Call } from './command.ts'
 export interface Announcement {
   readonly catalog: Catalog
   readonly ledger: string
+  readonly cache: string
   readonly tills: AllTills
   /** Who is paid by MPP. */
   readonly recipient: string | undefined
@@ -42,15 +43,16 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
         : `mpp: Tempo (eip155:${mpp.chain}) is not offered: ${missing.join(' and ')} missing`,
     )
   }
-  terminal.err('cache: in-process')
+  terminal.err(`cache: ${facts.cache}`)
   terminal.err(`ledger: ${facts.ledger}`)
-  const silent = Object.entries(catalog.sources).filter(
-    ([name, { credentials }]) =>
-      credentials.length > 0 &&
-      routes.some(({ operation }) => operation.sources.includes(name) && !operation.planned),
-  )
-  for (const [name, { credentials }] of silent)
-    terminal.err(`source ${name}: needs ${credentials.join(', ')}`)
+  for (const [name, { credentials }] of Object.entries(catalog.sources)) {
+    const missing = credentials.filter((variable) => env.secret(variable) === undefined)
+    const isUsed = routes.some(({ operation }) => operation.sources.includes(name) && !operation.planned)
+    if (isUsed && missing.length > 0)
+      terminal.err(
+        `source ${name}: not used before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`,
+      )
+  }
   for (const { path, operation } of paid) {
     const variable = operation.upstream?.credential?.env
     if (variable !== undefined && env.secret(variable) === undefined)

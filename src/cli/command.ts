@@ -57,10 +57,18 @@ export class UsageError extends Error {
 export interface Shop {
   /** The handlers, over the real sources or over stand-ins at `standIns`. */
   readonly handlers: (standIns: string | undefined) => HandlerMap
-  readonly startStandIns: () => Promise<{ readonly url: string; stop(): Promise<void> }>
+  readonly startStandIns: () => Promise<StandIns>
   readonly openSandbox: (directory: string, baseUrl: string, log: (line: string) => void) => Promise<Sandbox>
   /** Lower-case addresses of every sandbox file below a directory, and the well-known development accounts. */
   readonly playAddresses: (directory: string) => Promise<ReadonlySet<string>>
+}
+
+/** Local answers in the place of outside sources. */
+export interface StandIns {
+  readonly url: string
+  /** What has one, by its key under `sources:` in the catalog. */
+  readonly sources: readonly string[]
+  stop(): Promise<void>
 }
 
 /** Local chains with play money, and who holds it. */

@@ -1,6 +1,6 @@
-import type { Catalog } from '../engine/index.ts'
+import type { Catalog, OutsideSource } from '../engine/index.ts'
 import type { PaymentMeans } from './assemble.ts'
-import type { Call, Sandbox } from './command.ts'
+import type { Call, Sandbox, StandIns } from './command.ts'
 
 /** Who is paid and who settles, from the environment or the sandbox. */
 export type Means = Omit<PaymentMeans, 'ledger' | 'owner' | 'report'>
@@ -36,4 +36,12 @@ export function inSandbox(catalog: Catalog, { evm, tempo }: Sandbox): Catalog {
   }
   const mpp = { method: 'tempo', intent: 'charge', chain: tempo.chainId, currency: tempo.currency }
   return { ...catalog, payments: { ...catalog.payments, payTo: evm.payTo, x402, mpp } }
+}
+
+/** A stand-in wants no credentials of the operator: what needs its source is served without them. */
+export function withStandIns(catalog: Catalog, { sources: standIns }: StandIns): Catalog {
+  const sources: Record<string, OutsideSource> = { ...catalog.sources }
+  for (const [name, source] of Object.entries(sources))
+    if (standIns.includes(name)) sources[name] = { ...source, credentials: [] }
+  return { ...catalog, sources }
 }

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import {
-  AnswerCache,
+  Cache,
   CatalogError,
   closeServer,
   createHttpServer,
-  createMemoryCache,
   createService,
   formatIssue,
   LedgerError,
@@ -12,6 +11,7 @@ import {
 } from '../engine/index.ts'
 import { announce } from './announce.ts'
 import { openMpp, openTills, protocolsOf, world } from './assemble.ts'
+import { openCache } from './cache.ts'
 import type { Call, Command, Terminal } from './command.ts'
 import { createComplaint } from './complain.ts'
 import {
@@ -25,7 +25,7 @@ import {
 import { handlersFor } from './handlers.ts'
 import { openLedger } from './ledger.ts'
 import { loadServed } from './load.ts'
-import { inSandbox, meansOf } from './means.ts'
+import { inSandbox, meansOf, withStandIns } from './means.ts'
 import { openPort } from './port.ts'
 import { reload } from './reload.ts'
 import { listenToSignals } from './signals.ts'
@@ -103,7 +103,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const read = (): Catalog => {
       const { catalog, warnings, text } = loadServed(plan.file, known, env)
       for (const issue of warnings) terminal.err(formatIssue(issue, plan.file, text))
-      return catalog
+      return standIns === undefined ? catalog : withStandIns(catalog, standIns)
     }
     const declared = read()
     const host = plan.sandbox ? '127.0.0.1' : env.host
@@ -113,6 +113,9 @@ async function run(call: Call, plan: Plan): Promise<number> {
     if (sandbox !== undefined) closing.push(() => sandbox.stop())
     const { ledger, title } = await openLedger(env, plan.dataDir, sandbox)
     closing.push(() => ledger.close())
+    const cache = await openCache(env, plan.sandbox ? 'sandbox' : 'real', terminal.err)
+    if ('fault' in cache) return refuse(terminal, [cache.fault])
+    closing.push(() => cache.store.close())
     const means = meansOf(call, declared, sandbox)
     const owner = `${process.pid}-${randomUUID()}`
     const report = createComplaint(terminal, world.now, env.hide)
@@ -135,7 +138,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       handlers,
       protocols: (revised) => protocolsOf(revised, tills, baseUrl),
       ledger,
-      cache: new AnswerCache(createMemoryCache(), world.now),
+      cache: new Cache(cache.store, world.now),
       proxy: { fetcher: fetch, secret: env.secret },
       baseUrl,
       sandbox: sandbox !== undefined,
@@ -152,6 +155,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     signals.onReload(() => reload(call, { file: plan.file, service, load, problems: problemsOf }))
     announce(call, service, {
       ledger: title,
+      cache: cache.title,
       catalog,
       tills,
       recipient: means.mppRecipient,

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from './json.ts'
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
 
 /** Where an answer's data comes from, as the buyer sees it. */
 export interface Source {
@@ -21,6 +21,10 @@ export interface EnvelopedAnswer {
   readonly source: readonly Source[]
   readonly body: JsonObject
   readonly warnings?: readonly Warning[]
+  /** When the sources gave what the answer is made of; unless given, the time it was made. The cache counts from then. */
+  readonly fetchedAt?: Date
+  /** Milliseconds from then, where the catalog keeps it longer: for an answer that lacks what may be had again soon. */
+  readonly freshFor?: number
 }
 
 /** An answer that is passed on as it is, without an envelope. */
@@ -39,6 +43,29 @@ export interface PaymentFacts {
   readonly payer: string
 }
 
+/** An answer of another operation, as its own route would give it. */
+export interface Part {
+  readonly answer: EnvelopedAnswer
+  /** When its sources gave it. */
+  readonly at: Date
+  readonly cached: boolean
+  /** Set when its source failed now and an older answer was given in its place: `staleWarning` tells the buyer. */
+  readonly stale: boolean
+}
+
+/** How long something is kept, in milliseconds. */
+export interface Keeping {
+  readonly ttl: number
+  /** The time after that in which it is still given when it cannot be fetched anew. */
+  readonly staleIfError: number
+}
+
+export interface KeptValue<Value> {
+  readonly value: Value
+  readonly at: Date
+  readonly stale: boolean
+}
+
 /** What a handler may use besides its parameters. */
 export interface Context {
   /** Aborted at the deadline of the request: hand it to everything that waits. */
@@ -48,6 +75,43 @@ export interface Context {
   readonly random: (bytes: number) => Uint8Array
   /** Only on paid calls of operations without a cache: a cached answer belongs to no payment. */
   readonly payment: PaymentFacts | undefined
+  /**
+   * Asks another operation of the catalog by the name of its handler, through that operation's own cache: whoever else
+   * asks for the same shares it. Parameters that are left out have their defaults. Rejects as that handler does, with
+   * `not_configured` when its sources have no credentials, and with `not_implemented` when the catalog does not have it.
+   *
+   * @example
+   * const { answer, at, stale } = await ask('gamestore/top-sellers', { country: 'DE' })
+   */
+  readonly ask: (handler: string, parameters: Arguments) => Promise<Part>
+  /**
+   * Keeps a value beside the answers, for what several answers are made of: a pool, a history. One `produce` serves all
+   * who want it meanwhile, in whichever process, within the time of this operation. `name` is unique in the service; a
+   * value of another form is another name. The value is one that JSON can say, and `isValue` is asked when it was kept.
+   * `produce` gets the value before, as long as it is kept: what a history grows from.
+   */
+  readonly keep: <Value>(
+    name: string,
+    keeping: Keeping,
+    isValue: (value: unknown) => value is Value,
+    produce: (signal: AbortSignal, previous?: Value) => Promise<Value>,
+  ) => Promise<KeptValue<Value>>
+}
+
+/** Says of something older that was given because its source does not answer: since when, and how long ago that was. */
+export function staleWarning(at: Date, now: Date, source?: string): Warning {
+  const seconds = Math.max(0, Math.round((now.getTime() - at.getTime()) / 1000))
+  const age = seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
+  const message = `the source does not answer now; this is what it said ${age} ago, at ${at.toISOString()}`
+  return { code: 'stale', message, ...(source === undefined ? {} : { source }) }
+}
+
+/** Whether a value has the form of an answer: one that was kept may be another version's. */
+export function isAnswer(value: unknown): value is Answer {
+  if (!isJsonObject(value)) return false
+  const { content, source, body, warnings = [] } = value
+  if (isJsonObject(content)) return typeof content['type'] === 'string' && typeof content['text'] === 'string'
+  return Array.isArray(source) && Array.isArray(warnings) && isJsonObject(body)
 }
 
 /**

@@ -1,12 +1,14 @@
 /** The door of the framework: everything outside the engine imports from here. */
 export { hasSoundChecksum, isAddress, sameAddress, toChecksum, type Address } from './address.ts'
 export { findAsset } from './asset.ts'
-export { AnswerCache, type CacheStore } from './cache/cache.ts'
+export { Cache, type CacheStore } from './cache/cache.ts'
 export { createMemoryCache } from './cache/memory.ts'
+export { openRedisCache } from './cache/redis.ts'
 export {
   fillPath,
   type Catalog,
   type Operation,
+  type OutsideSource,
   type Parameter,
   type Payments,
   type Route,
@@ -18,18 +20,23 @@ export { catalogSchema } from './catalog/schema.ts'
 export { documentNames } from './documents/all.ts'
 export { formatDuration, parseDuration } from './duration.ts'
 export { ERRORS, Failure, InvalidParameter, type ErrorCode } from './errors.ts'
-export type {
-  Answer,
-  Context,
-  EnvelopedAnswer,
-  Handler,
-  HandlerMap,
-  Handlers,
-  HandlerWithPreview,
-  PaymentFacts,
-  Source,
-  VerbatimAnswer,
-  Warning,
+export {
+  staleWarning,
+  type Answer,
+  type Arguments,
+  type Context,
+  type EnvelopedAnswer,
+  type Handler,
+  type HandlerMap,
+  type Handlers,
+  type HandlerWithPreview,
+  type Keeping,
+  type KeptValue,
+  type Part,
+  type PaymentFacts,
+  type Source,
+  type VerbatimAnswer,
+  type Warning,
 } from './handler.ts'
 export { closeServer, createHttpServer, listen } from './http/server.ts'
 export { createService, type Service, type ServiceWorld } from './http/service.ts'
@@ -53,5 +60,6 @@ export type { Fate, Sighting } from './protocols/reconcile/trail.ts'
 export { readPaymentKey } from './protocols/x402/exact.ts'
 export { checkHeaderBudget } from './protocols/x402/header-budget.ts'
 export { addressOfKey } from './protocols/x402/signature.ts'
+export { readRedisAddress, type RedisAddress } from './redis-address.ts'
 export { createTills, type Tills } from './protocols/x402/till.ts'
 export { createX402 } from './protocols/x402/x402.ts'

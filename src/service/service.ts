@@ -1,37 +1,94 @@
+import type { Source } from '../engine/index.ts'
 import type { Handlers } from './handlers/catalog.ts'
+import { appDossier } from './handlers/bundle/app-dossier.ts'
+import { marketSnapshot } from './handlers/bundle/market-snapshot.ts'
+import { metadata } from './handlers/game/metadata.ts'
+import { app } from './handlers/gamestore/app.ts'
+import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
+import { hype } from './handlers/streaming/hype.ts'
 import { finid } from './handlers/util/finid.ts'
 import { json } from './handlers/util/json.ts'
 import { mock } from './handlers/util/mock.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
+import { Igdb, LIVE_IGDB } from './sources/igdb.ts'
+import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
+import type { SourceRecords } from './sources/source-record.ts'
+import { LIVE_TWITCH, Twitch } from './sources/twitch.ts'
+import { STAND_IN_CREDENTIALS, TwitchAccess, type Credentials } from './sources/twitch/access.ts'
 import type { World } from './sources/world.ts'
 
 /** The outside of the service: where its sources are, and what they are called in answers. */
 export interface Outside {
   readonly world: World
+  /** Counts what becomes of the questions to every source. */
+  readonly records: SourceRecords
   readonly steamStore: string
   readonly steamApi: string
+  readonly steamSpy: string
+  readonly twitchApi: string
+  readonly twitchId: string
+  readonly igdb: string
+  /** Undefined: what needs them is not served, or answers without its part. */
+  readonly twitch: Credentials | undefined
   /** Set when stand-ins answer in the place of the sources. */
   readonly standIn: boolean
 }
 
 /** Every handler of the shipped catalog by name; the compiler knows when one is missing. */
-export function createHandlers({ world, steamStore, steamApi, standIn }: Outside): Handlers {
-  const source = standIn ? { source: { name: 'Sandbox stand-in for the game store' } } : {}
+export function createHandlers(outside: Outside): Handlers {
+  const { world, records, steamStore, steamApi, steamSpy: steamSpyUrl } = outside
   const gamestore = new Gamestore(
-    { ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...source },
+    { ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...sourceOf(outside, 'the game store') },
     world,
+    records,
+  )
+  const steamSpy = new SteamSpy(
+    { ...LIVE_STEAMSPY, baseUrl: steamSpyUrl, ...sourceOf(outside, 'SteamSpy') },
+    world,
+    records,
+  )
+  const access = new TwitchAccess(
+    {
+      baseUrl: outside.twitchId,
+      credentials: outside.standIn ? STAND_IN_CREDENTIALS : outside.twitch,
+      timeoutMs: LIVE_TWITCH.timeoutMs,
+    },
+    world,
+    records.of('twitch'),
+  )
+  const twitch = new Twitch(
+    { ...LIVE_TWITCH, baseUrl: outside.twitchApi, ...sourceOf(outside, 'Twitch') },
+    access,
+    world,
+    records,
+  )
+  const igdb = new Igdb(
+    { ...LIVE_IGDB, baseUrl: outside.igdb, ...sourceOf(outside, 'IGDB') },
+    access,
+    world,
+    records,
   )
   return {
+    'bundle/app-dossier': appDossier,
+    'bundle/market-snapshot': marketSnapshot,
+    'game/metadata': metadata(igdb),
+    'gamestore/app': app(gamestore, steamSpy),
+    'gamestore/deals': deals(gamestore),
     'gamestore/top-sellers': topSellers(gamestore),
     ping,
+    'streaming/hype': hype(twitch),
     'util/finid': finid,
     'util/json': json,
     'util/mock': mock,
     'util/tokencost': tokencost,
     'util/workday': workday,
   }
+}
+
+function sourceOf({ standIn }: Outside, name: string): { readonly source?: Source } {
+  return standIn ? { source: { name: `Sandbox stand-in for ${name}` } } : {}
 }

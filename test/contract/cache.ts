@@ -1,19 +1,16 @@
 import t, { type Test } from 'tap'
-import { AnswerCache, type CacheStore, type Fetched } from '../../src/engine/cache/cache.ts'
+import { Cache, type CacheStore, type Fetched, type Served } from '../../src/engine/cache/cache.ts'
 import { Failure, InvalidParameter } from '../../src/engine/errors.ts'
-import type { Answer } from '../../src/engine/handler.ts'
+import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
 
 const NOW = 1_800_000_000_000
 const POLICY = { ttl: 60_000, staleIfError: 600_000 }
 
-const answerOf = (value: number): Answer => ({
-  source: [{ name: 'computed' }],
-  body: { value, list: [value] },
-})
-const fetchedOf = (value: number): Fetched => ({ answer: answerOf(value), at: NOW })
+const answerOf = (value: number): JsonObject => ({ body: { value, list: [value] } })
+const fetchedOf = (value: number): Fetched<JsonObject> => ({ value: answerOf(value), at: NOW })
 const down = new Failure('source_error', 'the source answered badly')
 
-/** What every cache store must do, and `AnswerCache` over it; `open` makes an empty one. */
+/** What every cache store must do, and `Cache` over it; `open` makes an empty one. */
 export function testCache(name: string, open: (t: Test) => Promise<CacheStore>): void {
   const openNew = async (t: Test): Promise<CacheStore> => {
     const store = await open(t)
@@ -34,7 +31,10 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     await store.set('one', fetchedOf(3), 60_000)
     t.strictSame(await store.get('one'), fetchedOf(3))
     t.strictSame(await store.get('two'), fetchedOf(2))
-    const text: Fetched = { answer: { content: { type: 'text/plain', text: 'é🪙\u0000"' } }, at: NOW }
+    const short = { ...fetchedOf(4), freshFor: 1_000 }
+    await store.set('two', short, 60_000)
+    t.strictSame(await store.get('two'), short)
+    const text = { value: { content: { type: 'text/plain', text: 'é🪙\u0000"' } }, at: NOW }
     await store.set('two', text, 60_000)
     t.strictSame(await store.get('two'), text)
   })
@@ -61,13 +61,13 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
 
   t.test(`${name}: nobody who gets an answer can change it for the next one`, async (t) => {
     const store = await openNew(t)
-    const mine = { answer: { source: [], body: { list: [1] } }, at: NOW }
+    const mine = { value: { body: { list: [1] } }, at: NOW }
     await store.set('one', mine, 60_000)
-    mine.answer.body.list.push(2)
+    mine.value.body.list.push(2)
     const got = await store.get('one')
-    t.strictSame(got?.answer, { source: [], body: { list: [1] } })
+    t.strictSame(got?.value, { body: { list: [1] } })
     damage(got)
-    t.strictSame((await store.get('one'))?.answer, { source: [], body: { list: [1] } })
+    t.strictSame((await store.get('one'))?.value, { body: { list: [1] } })
   })
 
   t.test(`${name}: an answer goes when its time is over`, async (t) => {
@@ -81,7 +81,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
 
   t.test(`${name}: an answer of a megabyte comes back whole`, async (t) => {
     const store = await openNew(t)
-    const large: Fetched = { answer: { source: [], body: { text: 'é"\\'.repeat(330_000) } }, at: NOW }
+    const large = { value: { text: 'é"\\'.repeat(330_000) }, at: NOW }
     await store.set('one', large, 60_000)
     t.strictSame(await store.get('one'), large)
   })
@@ -89,13 +89,13 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
   t.test(`${name}: a fresh answer is given without asking the source, an expired one is not`, async (t) => {
     const { cache, clock } = await openCache(t, await openNew(t))
     const first = await cache.through('one', POLICY, async () => answerOf(1))
-    t.strictSame(first, { answer: answerOf(1), at: NOW, cached: false, stale: false })
+    t.strictSame(first, { value: answerOf(1), at: NOW, cached: false, stale: false })
     clock.now += POLICY.ttl - 1
     const second = await cache.through('one', POLICY, () => Promise.reject(new Error('asked')))
-    t.strictSame(second, { answer: answerOf(1), at: NOW, cached: true, stale: false })
+    t.strictSame(second, { value: answerOf(1), at: NOW, cached: true, stale: false })
     clock.now += 1
     const third = await cache.through('one', POLICY, async () => answerOf(3))
-    t.strictSame(third, { answer: answerOf(3), at: clock.now, cached: false, stale: false })
+    t.strictSame(third, { value: answerOf(3), at: clock.now, cached: false, stale: false })
     const fourth = await cache.through('one', POLICY, () => Promise.reject(new Error('asked')))
     t.strictSame(fourth, { ...third, cached: true })
   })
@@ -106,7 +106,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     for (const fault of [down, new Failure('source_timeout', 'late'), new TypeError('a bug')]) {
       clock.now = NOW + POLICY.ttl + POLICY.staleIfError - 1
       const stale = await cache.through('one', POLICY, () => Promise.reject(fault))
-      t.strictSame(stale, { answer: answerOf(1), at: NOW, cached: true, stale: true })
+      t.strictSame(stale, { value: answerOf(1), at: NOW, cached: true, stale: true })
       clock.now += 1
       await t.rejects(
         cache.through('one', POLICY, () => Promise.reject(fault)),
@@ -143,6 +143,15 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
       )
   })
 
+  t.test(`${name}: what another version has kept in another form is no value`, async (t) => {
+    const store = await openNew(t)
+    const { cache } = await openCache(t, store)
+    for (const value of [null, 'text', [1]]) {
+      await store.set('one', { value, at: NOW }, 60_000)
+      t.match(await cache.through('one', POLICY, async () => answerOf(2)), { cached: false })
+    }
+  })
+
   t.test(`${name}: without stale_if_error a failure is a failure`, async (t) => {
     const { cache, clock } = await openCache(t, await openNew(t))
     const policy = { ttl: 60_000, staleIfError: 0 }
@@ -159,24 +168,20 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     async (t) => {
       const { cache } = await openCache(t, await openNew(t))
       let fetches = 0
-      const produce = async (): Promise<Answer> => {
+      const produce = async (): Promise<JsonObject> => {
         fetches += 1
         await new Promise((resolve) => setTimeout(resolve, 20))
-        return { source: [], body: { list: [fetches] } }
+        return { body: { list: [fetches] } }
       }
       const served = await Promise.all(
         Array.from({ length: 50 }, () => cache.through('one', POLICY, produce)),
       )
       t.equal(fetches, 1)
       damage(served[7])
-      t.ok(
-        served.every(
-          ({ answer }, at) => at === 7 || JSON.stringify(answer) === '{"source":[],"body":{"list":[1]}}',
-        ),
-      )
+      t.ok(served.every(({ value }, at) => at === 7 || JSON.stringify(value) === '{"body":{"list":[1]}}'))
       const later = await cache.through('one', POLICY, produce)
-      t.match(later, { cached: true, answer: { body: { list: [1] } } })
-      t.strictSame(later.answer, { source: [], body: { list: [1] } })
+      t.equal(later.cached, true)
+      t.strictSame(later.value, { body: { list: [1] } })
       await cache.through('two', POLICY, produce)
       t.equal(fetches, 2, 'another key is another fetch')
     },
@@ -185,7 +190,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
   t.test(`${name}: a failure is shared by those who asked, and not kept`, async (t) => {
     const { cache } = await openCache(t, await openNew(t))
     let fetches = 0
-    const fail = async (): Promise<Answer> => {
+    const fail = async (): Promise<JsonObject> => {
       fetches += 1
       await new Promise((resolve) => setTimeout(resolve, 20))
       throw down
@@ -196,7 +201,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     t.equal(fetches, 1)
     t.ok(outcomes.every((outcome) => outcome.status === 'rejected' && outcome.reason === down))
     t.match(await cache.through('one', POLICY, async () => answerOf(2)), {
-      answer: answerOf(2),
+      value: answerOf(2),
       cached: false,
     })
   })
@@ -207,14 +212,14 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     const { cache, clock } = await openCache(t, store)
     await cache.through('one', POLICY, async () => answerOf(1))
     clock.now += POLICY.ttl
-    const unset = new AnswerCache({ ...store, set: away }, () => clock.now)
+    const unset = cacheOver({ ...store, set: away }, clock)
     t.match(await unset.through('one', POLICY, async () => answerOf(2)), {
-      answer: answerOf(2),
+      value: answerOf(2),
       stale: false,
     })
-    const unread = new AnswerCache({ ...store, get: away }, () => clock.now)
+    const unread = cacheOver({ ...store, get: away, claim: away }, clock)
     t.match(await unread.through('one', POLICY, async () => answerOf(3)), {
-      answer: answerOf(3),
+      value: answerOf(3),
       cached: false,
     })
     await t.rejects(
@@ -225,25 +230,37 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
 
   t.test(`${name}: the cache has the name of its store and closes it`, async (t) => {
     const store = await openNew(t)
-    const cache = new AnswerCache(store, () => NOW)
+    const cache = new Cache(store, () => NOW)
     t.equal(cache.name, name)
     await store.set('one', fetchedOf(1), 60_000)
     await cache.close()
   })
 }
 
+interface TestedCache {
+  through(key: string, policy: typeof POLICY, produce: () => Promise<JsonObject>): Promise<Served<JsonObject>>
+}
+
+/** A cache whose clock the test turns. */
+function cacheOver(store: CacheStore, clock: { readonly now: number }): TestedCache {
+  const cache = new Cache(store, () => clock.now)
+  return {
+    through: (key, policy, produce) =>
+      cache.through(key, policy, isJsonObject, async () => ({ value: await produce(), at: clock.now })),
+  }
+}
+
 async function openCache(
   t: Test,
   store: CacheStore,
-): Promise<{ cache: AnswerCache; clock: { now: number } }> {
+): Promise<{ cache: TestedCache; clock: { now: number } }> {
   const clock = { now: NOW }
-  const cache = new AnswerCache(store, () => clock.now)
   t.equal(await store.get('one'), undefined, 'the store is empty')
-  return { cache, clock }
+  return { cache: cacheOver(store, clock), clock }
 }
 
-/** What a careless handler or preview does to an answer. */
-function damage(fetched: Fetched | undefined): void {
-  if (fetched === undefined || !('body' in fetched.answer)) throw new Error('there is nothing to damage')
-  Object.assign(fetched.answer.body, { list: 'damaged', more: true })
+/** What a careless handler or preview does to a value. */
+function damage(fetched: Fetched<unknown> | undefined): void {
+  if (!isJsonObject(fetched?.value)) throw new Error('there is nothing to damage')
+  Object.assign(fetched.value['body'] ?? {}, { list: 'damaged', more: true })
 }

@@ -3,7 +3,10 @@ import type { Context } from '../../src/engine/index.ts'
 import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
 import { Gamestore } from '../../src/service/sources/gamestore.ts'
+import { SourceRecords } from '../../src/service/sources/source-record.ts'
+import { SteamSpy } from '../../src/service/sources/steamspy.ts'
 import type { World } from '../../src/service/sources/world.ts'
+import { fixedContext } from './fixed-context.ts'
 
 /** The real one, but without long waits between attempts. */
 export const WORLD: World = {
@@ -14,7 +17,7 @@ export const WORLD: World = {
 }
 
 export function context(signal: AbortSignal = new AbortController().signal): Context {
-  return { signal, now: WORLD.now, random: (bytes) => new Uint8Array(bytes), payment: undefined }
+  return fixedContext({ signal, now: WORLD.now })
 }
 
 interface Teardown {
@@ -28,7 +31,12 @@ export async function standIns(t: Teardown, faults: Readonly<Record<string, Faul
   return url
 }
 
-export function storeAt(url: string, world: World, timeoutMs = 5000): Gamestore {
+export function storeAt(
+  url: string,
+  world: World,
+  timeoutMs = 5000,
+  records = new SourceRecords(world.now),
+): Gamestore {
   return new Gamestore(
     {
       source: { name: 'Sandbox stand-in for the game store' },
@@ -37,7 +45,13 @@ export function storeAt(url: string, world: World, timeoutMs = 5000): Gamestore 
       timeoutMs,
     },
     world,
+    records,
   )
+}
+
+export function steamSpyAt(url: string, world: World, timeoutMs = 5000): SteamSpy {
+  const source = { name: 'Sandbox stand-in for SteamSpy' }
+  return new SteamSpy({ source, baseUrl: `${url}/steamspy`, timeoutMs }, world, new SourceRecords(world.now))
 }
 
 /** A world that notes the path of every call it lets through. */

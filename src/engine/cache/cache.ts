@@ -1,35 +1,52 @@
 import type { Cache as Policy } from '../catalog/catalog.ts'
 import { Failure, InvalidParameter } from '../errors.ts'
-import type { Answer } from '../handler.ts'
 
-/** An answer and when its source gave it. */
-export interface Fetched {
-  readonly answer: Answer
+/** A value and when its source gave it. */
+export interface Fetched<Value> {
+  readonly value: Value
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** For one that is to be fetched anew sooner than others; milliseconds since `at`. */
+  readonly freshFor?: number
 }
 
-/** Where fetched answers are kept: in the process, or shared between processes. `test/contract/cache.ts` says how. */
+/** Where what was fetched is kept: in the process, or shared between processes. `test/contract/cache.ts` says how. */
 export interface CacheStore {
   readonly name: string
   /** A copy of what was set, which the caller may change. */
-  get(key: string): Promise<Fetched | undefined>
-  /** Keeps an answer for `keepMs` milliseconds (more than 0) at the most; it may be dropped sooner. */
-  set(key: string, fetched: Fetched, keepMs: number): Promise<void>
+  get(key: string): Promise<Fetched<unknown> | undefined>
+  /** Keeps a value that JSON can say for `keepMs` milliseconds (more than 0) at the most; it may be dropped sooner. */
+  set(key: string, fetched: Fetched<unknown>, keepMs: number): Promise<void>
+  /** Asks for the turn to fetch for `key`, which one process has at a time. */
+  claim(key: string): Promise<Turn>
   close(): Promise<void>
 }
 
-export interface Served extends Fetched {
+export type Turn =
+  | { readonly kind: 'ours'; readonly end: () => Promise<void> }
+  /** `over` resolves when who has it is done, or is taken for dead; it never rejects. */
+  | { readonly kind: 'theirs'; readonly over: () => Promise<void> }
+
+/** Of a store that no other process uses, or that cannot be asked. */
+export const UNDISPUTED: Turn = { kind: 'ours', end: async () => undefined }
+
+export interface Served<Value> extends Fetched<Value> {
   readonly cached: boolean
-  /** Set when the source failed and an older answer is given in its place. */
+  /** Set when the source failed and an older value is given in its place. */
   readonly stale: boolean
 }
 
-/** Answers through a cache: fresh ones from the store, one fetch for however many ask, an older one if that fails. */
-export class AnswerCache {
+/** Tells whether what a store holds is what is looked for: another version of the service may have written it. */
+type Guard<Value> = (value: unknown) => value is Value
+
+/** Gets what was kept before, as long as it may still be given. */
+type Produce<Value> = (previous: Value | undefined) => Promise<Fetched<Value>>
+
+/** Fetches through a store: fresh values come from there, one fetch serves all who ask, an older value if that fails. */
+export class Cache {
   readonly #store: CacheStore
   readonly #now: () => number
-  readonly #flights = new Map<string, Promise<Served>>()
+  readonly #flights = new Map<string, Promise<Served<unknown>>>()
 
   constructor(store: CacheStore, now: () => number) {
     this.#store = store
@@ -41,39 +58,77 @@ export class AnswerCache {
   }
 
   /**
-   * `produce` runs once for all who ask for `key` meanwhile; its failure is theirs too, unless the failure is the
-   * source's and an answer not older than the policy's `staleIfError` is at hand. Failures are never kept. A store that
-   * fails costs a fetch, never an answer.
+   * `produce` runs once for all who ask for `key` meanwhile, in whichever process; its failure is theirs too, unless the
+   * failure is the source's and a value not older than the policy's `staleIfError` is at hand. Failures are never kept. A
+   * store that fails costs a fetch, never an answer.
    */
-  async through(key: string, policy: Policy, produce: () => Promise<Answer>): Promise<Served> {
+  async through<Value>(
+    key: string,
+    policy: Policy,
+    isValue: Guard<Value>,
+    produce: Produce<Value>,
+  ): Promise<Served<Value>> {
     const underway = this.#flights.get(key)
-    if (underway !== undefined) {
-      const served = await underway
-      // Each caller may do with its answer what it likes.
-      return { ...served, answer: structuredClone(served.answer) }
+    if (underway === undefined) {
+      const flight = this.#serve(key, policy, isValue, produce).finally(() => this.#flights.delete(key))
+      this.#flights.set(key, flight)
+      return flight
     }
-    const flight = this.#serve(key, policy, produce).finally(() => this.#flights.delete(key))
-    this.#flights.set(key, flight)
-    return flight
+    const served = await underway
+    // Each caller may do with its value what it likes.
+    const value = structuredClone(served.value)
+    if (!isValue(value)) throw new TypeError(`two kinds of values are kept as ${key}`)
+    return { ...served, value }
   }
 
-  async #serve(key: string, policy: Policy, produce: () => Promise<Answer>): Promise<Served> {
-    const kept = await this.#store.get(key).catch(() => undefined)
-    if (kept !== undefined && this.#age(kept) < policy.ttl) return { ...kept, cached: true, stale: false }
-    let answer: Answer
+  async #serve<Value>(
+    key: string,
+    policy: Policy,
+    isValue: Guard<Value>,
+    produce: Produce<Value>,
+  ): Promise<Served<Value>> {
+    const found = await this.#find(key, isValue)
+    if (found !== undefined && this.#isFresh(found, policy)) return { ...found, cached: true, stale: false }
+    const turn = await this.#store.claim(key).catch(() => UNDISPUTED)
     try {
-      answer = await produce()
+      // Who waited once does not wait again: after a failure elsewhere everybody asks the source themselves.
+      if (turn.kind === 'theirs') await turn.over()
+      const kept = (await this.#find(key, isValue)) ?? found
+      if (kept !== undefined && this.#isFresh(kept, policy)) return { ...kept, cached: true, stale: false }
+      return await this.#fetch(key, policy, kept, produce)
+    } finally {
+      if (turn.kind === 'ours') await turn.end().catch(() => undefined)
+    }
+  }
+
+  async #fetch<Value>(
+    key: string,
+    policy: Policy,
+    kept: Fetched<Value> | undefined,
+    produce: Produce<Value>,
+  ): Promise<Served<Value>> {
+    const usable = (): boolean => kept !== undefined && this.#age(kept) < policy.ttl + policy.staleIfError
+    let fetched: Fetched<Value>
+    try {
+      fetched = await produce(usable() ? kept?.value : undefined)
     } catch (fault) {
-      const usable = kept !== undefined && this.#age(kept) < policy.ttl + policy.staleIfError
-      if (!usable || isVerdict(fault)) throw fault
+      if (kept === undefined || !usable() || isVerdict(fault)) throw fault
       return { ...kept, cached: true, stale: true }
     }
-    const fetched = { answer, at: this.#now() }
     await this.#store.set(key, fetched, policy.ttl + policy.staleIfError).catch(() => undefined)
     return { ...fetched, cached: false, stale: false }
   }
 
-  #age({ at }: Fetched): number {
+  async #find<Value>(key: string, isValue: Guard<Value>): Promise<Fetched<Value> | undefined> {
+    const kept = await this.#store.get(key).catch(() => undefined)
+    return kept !== undefined && isValue(kept.value) ? { ...kept, value: kept.value } : undefined
+  }
+
+  #isFresh(fetched: Fetched<unknown>, { ttl }: Policy): boolean {
+    return this.#age(fetched) < Math.min(ttl, fetched.freshFor ?? ttl)
+  }
+
+  #age({ at }: Fetched<unknown>): number {
     return this.#now() - at
   }
 

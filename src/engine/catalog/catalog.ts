@@ -74,6 +74,8 @@ export interface Operation {
   readonly parameters: readonly Parameter[]
   readonly sources: readonly string[]
   readonly example: Json | undefined
+  /** Short name of the form its answers have, by the example: what is kept in another form is no answer any more. */
+  readonly form: string
   readonly upstream: Upstream | undefined
   readonly skill: string | undefined
   readonly tool: Tool | undefined

@@ -1,5 +1,5 @@
 import { parseDuration } from '../duration.ts'
-import type { Json } from '../json.ts'
+import { digestJson, type Json } from '../json.ts'
 import type { Micros } from '../money.ts'
 import { bind, compileSet, ownDeclaration, type Owner } from './arguments.ts'
 import type { Binding, Cache, Operation, Parameter, Route, RouteKind, Tool, Upstream } from './catalog.ts'
@@ -43,7 +43,7 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
     settle: route.settle ?? 'after',
     parameters: owner.parameters,
     sources: route.sources ?? [],
-    example: compiler.example(route.example),
+    ...exampleOf(route.example, compiler),
     upstream: compileUpstream(route),
     skill: route.skill,
     tool: route.tool === undefined ? undefined : compileToolName(route.tool),
@@ -120,12 +120,17 @@ export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler
     settle: tool.settle ?? 'after',
     parameters: compileSet('', tool.parameters),
     sources: tool.sources ?? [],
-    example: compiler.example(tool.example),
+    ...exampleOf(tool.example, compiler),
     upstream: undefined,
     skill: tool.skill,
     tool: { server: tool.server, name, requires: tool.requires },
     planned: tool.planned === true,
   }
+}
+
+function exampleOf(declared: unknown, compiler: Compiler): Pick<Operation, 'example' | 'form'> {
+  const example = compiler.example(declared)
+  return { example, form: digestJson(example ?? null).slice(0, 8) }
 }
 
 function compileToolName(text: string): Tool {

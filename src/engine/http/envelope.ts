@@ -1,7 +1,8 @@
 import type { Served } from '../cache/cache.ts'
 import type { Route } from '../catalog/catalog.ts'
 import { Failure } from '../errors.ts'
-import { compact, type Json, type JsonObject } from '../json.ts'
+import { staleWarning, type Answer } from '../handler.ts'
+import { compact, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
 import { formatPrice } from '../money.ts'
 
@@ -11,29 +12,31 @@ const LARGEST_BYTES = 1_000_000
 export type Preview = (body: JsonObject) => JsonObject
 
 /** The answer as it is sent: the service's envelope around an endpoint's own fields, or the text as it is. */
-export function envelop(route: Route, served: Served, preview: Preview | undefined): StoredAnswer {
-  const { answer } = served
+export function envelop(
+  route: Route,
+  served: Served<Answer>,
+  preview: Preview | undefined,
+  now: number,
+): StoredAnswer {
+  const { value: answer, stale } = served
+  const at = new Date(served.at)
   if ('content' in answer)
     return sized({ kind: 'text', ...answer.content }, Buffer.byteLength(answer.content.text))
   const sample = route.kind === 'sample'
   const body = sample && preview !== undefined ? preview(answer.body) : answer.body
+  const older = stale ? [staleWarning(at, new Date(now))] : []
+  const warnings = [...(answer.warnings ?? []), ...older]
   const value: JsonObject = {
     endpoint: route.path,
     source: answer.source.map((source) => compact({ ...source })),
-    fetched_at: new Date(served.at).toISOString(),
+    fetched_at: at.toISOString(),
     cached: served.cached,
     cache_ttl_seconds: Math.round((route.operation.cache?.ttl ?? 0) / 1000),
-    warnings: [...(answer.warnings ?? []).map((warning) => compact({ ...warning })), ...staleWarning(served)],
+    warnings: warnings.map((warning) => compact({ ...warning })),
     ...body,
     ...(sample ? previewMembers(route, body !== answer.body) : {}),
   }
   return sized({ kind: 'json', value }, Buffer.byteLength(JSON.stringify(value)))
-}
-
-function staleWarning(served: Served): Json[] {
-  if (!served.stale) return []
-  const message = `the source does not answer now; this is what it said at ${new Date(served.at).toISOString()}`
-  return [{ code: 'stale', message }]
 }
 
 function previewMembers(route: Route, cut: boolean): JsonObject {

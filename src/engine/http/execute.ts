@@ -1,12 +1,25 @@
-import type { AnswerCache, Served } from '../cache/cache.ts'
+import { setMaxListeners } from 'node:events'
+import type { Cache, Fetched, Served } from '../cache/cache.ts'
 import type { Operation } from '../catalog/catalog.ts'
+import { toArgument } from '../catalog/parameter.ts'
 import { Failure } from '../errors.ts'
-import type { Answer, Arguments, Context, PaymentFacts, UntypedHandler } from '../handler.ts'
+import {
+  isAnswer,
+  type Answer,
+  type Argument,
+  type Arguments,
+  type Context,
+  type Part,
+  type PaymentFacts,
+  type UntypedHandler,
+} from '../handler.ts'
 import { digestJson, type Json } from '../json.ts'
+import { unreadyFailure } from './readiness.ts'
+import type { Revision } from './revision.ts'
 
 /** What running handlers needs of the world. */
 export interface Workshop {
-  readonly cache: AnswerCache
+  readonly cache: Cache
   readonly now: () => number
   readonly random: (bytes: number) => Uint8Array
 }
@@ -20,21 +33,22 @@ export interface Work {
   readonly patience: number
   /** `never` for work that leaves something behind: each payment has its own. */
   readonly reuse: 'cached' | 'never'
+  /** What the handler may ask. */
+  readonly operations: Revision['operations']
 }
 
 /**
  * Runs one operation, through its cache when it has one. Rejects with `Failure('handler_timeout')` when the caller's
  * time is over; work that others share goes on for them until the operation's own timeout.
  */
-export async function execute(workshop: Workshop, work: Work): Promise<Served> {
+export async function execute(workshop: Workshop, work: Work): Promise<Served<Answer>> {
   const { operation, args, patience } = work
   if (operation.cache === undefined || work.reuse === 'never') {
-    const at = workshop.now()
-    const answer = await run(workshop, work, Math.min(operation.timeout, patience), work.payment)
-    return { answer, at, cached: false, stale: false }
+    const fetched = await run(workshop, work, Math.min(operation.timeout, patience), work.payment)
+    return { ...fetched, cached: false, stale: false }
   }
-  const key = `v1:${operation.handler}:${digestArguments(operation, args)}`
-  const shared = workshop.cache.through(key, operation.cache, () =>
+  const key = `v2:${operation.handler}:${operation.form}:${digestArguments(operation, args)}`
+  const shared = workshop.cache.through(key, operation.cache, isAnswer, () =>
     run(workshop, work, operation.timeout, undefined),
   )
   return within(patience, shared)
@@ -53,19 +67,69 @@ export function digestArguments(operation: Operation, args: Arguments): string {
 
 async function run(
   workshop: Workshop,
-  { handler, args }: Work,
+  { handler, args, operations }: Work,
   timeout: number,
   payment: PaymentFacts | undefined,
-): Promise<Answer> {
+): Promise<Fetched<Answer>> {
+  const { cache, now, random } = workshop
+  const answer = await limited(timeout, (signal) => {
+    const context: Context = {
+      signal,
+      now: () => new Date(now()),
+      random,
+      payment,
+      ask: (name, parameters) => ask(workshop, operations, name, parameters),
+      keep: async (name, keeping, isValue, produce) => {
+        const kept = await cache.through(`v2:kept:${name}`, keeping, isValue, async (previous) => {
+          const value = await limited(timeout, (limit) => produce(limit, previous))
+          return { value, at: now() }
+        })
+        return { value: kept.value, at: new Date(kept.at), stale: kept.stale }
+      },
+    }
+    return handler(args, context)
+  })
+  if ('content' in answer) return { value: answer, at: now() }
+  const { fetchedAt, freshFor, ...value } = answer
+  const at = fetchedAt?.getTime() ?? now()
+  return freshFor === undefined ? { value, at } : { value, at, freshFor }
+}
+
+async function ask(
+  workshop: Workshop,
+  operations: Work['operations'],
+  name: string,
+  parameters: Arguments,
+): Promise<Part> {
+  const asked = operations.get(name)
+  if (asked === undefined) throw new Failure('not_implemented', `this service has no ${name}`)
+  const { handler, readiness, store, route } = asked
+  const unready = unreadyFailure(readiness)
+  if (unready !== undefined) throw unready
+  if (store !== undefined) throw new Error(`${name} stores something: it is for those who pay for it`)
+  const { operation } = route
+  const args = withDefaults(operation, parameters)
+  const patience = operation.timeout
+  const work: Work = { operation, handler, args, payment: undefined, patience, reuse: 'cached', operations }
+  const { value, at, cached, stale } = await execute(workshop, work)
+  if ('content' in value) throw new Error(`${name} has no envelope`)
+  return { answer: value, at: new Date(at), cached, stale }
+}
+
+function withDefaults({ parameters }: Operation, given: Arguments): Arguments {
+  const defaults = parameters.flatMap((parameter): [string, Argument][] =>
+    parameter.default === undefined ? [] : [[parameter.name, toArgument(parameter, parameter.default)]],
+  )
+  return { ...Object.fromEntries(defaults), ...given }
+}
+
+/** Gives the work a signal that ends with it. */
+async function limited<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
-  const context: Context = {
-    signal: controller.signal,
-    now: () => new Date(workshop.now()),
-    random: workshop.random,
-    payment,
-  }
+  // Handlers may ask many sources at once: that is no leak.
+  setMaxListeners(0, controller.signal)
   try {
-    return await within(timeout, Promise.resolve(handler(args, context)))
+    return await within(ms, work(controller.signal))
   } finally {
     // Whatever still waits for a source has nobody to wait for any more.
     controller.abort()

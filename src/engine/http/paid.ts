@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { ERRORS, Failure, type ValidationError } from '../errors.ts'
+import { ERRORS, type ValidationError } from '../errors.ts'
 import type { Route } from '../catalog/catalog.ts'
 import type { Arguments, PaymentFacts } from '../handler.ts'
 import { compact, type JsonObject } from '../json.ts'
@@ -14,7 +14,8 @@ import { faultReply, type FaultSettings } from './fault.ts'
 import { digestArguments, execute, type Workshop } from './execute.ts'
 import type { RawParameters, Validated } from './parameters.ts'
 import { failed, invalid, JSON_TYPE, problem, type Reply } from './reply.ts'
-import type { Readiness, Revision, ServedRoute } from './revision.ts'
+import { UNREADY, unreadyFailure, type Readiness } from './readiness.ts'
+import type { Revision, ServedRoute } from './revision.ts'
 import type { WouldFail } from './unpaid.ts'
 
 /** One request to one route, free of the web framework. */
@@ -68,7 +69,7 @@ async function takePayment(counter: Counter, request: RouteRequest, detection: D
     case 'payment':
       break
   }
-  const unready = readinessFailure(request)
+  const unready = unreadyFailure(request.served.readiness)
   if (unready !== undefined) return { reply: failed(unready, 'no') }
   const validated = request.served.validate(request.parameters)
   if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
@@ -99,7 +100,7 @@ function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Ar
     digest,
     job: {
       run: ({ payment: id, payer, patience }) =>
-        work(counter, served, args, { id, protocol: protocol.name, network, payer }, patience),
+        work(counter, served, revision, args, { id, protocol: protocol.name, network, payer }, patience),
       store: served.store,
     },
     gone,
@@ -114,14 +115,15 @@ function scopeOf({ operation }: Route, digest: string): string {
 async function work(
   counter: Workshop,
   { route, handler, preview, store }: ServedRoute,
+  { operations }: Revision,
   args: Arguments,
   payment: PaymentFacts | undefined,
   patience: number,
 ): Promise<StoredAnswer> {
   const { operation } = route
   const reuse = store === undefined ? 'cached' : 'never'
-  const result = await execute(counter, { operation, handler, args, payment, patience, reuse })
-  return envelop(route, result, preview)
+  const result = await execute(counter, { operation, handler, args, payment, patience, reuse, operations })
+  return envelop(route, result, preview, counter.now())
 }
 
 function answer(counter: Counter, request: RouteRequest, outcome: Outcome): Answered {
@@ -228,27 +230,16 @@ function asJson({ loc, msg, type, input, ctx }: ValidationError): JsonObject {
   return compact({ type, loc: [...loc], msg, input: input ?? null, ctx })
 }
 
-/** Said in every 402 of such a route: an error, with its stack, is made only where it is thrown. */
-const UNREADY: Readonly<Record<Readiness, Refusal | undefined>> = {
-  ready: undefined,
-  planned: { code: 'not_implemented', detail: 'this route is announced and not served yet' },
-  not_configured: { code: 'not_configured', detail: 'a source of this route has no credentials here' },
-}
-
-function readinessFailure({ served }: RouteRequest): Failure | undefined {
-  const unready = UNREADY[served.readiness]
-  return unready === undefined ? undefined : new Failure(unready.code, unready.detail)
-}
-
 /** Samples and free routes: payment headers are not even looked at. */
 export async function serveFree(counter: Counter, request: RouteRequest): Promise<Answered> {
   const { served } = request
-  const unready = readinessFailure(request)
+  const unready = unreadyFailure(request.served.readiness)
   if (unready !== undefined) return { reply: failed(unready, 'no') }
   const validated = served.validate(request.parameters)
   if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
   try {
-    const stored = await work(counter, served, validated.args, undefined, served.route.operation.timeout)
+    const { timeout } = served.route.operation
+    const stored = await work(counter, served, request.revision, validated.args, undefined, timeout)
     return { reply: sold(stored, { 'Cache-Control': 'no-cache' }) }
   } catch (fault) {
     return { reply: faultReply(counter, request.served, fault, 'no') }

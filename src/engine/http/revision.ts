@@ -11,6 +11,7 @@ import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { Preview } from './envelope.ts'
 import { compileValidator, type Validator } from './parameters.ts'
 import { createProxy, type ProxySettings } from './proxy.ts'
+import type { Readiness } from './readiness.ts'
 import { createTable, type RouteTable } from './table.ts'
 import { compileUnpaid, type Unpaid } from './unpaid.ts'
 
@@ -22,6 +23,8 @@ export interface Revision {
   readonly pages: ReadonlyMap<string, Page>
   readonly protocols: readonly Protocol[]
   readonly facts: Facts
+  /** By the name of their handlers, for handlers that ask others: a face of each, the first in the catalog. */
+  readonly operations: ReadonlyMap<string, ServedRoute>
 }
 
 /** One route with all that answers it. */
@@ -38,8 +41,6 @@ export interface ServedRoute {
   /** By the name of their protocol. */
   readonly challenges: ReadonlyMap<string, Challenge>
 }
-
-export type Readiness = 'ready' | 'planned' | 'not_configured'
 
 export interface Page {
   readonly type: string
@@ -89,6 +90,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     pages: new Map([...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
     protocols,
     facts,
+    operations: new Map(served.toReversed().map((each) => [each.route.operation.handler, each])),
   }
 }
 

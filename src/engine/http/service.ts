@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import type { AnswerCache } from '../cache/cache.ts'
+import type { Cache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { HandlerMap } from '../handler.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -30,7 +30,7 @@ export interface ServiceSettings extends ServiceWorld {
   /** The ways to be paid for a catalog; asked again for every revision. */
   readonly protocols: (catalog: Catalog) => readonly Protocol[]
   readonly ledger: Ledger
-  readonly cache: AnswerCache
+  readonly cache: Cache
   readonly proxy: ProxySettings
   readonly baseUrl: string
   readonly sandbox: boolean

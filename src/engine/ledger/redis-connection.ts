@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import type { Redis } from 'ioredis'
+import { readRedisAddress } from '../redis-address.ts'
 import { LedgerError } from './ledger.ts'
 import { refusalOf } from './redis-refusal.ts'
 
@@ -39,11 +39,12 @@ const QUIET = { enableReadyCheck: false, disableClientInfo: true } as const
 
 /** Throws `LedgerError` when the URL is wrong, or Redis cannot be reached or refuses the credentials. */
 export async function connectRedis(url: string): Promise<RedisConnection> {
-  const address = addressOf(url)
-  const place = `${isIP(address.host) === 6 ? `[${address.host}]` : address.host}:${address.port}`
+  const address = readRedisAddress(url, 'REDIS_URL')
+  if ('fault' in address) throw new LedgerError(address.fault)
+  const { place, options } = address
   const { Redis } = await import('ioredis')
   const redis = new Redis({
-    ...address,
+    ...options,
     ...ONCE,
     ...QUIET,
     lazyConnect: true,
@@ -109,29 +110,4 @@ function comesBack(redis: Redis): Promise<void> {
       resolve()
     })
   })
-}
-
-/** What is meant here and nothing else: the library would take any option of its own from the query of a URL. */
-function addressOf(url: string) {
-  const { protocol, hostname, port, username, password, pathname } = new URL(url)
-  const db = /^\/?(\d*)$/.exec(pathname)?.[1]
-  if (db === undefined) throw new LedgerError('the path of REDIS_URL may be the number of a database only')
-  const host = hostname.replace(/^\[|\]$/g, '') || 'localhost'
-  const server = isIP(host) > 0 ? {} : { servername: host }
-  return {
-    host,
-    port: Number(port || 6379),
-    db: Number(db),
-    username: decode(username),
-    password: decode(password),
-    tls: protocol === 'rediss:' ? server : undefined,
-  }
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    throw new LedgerError('the credentials in REDIS_URL have a % that begins no escape: write %25')
-  }
 }

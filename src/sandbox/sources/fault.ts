@@ -6,6 +6,7 @@ export type Fault =
   | 'html'
   | 'null429'
   | '429'
+  | '429-reset'
   | 'empty'
   | 'truncated'
   | 'reset'
@@ -14,6 +15,9 @@ export type Fault =
   | 'huge'
   | 'redirect'
   | 'drift'
+  | '400'
+  | '401'
+  | '401-once'
   | '403'
   | '404'
   | '500'
@@ -34,6 +38,11 @@ export function fail(fault: Fault, { body }: StandInResponse, response: ServerRe
     case '429':
       response.writeHead(429, { ...JSON_TYPE, 'retry-after': '7' }).end('null')
       return
+    case '429-reset': {
+      const reset = String(Math.floor(Date.now() / 1000) + 40)
+      response.writeHead(429, { ...JSON_TYPE, 'ratelimit-reset': reset }).end('{"status":429}')
+      return
+    }
     case 'empty':
       response.writeHead(200, JSON_TYPE).end()
       return
@@ -61,6 +70,9 @@ export function fail(fault: Fault, { body }: StandInResponse, response: ServerRe
     case 'drift':
       response.writeHead(200, JSON_TYPE).end('{"success":2,"message":"moved"}')
       return
+    case '400':
+    case '401':
+    case '401-once':
     case '403':
     case '404':
     case '500':

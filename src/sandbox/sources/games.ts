@@ -71,6 +71,17 @@ export const HARDWARE: InventedGame = {
   platforms: ['linux'],
 }
 
+/** The ids that examples in the catalog name answer too, so that they can be tried here: with invented games. */
+const EXAMPLES: ReadonlyMap<number, InventedGame | undefined> = new Map([
+  [730, GAMES[18]],
+  [570, GAMES[6]],
+])
+
+/** The game with an id of its own or of an example. */
+export function findGame(appid: number): InventedGame | undefined {
+  return [...GAMES, HARDWARE].find((game) => game.appid === appid) ?? EXAMPLES.get(appid)
+}
+
 function read(line: string, index: number): InventedGame {
   const [name = '', cents, discount, reviews, percent, released = '', platforms = ''] = line
     .split('|')

@@ -1,25 +1,12 @@
 import { storeCurrency } from '../../service/data/store-currencies.ts'
 import { GAMES, HARDWARE, type InventedGame } from './games.ts'
+import { appPage, players, reviewTotals } from './game-page.ts'
+import { finalPrice, formatPrice, fullPrice } from './prices.ts'
 import { json, type StandInRequest, type StandInResponse } from './stand-in.ts'
 
-/** Hundredths of a currency for one US dollar, so that prices look local; round, and nobody's exchange rate. */
-const PER_DOLLAR: Readonly<Record<string, number>> = {
-  BRL: 300,
-  CLP: 60000,
-  CNY: 400,
-  EUR: 100,
-  GBP: 85,
-  IDR: 800000,
-  INR: 4000,
-  JPY: 12000,
-  KRW: 110000,
-  PLN: 420,
-  TWD: 2000,
-  UAH: 1800,
-  USD: 100,
-}
 const HOST = 'https://shared.akamai.steamstatic.com/store_item_assets/steam'
 const WEEK_START = Date.parse('2026-11-10T00:00:00Z') / 1000
+const SALE_END = Date.parse('2026-12-01T18:00:00Z') / 1000
 /** The search lists it, the item batch does not know it: as with games a country may not see. */
 const UNSOLD = GAMES[9]
 
@@ -28,14 +15,18 @@ export function answerStore({ path, query }: StandInRequest): StandInResponse | 
   const country = query.get('cc') ?? 'US'
   if (path === '/search/results/') {
     const count = Number(query.get('count') ?? 25)
-    return json({ desc: '', items: logos(country).slice(0, count) })
+    const games = query.get('specials') === '1' ? chart(country).filter(isDiscounted) : chart(country)
+    return json({ desc: '', items: logos(games).slice(0, count) })
   }
   if (path === '/api/featuredcategories/') return json(frontPage(country))
-  return undefined
+  if (path === '/api/appdetails') return json(appPage(Number(query.get('appids')), country))
+  const appid = /^\/appreviews\/(\d{1,10})$/.exec(path)?.[1]
+  return appid === undefined ? undefined : json(reviewTotals(Number(appid), query))
 }
 
 /** The item service: arguments are one JSON text, and what it does not understand it answers with `{}`. */
 export function answerApi({ path, query }: StandInRequest): StandInResponse | undefined {
+  if (path === '/ISteamUserStats/GetNumberOfCurrentPlayers/v1/') return players(Number(query.get('appid')))
   const input = read(query.get('input_json'))
   if (path === '/IStoreBrowseService/GetItems/v1/') {
     const sold = [...GAMES, HARDWARE].filter((game) => game !== UNSOLD)
@@ -43,6 +34,7 @@ export function answerApi({ path, query }: StandInRequest): StandInResponse | un
     const found = sold.filter(({ appid }) => asked.has(appid))
     return json({ response: { store_items: found.map((game) => storeItem(game, input)) } })
   }
+  if (path === '/IStoreQueryService/Query/v1/') return json({ response: queried(input) })
   if (path === '/IStoreTopSellersService/GetWeeklyTopSellers/v1/') return json({ response: weekly(input) })
   return undefined
 }
@@ -52,6 +44,11 @@ interface Input {
   readonly country_code?: string
   readonly context?: { readonly country_code?: string }
   readonly data_request?: object
+  readonly query?: {
+    readonly start?: number
+    readonly count?: number
+    readonly filters?: { readonly price_filters?: { readonly min_discount_percent?: number } }
+  }
 }
 
 function read(text: string | null): Input {
@@ -66,8 +63,8 @@ function chart(country: string): readonly InventedGame[] {
   return GAMES.flatMap((_, place) => GAMES[(place * 7 + seed) % GAMES.length] ?? [])
 }
 
-function logos(country: string): readonly { readonly name: string; readonly logo: string }[] {
-  const items = chart(country).map(({ appid, name }, place) => {
+function logos(games: readonly InventedGame[]): readonly { readonly name: string; readonly logo: string }[] {
+  const items = games.map(({ appid, name }, place) => {
     const folder = place % 3 === 0 ? `apps/${appid}/0f3a${appid.toString(16)}` : `apps/${appid}`
     return { name, logo: `${HOST}/${folder}/capsule_sm_120.jpg?t=1` }
   })
@@ -80,7 +77,7 @@ function frontPage(country: string): object {
   const currency = storeCurrency(country) ?? 'USD'
   const games = chart(country).slice(0, 8)
   const apps = [...games.slice(0, 3), HARDWARE, ...games.slice(3), ...games.slice(0, 1)]
-  const items = apps.map((game) => ({
+  const entry = (game: InventedGame) => ({
     id: game.appid,
     type: 0,
     name: game.name,
@@ -91,13 +88,36 @@ function frontPage(country: string): object {
     currency,
     windows_available: game.platforms.includes('windows'),
     header_image: `${HOST}/apps/${game.appid}/header.jpg?t=1`,
-  }))
+  })
+  const items = apps.map(entry)
   const pack = { ...items[0], id: 990010, type: 1, name: 'Gearmoth Hollow: Collected' }
   return {
     0: { id: 'cat_spotlight', name: 'Spotlights', items: [] },
+    specials: {
+      id: 'cat_specials',
+      name: 'Specials',
+      items: chart(country).filter(isDiscounted).slice(0, 10).map(entry),
+    },
     top_sellers: { id: 'cat_topsellers', name: 'Top Sellers', items: [pack, ...items] },
     status: 1,
   }
+}
+
+/** Pages overlap, so a game may come twice. */
+function queried(input: Input): object {
+  const { start = 0, count = 10, filters } = input.query ?? {}
+  const least = filters?.price_filters?.min_discount_percent ?? 0
+  const found = chart('US').filter((game) => game.discountPercent >= least && game !== UNSOLD)
+  const page = [...found.slice(start, start + count), ...found.slice(start, start + 1)]
+  return {
+    metadata: { total_matching_records: found.length, start, count: page.length },
+    ids: page.map(({ appid }) => ({ appid })),
+    store_items: page.map((game) => storeItem(game, input)),
+  }
+}
+
+function isDiscounted({ discountPercent }: InventedGame): boolean {
+  return discountPercent > 0
 }
 
 function weekly(input: Input): object {
@@ -145,31 +165,14 @@ function purchase(game: InventedGame, currency: string): object {
     packageid: game.appid - 4_000_000_000,
     purchase_option_name: game.name,
     final_price_in_cents: String(final),
-    formatted_final_price: format(final, currency),
+    formatted_final_price: formatPrice(final, currency),
   }
   if (full === final) return option
   return {
     ...option,
     original_price_in_cents: String(full),
-    formatted_original_price: format(full, currency),
+    formatted_original_price: formatPrice(full, currency),
     discount_pct: game.discountPercent,
+    active_discounts: [{ discount_amount: String(full - final), discount_end_date: SALE_END }],
   }
-}
-
-function fullPrice({ cents }: InventedGame, currency: string): number {
-  return local(cents, currency)
-}
-function finalPrice({ cents, discountPercent }: InventedGame, currency: string): number {
-  return local(Math.floor((cents * (100 - discountPercent)) / 100), currency)
-}
-
-/** Dear currencies have cents; in the others the store asks for whole units. */
-function local(cents: number, currency: string): number {
-  const rate = PER_DOLLAR[currency] ?? 100
-  const hundredths = Math.round((cents * rate) / 100)
-  return rate >= 1000 ? Math.round(hundredths / 100) * 100 : hundredths
-}
-
-function format(hundredths: number, currency: string): string {
-  return new Intl.NumberFormat('en-US', { style: 'currency', currency }).format(hundredths / 100)
 }

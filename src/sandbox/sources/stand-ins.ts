@@ -1,15 +1,25 @@
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { fail, type Fault } from './fault.ts'
 import { answerApi, answerStore } from './gamestore.ts'
+import { answerSteamSpy } from './steamspy.ts'
+import { answerIgdb } from './igdb.ts'
 import type { StandIn, StandInResponse } from './stand-in.ts'
+import { answerHelix, answerLogin } from './twitch.ts'
 
 /** The outside sources that have a stand-in, by the first segment of their address here. */
 const STAND_INS: Readonly<Record<string, StandIn>> = {
   '/steam-store': answerStore,
   '/steam-api': answerApi,
+  '/steamspy': answerSteamSpy,
+  '/twitch-id': answerLogin,
+  '/twitch-api': answerHelix,
+  '/igdb': answerIgdb,
 }
+
+const STOOD_IN = ['steam-store', 'steam-api', 'steamspy', 'twitch', 'igdb'] as const
 
 export interface StandInsOptions {
   /** What goes wrong, by path below the prefix: `{ '/search/results/': 'html' }`. For tests. */
@@ -19,27 +29,39 @@ export interface StandInsOptions {
 export interface StandIns {
   /** Base address: a source's own is this and its prefix, `${url}/steam-store`. */
   readonly url: string
+  /** What has a stand-in, by its key under `sources:` in the catalog. */
+  readonly sources: readonly string[]
+  /** How often each address was asked, by prefix and path: `/steam-store/api/appdetails`. */
+  readonly asked: ReadonlyMap<string, number>
   readonly stop: () => Promise<void>
 }
 
 /** Starts one local server that stands in for every outside source: no network, invented data. */
 export async function startStandIns({ faults = {} }: StandInsOptions = {}): Promise<StandIns> {
-  const asked = new Set<string>()
-  const server = createServer((request, response) => {
+  const asked = new Map<string, number>()
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(request.url ?? '/', 'http://stand-in')
     const [, prefix = '', path = ''] = /^(\/[^/]*)(.*)$/.exec(url.pathname) ?? []
-    const answer = answerSafely(STAND_INS[prefix], { path, query: url.searchParams })
+    const { method = 'GET', headers } = request
+    const body = await text(request)
+    const due = answerSafely(STAND_INS[prefix], { path, query: url.searchParams, method, headers, body })
     const fault = faults[prefix + path] ?? faults[path]
-    const again = asked.has(path)
-    asked.add(path)
-    if (fault === undefined || (fault === '500-once' && again)) return send(answer, response)
-    fail(fault, answer, response)
+    const before = asked.get(prefix + path) ?? 0
+    asked.set(prefix + path, before + 1)
+    if (fault === undefined || (fault.endsWith('-once') && before > 0)) send(due, response)
+    else fail(fault, due, response)
+  }
+  const server = createServer((request, response) => {
+    // Who has gone away while asking needs no answer.
+    answer(request, response).catch(() => response.destroy())
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
+    sources: STOOD_IN,
+    asked,
     stop: async () => {
       server.close()
       server.closeAllConnections()

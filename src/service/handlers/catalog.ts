@@ -6,11 +6,33 @@ import type {
 } from '../../engine/index.ts'
 
 export interface Parameters {
+  readonly 'bundle/app-dossier': {
+    readonly appids: readonly number[]
+  }
+  readonly 'bundle/market-snapshot': {
+    readonly countries: readonly string[]
+    readonly deals_count: number
+    readonly hype_limit: number
+  }
+  readonly 'game/metadata': {
+    readonly name: string
+  }
+  readonly 'gamestore/app': {
+    readonly appid: number
+  }
+  readonly 'gamestore/deals': {
+    readonly min_discount: number
+    readonly min_review: number
+    readonly count: number
+  }
   readonly 'gamestore/top-sellers': {
     readonly country: string
   }
   readonly ping: {
     readonly nonce?: string
+  }
+  readonly 'streaming/hype': {
+    readonly limit: number
   }
   readonly 'util/finid': {
     readonly iban: string

@@ -1,10 +1,11 @@
 import { Failure } from '../../engine/index.ts'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import { discard, readJson } from './json-body.ts'
-import { parseRetryAfter } from './retry-after.ts'
-import type { Shape } from './shape.ts'
+import { parseReset, parseRetryAfter } from './retry-after.ts'
+import { whereItDiffers, type Shape } from './shape.ts'
+import type { SourceRecord } from './source-record.ts'
 import { TokenBucket, type Rate } from './token-bucket.ts'
-import type { Reply, World } from './world.ts'
+import type { FetchOptions, Reply, World } from './world.ts'
 
 export interface JsonSourceOptions {
   /** As failures name it, at the start of a sentence: `The game store`. */
@@ -20,6 +21,20 @@ export interface Question<Answer> {
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   readonly shape: Shape<Answer>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Makes it a POST; it must be one that may be sent twice. */
+  readonly post?: { readonly type: string; readonly text: string }
+}
+
+/** The source has understood and will not answer: it wants other credentials, or another question. */
+export class Refused extends Failure {
+  /** Between 400 and 499, and neither 404 nor 429. */
+  readonly answered: number
+
+  constructor(name: string, answered: number) {
+    super('source_error', `${name} answered with an error`)
+    this.answered = answered
+  }
 }
 
 type Outcome =
@@ -38,18 +53,20 @@ const RETRY_MS = 150
  * Whatever goes wrong becomes a `Failure`: `source_error`, `source_timeout` or `source_limited`.
  *
  * @example
- * const store = new JsonSource({ name: 'The store', baseUrl, rate: { perSecond: 1, burst: 5 }, timeoutMs: 5000 }, world)
+ * const store = new JsonSource({ name: 'The store', baseUrl, rate: { perSecond: 1, burst: 5 }, timeoutMs: 5000 }, world, record)
  * const { items } = await store.get({ path: '/search', query: { q: 'chess' }, shape: SEARCH }, context.signal)
  */
 export class JsonSource {
   readonly #options: JsonSourceOptions
   readonly #world: World
+  readonly #record: SourceRecord
   readonly #bucket: TokenBucket
   #pause = { from: 0, until: 0 }
 
-  constructor(options: JsonSourceOptions, world: World) {
+  constructor(options: JsonSourceOptions, world: World, record: SourceRecord) {
     this.#options = options
     this.#world = world
+    this.#record = record
     this.#bucket = new TokenBucket(options.rate, world.now)
   }
 
@@ -62,22 +79,36 @@ export class JsonSource {
 
   /** The answer; undefined when the source says 404. */
   async find<Answer>(question: Question<Answer>, signal: AbortSignal): Promise<Answer | undefined> {
-    const outcome = await this.#ask(question, signal)
+    const outcome = await this.#recorded(() => this.#ask(question, signal))
     if (outcome.kind === 'absent') return undefined
     if (outcome.kind !== 'json') throw outcome.failure
-    if (!question.shape(outcome.value)) throw this.#failed('answered in an unknown form').failure
-    return outcome.value
+    if (question.shape(outcome.value)) return outcome.value
+    this.#record.countDrifted(whereItDiffers(question.shape))
+    throw this.#failed('answered in an unknown form').failure
   }
 
-  async #ask({ path, query }: Question<unknown>, signal: AbortSignal): Promise<Outcome> {
+  async #recorded(ask: () => Promise<Outcome>): Promise<Outcome> {
+    this.#record.countAsked()
+    try {
+      const outcome = await ask()
+      if (outcome.kind === 'hiccup' || outcome.kind === 'failed') this.#record.countFailed()
+      return outcome
+    } catch (cause) {
+      this.#record.countFailed()
+      throw cause
+    }
+  }
+
+  async #ask(question: Question<unknown>, signal: AbortSignal): Promise<Outcome> {
+    const { path, query } = question
     const url = new URL(this.#options.baseUrl.replace(/\/+$/, '') + path)
     url.search = new URLSearchParams(query).toString()
     try {
       return await beforeDeadline(signal, this.#options.timeoutMs, async (limit) => {
-        const first = await this.#attempt(url, limit)
+        const first = await this.#attempt(url, question, limit)
         if (first.kind !== 'hiccup') return first
         await this.#world.sleep(RETRY_MS * (1 + this.#world.random()), limit)
-        return this.#attempt(url, limit)
+        return this.#attempt(url, question, limit)
       })
     } catch (cause) {
       if (!(cause instanceof DeadlinePassed)) throw cause
@@ -85,11 +116,17 @@ export class JsonSource {
     }
   }
 
-  async #attempt(url: URL, signal: AbortSignal): Promise<Outcome> {
+  async #attempt(url: URL, { headers, post }: Question<unknown>, signal: AbortSignal): Promise<Outcome> {
     await this.#turn(signal)
     try {
-      const headers = { accept: 'application/json' }
-      return await this.#judge(await this.#world.fetch(url, { signal, headers, redirect: 'manual' }))
+      const sent: FetchOptions = {
+        signal,
+        headers: { accept: 'application/json', ...headers },
+        redirect: 'manual',
+      }
+      const posted = post && ({ method: 'POST', body: post.text } as const)
+      if (post !== undefined) sent.headers['content-type'] = post.type
+      return await this.#judge(await this.#world.fetch(url, { ...sent, ...posted }))
     } catch (cause) {
       if (signal.aborted) throw cause
       return { ...this.#failed('could not be reached', cause), kind: 'hiccup' }
@@ -119,11 +156,15 @@ export class JsonSource {
       return content.kind === 'json' ? content : this.#failed(`sent a body that is ${content.fault}`)
     }
     await discard(body)
-    const retryAfter = parseRetryAfter(headers.get('retry-after'), this.#world.now())
+    const now = this.#world.now()
+    const retryAfter =
+      parseRetryAfter(headers.get('retry-after'), now) ?? parseReset(headers.get('ratelimit-reset'), now)
     if (status === 429 || (status === 503 && retryAfter !== undefined)) {
       return this.#pauseFor(retryAfter ?? PAUSE_SECONDS)
     }
     if (status === 404) return { kind: 'absent' }
+    if (status >= 400 && status < 500)
+      return { kind: 'failed', failure: new Refused(this.#options.name, status) }
     const failed = this.#failed('answered with an error')
     return status >= 500 ? { ...failed, kind: 'hiccup' } : failed
   }

@@ -1,3 +1,5 @@
+import type { JSONSchemaType } from 'ajv/dist/2020.js'
+
 /** An amount as answers show it. A type, not an interface, so that it counts as JSON. */
 export type Money = {
   readonly amount: number
@@ -5,6 +7,18 @@ export type Money = {
   readonly amount_minor: number
   readonly currency: string
   readonly formatted: string
+}
+
+/** As it stands in a cache. */
+export const MONEY: JSONSchemaType<Money> = {
+  type: 'object',
+  required: ['amount', 'amount_minor', 'currency', 'formatted'],
+  properties: {
+    amount: { type: 'number' },
+    amount_minor: { type: 'integer' },
+    currency: { type: 'string' },
+    formatted: { type: 'string' },
+  },
 }
 
 /** ISO 4217: the currencies that do not have two decimals. */

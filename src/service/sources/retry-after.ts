@@ -11,5 +11,15 @@ export function parseRetryAfter(header: string | null, now: Date): number | unde
   if (header === null) return undefined
   const text = header.trim()
   const seconds = /^\d{1,9}$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - now.getTime()) / 1000)
-  return Number.isNaN(seconds) ? undefined : Math.min(LONGEST_SECONDS, Math.max(1, seconds))
+  return Number.isNaN(seconds) ? undefined : within(seconds)
+}
+
+/** The same from a Ratelimit-Reset header as Twitch sends it: the second, since the epoch, from which it answers again. */
+export function parseReset(header: string | null, now: Date): number | undefined {
+  if (header === null || !/^\d{9,11}$/.test(header.trim())) return undefined
+  return within(Math.ceil(Number(header) - now.getTime() / 1000))
+}
+
+function within(seconds: number): number {
+  return Math.min(LONGEST_SECONDS, Math.max(1, seconds))
 }

@@ -1,9 +1,14 @@
-import { Ajv2020, type JSONSchemaType } from 'ajv/dist/2020.js'
+import { Ajv2020, type ErrorObject, type JSONSchemaType } from 'ajv/dist/2020.js'
 
 /** Tells whether an answer has the form we read it by. */
-export type Shape<Answer> = (answer: unknown) => answer is Answer
+export interface Shape<Answer> {
+  (answer: unknown): answer is Answer
+  /** How the last answer looked at differed. */
+  readonly errors?: readonly ErrorObject[] | null
+}
 
-const ajv = new Ajv2020()
+// The game store writes some numbers as text, now and then.
+const ajv = new Ajv2020({ allowUnionTypes: true })
 
 /**
  * Compiles a schema that is strict about the fields in use and silent about all others. The compiler holds `Answer`
@@ -11,4 +16,20 @@ const ajv = new Ajv2020()
  */
 export function compileShape<Answer>(schema: JSONSchemaType<Answer>): Shape<Answer> {
   return ajv.compile(schema)
+}
+
+/**
+ * Where the last answer a shape refused differs from it, in our own words: names of fields, never what stood in them.
+ *
+ * @example
+ * whereItDiffers(ITEMS) // 'response/store_items/#/name: type'
+ */
+export function whereItDiffers({ errors }: Shape<unknown>): string {
+  const [error] = errors ?? []
+  if (error === undefined) return 'somewhere'
+  // Places in a list and ids are no fields: the same drift is to look the same.
+  const path = error.instancePath.replace(/\/\d+(?=\/|$)/g, '/#').slice(1)
+  const missing: unknown = error.params['missingProperty']
+  const field = typeof missing === 'string' ? [path, missing].filter(Boolean).join('/') : path || 'all of it'
+  return `${field}: ${error.keyword}`
 }

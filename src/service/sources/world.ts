@@ -10,6 +10,9 @@ export interface ReplyBody extends AsyncIterable<Uint8Array> {
 }
 
 export interface FetchOptions {
+  /** GET unless given. */
+  readonly method?: 'POST'
+  readonly body?: string
   readonly signal: AbortSignal
   readonly headers: Record<string, string>
   /** A source that redirects has moved or wants a log-in: neither is an answer. */

@@ -4,10 +4,7 @@ import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
 import { testCache } from '../../contract/cache.ts'
 
 const MEGABYTE = 1024 * 1024
-const ofSize = (size: number): Fetched => ({
-  answer: { source: [], body: { text: 'a'.repeat(size) } },
-  at: 1,
-})
+const ofSize = (size: number): Fetched<unknown> => ({ value: { text: 'a'.repeat(size) }, at: 1 })
 
 testCache('in-process', async () => createMemoryCache())
 

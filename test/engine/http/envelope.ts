@@ -1,7 +1,10 @@
 import t from 'tap'
 import type { Served } from '../../../src/engine/cache/cache.ts'
 import { Failure } from '../../../src/engine/errors.ts'
-import { envelop } from '../../../src/engine/http/envelope.ts'
+import type { Answer, EnvelopedAnswer } from '../../../src/engine/handler.ts'
+import { envelop as envelopAt, type Preview } from '../../../src/engine/http/envelope.ts'
+import type { Route } from '../../../src/engine/catalog/catalog.ts'
+import type { StoredAnswer } from '../../../src/engine/ledger/entry.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
 const CATALOG = compileRoutes(`  /paid/tides:
@@ -17,14 +20,19 @@ const PAID = routeAt(CATALOG, '/paid/tides')
 const SAMPLE = routeAt(CATALOG, '/sample/tides')
 const AT = Date.parse('2026-11-20T20:00:00Z')
 
-const SERVED: Served = {
-  answer: {
+const SERVED: Served<EnvelopedAnswer> = {
+  value: {
     source: [{ name: 'Tide tables', url: 'https://tides.example' }],
     body: { high: [1, 2, 3], note: null },
   },
   at: AT,
   cached: false,
   stale: false,
+}
+
+/** Eighteen minutes later. */
+function envelop(route: Route, served: Served<Answer>, preview: Preview | undefined): StoredAnswer {
+  return envelopAt(route, served, preview, AT + 18 * 60_000)
 }
 
 t.test('a buyer sees where an answer comes from and how old it is', async (t) => {
@@ -51,9 +59,9 @@ t.test('an answer without a cache says so', async (t) => {
 
 t.test('an older answer given in place of a failed one is marked', async (t) => {
   const warned = { code: 'partial', message: 'one port is missing', source: 'tides' }
-  const served: Served = {
+  const served: Served<Answer> = {
     ...SERVED,
-    answer: { source: [], body: {}, warnings: [warned] },
+    value: { source: [], body: {}, warnings: [warned] },
     cached: true,
     stale: true,
   }
@@ -63,7 +71,8 @@ t.test('an older answer given in place of a failed one is marked', async (t) => 
         warned,
         {
           code: 'stale',
-          message: 'the source does not answer now; this is what it said at 2026-11-20T20:00:00.000Z',
+          message:
+            'the source does not answer now; this is what it said 18 minutes ago, at 2026-11-20T20:00:00.000Z',
         },
       ],
     },
@@ -101,18 +110,18 @@ t.test('what is paid for is never cut down to the preview', async (t) => {
 t.test('a text is passed on without an envelope', async (t) => {
   const content = { type: 'text/csv; charset=utf-8', text: 'a,b\n' }
   t.strictSame(
-    envelop(PAID, { ...SERVED, answer: { content } }, () => ({})),
+    envelop(PAID, { ...SERVED, value: { content } }, () => ({})),
     { kind: 'text', ...content },
   )
 })
 
 t.test('an answer that is too large to keep is not sold, counted in bytes', async (t) => {
-  const long = (text: string): Served => ({ ...SERVED, answer: { source: [], body: { text } } })
+  const long = (text: string): Served<Answer> => ({ ...SERVED, value: { source: [], body: { text } } })
   t.doesNotThrow(() => envelop(PAID, long('x'.repeat(990_000)), undefined))
   for (const served of [
     long('x'.repeat(1_000_001)),
     long('ø'.repeat(500_001)),
-    { ...SERVED, answer: { content: { type: 'text/plain', text: '小'.repeat(333_334) } } },
+    { ...SERVED, value: { content: { type: 'text/plain', text: '小'.repeat(333_334) } } },
   ]) {
     t.throws(
       () => envelop(PAID, served, undefined),

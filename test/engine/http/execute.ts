@@ -1,6 +1,6 @@
 import t from 'tap'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AnswerCache } from '../../../src/engine/cache/cache.ts'
+import { Cache } from '../../../src/engine/cache/cache.ts'
 import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
 import type { Operation } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
@@ -23,7 +23,7 @@ const HASTY_CACHED = routeAt(CATALOG, '/paid/hasty_cached').operation
 function workshop(): Workshop & { pass(ms: number): void } {
   let now = Date.parse('2026-11-20T20:00:00Z')
   return {
-    cache: new AnswerCache(createMemoryCache(), () => now),
+    cache: new Cache(createMemoryCache(), () => now),
     now: () => now,
     random: (bytes) => new Uint8Array(bytes).fill(7),
     pass: (ms) => {
@@ -37,7 +37,16 @@ function answer(value: number): Answer {
 }
 
 function work(operation: Operation, handler: UntypedHandler, more: Partial<Work> = {}): Work {
-  return { operation, handler, args: {}, payment: undefined, patience: 4_000, reuse: 'cached', ...more }
+  return {
+    operation,
+    handler,
+    args: {},
+    payment: undefined,
+    patience: 4_000,
+    reuse: 'cached',
+    operations: new Map(),
+    ...more,
+  }
 }
 
 const PAYMENT = { id: 'pay_1', protocol: 'x402', network: 'eip155:8453', payer: '0xabc' }
@@ -58,7 +67,7 @@ t.test('a hundred callers cost the source one call', async (t) => {
   open()
   const served = await Promise.all(callers)
   t.equal(runs, 1)
-  t.ok(served.every((each) => JSON.stringify(each.answer) === JSON.stringify(answer(1))))
+  t.ok(served.every((each) => JSON.stringify(each.value) === JSON.stringify(answer(1))))
   t.equal((await execute(shop, work(CACHED, handler))).cached, true)
   t.equal(runs, 1)
 })
@@ -72,7 +81,7 @@ t.test('other arguments are other work, their order is not', async (t) => {
     { b: 2, a: 1 },
     { a: 1, b: 2, c: undefined },
   ]) {
-    t.match(await execute(shop, work(CACHED, handler, { args })), { answer: answer(1) })
+    t.match(await execute(shop, work(CACHED, handler, { args })), { value: answer(1) })
   }
   for (const args of [{ a: 1 }, { a: '1', b: 2 }, { a: [1], b: 2 }, {}])
     await execute(shop, work(CACHED, handler, { args }))
@@ -113,7 +122,7 @@ t.test('a source that fails is covered by its last answer, as long as the catalo
   up = false
   shop.pass(61_000)
   const second = await execute(shop, work(CACHED, handler))
-  t.match(second, { answer: answer(1), at: first.at, cached: true, stale: true })
+  t.match(second, { value: answer(1), at: first.at, cached: true, stale: true })
   shop.pass(600_000)
   await t.rejects(execute(shop, work(CACHED, handler)), { code: 'source_error' })
 })
@@ -132,7 +141,7 @@ t.test('a failure is shared by those who wait for it, and never kept', async (t)
     both.map(({ status }) => status),
     ['rejected', 'rejected'],
   )
-  t.match(await execute(shop, work(CACHED, handler)), { answer: answer(2) })
+  t.match(await execute(shop, work(CACHED, handler)), { value: answer(2) })
 })
 
 t.test('work that takes too long is broken off and told of', async (t) => {
@@ -157,7 +166,7 @@ t.test('a source that hangs is covered by its last answer too', async (t) => {
   await execute(shop, work(HASTY_CACHED, handler))
   hangs = true
   shop.pass(61_000)
-  t.match(await execute(shop, work(HASTY_CACHED, handler)), { answer: answer(1), stale: true })
+  t.match(await execute(shop, work(HASTY_CACHED, handler)), { value: answer(1), stale: true })
 })
 
 t.test('a caller whose time is over does not take the answer from the others', async (t) => {
@@ -180,7 +189,7 @@ t.test('a caller whose time is over does not take the answer from the others', a
   await t.rejects(hasty, { code: 'handler_timeout' })
   t.equal(aborted, false)
   open()
-  t.match(await patient, { answer: answer(1) })
+  t.match(await patient, { value: answer(1) })
 })
 
 t.test('without a cache nobody else waits: a caller’s deadline ends the work', async (t) => {
@@ -201,7 +210,7 @@ t.test('a payment that is valid for years does not make the deadline wrap around
     return answer(1)
   }
   for (const operation of [CACHED, PLAIN]) {
-    t.match(await execute(workshop(), work(operation, handler, { patience: 2 ** 45 })), { answer: answer(1) })
+    t.match(await execute(workshop(), work(operation, handler, { patience: 2 ** 45 })), { value: answer(1) })
   }
 })
 

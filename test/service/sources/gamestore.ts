@@ -16,7 +16,7 @@ t.test('packages are no games, and a game that is listed twice keeps its first p
   const logo = (path: string) => ({ name: 'x', logo: `https://host.example/${path}/capsule.jpg?t=1` })
   const items = ['apps/20', 'subs/21', 'apps/10/0f3a9c', 'bundles/5', 'apps/20', 'elsewhere/30'].map(logo)
   const store = storeAt('http://store.example', answering({ desc: '', items }))
-  const found = await store.search('DE', 50, signal)
+  const found = await store.search('DE', 'all', 50, signal)
   t.same(
     found.map(({ appid }) => appid),
     [20, 10],
@@ -25,7 +25,7 @@ t.test('packages are no games, and a game that is listed twice keeps its first p
 
 t.test('an empty ranking is a failure, so that the next one is tried', async (t) => {
   const search = storeAt('http://store.example', answering({ items: [] }))
-  await t.rejects(search.search('DE', 50, signal), { code: 'source_error' })
+  await t.rejects(search.search('DE', 'all', 50, signal), { code: 'source_error' })
   const weekly = storeAt(await standIns(t), WORLD)
   await t.rejects(weekly.weekly('ID', 50, signal), { code: 'source_error' })
 })
@@ -40,7 +40,7 @@ t.test('each country is ranked and priced as itself', async (t) => {
     ['TR', 'USD'],
   ] as const) {
     const [first, second] = await store.weekly(country, 50, signal)
-    const [listed] = await store.search(country, 1, signal)
+    const [listed] = await store.search(country, 'all', 1, signal)
     t.equal(first?.title?.type, 'hardware')
     t.equal(second?.appid, listed?.appid, 'both charts of the country agree')
     const prices = [...(await store.items([4100000010, 4100000020], country, signal)).values()]
@@ -59,6 +59,7 @@ t.test('an item of the batch says what it cost, what it costs, and when it came 
       original_price_in_cents: '1999',
       formatted_final_price: '4,99€',
       discount_pct: 75,
+      active_discounts: [{ discount_end_date: 1734544800 }, {}],
     },
     reviews: {
       summary_filtered: { review_count: 1623, percent_positive: 84, review_score_label: 'Very Positive' },
@@ -76,6 +77,7 @@ t.test('an item of the batch says what it cost, what it costs, and when it came 
     price: { amount: 4.99, amount_minor: 499, currency: 'EUR', formatted: '4,99€' },
     originalPrice: { amount: 19.99, amount_minor: 1999, currency: 'EUR', formatted: '€19.99' },
     discountPercent: 75,
+    discountEndsAt: '2024-12-18T18:00:00.000Z',
     reviews: { label: 'Very Positive', percentPositive: 84, count: 1623 },
     releaseDate: '2021-07-23',
     platforms: ['windows', 'linux'],
@@ -93,6 +95,7 @@ t.test('what the store leaves out is unknown, not invented', async (t) => {
     price: null,
     originalPrice: null,
     discountPercent: 0,
+    discountEndsAt: null,
     reviews: { label: null, percentPositive: null, count: null },
     releaseDate: null,
     platforms: null,
@@ -148,10 +151,10 @@ t.test('the front page knows its own currency, and free from fully discounted', 
     { ...entry, id: 3, original_price: null, final_price: 0, discount_percent: 0 },
     { ...entry, id: 4, final_price: 0, discount_percent: 100 },
   ]
-  const featured = await storeAt('http://store.example', answering({ top_sellers: { items } })).featured(
-    'US',
-    signal,
-  )
+  const featured = await storeAt(
+    'http://store.example',
+    answering({ top_sellers: { items }, specials: { items: [] } }),
+  ).featured('US', 'top_sellers', signal)
   t.match(
     featured.map(({ title }) => title),
     [

@@ -4,6 +4,7 @@ import type { Fault } from '../../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../../src/sandbox/sources/stand-ins.ts'
 import { SEARCH } from '../../../src/service/sources/gamestore/shapes.ts'
 import { JsonSource, type JsonSourceOptions } from '../../../src/service/sources/json-source.ts'
+import { SourceRecord } from '../../../src/service/sources/source-record.ts'
 import type { World } from '../../../src/service/sources/world.ts'
 import { standIns, watched, WORLD } from '../../support/gamestore.ts'
 
@@ -11,10 +12,15 @@ const SEARCH_PATH = '/search/results/'
 const QUESTION = { path: SEARCH_PATH, query: { cc: 'DE', count: '3' }, shape: SEARCH }
 const { signal } = new AbortController()
 
-function source(url: string, world: World, options: Partial<JsonSourceOptions> = {}): JsonSource {
+function source(
+  url: string,
+  world: World,
+  options: Partial<JsonSourceOptions> = {},
+  record = new SourceRecord(world.now),
+): JsonSource {
   const rate = { perSecond: 100, burst: 100 }
   const baseUrl = `${url}/steam-store`
-  return new JsonSource({ name: 'The source', baseUrl, rate, timeoutMs: 5000, ...options }, world)
+  return new JsonSource({ name: 'The source', baseUrl, rate, timeoutMs: 5000, ...options }, world, record)
 }
 
 async function failure(work: Promise<unknown>): Promise<Failure> {
@@ -149,4 +155,31 @@ t.test('a caller who is gone is not worth a call', async (t) => {
   const error = await failure(source(await standIns(t), world).get(QUESTION, AbortSignal.abort()))
   t.equal(error.code, 'source_timeout')
   t.same(asked, [])
+})
+
+t.test('an operator sees how often a source was asked, failed and changed its form, and where', async (t) => {
+  const record = new SourceRecord(() => new Date('2026-11-20T20:00:00Z'))
+  const url = await standIns(t)
+  const ask = (fetch: World['fetch'], options: Partial<JsonSourceOptions> = {}) =>
+    source(url, { ...WORLD, fetch }, options, record)
+      .get(QUESTION, signal)
+      .catch(() => undefined)
+  await ask(WORLD.fetch)
+  await ask(async () => Response.json({ items: [{ logo: 'a' }, { logo: 7 }] }))
+  t.strictSame(record.figures, {
+    asked: 2,
+    failed: 0,
+    drifted: 1,
+    lastDrift: { at: new Date('2026-11-20T20:00:00Z'), where: 'items/#/logo: type' },
+  })
+  await ask(async () => Response.json({ items: [{}] }))
+  t.equal(record.figures.lastDrift?.where, 'items/#/logo: required')
+  await ask(async () => Response.json(null))
+  t.equal(record.figures.lastDrift?.where, 'all of it: type')
+  await ask(async () => Response.json({}))
+  t.equal(record.figures.lastDrift?.where, 'items: required')
+  await ask(async () => new Response('Sorry', { headers: { 'content-type': 'text/html' } }))
+  await ask(async () => new Response('null', { status: 429 }))
+  await ask(() => new Promise(() => {}), { timeoutMs: 20 })
+  t.match(record.figures, { asked: 8, failed: 3, drifted: 4 })
 })

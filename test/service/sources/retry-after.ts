@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseRetryAfter } from '../../../src/service/sources/retry-after.ts'
+import { parseReset, parseRetryAfter } from '../../../src/service/sources/retry-after.ts'
 
 const NOW = new Date('2026-11-20T10:00:00Z')
 const CASES: readonly (readonly [string | null, number | undefined, string])[] = [
@@ -17,4 +17,12 @@ const CASES: readonly (readonly [string | null, number | undefined, string])[] =
 
 t.test('a limited source is left alone for as long as it asks', async (t) => {
   for (const [header, seconds, name] of CASES) t.equal(parseRetryAfter(header, NOW), seconds, name)
+})
+
+t.test('a source that names the second of its next answer is left alone until then', async (t) => {
+  const at = NOW.getTime() / 1000
+  t.equal(parseReset(String(at + 40), NOW), 40)
+  t.equal(parseReset(String(at - 40), NOW), 1)
+  t.equal(parseReset(String(at + 90_000), NOW), 3600)
+  for (const header of [null, '', 'soon', '40', '1e9']) t.equal(parseReset(header, NOW), undefined)
 })

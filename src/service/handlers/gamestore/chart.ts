@@ -38,11 +38,11 @@ export async function readChart(store: Gamestore, country: string, signal: Abort
   }
   const warn = (code: string, message: string): Warning => ({ code, message, source: store.source.name })
 
-  const live = await attempt(() => store.search(country, CONSIDERED, signal))
+  const live = await attempt(() => store.search(country, 'all', CONSIDERED, signal))
   const detailed = live && (await withDetails(live))
   if (detailed) return { ranking: 'steam_store_topsellers', listings: detailed, warnings: [] }
 
-  const featured = await attempt(() => store.featured(country, signal))
+  const featured = await attempt(() => store.featured(country, 'top_sellers', signal))
   if (featured) {
     // With a live ranking in hand it was the details that failed: they are not asked for again.
     const better = live ? undefined : await withDetails(featured)

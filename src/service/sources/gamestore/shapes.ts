@@ -34,6 +34,7 @@ export interface PurchaseOption {
   readonly formatted_final_price?: string | null
   readonly formatted_original_price?: string | null
   readonly discount_pct?: number | null
+  readonly active_discounts?: readonly { readonly discount_end_date?: number | null }[] | null
 }
 /** An entry of the front page; amounts are hundredths of `currency`. */
 export interface FeaturedItem {
@@ -57,6 +58,8 @@ const OPTIONAL_TEXT = { type: 'string', nullable: true, maxLength: 500 } as cons
 const OPTIONAL_CENTS = { type: 'string', nullable: true, pattern: '^[0-9]{1,12}$' } as const
 const OPTIONAL_COUNT = { type: 'integer', nullable: true, minimum: 0 } as const
 const OPTIONAL_PERCENT = { type: 'integer', nullable: true, minimum: 0, maximum: 100 } as const
+/** Seconds since 1970, up to the year 2200, which every Date can hold. */
+const OPTIONAL_TIME = { ...OPTIONAL_COUNT, maximum: 7258118400 } as const
 const OPTIONAL_FLAG = { type: 'boolean', nullable: true } as const
 
 const STORE_ITEM: JSONSchemaType<StoreItem> = {
@@ -85,8 +88,7 @@ const STORE_ITEM: JSONSchemaType<StoreItem> = {
     release: {
       type: 'object',
       nullable: true,
-      // Up to the year 2200, which every Date can hold.
-      properties: { steam_release_date: { ...OPTIONAL_COUNT, maximum: 7258118400 } },
+      properties: { steam_release_date: OPTIONAL_TIME },
     },
     platforms: {
       type: 'object',
@@ -108,6 +110,11 @@ const STORE_ITEM: JSONSchemaType<StoreItem> = {
         formatted_final_price: OPTIONAL_TEXT,
         formatted_original_price: OPTIONAL_TEXT,
         discount_pct: OPTIONAL_PERCENT,
+        active_discounts: {
+          type: 'array',
+          nullable: true,
+          items: { type: 'object', properties: { discount_end_date: OPTIONAL_TIME } },
+        },
       },
     },
   },
@@ -125,7 +132,7 @@ export const SEARCH = compileShape<{ readonly items: readonly { readonly logo: s
   },
 })
 
-/** `IStoreBrowseService/GetItems`. */
+/** `IStoreBrowseService/GetItems` and `IStoreQueryService/Query`. */
 export const ITEMS = compileShape<{ readonly response: { readonly store_items: readonly StoreItem[] } }>({
   type: 'object',
   required: ['response'],
@@ -138,37 +145,42 @@ export const ITEMS = compileShape<{ readonly response: { readonly store_items: r
   },
 })
 
-/** `api/featuredcategories`. */
-export const FEATURED = compileShape<{
-  readonly top_sellers: { readonly items: readonly FeaturedItem[] }
-}>({
+interface FeaturedList {
+  readonly items: readonly FeaturedItem[]
+}
+
+const FEATURED_LIST: JSONSchemaType<FeaturedList> = {
   type: 'object',
-  required: ['top_sellers'],
+  required: ['items'],
   properties: {
-    top_sellers: {
-      type: 'object',
-      required: ['items'],
-      properties: {
-        items: {
-          type: 'array',
-          items: {
-            type: 'object',
-            required: ['id', 'type', 'name', 'currency', 'final_price'],
-            properties: {
-              id: APPID,
-              type: { type: 'integer' },
-              name: { type: 'string', minLength: 1, maxLength: 500 },
-              currency: { type: 'string', pattern: '^[A-Z]{3}$' },
-              final_price: { type: 'integer', minimum: 0, maximum: 999999999999 },
-              original_price: { ...OPTIONAL_COUNT, maximum: 999999999999 },
-              discount_percent: OPTIONAL_PERCENT,
-              header_image: OPTIONAL_TEXT,
-            },
-          },
+    items: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['id', 'type', 'name', 'currency', 'final_price'],
+        properties: {
+          id: APPID,
+          type: { type: 'integer' },
+          name: { type: 'string', minLength: 1, maxLength: 500 },
+          currency: { type: 'string', pattern: '^[A-Z]{3}$' },
+          final_price: { type: 'integer', minimum: 0, maximum: 999999999999 },
+          original_price: { ...OPTIONAL_COUNT, maximum: 999999999999 },
+          discount_percent: OPTIONAL_PERCENT,
+          header_image: OPTIONAL_TEXT,
         },
       },
     },
   },
+}
+
+/** `api/featuredcategories`. */
+export const FEATURED = compileShape<{
+  readonly top_sellers: FeaturedList
+  readonly specials: FeaturedList
+}>({
+  type: 'object',
+  required: ['top_sellers', 'specials'],
+  properties: { top_sellers: FEATURED_LIST, specials: FEATURED_LIST },
 })
 
 /** `IStoreTopSellersService/GetWeeklyTopSellers`: `{}` where the country has no chart. */

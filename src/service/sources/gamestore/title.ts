@@ -1,5 +1,5 @@
 import { moneyFromHundredths, type Money } from '../money.ts'
-import type { FeaturedItem, Platforms, StoreItem } from './shapes.ts'
+import type { FeaturedItem, Platforms, PurchaseOption, StoreItem } from './shapes.ts'
 
 /** One game (or other app) of the store, in our own words. Null is unknown, except for a price: a free game has none. */
 export interface Title {
@@ -11,6 +11,8 @@ export interface Title {
   /** Equal to the price while there is no discount. */
   readonly originalPrice: Money | null
   readonly discountPercent: number
+  /** ISO 8601, UTC. */
+  readonly discountEndsAt: string | null
   readonly reviews: Reviews
   /** `YYYY-MM-DD` in UTC. */
   readonly releaseDate: string | null
@@ -63,6 +65,7 @@ export function titleOfStoreItem(item: StoreItem, currency: string): Title | und
     price,
     originalPrice: price && (original ?? price),
     discountPercent: (price && option?.discount_pct) ?? 0,
+    discountEndsAt: endOf(price && option?.active_discounts),
     reviews: {
       label: summary?.review_score_label ?? null,
       percentPositive: summary?.percent_positive ?? null,
@@ -86,6 +89,7 @@ export function titleOfFeatured(item: FeaturedItem): Title {
     price,
     originalPrice: price && (priced(item.original_price, item.currency) ?? price),
     discountPercent: (price && item.discount_percent) ?? 0,
+    discountEndsAt: null,
     reviews: { label: null, percentPositive: null, count: null },
     releaseDate: null,
     platforms: null,
@@ -100,6 +104,12 @@ function priced(
 ): Money | null {
   if (hundredths === null || hundredths === undefined) return null
   return moneyFromHundredths(BigInt(hundredths), currency, formatted)
+}
+
+/** The first end: from then on the price is another. */
+function endOf(discounts: PurchaseOption['active_discounts']): string | null {
+  const ends = (discounts ?? []).flatMap(({ discount_end_date: end }) => end || [])
+  return ends.length === 0 ? null : new Date(Math.min(...ends) * 1000).toISOString()
 }
 
 function dateOf(seconds: number | null | undefined): string | null {

@@ -6,6 +6,7 @@ import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
 import { topSellers } from '../../../../src/service/handlers/gamestore/top-sellers.ts'
 import type { World } from '../../../../src/service/sources/world.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
+import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
 
 const SEARCH = '/search/results/'
 const ITEMS = '/IStoreBrowseService/GetItems/v1/'
@@ -220,26 +221,6 @@ t.test('the published example is what the stand-ins answer, cut to two', async (
   t.strictSame(JSON.parse(readFileSync(file, 'utf8')), { ...answer.body, count: 2, items })
 })
 
-type Change = { readonly at: number; readonly value: unknown }
-const WEIRD = [
-  undefined,
-  null,
-  true,
-  -1,
-  0,
-  1.5,
-  1e21,
-  '',
-  'x',
-  '-5',
-  '1e3',
-  '9'.repeat(40),
-  [],
-  {},
-  [null],
-  { a: 1 },
-]
-const change = fc.record({ at: fc.nat(), value: fc.constantFrom(...WEIRD) })
 /** Which answer is spoilt, and which sources before it fail so that it is reached. */
 const spoilt = fc.constantFrom(
   { path: SEARCH, down: [] },
@@ -252,60 +233,21 @@ const spoilt = fc.constantFrom(
 t.test('300 malformed answers: a clean body or a Failure, never NaN, a gap, or another error', async (t) => {
   const url = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
-  const property = fc.asyncProperty(
-    spoilt,
-    fc.array(change, { minLength: 1, maxLength: 3 }),
-    async ({ path, down }, changes) => {
-      const fetch: World['fetch'] = async (address, options) => {
-        if (down.some((name) => address.pathname.endsWith(name))) return new Response('', { status: 403 })
-        const reply = await WORLD.fetch(address, options)
-        if (!address.pathname.endsWith(path)) return reply
-        return Response.json(changes.reduce(spoil, await new Response(reply.body as ReadableStream).json()))
-      }
-      const answer = await run(url, 'DE', { ...WORLD, fetch }).catch((error: unknown) => {
-        if (error instanceof Failure && error.code === 'source_error') return undefined
-        throw error
-      })
-      outcomes[answer ? 'answered' : 'failed'] += 1
-      if (!answer) return
-      const faults = leaves(answer.body).filter((leaf) => !isClean(leaf))
-      if (faults.length > 0) throw new Error(`Unclean: ${faults.map(String).join()}`)
-      if (rows(answer).length !== answer.body.count) throw new Error('count differs')
-      if (rows(answer).some((row) => !isSound(row)))
-        throw new Error(`Unsound: ${JSON.stringify(answer.body)}`)
-    },
-  )
+  const property = fc.asyncProperty(spoilt, changes, async (place, made) => {
+    const answer = await run(url, 'DE', spoiling(WORLD, place, made)).catch((error: unknown) => {
+      if (error instanceof Failure && error.code === 'source_error') return undefined
+      throw error
+    })
+    outcomes[answer ? 'answered' : 'failed'] += 1
+    if (!answer) return
+    assertClean(answer.body)
+    if (rows(answer).length !== answer.body.count) throw new Error('count differs')
+    if (rows(answer).some((row) => !isSound(row))) throw new Error(`Unsound: ${JSON.stringify(answer.body)}`)
+  })
   await fc.assert(property, { numRuns: 300 })
   t.ok(outcomes.answered > 0 && outcomes.failed > 0, 'both ways were taken')
 })
 
-/** Replaces the part at a position, counted through the whole tree; undefined removes it. */
-function spoil(json: unknown, { at, value }: Change): unknown {
-  const places: (readonly [Record<string, unknown>, string])[] = []
-  const visit = (node: unknown) => {
-    if (typeof node !== 'object' || node === null) return
-    for (const [key, child] of Object.entries(node)) {
-      places.push([node as Record<string, unknown>, key])
-      visit(child)
-    }
-  }
-  visit(json)
-  const place = places[at % places.length]
-  if (!place) return value ?? null
-  const [parent, key] = place
-  if (value === undefined) delete parent[key]
-  else parent[key] = value
-  return json
-}
-
-function leaves(node: unknown): unknown[] {
-  return typeof node === 'object' && node !== null ? Object.values(node).flatMap(leaves) : [node]
-}
-function isClean(leaf: unknown): boolean {
-  return typeof leaf === 'number'
-    ? Number.isFinite(leaf)
-    : leaf === null || ['string', 'boolean'].includes(typeof leaf)
-}
 function isSound({ rank, appid, name, discount_percent: percent }: Row): boolean {
   const whole = [rank, appid, percent].every((value) => Number.isSafeInteger(value) && Number(value) >= 0)
   return whole && typeof name === 'string' && name !== ''

@@ -4,18 +4,14 @@ import { InvalidParameter, isJsonObject } from '../../../../src/engine/index.ts'
 import type { JsonObject } from '../../../../src/engine/index.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { finid } from '../../../../src/service/handlers/util/finid.ts'
+import { fixedContext } from '../../../support/fixed-context.ts'
 
 type Given = Partial<Parameters['util/finid']>
 
 async function bodyOf(given: Given): Promise<JsonObject> {
   const answer = await finid.run(
     { iban: '', card_bin: '', vat: '', routing: '', ...given },
-    {
-      signal: new AbortController().signal,
-      now: () => new Date(0),
-      random: (bytes) => new Uint8Array(bytes),
-      payment: undefined,
-    },
+    fixedContext({ now: () => new Date(0) }),
   )
   if (!('body' in answer)) throw new Error('expected an enveloped answer')
   return answer.body

@@ -6,19 +6,12 @@ import type { EnvelopedAnswer, Json, JsonObject } from '../../../../src/engine/i
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { json } from '../../../../src/service/handlers/util/json.ts'
 import { perform } from '../../../../src/service/handlers/util/json/operations.ts'
+import { fixedContext } from '../../../support/fixed-context.ts'
 
 type Op = Parameters['util/json']['op']
 
 async function answerOf(op: Op, data: string, schema = ''): Promise<EnvelopedAnswer> {
-  const answer = await json(
-    { op, data, schema },
-    {
-      signal: new AbortController().signal,
-      now: () => new Date(0),
-      random: (bytes) => new Uint8Array(bytes),
-      payment: undefined,
-    },
-  )
+  const answer = await json({ op, data, schema }, fixedContext({ now: () => new Date(0) }))
   if (!('body' in answer)) throw new Error('expected an enveloped answer')
   return answer
 }
@@ -883,15 +876,7 @@ t.test('requests wait for their turn and are not mixed up', async (t) => {
 
 t.test('a request that is given up before its turn is not started', async (t) => {
   await t.rejects(
-    json(
-      { op: 'parse', data: '1', schema: '' },
-      {
-        signal: AbortSignal.abort(),
-        now: () => new Date(0),
-        random: (bytes) => new Uint8Array(bytes),
-        payment: undefined,
-      },
-    ),
+    json({ op: 'parse', data: '1', schema: '' }, fixedContext({ signal: AbortSignal.abort() })),
     { code: 'handler_timeout' },
   )
 })

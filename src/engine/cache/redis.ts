@@ -1,0 +1,170 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { isJsonObject } from '../json.ts'
+import type { RedisAddress } from '../redis-address.ts'
+import type { CacheStore, Fetched, Turn } from './cache.ts'
+
+export interface RedisCacheSettings {
+  readonly address: RedisAddress
+  readonly random: (bytes: number) => Uint8Array
+  /** Takes a line for the operator: once when Redis fails, once when it is back. */
+  readonly report: (line: string) => void
+}
+
+/** Longer than this nobody waits for Redis: the source is asked instead. */
+const TIMEOUT_MS = 1_000
+/** After a silence Redis is left alone for so long, so that not every request waits for it in vain. */
+const REST_MS = 2_000
+/** How long the turn of a process that has died is held against the others. */
+const LEASE_MS = 3_000
+const RENEWAL_MS = 1_000
+const LOOK_MS = 50
+/** Characters of one value; a larger one is fetched each time. */
+const LARGEST_VALUE = 4 * 1024 * 1024
+
+/** Takes a turn that is free, or prolongs one's own; answers who has it now. */
+const TAKE = `
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return holder end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return ARGV[1]`
+const END = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`
+
+/**
+ * Keeps values for all processes that share a Redis, and lets one of them at a time fetch for a key. Everything rejects
+ * while Redis is away; it may be away from the beginning.
+ */
+export async function openRedisCache({ address, random, report }: RedisCacheSettings): Promise<CacheStore> {
+  const { ask, close } = await connect(address, report)
+  const take = (turn: string, token: string): Promise<unknown> =>
+    ask((redis) => redis.eval(TAKE, 1, turn, token, LEASE_MS))
+
+  const ours = (turn: string, token: string): Turn => {
+    const renewal = setInterval(() => void take(turn, token).catch(() => undefined), RENEWAL_MS).unref()
+    return {
+      kind: 'ours',
+      end: async () => {
+        clearInterval(renewal)
+        await ask((redis) => redis.eval(END, 1, turn, token))
+      },
+    }
+  }
+  const theirs = (turn: string, holder: unknown): Turn => ({
+    kind: 'theirs',
+    over: async () => {
+      const look = (): Promise<unknown> => ask((redis) => redis.get(turn)).catch(() => undefined)
+      while ((await look()) === holder) await delay(LOOK_MS)
+    },
+  })
+  return {
+    name: 'redis',
+    get: async (key) => fetchedOf(await ask((redis) => redis.get(KEYS.value(key)))),
+    set: async (key, fetched, keepMs) => {
+      const json = JSON.stringify(fetched)
+      await ask<unknown>((redis) =>
+        json.length > LARGEST_VALUE
+          ? redis.del(KEYS.value(key))
+          : redis.set(KEYS.value(key), json, 'PX', Math.ceil(keepMs)),
+      )
+    },
+    claim: async (key) => {
+      const turn = KEYS.turn(key)
+      const token = Buffer.from(random(12)).toString('base64url')
+      const holder = await take(turn, token)
+      return holder === token ? ours(turn, token) : theirs(turn, holder)
+    },
+    close,
+  }
+}
+
+/** Beside the ledger's, so that one rule for the user of a Redis covers both. */
+const KEYS = {
+  value: (key: string): string => `{ratecard}:cache:${key}`,
+  turn: (key: string): string => `{ratecard}:turn:${key}`,
+}
+
+function fetchedOf(json: string | null): Fetched<unknown> | undefined {
+  const kept: unknown = json === null ? undefined : JSON.parse(json)
+  if (!isJsonObject(kept)) return undefined
+  const { at, value, freshFor } = kept
+  if (typeof at !== 'number') return undefined
+  return typeof freshFor === 'number' ? { at, value, freshFor } : { at, value }
+}
+
+interface Connection {
+  readonly ask: <T>(command: (redis: Redis) => Promise<T>) => Promise<T>
+  readonly close: () => Promise<void>
+}
+
+/** The first attempt is waited for, so that the operator hears of a wrong address at once; it need not succeed. */
+async function connect(
+  { place, options }: RedisAddress,
+  report: RedisCacheSettings['report'],
+): Promise<Connection> {
+  const { Redis } = await import('ioredis')
+  const redis = new Redis({
+    ...options,
+    lazyConnect: true,
+    connectTimeout: TIMEOUT_MS,
+    commandTimeout: TIMEOUT_MS,
+    disconnectTimeout: 200,
+    connectionName: 'ratecard-cache',
+    autoResendUnfulfilledCommands: false,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    // It would tell the console about users who may not do these.
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    retryStrategy: (times) => Math.min(50 * times, REST_MS),
+  })
+  let trouble: string | undefined
+  const note = (next: string | undefined): void => {
+    if (next === trouble) return
+    trouble = next
+    report(
+      next === undefined
+        ? `cache: Redis at ${place} is back`
+        : `cache: Redis at ${place} ${next}: answers are fetched instead`,
+    )
+  }
+  let resting = false
+  const rest = (): void => {
+    resting = true
+    setTimeout(() => (resting = false), REST_MS).unref()
+  }
+  // Without its credentials or its database the library goes on, in a place that is not meant.
+  let misplaced = false
+  redis.on('connect', () => (misplaced = false))
+  redis.on('error', (fault: unknown) => {
+    const refusal = refusalOf(fault)
+    misplaced ||= refusal !== undefined
+    note(refusal ?? `cannot be reached${codeOf(fault)}`)
+  })
+  await redis.connect().catch(() => undefined)
+  return {
+    ask: async (command) => {
+      if (resting || misplaced || redis.status !== 'ready') throw new Error('Redis is away')
+      try {
+        const answer = await command(redis)
+        note(undefined)
+        return answer
+      } catch (fault) {
+        const refusal = refusalOf(fault)
+        if (refusal === undefined) rest()
+        note(refusal ?? 'does not answer')
+        throw fault
+      }
+    },
+    close: async () => redis.disconnect(),
+  }
+}
+
+/** The library's errors hold the command with all it carries: only Redis's word for the error is taken from them. */
+function refusalOf(fault: unknown): string | undefined {
+  if (!(fault instanceof Error) || fault.name !== 'ReplyError') return undefined
+  return `refuses what it is asked (${/^[A-Z]+/.exec(fault.message)?.[0] ?? 'ERR'})`
+}
+
+function codeOf(fault: unknown): string {
+  return fault instanceof Error && 'code' in fault ? ` (${String(fault.code)})` : ''
+}

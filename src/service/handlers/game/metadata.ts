@@ -1,0 +1,188 @@
+import {
+  Failure,
+  InvalidParameter,
+  isJsonObject,
+  staleWarning,
+  type JsonObject,
+  type Warning,
+} from '../../../engine/index.ts'
+import type { Igdb } from '../../sources/igdb.ts'
+import { GAMES, type Game, type Named, type SimilarGame, type TimeToBeat } from '../../sources/igdb/shapes.ts'
+import type { HandlerWithPreview } from '../catalog.ts'
+import { fold, rankMatches, type Match } from './match.ts'
+
+/** Of a name without a match too: who asks again within the hour costs no call. */
+const SEARCH = { ttl: 60 * 60_000, staleIfError: 24 * 60 * 60_000 }
+/** Without its times the answer is not kept for a day. */
+const PARTIAL = 5 * 60_000
+const ALTERNATIVES = 5
+const UNSURE = 0.5
+const SUMMARY = 160
+const PAGES = 'https://www.igdb.com/games/'
+const COVERS = 'https://images.igdb.com/igdb/image/upload/t_cover_big/'
+/** What IGDB calls the game store among its external sources. */
+const STORE = 1
+
+/** What the game database knows of the game that a name means. */
+export function metadata(igdb: Igdb): HandlerWithPreview<'game/metadata'> {
+  return {
+    async run({ name }, { keep, signal, now }) {
+      if (fold(name) === '') throw new InvalidParameter('name', 'name must not be blank')
+      const found = await keep(`game/metadata/search/1/${fold(name)}`, SEARCH, GAMES, (limit) =>
+        igdb.search(name, limit),
+      )
+      const [best, ...others] = rankMatches(name, found.value)
+      if (best === undefined) throw new Failure('not_found', `No game found for name '${name}'`)
+      const times = await readTimes(igdb, best.game.id, signal)
+      const stale = found.stale ? [staleWarning(found.at, now(), igdb.source.name)] : []
+      return {
+        source: [igdb.source],
+        fetchedAt: found.at,
+        ...(times === 'unknown' ? { fetchedAt: now(), freshFor: PARTIAL } : {}),
+        warnings: [...unsure(best, igdb), ...stale, ...(times === 'unknown' ? [timesMissing(igdb)] : [])],
+        body: {
+          query: name,
+          match: {
+            confidence: best.confidence,
+            alternatives: others.slice(0, ALTERNATIVES).map(({ game }) => alternative(game)),
+          },
+          game: describe(best.game, times === 'unknown' ? undefined : times),
+          similar_games: (best.game.similar_games ?? []).map(similar),
+        },
+      }
+    },
+    preview,
+  }
+}
+
+/** A part that fails is left out: the rest is what was asked for. */
+async function readTimes(
+  igdb: Igdb,
+  id: number,
+  signal: AbortSignal,
+): Promise<TimeToBeat | undefined | 'unknown'> {
+  try {
+    return await igdb.timeToBeat(id, signal)
+  } catch (fault) {
+    if (!(fault instanceof Failure)) throw fault
+    return 'unknown'
+  }
+}
+
+function describe(game: Game, times: TimeToBeat | undefined): JsonObject {
+  const companies = game.involved_companies ?? []
+  return {
+    igdb_id: game.id,
+    name: game.name,
+    slug: game.slug ?? null,
+    url: game.url ?? pageOf(game),
+    game_type: game.game_type?.type.toLowerCase().replaceAll(/[^a-z]+/g, '_') ?? null,
+    summary: game.summary ?? null,
+    first_release_date: dateOf(game.first_release_date),
+    genres: namesOf(game.genres),
+    themes: namesOf(game.themes),
+    game_modes: namesOf(game.game_modes),
+    player_perspectives: namesOf(game.player_perspectives),
+    platforms: namesOf(game.platforms),
+    developers: namesOf(companies.filter(({ developer }) => developer).map(({ company }) => company)),
+    publishers: namesOf(companies.filter(({ publisher }) => publisher).map(({ company }) => company)),
+    franchises: namesOf(game.franchises),
+    ratings: {
+      user: ratingOf(game.rating, game.rating_count),
+      critic: ratingOf(game.aggregated_rating, game.aggregated_rating_count),
+      total: ratingOf(game.total_rating, game.total_rating_count),
+    },
+    time_to_beat_hours: times === undefined ? null : hoursOf(times),
+    external_ids: { steam: storeIdOf(game) },
+    websites: (game.websites ?? []).flatMap(({ url }) => (/^https?:\/\//.test(url) ? [url] : [])),
+    cover_url: game.cover ? `${COVERS}${game.cover.image_id}.jpg` : null,
+  }
+}
+
+function similar(game: SimilarGame): JsonObject {
+  return {
+    igdb_id: game.id,
+    name: game.name,
+    first_release_date: dateOf(game.first_release_date),
+    total_rating: rounded(game.total_rating),
+    url: pageOf(game),
+  }
+}
+
+function alternative(game: Game): JsonObject {
+  const date = dateOf(game.first_release_date)
+  return { igdb_id: game.id, name: game.name, year: date === null ? null : Number(date.slice(0, 4)) }
+}
+
+function pageOf({ slug }: SimilarGame): string | null {
+  return slug ? PAGES + encodeURIComponent(slug) : null
+}
+
+function dateOf(seconds: number | null | undefined): string | null {
+  return seconds === null || seconds === undefined
+    ? null
+    : new Date(seconds * 1000).toISOString().slice(0, 10)
+}
+
+function namesOf(named: readonly Named[] | null | undefined): string[] {
+  return [...new Set((named ?? []).map(({ name }) => name))]
+}
+
+function rounded(value: number | null | undefined): number | null {
+  return value === null || value === undefined ? null : Number(value.toFixed(1))
+}
+
+function ratingOf(score: number | null | undefined, count: number | null | undefined): JsonObject {
+  return { score: rounded(score), count: count ?? 0 }
+}
+
+function hoursOf({ hastily, normally, completely, count }: TimeToBeat): JsonObject {
+  const hours = (seconds: number | null | undefined): number | null =>
+    rounded(seconds ? seconds / 3600 : null)
+  return {
+    hastily: hours(hastily),
+    normally: hours(normally),
+    completely: hours(completely),
+    reports: count ?? 0,
+  }
+}
+
+function storeIdOf({ external_games }: Game): string | null {
+  const entry = (external_games ?? []).find(
+    ({ external_game_source: source, uid }) => source === STORE && /^\d{1,10}$/.test(uid),
+  )
+  return entry?.uid ?? null
+}
+
+function unsure({ game, confidence }: Match, { source }: Igdb): Warning[] {
+  if (confidence >= UNSURE) return []
+  const message = `The database answers with '${game.name}', whose name is not much like the one asked for`
+  return [{ code: 'match_unsure', message, source: source.name }]
+}
+
+function timesMissing({ source }: Igdb): Warning {
+  const message = 'The times to beat cannot be read now: time_to_beat_hours is null'
+  return { code: 'upstream_unavailable', message, source: source.name }
+}
+
+/** What tells one game from another, and the beginning of its summary. */
+function preview({ game = null }: JsonObject): JsonObject {
+  if (!isJsonObject(game)) return {}
+  const { name = null, first_release_date: date, genres = [], platforms = [], ratings, summary } = game
+  const { total = null } = isJsonObject(ratings) ? ratings : {}
+  return {
+    game: {
+      name,
+      year: typeof date === 'string' ? Number(date.slice(0, 4)) : null,
+      genres,
+      platforms,
+      total_rating: total,
+      summary: typeof summary === 'string' ? cut(summary) : null,
+    },
+  }
+}
+
+function cut(text: string): string {
+  const letters = Array.from(text)
+  return letters.length <= SUMMARY ? text : `${letters.slice(0, SUMMARY - 1).join('')}…`
+}

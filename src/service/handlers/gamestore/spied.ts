@@ -1,0 +1,39 @@
+import type { JSONSchemaType } from 'ajv/dist/2020.js'
+import type { Context, KeptValue } from '../../../engine/index.ts'
+import { compileShape } from '../../sources/shape.ts'
+import type { Estimate, SteamSpy } from '../../sources/steamspy.ts'
+
+/** What SteamSpy says of an app; nothing when it does not know it. */
+export type Spied = { readonly estimate?: Estimate | null }
+
+const DAY = 24 * 60 * 60_000
+/** SteamSpy counts once a day, and an estimate of last week is better than none. */
+const KEEPING = { ttl: DAY, staleIfError: 6 * DAY }
+
+const COUNT = { type: 'integer' } as const
+const ESTIMATE: JSONSchemaType<Estimate> = {
+  type: 'object',
+  required: ['owners', 'averageForever', 'medianForever', 'peakYesterday', 'tags'],
+  properties: {
+    owners: { type: 'object', required: ['low', 'high'], properties: { low: COUNT, high: COUNT } },
+    averageForever: COUNT,
+    medianForever: COUNT,
+    peakYesterday: COUNT,
+    tags: { type: 'array', items: { type: 'string' } },
+  },
+}
+const isSpied = compileShape<Spied>({
+  type: 'object',
+  properties: { estimate: { ...ESTIMATE, nullable: true } },
+})
+
+/** The estimate of the day. */
+export function readSpied(
+  steamSpy: SteamSpy,
+  appid: number,
+  keep: Context['keep'],
+): Promise<KeptValue<Spied>> {
+  return keep(`steamspy/1/${appid}`, KEEPING, isSpied, async (signal) => ({
+    estimate: (await steamSpy.estimate(appid, signal)) ?? null,
+  }))
+}

@@ -1,0 +1,73 @@
+import type { Source } from '../../engine/index.ts'
+import { GAMES, TIMES, type Game, type TimeToBeat } from './igdb/shapes.ts'
+import { JsonSource } from './json-source.ts'
+import type { Shape } from './shape.ts'
+import type { SourceRecords } from './source-record.ts'
+import type { TwitchAccess } from './twitch/access.ts'
+import type { World } from './world.ts'
+
+export interface IgdbOptions {
+  /** As answers name where their data comes from. */
+  readonly source: Source
+  readonly baseUrl: string
+  /** For each question; three of them, one after the other, must fit into the time of a request. */
+  readonly timeoutMs: number
+}
+
+/** IGDB itself; a caller replaces what differs. */
+export const LIVE_IGDB: IgdbOptions = {
+  source: { name: 'IGDB', url: 'https://www.igdb.com/' },
+  baseUrl: 'https://api.igdb.com/v4',
+  timeoutMs: 4000,
+}
+
+const FIELDS = `
+  name, slug, url, summary, first_release_date, game_type.type, genres.name, themes.name, game_modes.name,
+  player_perspectives.name, platforms.name, franchises.name, cover.image_id, websites.url,
+  involved_companies.company.name, involved_companies.developer, involved_companies.publisher,
+  rating, rating_count, aggregated_rating, aggregated_rating_count, total_rating, total_rating_count,
+  external_games.uid, external_games.external_game_source,
+  similar_games.name, similar_games.slug, similar_games.total_rating, similar_games.first_release_date
+`.replace(/\s+/g, '')
+const CANDIDATES = 10
+
+/** The game database of Twitch. Throws `Failure` as `TwitchAccess.ask` does. */
+export class Igdb {
+  readonly source: Source
+  readonly #access: TwitchAccess
+  readonly #api: JsonSource
+
+  constructor(
+    { source, baseUrl, timeoutMs }: IgdbOptions,
+    access: TwitchAccess,
+    world: World,
+    records: SourceRecords,
+  ) {
+    this.source = source
+    this.#access = access
+    const rate = { perSecond: 4, burst: 4 }
+    this.#api = new JsonSource({ name: 'IGDB', baseUrl, rate, timeoutMs }, world, records.of('igdb'))
+  }
+
+  /** Games that a name may mean, by the order of IGDB's own search; editions are left to their games. */
+  search(name: string, signal: AbortSignal): Promise<readonly Game[]> {
+    const text = `search "${escape(name)}"; fields ${FIELDS}; where version_parent = null; limit ${CANDIDATES};`
+    return this.#ask('/games', text, GAMES, signal)
+  }
+
+  /** How long players take for a game; undefined when nobody has told. */
+  async timeToBeat(id: number, signal: AbortSignal): Promise<TimeToBeat | undefined> {
+    const text = `fields hastily,normally,completely,count; where game_id = ${id}; limit 1;`
+    const [times] = await this.#ask('/game_time_to_beats', text, TIMES, signal)
+    return times
+  }
+
+  #ask<Answer>(path: string, text: string, shape: Shape<Answer>, signal: AbortSignal): Promise<Answer> {
+    return this.#access.ask(this.#api, { path, query: {}, shape, post: { type: 'text/plain', text } }, signal)
+  }
+}
+
+/** A name inside the quotes of a query: nothing in it ends them. */
+function escape(name: string): string {
+  return name.replace(/\p{Cc}+/gu, ' ').replace(/[\\"]/g, '\\$&')
+}

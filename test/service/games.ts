@@ -1,0 +1,135 @@
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import type { Fault } from '../../src/sandbox/sources/fault.ts'
+import { publishedExample } from '../support/fixed-context.ts'
+import { stockFetch } from '../support/payment.ts'
+import { differences } from '../support/same-shape.ts'
+import { openShop } from '../support/shop.ts'
+
+t.setTimeout(240_000)
+
+const CATALOG = fileURLToPath(new URL('../../catalog.yaml', import.meta.url))
+const GAME = 4100000050
+const FAULTS: readonly (readonly [Fault, number])[] = [
+  ['html', 502],
+  ['empty', 502],
+  ['truncated', 502],
+  ['drift', 502],
+  ['500', 502],
+  ['hang', 504],
+]
+const faults: Record<string, Fault> = {}
+const standIns = await startStandIns({ faults })
+t.teardown(standIns.stop)
+
+const shop = await openShop(async () => ({
+  CATALOG,
+  STEAM_STORE_URL: `${standIns.url}/steam-store`,
+  STEAM_API_URL: `${standIns.url}/steam-api`,
+  STEAMSPY_URL: `${standIns.url}/steamspy`,
+}))
+t.teardown(() => shop.close())
+
+const ROUTES = [
+  { path: '/paid/gamestore/top-sellers?country=FR', example: 'gamestore/top-sellers', atomic: 5_000n },
+  { path: '/paid/gamestore/deals?min_discount=30', example: 'gamestore/deals', atomic: 5_000n },
+  { path: `/paid/gamestore/app/${GAME}`, example: 'gamestore/app', atomic: 5_000n },
+]
+
+const BUNDLES = [
+  { path: '/paid/bundle/market-snapshot', example: 'bundle/market-snapshot', atomic: 250_000n },
+  { path: `/paid/bundle/app-dossier?appids=${GAME}`, example: 'bundle/app-dossier', atomic: 500_000n },
+]
+
+/** Every address of the sources fails in this way. */
+function breakSources(fault: Fault | undefined): void {
+  const paths = [
+    '/search/results/',
+    '/api/featuredcategories/',
+    '/api/appdetails',
+    `/appreviews/${GAME}`,
+    '/IStoreBrowseService/GetItems/v1/',
+    '/IStoreQueryService/Query/v1/',
+    '/IStoreTopSellersService/GetWeeklyTopSellers/v1/',
+    '/ISteamUserStats/GetNumberOfCurrentPlayers/v1/',
+    '/api.php',
+  ]
+  for (const path of paths) {
+    if (fault === undefined) delete faults[path]
+    else faults[path] = fault
+  }
+}
+
+const pay = stockFetch(await shop.wallet())
+const answers = async (path: string) => {
+  const response = await pay(shop.url + path)
+  const body = (await response.json()) as Record<string, unknown>
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), body }
+}
+const taken = async () => (await shop.witness.received(shop.payTo)).length
+
+for (const [fault, status] of FAULTS) {
+  t.test(`a store that answers ${fault} costs no buyer anything`, async (t) => {
+    breakSources(fault)
+    const before = await taken()
+    const bought = await Promise.all(ROUTES.map(({ path }) => answers(path)))
+    for (const { status: actual, body } of bought) {
+      t.equal(actual, status, JSON.stringify(body))
+      t.match(body, { charged: 'no', retryable: true })
+    }
+    t.equal(await taken(), before, 'no money moved')
+  })
+}
+
+t.test('an app that nobody knows costs nothing', async (t) => {
+  breakSources(undefined)
+  const before = await taken()
+  const { status, body } = await answers('/paid/gamestore/app/4294967295')
+  t.equal(status, 404)
+  t.match(body, { code: 'not_found', charged: 'no', detail: 'App 4294967295 not found' })
+  t.equal(await taken(), before)
+})
+
+t.test(
+  'once the store answers again, every route is sold at its price in the shape of its example',
+  async (t) => {
+    for (const { path, example, atomic } of [...ROUTES, ...BUNDLES]) {
+      const before = await taken()
+      const { status, body } = await answers(path)
+      t.equal(status, 200, JSON.stringify(body))
+      t.strictSame(differences(publishedExample(example), body), [], example)
+      t.strictSame((await shop.witness.received(shop.payTo)).slice(before), [atomic])
+    }
+  },
+)
+
+t.test('without an application at Twitch a snapshot is sold without hype, and says why', async (t) => {
+  const { status, body } = await answers('/sample/bundle/market-snapshot?country=FR')
+  t.equal(status, 200)
+  t.match(body, { hype: null, warnings: [{ code: 'not_configured', message: /^Without streaming hype/ }] })
+})
+
+t.test('a store that limits us says for how long, and costs no buyer anything', async (t) => {
+  breakSources('null429')
+  const before = await taken()
+  for (const path of ['/paid/gamestore/top-sellers?country=IT', '/paid/gamestore/app/4100000060']) {
+    const { status, retryAfter, body } = await answers(path)
+    t.equal(status, 503)
+    t.match(body, { code: 'source_limited', charged: 'no' })
+    t.ok(Number(retryAfter) > 0 && Number(retryAfter) <= 30, String(retryAfter))
+  }
+  t.equal(await taken(), before)
+})
+
+t.test('what was read before is still sold then, without asking again', async (t) => {
+  const [{ path } = { path: '' }] = ROUTES.slice(1)
+  const calls = Array.from(standIns.asked.values()).reduce((sum, count) => sum + count, 0)
+  const { status, body } = await answers(path.replace('30', '31'))
+  t.equal(status, 200)
+  t.ok(Number(body['count']) > 0)
+  t.equal(
+    Array.from(standIns.asked.values()).reduce((sum, count) => sum + count, 0),
+    calls,
+  )
+})

@@ -1,0 +1,184 @@
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { Failure, type Context, type EnvelopedAnswer } from '../../../../src/engine/index.ts'
+import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
+import { startStandIns, type StandIns } from '../../../../src/sandbox/sources/stand-ins.ts'
+import { metadata } from '../../../../src/service/handlers/game/metadata.ts'
+import { SourceRecords } from '../../../../src/service/sources/source-record.ts'
+import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
+import { WORLD } from '../../../support/gamestore.ts'
+import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { igdbAt, type TwitchTerms } from '../../../support/twitch.ts'
+
+const GAMES = '/games'
+const TIMES = '/game_time_to_beats'
+const LOGIN = '/oauth2/token'
+const NAME = 'Nine Lanterns Deep'
+
+interface Terms extends TwitchTerms {
+  readonly name?: string
+  readonly with?: Context
+}
+
+async function standIns(t: Test, faults: Readonly<Record<string, Fault>> = {}): Promise<StandIns> {
+  const started = await startStandIns({ faults })
+  t.teardown(() => started.stop())
+  return started
+}
+async function run(at: Pick<StandIns, 'url'>, terms: Terms = {}): Promise<EnvelopedAnswer> {
+  const handler = metadata(igdbAt(at, terms))
+  return enveloped(await handler.run({ name: terms.name ?? NAME }, terms.with ?? fixedContext()))
+}
+
+t.test('the published example is what the stand-ins answer', async (t) => {
+  const answer = await run(await standIns(t))
+  t.strictSame(publishedExample('game/metadata'), answer.body)
+  t.same(answer.warnings, [])
+})
+
+t.test('a name with quotes and escapes is a name, not a part of the question', async (t) => {
+  const at = await standIns(t)
+  for (const name of [
+    'Nine "Lanterns" Deep',
+    'Lanterns\\',
+    '\\" ; fields *;',
+    'Lanterns\n\u0000"',
+    "Lantern's",
+  ]) {
+    const answer = await run(at, { name }).catch((fault: unknown) => fault)
+    if (answer instanceof Failure) t.equal(answer.code, 'not_found', name)
+    else t.match(answer, { body: { query: name } })
+  }
+})
+
+t.test('an unknown name is 404, and asking again costs no call', async (t) => {
+  const at = await standIns(t)
+  const clock = { now: Date.parse('2026-11-20T20:00:00Z') }
+  const context = keepingContext(clock)
+  const handler = metadata(igdbAt(at))
+  for (const name of ['Zzyzx', ' zzyzx ', 'ZZYZX']) {
+    await t.rejects(handler.run({ name }, context), {
+      code: 'not_found',
+      detail: `No game found for name '${name}'`,
+    })
+  }
+  t.equal(at.asked.get('/igdb/games'), 1)
+  clock.now += 3_600_000
+  await t.rejects(handler.run({ name: 'Zzyzx' }, context), { code: 'not_found' })
+  t.equal(at.asked.get('/igdb/games'), 2, 'for an hour')
+  await t.rejects(handler.run({ name: ' \t' }, context), { message: 'name: name must not be blank' })
+})
+
+t.test('a game nobody has timed has no times, and the rest as ever', async (t) => {
+  const { body, warnings } = await run(await standIns(t), { name: 'Saltglass Expedition' })
+  t.match(body, { game: { name: 'Saltglass Expedition', time_to_beat_hours: null } })
+  t.same(warnings, [])
+})
+
+t.test('without the times the answer is given, says so, and is not kept for a day', async (t) => {
+  const answer = await run(await standIns(t, { [TIMES]: '500' }))
+  t.match(answer, {
+    warnings: [{ code: 'upstream_unavailable', source: 'IGDB' }],
+    freshFor: 300_000,
+    body: { game: { name: NAME, time_to_beat_hours: null } },
+  })
+})
+
+t.test('a match that is none is told from one that is', async (t) => {
+  const { body, warnings } = await run(await standIns(t), { name: 'Portal 2' })
+  t.match(body, { match: { confidence: 0 } })
+  t.match(warnings, [{ code: 'match_unsure', message: /Glasswort Colony/ }])
+})
+
+t.test('hype and metadata share a log-in, which is renewed when it has expired', async (t) => {
+  const at = await standIns(t, { [GAMES]: '401-once' })
+  t.match((await run(at)).body, { game: { name: NAME } })
+  t.equal(at.asked.get('/twitch-id/oauth2/token'), 2)
+  await t.rejects(run(await standIns(t), { credentials: undefined }), { code: 'not_configured' })
+})
+
+const FAULTS: readonly (readonly [Fault, string])[] = [
+  ['html', 'source_error'],
+  ['empty', 'source_error'],
+  ['truncated', 'source_error'],
+  ['reset', 'source_error'],
+  ['drift', 'source_error'],
+  ['huge', 'source_error'],
+  ['400', 'source_error'],
+  ['404', 'source_error'],
+  ['500', 'source_error'],
+  ['null429', 'source_limited'],
+  ['hang', 'source_timeout'],
+  ['drip', 'source_timeout'],
+]
+for (const [fault, code] of FAULTS) {
+  t.test(`when the database answers ${fault}, the buyer gets ${code}, and nothing is kept`, async (t) => {
+    const at = await standIns(t, { [GAMES]: fault })
+    const timeoutMs = code === 'source_timeout' ? 60 : 5000
+    const context = keepingContext({ now: 0 })
+    const error = await run(at, { timeoutMs, with: context }).catch((thrown: unknown) => thrown)
+    if (!(error instanceof Failure)) return t.fail('It must be a Failure')
+    t.equal(error.code, code)
+    t.notMatch(error.detail, /http|127|\d{3}|fetch|Unexpected|token/)
+    t.match((await run(await standIns(t), { with: context })).body, { game: { name: NAME } })
+  })
+}
+
+t.test('the operator sees where the database has changed', async (t) => {
+  const records = new SourceRecords(WORLD.now)
+  const world = spoiling(WORLD, { path: GAMES, down: [] }, [])
+  const fetch: typeof WORLD.fetch = async (url, options) => {
+    const reply = await world.fetch(url, options)
+    if (!url.pathname.endsWith(GAMES)) return reply
+    return Response.json([{ id: 'nine', name: NAME }])
+  }
+  await t.rejects(run(await standIns(t), { world: { ...WORLD, fetch }, records }), { code: 'source_error' })
+  t.match(records.figures().get('igdb'), {
+    asked: 1,
+    failed: 0,
+    drifted: 1,
+    lastDrift: { where: '#/id: type' },
+  })
+})
+
+t.test(
+  'the free sample shows what tells one game from another, and the beginning of its summary',
+  async (t) => {
+    const at = await standIns(t)
+    const sample = metadata(igdbAt(at)).preview((await run(at)).body)
+    t.match(sample, {
+      game: {
+        name: NAME,
+        year: 2026,
+        genres: ['Simulator'],
+        platforms: ['PC (Microsoft Windows)', 'Mac', 'Linux'],
+        total_rating: { score: 81, count: 90 },
+        summary: /^Nine Lanterns Deep does not exist\. .*…$/,
+      },
+    })
+    t.strictSame(Object.keys(sample), ['game'])
+    const game = sample['game'] as { summary: string }
+    t.equal(Array.from(game.summary).length, 160)
+  },
+)
+
+const places = fc.constantFrom(
+  { path: LOGIN, down: [] },
+  { path: GAMES, down: [] },
+  { path: TIMES, down: [] },
+)
+
+t.test('200 malformed answers: a clean body or a Failure, never NaN, a gap, or another error', async (t) => {
+  const at = await standIns(t)
+  const outcomes = { answered: 0, failed: 0 }
+  const property = fc.asyncProperty(places, changes, async (place, made) => {
+    const answer = await run(at, { world: spoiling(WORLD, place, made) }).catch((error: unknown) => {
+      if (error instanceof Failure && /^source_|^not_found$/.test(error.code)) return undefined
+      throw error
+    })
+    outcomes[answer ? 'answered' : 'failed'] += 1
+    if (answer) assertClean(answer.body)
+  })
+  await fc.assert(property, { numRuns: 200 })
+  t.ok(outcomes.answered > 0 && outcomes.failed > 0, 'both ways were taken')
+})

@@ -1,0 +1,238 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Failure, type Context, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
+import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
+import { deals } from '../../../../src/service/handlers/gamestore/deals.ts'
+import { scoreValue } from '../../../../src/service/handlers/gamestore/value-score.ts'
+import type { World } from '../../../../src/service/sources/world.ts'
+import { enveloped, publishedExample } from '../../../support/fixed-context.ts'
+import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
+import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+
+const QUERY = '/IStoreQueryService/Query/v1/'
+const ITEMS = '/IStoreBrowseService/GetItems/v1/'
+const SEARCH = '/search/results/'
+const FEATURED = '/api/featuredcategories/'
+const USUAL = { min_discount: 20, min_review: 60, count: 30 }
+
+type Row = Readonly<Record<string, unknown>>
+
+interface Terms {
+  readonly filters?: Partial<typeof USUAL>
+  readonly world?: World
+  readonly timeoutMs?: number
+  readonly with?: Context
+}
+
+async function run(url: string, terms: Terms = {}): Promise<EnvelopedAnswer> {
+  const { filters, world = WORLD, timeoutMs = 5000 } = terms
+  const store = storeAt(url, world, timeoutMs)
+  return enveloped(await deals(store).run({ ...USUAL, ...filters }, terms.with ?? context()))
+}
+function rows({ body }: { readonly body: JsonObject }): Row[] {
+  return body['items'] as unknown as Row[]
+}
+function codes({ warnings = [] }: EnvelopedAnswer): string[] {
+  return warnings.map(({ code }) => code)
+}
+
+t.test('a buyer gets all deals worth their money, best first, from one call', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const answer = await run(await standIns(t), { world })
+  t.same(asked, [`/steam-api${QUERY}`])
+  t.match(answer.body, { country: 'US', currency: 'USD', pool_size: 14, matched: 11, count: 11 })
+  t.same(answer.warnings, [])
+  const scores = rows(answer).map(({ value_score: score }) => Number(score))
+  t.strictSame(
+    scores,
+    scores.toSorted((one, other) => other - one),
+  )
+  t.strictSame(
+    rows(answer).map(({ rank }) => rank),
+    scores.map((_, place) => place + 1),
+  )
+  t.equal(new Set(rows(answer).map(({ appid }) => appid)).size, 11, 'pages that overlap list no game twice')
+})
+
+t.test('every rank can be checked: the shown components and figures give the shown score', async (t) => {
+  for (const row of rows(await run(await standIns(t)))) {
+    const { review_percent_positive: percent, review_count: count, savings } = row
+    const { score, components } = scoreValue({
+      discountPercent: Number(row['discount_percent']),
+      positiveReviews: Math.round((Number(percent) * Number(count)) / 100),
+      reviews: Number(count),
+      savedUsd: (savings as { amount: number }).amount,
+    })
+    t.strictSame([row['value_score'], row['components']], [score, components])
+  }
+})
+
+t.test('filters leave out what is too dear or too poorly reviewed, and count cuts after them', async (t) => {
+  const url = await standIns(t)
+  const some = await run(url, { filters: { min_discount: 40, min_review: 85, count: 2 } })
+  t.match(some.body, { matched: 3, count: 2, filters: { min_discount: 40, min_review: 85, count: 2 } })
+  for (const row of rows(some)) {
+    t.ok(Number(row['discount_percent']) >= 40 && Number(row['review_percent_positive']) >= 85)
+  }
+  const all = await run(url, { filters: { min_discount: 0, min_review: 0, count: 100 } })
+  t.match(all.body, { matched: 14, count: 14 })
+  const none = await run(url, { filters: { min_discount: 100 } })
+  t.match(none.body, { pool_size: 14, matched: 0, count: 0, items: [] }, 'nothing found is an answer')
+})
+
+t.test('games without a price, without a discount or with hardly a review are no deals', async (t) => {
+  const option = {
+    final_price_in_cents: '500',
+    original_price_in_cents: '1000',
+    discount_pct: 50,
+  }
+  const reviews = { summary_filtered: { review_count: 10, percent_positive: 80 } }
+  const good = { success: 1, type: 0, name: 'x', best_purchase_option: option, reviews }
+  const store_items = [
+    { ...good, appid: 1 },
+    { ...good, appid: 2, reviews: { summary_filtered: { review_count: 9, percent_positive: 80 } } },
+    { ...good, appid: 3, reviews: {} },
+    { ...good, appid: 4, best_purchase_option: null },
+    { ...good, appid: 5, is_free: true },
+    { ...good, appid: 6, best_purchase_option: { ...option, discount_pct: 0 } },
+    { ...good, appid: 7, best_purchase_option: { ...option, final_price_in_cents: '0' } },
+    { ...good, appid: 8, best_purchase_option: { ...option, final_price_in_cents: '1001' } },
+    { ...good, appid: 9, type: 10 },
+    { ...good, appid: 10, success: 15 },
+  ]
+  const world: World = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
+  const answer = await run('http://store.example', { world, filters: { min_review: 0, min_discount: 0 } })
+  t.same(
+    rows(answer).map(({ appid }) => appid),
+    [1],
+  )
+})
+
+t.test('equal scores: more reviews first, then the older app', async (t) => {
+  const game = (appid: number, review_count: number) => ({
+    success: 1,
+    type: 0,
+    name: 'x',
+    appid,
+    best_purchase_option: {
+      final_price_in_cents: '500',
+      original_price_in_cents: '1000',
+      discount_pct: 50,
+    },
+    reviews: { summary_filtered: { review_count, percent_positive: 100 } },
+  })
+  const store_items = [game(8, 1_000_000), game(7, 1_000_000), game(9, 1_100_000)]
+  const world: World = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
+  t.same(
+    rows(await run('http://store.example', { world })).map(({ appid }) => appid),
+    [9, 7, 8],
+  )
+})
+
+t.test('when the query fails, the discounted top sellers stand in, with a warning', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const answer = await run(await standIns(t, { [QUERY]: 'drift' }), { world })
+  t.same(asked, [`/steam-api${QUERY}`, `/steam-store${SEARCH}`, `/steam-api${ITEMS}`])
+  t.same(codes(answer), ['pool_fallback'])
+  t.match(answer.body, { pool_size: 14, matched: 11 })
+})
+
+t.test('when the search fails too, the special offers of the front page stand in', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const answer = await run(await standIns(t, { [QUERY]: '403', [SEARCH]: 'html' }), { world })
+  const [query, search, ...rest] = asked
+  t.same([query, search], [`/steam-api${QUERY}`, `/steam-store${SEARCH}`])
+  t.same(rest, [`/steam-store${FEATURED}`, `/steam-api${ITEMS}`])
+  t.same(codes(answer), ['pool_fallback'])
+  t.match(answer.body, { pool_size: 9 })
+})
+
+t.test('without reviews nothing is scored and nothing is charged', async (t) => {
+  const url = await standIns(t, { [QUERY]: 'empty', [ITEMS]: 'html' })
+  const { world, asked } = watched(WORLD)
+  await t.rejects(run(url, { world }), { code: 'source_error' })
+  t.same(asked, [`/steam-api${QUERY}`, `/steam-store${SEARCH}`, `/steam-api${ITEMS}`], 'items are asked once')
+})
+
+const FAULTS: readonly (readonly [Fault, string])[] = [
+  ['html', 'source_error'],
+  ['empty', 'source_error'],
+  ['truncated', 'source_error'],
+  ['huge', 'source_error'],
+  ['drift', 'source_error'],
+  ['500', 'source_error'],
+  ['null429', 'source_limited'],
+  ['hang', 'source_timeout'],
+]
+for (const [fault, code] of FAULTS) {
+  t.test(`when everything answers ${fault}, the buyer gets ${code}`, async (t) => {
+    const paths = [QUERY, ITEMS, SEARCH, FEATURED]
+    const url = await standIns(t, Object.fromEntries(paths.map((path) => [path, fault])))
+    const timeoutMs = code === 'source_timeout' ? 60 : 5000
+    const error = await run(url, { timeoutMs }).catch((thrown: unknown) => thrown)
+    if (!(error instanceof Failure)) return t.fail('It must be a Failure')
+    t.equal(error.code, code)
+    t.notMatch(error.detail, /http|127|\d{3}|fetch|Unexpected|token/)
+  })
+}
+
+t.test('an older list says how old it is, and no answer made of it counts as fresh', async (t) => {
+  const url = await standIns(t)
+  const at = new Date(Date.now() - 30 * 60_000)
+  const older: Context = {
+    ...context(),
+    keep: async (_name, _keeping, _isValue, produce) => ({
+      value: await produce(new AbortController().signal, undefined),
+      at,
+      stale: true,
+    }),
+  }
+  const answer = await run(url, { with: older })
+  t.equal(answer.fetchedAt, at)
+  t.match(answer.warnings, [{ code: 'stale', message: /30 minutes ago/ }])
+})
+
+t.test('the free sample shows the three best deals without what their scores are made of', async (t) => {
+  const url = await standIns(t)
+  const answer = await run(url)
+  const sample = deals(storeAt(url, WORLD)).preview(answer.body)
+  t.match(sample, { matched: 11, count: 3 })
+  const expected = rows(answer)
+    .slice(0, 3)
+    .map(({ components: _components, ...row }) => row)
+  t.strictSame(rows({ body: sample }), expected)
+})
+
+t.test('the published example is what the stand-ins answer, cut to two', async (t) => {
+  const answer = await run(await standIns(t))
+  const items = rows(answer).slice(0, 2)
+  t.strictSame(publishedExample('gamestore/deals'), { ...answer.body, count: 2, items })
+})
+
+const places = fc.constantFrom(
+  { path: QUERY, down: [] },
+  { path: SEARCH, down: [QUERY] },
+  { path: ITEMS, down: [QUERY] },
+  { path: FEATURED, down: [QUERY, SEARCH] },
+)
+
+t.test('200 malformed answers: a clean body or a Failure, never NaN, a gap, or another error', async (t) => {
+  const url = await standIns(t)
+  const outcomes = { answered: 0, failed: 0 }
+  const property = fc.asyncProperty(places, changes, async (place, made) => {
+    const world = spoiling(WORLD, place, made)
+    const answer = await run(url, { world }).catch((error: unknown) => {
+      if (error instanceof Failure && error.code === 'source_error') return undefined
+      throw error
+    })
+    outcomes[answer ? 'answered' : 'failed'] += 1
+    if (!answer) return
+    assertClean(answer.body)
+    for (const { value_score: score, savings } of rows(answer)) {
+      if (!(Number(score) > 0 && Number(score) <= 100)) throw new Error(`score ${String(score)}`)
+      if (!((savings as { amount: number }).amount > 0)) throw new Error('nothing saved')
+    }
+  })
+  await fc.assert(property, { numRuns: 200 })
+  t.ok(outcomes.answered > 0 && outcomes.failed > 0, 'both ways were taken')
+})

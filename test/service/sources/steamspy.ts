@@ -1,0 +1,51 @@
+import t from 'tap'
+import type { World } from '../../../src/service/sources/world.ts'
+import { standIns, steamSpyAt, WORLD } from '../../support/gamestore.ts'
+
+const { signal } = new AbortController()
+const APP = {
+  appid: 7,
+  name: 'Seven',
+  owners: '100,000,000 .. 200,000,000',
+  average_forever: 30000,
+  median_forever: 6000,
+  ccu: 1013936,
+  tags: { FPS: 91172, Shooter: 65000, Classic: 70000 },
+}
+const answering = (body: unknown): World => ({ ...WORLD, fetch: async () => Response.json(body) })
+const spy = (body: unknown) => steamSpyAt('http://spy.example', answering(body)).estimate(7, signal)
+
+t.test('an estimate is a range of owners, minutes, a peak, and the most used tags first', async (t) => {
+  t.strictSame(await spy(APP), {
+    owners: { low: 100_000_000, high: 200_000_000 },
+    averageForever: 30000,
+    medianForever: 6000,
+    peakYesterday: 1013936,
+    tags: ['FPS', 'Classic', 'Shooter'],
+  })
+  t.match(await spy({ ...APP, tags: [] }), { tags: [] }, 'no tags are an empty list there')
+})
+
+t.test('what SteamSpy does not know or may not show is no estimate of zero', async (t) => {
+  const url = await standIns(t)
+  t.equal(await steamSpyAt(url, WORLD).estimate(4294967295, signal), undefined)
+  t.equal(await spy({ ...APP, appid: 999999 }), undefined, 'hidden by its developer')
+  t.equal(await spy({ ...APP, name: null, owners: '0 .. 20,000', tags: [] }), undefined)
+})
+
+t.test('a field of another type makes the whole answer untrusted', async (t) => {
+  for (const drift of [
+    { owners: 150_000_000 },
+    { owners: '100M .. 200M' },
+    { owners: '100,000,000' },
+    { ccu: '12' },
+    { tags: { FPS: 'many' } },
+    { tags: ['FPS'] },
+    { average_forever: -1 },
+    { average_forever: undefined },
+  ]) {
+    await t.rejects(spy({ ...APP, ...drift }), { code: 'source_error' }, JSON.stringify(drift))
+  }
+  for (const body of [null, [], {}, 'Too many connections'])
+    await t.rejects(spy(body), { code: 'source_error' })
+})

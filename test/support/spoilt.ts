@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import type { World } from '../../src/service/sources/world.ts'
+
+interface Change {
+  readonly at: number
+  readonly value: unknown
+}
+/** Which answer is spoilt, and which sources before it fail so that it is reached. */
+export interface Place {
+  readonly path: string
+  readonly down: readonly string[]
+}
+
+const WEIRD = [
+  undefined,
+  null,
+  true,
+  -1,
+  0,
+  1.5,
+  1e21,
+  '',
+  'x',
+  '-5',
+  '1e3',
+  '9'.repeat(40),
+  [],
+  {},
+  [null],
+  { a: 1 },
+]
+const change = fc.record({ at: fc.nat(), value: fc.constantFrom(...WEIRD) })
+/** A few fields dropped or mistyped, anywhere in an answer. */
+export const changes = fc.array(change, { minLength: 1, maxLength: 3 })
+
+/** A world in which one source answers with changes, and others not at all. */
+export function spoiling(world: World, { path, down }: Place, made: readonly Change[]): World {
+  const fetch: World['fetch'] = async (address, options) => {
+    if (down.some((name) => address.pathname.endsWith(name))) return new Response('', { status: 403 })
+    const reply = await world.fetch(address, options)
+    if (!address.pathname.endsWith(path)) return reply
+    return Response.json(made.reduce(spoil, await new Response(reply.body as ReadableStream).json()))
+  }
+  return { ...world, fetch }
+}
+
+/** Throws unless every value is one that a buyer can read: no NaN, no gap. */
+export function assertClean(body: unknown): void {
+  const faults = leaves(body).filter((leaf) => !isClean(leaf))
+  if (faults.length > 0) throw new Error(`Unclean: ${faults.map(String).join()}`)
+}
+
+/** Replaces the part at a position, counted through the whole tree; undefined removes it. */
+function spoil(json: unknown, { at, value }: Change): unknown {
+  const places: (readonly [Record<string, unknown>, string])[] = []
+  const visit = (node: unknown) => {
+    if (typeof node !== 'object' || node === null) return
+    for (const [key, child] of Object.entries(node)) {
+      places.push([node as Record<string, unknown>, key])
+      visit(child)
+    }
+  }
+  visit(json)
+  const place = places[at % places.length]
+  if (!place) return value ?? null
+  const [parent, key] = place
+  if (value === undefined) delete parent[key]
+  else parent[key] = value
+  return json
+}
+
+function leaves(node: unknown): unknown[] {
+  return typeof node === 'object' && node !== null ? Object.values(node).flatMap(leaves) : [node]
+}
+function isClean(leaf: unknown): boolean {
+  return typeof leaf === 'number'
+    ? Number.isFinite(leaf)
+    : leaf === null || ['string', 'boolean'].includes(typeof leaf)
+}

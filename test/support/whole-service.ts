@@ -1,0 +1,101 @@
+import { fileURLToPath } from 'node:url'
+import {
+  Cache,
+  createMemoryCache,
+  createRevision,
+  documentNames,
+  loadCatalog,
+} from '../../src/engine/index.ts'
+import type { Arguments, EnvelopedAnswer } from '../../src/engine/handler.ts'
+import { envelop } from '../../src/engine/http/envelope.ts'
+import { execute, type Workshop } from '../../src/engine/http/execute.ts'
+import type { Fault } from '../../src/sandbox/sources/fault.ts'
+import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import { createHandlers } from '../../src/service/service.ts'
+import { SourceRecords } from '../../src/service/sources/source-record.ts'
+import { enveloped } from './fixed-context.ts'
+import { WORLD } from './gamestore.ts'
+
+const CATALOG = fileURLToPath(new URL('../../catalog.yaml', import.meta.url))
+const { catalog } = loadCatalog(CATALOG, { handlers: undefined, documents: documentNames })
+
+export interface WholeService {
+  /** The answer of a route with arguments as a handler gets them. */
+  readonly serve: (path: string, args: Arguments) => Promise<EnvelopedAnswer>
+  /** What a caller of the route is sent, previews cut. */
+  readonly send: (path: string, args: Arguments) => Promise<unknown>
+  /** Calls of the sources so far, by their address. */
+  readonly asked: ReadonlyMap<string, number>
+  /** What goes wrong at the sources from now on, by path. */
+  readonly faults: Record<string, Fault>
+  readonly records: SourceRecords
+  /** Lets time pass for what is kept. */
+  readonly pass: (ms: number) => void
+}
+
+/** The shipped catalog with all its handlers and one cache, before stand-ins of every source. */
+export async function openWholeService(
+  t: { teardown(work: () => Promise<void>): void },
+  faults: Record<string, Fault> = {},
+): Promise<WholeService> {
+  const { url, asked, stop } = await startStandIns({ faults })
+  t.teardown(stop)
+  const records = new SourceRecords(WORLD.now)
+  const handlers = createHandlers({
+    world: WORLD,
+    records,
+    steamStore: `${url}/steam-store`,
+    steamApi: `${url}/steam-api`,
+    steamSpy: `${url}/steamspy`,
+    twitchApi: `${url}/twitch-api`,
+    twitchId: `${url}/twitch-id`,
+    igdb: `${url}/igdb`,
+    twitch: undefined,
+    standIn: true,
+  })
+  const { operations } = createRevision({
+    catalog,
+    handlers,
+    protocols: [],
+    baseUrl: 'https://api.example.com',
+    sandbox: true,
+    proxy: { fetcher: fetch, secret: (name) => name },
+    middleware: () => async () => undefined,
+  })
+  let passed = 0
+  const now = () => Date.now() + passed
+  const workshop: Workshop = {
+    cache: new Cache(createMemoryCache(), now),
+    now,
+    random: (bytes) => new Uint8Array(bytes),
+  }
+  const run = async (path: string, args: Arguments) => {
+    const route = catalog.routes.find((each) => each.path === path)
+    const served = route && operations.get(route.operation.handler)
+    if (route === undefined || served === undefined) throw new Error(`no route ${path}`)
+    const { operation } = route
+    const work = {
+      operation,
+      handler: served.handler,
+      args,
+      payment: undefined,
+      patience: 20_000,
+      operations,
+    }
+    return { route, served, result: await execute(workshop, { ...work, reuse: 'cached' }) }
+  }
+  return {
+    serve: async (path, args) => enveloped((await run(path, args)).result.value),
+    send: async (path, args) => {
+      const { route, served, result } = await run(path, args)
+      const stored = envelop(route, result, served.preview, now())
+      return stored.kind === 'json' ? stored.value : stored.text
+    },
+    asked,
+    faults,
+    records,
+    pass: (ms) => {
+      passed += ms
+    },
+  }
+}
