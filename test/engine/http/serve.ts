@@ -228,10 +228,10 @@ t.test('wrong parameters are named, free of charge, and foretold in the 402', as
 })
 
 t.test('a route that is announced and not written says so before anybody pays', async (t) => {
-  const got = await ask(t, '/paid/streaming/hype')
+  const got = await ask(t, '/paid/util/guard')
   t.equal(got.status, 402)
   t.match(at(got.json, 'would_fail'), { status: 501, code: 'not_implemented' })
-  const sample = await ask(t, '/sample/streaming/hype')
+  const sample = await ask(t, '/sample/util/guard')
   t.equal(sample.status, 501)
   t.match(sample.json, { status: 501, code: 'not_implemented', charged: 'no', retryable: false })
 })
@@ -476,7 +476,7 @@ t.test('the page says when a request would be refused', async (t) => {
   const wrong = await ask(t, '/paid/util/workday?country=<b>Germany</b>', { headers: { Accept: BROWSER } })
   t.match(wrong.text, 'country: Value error, country must be an ISO 3166-1 alpha-2 code')
   t.notMatch(wrong.text, '<b>')
-  const planned = await ask(t, '/paid/streaming/hype', { headers: { Accept: BROWSER } })
+  const planned = await ask(t, '/paid/util/guard', { headers: { Accept: BROWSER } })
   t.match(planned.text, 'announced and not served yet')
 })
 
