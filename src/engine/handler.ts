@@ -130,6 +130,11 @@ export type Handler<Parameters> = (parameters: Parameters, context: Context) => 
 export interface HandlerWithPreview<Parameters> {
   readonly run: Handler<Parameters>
   readonly preview: (body: JsonObject) => JsonObject
+  /**
+   * Of work that is paid for first: finds out beforehand what would make it fail for good, and throws as the work would;
+   * nothing is charged then. What it asks through `ask` and `keep` costs the work no second question.
+   */
+  readonly check?: (parameters: Parameters, context: Context) => Promise<void>
 }
 
 /**
@@ -155,11 +160,14 @@ export type Handlers<Catalogued> = {
  */
 interface Untyped {
   handler(parameters: Arguments, context: Context): Promise<Answer>
+  check(parameters: Arguments, context: Context): Promise<void>
 }
 export type UntypedHandler = Untyped['handler']
+export type UntypedCheck = Untyped['check']
 export interface UntypedHandlerWithPreview {
   readonly run: UntypedHandler
   readonly preview: (body: JsonObject) => JsonObject
+  readonly check?: UntypedCheck
 }
 export interface UntypedStoringHandler {
   readonly prepare: UntypedHandler

@@ -91,6 +91,14 @@ t.test('an app that nobody knows costs nothing', async (t) => {
   t.equal(await taken(), before)
 })
 
+t.test('a dossier of unknown apps, which is paid for first, is not paid for either', async (t) => {
+  const before = await taken()
+  const { status, body } = await answers('/paid/bundle/app-dossier?appids=4294967294,4294967295')
+  t.equal(status, 404)
+  t.match(body, { code: 'not_found', charged: 'no' })
+  t.equal(await taken(), before)
+})
+
 t.test(
   'once the store answers again, every route is sold at its price in the shape of its example',
   async (t) => {

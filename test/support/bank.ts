@@ -74,6 +74,7 @@ export interface Bank {
 export type Changes = Partial<Omit<Purchasing, 'job' | 'offer'>> & {
   readonly route?: Route
   readonly run?: Job['run']
+  readonly check?: Job['check']
   readonly store?: Store
 }
 
@@ -191,7 +192,7 @@ export async function openShop(t: Test): Promise<Shop> {
   })
   let runs = 0
   const buy = (
-    { route = TIDE, run, store, ...changes }: Changes = {},
+    { route = TIDE, run, check, store, ...changes }: Changes = {},
     at: Paywall = paywall,
   ): Promise<Outcome> =>
     purchase(at, {
@@ -206,6 +207,7 @@ export async function openShop(t: Test): Promise<Shop> {
             runs += 1
             return { kind: 'json', value: { run: runs } }
           }),
+        check,
         store,
       },
       gone: new AbortController().signal,

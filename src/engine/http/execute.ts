@@ -11,6 +11,7 @@ import {
   type Context,
   type Part,
   type PaymentFacts,
+  type UntypedCheck,
   type UntypedHandler,
 } from '../handler.ts'
 import { digestJson, type Json } from '../json.ts'
@@ -65,34 +66,58 @@ export function digestArguments(operation: Operation, args: Arguments): string {
   })
 }
 
+/** What the work has to say before it is paid for: rejects when it would fail for good. */
+export async function rehearse(
+  workshop: Workshop,
+  { operation, operations, args, patience }: Pick<Work, 'operation' | 'operations' | 'args' | 'patience'>,
+  check: UntypedCheck,
+): Promise<void> {
+  const timeout = Math.min(operation.timeout, patience)
+  await limited(timeout, (signal) =>
+    check(args, contextOf(workshop, operations, { signal, timeout, payment: undefined })),
+  )
+}
+
 async function run(
   workshop: Workshop,
   { handler, args, operations }: Work,
   timeout: number,
   payment: PaymentFacts | undefined,
 ): Promise<Fetched<Answer>> {
-  const { cache, now, random } = workshop
-  const answer = await limited(timeout, (signal) => {
-    const context: Context = {
-      signal,
-      now: () => new Date(now()),
-      random,
-      payment,
-      ask: (name, parameters) => ask(workshop, operations, name, parameters),
-      keep: async (name, keeping, isValue, produce) => {
-        const kept = await cache.through(`v2:kept:${name}`, keeping, isValue, async (previous) => {
-          const value = await limited(timeout, (limit) => produce(limit, previous))
-          return { value, at: now() }
-        })
-        return { value: kept.value, at: new Date(kept.at), stale: kept.stale }
-      },
-    }
-    return handler(args, context)
-  })
+  const { now } = workshop
+  const answer = await limited(timeout, (signal) =>
+    handler(args, contextOf(workshop, operations, { signal, timeout, payment })),
+  )
   if ('content' in answer) return { value: answer, at: now() }
   const { fetchedAt, freshFor, ...value } = answer
   const at = fetchedAt?.getTime() ?? now()
   return freshFor === undefined ? { value, at } : { value, at, freshFor }
+}
+
+interface Occasion extends Pick<Context, 'signal' | 'payment'> {
+  readonly timeout: number
+}
+
+function contextOf(
+  workshop: Workshop,
+  operations: Work['operations'],
+  { signal, timeout, payment }: Occasion,
+): Context {
+  const { cache, now, random } = workshop
+  return {
+    signal,
+    now: () => new Date(now()),
+    random,
+    payment,
+    ask: (name, parameters) => ask(workshop, operations, name, parameters),
+    keep: async (name, keeping, isValue, produce) => {
+      const kept = await cache.through(`v2:kept:${name}`, keeping, isValue, async (previous) => {
+        const value = await limited(timeout, (limit) => produce(limit, previous))
+        return { value, at: now() }
+      })
+      return { value: kept.value, at: new Date(kept.at), stale: kept.stale }
+    },
+  }
 }
 
 async function ask(

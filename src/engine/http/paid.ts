@@ -6,12 +6,12 @@ import { compact, type JsonObject } from '../json.ts'
 import { chargedBy } from '../ledger/charged.ts'
 import type { Entry, StoredAnswer } from '../ledger/entry.ts'
 import { LedgerError } from '../ledger/ledger.ts'
-import type { Outcome, Paywall } from '../paywall/paywall.ts'
+import type { Job, Outcome, Paywall } from '../paywall/paywall.ts'
 import { purchase } from '../paywall/purchase.ts'
 import type { Detection, Payment, Refusal } from '../protocols/protocol.ts'
 import { envelop } from './envelope.ts'
 import { faultReply, type FaultSettings } from './fault.ts'
-import { digestArguments, execute, type Workshop } from './execute.ts'
+import { digestArguments, execute, rehearse, type Workshop } from './execute.ts'
 import type { RawParameters, Validated } from './parameters.ts'
 import { failed, invalid, JSON_TYPE, problem, type Reply } from './reply.ts'
 import { UNREADY, unreadyFailure, type Readiness } from './readiness.ts'
@@ -101,10 +101,21 @@ function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Ar
     job: {
       run: ({ payment: id, payer, patience }) =>
         work(counter, served, revision, args, { id, protocol: protocol.name, network, payer }, patience),
+      check: checkOf(counter, request, args),
       store: served.store,
     },
     gone,
   })
+}
+
+function checkOf(
+  counter: Workshop,
+  { served: { route, check }, revision: { operations } }: RouteRequest,
+  args: Arguments,
+): Job['check'] {
+  const { operation } = route
+  if (check === undefined) return undefined
+  return (patience) => rehearse(counter, { operation, operations, args, patience }, check)
 }
 
 /** What a payment can be bound to: one operation with its arguments, however they were spelled. */

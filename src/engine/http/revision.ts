@@ -5,7 +5,7 @@ import { PROXY } from '../catalog/subject.ts'
 import { documents } from '../documents/all.ts'
 import type { Facts } from '../documents/document.ts'
 import { Failure } from '../errors.ts'
-import type { HandlerMap, UntypedHandler } from '../handler.ts'
+import type { HandlerMap, UntypedCheck, UntypedHandler } from '../handler.ts'
 import type { Store } from '../paywall/paywall.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { Preview } from './envelope.ts'
@@ -33,6 +33,8 @@ export interface ServedRoute {
   readonly validate: Validator
   readonly handler: UntypedHandler
   readonly preview: Preview | undefined
+  /** Of work that is paid for first. */
+  readonly check: UntypedCheck | undefined
   /** Of a handler that stores something. */
   readonly store: Store | undefined
   /** Undefined on free routes. */
@@ -102,17 +104,17 @@ function challengesOf(route: Route, protocols: readonly Protocol[]): ReadonlyMap
   return new Map(named)
 }
 
-type Made = Pick<ServedRoute, 'handler' | 'preview' | 'store'>
+type Made = Pick<ServedRoute, 'handler' | 'preview' | 'check' | 'store'>
 
 function handlerOf(operation: Operation, { handlers, proxy }: RevisionSettings): Made {
-  const plain = { preview: undefined, store: undefined }
+  const plain = { preview: undefined, check: undefined, store: undefined }
   if (operation.handler === PROXY && operation.upstream !== undefined)
     return { handler: createProxy(operation.upstream, proxy), ...plain }
   const found = Object.hasOwn(handlers, operation.handler) ? handlers[operation.handler] : undefined
   if (found === undefined) return { handler: unwritten, ...plain }
   if (typeof found === 'function') return { handler: found, ...plain }
-  if ('prepare' in found) return { handler: found.prepare, preview: undefined, store: found }
-  return { handler: found.run, preview: found.preview, store: undefined }
+  if ('prepare' in found) return { ...plain, handler: found.prepare, store: found }
+  return { handler: found.run, preview: found.preview, check: found.check, store: undefined }
 }
 
 const unwritten: UntypedHandler = () =>

@@ -30,6 +30,8 @@ export interface Purchasing {
 /** What the payment buys. */
 export interface Job {
   run(order: Order): Promise<StoredAnswer>
+  /** Before work that is paid for first: rejects when it would fail for good. `patience`: milliseconds it may take. */
+  readonly check: ((patience: number) => Promise<void>) | undefined
   /** Of a handler that stores something: decides what becomes of it once the payment is decided. */
   readonly store: Store | undefined
 }

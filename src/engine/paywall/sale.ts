@@ -67,9 +67,30 @@ export async function serve(
   verified: Verified,
 ): Promise<Outcome> {
   const refusal = (await buying.payment.simulate()) ?? tooLate(paywall, claim.entry.flow, verified)
-  if (refusal === undefined) return proceed(paywall, buying, claim, verified)
+  if (refusal !== undefined) {
+    await claim.drop()
+    return { kind: 'refused', refusal }
+  }
+  const doomed = await rehearse(paywall, buying, claim, verified)
+  if (doomed === undefined) return proceed(paywall, buying, claim, verified)
   await claim.drop()
-  return { kind: 'refused', refusal }
+  return { kind: 'failed', fault: doomed.fault }
+}
+
+/** What would make work fail that is paid for first, when it says so beforehand. */
+async function rehearse(
+  { now }: Paywall,
+  { job }: Purchasing,
+  claim: Claim,
+  { validBefore }: Verified,
+): Promise<{ readonly fault: unknown } | undefined> {
+  if (claim.entry.flow !== 'upfront') return undefined
+  try {
+    await job.check?.(validBefore - now() - SETTLING_MS)
+    return undefined
+  } catch (fault) {
+    return { fault }
+  }
 }
 
 /** Goes on from wherever the payment stands, to its answer. */

@@ -51,6 +51,27 @@ t.test(
   },
 )
 
+t.test('work that is sure to fail would be paid for if nobody asked beforehand', async (t) => {
+  const shop = await openShop(t)
+  const doomed = { route: DEEP, check: () => Promise.reject(BROKEN) }
+  t.match(await shop.buy(doomed), { kind: 'failed', fault: BROKEN })
+  t.equal(shop.bank.charges, 0)
+  t.equal(shop.runs(), 0)
+  t.equal(await shop.stored(), undefined, 'the payment is as good as new')
+  let patience = 0
+  const check = async (ms: number): Promise<void> => {
+    patience = ms
+  }
+  t.match(await shop.buy({ route: DEEP, check }), { kind: 'delivered' })
+  t.ok(patience > 0 && patience < shop.bank.validBefore - shop.clock.now, 'within the payment’s time')
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('work that is paid for afterwards is not asked beforehand', async (t) => {
+  const shop = await openShop(t)
+  t.match(await shop.buy({ check: () => Promise.reject(BROKEN) }), { kind: 'delivered' })
+})
+
 t.test(
   'copies of a payment that is owed an answer run the work one after the other, not together',
   async (t) => {

@@ -17,6 +17,10 @@ const PREVIEWED = 2
  * must be found; of the others their entry says what is wrong.
  */
 export const appDossier: HandlerWithPreview<'bundle/app-dossier'> = {
+  check: async ({ appids }, { ask }) => {
+    const apps = await Promise.all(appids.map((appid) => attempt(ask('gamestore/app', { appid }))))
+    if (apps.every(({ kind }) => kind === 'failed')) throw whyNone(apps)
+  },
   async run({ appids }, { ask, now }) {
     const asked = appids.map((appid) => attempt(ask('gamestore/app', { appid })))
     const [apps, metadata] = await Promise.all([Promise.all(asked), readMetadata(asked[0], ask)])

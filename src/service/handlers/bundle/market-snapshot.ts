@@ -10,6 +10,13 @@ const PREVIEWED = 3
  * must be there; whatever else fails is null and named in a warning.
  */
 export const marketSnapshot: HandlerWithPreview<'bundle/market-snapshot'> = {
+  check: async ({ countries, deals_count }, { ask }) => {
+    const deals = ask('gamestore/deals', { count: deals_count })
+    const charts = countries.map((country) => attempt(ask('gamestore/top-sellers', { country })))
+    await deals
+    const read = await Promise.all(charts)
+    if (read.every(({ kind }) => kind === 'failed')) throw firstFailure(read)
+  },
   async run({ countries, deals_count, hype_limit }, { ask, now }) {
     const [charts, deals, hype] = await Promise.all([
       Promise.all(countries.map((country) => attempt(ask('gamestore/top-sellers', { country })))),
