@@ -34,6 +34,8 @@ export interface TillSettings {
 /** `withdrawn`: a network must not be offered any more. */
 export type Inspection = 'as before' | 'withdrawn'
 
+type Look = (x402: NonNullable<Payments['x402']>, report: (line: string) => void) => Promise<Inspection>
+
 /** A settler that goes as far as the catalog allows; a new revision may change that. */
 type Limited = (limits: Limits) => Settler
 
@@ -49,9 +51,9 @@ export interface Tills {
   /** What an operator should know of networks that are offered, one sentence each. */
   cautions(x402: NonNullable<Payments['x402']>): readonly string[]
   /** Looks at the networks we settle on ourselves. */
-  inspect(x402: NonNullable<Payments['x402']>, report: (line: string) => void): Promise<Inspection>
+  readonly inspect: Look
   /** Asks the facilitators whether they settle what is offered. For after the start: it takes seconds when they are slow. */
-  survey(x402: NonNullable<Payments['x402']>, report: (line: string) => void): Promise<Inspection>
+  readonly survey: Look
 }
 
 /**
