@@ -13,6 +13,7 @@ import { routes } from './cli/routes.ts'
 import { runCommand } from './cli/run.ts'
 import { serve } from './cli/serve.ts'
 import { types } from './cli/types.ts'
+import { doctor } from './cli/doctor.ts'
 import { documentNames } from './engine/index.ts'
 import { readEnv } from './env.ts'
 import { createHandlers } from './service/service.ts'
@@ -29,6 +30,7 @@ const commands: readonly Command[] = [
   showPayment,
   reconcilePayments,
   exportPayments,
+  doctor,
 ]
 
 const env = () => readEnv(process.env)
@@ -64,6 +66,7 @@ const shop: Shop = {
       standIn: true,
     })
   },
+  figures: () => records.figures(),
   startStandIns: async () => {
     const { startStandIns } = await import('./sandbox/sources/stand-ins.ts')
     return startStandIns()

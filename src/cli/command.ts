@@ -1,5 +1,5 @@
 import type { ParseArgsConfig } from 'node:util'
-import type { HandlerMap } from '../engine/index.ts'
+import type { AllFigures, HandlerMap } from '../engine/index.ts'
 import type { Env } from '../env.ts'
 
 type Options = NonNullable<ParseArgsConfig['options']>
@@ -57,6 +57,8 @@ export class UsageError extends Error {
 export interface Shop {
   /** The handlers, over the real sources or over stand-ins at `standIns`. */
   readonly handlers: (standIns: string | undefined) => HandlerMap
+  /** How the sources of these handlers have done in this process. */
+  readonly figures: AllFigures
   readonly startStandIns: () => Promise<StandIns>
   readonly openSandbox: (directory: string, baseUrl: string, log: (line: string) => void) => Promise<Sandbox>
   /** Lower-case addresses of every sandbox file below a directory, and the well-known development accounts. */

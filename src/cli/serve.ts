@@ -140,6 +140,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       ledger,
       cache: new Cache(cache.store, world.now),
       proxy: { fetcher: fetch, secret: env.secret },
+      figures: shop.figures,
       baseUrl,
       sandbox: sandbox !== undefined,
       trustProxy: env.trustProxy,

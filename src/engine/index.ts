@@ -41,6 +41,8 @@ export {
 export { closeServer, createHttpServer, listen } from './http/server.ts'
 export { createService, type Service, type ServiceWorld } from './http/service.ts'
 export { createRevision, type Revision } from './http/revision.ts'
+export type { AllFigures, SourceFigures } from './http/status.ts'
+export { tryRoutes, type Trial } from './http/trial.ts'
 export { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { LedgerError, type Ledger } from './ledger/ledger.ts'
 export { chargedBy } from './ledger/charged.ts'

@@ -1,5 +1,6 @@
 import { check } from '../../src/cli/check.ts'
 import type { Command, Shop, Terminal } from '../../src/cli/command.ts'
+import { doctor } from '../../src/cli/doctor.ts'
 import { pay } from '../../src/cli/pay.ts'
 import { exportPayments } from '../../src/cli/payments/export.ts'
 import { listPayments } from '../../src/cli/payments/list.ts'
@@ -24,11 +25,13 @@ export const COMMANDS: readonly Command[] = [
   showPayment,
   reconcilePayments,
   exportPayments,
+  doctor,
 ]
 
 /** Nothing is sold here, and no chain is started: for commands that only look, and for those that go wrong. */
 const shopOf = (handlers: readonly string[]): Shop => ({
   handlers: () => Object.fromEntries(handlers.map((name) => [name, unasked])),
+  figures: () => new Map(),
   startStandIns: () => Promise.reject(new Error('not here')),
   openSandbox: () => Promise.reject(new Error('not here')),
   playAddresses: async () => new Set(),

@@ -9,6 +9,6 @@ import { x402Resources } from './x402-resources.ts'
 export const documents: readonly Document[] = [index, openapi, llms, x402Resources]
 
 /** Served under `documents` like the others, but answered live. */
-export const liveDocuments = ['health'] as const satisfies readonly DocumentName[]
+export const liveDocuments = ['health', 'status-json'] as const satisfies readonly DocumentName[]
 
 export const documentNames: readonly string[] = [...documents.map(({ name }) => name), ...liveDocuments]

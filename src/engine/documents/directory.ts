@@ -36,6 +36,11 @@ export const DIRECTORY = {
     type: JSON_TYPE,
   },
   health: { title: 'Health', summary: 'Whether the service is up.', type: JSON_TYPE },
+  'status-json': {
+    title: 'Status',
+    summary: 'Routes that cannot be served now, and how the outside sources do.',
+    type: JSON_TYPE,
+  },
 } as const satisfies Record<string, Description>
 
 export type DocumentName = keyof typeof DIRECTORY

@@ -26,6 +26,7 @@ export function openapiOperation(catalog: Catalog, facts: Facts, route: Route): 
     security: [],
     'x-payment-info': paymentInfo(catalog, facts, route),
     'x-free-preview': route.sample,
+    'x-attribution': attributions(catalog, route),
     'x-available': available ? undefined : false,
     parameters: route.parameters.length === 0 ? undefined : route.parameters.map(openapiParameter),
     responses: responses(catalog, facts, route),
@@ -47,6 +48,12 @@ function describe(route: Route, available: boolean): string {
     available ? undefined : 'Not available now: answers 503, which is not charged.',
   ]
   return lines.filter((line) => line !== undefined).join('\n\n')
+}
+
+/** What has to stand beside the data of a route, by the terms of its sources. */
+function attributions({ sources }: Catalog, { operation }: Route): string[] | undefined {
+  const lines = operation.sources.flatMap((name) => sources[name]?.attribution ?? [])
+  return lines.length === 0 ? undefined : [...new Set(lines)]
 }
 
 function responses(catalog: Catalog, { protocols }: Facts, route: Route): JsonObject {

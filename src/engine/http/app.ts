@@ -8,6 +8,7 @@ import { negotiate, type Shown } from './negotiate.ts'
 import { canonicalPath, splitTarget, type Target } from './path.ts'
 import { servePaid, serveFree, type Counter } from './paid.ts'
 import { failed, JSON_TYPE, problem, type Reply } from './reply.ts'
+import { status, type AllFigures } from './status.ts'
 import type { Page, Revision, ServedRoute } from './revision.ts'
 
 export interface AppSettings extends Counter {
@@ -16,6 +17,7 @@ export interface AppSettings extends Counter {
   readonly sandbox: boolean
   readonly trustProxy: boolean
   readonly health: () => Reply
+  readonly figures: AllFigures
   readonly inFlight: InFlight
   readonly deliveries: Deliveries
 }
@@ -102,10 +104,13 @@ function dispatch(settings: AppSettings): Middleware {
 /** What is not rendered once a revision but told anew each time. */
 function livePage(
   settings: AppSettings,
-  { catalog }: Revision,
+  revision: Revision,
   path: string,
 ): (() => Promise<Reply>) | undefined {
-  if (catalog.documents['health']?.paths.includes(path) === true) return async () => settings.health()
+  const { documents } = revision.catalog
+  if (documents['health']?.paths.includes(path) === true) return async () => settings.health()
+  if (documents['status-json']?.paths.includes(path) === true)
+    return async () => jsonReply(200, status(revision, settings.figures))
   const id = paymentIdOf(path)
   return id === undefined ? undefined : () => paymentState(settings.paywall.ledger, id)
 }

@@ -14,6 +14,7 @@ import { Deliveries } from './delivery.ts'
 import { InFlight } from './in-flight.ts'
 import { createRevision, type Revision } from './revision.ts'
 import { attach } from './server.ts'
+import type { AllFigures } from './status.ts'
 
 /** Time and chance, as arguments. */
 export interface ServiceWorld {
@@ -32,6 +33,8 @@ export interface ServiceSettings extends ServiceWorld {
   readonly ledger: Ledger
   readonly cache: Cache
   readonly proxy: ProxySettings
+  /** How the outside sources have done. */
+  readonly figures: AllFigures
   readonly baseUrl: string
   readonly sandbox: boolean
   readonly trustProxy: boolean

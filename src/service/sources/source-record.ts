@@ -1,12 +1,4 @@
-/** What became of the questions to one source since the process started. */
-export interface SourceFigures {
-  readonly asked: number
-  /** Without an answer: unreachable, too late, limited, an error, or no JSON. */
-  readonly failed: number
-  /** Answered in a form we do not read. Not counted as failed. */
-  readonly drifted: number
-  readonly lastDrift: { readonly at: Date; readonly where: string } | undefined
-}
+import type { SourceFigures } from '../../engine/index.ts'
 
 /** Counts what becomes of the questions to one source. */
 export class SourceRecord {

@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import t from 'tap'
+import type { Fault } from '../../src/sandbox/sources/fault.ts'
+import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import { MAIN } from '../support/server.ts'
+
+const faults: Record<string, Fault> = {}
+const standIns = await startStandIns({ faults })
+t.teardown(() => standIns.stop())
+
+/** Runs the built program against the stand-ins; never rejects. */
+async function examine(): Promise<{ readonly code: number; readonly out: string }> {
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    STEAM_STORE_URL: `${standIns.url}/steam-store`,
+    STEAM_API_URL: `${standIns.url}/steam-api`,
+    STEAMSPY_URL: `${standIns.url}/steamspy`,
+  }
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'doctor'], { env })
+    return { code: 0, out: stdout }
+  } catch (fault) {
+    if (!(fault instanceof Error && 'code' in fault && 'stdout' in fault)) throw fault
+    return { code: Number(fault.code), out: String(fault.stdout) }
+  }
+}
+
+t.test(
+  'an operator sees which routes answer, and which wait for credentials, before a buyer does',
+  async (t) => {
+    const { out } = await examine()
+    t.match(out, /^\/paid\/gamestore\/top-sellers +answers$/m)
+    t.match(out, /^\/paid\/gamestore\/app\/\{appid\} +answers$/m)
+    t.match(out, /^\/paid\/streaming\/hype +not served +not_configured: /m)
+    t.match(out, /^Steam storefront +\d+ +0 +0 +- +unknown$/m)
+  },
+)
+
+t.test(
+  'a source that has changed its form is named with the field, and the exit code tells a script',
+  async (t) => {
+    faults['/IStoreBrowseService/GetItems/v1/'] = 'drift'
+    t.teardown(() => {
+      delete faults['/IStoreBrowseService/GetItems/v1/']
+    })
+    const { code, out } = await examine()
+    t.equal(code, 1)
+    t.match(out, /^Steam Web API +\d+ +\d+ +[1-9]\d* +\S+.*unknown$/m)
+  },
+)
