@@ -31,6 +31,7 @@ t.test('without any variable everything has its default', async (t) => {
     redisUrl: undefined,
     cacheRedisUrl: undefined,
     ledgerUnsafe: false,
+    egressAllow: [],
     sources: { steamStore: 'https://store.steampowered.com', steamApi: 'https://api.steampowered.com' },
   })
   t.equal(secret('ANYTHING'), undefined)
@@ -83,6 +84,7 @@ t.test('every variable has its effect', async (t) => {
     redisUrl: 'rediss://:word@ledger.example',
     cacheRedisUrl: 'redis://cache.example/1',
     ledgerUnsafe: true,
+    egressAllow: [],
     sources: { steamStore: 'https://store.example', steamApi: 'https://api.example' },
   })
   t.equal(secret('ACME_TOKEN'), 'abc')
