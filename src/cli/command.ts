@@ -55,9 +55,10 @@ export class UsageError extends Error {
 
 /** What is sold and what stands in for the world: handed over by `main.ts`, which alone knows them. */
 export interface Shop {
-  /** The handlers, over the real sources or over stand-ins at `standIns`. */
-  readonly handlers: (standIns: string | undefined) => HandlerMap
-  readonly startStandIns: () => Promise<{ readonly url: string; stop(): Promise<void> }>
+  /** The handlers over the real sources. */
+  readonly handlers: () => HandlerMap
+  /** The same over stand-ins for every outside source: no network. */
+  readonly startStandIns: () => Promise<{ readonly handlers: HandlerMap; stop(): Promise<void> }>
   readonly openSandbox: (directory: string, baseUrl: string, log: (line: string) => void) => Promise<Sandbox>
   /** Lower-case addresses of every sandbox file below a directory, and the well-known development accounts. */
   readonly playAddresses: (directory: string) => Promise<ReadonlySet<string>>

@@ -98,7 +98,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
   try {
     const standIns = plan.offline ? await shop.startStandIns() : undefined
     if (standIns !== undefined) closing.push(() => standIns.stop())
-    const handlers = await handlersFor(call, standIns?.url)
+    const handlers = await handlersFor(call, standIns?.handlers)
     const known = { ...call.known, handlers: Object.keys(handlers) }
     const read = (): Catalog => {
       const { catalog, warnings, text } = loadServed(plan.file, known, env)

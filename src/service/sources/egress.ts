@@ -1,6 +1,7 @@
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import type { Measure } from './egress/body.ts'
 import { SiteBudget } from './egress/budget.ts'
+import { showCertificate, type Certificate } from './egress/certificate.ts'
 import type { Wire } from './egress/connection.ts'
 import { hop, type Hop } from './egress/hop.ts'
 import type { Outcome, Redirect } from './egress/outcome.ts'
@@ -66,6 +67,20 @@ export class Egress {
     } catch (cause) {
       if (!(cause instanceof DeadlinePassed)) throw cause
       return { kind: 'failed', mishap: 'timeout' }
+    }
+  }
+
+  /** The certificate of a host by name, valid or not; undefined when it shows none, or may not be asked. */
+  async certificate(host: string, signal: AbortSignal): Promise<Certificate | undefined> {
+    const { policy, wire } = this.#options
+    const url = readTarget(`https://${host}/`)
+    if (typeof url === 'string' || refuseTarget(url, policy) !== undefined) return undefined
+    const entry = this.#budget.enter(registrableDomain(hostOf(url)) ?? hostOf(url))
+    if (entry.kind === 'refused') return undefined
+    try {
+      return await showCertificate(url, policy, wire, signal)
+    } finally {
+      entry.leave()
     }
   }
 
