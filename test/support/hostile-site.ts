@@ -114,6 +114,7 @@ export const hostile: RequestListener = (request, response) => {
 }
 
 export interface Internet {
+  readonly egress: Egress
   /** The hostile site, by whatever name leads to it. */
   readonly port: number
   readonly securePort: number
@@ -191,6 +192,7 @@ export async function openInternet(t: Teardown, options: InternetOptions = {}): 
     robots: 'ignore',
   }
   return {
+    egress,
     port,
     securePort,
     rawPort,

@@ -80,11 +80,12 @@ function readableType({ status, header, body }: Reply): string {
 
 /** What the guard of the same catalog finds in the text and in what is hidden; without a guard, nothing is said. */
 async function screen(
-  { text, hidden }: Reading,
+  { text, hidden, comments }: Reading,
   { ask }: Context,
 ): Promise<{ readonly flags: readonly string[]; readonly warnings: readonly Warning[] }> {
   const own = hidden === '' ? [] : ['hidden_text']
-  const screened = `${hidden.slice(0, SCREENED / 2)}\n${text}`
+  const unseen = `${hidden}\n${comments}`.slice(0, SCREENED / 2)
+  const screened = `${unseen}\n${text}`
     .trim()
     .slice(0, SCREENED)
     .replace(/[\ud800-\udbff]$/, '')

@@ -25,8 +25,9 @@ export interface Reading {
   readonly truncated: boolean
   readonly words: number
   readonly links: number
-  /** What the page keeps from people: elements that are not shown, comments, characters without width. */
+  /** What the page keeps from people: elements that are not shown, characters without width. */
   readonly hidden: string
+  readonly comments: string
   readonly sha256: string
 }
 
@@ -43,7 +44,7 @@ export function readPage({ bytes, contentType, longest, overlap }: ReadingTask):
   const whole = found.text.replaceAll(UNSEEN, '')
   const text = whole.slice(0, MOST_CHARACTERS).replace(/[\ud800-\udbff]$/, '')
   const { chunks, truncated } = cutText(text, { longest, overlap, most: MOST_CHUNKS })
-  const unseen = found.text.match(UNSEEN)?.length ?? 0
+  const unseen = /[\u{e0020}-\u{e007e}]/u.test(found.text)
   return {
     ...found,
     charset,
@@ -52,12 +53,12 @@ export function readPage({ bytes, contentType, longest, overlap }: ReadingTask):
     chunks,
     truncated: truncated || text.length < whole.length,
     words: countWords(text),
-    hidden: unseen > 0 ? `${found.hidden}\n${spelledOut(found.text)}` : found.hidden,
+    hidden: unseen ? `${found.hidden}\n${spelledOut(found.text)}`.trim() : found.hidden,
     sha256: createHash('sha256').update(text).digest('hex'),
   }
 }
 
-type Found = Pick<Reading, 'head' | 'extraction' | 'text' | 'links' | 'hidden'>
+type Found = Pick<Reading, 'head' | 'extraction' | 'text' | 'links' | 'hidden' | 'comments'>
 
 const NO_HEAD: Head = {
   title: null,
@@ -86,7 +87,8 @@ function readHtml(page: string): Found {
     extraction: article.how,
     text,
     links,
-    hidden: [hidden, ...comments].join('\n').trim(),
+    hidden,
+    comments: comments.join('\n').trim(),
   }
 }
 
@@ -106,7 +108,7 @@ function strip(page: string): Found {
     .replaceAll(/[ \t\r\f]+/g, ' ')
     .replaceAll(/\s*\n\s*/g, '\n\n')
     .trim()
-  return { head: NO_HEAD, extraction: 'plain', text, links, hidden: '' }
+  return { head: NO_HEAD, extraction: 'plain', text, links, hidden: '', comments: '' }
 }
 
 function readPlain(page: string): Found {
@@ -115,7 +117,7 @@ function readPlain(page: string): Found {
     .replaceAll(/[ \t]+\n/g, '\n')
     .replaceAll(/\n{3,}/g, '\n\n')
     .trim()
-  return { head: NO_HEAD, extraction: 'plain', text, links: 0, hidden: '' }
+  return { head: NO_HEAD, extraction: 'plain', text, links: 0, hidden: '', comments: '' }
 }
 
 /** Scripts without spaces are counted by character; a segmenter takes minutes for what this does in milliseconds. */
