@@ -42,6 +42,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
     () => 'answered',
     (thrown: unknown) => thrown,
   )
+  if (typeof fault === 'string') return fault
   if (fault instanceof InvalidParameter) return `${fault.parameter}: ${fault.sentence}`
   if (fault instanceof Failure) return `${fault.code}: ${fault.detail}`
   throw fault
