@@ -31,7 +31,8 @@ export function connectorTo(url: URL, policy: Policy, wire: Wire): buildConnecto
     ...(wire.ca === undefined ? {} : { ca: wire.ca }),
   })
   return (options, callback) => {
-    // No lookup is made for a literal; it was checked with the target.
+    // No lookup is made for a literal.
+    if (isIP(host) !== 0 && !mayConnect(host, port, policy)) return callback(new AddressRefused(), null)
     const hostname = there !== undefined && isIP(host) !== 0 ? there.address : host
     const servername = isIP(host) === 0 ? { servername: host } : {}
     connect({ ...options, ...servername, hostname, port: String(there?.port ?? port) }, callback)
