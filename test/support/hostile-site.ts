@@ -6,7 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { AUTHORITY, SITE_CERTIFICATE, SITE_KEY } from '../../src/sandbox/sources/web/certificates.ts'
 import { Egress, type Request } from '../../src/service/sources/egress.ts'
+import type { Wire } from '../../src/service/sources/egress/connection.ts'
 import type { Outcome } from '../../src/service/sources/egress/outcome.ts'
+import type { Policy } from '../../src/service/sources/egress/target.ts'
 import { listening } from './listening.ts'
 
 interface Teardown {
@@ -115,6 +117,8 @@ export const hostile: RequestListener = (request, response) => {
 
 export interface Internet {
   readonly egress: Egress
+  readonly policy: Policy
+  readonly wire: Wire
   /** The hostile site, by whatever name leads to it. */
   readonly port: number
   readonly securePort: number
@@ -177,12 +181,14 @@ export async function openInternet(t: Teardown, options: InternetOptions = {}): 
     asked.push(host)
     return answers[Math.min(turn, answers.length - 1)] ?? []
   }
+  const policy = { own: ['api.our-service.com'], allow: ports.map((each) => `127.0.0.1:${each}`) }
+  const wire = { resolve, ca: options.trusted ?? AUTHORITY }
   const egress = new Egress(
     {
       agent: 'Ratecard',
       userAgent: 'Ratecard/1.0 (+https://api.our-service.com)',
-      policy: { own: ['api.our-service.com'], allow: ports.map((each) => `127.0.0.1:${each}`) },
-      wire: { resolve, ca: options.trusted ?? AUTHORITY },
+      policy,
+      wire,
     },
     () => new Date(),
   )
@@ -193,6 +199,8 @@ export async function openInternet(t: Teardown, options: InternetOptions = {}): 
   }
   return {
     egress,
+    policy,
+    wire,
     port,
     securePort,
     rawPort,
