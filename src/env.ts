@@ -25,6 +25,8 @@ export interface Env {
   readonly sources: SourceUrls
   /** Of the operator's application at Twitch, which opens IGDB too; undefined unless both parts are set. */
   readonly twitch: { readonly clientId: string; readonly clientSecret: string } | undefined
+  /** Sockets that callers may reach though they are not public: `host:port`, for intranets and tests. */
+  readonly egressAllow: readonly string[]
   /** Value of a variable the catalog names as a credential; undefined when it is not set. */
   readonly secret: (name: string) => string | undefined
   /** The text with the names of variables in the place of values that nobody may read. */
@@ -88,6 +90,7 @@ export function readEnv(variables: Variables): Env {
       igdb: reader.url('IGDB_URL') ?? 'https://api.igdb.com/v4',
     },
     twitch: reader.twitch(),
+    egressAllow: reader.sockets('EGRESS_ALLOW'),
     secret: (name) => {
       secrets.set(name, variables[name])
       return variables[name] || undefined
@@ -166,6 +169,17 @@ class Reader {
 
   list(name: string): string[] {
     return (this.text(name) ?? '').split(',').flatMap((part) => part.trim() || [])
+  }
+
+  /** In the spelling of the URL standard, IPv6 without brackets. */
+  sockets(name: string): string[] {
+    return this.list(name).flatMap((entry) => {
+      const [, host, port] = /^([^\s/@?#]+):(\d{1,5})$/.exec(entry) ?? []
+      if (port !== undefined && URL.canParse(`http://${entry}`))
+        return `${new URL(`http://${host}`).hostname.replace(/^\[|\]$/g, '')}:${Number(port)}`
+      this.#problem(name, 'must be hosts with a port, separated by commas: intranet.corp:8080')
+      return []
+    })
   }
 
   /** Tokens belong to addresses by their place; an empty place has none. */

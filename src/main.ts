@@ -17,6 +17,9 @@ import { doctor } from './cli/doctor.ts'
 import { documentNames } from './engine/index.ts'
 import { readEnv } from './env.ts'
 import { createHandlers } from './service/service.ts'
+import { Dns } from './service/sources/dns.ts'
+import { Egress } from './service/sources/egress.ts'
+import type { Wire } from './service/sources/egress/connection.ts'
 import { SourceRecords } from './service/sources/source-record.ts'
 
 const commands: readonly Command[] = [
@@ -47,29 +50,52 @@ const world = {
 /** One for all handlers this process ever makes: a reload of the catalog does not forget what the sources did. */
 const records = new SourceRecords(world.now)
 
+/** How sites name us in their robots.txt, and how their operators reach ours. */
+const AGENT = 'Ratecard'
+
+function createEgress(wire: Wire): Egress {
+  const { baseUrl, egressAllow: allow } = env()
+  const own = baseUrl === undefined ? [] : [new URL(baseUrl).hostname]
+  const userAgent = baseUrl === undefined ? `${AGENT}/1.0` : `${AGENT}/1.0 (+${baseUrl})`
+  return new Egress({ agent: AGENT, userAgent, policy: { own, allow }, wire }, world.now)
+}
+
 const shop: Shop = {
-  handlers: (standIns) => {
-    if (standIns === undefined) {
-      const { sources, twitch } = env()
-      return createHandlers({ world, records, ...sources, twitch, standIn: false })
-    }
-    return createHandlers({
-      world,
-      records,
-      steamStore: `${standIns}/steam-store`,
-      steamApi: `${standIns}/steam-api`,
-      steamSpy: `${standIns}/steamspy`,
-      twitchApi: `${standIns}/twitch-api`,
-      twitchId: `${standIns}/twitch-id`,
-      igdb: `${standIns}/igdb`,
-      twitch: undefined,
-      standIn: true,
-    })
+  handlers: () => {
+    const { sources, twitch } = env()
+    const dns = new Dns()
+    const egress = createEgress({ resolve: (host) => dns.addresses(host) })
+    const rdapBootstrap = 'https://data.iana.org/rdap/dns.json'
+    return createHandlers({ world, records, ...sources, twitch, egress, dns, rdapBootstrap, standIn: false })
   },
   figures: () => records.figures(),
   startStandIns: async () => {
     const { startStandIns } = await import('./sandbox/sources/stand-ins.ts')
-    return startStandIns()
+    const { startWeb } = await import('./sandbox/sources/web/web.ts')
+    const [standIns, web] = await Promise.all([startStandIns(), startWeb()])
+    const dns = new Dns([web.nameServer])
+    const handlers = createHandlers({
+      world,
+      records,
+      steamStore: `${standIns.url}/steam-store`,
+      steamApi: `${standIns.url}/steam-api`,
+      steamSpy: `${standIns.url}/steamspy`,
+      twitchApi: `${standIns.url}/twitch-api`,
+      twitchId: `${standIns.url}/twitch-id`,
+      igdb: `${standIns.url}/igdb`,
+      twitch: undefined,
+      egress: createEgress({ resolve: (host) => dns.addresses(host), ...web.wire }),
+      dns,
+      rdapBootstrap: web.rdapBootstrap,
+      standIn: true,
+    })
+    return {
+      handlers,
+      sources: standIns.sources,
+      stop: async () => {
+        await Promise.all([standIns.stop(), web.stop()])
+      },
+    }
   },
   openSandbox: async (directory, baseUrl, log) => {
     const { openSandbox } = await import('./sandbox/sandbox.ts')
@@ -105,5 +131,5 @@ process.exitCode = await runCommand({
     progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
   },
   shop,
-  known: () => ({ handlers: Object.keys(shop.handlers(undefined)), documents: documentNames }),
+  known: () => ({ handlers: Object.keys(shop.handlers()), documents: documentNames }),
 })

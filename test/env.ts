@@ -40,6 +40,7 @@ t.test('without any variable everything has its default', async (t) => {
       igdb: 'https://api.igdb.com/v4',
     },
     twitch: undefined,
+    egressAllow: [],
   })
   t.equal(secret('ANYTHING'), undefined)
   t.equal(hide('nothing is hidden'), 'nothing is hidden')
@@ -106,6 +107,7 @@ t.test('every variable has its effect', async (t) => {
       igdb: 'https://igdb.example/v4',
     },
     twitch: { clientId: 'our-client', clientSecret: 'our-secret' },
+    egressAllow: [],
   })
   t.equal(secret('ACME_TOKEN'), 'abc')
   t.equal(hide('refused: bearer-of-two'), 'refused: [FACILITATOR_TOKEN]')
@@ -140,6 +142,7 @@ t.test('every problem is told, each with its variable, and no value of a key', a
     PAYER_PRIVATE_KEY: `0x${'g'.repeat(64)}`,
     RPC_URL_8453: 'wss://rpc.example',
     STEAM_STORE_URL: 'store.example',
+    EGRESS_ALLOW: 'intranet.corp',
   }
   const told = problems(wrong)
   t.equal(told.length, Object.keys(wrong).length)
@@ -174,6 +177,21 @@ t.test('a base URL is an origin: paths of the service stand right below it', asy
   ]) {
     t.equal(problems({ BASE_URL: given }).length, 1, given)
   }
+})
+
+t.test('a host an operator opens for callers would stay closed in another spelling', async (t) => {
+  const allowed = (text: string) => readEnv({ EGRESS_ALLOW: text }).egressAllow
+  t.same(allowed('Wiki.Corp:080, 127.1:8080,[::1]:443,,'), ['wiki.corp:80', '127.0.0.1:8080', '::1:443'])
+  t.same(allowed(''), [])
+  for (const text of [
+    'wiki.corp',
+    'http://wiki.corp:80',
+    'a@wiki.corp:80',
+    'wiki.corp:99999',
+    'wiki corp:80',
+    '*:80/x',
+  ])
+    t.equal(problems({ EGRESS_ALLOW: text }).length, 1, text)
 })
 
 t.test('settings cannot be changed behind the process’s back', async (t) => {

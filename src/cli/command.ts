@@ -55,11 +55,12 @@ export class UsageError extends Error {
 
 /** What is sold and what stands in for the world: handed over by `main.ts`, which alone knows them. */
 export interface Shop {
-  /** The handlers, over the real sources or over stand-ins at `standIns`. */
-  readonly handlers: (standIns: string | undefined) => HandlerMap
+  /** The handlers over the real sources. */
+  readonly handlers: () => HandlerMap
+  /** The same over stand-ins for every outside source: no network. */
+  readonly startStandIns: () => Promise<StandIns>
   /** How the sources of these handlers have done in this process. */
   readonly figures: AllFigures
-  readonly startStandIns: () => Promise<StandIns>
   readonly openSandbox: (directory: string, baseUrl: string, log: (line: string) => void) => Promise<Sandbox>
   /** Lower-case addresses of every sandbox file below a directory, and the well-known development accounts. */
   readonly playAddresses: (directory: string) => Promise<ReadonlySet<string>>
@@ -67,7 +68,7 @@ export interface Shop {
 
 /** Local answers in the place of outside sources. */
 export interface StandIns {
-  readonly url: string
+  readonly handlers: HandlerMap
   /** What has one, by its key under `sources:` in the catalog. */
   readonly sources: readonly string[]
   stop(): Promise<void>

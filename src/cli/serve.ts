@@ -98,7 +98,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
   try {
     const standIns = plan.offline ? await shop.startStandIns() : undefined
     if (standIns !== undefined) closing.push(() => standIns.stop())
-    const handlers = await handlersFor(call, standIns?.url)
+    const handlers = await handlersFor(call, standIns?.handlers)
     const known = { ...call.known, handlers: Object.keys(handlers) }
     const read = (): Catalog => {
       const { catalog, warnings, text } = loadServed(plan.file, known, env)
@@ -139,6 +139,8 @@ async function run(call: Call, plan: Plan): Promise<number> {
       protocols: (revised) => protocolsOf(revised, tills, baseUrl),
       ledger,
       cache: new Cache(cache.store, world.now),
+      // An upstream's host stands in the catalog, which is trusted as code is, and may well be inside: no egress, which
+      // is for hosts that callers name. What the upstream says is not trusted: the proxy follows no redirect.
       proxy: { fetcher: fetch, secret: env.secret },
       figures: shop.figures,
       baseUrl,

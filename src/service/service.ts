@@ -8,14 +8,19 @@ import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
 import { hype } from './handlers/streaming/hype.ts'
+import { extract } from './handlers/util/extract.ts'
 import { finid } from './handlers/util/finid.ts'
 import { json } from './handlers/util/json.ts'
 import { mock } from './handlers/util/mock.ts'
+import { siteIntel } from './handlers/util/site-intel.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
+import type { Dns } from './sources/dns.ts'
+import type { Egress } from './sources/egress.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
 import { Igdb, LIVE_IGDB } from './sources/igdb.ts'
 import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
+import { Rdap } from './sources/rdap.ts'
 import type { SourceRecords } from './sources/source-record.ts'
 import { LIVE_TWITCH, Twitch } from './sources/twitch.ts'
 import { STAND_IN_CREDENTIALS, TwitchAccess, type Credentials } from './sources/twitch/access.ts'
@@ -34,13 +39,18 @@ export interface Outside {
   readonly igdb: string
   /** Undefined: what needs them is not served, or answers without its part. */
   readonly twitch: Credentials | undefined
+  /** To addresses that callers name. */
+  readonly egress: Egress
+  readonly dns: Dns
+  /** Address of IANA's list of registries. */
+  readonly rdapBootstrap: string
   /** Set when stand-ins answer in the place of the sources. */
   readonly standIn: boolean
 }
 
 /** Every handler of the shipped catalog by name; the compiler knows when one is missing. */
 export function createHandlers(outside: Outside): Handlers {
-  const { world, records, steamStore, steamApi, steamSpy: steamSpyUrl } = outside
+  const { world, records, steamStore, steamApi, steamSpy: steamSpyUrl, egress, dns, rdapBootstrap } = outside
   const gamestore = new Gamestore(
     { ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...sourceOf(outside, 'the game store') },
     world,
@@ -81,9 +91,11 @@ export function createHandlers(outside: Outside): Handlers {
     'gamestore/top-sellers': topSellers(gamestore),
     ping,
     'streaming/hype': hype(twitch),
+    'util/extract': extract(egress),
     'util/finid': finid,
     'util/json': json,
     'util/mock': mock,
+    'util/site-intel': siteIntel({ egress, dns, rdap: new Rdap(egress, rdapBootstrap) }),
     'util/tokencost': tokencost,
     'util/workday': workday,
   }

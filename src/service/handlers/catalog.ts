@@ -34,6 +34,11 @@ export interface Parameters {
   readonly 'streaming/hype': {
     readonly limit: number
   }
+  readonly 'util/extract': {
+    readonly url: string
+    readonly max_chars: number
+    readonly overlap: number
+  }
   readonly 'util/finid': {
     readonly iban: string
     readonly card_bin: string
@@ -77,6 +82,9 @@ export interface Parameters {
       | 'iot'
     readonly n: number
     readonly seed: string
+  }
+  readonly 'util/site-intel': {
+    readonly target: string
   }
   readonly 'util/tokencost': {
     readonly text: string

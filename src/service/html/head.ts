@@ -1,0 +1,59 @@
+import { descendants, textOf, type Element } from './tree.ts'
+
+/** What a page says about itself. */
+export interface Head {
+  readonly title: string | null
+  readonly description: string | null
+  readonly byline: string | null
+  readonly site_name: string | null
+  readonly lang: string | null
+  readonly published_at: string | null
+  readonly canonical: string | null
+  readonly generator: string | null
+}
+
+const LONGEST = 500
+
+export function readHead(root: Element): Head {
+  const metas = new Map<string, string>()
+  let title: string | null = null
+  let heading: string | null = null
+  let lang: string | null = null
+  let canonical: string | null = null
+  let time: string | null = null
+  for (const element of descendants(root)) {
+    const { tag, attributes } = element
+    if (tag === 'meta') {
+      const name = (attributes.get('property') ?? attributes.get('name') ?? '').toLowerCase()
+      if (!metas.has(name)) metas.set(name, attributes.get('content') ?? '')
+    } else if (tag === 'title') title ??= clean(textOf(element))
+    else if (tag === 'h1') heading ??= clean(textOf(element))
+    else if (tag === 'html') lang ??= clean(attributes.get('lang') ?? '')
+    else if (tag === 'time') time ??= clean(attributes.get('datetime') ?? '')
+    else if (tag === 'link' && attributes.get('rel')?.toLowerCase() === 'canonical')
+      canonical ??= clean(attributes.get('href') ?? '')
+  }
+  const meta = (...names: readonly string[]): string | null =>
+    names.map((name) => clean(metas.get(name) ?? '')).find((text) => text !== null) ?? null
+  const published = meta('article:published_time', 'date', 'dc.date', 'dcterms.created') ?? time
+  return {
+    title: meta('og:title') ?? title ?? heading,
+    description: meta('description', 'og:description'),
+    byline: meta('author', 'article:author', 'dc.creator'),
+    site_name: meta('og:site_name', 'application-name'),
+    lang: lang ?? meta('og:locale', 'content-language'),
+    published_at: published === null ? null : instant(published),
+    canonical,
+    generator: meta('generator'),
+  }
+}
+
+function clean(text: string): string | null {
+  const short = text.replaceAll(/\s+/g, ' ').trim().slice(0, LONGEST)
+  return short === '' ? null : short.replace(/[\ud800-\udbff]$/, '')
+}
+
+function instant(text: string): string | null {
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(time) ? null : new Date(time).toISOString()
+}

@@ -1,0 +1,49 @@
+import { TokenBucket } from '../token-bucket.ts'
+
+export type Entry =
+  | { readonly kind: 'granted'; readonly leave: () => void }
+  | { readonly kind: 'refused'; readonly retryAfter: number }
+
+interface Site {
+  readonly bucket: TokenBucket
+  open: number
+}
+
+const RATE = { perSecond: 0.5, burst: 30 }
+const AT_ONCE = 8
+const SITES = 10_000
+
+/** Keeps what callers make us ask of one site below what a site notices: nobody is flooded through us. */
+export class SiteBudget {
+  readonly #now: () => Date
+  readonly #sites = new Map<string, Site>()
+
+  constructor(now: () => Date) {
+    this.#now = now
+  }
+
+  /** `site` is the registered name, so that a thousand subdomains are one; `leave` belongs to the end of the call. */
+  enter(site: string): Entry {
+    const known = this.#sites.get(site) ?? { bucket: new TokenBucket(RATE, this.#now), open: 0 }
+    this.#sites.delete(site)
+    this.#sites.set(site, known)
+    this.#forgetOldest()
+    if (known.open >= AT_ONCE) return { kind: 'refused', retryAfter: 2 }
+    const ticket = known.bucket.take(0)
+    if (ticket.kind === 'refused') return { kind: 'refused', retryAfter: Math.ceil(ticket.waitMs / 1000) }
+    known.open += 1
+    return {
+      kind: 'granted',
+      leave: () => {
+        known.open -= 1
+      },
+    }
+  }
+
+  #forgetOldest(): void {
+    for (const site of this.#sites.keys()) {
+      if (this.#sites.size <= SITES) return
+      this.#sites.delete(site)
+    }
+  }
+}

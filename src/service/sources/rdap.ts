@@ -1,0 +1,156 @@
+import { isJsonObject, type Context, type Json, type JsonObject } from '../../engine/index.ts'
+import type { Egress } from './egress.ts'
+
+/** What a registry says of a name. Nothing of the people behind it is read. */
+export interface Registration {
+  readonly registered: boolean
+  readonly registrar: string | null
+  readonly registrar_iana_id: string | null
+  readonly created_at: string | null
+  readonly expires_at: string | null
+  readonly updated_at: string | null
+  readonly status: readonly string[]
+  readonly dnssec: boolean | null
+}
+
+export type Registered =
+  | { readonly kind: 'known'; readonly registration: Registration }
+  /** The registry of this top-level domain has no such service. */
+  | { readonly kind: 'unsupported' }
+  | { readonly kind: 'unknown' }
+
+const REQUEST = {
+  accept: 'application/rdap+json, application/json;q=0.8',
+  measure: { bytes: 512 * 1024, beyond: 'refuse' },
+  robots: 'ignore',
+} as const
+const DAY = 86_400_000
+const KEPT = { ttl: DAY, staleIfError: 30 * DAY }
+
+/** Registration data of domain names (RFC 9082, RFC 9083), from the registry that IANA's list names (RFC 9224). */
+export class Rdap {
+  readonly #egress: Egress
+  readonly #bootstrap: string
+
+  constructor(egress: Egress, bootstrap: string) {
+    this.#egress = egress
+    this.#bootstrap = bootstrap
+  }
+
+  /** `domain` is a registered name in ASCII. */
+  async find(domain: string, { keep, signal }: Pick<Context, 'keep' | 'signal'>): Promise<Registered> {
+    const base = await this.#baseFor(domain, keep)
+    if (base instanceof NoList) return { kind: 'unknown' }
+    if (base === undefined) return { kind: 'unsupported' }
+    const outcome = await this.#egress.get(`${base.replace(/\/*$/, '/')}domain/${domain}`, REQUEST, signal)
+    if (outcome.kind !== 'answered') return { kind: 'unknown' }
+    const { status, body } = outcome.reply
+    if (status === 404) return { kind: 'known', registration: NOT_REGISTERED }
+    const answer = status === 200 ? parse(body) : undefined
+    if (!isJsonObject(answer) || answer['objectClassName'] !== 'domain') return { kind: 'unknown' }
+    return { kind: 'known', registration: registrationOf(answer) }
+  }
+
+  async #baseFor(domain: string, keep: Context['keep']): Promise<string | NoList | undefined> {
+    try {
+      const { value } = await keep('rdap-bootstrap-v1', KEPT, isServices, async (signal) => {
+        const outcome = await this.#egress.get(this.#bootstrap, REQUEST, signal)
+        if (outcome.kind !== 'answered' || outcome.reply.status !== 200) throw new NoList()
+        return servicesOf(parse(outcome.reply.body))
+      })
+      const top = domain.slice(domain.lastIndexOf('.') + 1)
+      return value.find(([name]) => name === top)?.[1]
+    } catch (cause) {
+      if (cause instanceof NoList) return cause
+      throw cause
+    }
+  }
+}
+
+class NoList extends Error {}
+
+type Services = readonly (readonly [string, string])[]
+
+/** Pairs of a top-level domain and an address, https before http. */
+function servicesOf(list: Json | undefined): Services {
+  const services = isJsonObject(list) ? list['services'] : undefined
+  const pairs = (Array.isArray(services) ? services : []).flatMap((service): [string, string][] => {
+    const [names, urls] = Array.isArray(service) ? service : []
+    const texts = strings(urls)
+    const url = texts.find((each) => each.startsWith('https://')) ?? texts[0]
+    return url === undefined ? [] : strings(names).map((name): [string, string] => [name.toLowerCase(), url])
+  })
+  // An empty list is none: it must not be kept for a day.
+  if (pairs.length === 0) throw new NoList()
+  return pairs
+}
+
+function isServices(value: unknown): value is Services {
+  return Array.isArray(value) && value.every((pair) => strings(pair).length === 2)
+}
+
+const NOT_REGISTERED: Registration = {
+  registered: false,
+  registrar: null,
+  registrar_iana_id: null,
+  created_at: null,
+  expires_at: null,
+  updated_at: null,
+  status: [],
+  dnssec: null,
+}
+
+function registrationOf(answer: JsonObject): Registration {
+  const events = objects(answer['events'])
+  const when = (action: string): string | null => {
+    const time = Date.parse(textIn(events.find((event) => event['eventAction'] === action)?.['eventDate']))
+    return Number.isNaN(time) ? null : new Date(time).toISOString()
+  }
+  const registrar = objects(answer['entities']).find(({ roles }) => strings(roles).includes('registrar'))
+  const iana = objects(registrar?.['publicIds']).find(({ type }) => /iana/i.test(textIn(type)))?.[
+    'identifier'
+  ]
+  const secure = answer['secureDNS']
+  const signed = isJsonObject(secure) ? secure['delegationSigned'] : undefined
+  return {
+    registered: true,
+    registrar: nameOf(registrar),
+    registrar_iana_id: typeof iana === 'string' ? iana.slice(0, 20) : null,
+    created_at: when('registration'),
+    expires_at: when('expiration'),
+    updated_at: when('last changed'),
+    status: strings(answer['status']).slice(0, 20),
+    dnssec: typeof signed === 'boolean' ? signed : null,
+  }
+}
+
+/** A vCard in JSON (RFC 7095): `["vcard", [["fn", {}, "text", "Name"], …]]`. */
+function nameOf(entity: JsonObject | undefined): string | null {
+  const card = entity?.['vcardArray']
+  const fields: Json = Array.isArray(card) ? (card[1] ?? []) : []
+  const name = Array.isArray(fields)
+    ? fields.find((field) => Array.isArray(field) && field[0] === 'fn')
+    : undefined
+  const text = Array.isArray(name) ? name[3] : undefined
+  return typeof text === 'string' && text !== '' ? text.slice(0, 200) : null
+}
+
+function textIn(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function objects(value: Json | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+function strings(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : []
+}
+
+function parse(bytes: Uint8Array): Json | undefined {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as Json
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,66 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+
+/** A task ran out of time or memory; its thread is gone. */
+export const OVERRUN = Symbol('overrun')
+
+export interface ThreadLimits {
+  /** For one task, on the clock of the wall. */
+  readonly milliseconds: number
+  /** Of JavaScript values; a task that needs more ends its thread, not the process. */
+  readonly megabytes: number
+}
+
+/**
+ * One thread for one task at a time. A task that outlives its limits is ended together with the thread, and the next
+ * one starts a new thread.
+ */
+export class Thread {
+  readonly #entry: URL
+  readonly #limits: ThreadLimits
+  #worker: Worker | undefined
+
+  /** `entry` is a module that calls `attend`. */
+  constructor(entry: URL, limits: ThreadLimits) {
+    this.#entry = entry
+    this.#limits = limits
+  }
+
+  async perform(task: unknown): Promise<string | typeof OVERRUN> {
+    const worker = this.#worker ?? (await this.#start())
+    worker.ref()
+    const outcome = await run(worker, task, this.#limits.milliseconds)
+    if (outcome === OVERRUN) await worker.terminate()
+    else worker.unref()
+    return outcome
+  }
+
+  async #start(): Promise<Worker> {
+    const resourceLimits = { maxOldGenerationSizeMb: this.#limits.megabytes }
+    const worker = new Worker(this.#entry, { resourceLimits })
+    await once(worker, 'message')
+    // An idle thread must not keep the process alive, and its end between two tasks is no news.
+    worker.on('error', () => undefined)
+    worker.on('exit', () => {
+      this.#worker = undefined
+    })
+    worker.unref()
+    this.#worker = worker
+    return worker
+  }
+}
+
+function run(worker: Worker, task: unknown, milliseconds: number): Promise<string | typeof OVERRUN> {
+  return new Promise((settle) => {
+    const end = (outcome: string | typeof OVERRUN): void => {
+      clearTimeout(timer)
+      worker.off('message', answer).off('exit', overrun)
+      settle(outcome)
+    }
+    const answer = (text: string): void => end(text)
+    const overrun = (): void => end(OVERRUN)
+    const timer = setTimeout(overrun, milliseconds)
+    worker.on('message', answer).on('exit', overrun)
+    worker.postMessage(task)
+  })
+}

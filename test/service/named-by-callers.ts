@@ -1,0 +1,55 @@
+import t from 'tap'
+import { witness } from '../support/base-chain.ts'
+import { addressOf, challengeOf, stockFetch } from '../support/payment.ts'
+import { readSandboxFile, startServer } from '../support/server.ts'
+
+t.setTimeout(120_000)
+
+const server = await startServer({ args: ['--sandbox', '--offline'] })
+t.teardown(() => server.stop())
+const { evm } = readSandboxFile(server)
+const buy = stockFetch(evm.payerKey)
+const charges = (): Promise<number> => witness(evm).charges(addressOf(evm.payerKey))
+const EXTRACT = '/util/extract?url=https%3A%2F%2Fexample.com%2F'
+const INTEL = '/util/site-intel?target=example.com'
+
+t.test('a buyer could not see on the built server what a page or a site is like', async (t) => {
+  const samples = await Promise.all(
+    [EXTRACT, INTEL].map(async (path) => (await fetch(`${server.url}/sample${path}`)).json()),
+  )
+  t.match(samples[0], { preview: true, title: 'The Lamplighters of Wexmire', chunks: { length: 1 } })
+  t.match(samples[1], { preview: true, resolves: true, tls: { valid: true } })
+  t.equal(await charges(), 0)
+  const extract = await buy(`${server.url}/paid${EXTRACT}&max_chars=300&overlap=50`)
+  t.equal(extract.status, 200)
+  t.match(await extract.json(), {
+    extraction: 'article',
+    chunks: [{ index: 0 }],
+    content_sha256: /^[0-9a-f]{64}$/,
+  })
+  const intel = await buy(`${server.url}/paid${INTEL}`)
+  t.equal(intel.status, 200)
+  t.match(await intel.json(), { registration: { registrar: 'Sandbox Registrar' }, security: { score: 100 } })
+  t.equal(await charges(), 2)
+})
+
+t.test('a target that may not be reached, or gives nothing, would be charged', async (t) => {
+  const before = await charges()
+  const table: readonly (readonly [string, number])[] = [
+    ['/util/extract?url=http%3A%2F%2F169.254.169.254%2Flatest', 422],
+    ['/util/extract?url=http%3A%2F%2Flocalhost%3A6379%2F', 422],
+    [`/util/extract?url=${encodeURIComponent(server.url)}`, 422],
+    ['/util/extract?url=https%3A%2F%2Fexample.com%2Finside', 422],
+    ['/util/extract?url=https%3A%2F%2Fexample.com%2Freport.pdf', 422],
+    ['/util/extract?url=https%3A%2F%2Fexample.com%2Fnope', 404],
+    ['/util/extract?url=https%3A%2F%2Fexample.com%2Fbroken', 502],
+    ['/util/extract?url=https%3A%2F%2Fexample.com%2F&max_chars=200&overlap=200', 422],
+    ['/util/site-intel?target=10.0.0.1', 422],
+  ]
+  for (const [path, status] of table) {
+    t.equal((await buy(`${server.url}/paid${path}`)).status, status, path)
+    const unpaid = await challengeOf(`${server.url}/paid${path}`)
+    t.equal(unpaid.accepts.length > 0, true, 'an offer all the same')
+  }
+  t.equal(await charges(), before)
+})

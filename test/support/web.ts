@@ -1,0 +1,47 @@
+import type { RequestListener } from 'node:http'
+import { startWeb } from '../../src/sandbox/sources/web/web.ts'
+import { Dns } from '../../src/service/sources/dns.ts'
+import { Egress } from '../../src/service/sources/egress.ts'
+import { Rdap } from '../../src/service/sources/rdap.ts'
+import { openInternet } from './hostile-site.ts'
+
+interface Teardown {
+  teardown(work: () => Promise<void>): void
+}
+
+export interface Web {
+  readonly egress: Egress
+  readonly dns: Dns
+  readonly rdap: Rdap
+}
+
+/** The web of the sandbox, until the test is over. */
+export async function openWeb(t: Teardown, own: readonly string[] = []): Promise<Web> {
+  const web = await startWeb()
+  t.teardown(web.stop)
+  const dns = new Dns([web.nameServer])
+  const egress = new Egress(
+    {
+      agent: 'Ratecard',
+      userAgent: 'Ratecard/1.0',
+      policy: { own, allow: [] },
+      wire: { resolve: (host) => dns.addresses(host), ...web.wire },
+    },
+    () => new Date(),
+  )
+  return { egress, dns, rdap: new Rdap(egress, web.rdapBootstrap) }
+}
+
+/** One site that answers with what the test gives it, and the address of its pages. */
+export async function openSite(
+  t: Teardown,
+  site: RequestListener,
+): Promise<{ readonly egress: Egress; readonly url: string }> {
+  const { egress, port } = await openInternet(t, {
+    site: (request, response) => {
+      if (request.url === '/robots.txt') response.writeHead(404).end()
+      else site(request, response)
+    },
+  })
+  return { egress, url: `http://www.site.com:${port}` }
+}
