@@ -5,6 +5,7 @@ import { ping } from './handlers/ping.ts'
 import { finid } from './handlers/util/finid.ts'
 import { json } from './handlers/util/json.ts'
 import { mock } from './handlers/util/mock.ts'
+import { platformSpec } from './handlers/util/platform-spec.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
@@ -37,6 +38,7 @@ export function createHandlers({ world, records, steamStore, steamApi, standIn }
     'util/finid': finid,
     'util/json': json,
     'util/mock': mock,
+    'util/platform-spec': platformSpec,
     'util/tokencost': tokencost,
     'util/workday': workday,
   }

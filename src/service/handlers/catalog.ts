@@ -61,6 +61,35 @@ export interface Parameters {
     readonly n: number
     readonly seed: string
   }
+  readonly 'util/platform-spec': {
+    readonly platform:
+      | 'tiktok'
+      | 'instagram'
+      | 'youtube'
+      | 'facebook'
+      | 'x'
+      | 'linkedin'
+      | 'pinterest'
+      | 'snapchat'
+      | 'threads'
+      | 'bluesky'
+      | 'reddit'
+      | 'mastodon'
+      | 'twitch'
+      | 'whatsapp'
+    readonly type:
+      | 'video'
+      | 'short'
+      | 'story'
+      | 'image'
+      | 'carousel'
+      | 'text'
+      | 'thumbnail'
+      | 'profile'
+      | 'cover'
+      | 'live'
+      | 'ad'
+  }
   readonly 'util/tokencost': {
     readonly text: string
     readonly chars: number
