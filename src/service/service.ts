@@ -2,6 +2,7 @@ import type { Handlers } from './handlers/catalog.ts'
 import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
+import { deliveryOrderby } from './handlers/util/delivery-orderby.ts'
 import { finid } from './handlers/util/finid.ts'
 import { json } from './handlers/util/json.ts'
 import { mock } from './handlers/util/mock.ts'
@@ -35,6 +36,7 @@ export function createHandlers({ world, records, steamStore, steamApi, standIn }
     'gamestore/deals': deals(gamestore),
     'gamestore/top-sellers': topSellers(gamestore),
     ping,
+    'util/delivery-orderby': deliveryOrderby,
     'util/finid': finid,
     'util/json': json,
     'util/mock': mock,

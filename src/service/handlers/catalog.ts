@@ -17,6 +17,24 @@ export interface Parameters {
   readonly ping: {
     readonly nonce?: string
   }
+  readonly 'util/delivery-orderby': {
+    readonly arrive_by: string
+    readonly country: string
+    readonly service:
+      | 'parcel_domestic'
+      | 'parcel_express'
+      | 'parcel_same_day'
+      | 'parcel_international'
+      | 'parcel_international_express'
+      | 'letter'
+      | 'card'
+      | 'flowers'
+      | 'cake'
+      | 'custom_gift'
+      | 'grocery'
+      | 'furniture'
+      | 'digital'
+  }
   readonly 'util/finid': {
     readonly iban: string
     readonly card_bin: string

@@ -1,5 +1,6 @@
 import type Holidays from 'date-holidays'
 import type { HolidaysTypes } from 'date-holidays'
+import type { Warning } from '../../../../engine/index.ts'
 import { remember } from './remember.ts'
 import { addDays, yearOf, type Day } from './day.ts'
 
@@ -128,4 +129,11 @@ function gap(holidays: Holidays, year: number): string | undefined {
     missing &&
     `Holidays of the ${missing.name} calendar are known from ${missing.first} to ${missing.last} only`
   )
+}
+
+/** What must be said of holidays that are missing in the years of two days; at most one warning. */
+export function gapBetween(calendar: Calendar, first: Day, last: Day): Warning[] {
+  const missing = calendar.gapIn(yearOf(first)) ?? calendar.gapIn(yearOf(last))
+  if (missing === undefined) return []
+  return [{ code: 'holidays_incomplete', message: missing, source: 'date-holidays' }]
 }
