@@ -6,6 +6,7 @@ import { deliveryOrderby } from './handlers/util/delivery-orderby.ts'
 import { finid } from './handlers/util/finid.ts'
 import { json } from './handlers/util/json.ts'
 import { mock } from './handlers/util/mock.ts'
+import { occasion } from './handlers/util/occasion.ts'
 import { platformSpec } from './handlers/util/platform-spec.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
@@ -40,6 +41,7 @@ export function createHandlers({ world, records, steamStore, steamApi, standIn }
     'util/finid': finid,
     'util/json': json,
     'util/mock': mock,
+    'util/occasion': occasion,
     'util/platform-spec': platformSpec,
     'util/tokencost': tokencost,
     'util/workday': workday,

@@ -79,6 +79,12 @@ export interface Parameters {
     readonly n: number
     readonly seed: string
   }
+  readonly 'util/occasion': {
+    readonly country: string
+    readonly from_date: string
+    readonly days: number
+    readonly personal: string
+  }
   readonly 'util/platform-spec': {
     readonly platform:
       | 'tiktok'

@@ -105,3 +105,10 @@ export function easterOf(year: number): Day {
   const month = String(Math.floor(f / 31)).padStart(2, '0')
   return `${year}-${month}-${String((f % 31) + 1).padStart(2, '0')}`
 }
+
+/** The years that a list of dates covers; `undefined` for rules that hold in every year. */
+export function knownYears(rule: Rule): { readonly first: number; readonly last: number } | undefined {
+  if (rule.kind !== 'dates' || rule.others.kind !== 'never') return undefined
+  const years = rule.dates.map(yearOf)
+  return { first: Math.min(...years), last: Math.max(...years) }
+}

@@ -8,6 +8,7 @@ interface Line {
   /** Country codes; absent in the line for all others. */
   readonly in?: string | null
   readonly on: string
+  readonly ours?: boolean | null
 }
 interface Row {
   readonly id: string
@@ -18,7 +19,6 @@ interface Row {
   readonly gift?: string | null
   readonly approximate?: boolean | null
   readonly eve?: boolean | null
-  readonly ours?: boolean | null
   readonly days: readonly Line[]
   readonly source_url: string
   readonly recorded_at: string
@@ -36,10 +36,16 @@ export interface Occasion {
   readonly approximate: boolean
   /** Begins at sunset of the day before. */
   readonly eve: boolean
+  readonly in: (country: string) => Dating
+}
+
+export interface Dating {
+  readonly rule: Rule
   /** The date of this table counts, whatever the library says. */
   readonly ours: boolean
-  readonly ruleIn: (country: string) => Rule
 }
+
+const NEVER: Dating = { rule: { kind: 'never' }, ours: false }
 
 const DATE = { type: 'string', pattern: '^20[0-9]{2}-[0-9]{2}-[0-9]{2}$' } as const
 const TEXT = { type: 'string', minLength: 1 } as const
@@ -65,7 +71,6 @@ const TABLE = readTable<{ readonly version: string; readonly occasions: readonly
           gift: { ...TEXT, nullable: true },
           approximate: FLAG,
           eve: FLAG,
-          ours: FLAG,
           days: {
             type: 'array',
             minItems: 1,
@@ -76,6 +81,7 @@ const TABLE = readTable<{ readonly version: string; readonly occasions: readonly
               properties: {
                 in: { type: 'string', pattern: '^[A-Z]{2}( [A-Z]{2})*$', nullable: true },
                 on: TEXT,
+                ours: FLAG,
               },
             },
           },
@@ -90,7 +96,10 @@ const TABLE = readTable<{ readonly version: string; readonly occasions: readonly
 export const OCCASIONS_VERSION = TABLE.version
 
 export const OCCASIONS: readonly Occasion[] = TABLE.occasions.map((row) => {
-  const lines = row.days.map((line) => ({ countries: line.in?.split(' '), rule: parseRule(line.on) }))
+  const lines = row.days.map((line) => ({
+    countries: line.in?.split(' '),
+    dating: { rule: parseRule(line.on), ours: line.ours === true },
+  }))
   return {
     id: row.id,
     name: row.name,
@@ -99,14 +108,12 @@ export const OCCASIONS: readonly Occasion[] = TABLE.occasions.map((row) => {
     gift: row.gift ?? undefined,
     approximate: row.approximate === true,
     eve: row.eve === true,
-    ours: row.ours === true,
-    ruleIn: (country) =>
-      lines.find(({ countries }) => countries?.includes(country) ?? true)?.rule ?? { kind: 'never' },
+    in: (country) => lines.find(({ countries }) => countries?.includes(country) ?? true)?.dating ?? NEVER,
   }
 })
 
 /** The days of an occasion of the table in a year and country; none where it is not kept. */
 export function daysOfOccasion(id: string, country: string, year: number): readonly Day[] {
   const occasion = OCCASIONS.find((each) => each.id === id)
-  return occasion === undefined ? [] : daysBy(occasion.ruleIn(country), year)
+  return occasion === undefined ? [] : daysBy(occasion.in(country).rule, year)
 }

@@ -12,7 +12,7 @@ export type Holiday = {
   readonly name: string
   /** In the first language of the country. */
   readonly local_name: string
-  readonly type: 'public' | 'bank'
+  readonly type: 'public' | 'bank' | 'observance'
   /** Given for a holiday that fell on a weekend. */
   readonly substitute: boolean
   readonly half_day: boolean
@@ -28,11 +28,13 @@ export interface Calendar {
   readonly timezone: string
   /** Days off first. */
   readonly holidaysOn: (day: Day) => readonly Holiday[]
+  /** Days that are kept without a right to rest. */
+  readonly observancesOn: (day: Day) => readonly Holiday[]
   /** Says which holidays are missing in this year for want of data, if any are. */
   readonly gapIn: (year: number) => string | undefined
 }
 
-/** Public and bank holidays of a whole country, offline; `undefined` when the country is not known. */
+/** Holidays and observances of a whole country, offline; `undefined` when the country is not known. */
 export const openCalendar: (country: string) => Promise<Calendar | undefined> = remember(64, open)
 
 async function open(country: string): Promise<Calendar | undefined> {
@@ -43,14 +45,19 @@ async function open(country: string): Promise<Calendar | undefined> {
   const holidays = new Library(country)
   const [language = 'en'] = holidays.getLanguages()
   const yearly = remember(12, (year: number) => byDay(holidays, year, language))
+  const on = (day: Day): Holiday[] =>
+    [...new Set([yearOf(day), yearOf(addDays(day, -LONGEST_FEAST))])].flatMap(
+      (year) => yearly(year).get(day) ?? [],
+    )
   return {
     country,
     name,
     timezone: holidays.getTimezones()[0] ?? 'UTC',
     holidaysOn: (day) =>
-      [...new Set([yearOf(day), yearOf(addDays(day, -LONGEST_FEAST))])]
-        .flatMap((year) => yearly(year).get(day) ?? [])
+      on(day)
+        .filter(({ type }) => type !== 'observance')
         .sort((one, other) => Number(other.day_off) - Number(one.day_off)),
+    observancesOn: (day) => on(day).filter(({ type }) => type === 'observance'),
     gapIn: remember(12, (year) => gap(holidays, year)),
   }
 }
@@ -63,8 +70,8 @@ function byDay(holidays: Holidays, year: number, language: string): Map<Day, Hol
   )
   const found = new Map<Day, Holiday[]>()
   for (const entry of holidays.getHolidays(year, 'en')) {
-    const { type } = entry
-    if (type !== 'public' && type !== 'bank') continue
+    const type = TYPES[entry.type]
+    if (type === undefined) continue
     const holiday = describe(entry, type, localNames.get(`${entry.date} ${entry.rule}`) ?? entry.name)
     for (const day of daysOf(entry)) {
       found.set(day, [...(found.get(day) ?? []), holiday])
@@ -73,7 +80,15 @@ function byDay(holidays: Holidays, year: number, language: string): Map<Day, Hol
   return found
 }
 
-function describe(entry: HolidaysTypes.Holiday, type: 'public' | 'bank', localName: string): Holiday {
+/** School holidays are no days of the whole country. */
+const TYPES: Readonly<Partial<Record<HolidaysTypes.HolidayType, Holiday['type']>>> = {
+  public: 'public',
+  bank: 'bank',
+  optional: 'observance',
+  observance: 'observance',
+}
+
+function describe(entry: HolidaysTypes.Holiday, type: Holiday['type'], localName: string): Holiday {
   const note = 'note' in entry && typeof entry.note === 'string' ? entry.note : null
   const half = hoursOf(entry) < 20
   return {
