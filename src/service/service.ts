@@ -4,6 +4,7 @@ import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
 import { deliveryOrderby } from './handlers/util/delivery-orderby.ts'
 import { finid } from './handlers/util/finid.ts'
+import { guard } from './handlers/util/guard.ts'
 import { json } from './handlers/util/json.ts'
 import { mock } from './handlers/util/mock.ts'
 import { occasion } from './handlers/util/occasion.ts'
@@ -39,6 +40,7 @@ export function createHandlers({ world, records, steamStore, steamApi, standIn }
     ping,
     'util/delivery-orderby': deliveryOrderby,
     'util/finid': finid,
+    'util/guard': guard,
     'util/json': json,
     'util/mock': mock,
     'util/occasion': occasion,

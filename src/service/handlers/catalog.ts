@@ -41,6 +41,9 @@ export interface Parameters {
     readonly vat: string
     readonly routing: string
   }
+  readonly 'util/guard': {
+    readonly text: string
+  }
   readonly 'util/json': {
     readonly op:
       | 'validate'
