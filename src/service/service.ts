@@ -9,6 +9,7 @@ import { json } from './handlers/util/json.ts'
 import { mock } from './handlers/util/mock.ts'
 import { occasion } from './handlers/util/occasion.ts'
 import { platformSpec } from './handlers/util/platform-spec.ts'
+import { repurpose } from './handlers/util/repurpose.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
@@ -45,6 +46,7 @@ export function createHandlers({ world, records, steamStore, steamApi, standIn }
     'util/mock': mock,
     'util/occasion': occasion,
     'util/platform-spec': platformSpec,
+    'util/repurpose': repurpose,
     'util/tokencost': tokencost,
     'util/workday': workday,
   }

@@ -117,6 +117,11 @@ export interface Parameters {
       | 'live'
       | 'ad'
   }
+  readonly 'util/repurpose': {
+    readonly text: string
+    readonly n: number
+    readonly target_seconds: number
+  }
   readonly 'util/tokencost': {
     readonly text: string
     readonly chars: number
