@@ -2,6 +2,7 @@ import type { Handlers } from './handlers/catalog.ts'
 import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
+import { quote } from './handlers/services/quote.ts'
 import { deliveryOrderby } from './handlers/util/delivery-orderby.ts'
 import { finid } from './handlers/util/finid.ts'
 import { guard } from './handlers/util/guard.ts'
@@ -39,6 +40,7 @@ export function createHandlers({ world, records, steamStore, steamApi, standIn }
     'gamestore/deals': deals(gamestore),
     'gamestore/top-sellers': topSellers(gamestore),
     ping,
+    'services/quote': quote,
     'util/delivery-orderby': deliveryOrderby,
     'util/finid': finid,
     'util/guard': guard,

@@ -17,6 +17,13 @@ export interface Parameters {
   readonly ping: {
     readonly nonce?: string
   }
+  readonly 'services/quote': {
+    readonly need: string
+    readonly budget: number
+    readonly occasion: string
+    readonly country: string
+    readonly recipient: string
+  }
   readonly 'util/delivery-orderby': {
     readonly arrive_by: string
     readonly country: string
