@@ -7,12 +7,26 @@ import { compileShape, whereItDiffers } from '../sources/shape.ts'
 const FOLDER = new URL('../../../src/service/data/', import.meta.url)
 
 /**
- * A dated table of the service, checked against its schema.
+ * A dated table of the service, checked against its schema and read into the form it is used in: once, by the first that
+ * asks, for all tables together would double the time of the start.
  *
  * @example
- * readTable('platform-specs.yaml', SCHEMA)
+ * const limits = openTable('platform-specs.yaml', SCHEMA, (table) => table)
+ * limits().version
  */
-export function readTable<Table>(file: string, schema: JSONSchemaType<Table>): Table {
+export function openTable<Table, Form>(
+  file: string,
+  schema: JSONSchemaType<Table>,
+  read: (table: Table) => Form,
+): () => Form {
+  let known: { readonly form: Form } | undefined
+  return () => {
+    known ??= { form: read(parseTable(file, schema)) }
+    return known.form
+  }
+}
+
+function parseTable<Table>(file: string, schema: JSONSchemaType<Table>): Table {
   const table: unknown = parse(readFileSync(new URL(file, FOLDER), 'utf8'))
   const isTable = compileShape(schema)
   if (!isTable(table)) throw new Error(`src/service/data/${file} differs at ${whereItDiffers(isTable)}`)

@@ -1,13 +1,13 @@
 import { InvalidParameter, digestJson, type JsonObject } from '../../../engine/index.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { planDelivery } from '../util/delivery-orderby/plan.ts'
-import { daysOfOccasion, OCCASIONS, type Occasion } from '../util/occasion/table.ts'
+import { daysOfOccasion, occasions, type Occasion } from '../util/occasion/table.ts'
 import { openCalendar, type Calendar } from '../util/workday/calendar.ts'
 import { addDays, dayIn, yearOf, type Day } from '../util/workday/day.ts'
 import { HOLIDAYS } from '../util/workday/source.ts'
 import { matchCategories } from './quote/category.ts'
 import { optionsFor } from './quote/options.ts'
-import { currencyOf, factorOf, QUOTES_VERSION, type Category } from './quote/table.ts'
+import { currencyOf, factorOf, servicePrices, type Category } from './quote/table.ts'
 
 const VALID_DAYS = 7
 const MOST_ALTERNATIVES = 3
@@ -35,7 +35,7 @@ export const quote: HandlerWithPreview<'services/quote'> = {
     )
     const cents = { budget: Math.round(budget * 100), low: low ?? 0, typical: typical ?? 0, high: high ?? 0 }
     return {
-      source: [{ name: 'Prices by rule of thumb', version: QUOTES_VERSION }, HOLIDAYS],
+      source: [{ name: 'Prices by rule of thumb', version: servicePrices().version }, HOLIDAYS],
       warnings: confidence < UNCERTAIN_BELOW ? [UNCERTAIN] : [],
       body: {
         need,
@@ -65,7 +65,7 @@ export const quote: HandlerWithPreview<'services/quote'> = {
         recipient: recipient === '' ? null : recipient,
         questions: category.questions,
         valid_until: addDays(today, VALID_DAYS),
-        quote_id: `q_${idOf({ ...parameters, day: today, version: QUOTES_VERSION })}`,
+        quote_id: `q_${idOf({ ...parameters, day: today, version: servicePrices().version })}`,
         disclaimer: 'Indicative; not an offer.',
       },
     }
@@ -104,7 +104,7 @@ function occasionFor(said: string, calendar: Calendar, today: Day, category: Cat
 
 function findOccasion(said: string): Occasion | undefined {
   const wanted = lettersOf(said)
-  return OCCASIONS.find(({ name, names }) =>
+  return occasions().list.find(({ name, names }) =>
     [name, ...names].some((each) => {
       const letters = lettersOf(each)
       return wanted.includes(letters) || (wanted.length >= 4 && letters.startsWith(wanted))

@@ -1,7 +1,7 @@
 import { InvalidParameter, type JsonObject } from '../../../engine/index.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { planDelivery, type OrderBy, type Plan } from './delivery-orderby/plan.ts'
-import { DELIVERY_VERSION } from './delivery-orderby/table.ts'
+import { deliveryRules } from './delivery-orderby/table.ts'
 import { gapBetween, openCalendar, type Calendar } from './workday/calendar.ts'
 import { addDays, dayIn, daysBetween, type Day } from './workday/day.ts'
 import { HOLIDAYS } from './workday/source.ts'
@@ -32,7 +32,7 @@ export const deliveryOrderby: HandlerWithPreview<'util/delivery-orderby'> = {
     const feasible = feasibilityOf(plan, now())
     const { transit, unit, buffer } = plan.service
     return {
-      source: [{ name: 'Delivery rules', version: DELIVERY_VERSION }, HOLIDAYS],
+      source: [{ name: 'Delivery rules', version: deliveryRules().version }, HOLIDAYS],
       warnings: gapBetween(calendar, plan.safe.date, arriveBy),
       body: {
         arrive_by: arriveBy,
@@ -51,7 +51,7 @@ export const deliveryOrderby: HandlerWithPreview<'util/delivery-orderby'> = {
         feasible,
         skipped_days: plan.skipped,
         alternatives: feasible === 'yes' ? [] : fasterThan(plan, calendar, arriveBy, now()),
-        rules_version: DELIVERY_VERSION,
+        rules_version: deliveryRules().version,
       },
     }
   },

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../engine/index.
 import type { HandlerWithPreview } from '../catalog.ts'
 import { findInjection, type Finding } from './guard/injection.ts'
 import { findPrivateData, masked, type Exposure } from './guard/private-data.ts'
-import { KINDS, RULES, RULES_VERSION, WEIGHTS } from './guard/rules.ts'
+import { guardRules } from './guard/rules.ts'
 
 const REVIEW_FROM = 0.35
 const BLOCK_FROM = 0.7
@@ -25,7 +25,7 @@ export const guard: HandlerWithPreview<'util/guard'> = {
     const categories = injection.map(({ category }) => category)
     const risk = riskOf([...categories, ...exposures.map(({ group }) => group)])
     return {
-      source: [{ name: 'computed', version: RULES_VERSION }],
+      source: [{ name: 'computed', version: guardRules().version }],
       body: {
         verdict: risk >= BLOCK_FROM ? 'block' : risk >= REVIEW_FROM ? 'review' : 'allow',
         risk_score: risk,
@@ -40,8 +40,8 @@ export const guard: HandlerWithPreview<'util/guard'> = {
         redacted_text: redact(text, 0, text.length, names),
         stats: {
           chars: Array.from(text).length,
-          rules_version: RULES_VERSION,
-          rules: RULES.length + KINDS.length,
+          rules_version: guardRules().version,
+          rules: guardRules().rules.length + guardRules().kinds.length,
         },
         limitations: LIMITATIONS,
       },
@@ -65,12 +65,15 @@ function counted(part: Json | undefined): JsonObject {
 
 /** 1 - (1-a)(1-b)…: every category counts once. */
 function riskOf(categories: readonly string[]): number {
-  const left = [...new Set(categories)].reduce((rest, category) => rest * (1 - (WEIGHTS[category] ?? 0)), 1)
+  const left = [...new Set(categories)].reduce(
+    (rest, category) => rest * (1 - (guardRules().weights[category] ?? 0)),
+    1,
+  )
   return Math.round((1 - left) * 100) / 100
 }
 
 function severityOf(category: string): 'high' | 'medium' | 'low' {
-  const weight = WEIGHTS[category] ?? 0
+  const weight = guardRules().weights[category] ?? 0
   if (weight >= 0.8) return 'high'
   return weight >= 0.5 ? 'medium' : 'low'
 }

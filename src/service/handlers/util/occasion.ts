@@ -4,7 +4,7 @@ import { planDelivery } from './delivery-orderby/plan.ts'
 import { keptDays, type KeptDay } from './occasion/kept.ts'
 import { anniversariesOf, materialOf, parsePersonal, type Anniversary } from './occasion/personal.ts'
 import { knownYears } from './occasion/rule.ts'
-import { OCCASIONS, OCCASIONS_VERSION } from './occasion/table.ts'
+import { occasions } from './occasion/table.ts'
 import { gapBetween, openCalendar, type Calendar } from './workday/calendar.ts'
 import { addDays, dayIn, daysBetween, weekdayOf, yearOf, type Day } from './workday/day.ts'
 import { HOLIDAYS } from './workday/source.ts'
@@ -28,7 +28,7 @@ export const occasion: HandlerWithPreview<'util/occasion'> = {
         .map((anniversary) => personalEntry(calendar, first, anniversary)),
     ].sort(byDate)
     return {
-      source: [HOLIDAYS, { name: 'Occasions', version: OCCASIONS_VERSION }],
+      source: [HOLIDAYS, { name: 'Occasions', version: occasions().version }],
       warnings: [...gapBetween(calendar, first, last), ...unknownDates(calendar, first, last)],
       body: {
         country: calendar.country,
@@ -41,8 +41,8 @@ export const occasion: HandlerWithPreview<'util/occasion'> = {
     }
   },
   preview: (body) => {
-    const { occasions } = body
-    return { ...body, occasions: Array.isArray(occasions) ? occasions.slice(0, SHOWN_IN_SAMPLE) : [] }
+    const { occasions: all } = body
+    return { ...body, occasions: Array.isArray(all) ? all.slice(0, SHOWN_IN_SAMPLE) : [] }
   },
 }
 
@@ -101,7 +101,7 @@ function byDate(one: Entry, other: Entry): number {
 
 /** Days that are known by a list of dates are missing where the list ends. */
 function unknownDates(calendar: Calendar, first: Day, last: Day): Warning[] {
-  return OCCASIONS.flatMap(({ name, in: datingIn }) => {
+  return occasions().list.flatMap(({ name, in: datingIn }) => {
     const known = knownYears(datingIn(calendar.country).rule)
     if (known === undefined || (known.first <= yearOf(first) && yearOf(last) <= known.last)) return []
     const message = `${name} is known from ${known.first} to ${known.last} only`

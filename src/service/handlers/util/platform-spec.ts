@@ -1,7 +1,7 @@
 import { InvalidParameter, isJsonObject } from '../../../engine/index.ts'
 import type { Json, JsonObject, Warning } from '../../../engine/index.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
-import { PLATFORMS, VERSION, type Row } from './platform-spec/table.ts'
+import { platformLimits, type Row } from './platform-spec/table.ts'
 
 const UNVERIFIED: Warning = {
   code: 'not_verified',
@@ -11,7 +11,8 @@ const UNVERIFIED: Warning = {
 /** Limits of a post on a platform, out of a dated table: what was not read in published text is called an estimate. */
 export const platformSpec: HandlerWithPreview<'util/platform-spec'> = {
   run: async ({ platform, type }) => {
-    const rows = PLATFORMS[platform] ?? {}
+    const { platforms, version } = platformLimits()
+    const rows = platforms[platform] ?? {}
     const available = Object.keys(rows)
     const row = rows[type]
     if (row === undefined) {
@@ -20,7 +21,7 @@ export const platformSpec: HandlerWithPreview<'util/platform-spec'> = {
     }
     const verifiedAt = row.verified_at ?? null
     return {
-      source: [{ name: 'Platform limits', url: row.source_url, version: VERSION, published_at: VERSION }],
+      source: [{ name: 'Platform limits', url: row.source_url, version, published_at: version }],
       warnings: verifiedAt === null ? [UNVERIFIED] : [],
       body: {
         platform,

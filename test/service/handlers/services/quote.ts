@@ -1,8 +1,8 @@
 import t from 'tap'
 import { InvalidParameter, isJsonObject, type Json, type JsonObject } from '../../../../src/engine/index.ts'
 import { quote } from '../../../../src/service/handlers/services/quote.ts'
-import { CATEGORIES } from '../../../../src/service/handlers/services/quote/table.ts'
-import { SERVICES } from '../../../../src/service/handlers/util/delivery-orderby/table.ts'
+import { servicePrices } from '../../../../src/service/handlers/services/quote/table.ts'
+import { deliveryRules } from '../../../../src/service/handlers/util/delivery-orderby/table.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
 
@@ -78,7 +78,7 @@ t.test('a need finds its category', async (t) => {
 })
 
 t.test('every option adds up to the cent, at every price level and for every category', async (t) => {
-  for (const { id, words } of CATEGORIES) {
+  for (const { id, words } of servicePrices().categories) {
     for (const country of ['US', 'IN', 'CH', 'DE', 'LK']) {
       const { body } = await ask(words.split(' ')[0]?.replace('*', '') || 'xyzzy', { country, budget: 77.77 })
       for (const option of objects(body['options'])) {
@@ -167,11 +167,11 @@ t.test('any text is answered', async (t) => {
 })
 
 t.test('the table is whole: prices rise, shares add up, services exist', async (t) => {
-  t.ok(CATEGORIES.length >= 25)
-  for (const { id, low, typical, high, items, delivery } of CATEGORIES) {
+  t.ok(servicePrices().categories.length >= 25)
+  for (const { id, low, typical, high, items, delivery } of servicePrices().categories) {
     t.ok(low < typical && typical < high, id)
     t.ok(Math.abs(Object.values(items).reduce((sum, share) => sum + share, 0) - 1) < 1e-9, id)
-    if (delivery) t.ok(delivery in SERVICES, id)
+    if (delivery) t.ok(delivery in deliveryRules().services, id)
   }
 })
 

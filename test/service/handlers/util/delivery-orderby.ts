@@ -2,8 +2,8 @@ import t from 'tap'
 import { InvalidParameter, type Context } from '../../../../src/engine/index.ts'
 import { deliveryOrderby } from '../../../../src/service/handlers/util/delivery-orderby.ts'
 import { planDelivery } from '../../../../src/service/handlers/util/delivery-orderby/plan.ts'
-import { PEAKS, SERVICES } from '../../../../src/service/handlers/util/delivery-orderby/table.ts'
-import { OCCASIONS } from '../../../../src/service/handlers/util/occasion/table.ts'
+import { deliveryRules } from '../../../../src/service/handlers/util/delivery-orderby/table.ts'
+import { occasions } from '../../../../src/service/handlers/util/occasion/table.ts'
 import { openCalendar } from '../../../../src/service/handlers/util/workday/calendar.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
@@ -147,7 +147,7 @@ t.test(
     for (const country of ['US', 'AE', 'IL', 'CN', 'NP', 'JP', 'BN', 'UG', 'IR']) {
       const calendar = await openCalendar(country)
       if (calendar === undefined) continue
-      for (const [name, service] of Object.entries(SERVICES)) {
+      for (const [name, service] of Object.entries(deliveryRules().services)) {
         for (let day = Date.UTC(2026, 10, 20); day < Date.UTC(2027, 10, 20); day += 86_400_000 * 3) {
           const arriveBy = new Date(day).toISOString().slice(0, 10)
           const plan = planDelivery(calendar, name, arriveBy)
@@ -166,23 +166,23 @@ t.test(
 )
 
 t.test('the table names only services and occasions that there are', async (t) => {
-  const services = Object.keys(SERVICES)
-  for (const service of Object.values(SERVICES)) {
+  const services = Object.keys(deliveryRules().services)
+  for (const service of Object.values(deliveryRules().services)) {
     for (const name of service.faster) t.ok(services.includes(name), name)
     for (const id of service.sundays_on ?? [])
       t.ok(
-        OCCASIONS.some((each) => each.id === id),
+        occasions().list.some((each) => each.id === id),
         id,
       )
   }
-  for (const peak of PEAKS) {
+  for (const peak of deliveryRules().peaks) {
     for (const name of peak.services) t.ok(services.includes(name), name)
     t.ok(
-      OCCASIONS.some(({ id }) => id === peak.occasion),
+      occasions().list.some(({ id }) => id === peak.occasion),
       peak.occasion,
     )
   }
-  for (const { gift } of OCCASIONS) if (gift !== undefined) t.ok(services.includes(gift), gift)
+  for (const { gift } of occasions().list) if (gift !== undefined) t.ok(services.includes(gift), gift)
 })
 
 t.test('the free sample shows the two days and whether it can be done', async (t) => {

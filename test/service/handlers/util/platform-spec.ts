@@ -1,7 +1,7 @@
 import t from 'tap'
 import { InvalidParameter, type JsonObject } from '../../../../src/engine/index.ts'
 import { platformSpec } from '../../../../src/service/handlers/util/platform-spec.ts'
-import { PLATFORMS } from '../../../../src/service/handlers/util/platform-spec/table.ts'
+import { platformLimits } from '../../../../src/service/handlers/util/platform-spec/table.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
 
@@ -65,7 +65,7 @@ t.test('a short video for TikTok: its size, length, formats and caption; as publ
 t.test('every combination is answered in full or refused with what there is', async (t) => {
   let answered = 0
   for (const platform of NAMES) {
-    const available = Object.keys(PLATFORMS[platform] ?? {})
+    const available = Object.keys(platformLimits().platforms[platform] ?? {})
     t.ok(available.length > 0, platform)
     for (const type of TYPES) {
       if (!available.includes(type)) {
@@ -86,7 +86,7 @@ t.test('every combination is answered in full or refused with what there is', as
   }
   t.equal(
     answered,
-    Object.values(PLATFORMS).flatMap((rows) => Object.keys(rows)).length,
+    Object.values(platformLimits().platforms).flatMap((rows) => Object.keys(rows)).length,
     'no row is out of reach',
   )
   t.ok(answered >= 60)
@@ -94,7 +94,7 @@ t.test('every combination is answered in full or refused with what there is', as
 
 t.test('limits make sense: least before most, the recommended size between them', async (t) => {
   const pixels = (size: string) => size.split('x').reduce((area, side) => area * Number(side), 1)
-  for (const [platform, rows] of Object.entries(PLATFORMS)) {
+  for (const [platform, rows] of Object.entries(platformLimits().platforms)) {
     for (const [type, row] of Object.entries(rows)) {
       const name = `${platform} ${type}`
       const { resolution, duration_seconds: duration, frame_rate: rate } = row

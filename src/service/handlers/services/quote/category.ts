@@ -1,4 +1,4 @@
-import { CATEGORIES, type Category } from './table.ts'
+import { servicePrices, type Category } from './table.ts'
 
 export interface Match {
   readonly category: Category
@@ -10,11 +10,12 @@ export interface Match {
 export function matchCategories(need: string, occasion: string): Match[] {
   const words = wordsOf(need)
   const hints = wordsOf(occasion)
-  const scores = CATEGORIES.map((category) => ({
-    category,
-    // What comes first in a request is what is wanted.
-    score: scoreOf(category, words, (place) => 1 + 1 / (1 + place)) + scoreOf(category, hints, () => 0.25),
-  }))
+  const scores = servicePrices()
+    .categories.map((category) => ({
+      category,
+      // What comes first in a request is what is wanted.
+      score: scoreOf(category, words, (place) => 1 + 1 / (1 + place)) + scoreOf(category, hints, () => 0.25),
+    }))
     .filter(({ score }) => score > 0)
     .sort((one, other) => other.score - one.score)
   const total = scores.reduce((sum, { score }) => sum + score, 0)
@@ -25,7 +26,9 @@ export function matchCategories(need: string, occasion: string): Match[] {
   }))
   return matches.length > 0
     ? matches
-    : CATEGORIES.filter(({ id }) => id === 'other').map((category) => ({ category, confidence: 0.1 }))
+    : servicePrices()
+        .categories.filter(({ id }) => id === 'other')
+        .map((category) => ({ category, confidence: 0.1 }))
 }
 
 function scoreOf(category: Category, words: readonly string[], weight: (place: number) => number): number {

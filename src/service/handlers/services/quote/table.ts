@@ -1,4 +1,4 @@
-import { readTable } from '../../../data/table.ts'
+import { openTable } from '../../../data/table.ts'
 
 interface Row {
   /** Separated by spaces; * stands for any ending. */
@@ -33,51 +33,55 @@ const DATE = { type: 'string', pattern: '^20[0-9]{2}-[0-9]{2}-[0-9]{2}$' } as co
 const DOLLARS = { type: 'number', exclusiveMinimum: 0 } as const
 const TEXT = { type: 'string', minLength: 1 } as const
 
-const TABLE = readTable<Table>('services.yaml', {
-  type: 'object',
-  required: ['version', 'source', 'default_factor', 'factors', 'currencies', 'categories'],
-  additionalProperties: false,
-  properties: {
-    version: DATE,
-    source: TEXT,
-    default_factor: DOLLARS,
-    factors: { type: 'object', required: [], additionalProperties: DOLLARS },
-    currencies: { type: 'object', required: [], additionalProperties: TEXT },
-    categories: {
-      type: 'object',
-      required: [],
-      additionalProperties: {
+export const servicePrices = openTable(
+  'services.yaml',
+  {
+    type: 'object',
+    required: ['version', 'source', 'default_factor', 'factors', 'currencies', 'categories'],
+    additionalProperties: false,
+    properties: {
+      version: DATE,
+      source: TEXT,
+      default_factor: DOLLARS,
+      factors: { type: 'object', required: [], additionalProperties: DOLLARS },
+      currencies: { type: 'object', required: [], additionalProperties: TEXT },
+      categories: {
         type: 'object',
-        required: ['words', 'low', 'typical', 'high', 'unit', 'items', 'questions', 'recorded_at'],
-        additionalProperties: false,
-        properties: {
-          words: { type: 'string' },
-          low: DOLLARS,
-          typical: DOLLARS,
-          high: DOLLARS,
-          unit: TEXT,
-          delivery: { ...TEXT, nullable: true },
-          items: { type: 'object', required: [], additionalProperties: DOLLARS },
-          questions: { type: 'array', items: TEXT },
-          recorded_at: DATE,
+        required: [],
+        additionalProperties: {
+          type: 'object',
+          required: ['words', 'low', 'typical', 'high', 'unit', 'items', 'questions', 'recorded_at'],
+          additionalProperties: false,
+          properties: {
+            words: { type: 'string' },
+            low: DOLLARS,
+            typical: DOLLARS,
+            high: DOLLARS,
+            unit: TEXT,
+            delivery: { ...TEXT, nullable: true },
+            items: { type: 'object', required: [], additionalProperties: DOLLARS },
+            questions: { type: 'array', items: TEXT },
+            recorded_at: DATE,
+          },
         },
       },
     },
   },
-})
-
-export const QUOTES_VERSION = TABLE.version
-export const CATEGORIES: readonly Category[] = Object.entries(TABLE.categories).map(([id, row]) => ({
-  id,
-  ...row,
-}))
+  (table: Table) => ({
+    ...table,
+    categories: Object.entries(table.categories).map(([id, row]): Category => ({ id, ...row })),
+  }),
+)
 
 /** The price level of a country against the United States. */
 export function factorOf(country: string): number {
-  return TABLE.factors[country] ?? TABLE.default_factor
+  const { factors, default_factor: usual } = servicePrices()
+  return factors[country] ?? usual
 }
 
 /** ISO 4217, where the table knows it. */
 export function currencyOf(country: string): string | undefined {
-  return Object.entries(TABLE.currencies).find(([, countries]) => countries.split(' ').includes(country))?.[0]
+  return Object.entries(servicePrices().currencies).find(([, countries]) =>
+    countries.split(' ').includes(country),
+  )?.[0]
 }

@@ -2,7 +2,7 @@ import { daysOfOccasion } from '../occasion/table.ts'
 import type { Calendar } from '../workday/calendar.ts'
 import { addDays, instantAt, weekdayOf, yearOf, type Day } from '../workday/day.ts'
 import { addWorkdays, isDayOff, isWeekend, isWorkday } from '../workday/working-day.ts'
-import { comesOnSaturday, PEAKS, SERVICES, type Service } from './table.ts'
+import { comesOnSaturday, deliveryRules, type Service } from './table.ts'
 
 /** The last moment of a day on which an order still counts for that day. */
 export interface OrderBy {
@@ -27,16 +27,19 @@ export interface Plan {
 
 /** When to order; `undefined` for a service that the table does not have. Looks at no clock: the same any day. */
 export function planDelivery(calendar: Calendar, name: string, arriveBy: Day): Plan | undefined {
-  const service = SERVICES[name]
+  const { services, peaks } = deliveryRules()
+  const service = services[name]
   if (service === undefined) return undefined
-  const extra = PEAKS.filter(
-    (peak) =>
-      peak.services.includes(name) &&
-      (peak.in?.split(' ').includes(calendar.country) ?? true) &&
-      daysAround(arriveBy, peak.occasion, calendar.country).some(
-        (day) => addDays(day, -peak.before) <= arriveBy && arriveBy <= addDays(day, peak.after),
-      ),
-  ).reduce((days, peak) => days + peak.extra_days, 0)
+  const extra = peaks
+    .filter(
+      (peak) =>
+        peak.services.includes(name) &&
+        (peak.in?.split(' ').includes(calendar.country) ?? true) &&
+        daysAround(arriveBy, peak.occasion, calendar.country).some(
+          (day) => addDays(day, -peak.before) <= arriveBy && arriveBy <= addDays(day, peak.after),
+        ),
+    )
+    .reduce((days, peak) => days + peak.extra_days, 0)
   let deliverOn = arriveBy
   while (!isDelivered(service, calendar, deliverOn)) deliverOn = addDays(deliverOn, -1)
   const orderBy = (transit: number): OrderBy => {

@@ -1,4 +1,4 @@
-import { readTable } from '../../../data/table.ts'
+import { openTable } from '../../../data/table.ts'
 
 export interface Service {
   readonly transit: { readonly min: number; readonly max: number }
@@ -37,65 +37,65 @@ const DATE = { type: 'string', pattern: '^20[0-9]{2}-[0-9]{2}-[0-9]{2}$' } as co
 const COUNTRIES = { type: 'string', pattern: '^[A-Z]{2}( [A-Z]{2})*$' } as const
 const WORDS = { type: 'array', items: { type: 'string', pattern: '^[a-z_]+$' } } as const
 
-const TABLE = readTable<Table>('delivery.yaml', {
-  type: 'object',
-  required: ['version', 'source', 'saturday_parcels', 'services', 'peaks'],
-  additionalProperties: false,
-  properties: {
-    version: DATE,
-    source: { type: 'string' },
-    saturday_parcels: COUNTRIES,
-    services: {
-      type: 'object',
-      required: [],
-      additionalProperties: {
+export const deliveryRules = openTable(
+  'delivery.yaml',
+  {
+    type: 'object',
+    required: ['version', 'source', 'saturday_parcels', 'services', 'peaks'],
+    additionalProperties: false,
+    properties: {
+      version: DATE,
+      source: { type: 'string' },
+      saturday_parcels: COUNTRIES,
+      services: {
         type: 'object',
-        required: ['transit', 'unit', 'cutoff', 'delivers', 'buffer', 'faster', 'recorded_at'],
-        additionalProperties: false,
-        properties: {
-          transit: {
-            type: 'object',
-            required: ['min', 'max'],
-            additionalProperties: false,
-            properties: { min: DAYS, max: DAYS },
+        required: [],
+        additionalProperties: {
+          type: 'object',
+          required: ['transit', 'unit', 'cutoff', 'delivers', 'buffer', 'faster', 'recorded_at'],
+          additionalProperties: false,
+          properties: {
+            transit: {
+              type: 'object',
+              required: ['min', 'max'],
+              additionalProperties: false,
+              properties: { min: DAYS, max: DAYS },
+            },
+            unit: { type: 'string', enum: ['business', 'calendar'] },
+            cutoff: { type: 'string', pattern: '^[0-2][0-9]:[0-5][0-9]$' },
+            delivers: { type: 'string', enum: ['workdays', 'saturdays', 'six_days', 'daily'] },
+            sundays_on: { ...WORDS, nullable: true },
+            buffer: DAYS,
+            faster: WORDS,
+            recorded_at: DATE,
           },
-          unit: { type: 'string', enum: ['business', 'calendar'] },
-          cutoff: { type: 'string', pattern: '^[0-2][0-9]:[0-5][0-9]$' },
-          delivers: { type: 'string', enum: ['workdays', 'saturdays', 'six_days', 'daily'] },
-          sundays_on: { ...WORDS, nullable: true },
-          buffer: DAYS,
-          faster: WORDS,
-          recorded_at: DATE,
         },
       },
-    },
-    peaks: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['occasion', 'before', 'after', 'services', 'extra_days'],
-        additionalProperties: false,
-        properties: {
-          occasion: { type: 'string', pattern: '^[a-z_]+$' },
-          before: DAYS,
-          after: DAYS,
-          in: { ...COUNTRIES, nullable: true },
-          services: WORDS,
-          extra_days: DAYS,
+      peaks: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['occasion', 'before', 'after', 'services', 'extra_days'],
+          additionalProperties: false,
+          properties: {
+            occasion: { type: 'string', pattern: '^[a-z_]+$' },
+            before: DAYS,
+            after: DAYS,
+            in: { ...COUNTRIES, nullable: true },
+            services: WORDS,
+            extra_days: DAYS,
+          },
         },
       },
     },
   },
-})
-
-const SATURDAY_PARCELS = TABLE.saturday_parcels.split(' ')
-
-export const { version: DELIVERY_VERSION, services: SERVICES, peaks: PEAKS } = TABLE
+  (table: Table) => table,
+)
 
 /** Whether a service comes on Saturdays in a country where Saturday is no day of work. */
 export function comesOnSaturday(service: Service, country: string): boolean {
   return (
     service.delivers === 'six_days' ||
-    (service.delivers === 'saturdays' && SATURDAY_PARCELS.includes(country))
+    (service.delivers === 'saturdays' && deliveryRules().saturday_parcels.split(' ').includes(country))
   )
 }

@@ -1,6 +1,6 @@
 import { decodedIn } from './decoded.ts'
-import { beginsWith, endOfPhrase, vocabularyOf, type Phrase } from './phrase.ts'
-import { RULES, type Rule } from './rules.ts'
+import { beginsWith, endOfPhrase, type Phrase } from './phrase.ts'
+import { guardRules, type Rule } from './rules.ts'
 import { tokensOf } from './words.ts'
 import { foldedView, hiddenIn, plainView, type View } from './view.ts'
 
@@ -13,9 +13,6 @@ export interface Finding {
   /** It shows only in another spelling of the text, or once it is decoded. */
   readonly normalized: boolean
 }
-
-const PHRASES = RULES.flatMap(({ phrase, ...rule }) => (phrase === undefined ? [] : [{ ...rule, phrase }]))
-const VOCABULARY = vocabularyOf(PHRASES.map(({ phrase }) => phrase))
 
 /** The marks of an attempt to command the reader of a text, in the order of the text. */
 export function findInjection(text: string): Finding[] {
@@ -58,11 +55,12 @@ function scan(text: string): Finding[] {
 }
 
 function findPhrases(view: View, text: string): Finding[] {
-  const tokens = tokensOf(view, VOCABULARY)
+  const { phrases, vocabulary } = guardRules()
+  const tokens = tokensOf(view, vocabulary)
   const found: Finding[] = []
   const candidates = new Map<string, readonly (Rule & { readonly phrase: Phrase })[]>()
   for (const [at, { word, start }] of tokens.entries()) {
-    const rules = candidates.get(word) ?? PHRASES.filter(({ phrase }) => beginsWith(phrase, word))
+    const rules = candidates.get(word) ?? phrases.filter(({ phrase }) => beginsWith(phrase, word))
     candidates.set(word, rules)
     for (const rule of rules) {
       const end = tokens[endOfPhrase(rule.phrase, tokens, at) ?? -1]?.end
@@ -73,7 +71,7 @@ function findPhrases(view: View, text: string): Finding[] {
 }
 
 function findPatterns(view: View, text: string): Finding[] {
-  return RULES.flatMap((rule) => {
+  return guardRules().rules.flatMap((rule) => {
     if (rule.pattern === undefined) return []
     return Array.from(view.text.matchAll(rule.pattern), ({ 0: match, index }) =>
       findingOf(rule, view, text, view.origin[index] ?? 0, view.origin[index + match.length] ?? text.length),

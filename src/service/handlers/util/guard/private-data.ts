@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { electronicFormatIBAN, isValidIBAN } from 'ibantools'
-import { KINDS, type Kind } from './rules.ts'
+import { guardRules, type Kind } from './rules.ts'
 
 /** Personal data or a secret at a place in the text. */
 export interface Exposure {
@@ -12,12 +12,14 @@ export interface Exposure {
 
 /** Personal data and secrets of known forms, in the order of the text; of two in one place the one that begins first. */
 export function findPrivateData(text: string): Exposure[] {
-  const found = KINDS.flatMap((kind) =>
-    Array.from(text.matchAll(kind.pattern), ({ 0: match, index }) => {
-      const length = lengthOf(kind, match)
-      return { type: kind.type, group: kind.group, start: index, end: index + length }
-    }),
-  ).filter(({ start, end }) => end > start)
+  const found = guardRules()
+    .kinds.flatMap((kind) =>
+      Array.from(text.matchAll(kind.pattern), ({ 0: match, index }) => {
+        const length = lengthOf(kind, match)
+        return { type: kind.type, group: kind.group, start: index, end: index + length }
+      }),
+    )
+    .filter(({ start, end }) => end > start)
   // A secret hides what is inside of it, and is not hidden by it.
   const rank = ({ group }: Exposure) => (group === 'secrets' ? 0 : 1)
   found.sort((one, other) => one.start - other.start || rank(one) - rank(other) || other.end - one.end)

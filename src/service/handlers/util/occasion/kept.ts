@@ -1,7 +1,7 @@
 import { addDays, daysBetween, yearOf, type Day } from '../workday/day.ts'
 import type { Calendar, Holiday } from '../workday/calendar.ts'
 import { daysBy, type Rule } from './rule.ts'
-import { OCCASIONS, type Occasion } from './table.ts'
+import { occasions, type Occasion } from './table.ts'
 
 /** A day that a country keeps: out of the table, out of the holiday library, or the same day out of both. */
 export interface KeptDay {
@@ -17,7 +17,7 @@ const NEAR = 183
 export function keptDays(calendar: Calendar, first: Day, last: Day): KeptDay[] {
   const listed = new Set(listedDays(calendar, addDays(first, -NEAR), addDays(last, NEAR)))
   const kept: KeptDay[] = []
-  for (const occasion of OCCASIONS) {
+  for (const occasion of occasions().list) {
     const { rule, ours } = occasion.in(calendar.country)
     for (const date of daysInYears(rule, yearOf(first) - 1, yearOf(last) + 1)) {
       const same = nearest([...listed], occasion, date)

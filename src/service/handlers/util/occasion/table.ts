@@ -1,4 +1,4 @@
-import { readTable } from '../../../data/table.ts'
+import { openTable } from '../../../data/table.ts'
 import type { Day } from '../workday/day.ts'
 import { daysBy, parseRule, type Rule } from './rule.ts'
 
@@ -9,6 +9,10 @@ interface Line {
   readonly in?: string | null
   readonly on: string
   readonly ours?: boolean | null
+}
+interface Table {
+  readonly version: string
+  readonly occasions: readonly Row[]
 }
 interface Row {
   readonly id: string
@@ -51,51 +55,53 @@ const DATE = { type: 'string', pattern: '^20[0-9]{2}-[0-9]{2}-[0-9]{2}$' } as co
 const TEXT = { type: 'string', minLength: 1 } as const
 const FLAG = { type: 'boolean', nullable: true } as const
 
-const TABLE = readTable<{ readonly version: string; readonly occasions: readonly Row[] }>('occasions.yaml', {
-  type: 'object',
-  required: ['version', 'occasions'],
-  additionalProperties: false,
-  properties: {
-    version: DATE,
-    occasions: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['id', 'name', 'names', 'type', 'days', 'source_url', 'recorded_at'],
-        additionalProperties: false,
-        properties: {
-          id: { type: 'string', pattern: '^[a-z_]+$' },
-          name: TEXT,
-          names: { type: 'array', items: TEXT },
-          type: { type: 'string', enum: ['observance', 'religious', 'commercial'] },
-          gift: { ...TEXT, nullable: true },
-          approximate: FLAG,
-          eve: FLAG,
-          days: {
-            type: 'array',
-            minItems: 1,
-            items: {
-              type: 'object',
-              required: ['on'],
-              additionalProperties: false,
-              properties: {
-                in: { type: 'string', pattern: '^[A-Z]{2}( [A-Z]{2})*$', nullable: true },
-                on: TEXT,
-                ours: FLAG,
+export const occasions = openTable(
+  'occasions.yaml',
+  {
+    type: 'object',
+    required: ['version', 'occasions'],
+    additionalProperties: false,
+    properties: {
+      version: DATE,
+      occasions: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['id', 'name', 'names', 'type', 'days', 'source_url', 'recorded_at'],
+          additionalProperties: false,
+          properties: {
+            id: { type: 'string', pattern: '^[a-z_]+$' },
+            name: TEXT,
+            names: { type: 'array', items: TEXT },
+            type: { type: 'string', enum: ['observance', 'religious', 'commercial'] },
+            gift: { ...TEXT, nullable: true },
+            approximate: FLAG,
+            eve: FLAG,
+            days: {
+              type: 'array',
+              minItems: 1,
+              items: {
+                type: 'object',
+                required: ['on'],
+                additionalProperties: false,
+                properties: {
+                  in: { type: 'string', pattern: '^[A-Z]{2}( [A-Z]{2})*$', nullable: true },
+                  on: TEXT,
+                  ours: FLAG,
+                },
               },
             },
+            source_url: { type: 'string', pattern: '^https://' },
+            recorded_at: DATE,
           },
-          source_url: { type: 'string', pattern: '^https://' },
-          recorded_at: DATE,
         },
       },
     },
   },
-})
+  (table: Table) => ({ version: table.version, list: table.occasions.map(occasionOf) }),
+)
 
-export const OCCASIONS_VERSION = TABLE.version
-
-export const OCCASIONS: readonly Occasion[] = TABLE.occasions.map((row) => {
+function occasionOf(row: Row): Occasion {
   const lines = row.days.map((line) => ({
     countries: line.in?.split(' '),
     dating: { rule: parseRule(line.on), ours: line.ours === true },
@@ -110,10 +116,10 @@ export const OCCASIONS: readonly Occasion[] = TABLE.occasions.map((row) => {
     eve: row.eve === true,
     in: (country) => lines.find(({ countries }) => countries?.includes(country) ?? true)?.dating ?? NEVER,
   }
-})
+}
 
 /** The days of an occasion of the table in a year and country; none where it is not kept. */
 export function daysOfOccasion(id: string, country: string, year: number): readonly Day[] {
-  const occasion = OCCASIONS.find((each) => each.id === id)
+  const occasion = occasions().list.find((each) => each.id === id)
   return occasion === undefined ? [] : daysBy(occasion.in(country).rule, year)
 }

@@ -1,4 +1,4 @@
-import { readTable } from '../../../data/table.ts'
+import { openTable } from '../../../data/table.ts'
 
 type Range = {
   readonly min?: number | null
@@ -50,80 +50,82 @@ const COUNT = { type: 'integer', minimum: 1, nullable: true } as const
 const PIXELS = { type: 'integer', minimum: 0 } as const
 const WORDS = { type: 'array', items: { type: 'string' }, minItems: 1, nullable: true } as const
 
-const TABLE = readTable<Table>('platform-specs.yaml', {
-  type: 'object',
-  required: ['version', 'platforms'],
-  additionalProperties: false,
-  properties: {
-    version: DATE,
-    platforms: {
-      type: 'object',
-      required: [],
-      additionalProperties: {
+export const platformLimits = openTable(
+  'platform-specs.yaml',
+  {
+    type: 'object',
+    required: ['version', 'platforms'],
+    additionalProperties: false,
+    properties: {
+      version: DATE,
+      platforms: {
         type: 'object',
         required: [],
         additionalProperties: {
           type: 'object',
-          required: ['source_url'],
-          additionalProperties: false,
-          properties: {
-            source_url: { type: 'string', pattern: '^https://' },
-            verified_at: { ...DATE, nullable: true },
-            aspect_ratios: {
-              type: 'array',
-              items: { type: 'string', pattern: '^[0-9.]+:[0-9]+$' },
-              minItems: 1,
-              nullable: true,
-            },
-            resolution: {
-              type: 'object',
-              required: ['recommended'],
-              additionalProperties: false,
-              properties: {
-                recommended: SIZE,
-                min: { ...SIZE, nullable: true },
-                max: { ...SIZE, nullable: true },
+          required: [],
+          additionalProperties: {
+            type: 'object',
+            required: ['source_url'],
+            additionalProperties: false,
+            properties: {
+              source_url: { type: 'string', pattern: '^https://' },
+              verified_at: { ...DATE, nullable: true },
+              aspect_ratios: {
+                type: 'array',
+                items: { type: 'string', pattern: '^[0-9.]+:[0-9]+$' },
+                minItems: 1,
+                nullable: true,
               },
-              nullable: true,
+              resolution: {
+                type: 'object',
+                required: ['recommended'],
+                additionalProperties: false,
+                properties: {
+                  recommended: SIZE,
+                  min: { ...SIZE, nullable: true },
+                  max: { ...SIZE, nullable: true },
+                },
+                nullable: true,
+              },
+              duration_seconds: {
+                type: 'object',
+                additionalProperties: false,
+                properties: { min: AMOUNT, max: AMOUNT, max_upload: AMOUNT },
+                nullable: true,
+              },
+              max_bytes: COUNT,
+              formats: WORDS,
+              video_codecs: WORDS,
+              audio_codecs: WORDS,
+              frame_rate: {
+                type: 'object',
+                additionalProperties: false,
+                properties: { min: AMOUNT, max: AMOUNT },
+                nullable: true,
+              },
+              max_items: COUNT,
+              text: {
+                type: 'object',
+                required: [],
+                additionalProperties: { type: 'integer', minimum: 1 },
+                nullable: true,
+              },
+              text_unit: { type: 'string', nullable: true },
+              max_hashtags: COUNT,
+              safe_zone_px: {
+                type: 'object',
+                required: ['top', 'bottom', 'left', 'right'],
+                additionalProperties: false,
+                properties: { top: PIXELS, bottom: PIXELS, left: PIXELS, right: PIXELS },
+                nullable: true,
+              },
+              notes: { type: 'string', nullable: true },
             },
-            duration_seconds: {
-              type: 'object',
-              additionalProperties: false,
-              properties: { min: AMOUNT, max: AMOUNT, max_upload: AMOUNT },
-              nullable: true,
-            },
-            max_bytes: COUNT,
-            formats: WORDS,
-            video_codecs: WORDS,
-            audio_codecs: WORDS,
-            frame_rate: {
-              type: 'object',
-              additionalProperties: false,
-              properties: { min: AMOUNT, max: AMOUNT },
-              nullable: true,
-            },
-            max_items: COUNT,
-            text: {
-              type: 'object',
-              required: [],
-              additionalProperties: { type: 'integer', minimum: 1 },
-              nullable: true,
-            },
-            text_unit: { type: 'string', nullable: true },
-            max_hashtags: COUNT,
-            safe_zone_px: {
-              type: 'object',
-              required: ['top', 'bottom', 'left', 'right'],
-              additionalProperties: false,
-              properties: { top: PIXELS, bottom: PIXELS, left: PIXELS, right: PIXELS },
-              nullable: true,
-            },
-            notes: { type: 'string', nullable: true },
           },
         },
       },
     },
   },
-})
-
-export const { platforms: PLATFORMS, version: VERSION } = TABLE
+  (table: Table) => table,
+)

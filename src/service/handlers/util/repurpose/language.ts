@@ -1,22 +1,23 @@
-import { readTable } from '../../../data/table.ts'
+import { openTable } from '../../../data/table.ts'
 
 interface Table {
   readonly version: string
   readonly languages: Readonly<Record<string, string>>
 }
 
-const TABLE = readTable<Table>('stop-words.yaml', {
-  type: 'object',
-  required: ['version', 'languages'],
-  additionalProperties: false,
-  properties: {
-    version: { type: 'string' },
-    languages: { type: 'object', required: [], additionalProperties: { type: 'string' } },
+const stopWords = openTable(
+  'stop-words.yaml',
+  {
+    type: 'object',
+    required: ['version', 'languages'],
+    additionalProperties: false,
+    properties: {
+      version: { type: 'string' },
+      languages: { type: 'object', required: [], additionalProperties: { type: 'string' } },
+    },
   },
-})
-
-const STOP_WORDS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  Object.entries(TABLE.languages).map(([language, words]) => [language, new Set(words.split(' '))]),
+  ({ languages }: Table) =>
+    new Map(Object.entries(languages).map(([language, words]) => [language, new Set(words.split(' '))])),
 )
 
 /** Scripts that go without spaces, and others that one language stands for. */
@@ -38,7 +39,7 @@ export function languageOf(text: string): string {
     if ((text.match(letter)?.length ?? 0) > letters * 0.2) return language
   }
   const words = wordsOf(text, 'und')
-  const [best] = Array.from(STOP_WORDS, ([language, little]) => ({
+  const [best] = Array.from(stopWords(), ([language, little]) => ({
     language,
     count: words.filter(({ word }) => little.has(word)).length,
   })).sort((one, other) => other.count - one.count)
@@ -46,7 +47,7 @@ export function languageOf(text: string): string {
 }
 
 export function stopWordsOf(language: string): ReadonlySet<string> {
-  return STOP_WORDS.get(language) ?? new Set()
+  return stopWords().get(language) ?? new Set()
 }
 
 /** Whether reading time goes by characters, for want of spaces between words. */
