@@ -9,10 +9,16 @@ import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
 import { hype } from './handlers/streaming/hype.ts'
 import { extract } from './handlers/util/extract.ts'
+import { quote } from './handlers/services/quote.ts'
+import { deliveryOrderby } from './handlers/util/delivery-orderby.ts'
 import { finid } from './handlers/util/finid.ts'
+import { guard } from './handlers/util/guard.ts'
 import { json } from './handlers/util/json.ts'
 import { mock } from './handlers/util/mock.ts'
 import { siteIntel } from './handlers/util/site-intel.ts'
+import { occasion } from './handlers/util/occasion.ts'
+import { platformSpec } from './handlers/util/platform-spec.ts'
+import { repurpose } from './handlers/util/repurpose.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
 import type { Dns } from './sources/dns.ts'
@@ -92,10 +98,16 @@ export function createHandlers(outside: Outside): Handlers {
     ping,
     'streaming/hype': hype(twitch),
     'util/extract': extract(egress),
+    'services/quote': quote,
+    'util/delivery-orderby': deliveryOrderby,
     'util/finid': finid,
+    'util/guard': guard,
     'util/json': json,
     'util/mock': mock,
     'util/site-intel': siteIntel({ egress, dns, rdap: new Rdap(egress, rdapBootstrap) }),
+    'util/occasion': occasion,
+    'util/platform-spec': platformSpec,
+    'util/repurpose': repurpose,
     'util/tokencost': tokencost,
     'util/workday': workday,
   }

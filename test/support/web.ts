@@ -13,6 +13,7 @@ export interface Web {
   readonly egress: Egress
   readonly dns: Dns
   readonly rdap: Rdap
+  readonly rdapBootstrap: string
 }
 
 /** The web of the sandbox, until the test is over. */
@@ -29,7 +30,8 @@ export async function openWeb(t: Teardown, own: readonly string[] = []): Promise
     },
     () => new Date(),
   )
-  return { egress, dns, rdap: new Rdap(egress, web.rdapBootstrap) }
+  const { rdapBootstrap } = web
+  return { egress, dns, rdap: new Rdap(egress, rdapBootstrap), rdapBootstrap }
 }
 
 /** One site that answers with what the test gives it, and the address of its pages. */

@@ -15,6 +15,7 @@ import { createHandlers } from '../../src/service/service.ts'
 import { SourceRecords } from '../../src/service/sources/source-record.ts'
 import { enveloped } from './fixed-context.ts'
 import { WORLD } from './gamestore.ts'
+import { openWeb } from './web.ts'
 
 const CATALOG = fileURLToPath(new URL('../../catalog.yaml', import.meta.url))
 const { catalog } = loadCatalog(CATALOG, { handlers: undefined, documents: documentNames })
@@ -40,6 +41,7 @@ export async function openWholeService(
 ): Promise<WholeService> {
   const { url, asked, stop } = await startStandIns({ faults })
   t.teardown(stop)
+  const { egress, dns, rdapBootstrap } = await openWeb(t)
   const records = new SourceRecords(WORLD.now)
   const handlers = createHandlers({
     world: WORLD,
@@ -51,6 +53,9 @@ export async function openWholeService(
     twitchId: `${url}/twitch-id`,
     igdb: `${url}/igdb`,
     twitch: undefined,
+    egress,
+    dns,
+    rdapBootstrap,
     standIn: true,
   })
   const { operations } = createRevision({

@@ -31,8 +31,33 @@ export interface Parameters {
   readonly ping: {
     readonly nonce?: string
   }
+  readonly 'services/quote': {
+    readonly need: string
+    readonly budget: number
+    readonly occasion: string
+    readonly country: string
+    readonly recipient: string
+  }
   readonly 'streaming/hype': {
     readonly limit: number
+  }
+  readonly 'util/delivery-orderby': {
+    readonly arrive_by: string
+    readonly country: string
+    readonly service:
+      | 'parcel_domestic'
+      | 'parcel_express'
+      | 'parcel_same_day'
+      | 'parcel_international'
+      | 'parcel_international_express'
+      | 'letter'
+      | 'card'
+      | 'flowers'
+      | 'cake'
+      | 'custom_gift'
+      | 'grocery'
+      | 'furniture'
+      | 'digital'
   }
   readonly 'util/extract': {
     readonly url: string
@@ -44,6 +69,9 @@ export interface Parameters {
     readonly card_bin: string
     readonly vat: string
     readonly routing: string
+  }
+  readonly 'util/guard': {
+    readonly text: string
   }
   readonly 'util/json': {
     readonly op:
@@ -82,6 +110,46 @@ export interface Parameters {
       | 'iot'
     readonly n: number
     readonly seed: string
+  }
+  readonly 'util/occasion': {
+    readonly country: string
+    readonly from_date: string
+    readonly days: number
+    readonly personal: string
+  }
+  readonly 'util/platform-spec': {
+    readonly platform:
+      | 'tiktok'
+      | 'instagram'
+      | 'youtube'
+      | 'facebook'
+      | 'x'
+      | 'linkedin'
+      | 'pinterest'
+      | 'snapchat'
+      | 'threads'
+      | 'bluesky'
+      | 'reddit'
+      | 'mastodon'
+      | 'twitch'
+      | 'whatsapp'
+    readonly type:
+      | 'video'
+      | 'short'
+      | 'story'
+      | 'image'
+      | 'carousel'
+      | 'text'
+      | 'thumbnail'
+      | 'profile'
+      | 'cover'
+      | 'live'
+      | 'ad'
+  }
+  readonly 'util/repurpose': {
+    readonly text: string
+    readonly n: number
+    readonly target_seconds: number
   }
   readonly 'util/site-intel': {
     readonly target: string

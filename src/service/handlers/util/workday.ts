@@ -1,21 +1,10 @@
-import { createRequire } from 'node:module'
-import { InvalidParameter, type Json, type Warning } from '../../../engine/index.ts'
+import { InvalidParameter, type Json } from '../../../engine/index.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
-import { openCalendar, type Calendar, type Holiday } from './workday/calendar.ts'
-import { addDays, dayIn, daysFrom, weekdayOf, yearOf, type Day } from './workday/day.ts'
+import { gapBetween, openCalendar, type Calendar, type Holiday } from './workday/calendar.ts'
+import { addDays, dayIn, daysFrom, weekdayOf, type Day } from './workday/day.ts'
+import { HOLIDAYS } from './workday/source.ts'
 import { weekendOf } from './workday/weekend.ts'
-
-const holidaysPackage: { readonly version: string } = createRequire(import.meta.url)(
-  'date-holidays/package.json',
-)
-
-/** The attribution that CC-BY-3.0 asks for. */
-const SOURCE = {
-  name: 'date-holidays',
-  url: 'https://github.com/commenthol/date-holidays',
-  licence: 'CC-BY-3.0',
-  version: holidaysPackage.version,
-}
+import { addWorkdays, isDayOff, isWeekend, isWorkday, nextWorkday } from './workday/working-day.ts'
 
 const SAMPLED = [
   'country',
@@ -37,8 +26,8 @@ export const workday: HandlerWithPreview<'util/workday'> = {
     const range = daysFrom(first, days)
     const added = addWorkdays(calendar, first, days)
     return {
-      source: [SOURCE],
-      warnings: gapsBetween(calendar, first, added),
+      source: [HOLIDAYS],
+      warnings: gapBetween(calendar, first, added),
       body: {
         country: calendar.country,
         country_name: calendar.name,
@@ -76,35 +65,10 @@ function factsOf(calendar: Calendar, day: Day) {
   }
 }
 
-function isWeekend(calendar: Calendar, day: Day): boolean {
-  return weekendOf(calendar.country).includes(weekdayOf(day))
-}
-
-function isDayOff(calendar: Calendar, day: Day): boolean {
-  return calendar.holidaysOn(day).some((holiday) => holiday.day_off)
-}
-
-function isWorkday(calendar: Calendar, day: Day): boolean {
-  return !isWeekend(calendar, day) && !isDayOff(calendar, day)
-}
-
 /** A holiday that falls on a weekend is named as the holiday. */
 function reasonOf(calendar: Calendar, day: Day): 'holiday' | 'weekend' | null {
   if (isDayOff(calendar, day)) return 'holiday'
   return isWeekend(calendar, day) ? 'weekend' : null
-}
-
-function nextWorkday(calendar: Calendar, from: Day, step: 1 | -1): Day {
-  let day = addDays(from, step)
-  while (!isWorkday(calendar, day)) day = addDays(day, step)
-  return day
-}
-
-/** The `count`-th day of work after `from`, which itself is not counted. */
-function addWorkdays(calendar: Calendar, from: Day, count: number): Day {
-  let day = from
-  for (let left = count; left > 0; left--) day = nextWorkday(calendar, day, 1)
-  return day
 }
 
 /** The next holidays on which work rests, weekends included; fewer when two years hold no more. */
@@ -124,9 +88,4 @@ function nextHolidays(calendar: Calendar, from: Day, count: number): Json[] {
 
 function datedOn(day: Day) {
   return (holiday: Holiday) => ({ date: day, weekday: weekdayOf(day), ...holiday })
-}
-
-function gapsBetween(calendar: Calendar, first: Day, last: Day): Warning[] {
-  const gap = calendar.gapIn(yearOf(first)) ?? calendar.gapIn(yearOf(last))
-  return gap === undefined ? [] : [{ code: 'holidays_incomplete', message: gap, source: 'date-holidays' }]
 }

@@ -1,5 +1,6 @@
 import type Holidays from 'date-holidays'
 import type { HolidaysTypes } from 'date-holidays'
+import type { Warning } from '../../../../engine/index.ts'
 import { remember } from './remember.ts'
 import { addDays, yearOf, type Day } from './day.ts'
 
@@ -11,7 +12,7 @@ export type Holiday = {
   readonly name: string
   /** In the first language of the country. */
   readonly local_name: string
-  readonly type: 'public' | 'bank'
+  readonly type: 'public' | 'bank' | 'observance'
   /** Given for a holiday that fell on a weekend. */
   readonly substitute: boolean
   readonly half_day: boolean
@@ -27,11 +28,13 @@ export interface Calendar {
   readonly timezone: string
   /** Days off first. */
   readonly holidaysOn: (day: Day) => readonly Holiday[]
+  /** Days that are kept without a right to rest. */
+  readonly observancesOn: (day: Day) => readonly Holiday[]
   /** Says which holidays are missing in this year for want of data, if any are. */
   readonly gapIn: (year: number) => string | undefined
 }
 
-/** Public and bank holidays of a whole country, offline; `undefined` when the country is not known. */
+/** Holidays and observances of a whole country, offline; `undefined` when the country is not known. */
 export const openCalendar: (country: string) => Promise<Calendar | undefined> = remember(64, open)
 
 async function open(country: string): Promise<Calendar | undefined> {
@@ -42,14 +45,19 @@ async function open(country: string): Promise<Calendar | undefined> {
   const holidays = new Library(country)
   const [language = 'en'] = holidays.getLanguages()
   const yearly = remember(12, (year: number) => byDay(holidays, year, language))
+  const on = (day: Day): Holiday[] =>
+    [...new Set([yearOf(day), yearOf(addDays(day, -LONGEST_FEAST))])].flatMap(
+      (year) => yearly(year).get(day) ?? [],
+    )
   return {
     country,
     name,
     timezone: holidays.getTimezones()[0] ?? 'UTC',
     holidaysOn: (day) =>
-      [...new Set([yearOf(day), yearOf(addDays(day, -LONGEST_FEAST))])]
-        .flatMap((year) => yearly(year).get(day) ?? [])
+      on(day)
+        .filter(({ type }) => type !== 'observance')
         .sort((one, other) => Number(other.day_off) - Number(one.day_off)),
+    observancesOn: (day) => on(day).filter(({ type }) => type === 'observance'),
     gapIn: remember(12, (year) => gap(holidays, year)),
   }
 }
@@ -62,8 +70,8 @@ function byDay(holidays: Holidays, year: number, language: string): Map<Day, Hol
   )
   const found = new Map<Day, Holiday[]>()
   for (const entry of holidays.getHolidays(year, 'en')) {
-    const { type } = entry
-    if (type !== 'public' && type !== 'bank') continue
+    const type = TYPES[entry.type]
+    if (type === undefined) continue
     const holiday = describe(entry, type, localNames.get(`${entry.date} ${entry.rule}`) ?? entry.name)
     for (const day of daysOf(entry)) {
       found.set(day, [...(found.get(day) ?? []), holiday])
@@ -72,7 +80,15 @@ function byDay(holidays: Holidays, year: number, language: string): Map<Day, Hol
   return found
 }
 
-function describe(entry: HolidaysTypes.Holiday, type: 'public' | 'bank', localName: string): Holiday {
+/** School holidays are no days of the whole country. */
+const TYPES: Readonly<Partial<Record<HolidaysTypes.HolidayType, Holiday['type']>>> = {
+  public: 'public',
+  bank: 'bank',
+  optional: 'observance',
+  observance: 'observance',
+}
+
+function describe(entry: HolidaysTypes.Holiday, type: Holiday['type'], localName: string): Holiday {
   const note = 'note' in entry && typeof entry.note === 'string' ? entry.note : null
   const half = hoursOf(entry) < 20
   return {
@@ -128,4 +144,11 @@ function gap(holidays: Holidays, year: number): string | undefined {
     missing &&
     `Holidays of the ${missing.name} calendar are known from ${missing.first} to ${missing.last} only`
   )
+}
+
+/** What must be said of holidays that are missing in the years of two days; at most one warning. */
+export function gapBetween(calendar: Calendar, first: Day, last: Day): Warning[] {
+  const missing = calendar.gapIn(yearOf(first)) ?? calendar.gapIn(yearOf(last))
+  if (missing === undefined) return []
+  return [{ code: 'holidays_incomplete', message: missing, source: 'date-holidays' }]
 }

@@ -23,6 +23,11 @@ export function daysFrom(first: Day, count: number): Day[] {
   return Array.from({ length: count }, (_, index) => addDays(first, index))
 }
 
+/** How many days `last` comes after `first`; negative when it comes before. */
+export function daysBetween(first: Day, last: Day): number {
+  return Math.round((Date.parse(`${last}T00:00:00Z`) - Date.parse(`${first}T00:00:00Z`)) / DAY_MS)
+}
+
 export function weekdayOf(day: Day): Weekday {
   const sundayFirst = new Date(`${day}T00:00:00Z`).getUTCDay()
   return WEEKDAYS[(sundayFirst + 6) % 7] ?? 'monday'
@@ -48,4 +53,43 @@ export function dayIn(zone: string, instant: Date): Day {
   }).formatToParts(instant)
   const part = (type: 'year' | 'month' | 'day') => parts.find((each) => each.type === type)?.value ?? ''
   return `${part('year')}-${part('month')}-${part('day')}`
+}
+
+/**
+ * The instant at which the clocks of `zone` (IANA name) show `time` (HH:MM) on `day`.
+ *
+ * @example
+ * instantAt('America/New_York', '2026-12-15', '16:00') // 2026-12-15T21:00:00Z
+ */
+export function instantAt(zone: string, day: Day, time: string): Date {
+  const wanted = Date.parse(`${day}T${time}:00Z`)
+  // The offset is asked for at the instant it gives: the first guess may be on the other side of a change of clocks.
+  const guess = wanted - offsetAt(zone, wanted)
+  return new Date(wanted - offsetAt(zone, guess))
+}
+
+/** How far the clocks of `zone` are ahead of UTC at an instant, in milliseconds. */
+function offsetAt(zone: string, instant: number): number {
+  const parts = new Intl.DateTimeFormat('en', {
+    timeZone: zone,
+    calendar: 'gregory',
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  }).formatToParts(new Date(instant))
+  const part = (type: Intl.DateTimeFormatPartTypes) =>
+    Number(parts.find((each) => each.type === type)?.value ?? 0)
+  const shown = Date.UTC(
+    part('year'),
+    part('month') - 1,
+    part('day'),
+    part('hour'),
+    part('minute'),
+    part('second'),
+  )
+  return shown - Math.floor(instant / 1000) * 1000
 }

@@ -1,0 +1,87 @@
+import { openTable } from '../../../data/table.ts'
+
+interface Row {
+  /** Separated by spaces; * stands for any ending. */
+  readonly words: string
+  readonly low: number
+  readonly typical: number
+  readonly high: number
+  readonly unit: string
+  /** The delivery service that brings it; absent where somebody comes or goes. */
+  readonly delivery?: string | null
+  /** What an order is made of, as shares of its price that add up to 1. */
+  readonly items: Readonly<Record<string, number>>
+  readonly questions: readonly string[]
+  readonly recorded_at: string
+}
+
+interface Table {
+  readonly version: string
+  readonly source: string
+  readonly default_factor: number
+  readonly factors: Readonly<Record<string, number>>
+  /** Countries by currency, separated by spaces. */
+  readonly currencies: Readonly<Record<string, string>>
+  readonly categories: Readonly<Record<string, Row>>
+}
+
+export interface Category extends Row {
+  readonly id: string
+}
+
+const DATE = { type: 'string', pattern: '^20[0-9]{2}-[0-9]{2}-[0-9]{2}$' } as const
+const DOLLARS = { type: 'number', exclusiveMinimum: 0 } as const
+const TEXT = { type: 'string', minLength: 1 } as const
+
+export const servicePrices = openTable(
+  'services.yaml',
+  {
+    type: 'object',
+    required: ['version', 'source', 'default_factor', 'factors', 'currencies', 'categories'],
+    additionalProperties: false,
+    properties: {
+      version: DATE,
+      source: TEXT,
+      default_factor: DOLLARS,
+      factors: { type: 'object', required: [], additionalProperties: DOLLARS },
+      currencies: { type: 'object', required: [], additionalProperties: TEXT },
+      categories: {
+        type: 'object',
+        required: [],
+        additionalProperties: {
+          type: 'object',
+          required: ['words', 'low', 'typical', 'high', 'unit', 'items', 'questions', 'recorded_at'],
+          additionalProperties: false,
+          properties: {
+            words: { type: 'string' },
+            low: DOLLARS,
+            typical: DOLLARS,
+            high: DOLLARS,
+            unit: TEXT,
+            delivery: { ...TEXT, nullable: true },
+            items: { type: 'object', required: [], additionalProperties: DOLLARS },
+            questions: { type: 'array', items: TEXT },
+            recorded_at: DATE,
+          },
+        },
+      },
+    },
+  },
+  (table: Table) => ({
+    ...table,
+    categories: Object.entries(table.categories).map(([id, row]): Category => ({ id, ...row })),
+  }),
+)
+
+/** The price level of a country against the United States. */
+export function factorOf(country: string): number {
+  const { factors, default_factor: usual } = servicePrices()
+  return factors[country] ?? usual
+}
+
+/** ISO 4217, where the table knows it. */
+export function currencyOf(country: string): string | undefined {
+  return Object.entries(servicePrices().currencies).find(([, countries]) =>
+    countries.split(' ').includes(country),
+  )?.[0]
+}

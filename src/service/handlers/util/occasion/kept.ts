@@ -1,0 +1,65 @@
+import { addDays, daysBetween, yearOf, type Day } from '../workday/day.ts'
+import type { Calendar, Holiday } from '../workday/calendar.ts'
+import { daysBy, type Rule } from './rule.ts'
+import { occasions, type Occasion } from './table.ts'
+
+/** A day that a country keeps: out of the table, out of the holiday library, or the same day out of both. */
+export interface KeptDay {
+  readonly date: Day
+  readonly occasion: Occasion | undefined
+  readonly holiday: Holiday | undefined
+}
+
+/** The library's date of the same name may be far off ours, as Teachers' Day is; half a year away is another one. */
+const NEAR = 183
+
+/** The days that are kept between two days, both included. */
+export function keptDays(calendar: Calendar, first: Day, last: Day): KeptDay[] {
+  const listed = new Set(listedDays(calendar, addDays(first, -NEAR), addDays(last, NEAR)))
+  const kept: KeptDay[] = []
+  for (const occasion of occasions().list) {
+    const { rule, ours } = occasion.in(calendar.country)
+    for (const date of daysInYears(rule, yearOf(first) - 1, yearOf(last) + 1)) {
+      const same = nearest([...listed], occasion, date)
+      if (same !== undefined) listed.delete(same)
+      const counts = same !== undefined && !ours
+      kept.push({
+        date: counts ? same.date : date,
+        occasion,
+        holiday: counts || same?.date === date ? same.holiday : undefined,
+      })
+    }
+  }
+  const others = Array.from(listed, ({ date, holiday }) => ({ date, holiday, occasion: undefined }))
+  return [...kept, ...others].filter(({ date }) => first <= date && date <= last)
+}
+
+interface Listed {
+  readonly date: Day
+  readonly holiday: Holiday
+}
+
+/** Under the first of its days each, unless it had begun before. */
+function listedDays(calendar: Calendar, first: Day, last: Day): Listed[] {
+  const on = (day: Day) => [...calendar.holidaysOn(day), ...calendar.observancesOn(day)]
+  const found: Listed[] = []
+  let before = on(addDays(first, -1))
+  for (let day = first; day <= last; day = addDays(day, 1)) {
+    const today = on(day)
+    for (const holiday of today) if (!before.includes(holiday)) found.push({ date: day, holiday })
+    before = today
+  }
+  return found
+}
+
+function daysInYears(rule: Rule, first: number, last: number): Day[] {
+  const years = Array.from({ length: last - first + 1 }, (_, index) => first + index)
+  return years.flatMap((year) => [...daysBy(rule, year)])
+}
+
+function nearest(listed: readonly Listed[], { names }: Occasion, date: Day): Listed | undefined {
+  const distance = (each: Listed) => Math.abs(daysBetween(each.date, date))
+  return listed
+    .filter((each) => names.includes(each.holiday.name) && distance(each) <= NEAR)
+    .sort((one, other) => distance(one) - distance(other))[0]
+}

@@ -1,0 +1,106 @@
+import { InvalidParameter, isJsonObject } from '../../../engine/index.ts'
+import type { Json, JsonObject, Warning } from '../../../engine/index.ts'
+import type { HandlerWithPreview } from '../catalog.ts'
+import { platformLimits, type Row } from './platform-spec/table.ts'
+
+const UNVERIFIED: Warning = {
+  code: 'not_verified',
+  message: 'These figures were not read in published text: look at source_url before you rely on them',
+}
+
+/** Limits of a post on a platform, out of a dated table: what was not read in published text is called an estimate. */
+export const platformSpec: HandlerWithPreview<'util/platform-spec'> = {
+  run: async ({ platform, type }) => {
+    const { platforms, version } = platformLimits()
+    const rows = platforms[platform] ?? {}
+    const available = Object.keys(rows)
+    const row = rows[type]
+    if (row === undefined) {
+      const sentence = `type '${type}' is not available for platform '${platform}'`
+      throw new InvalidParameter('type', sentence, { available })
+    }
+    const verifiedAt = row.verified_at ?? null
+    return {
+      source: [{ name: 'Platform limits', url: row.source_url, version, published_at: version }],
+      warnings: verifiedAt === null ? [UNVERIFIED] : [],
+      body: {
+        platform,
+        type,
+        spec: specOf(row),
+        ffmpeg_hint: ffmpegHint(row),
+        available_types: available,
+        estimate: verifiedAt === null,
+        source_url: row.source_url,
+        verified_at: verifiedAt,
+      },
+    }
+  },
+
+  preview: ({ platform = null, type = null, spec, estimate = null }) => {
+    const { aspect_ratio: ratio = null, resolution = null, duration_seconds: duration } = membersOf(spec)
+    const { max = null } = membersOf(duration)
+    return {
+      platform,
+      type,
+      spec: { aspect_ratio: ratio, resolution, duration_seconds: max === null ? null : { max } },
+      estimate,
+    }
+  },
+}
+
+function membersOf(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+/** Every field is there; null is what the platform does not limit, or a limit that is not known. */
+function specOf(row: Row): JsonObject {
+  const [recommended] = row.aspect_ratios ?? []
+  const { max_bytes: bytes, max_hashtags: hashtags } = row
+  return {
+    aspect_ratio: recommended === undefined ? null : { recommended, allowed: row.aspect_ratios ?? [] },
+    resolution: resolutionOf(row),
+    duration_seconds: row.duration_seconds ?? null,
+    file_size_bytes: bytes ? { max: bytes } : null,
+    formats: row.formats ?? null,
+    video_codecs: row.video_codecs ?? null,
+    audio_codecs: row.audio_codecs ?? null,
+    frame_rate: row.frame_rate ?? null,
+    max_items: row.max_items ?? null,
+    caption: null,
+    ...Object.fromEntries(Object.entries(row.text ?? {}).map(([part, max]) => [part, { max_chars: max }])),
+    text_unit: row.text ? (row.text_unit ?? 'characters') : null,
+    hashtags: hashtags ? { max: hashtags } : null,
+    safe_zone_px: row.safe_zone_px ?? null,
+    notes: row.notes ?? null,
+  }
+}
+
+function resolutionOf({ resolution }: Row): JsonObject | null {
+  if (!resolution) return null
+  const { recommended, min, max } = resolution
+  return {
+    recommended: sizeOf(recommended),
+    ...(min ? { min: sizeOf(min) } : {}),
+    ...(max ? { max: sizeOf(max) } : {}),
+  }
+}
+
+function sizeOf(text: string): JsonObject {
+  const [width = 0, height = 0] = text.split('x').map(Number)
+  return { width, height }
+}
+
+/** Options for ffmpeg that make a video, or a picture, of the recommended size: scaled to fit and padded. */
+function ffmpegHint({
+  resolution,
+  duration_seconds: duration,
+  video_codecs: codecs,
+  formats,
+}: Row): string | null {
+  if (!resolution || !formats) return null
+  const [width, height] = resolution.recommended.split('x')
+  const fit = `scale=${width}:${height}:force_original_aspect_ratio=decrease,pad=${width}:${height}:(ow-iw)/2:(oh-ih)/2`
+  if (!codecs) return formats.includes('jpeg') ? `-vf "${fit}" -frames:v 1` : null
+  const cut = duration?.max ? ` -t ${duration.max}` : ''
+  return `-vf "${fit}"${cut} -r 30 -c:v libx264 -pix_fmt yuv420p -c:a aac -movflags +faststart`
+}

@@ -1,0 +1,34 @@
+import { readdirSync } from 'node:fs'
+import t from 'tap'
+import { openTable } from '../../../src/service/data/table.ts'
+import { servicePrices } from '../../../src/service/handlers/services/quote/table.ts'
+import { deliveryRules } from '../../../src/service/handlers/util/delivery-orderby/table.ts'
+import { guardRules } from '../../../src/service/handlers/util/guard/rules.ts'
+import { occasions } from '../../../src/service/handlers/util/occasion/table.ts'
+import { platformLimits } from '../../../src/service/handlers/util/platform-spec/table.ts'
+
+t.test('every table that ships can be read, and says of what day it is', async (t) => {
+  for (const open of [servicePrices, deliveryRules, guardRules, occasions, platformLimits]) {
+    const { version } = open()
+    t.equal(new Date(version).toISOString().slice(0, 10), version)
+  }
+  const files = readdirSync(new URL('../../../src/service/data/', import.meta.url))
+  t.equal(
+    files.filter((name) => name.endsWith('.yaml')).length,
+    6,
+    'this and the stop words, which a handler’s test reads',
+  )
+})
+
+t.test('a table that was edited into another form is refused, with the place', async (t) => {
+  const wrong = openTable<{ readonly version: number }, number>(
+    'delivery.yaml',
+    { type: 'object', required: ['version'], properties: { version: { type: 'number' } } },
+    ({ version }) => version,
+  )
+  t.throws(wrong, new Error('src/service/data/delivery.yaml differs at version: type'))
+})
+
+t.test('a table is read once', async (t) => {
+  t.equal(occasions(), occasions())
+})

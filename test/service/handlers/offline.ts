@@ -1,0 +1,109 @@
+import t from 'tap'
+import { witness } from '../../support/base-chain.ts'
+import { stockFetch } from '../../support/payment.ts'
+import { readSandboxFile, startServer } from '../../support/server.ts'
+
+const server = await startServer({ args: ['--sandbox', '--offline'] })
+t.teardown(() => server.stop())
+const { evm } = readSandboxFile(server)
+const chain = witness(evm)
+const pay = stockFetch(evm.payerKey)
+
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+const ARTICLE = 'Why do some games sell for twenty years? The first answer is patience.'
+const HOSTILE = encodeURIComponent('ignore \u200b<|im_start|>%00'.repeat(400))
+
+/** Every utility that needs no network: what it sells, what the free twin shows, and what is refused. */
+const ROUTES: readonly {
+  readonly path: string
+  readonly query: string
+  readonly atomic: bigint
+  readonly says: object
+  readonly sample: string
+  readonly shows: object
+  readonly refused: string
+  readonly parameter: string
+}[] = [
+  {
+    path: 'util/platform-spec',
+    query: 'platform=youtube&type=shorts',
+    atomic: 2_000n,
+    says: { type: 'short', spec: { duration_seconds: { max: 180 } } },
+    sample: '',
+    shows: { platform: 'tiktok', spec: { duration_seconds: { max: 600 } } },
+    refused: 'platform=twitch&type=carousel',
+    parameter: 'type',
+  },
+  {
+    path: 'util/delivery-orderby',
+    query: `arrive_by=${inDays(40)}`,
+    atomic: 2_000n,
+    says: { service: 'parcel_domestic', feasible: 'yes', estimate: true },
+    sample: `arrive_by=${inDays(40)}`,
+    shows: { service: 'flowers', feasible: 'yes' },
+    refused: `arrive_by=${inDays(-3)}`,
+    parameter: 'arrive_by',
+  },
+  {
+    path: 'util/occasion',
+    query: 'country=de&from_date=2026-12-21&days=3&personal=Mum:12-22',
+    atomic: 3_000n,
+    says: { country: 'DE', occasions: [{ name: 'Mum', date: '2026-12-22' }] },
+    sample: 'country=JP',
+    shows: { country: 'JP', days: 45 },
+    refused: 'personal=Mum',
+    parameter: 'personal',
+  },
+  {
+    path: 'util/guard',
+    query: `text=${HOSTILE}`,
+    atomic: 4_000n,
+    says: { verdict: 'block' },
+    sample: 'text=hello',
+    shows: { verdict: 'allow', pii: { detected: false } },
+    refused: 'text=',
+    parameter: 'text',
+  },
+  {
+    path: 'util/repurpose',
+    query: `text=${encodeURIComponent(ARTICLE)}&target_seconds=5`,
+    atomic: 4_000n,
+    says: { language: 'en', segments: [{ index: 0 }] },
+    sample: `text=${encodeURIComponent(ARTICLE)}`,
+    shows: { segments: [{ index: 0 }] },
+    refused: 'text=short',
+    parameter: 'text',
+  },
+  {
+    path: 'services/quote',
+    query: 'need=a%20birthday%20cake&budget=80.50',
+    atomic: 10_000n,
+    says: { category: { id: 'cake' }, budget: { amount: 80.5 }, fit: 'within' },
+    sample: 'need=flowers',
+    shows: { category: { id: 'flowers' }, fit: 'within' },
+    refused: 'need=cake&budget=0',
+    parameter: 'budget',
+  },
+]
+
+for (const { path, query, atomic, says, sample, shows, refused, parameter } of ROUTES) {
+  t.test(`${path} is paid for once and answers; what it refuses costs nothing`, async (t) => {
+    const [uses, received] = await Promise.all([chain.uses(), chain.received(evm.payTo)])
+    const bought = await pay(`${server.url}/paid/${path}?${query}`)
+    const body: unknown = await bought.json()
+    t.equal(bought.status, 200, JSON.stringify(body).slice(0, 300))
+    t.match(body, { endpoint: `/paid/${path}`, cached: false, ...says })
+    const [used, paid] = await Promise.all([chain.uses(), chain.received(evm.payTo)])
+    t.equal(used.length, uses.length + 1)
+    t.strictSame(paid.slice(received.length), [atomic], 'the price, exactly')
+
+    const free = await fetch(`${server.url}/sample/${path}?${sample}`)
+    t.equal(free.status, 200)
+    t.match(await free.json(), { preview: true, full: { path: `/paid/${path}` }, ...shows })
+
+    const wrong = await pay(`${server.url}/paid/${path}?${refused}`)
+    t.equal(wrong.status, 422)
+    t.match(await wrong.json(), { detail: [{ loc: ['query', parameter] }] })
+    t.equal((await chain.uses()).length, used.length, 'no payment was used')
+  })
+}

@@ -1,0 +1,186 @@
+import t from 'tap'
+import { InvalidParameter, isJsonObject, type Json, type JsonObject } from '../../../../src/engine/index.ts'
+import { quote } from '../../../../src/service/handlers/services/quote.ts'
+import { servicePrices } from '../../../../src/service/handlers/services/quote/table.ts'
+import { deliveryRules } from '../../../../src/service/handlers/util/delivery-orderby/table.ts'
+import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+
+async function ask(
+  need: string,
+  others: Partial<Parameters['services/quote']> = {},
+  at = '2026-11-20T20:00:00Z',
+) {
+  const usual = { need, budget: 100, occasion: '', country: 'US', recipient: '' }
+  return enveloped(await quote.run({ ...usual, ...others }, fixedContext({ now: () => new Date(at) })))
+}
+
+function objects(list: Json | undefined): readonly JsonObject[] {
+  if (!Array.isArray(list)) throw new Error('expected an array')
+  return list.map((entry: JsonObject) => entry)
+}
+
+function cents(price: Json | undefined): number {
+  return Math.round(Number(price) * 100)
+}
+
+async function categoryOf(need: string): Promise<Json> {
+  const { category } = (await ask(need)).body
+  return isJsonObject(category) ? (category['id'] ?? null) : null
+}
+
+t.test('flowers for a mother: category, price, fit and three ways to do it; as published', async (t) => {
+  const { body, warnings } = await ask("Flowers for my mother's birthday", {
+    occasion: 'birthday',
+    recipient: 'my mother',
+  })
+  t.match(body, {
+    category: { id: 'flowers' },
+    budget: { amount: 100, currency: 'USD' },
+    estimate: { low: 35, typical: 60, high: 120, currency: 'USD', binding: false },
+    fit: 'within',
+    options: [
+      { tier: 'budget', total: 35, fits_budget: true },
+      { tier: 'standard', total: 60, fits_budget: true },
+      { tier: 'premium', total: 120, fits_budget: false },
+    ],
+    occasion: { name: 'birthday', next_date: null, order_by: null },
+    recipient: 'my mother',
+    valid_until: '2026-11-27',
+    quote_id: /^q_[0-9a-f]{12}$/,
+    disclaimer: 'Indicative; not an offer.',
+  })
+  t.strictSame(warnings, [])
+  t.strictSame(body, publishedExample('services/quote'))
+})
+
+t.test('a need finds its category', async (t) => {
+  const needs = {
+    flowers: 'a bouquet of roses',
+    cake: 'Birthday cake for twelve children',
+    cleaning: 'clean my flat before the landlord comes',
+    moving: 'movers from Berlin to Hamburg',
+    translation: 'translate a contract into French',
+    logo_design: 'Logo for a coffee shop',
+    web_page: 'landing page for my start-up',
+    photography: 'wedding photographer',
+    handyman: 'fix a leaking tap',
+    tutoring: 'maths tutor for my daughter',
+    pet_care: 'someone to walk the dog',
+    travel: 'weekend trip to Lisbon',
+    hotel: 'hotel near the station',
+    restaurant: 'dinner for two',
+    jewellery: 'silver necklace',
+    other: 'xyzzy',
+  }
+  for (const [id, need] of Object.entries(needs)) t.equal(await categoryOf(need), id, need)
+  t.match((await ask('xyzzy')).warnings, [{ code: 'low_confidence' }])
+})
+
+t.test('every option adds up to the cent, at every price level and for every category', async (t) => {
+  for (const { id, words } of servicePrices().categories) {
+    for (const country of ['US', 'IN', 'CH', 'DE', 'LK']) {
+      const { body } = await ask(words.split(' ')[0]?.replace('*', '') || 'xyzzy', { country, budget: 77.77 })
+      for (const option of objects(body['options'])) {
+        const items = objects(option['items']).reduce((sum, { price }) => sum + cents(price), 0)
+        const total = items + cents(option['service_fee']) + cents(option['delivery'])
+        if (items !== cents(option['subtotal']) || total !== cents(option['total']))
+          t.fail(`${id} ${country}`)
+        t.equal(option['fits_budget'], cents(option['total']) <= 7777)
+      }
+    }
+  }
+})
+
+t.test('a budget exactly at a price fits, a cent less does not', async (t) => {
+  t.match((await ask('bouquet', { budget: 35 })).body, {
+    fit: 'tight',
+    options: [{ fits_budget: true }, {}, {}],
+  })
+  t.match((await ask('bouquet', { budget: 34.99 })).body, {
+    fit: 'below_minimum',
+    options: [{ fits_budget: false }, {}, {}],
+  })
+  t.match((await ask('bouquet', { budget: 60 })).body, { fit: 'within' })
+  t.match((await ask('bouquet', { budget: 0.01 })).body, { budget: { amount: 0.01 }, fit: 'below_minimum' })
+  t.match((await ask('bouquet', { budget: 1_000_000 })).body, { fit: 'within' })
+})
+
+t.test('prices follow the country, and its currency is told', async (t) => {
+  t.match((await ask('bouquet', { country: 'IN' })).body, {
+    local_currency: 'INR',
+    estimate: { low: 12.25, price_level: 0.35 },
+  })
+  t.match((await ask('bouquet', { country: 'UK' })).body, { country: 'GB', local_currency: 'GBP' })
+  t.match((await ask('bouquet', { country: 'SE' })).body, { local_currency: 'SEK' })
+  t.match((await ask('bouquet', { country: 'LK' })).body, {
+    local_currency: null,
+    estimate: { price_level: 0.7 },
+  })
+  await t.rejects(
+    ask('bouquet', { country: 'AQ' }),
+    new InvalidParameter('country', "country 'AQ' is not supported"),
+  )
+})
+
+t.test('an occasion that is known comes with its next day and the day to order', async (t) => {
+  const occasionOf = async (occasion: string, at?: string) =>
+    (await ask('bouquet', { occasion }, at)).body['occasion']
+  t.match(await occasionOf("Valentine's Day"), {
+    name: "Valentine's Day",
+    next_date: '2027-02-14',
+    order_by: '2027-02-11',
+  })
+  t.match(await occasionOf('christmas'), { name: 'Christmas Day', next_date: '2026-12-25' })
+  t.match(await occasionOf('mothers day', '2027-05-09T10:00:00Z'), {
+    next_date: '2027-05-09',
+    order_by: null,
+  })
+  t.match(await occasionOf('her graduation'), { name: 'her graduation', next_date: null })
+  t.equal(await occasionOf(''), null)
+})
+
+t.test('the same question has the same quote on the same day, another one the next', async (t) => {
+  const idOf = async (need: string, at?: string) => (await ask(need, {}, at)).body['quote_id']
+  t.equal(await idOf('bouquet'), await idOf('bouquet'))
+  t.not(await idOf('bouquet'), await idOf('bouquets'))
+  t.not(await idOf('bouquet'), await idOf('bouquet', '2026-11-21T20:00:00Z'))
+})
+
+t.test('any text is answered', async (t) => {
+  for (const need of [
+    '  ',
+    '!!',
+    '__proto__',
+    'constructor',
+    'a'.repeat(500),
+    '花束をください',
+    '\u0000\u0001',
+    'a-'.repeat(250),
+  ]) {
+    t.match(
+      (await ask(need, { occasion: need.slice(0, 100) })).body,
+      { need },
+      JSON.stringify(need).slice(0, 30),
+    )
+  }
+})
+
+t.test('the table is whole: prices rise, shares add up, services exist', async (t) => {
+  t.ok(servicePrices().categories.length >= 25)
+  for (const { id, low, typical, high, items, delivery } of servicePrices().categories) {
+    t.ok(low < typical && typical < high, id)
+    t.ok(Math.abs(Object.values(items).reduce((sum, share) => sum + share, 0) - 1) < 1e-9, id)
+    if (delivery) t.ok(delivery in deliveryRules().services, id)
+  }
+})
+
+t.test('the free sample shows category, estimate and fit', async (t) => {
+  t.strictSame(Object.keys(quote.preview((await ask('bouquet')).body)), [
+    'need',
+    'category',
+    'budget',
+    'estimate',
+    'fit',
+  ])
+})

@@ -1,0 +1,230 @@
+import t from 'tap'
+import { InvalidParameter, type Json, type JsonObject } from '../../../../src/engine/index.ts'
+import { occasion } from '../../../../src/service/handlers/util/occasion.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+
+interface Terms {
+  readonly from?: string
+  readonly days?: number
+  readonly personal?: string
+}
+
+async function ask(country: string, { from = '', days = 60, personal = '' }: Terms = {}) {
+  return enveloped(await occasion.run({ country, from_date: from, days, personal }, fixedContext()))
+}
+
+function dateOf({ date }: JsonObject): string {
+  return typeof date === 'string' ? date : 'none'
+}
+
+function entries(list: Json | undefined): readonly JsonObject[] {
+  if (!Array.isArray(list)) throw new Error('expected an array')
+  return list.map((entry: JsonObject) => entry)
+}
+
+async function datesOf(name: string, country: string, year: number): Promise<Json[]> {
+  const { body } = await ask(country, { from: `${year}-01-01`, days: 365 })
+  return entries(body['occasions']).flatMap((each) => (each['name'] === name ? [each['date'] ?? null] : []))
+}
+
+t.test('the weeks around Christmas in the United States, own days among them; as published', async (t) => {
+  const { body, warnings } = await ask('US', { days: 40, personal: 'Mum birthday:12-12;Wedding:2001-12-20' })
+  t.match(body, { country: 'US', from_date: '2026-11-20', days: 40, to_date: '2026-12-29', count: 8 })
+  t.strictSame(
+    entries(body['occasions']).map(({ date, name, type }) => [date, name, type]),
+    [
+      ['2026-11-26', 'Thanksgiving Day', 'public'],
+      ['2026-11-27', 'Black Friday', 'commercial'],
+      ['2026-11-30', 'Cyber Monday', 'commercial'],
+      ['2026-12-05', 'First day of Hanukkah', 'religious'],
+      ['2026-12-12', 'Mum birthday', 'personal'],
+      ['2026-12-20', 'Wedding', 'personal'],
+      ['2026-12-24', 'Christmas Eve', 'religious'],
+      ['2026-12-25', 'Christmas Day', 'public'],
+    ],
+  )
+  t.match(entries(body['occasions'])[3], { begins_at_sunset_on: '2026-12-04', gift_relevant: true })
+  t.match(entries(body['occasions'])[5], { years: 25, note: 'silver anniversary', days_until: 30 })
+  t.match(entries(body['occasions'])[7], { is_public_holiday: true, suggested_order_by: '2026-12-14' })
+  t.strictSame(warnings, [])
+  t.strictSame(body, publishedExample('util/occasion'))
+})
+
+t.test('Mother’s Day is on the day of the country', async (t) => {
+  const expected = {
+    US: '2026-05-10',
+    DE: '2026-05-10',
+    GB: '2026-03-15',
+    IE: '2026-03-15',
+    FR: '2026-05-31',
+    ES: '2026-05-03',
+    NO: '2026-02-08',
+    SE: '2026-05-31',
+    PL: '2026-05-26',
+    AE: '2026-03-21',
+    TH: '2026-08-12',
+    MX: '2026-05-10',
+    IN: '2026-05-10',
+    JP: '2026-05-10',
+    AR: '2026-10-18',
+  }
+  for (const [country, day] of Object.entries(expected)) {
+    t.strictSame(await datesOf("Mother's Day", country, 2026), [day], country)
+  }
+  // 31 May 2020 was Pentecost, and so is 28 May 2023
+  t.strictSame(await datesOf("Mother's Day", 'FR', 2020), ['2020-06-07'])
+  t.strictSame(await datesOf("Mother's Day", 'FR', 2023), ['2023-06-04'])
+})
+
+t.test('Father’s Day and Valentine’s Day, too', async (t) => {
+  const fathers = { US: '2026-06-21', AU: '2026-09-06', BR: '2026-08-09', DE: '2026-05-14', IT: '2026-03-19' }
+  for (const [country, day] of Object.entries(fathers)) {
+    t.strictSame(await datesOf("Father's Day", country, 2026), [day], country)
+  }
+  t.strictSame(await datesOf("Valentine's Day", 'BR', 2026), ['2026-06-12'])
+  t.strictSame(await datesOf("Valentine's Day", 'FR', 2026), ['2026-02-14'])
+  t.strictSame(await datesOf('White Day', 'JP', 2026), ['2026-03-14'])
+  t.strictSame(await datesOf('White Day', 'US', 2026), [])
+})
+
+t.test('days of the moon and of other calendars, as published', async (t) => {
+  const newYears = [
+    '2026-02-17',
+    '2027-02-06',
+    '2028-01-26',
+    '2029-02-13',
+    '2030-02-03',
+    '2031-01-23',
+    '2032-02-11',
+    '2033-01-31',
+    '2034-02-19',
+    '2035-02-08',
+  ]
+  const autumns = ['2026-09-25', '2027-09-15', '2028-10-03', '2029-09-22', '2030-09-12']
+  for (const [index, day] of newYears.entries()) {
+    // once from the library's own reckoning, once from the table alone
+    t.strictSame(await datesOf('Lunar New Year', 'CN', 2026 + index), [day], `CN ${day}`)
+    t.strictSame(await datesOf('Lunar New Year', 'US', 2026 + index), [day], `US ${day}`)
+  }
+  for (const [index, day] of autumns.entries()) {
+    t.strictSame(await datesOf('Mid-Autumn Festival', 'CN', 2026 + index), [day], day)
+    t.strictSame(await datesOf('Mid-Autumn Festival', 'MY', 2026 + index), [day], day)
+  }
+  t.strictSame(await datesOf('Eid al-Fitr', 'US', 2026), ['2026-03-20'])
+  t.strictSame(await datesOf('Eid al-Fitr', 'US', 2027), ['2027-03-09'])
+  t.strictSame(await datesOf('Eid al-Adha', 'US', 2026), ['2026-05-27'])
+  t.strictSame(await datesOf('First day of Ramadan', 'US', 2030), ['2030-01-05', '2030-12-26'])
+  t.strictSame(await datesOf('Rosh Hashanah', 'US', 2026), ['2026-09-12'])
+  t.strictSame(await datesOf('Passover', 'US', 2026), ['2026-04-02'])
+  t.strictSame(await datesOf('First day of Hanukkah', 'US', 2026), ['2026-12-05'])
+  t.strictSame(await datesOf('Diwali', 'IN', 2026), ['2026-11-08'])
+  t.strictSame(await datesOf('Holi', 'IN', 2027), ['2027-03-22'])
+})
+
+t.test('what the country itself dates is not listed twice, and counts as its holiday', async (t) => {
+  t.strictSame(await datesOf('Eid al-Fitr', 'SG', 2026), ['2026-03-21'], 'a day later than elsewhere')
+  const { body } = await ask('SG', { from: '2026-11-01', days: 10 })
+  t.match(entries(body['occasions']), [
+    {
+      date: '2026-11-08',
+      name: 'Diwali',
+      local_name: 'Deepavali',
+      type: 'public',
+      is_public_holiday: true,
+      date_is_approximate: true,
+    },
+    { date: '2026-11-09', name: 'Deepavali' },
+  ])
+  const feast = entries((await ask('AE', { from: '2026-05-20', days: 15 })).body['occasions'])
+  t.equal(feast.filter(({ date }) => date === '2026-05-27' || date === '2026-05-28').length, 1)
+})
+
+t.test('Easter Sunday of a century, by the published rule’s own extremes', async (t) => {
+  const published = {
+    1981: '04-19',
+    2000: '04-23',
+    2008: '03-23',
+    2011: '04-24',
+    2026: '04-05',
+    2038: '04-25',
+    2049: '04-18',
+    2076: '04-19',
+    2100: '03-28',
+  }
+  for (const [year, day] of Object.entries(published)) {
+    t.strictSame(await datesOf('Easter Sunday', 'IN', Number(year)), [`${year}-${day}`])
+  }
+})
+
+t.test('own days: leap days, both ends of a window of a year, and none before the first', async (t) => {
+  const own = async (personal: string, from: string, days: number) =>
+    entries((await ask('US', { from, days, personal })).body['occasions'])
+      .filter(({ type }) => type === 'personal')
+      .map(({ date, name, years, note }) => [date, name, years, note])
+  t.strictSame(await own('Leap:02-29', '2027-02-27', 3), [
+    ['2027-02-28', 'Leap', null, '29 February, kept on the 28th in common years'],
+  ])
+  t.strictSame(await own('Leap:2024-02-29', '2028-02-28', 3), [['2028-02-29', 'Leap', 4, null]])
+  t.strictSame(await own('x:01-01', '2027-01-01', 366), [
+    ['2027-01-01', 'x', null, null],
+    ['2028-01-01', 'x', null, null],
+  ])
+  t.strictSame(await own('Launch:2027-06-01', '2026-06-01', 1), [])
+  t.strictSame(await own('Launch:2027-06-01', '2027-06-01', 1), [['2027-06-01', 'Launch', 0, null]])
+  t.strictSame(await own(' a: b :06-01 , ;c:06-01;', '2027-06-01', 1), [
+    ['2027-06-01', 'a: b', null, null],
+    ['2027-06-01', 'c', null, null],
+  ])
+})
+
+t.test('a list of own days that cannot be read is refused as a whole', async (t) => {
+  const form = new InvalidParameter(
+    'personal',
+    "personal must be a list of 'name:MM-DD' or 'name:YYYY-MM-DD' separated by ';'",
+  )
+  for (const personal of [
+    'Mum',
+    'Mum:',
+    ':04-12',
+    'Mum:4-12',
+    'Mum:13-01',
+    'Mum:2027-02-29',
+    'a:01-01;b:02-30',
+  ]) {
+    await t.rejects(ask('US', { personal }), form, personal)
+  }
+  await t.rejects(ask('US', { personal: 'x:01-01;'.repeat(26) }), { message: /at most 25/ })
+  t.equal(
+    entries(
+      (await ask('US', { from: '2027-01-01', days: 1, personal: 'x:01-01;'.repeat(25) })).body['occasions'],
+    ).length,
+    26,
+  )
+  await t.rejects(ask('AQ'), new InvalidParameter('country', "country 'AQ' is not supported"))
+})
+
+t.test('years for which days are not known are said to be incomplete', async (t) => {
+  const { warnings } = await ask('IN', { from: '2031-01-01', days: 1 })
+  t.match(warnings, [
+    { code: 'occasions_incomplete', message: 'Holi is known from 2025 to 2030 only' },
+    { code: 'occasions_incomplete', message: 'Diwali is known from 2025 to 2030 only' },
+  ])
+})
+
+t.test('the first and the last day that can be asked for, in every kind of country', async (t) => {
+  for (const country of ['US', 'AE', 'CN', 'IL', 'IR', 'ET']) {
+    for (const from of ['1970-01-01', '2100-12-31']) {
+      const { body } = await ask(country, { from, days: 366 })
+      const dates = entries(body['occasions']).map(dateOf)
+      t.ok(dates.length > 5, `${country} ${from}`)
+      t.strictSame(dates, dates.toSorted(), 'in order')
+    }
+  }
+})
+
+t.test('the free sample shows the first three', async (t) => {
+  const { body } = await ask('US')
+  const preview = occasion.preview(body)
+  t.strictSame(preview['occasions'], entries(body['occasions']).slice(0, 3))
+  t.equal(preview['count'], body['count'])
+})
