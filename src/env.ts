@@ -23,6 +23,7 @@ export interface Env {
   /** The operator answers for Redis settings that cannot be read. */
   readonly ledgerUnsafe: boolean
   readonly sources: SourceUrls
+  readonly sanctions: SanctionsSettings
   /** Of the operator's application at Twitch, which opens IGDB too; undefined unless both parts are set. */
   readonly twitch: { readonly clientId: string; readonly clientSecret: string } | undefined
   /** Sockets that callers may reach though they are not public: `host:port`, for intranets and tests. */
@@ -45,6 +46,13 @@ export interface SourceUrls {
   readonly twitchApi: string
   readonly twitchId: string
   readonly igdb: string
+}
+
+export interface SanctionsSettings {
+  /** Where the lists stand as files. */
+  readonly directory: string
+  /** Where they are fetched from; a list without an address is read only when its file stands in the directory. */
+  readonly urls: Readonly<Partial<Record<'us_ofac_sdn' | 'un_sc' | 'uk_fcdo' | 'eu_fsf', string>>>
 }
 
 export class EnvError extends Error {
@@ -89,6 +97,7 @@ export function readEnv(variables: Variables): Env {
       twitchId: reader.url('TWITCH_ID_URL') ?? 'https://id.twitch.tv',
       igdb: reader.url('IGDB_URL') ?? 'https://api.igdb.com/v4',
     },
+    sanctions: reader.sanctions(),
     twitch: reader.twitch(),
     egressAllow: reader.sockets('EGRESS_ALLOW'),
     secret: (name) => {
@@ -101,10 +110,12 @@ export function readEnv(variables: Variables): Env {
   return Object.freeze(env)
 }
 
+const OFAC_URL = 'https://sanctionslistservice.ofac.treas.gov/api/PublicationPreview/exports/SDN.XML'
+
 const SECRET_BYTES = 32
 
 /** What a catalog names as a credential is secret too, whatever it is called. */
-const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD|^RPC_URL_|^(CACHE_)?REDIS_URL$|^DATABASE_URL$/i
+const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD|^RPC_URL_|^(CACHE_)?REDIS_URL$|^DATABASE_URL$|^EU_URL$/i
 /** Hiding less than this would tear holes into words. */
 const SHORTEST_SECRET = 6
 
@@ -229,6 +240,20 @@ class Reader {
         this.#problem(name, 'must be private keys of 64 hexadecimal digits, separated by commas')
         return []
       })
+  }
+
+  /** Of the four only OFAC's list may be resold by anyone: the others are an operator's choice. */
+  sanctions(): SanctionsSettings {
+    const [un, uk, eu] = ['UN_URL', 'UK_URL', 'EU_URL'].map((name) => this.url(name))
+    return {
+      directory: this.text('SANCTIONS_DIR') ?? `${this.text('DATA_DIR') ?? '.ratecard'}/sanctions`,
+      urls: {
+        us_ofac_sdn: this.url('OFAC_URL') ?? OFAC_URL,
+        ...(un !== undefined && { un_sc: un }),
+        ...(uk !== undefined && { uk_fcdo: uk }),
+        ...(eu !== undefined && { eu_fsf: eu }),
+      },
+    }
   }
 
   twitch(): { readonly clientId: string; readonly clientSecret: string } | undefined {

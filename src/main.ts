@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { check } from './cli/check.ts'
+import { dataStatus, updateData } from './cli/data.ts'
 import type { Command, Shop } from './cli/command.ts'
 import { pay } from './cli/pay.ts'
 import { exportPayments } from './cli/payments/export.ts'
@@ -20,6 +21,8 @@ import { createHandlers } from './service/service.ts'
 import { Dns } from './service/sources/dns.ts'
 import { Egress } from './service/sources/egress.ts'
 import type { Wire } from './service/sources/egress/connection.ts'
+import { LISTS, STAND_IN_LISTS } from './service/sources/sanctions/lists.ts'
+import { Sanctions } from './service/sources/sanctions.ts'
 import { SourceRecords } from './service/sources/source-record.ts'
 
 const commands: readonly Command[] = [
@@ -34,6 +37,8 @@ const commands: readonly Command[] = [
   reconcilePayments,
   exportPayments,
   doctor,
+  updateData,
+  dataStatus,
 ]
 
 const env = () => readEnv(process.env)
@@ -62,12 +67,21 @@ function createEgress(wire: Wire): Egress {
 
 const shop: Shop = {
   handlers: () => {
-    const { sources, twitch } = env()
+    const { sources, sanctions, twitch } = env()
     const dns = new Dns()
-    const egress = createEgress({ resolve: (host) => dns.addresses(host) })
-    const rdapBootstrap = 'https://data.iana.org/rdap/dns.json'
-    return createHandlers({ world, records, ...sources, twitch, egress, dns, rdapBootstrap, standIn: false })
+    return createHandlers({
+      world,
+      records,
+      ...sources,
+      sanctions: { lists: LISTS, ...sanctions },
+      twitch,
+      egress: createEgress({ resolve: (host) => dns.addresses(host) }),
+      dns,
+      rdapBootstrap: 'https://data.iana.org/rdap/dns.json',
+      standIn: false,
+    })
   },
+  lists: () => new Sanctions({ lists: LISTS, ...env().sanctions }, world, records),
   figures: () => records.figures(),
   startStandIns: async () => {
     const { startStandIns } = await import('./sandbox/sources/stand-ins.ts')
@@ -83,6 +97,14 @@ const shop: Shop = {
       twitchApi: `${standIns.url}/twitch-api`,
       twitchId: `${standIns.url}/twitch-id`,
       igdb: `${standIns.url}/igdb`,
+      sanctions: {
+        lists: STAND_IN_LISTS,
+        directory: undefined,
+        urls: {
+          us_ofac_sdn: `${standIns.url}/sanctions/ofac.xml`,
+          un_sc: `${standIns.url}/sanctions/un.xml`,
+        },
+      },
       twitch: undefined,
       egress: createEgress({ resolve: (host) => dns.addresses(host), ...web.wire }),
       dns,

@@ -39,6 +39,12 @@ t.test('without any variable everything has its default', async (t) => {
       twitchId: 'https://id.twitch.tv',
       igdb: 'https://api.igdb.com/v4',
     },
+    sanctions: {
+      directory: '.ratecard/sanctions',
+      urls: {
+        us_ofac_sdn: 'https://sanctionslistservice.ofac.treas.gov/api/PublicationPreview/exports/SDN.XML',
+      },
+    },
     twitch: undefined,
     egressAllow: [],
   })
@@ -75,6 +81,11 @@ t.test('every variable has its effect', async (t) => {
     IGDB_URL: 'https://igdb.example/v4/',
     TWITCH_CLIENT_ID: 'our-client',
     TWITCH_CLIENT_SECRET: 'our-secret',
+    SANCTIONS_DIR: '/var/lib/lists',
+    OFAC_URL: 'https://ofac.example/SDN.CSV',
+    UN_URL: 'https://un.example/list.xml',
+    UK_URL: 'https://uk.example/list.csv',
+    EU_URL: 'https://eu.example/list?token=of-ours',
     ACME_TOKEN: 'abc',
   })
   t.strictSame(env, {
@@ -106,11 +117,21 @@ t.test('every variable has its effect', async (t) => {
       twitchId: 'https://id.example',
       igdb: 'https://igdb.example/v4',
     },
+    sanctions: {
+      directory: '/var/lib/lists',
+      urls: {
+        us_ofac_sdn: 'https://ofac.example/SDN.CSV',
+        un_sc: 'https://un.example/list.xml',
+        uk_fcdo: 'https://uk.example/list.csv',
+        eu_fsf: 'https://eu.example/list?token=of-ours',
+      },
+    },
     twitch: { clientId: 'our-client', clientSecret: 'our-secret' },
     egressAllow: [],
   })
   t.equal(secret('ACME_TOKEN'), 'abc')
   t.equal(hide('refused: bearer-of-two'), 'refused: [FACILITATOR_TOKEN]')
+  t.equal(hide('asked https://eu.example/list?token=of-ours'), 'asked [EU_URL]', 'it holds a token')
 })
 
 t.test('an empty value is no value', async (t) => {

@@ -57,13 +57,49 @@ export class UsageError extends Error {
 export interface Shop {
   /** The handlers over the real sources. */
   readonly handlers: () => HandlerMap
-  /** The same over stand-ins for every outside source: no network. */
+  /** The lists that names are looked up in. */
+  readonly lists: () => Lists
+  /** The handlers over stand-ins for every outside source: no network. */
   readonly startStandIns: () => Promise<StandIns>
   /** How the sources of these handlers have done in this process. */
   readonly figures: AllFigures
   readonly openSandbox: (directory: string, baseUrl: string, log: (line: string) => void) => Promise<Sandbox>
   /** Lower-case addresses of every sandbox file below a directory, and the well-known development accounts. */
   readonly playAddresses: (directory: string) => Promise<ReadonlySet<string>>
+}
+
+/** Data that is fetched ahead of the questions about it. */
+export interface Lists {
+  /** Fetches every list that has an address; `progress` is told how many bytes of which have come. */
+  update(progress: (id: string, bytes: number) => void): Promise<readonly ListUpdate[]>
+  /** How the lists on disk stand; nothing is fetched. */
+  status(): Promise<readonly ListReport[]>
+  close(): Promise<void>
+}
+
+export interface ListUpdate {
+  readonly id: string
+  readonly kind: 'updated' | 'unchanged' | 'failed'
+  /** Why it failed, in words that go on after "the list". */
+  readonly reason?: string
+}
+
+/** How a list stands, in the words of `data status --json`. */
+export interface ListReport {
+  readonly id: string
+  readonly publisher: string
+  /** There is an address for it, or a file of it. */
+  readonly configured: boolean
+  /** The variable that holds its address. */
+  readonly variable: string
+  readonly published_at: string | null
+  readonly fetched_at: string | null
+  readonly age_seconds: number | null
+  readonly max_age_seconds: number
+  readonly entries: number | null
+  readonly sha256: string | null
+  /** Why answers do not rely on it, in words that go on after its name; null when they do, or it is not configured. */
+  readonly problem: string | null
 }
 
 /** Local answers in the place of outside sources. */

@@ -170,6 +170,11 @@ export const ERRORS = {
   source_error: passing(502, 'Source answered badly', 'Try again in a moment.'),
   source_timeout: passing(504, 'Source did not answer in time', 'Try again in a moment.'),
   source_limited: passing(503, 'Source is limiting us', 'Try again after Retry-After.'),
+  dataset_unavailable: passing(
+    503,
+    'Data set is not loaded or too old',
+    'Nothing was looked up. Try again after Retry-After.',
+  ),
   answer_too_large: kind(502, 'Answer is too large', 'Ask for less in one call.'),
   starting: passing(503, 'Starting', 'Try again after Retry-After.'),
   internal: passing(500, 'Internal error', 'Try again; if it stays, tell the operator.'),

@@ -19,12 +19,14 @@ import { siteIntel } from './handlers/util/site-intel.ts'
 import { occasion } from './handlers/util/occasion.ts'
 import { platformSpec } from './handlers/util/platform-spec.ts'
 import { repurpose } from './handlers/util/repurpose.ts'
+import { sanctions } from './handlers/util/sanctions.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
 import type { Dns } from './sources/dns.ts'
 import type { Egress } from './sources/egress.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
 import { Igdb, LIVE_IGDB } from './sources/igdb.ts'
+import { Sanctions, type SanctionsOptions } from './sources/sanctions.ts'
 import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
 import { Rdap } from './sources/rdap.ts'
 import type { SourceRecords } from './sources/source-record.ts'
@@ -43,6 +45,7 @@ export interface Outside {
   readonly twitchApi: string
   readonly twitchId: string
   readonly igdb: string
+  readonly sanctions: SanctionsOptions
   /** Undefined: what needs them is not served, or answers without its part. */
   readonly twitch: Credentials | undefined
   /** To addresses that callers name. */
@@ -108,6 +111,10 @@ export function createHandlers(outside: Outside): Handlers {
     'util/occasion': occasion,
     'util/platform-spec': platformSpec,
     'util/repurpose': repurpose,
+    'util/sanctions': sanctions(
+      new Sanctions(outside.sanctions, world, records),
+      sourceOf(outside, 'the sanctions lists').source,
+    ),
     'util/tokencost': tokencost,
     'util/workday': workday,
   }

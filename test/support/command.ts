@@ -1,4 +1,5 @@
 import { check } from '../../src/cli/check.ts'
+import { dataStatus, updateData } from '../../src/cli/data.ts'
 import type { Command, Shop, Terminal } from '../../src/cli/command.ts'
 import { doctor } from '../../src/cli/doctor.ts'
 import { pay } from '../../src/cli/pay.ts'
@@ -26,12 +27,17 @@ export const COMMANDS: readonly Command[] = [
   reconcilePayments,
   exportPayments,
   doctor,
+  updateData,
+  dataStatus,
 ]
 
 /** Nothing is sold here, and no chain is started: for commands that only look, and for those that go wrong. */
 const shopOf = (handlers: readonly string[]): Shop => ({
   handlers: () => Object.fromEntries(handlers.map((name) => [name, unasked])),
   figures: () => new Map(),
+  lists: () => {
+    throw new Error('not here')
+  },
   startStandIns: () => Promise.reject(new Error('not here')),
   openSandbox: () => Promise.reject(new Error('not here')),
   playAddresses: async () => new Set(),

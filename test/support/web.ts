@@ -13,11 +13,15 @@ export interface Web {
   readonly egress: Egress
   readonly dns: Dns
   readonly rdap: Rdap
+}
+
+/** What the handlers of the whole service take of it. */
+export interface WholeWeb extends Web {
   readonly rdapBootstrap: string
 }
 
 /** The web of the sandbox, until the test is over. */
-export async function openWeb(t: Teardown, own: readonly string[] = []): Promise<Web> {
+export async function openWeb(t: Teardown, own: readonly string[] = []): Promise<WholeWeb> {
   const web = await startWeb()
   t.teardown(web.stop)
   const dns = new Dns([web.nameServer])

@@ -12,6 +12,7 @@ import { execute, type Workshop } from '../../src/engine/http/execute.ts'
 import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
 import { createHandlers } from '../../src/service/service.ts'
+import { STAND_IN_LISTS } from '../../src/service/sources/sanctions/lists.ts'
 import { SourceRecords } from '../../src/service/sources/source-record.ts'
 import { enveloped } from './fixed-context.ts'
 import { WORLD } from './gamestore.ts'
@@ -53,6 +54,7 @@ export async function openWholeService(
     twitchId: `${url}/twitch-id`,
     igdb: `${url}/igdb`,
     twitch: undefined,
+    sanctions: { lists: STAND_IN_LISTS, directory: undefined, urls: {} },
     egress,
     dns,
     rdapBootstrap,

@@ -6,6 +6,7 @@ import { fail, type Fault } from './fault.ts'
 import { answerApi, answerStore } from './gamestore.ts'
 import { answerSteamSpy } from './steamspy.ts'
 import { answerIgdb } from './igdb.ts'
+import { answerSanctions } from './sanctions.ts'
 import type { StandIn, StandInResponse } from './stand-in.ts'
 import { answerHelix, answerLogin } from './twitch.ts'
 
@@ -17,9 +18,10 @@ const STAND_INS: Readonly<Record<string, StandIn>> = {
   '/twitch-id': answerLogin,
   '/twitch-api': answerHelix,
   '/igdb': answerIgdb,
+  '/sanctions': answerSanctions,
 }
 
-const STOOD_IN = ['steam-store', 'steam-api', 'steamspy', 'twitch', 'igdb'] as const
+const STOOD_IN = ['steam-store', 'steam-api', 'steamspy', 'twitch', 'igdb', 'ofac', 'un'] as const
 
 export interface StandInsOptions {
   /** What goes wrong, by path below the prefix: `{ '/search/results/': 'html' }`. For tests. */

@@ -151,6 +151,9 @@ export interface Parameters {
     readonly n: number
     readonly target_seconds: number
   }
+  readonly 'util/sanctions': {
+    readonly name: string
+  }
   readonly 'util/site-intel': {
     readonly target: string
   }

@@ -1,0 +1,161 @@
+import { Failure } from '../../engine/index.ts'
+import { beforeDeadline, DeadlinePassed } from './deadline.ts'
+import { Holding, type Refreshed } from './sanctions/holding.ts'
+import type { ListId, ListTerms } from './sanctions/lists.ts'
+import { standingOf, type ListStanding } from './sanctions/standing.ts'
+import type { ListFacts } from './sanctions/shelf.ts'
+import { ListThread } from './sanctions/thread.ts'
+import type { ListHit, Outcome, Threshold } from './sanctions/worker.ts'
+import type { SourceRecords } from './source-record.ts'
+import type { World } from './world.ts'
+
+export interface SanctionsOptions {
+  readonly lists: readonly ListTerms[]
+  /** Where lists stand as files; undefined keeps them in memory only. */
+  readonly directory: string | undefined
+  /** Where they are fetched from. A list without an address and without a file is not consulted. */
+  readonly urls: Readonly<Partial<Record<ListId, string>>>
+}
+
+/** A list that was searched. */
+export interface Consulted {
+  readonly terms: ListTerms
+  readonly facts: ListFacts
+}
+
+export interface Findings {
+  /** The name as it was compared. */
+  readonly normalized: string
+  /** How many words it has. */
+  readonly words: number
+  /** The score from which on a hit counts. */
+  readonly threshold: number
+  /** How many entries resemble it; `hits` are the best of them. */
+  readonly count: number
+  readonly hits: readonly ListHit[]
+  readonly consulted: readonly Consulted[]
+  readonly notConsulted: readonly ListTerms[]
+}
+
+export interface Question {
+  readonly name: string
+  readonly threshold: Threshold
+  readonly limit: number
+}
+
+/** What became of a list that was to be updated. */
+export interface ListUpdate {
+  readonly id: ListId
+  readonly kind: Refreshed['kind']
+  /** Why it failed, in words that go on after "the list". */
+  readonly reason?: string
+}
+
+/** A question waits this long for lists that are being loaded; those on disk take two or three seconds. */
+const PATIENCE_MS = 7_000
+const SEARCH_MS = 3_000
+const RETRY_AFTER_SECONDS = 30
+
+/**
+ * The sanctions lists: loaded by the first question, then kept current as questions come. A question is answered when
+ * every configured list is loaded and no older than it may be, and otherwise fails with `dataset_unavailable`: an answer
+ * from some of the lists would be taken for one from all.
+ *
+ * @example
+ * const sanctions = new Sanctions({ lists: LISTS, directory, urls }, world, records)
+ * const { hits, consulted } = await sanctions.search({ name: 'Mahan Air', threshold, limit: 10 }, context.signal)
+ */
+export class Sanctions {
+  readonly #holdings: readonly Holding[]
+  readonly #thread: ListThread
+  readonly #now: () => Date
+  #tending: Promise<void> | undefined
+
+  constructor({ lists, directory, urls }: SanctionsOptions, world: World, records: SourceRecords) {
+    this.#now = world.now
+    this.#thread = new ListThread(() => {
+      for (const holding of this.#holdings) holding.forget()
+    })
+    this.#holdings = lists.map((terms) => {
+      const options = { terms, directory, url: urls[terms.id] }
+      return new Holding(options, this.#thread, world, records.of(terms.source))
+    })
+  }
+
+  async search(question: Question, signal: AbortSignal): Promise<Findings> {
+    await this.#ready(signal)
+    const consulted = this.#holdings.flatMap(({ isConfigured, terms, facts }) =>
+      isConfigured && facts !== undefined ? [{ terms, facts }] : [],
+    )
+    const found = await this.#ask(question, signal)
+    // A thread that has just been started anew holds nothing: that is no answer.
+    if (consulted.some(({ terms }) => !found.searched.includes(terms.id)))
+      throw unavailable('The lists are being loaded again')
+    const notConsulted = this.#holdings.filter((each) => !each.isConfigured).map(({ terms }) => terms)
+    return { ...found, consulted, notConsulted }
+  }
+
+  /** Fetches every list that has an address, one after the other; `progress` is told how many bytes have come. */
+  async update(progress: (id: ListId, bytes: number) => void): Promise<ListUpdate[]> {
+    const updates: ListUpdate[] = []
+    for (const holding of this.#holdings.filter(({ url }) => url !== undefined)) {
+      const { id } = holding.terms
+      await holding.look()
+      updates.push({ id, ...(await holding.refresh((bytes) => progress(id, bytes))) })
+    }
+    return updates
+  }
+
+  /** How the lists stand that are loaded or on disk; nothing is fetched. */
+  async status(): Promise<ListStanding[]> {
+    for (const holding of this.#holdings) await holding.look()
+    return this.#holdings.map((holding) => standingOf(holding, this.#now()))
+  }
+
+  /** Ends the thread and gives its memory back; the next question loads the lists again. */
+  async close(): Promise<void> {
+    await this.#thread.end()
+  }
+
+  /** Returns when every configured list may be relied on; what is due is fetched meanwhile, in one go for all who ask. */
+  async #ready(signal: AbortSignal): Promise<void> {
+    this.#tending ??= this.#tend().finally(() => {
+      this.#tending = undefined
+    })
+    const tending = this.#tending
+    // Nobody may be waiting when it fails: the lists themselves then say what is missing.
+    tending.catch(() => undefined)
+    if (this.#refusal() === undefined) return
+    const cause = await beforeDeadline(signal, PATIENCE_MS, () => tending).catch((fault: unknown) => fault)
+    const refusal = this.#refusal(cause)
+    if (refusal !== undefined) throw refusal
+  }
+
+  async #tend(): Promise<void> {
+    await Promise.all(this.#holdings.map((holding) => holding.tend()))
+  }
+
+  #refusal(cause?: unknown): Failure | undefined {
+    const configured = this.#holdings.filter(({ isConfigured }) => isConfigured)
+    if (configured.length === 0) return unavailable('No sanctions list is set up', cause)
+    const missing = configured.find(({ problem }) => problem !== undefined)
+    return missing && unavailable(`The list ${missing.terms.id} ${missing.problem}`, cause)
+  }
+
+  async #ask(question: Question, signal: AbortSignal): Promise<Outcome & { readonly kind: 'found' }> {
+    try {
+      const outcome = await beforeDeadline(signal, SEARCH_MS, () =>
+        this.#thread.perform({ kind: 'search', ...question }),
+      )
+      if (outcome.kind === 'found') return outcome
+      throw new Error(`the thread of the lists answered ${outcome.kind}`)
+    } catch (cause) {
+      if (!(cause instanceof DeadlinePassed)) throw unavailable('The search broke off', cause)
+      throw new Failure('handler_timeout', 'The search waited too long for its turn', { cause })
+    }
+  }
+}
+
+function unavailable(sentence: string, cause?: unknown): Failure {
+  return new Failure('dataset_unavailable', sentence, { retryAfter: RETRY_AFTER_SECONDS, cause })
+}

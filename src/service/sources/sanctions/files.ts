@@ -1,0 +1,83 @@
+import { mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ListFile } from './reading.ts'
+
+/** A list on disk. Its file's time is when it was last known to be current: whoever puts one there says so by it. */
+export interface StoredList {
+  readonly file: ListFile
+  readonly fetchedAt: number
+}
+
+const FORMS = ['xml', 'csv'] as const
+
+/** Where a list stands in a directory: `us_ofac_sdn.xml`, or `us_ofac_sdn.csv` and its aliases in `us_ofac_sdn.alt.csv`. */
+function place(directory: string, id: string, form: string): string {
+  return join(directory, `${id}.${form}`)
+}
+
+/** The newest file of a list with its time in milliseconds; undefined when there is none. */
+async function newest(directory: string, id: string): Promise<{ path: string; at: number } | undefined> {
+  const found = await Promise.all(
+    FORMS.map(async (form) => {
+      const path = place(directory, id, form)
+      const at = await stat(path).then(
+        ({ mtimeMs }) => Math.floor(mtimeMs),
+        () => undefined,
+      )
+      return at === undefined ? [] : [{ path, at }]
+    }),
+  )
+  return found.flat().sort((a, b) => b.at - a.at)[0]
+}
+
+/** When the list on disk was last known to be current; undefined when there is none. */
+export async function storedAt(directory: string, id: string): Promise<number | undefined> {
+  return (await newest(directory, id))?.at
+}
+
+export async function loadStored(directory: string, id: string): Promise<StoredList | undefined> {
+  const found = await newest(directory, id)
+  if (found === undefined) return undefined
+  const main = await readFile(found.path)
+  const aliases = found.path.endsWith('.csv')
+    ? await readFile(place(directory, id, 'alt.csv')).catch(() => undefined)
+    : undefined
+  return { file: { main, aliases }, fetchedAt: found.at }
+}
+
+/** Replaces the list on disk in one step: a reader finds the old one or the new one. */
+export async function store(directory: string, id: string, { file, fetchedAt }: StoredList): Promise<void> {
+  const form = isXml(file) ? 'xml' : 'csv'
+  await mkdir(directory, { recursive: true })
+  if (file.aliases !== undefined) await put(place(directory, id, 'alt.csv'), file.aliases, fetchedAt)
+  await put(place(directory, id, form), file.main, fetchedAt)
+  await Promise.all(
+    FORMS.filter((other) => other !== form).map((other) => rm(place(directory, id, other), { force: true })),
+  )
+}
+
+/** The list on disk is still current. */
+export async function confirmStored(directory: string, id: string, at: number): Promise<void> {
+  const found = await newest(directory, id)
+  if (found !== undefined) await utimes(found.path, at / 1000, at / 1000)
+}
+
+async function put(path: string, bytes: Uint8Array, at: number): Promise<void> {
+  const beside = `${path}.${process.pid}.part`
+  try {
+    await writeFile(beside, bytes)
+    await utimes(beside, at / 1000, at / 1000)
+    await rename(beside, path)
+  } catch (fault) {
+    await rm(beside, { force: true })
+    throw fault
+  }
+}
+
+function isXml({ main }: ListFile): boolean {
+  return new TextDecoder()
+    .decode(main.subarray(0, 64))
+    .replace(/^\uFEFF/, '')
+    .trimStart()
+    .startsWith('<')
+}

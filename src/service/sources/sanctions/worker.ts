@@ -1,0 +1,113 @@
+import { parentPort } from 'node:worker_threads'
+import { setImmediate as breathe } from 'node:timers/promises'
+import { ListFault } from './entry.ts'
+import { loadStored, store } from './files.ts'
+import { LISTS, type ListId, type ListTerms } from './lists.ts'
+import { readName } from './name.ts'
+import type { ListFile } from './reading.ts'
+import type { Hit } from './register.ts'
+import { shelve, type ListFacts, type Shelved } from './shelf.ts'
+
+/** What the thread is asked; it answers with the number. */
+export type Task =
+  /** Reads a list from disk. */
+  | { readonly kind: 'load'; readonly list: ListTerms; readonly directory: string }
+  /** Takes a list that was fetched, and keeps it on disk where there is a directory. */
+  | {
+      readonly kind: 'take'
+      readonly list: ListTerms
+      readonly file: ListFile
+      readonly fetchedAt: number
+      readonly directory: string | undefined
+    }
+  | { readonly kind: 'search'; readonly name: string; readonly threshold: Threshold; readonly limit: number }
+
+export interface Threshold {
+  readonly usual: number
+  /** For a single short word, which resembles too many others. */
+  readonly shortWord: number
+}
+
+export type Outcome =
+  /** `unkept`: in use, but not on disk, and why. */
+  | { readonly kind: 'shelved'; readonly facts: ListFacts; readonly unkept?: string }
+  | { readonly kind: 'absent' }
+  /** What was in use still is. `reason` goes on after the list's name. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  | {
+      readonly kind: 'found'
+      readonly searched: readonly ListId[]
+      readonly normalized: string
+      readonly words: number
+      /** What was asked of the score. */
+      readonly threshold: number
+      readonly count: number
+      readonly hits: readonly ListHit[]
+    }
+
+export type ListHit = Hit & { readonly list: ListId }
+
+const shelf = new Map<ListId, Shelved>()
+const SHORT = 5
+
+async function perform(task: Task): Promise<Outcome> {
+  if (task.kind === 'search') return search(task)
+  const { list, directory } = task
+  const given = task.kind === 'take' ? task : await loadStored(task.directory, list.id)
+  if (given === undefined) return { kind: 'absent' }
+  const shelved = await shelve(list, given.file, given.fetchedAt, shelf.get(list.id), () => breathe())
+  shelf.set(list.id, shelved)
+  if (task.kind === 'load' || directory === undefined) return { kind: 'shelved', facts: shelved.facts }
+  try {
+    await store(directory, list.id, task)
+    return { kind: 'shelved', facts: shelved.facts }
+  } catch (fault) {
+    if (!isSystemFault(fault)) throw fault
+    return { kind: 'shelved', facts: shelved.facts, unkept: `could not be kept on disk (${fault.code})` }
+  }
+}
+
+function search({ name, threshold, limit }: Task & { readonly kind: 'search' }): Outcome {
+  const read = readName(name)
+  const words = read.organisation.length > 1 ? read.organisation : read.person
+  const isShort = words.length === 1 && (words[0]?.length ?? 0) < SHORT
+  const least = isShort ? threshold.shortWord : threshold.usual
+  // Always in the same order: of hits that score the same, the list that comes first is shown first.
+  const hits = LISTS.flatMap(
+    ({ id }) =>
+      shelf
+        .get(id)
+        ?.register.search(read, least)
+        .map((hit) => ({ list: id, ...hit })) ?? [],
+  )
+  hits.sort((a, b) => b.score - a.score)
+  return {
+    kind: 'found',
+    searched: [...shelf.keys()],
+    normalized: read.person.join(' '),
+    words: words.length,
+    threshold: least,
+    count: hits.length,
+    hits: hits.slice(0, limit),
+  }
+}
+
+parentPort?.on('message', ({ id, task }: { readonly id: number; readonly task: Task }) => {
+  perform(task)
+    .catch((fault: unknown): Outcome => {
+      if (fault instanceof ListFault) return { kind: 'refused', reason: fault.message }
+      if (isSystemFault(fault)) return { kind: 'refused', reason: `cannot be read from disk (${fault.code})` }
+      throw fault
+    })
+    .then((outcome) => parentPort?.postMessage({ id, outcome }))
+    // Ends the thread: what is not understood must not go on answering.
+    .catch((fault: unknown) =>
+      setTimeout(() => {
+        throw fault
+      }),
+    )
+})
+
+function isSystemFault(fault: unknown): fault is NodeJS.ErrnoException {
+  return fault instanceof Error && 'syscall' in fault
+}

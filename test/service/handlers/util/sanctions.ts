@@ -1,0 +1,141 @@
+import t from 'tap'
+import { InvalidParameter, type JsonObject } from '../../../../src/engine/index.ts'
+import { sanctions } from '../../../../src/service/handlers/util/sanctions.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { listFile, openLists, openPublisher } from '../../../support/lists.ts'
+
+const publisher = await openPublisher(t, ({ url = '' }, response) => response.end(listFile(url.slice(1))))
+const urls = { us_ofac_sdn: `${publisher.url}/ofac.xml`, un_sc: `${publisher.url}/un.xml` }
+const clock = { now: Date.UTC(2026, 10, 20, 18) }
+const lists = openLists(t, { urls }, clock)
+await lists.update(() => {})
+const handler = sanctions(lists)
+
+async function ask(name: string) {
+  return enveloped(await handler.run({ name }, fixedContext()))
+}
+
+async function bodyFor(name: string): Promise<JsonObject> {
+  return (await ask(name)).body
+}
+
+const COMPLIANCE = /not a compliance screening/
+
+t.test('a match comes with all that tells its owner from those who share the name', async (t) => {
+  const { body, source, warnings, fetchedAt } = await ask('Nicolas Maduro')
+  t.match(body, {
+    query: { name: 'Nicolas Maduro', normalized: 'nicolas maduro' },
+    result: 'possible_match',
+    match_count: 4,
+    threshold: 0.85,
+    matches: [
+      {
+        score: 0.944,
+        band: 'probable',
+        name: 'Nicolas MADURO MOROS',
+        matched_name: 'Nicolas MADURO MOROS',
+        matched_name_kind: 'primary',
+        type: 'individual',
+        list: /^(?:us_ofac_sdn|un_sc)$/,
+        dates_of_birth: ['1962-11-23'],
+        nationalities: ['Venezuela'],
+        title: 'President of the Bolivarian Republic of Venezuela',
+      },
+      { name: 'Nicolas Maduro Moros' },
+      {},
+      {},
+    ],
+    as_of: '2026-11-17',
+    lists_checked: [
+      { id: 'us_ofac_sdn', as_of: '2026-11-18', entries: 21, fetched_at: '2026-11-20T18:00:00.000Z' },
+      { id: 'un_sc', as_of: '2026-11-17', published_at: '2026-11-17' },
+    ],
+    lists_not_checked: [{ id: 'uk_fcdo' }, { id: 'eu_fsf' }, { id: 'us_ofac_cons' }],
+    notice: COMPLIANCE,
+  })
+  const first = Array.isArray(body['matches']) ? body['matches'].map((match: JsonObject) => match) : []
+  t.strictSame(first.find(({ list }) => list === 'us_ofac_sdn')?.['programmes'], [
+    'VENEZUELA',
+    'IRAN-CON-ARMS-EO',
+  ])
+  t.match(source, [
+    { name: /Foreign Assets/, licence: /Public domain/, published_at: '2026-11-18' },
+    { name: /United Nations/ },
+  ])
+  t.strictSame(warnings, [])
+  t.equal(fetchedAt?.toISOString(), '2026-11-20T18:00:00.000Z')
+})
+
+t.test('the published example has the form of an answer', async (t) => {
+  const [body, example] = [await bodyFor('Mahan Air'), publishedExample('util/sanctions') as JsonObject]
+  t.strictSame(shapeOf(example), shapeOf(body))
+})
+
+t.test('no match is an answer that promises nothing', async (t) => {
+  const body = await bodyFor('Emma Johnson')
+  t.match(body, { result: 'no_match', match_count: 0, matches: [], notice: COMPLIANCE })
+  t.equal(Array.isArray(body['lists_checked']) && body['lists_checked'].length, 2)
+})
+
+t.test('no answer says that anyone or anything is clear', async (t) => {
+  for (const name of ['Mahan Air', 'Emma Johnson', 'Maduro', 'Ali'])
+    t.notMatch(JSON.stringify(await ask(name)), /\bclear/i)
+  t.notMatch(JSON.stringify(publishedExample('util/sanctions')), /\bclear/i)
+})
+
+t.test('one word is answered with a warning, and a short one only by its like', async (t) => {
+  t.match(await ask('Hezbollah'), {
+    body: { result: 'match', threshold: 0.85 },
+    warnings: [{ code: 'single_token_query' }],
+  })
+  t.match(await ask('Kim'), { body: { threshold: 0.95, match_count: 0 } })
+  t.match(await ask('Eso'), { body: { matches: [{ name: 'HIZBALLAH', matched_name_weak: true }] } })
+})
+
+t.test('the sample shows the best match by name and list, and keeps what is paid for', async (t) => {
+  const preview = handler.preview(await bodyFor('Nicolas Maduro'))
+  t.match(preview, { result: 'possible_match', match_count: 4, notice: COMPLIANCE, as_of: '2026-11-17' })
+  const [shown] = Array.isArray(preview['matches']) ? preview['matches'] : []
+  t.strictSame(Object.keys(shown ?? {}), ['score', 'band', 'name', 'matched_name', 'type', 'list'])
+  t.equal(Array.isArray(preview['matches']) && preview['matches'].length, 1)
+  t.strictSame(handler.preview(await bodyFor('Emma Johnson'))['matches'], [])
+})
+
+t.test('a name without letters is refused, not charged for', async (t) => {
+  for (const name of [
+    '--',
+    '\u202e\u200f',
+    '\u0000\u0000',
+    '   ',
+    '💥💥',
+    'a!',
+    '\ud800\ud800',
+    '.'.repeat(200),
+  ])
+    await t.rejects(ask(name), InvalidParameter, JSON.stringify(name).slice(0, 20))
+})
+
+t.test('hostile names are answered', async (t) => {
+  const bidi = `\u202e${'Nicolas MADURO MOROS'}\u202c\u0007`
+  t.match(await bodyFor(bidi), { query: { normalized: 'nicolas maduro moros' }, result: 'match' })
+  for (const name of [
+    'a'.repeat(200),
+    'ab '.repeat(66),
+    'ﷺ'.repeat(200),
+    'x\u0000y',
+    "Robert'); DROP TABLE lists;--",
+    '__proto__',
+    '<script>alert(1)</script>',
+    '${jndi:ldap://x}',
+    '%n%s\r\nSet-Cookie: a=b',
+    'Z̴̢̛͔a̷l̸g̵o̶'.repeat(15),
+  ])
+    t.match(await bodyFor(name), { query: { name }, result: 'no_match' }, JSON.stringify(name).slice(0, 30))
+})
+
+/** Names of members with the kinds of their values; lists by their first entry. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.length === 0 ? [] : [shapeOf(value[0])]
+  if (typeof value !== 'object' || value === null) return typeof value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]))
+}

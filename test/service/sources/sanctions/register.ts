@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import type { ListedEntry } from '../../../../src/service/sources/sanctions/entry.ts'
+import { readName } from '../../../../src/service/sources/sanctions/name.ts'
+import { readList, type Format } from '../../../../src/service/sources/sanctions/reading.ts'
+import { Register } from '../../../../src/service/sources/sanctions/register.ts'
+import { listFile } from '../../../support/lists.ts'
+
+interface Cases {
+  readonly found: readonly (readonly [name: string, uid: string])[]
+  readonly not_found: readonly string[]
+  readonly alarms_known: readonly (readonly [name: string, uid: string])[]
+}
+const CASES = JSON.parse(
+  readFileSync(new URL('../../../fixtures/sanctions/cases.json', import.meta.url), 'utf8'),
+) as Cases
+const THRESHOLD = 0.85
+
+async function registerOf(format: Format, main: string, aliases?: string): Promise<Register> {
+  const file = { main: listFile(main), aliases: aliases === undefined ? undefined : listFile(aliases) }
+  const register = new Register()
+  for (const entry of (await readList(format, file, async () => {})).entries) register.add(entry)
+  return register
+}
+
+const REGISTERS = {
+  'OFAC XML': await registerOf('ofac', 'ofac.xml'),
+  'OFAC CSV': await registerOf('ofac', 'ofac.csv', 'ofac.alt.csv'),
+  UN: await registerOf('un', 'un.xml'),
+  UK: await registerOf('uk', 'uk.csv'),
+  EU: await registerOf('eu', 'eu.xml'),
+}
+
+/** The number that an entry has in every list of the fixtures, as OFAC gives it. */
+function numberOf({ uid }: ListedEntry): number {
+  return Number(/(?:^EU\.|^TST|^TE[ei]\.|^)0*(\d+)/.exec(uid)?.[1])
+}
+
+t.test('who is listed is found by every usual way to write the name', async (t) => {
+  for (const [list, register] of Object.entries(REGISTERS)) {
+    for (const [name, uid] of CASES.found) {
+      // Ships are on neither list.
+      if (uid === '4234' && (list === 'UN' || list === 'EU')) continue
+      const [hit] = register.search(readName(name), THRESHOLD)
+      t.equal(hit && numberOf(hit.entry), Number(uid), `${list}: ${name} ${hit?.score}`)
+    }
+  }
+})
+
+t.test('who is not listed is not suspected for a name in part alike', async (t) => {
+  for (const [list, register] of Object.entries(REGISTERS))
+    for (const name of CASES.not_found)
+      t.strictSame(register.search(readName(name), THRESHOLD), [], `${list}: ${name}`)
+})
+
+t.test('a name that is mistaken for a listed one, as is known, never looks like the very same', async (t) => {
+  for (const [name] of CASES.alarms_known) {
+    const [hit] = REGISTERS['OFAC XML'].search(readName(name), THRESHOLD)
+    t.ok(hit === undefined || hit.score < 0.95, `${name} ${hit?.score}`)
+  }
+})
+
+t.test('the score is what its description says', async (t) => {
+  const register = new Register()
+  const entry = (uid: string, kind: ListedEntry['kind'], ...names: ListedEntry['names']): void =>
+    register.add({
+      uid,
+      kind,
+      names,
+      programmes: [],
+      datesOfBirth: [],
+      nationalities: [],
+      identifiers: [],
+      title: null,
+      remarks: null,
+      url: null,
+    })
+  entry('1', 'individual', { text: 'Berta QUANDTVOGEL', kind: 'primary', weak: false })
+  entry('2', 'individual', { text: 'OZZY', kind: 'alias', weak: true })
+  entry('3', 'entity', { text: 'ZYXWAR SHIPPING COMPANY', kind: 'primary', weak: false })
+  const score = (name: string) => register.search(readName(name), 0)[0]?.score
+  const near = (name: string, expected: number) =>
+    t.ok(Math.abs((score(name) ?? 0) - expected) < 0.0005, `${name}: ${score(name)}, not ${expected}`)
+  near('quandtvogel BERTA', 1)
+  near('Ozzy', 0.97)
+  // One word of two: eleven of the sixteen letters that are listed.
+  near('Quandtvogel', (1 - (0.2 * 5) / 16) * 0.85)
+  near('Quandtvogel Xx', ((2 * 11) / (11 + 2 + 11)) * (1 - (0.2 * 5) / 16) * 0.85 * 0.9)
+  // The legal form does not count at all, and of the generic word 30 %.
+  near('Zyxwar', 1 - (0.2 * 0.3 * 8) / (0.3 * 8 + 6))
+  near('Shipping company', (1 - (0.2 * 6) / 14) * 0.8)
+  t.strictSame(
+    register.search(readName('Berta Quandtvogel'), 0.9)[0]?.pairs.map(({ likeness }) => likeness),
+    [1, 1],
+  )
+})
+
+t.test('hostile names are compared like any other, or not at all', async (t) => {
+  const register = REGISTERS['OFAC XML']
+  const same = '\u202eNicolas\u200f\u0000 \u2066MADURO\u0007\u200b MOROS\u202c'
+  t.equal(register.search(readName(same), THRESHOLD)[0]?.entry.uid, '22790', 'direction marks hide nobody')
+  t.equal(
+    register.search(readName('Ｎｉｃｏｌａｓ Ｍａｄｕｒｏ Ｍｏｒｏｓ'), THRESHOLD)[0]?.score,
+    1,
+    'nor do wide letters',
+  )
+  for (const name of [
+    'x'.repeat(200),
+    'a '.repeat(100),
+    'mohammed '.repeat(22),
+    '\u202e'.repeat(200),
+    '\ud800'.repeat(200),
+    'ﷺ'.repeat(200),
+    '💥'.repeat(100),
+    "'; DROP TABLE--",
+    '__proto__ constructor',
+    'hasOwnProperty toString',
+    '%00%0a',
+    '-'.repeat(200),
+    'Z̴̢̛͔a̷l̸g̵o̶'.repeat(12),
+  ])
+    t.strictSame(register.search(readName(name), THRESHOLD), [], JSON.stringify(name).slice(0, 30))
+})
+
+t.test('a name longer than any is cut, not looked for in all its words', async (t) => {
+  const { person } = readName(Array.from({ length: 60 }, (_, place) => `w${place}`).join(' '))
+  t.equal(person.length, 12)
+  t.ok(readName('y'.repeat(200)).person.every((word) => word.length <= 40))
+})
