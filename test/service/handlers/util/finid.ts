@@ -122,6 +122,20 @@ t.test('four digits that begin a range of another scheme admit the doubt', async
   })
 })
 
+t.test('a range that two schemes share names both, the issuing one first', async (t) => {
+  for (const bin of ['622126', '62292599']) {
+    t.match(
+      await answerOf('card_bin', bin),
+      { brand: 'unionpay', possible_brands: ['unionpay', 'discover'] },
+      bin,
+    )
+  }
+  for (const bin of ['622125', '622926']) {
+    t.same((await answerOf('card_bin', bin))['possible_brands'], ['unionpay'], bin)
+  }
+  t.match(await answerOf('card_bin', '353011'), { brand: 'jcb', possible_brands: ['jcb', 'rupay'] })
+})
+
 t.test('a card number is refused without being repeated', async (t) => {
   const sentence = 'card_bin must be the first 4 to 8 digits, never a full card number'
   for (const input of [

@@ -10,7 +10,7 @@ interface Scheme {
   readonly ranges: readonly (readonly [string] | readonly [string, string])[]
 }
 
-/** Public ISO/IEC 7812 ranges, not exhaustive. A co-branded range stands under one scheme only. */
+/** Public ISO/IEC 7812 ranges, not exhaustive. Of schemes that share a range, the one that issues the cards comes first. */
 const SCHEMES: Readonly<Record<string, Scheme>> = {
   visa: { name: 'Visa', panLengths: [13, 16, 19], cvvLength: 3, luhn: true, ranges: [['4']] },
   mastercard: {
@@ -24,12 +24,19 @@ const SCHEMES: Readonly<Record<string, Scheme>> = {
     ],
   },
   amex: { name: 'American Express', panLengths: [15], cvvLength: 4, luhn: true, ranges: [['34'], ['37']] },
+  unionpay: {
+    name: 'UnionPay',
+    panLengths: [16, 17, 18, 19],
+    cvvLength: 3,
+    luhn: false,
+    ranges: [['62'], ['622126', '622925'], ['8100', '8171']],
+  },
   discover: {
     name: 'Discover',
     panLengths: [16, 17, 18, 19],
     cvvLength: 3,
     luhn: true,
-    ranges: [['6011'], ['644', '649'], ['65']],
+    ranges: [['6011'], ['644', '649'], ['65'], ['622126', '622925']],
   },
   diners: {
     name: 'Diners Club',
@@ -39,13 +46,6 @@ const SCHEMES: Readonly<Record<string, Scheme>> = {
     ranges: [['300', '305'], ['3095'], ['36'], ['38', '39']],
   },
   jcb: { name: 'JCB', panLengths: [16, 17, 18, 19], cvvLength: 3, luhn: true, ranges: [['3528', '3589']] },
-  unionpay: {
-    name: 'UnionPay',
-    panLengths: [16, 17, 18, 19],
-    cvvLength: 3,
-    luhn: false,
-    ranges: [['62'], ['8100', '8171']],
-  },
   maestro: {
     name: 'Maestro',
     panLengths: [12, 13, 14, 15, 16, 17, 18, 19],
@@ -91,7 +91,7 @@ const SCHEMES: Readonly<Record<string, Scheme>> = {
     panLengths: [16],
     cvvLength: 3,
     luhn: true,
-    ranges: [['508'], ['60'], ['81', '82']],
+    ranges: [['508'], ['60'], ['81', '82'], ['353', '356']],
   },
   uatp: { name: 'UATP', panLengths: [15], cvvLength: null, luhn: true, ranges: [['1']] },
 }

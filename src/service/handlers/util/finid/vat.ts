@@ -1,15 +1,16 @@
-import { checkVAT, countries } from 'jsvat'
+import { checkVAT } from 'jsvat'
 import type { VatCheckResult } from 'jsvat'
 import type { JsonObject } from '../../../../engine/index.ts'
+import { COUNTRIES } from './vat-countries.ts'
 
 /**
  * Checks a VAT number by the format and the check digits of its country, offline: `registered` stays null, since whether
  * the number was ever given out only the country's register knows. Northern Ireland (XI) follows the British rules.
  */
 export function checkVat(input: string): JsonObject {
-  const number = input.toUpperCase().replaceAll(/[\s./-]/g, '')
+  const number = input.toUpperCase().replaceAll(/[\s.,/-]/g, '')
   // without its letters a number would be tried as Brazilian, the one country that writes none
-  const result = checkVAT(number.replace(/^XI/, 'GB'), /^[A-Z]{2}/.test(number) ? countries : [])
+  const result = checkVAT(number.replace(/^XI/, 'GB'), /^[A-Z]{2}/.test(number) ? COUNTRIES : [])
   return {
     valid: result.isValid,
     country: result.country?.isoCode.short ?? null,
