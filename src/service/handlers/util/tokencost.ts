@@ -3,7 +3,14 @@ import { InvalidParameter, type Json, type Source } from '../../../engine/index.
 import type { HandlerWithPreview, Parameters } from '../catalog.ts'
 import { costOf, costText, type Cost } from './tokencost/cost.ts'
 import { counterOf, type Count, type Input } from './tokencost/count.ts'
-import { findModel, PRICES_VERSION, ratesFor, similarModels, type Model } from './tokencost/prices.ts'
+import {
+  findModel,
+  PRICES_PUBLISHED,
+  PRICES_VERSION,
+  ratesFor,
+  similarModels,
+  type Model,
+} from './tokencost/prices.ts'
 
 const tokenizerPackage: { readonly version: string } = createRequire(import.meta.url)(
   'gpt-tokenizer/package.json',
@@ -14,6 +21,7 @@ const PRICES: Source = {
   url: 'https://github.com/pydantic/genai-prices',
   licence: 'MIT',
   version: PRICES_VERSION,
+  published_at: PRICES_PUBLISHED,
 }
 const TOKENIZER: Source = {
   name: 'gpt-tokenizer',
@@ -63,7 +71,7 @@ export const tokencost: HandlerWithPreview<'util/tokencost'> = {
         currency: 'USD',
         models: rows.map(({ shown }) => shown),
         cheapest: rows[0]?.shown.model ?? null,
-        prices: { dataset: `genai-prices ${PRICES_VERSION}` },
+        prices: { dataset: `genai-prices ${PRICES_VERSION}`, published_at: PRICES_PUBLISHED },
       },
     }
   },

@@ -51,7 +51,7 @@ export function counterOf(input: Input): (modelId: string) => Promise<Count> {
 /** How a model reads text: an encoding that is public, or o200k and a percentage for vendors that publish none. */
 function readerOf(modelId: string): { readonly encoding: Encoding; readonly percent: number } {
   const id = modelId.toLowerCase()
-  if (/(^|[:/.])(gpt-4(-|$)|gpt-3\.5|gpt-35|text-embedding-(3|ada))/.test(id)) {
+  if (/(^|[:/.])(gpt-4(-|$)|gpt-3\.5|gpt-35|text-embedding-(3|ada)|(davinci|babbage)-002)/.test(id)) {
     return { encoding: 'cl100k_base', percent: 100 }
   }
   if (/(^|[:/.])(gpt-|chatgpt-|o[134](-|$))/.test(id)) return { encoding: 'o200k_base', percent: 100 }
@@ -73,9 +73,9 @@ function load(encoding: Encoding) {
     : import('gpt-tokenizer/encoding/cl100k_base')
 }
 
-const LONGEST = 400
+const LONGEST = 200
 /** Runs that the encodings take as one word: merging one takes time quadratic in its length. */
-const LONG_RUNS = /[\p{L}\p{M}]{401,}|[^\s\p{L}\p{N}]{401,}|\s{401,}/gu
+const LONG_RUNS = /[\p{L}\p{M}]{201,}|[^\s\p{L}\p{N}]{201,}|\s{201,}/gu
 
 /** The text with long runs cut up, at the price of about one token too many per cut. */
 function* pieces(text: string): Generator<string> {

@@ -4,6 +4,9 @@ import { closest } from './closest.ts'
 /** The package keeps its package.json to itself; a test holds this against it. */
 export const PRICES_VERSION = '0.1.8'
 
+/** The day on which that version was published: prices that changed later are not in it. */
+export const PRICES_PUBLISHED = '2026-09-23'
+
 /** A model that is priced by the token. */
 export interface Model {
   /** As it was asked for. */
