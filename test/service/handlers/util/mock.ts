@@ -92,6 +92,8 @@ t.test('no address in 2,000 rows of every kind can belong to anybody', async (t)
     client_ip: /^192\.0\.2\.(25[0-4]|2[0-4]\d|1\d\d|[1-9]\d?)$/,
     mac_address: /^00:00:5e:00:53:[0-9a-f]{2}$/,
     host: /^[a-z]+-\d+\.example$/,
+    // 00501 is the lowest ZIP code that was ever assigned
+    postal_code: /^00[0-4]\d\d$/,
     website: /^https:\/\/[a-z0-9-]+\.example\/$/,
     url: /^https:\/\/[a-z0-9-]+\.example\//,
     referrer: /^https:\/\/[a-z0-9-]+\.example\/$/,
@@ -116,6 +118,12 @@ t.test('no address in 2,000 rows of every kind can belong to anybody', async (t)
     }
   }
   t.strictSame([...seen].sort(), Object.keys(rules).sort())
+})
+
+t.test('a position names no house', async (t) => {
+  for (const [name, value] of leaves(items(await ask('addresses', 2000, 'safe')))) {
+    if (name === 'latitude' || name === 'longitude') t.match(JSON.stringify(value), /^-?\d+(\.\d\d?)?$/, name)
+  }
 })
 
 t.test('an order adds up', async (t) => {

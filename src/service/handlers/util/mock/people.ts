@@ -1,16 +1,14 @@
 import type { Faker } from '@faker-js/faker'
 import type { JsonObject } from '../../../../engine/index.ts'
 import { DATE, EMAIL, kind, NUMBER, record, TEXT, URI, UUID, WHOLE } from './kind.ts'
-import { domain, email, phone } from './reserved.ts'
+import { domain, email, phone, town } from './reserved.ts'
 
 export const ADDRESS = record({ street: TEXT, city: TEXT, state: TEXT, postal_code: TEXT, country: TEXT })
 
 export function addressOf(faker: Faker): JsonObject {
   return {
     street: faker.location.streetAddress(),
-    city: faker.location.city(),
-    state: faker.location.state({ abbreviated: true }),
-    postal_code: faker.location.zipCode('#####'),
+    ...town(faker),
     country: 'US',
   }
 }
@@ -95,12 +93,11 @@ export const addresses = kind(
     recipient: `${faker.person.firstName()} ${faker.person.lastName()}`,
     street: faker.location.streetAddress(),
     secondary: faker.location.secondaryAddress(),
-    city: faker.location.city(),
-    state: faker.location.state({ abbreviated: true }),
-    postal_code: faker.location.zipCode('#####'),
+    ...town(faker),
     country: 'US',
-    latitude: faker.location.latitude({ min: 25, max: 49, precision: 5 }),
-    longitude: faker.location.longitude({ min: -124, max: -67, precision: 5 }),
+    // two decimals: a square of a kilometre, no house
+    latitude: faker.location.latitude({ min: 25, max: 49, precision: 2 }),
+    longitude: faker.location.longitude({ min: -124, max: -67, precision: 2 }),
     time_zone: faker.helpers.arrayElement([
       'America/New_York',
       'America/Chicago',

@@ -45,6 +45,22 @@ export function domain(name: string): string {
   return `${label}.example`
 }
 
+/**
+ * A town, state and postal code that stand together nowhere: no ZIP code below 00501 was ever assigned, so that a letter
+ * to a street that exists by chance is not delivered.
+ */
+export function town(faker: Faker): {
+  readonly city: string
+  readonly state: string
+  readonly postal_code: string
+} {
+  return {
+    city: faker.helpers.fake('{{location.city_prefix}} {{person.firstName}}{{location.city_suffix}}'),
+    state: faker.location.state({ abbreviated: true }),
+    postal_code: `00${String(faker.number.int({ min: 1, max: 499 })).padStart(3, '0')}`,
+  }
+}
+
 /** Numbers that the card schemes and their processors publish for tests. */
 const TEST_CARDS = [
   { brand: 'visa', number: '4242424242424242' },
