@@ -1,5 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { open, type RootDatabase } from 'lmdb'
 import { LedgerError } from './ledger.ts'
 
@@ -18,7 +19,7 @@ export function openStore(directory: string): Store {
     const path = realpathSync(directory)
     if (opened.has(path)) throw new Error('it is open in this process already')
     checkFile(join(path, 'data.mdb'))
-    const root = open({ ...DURABLE, path, encoding: 'json', maxDbs: 12 })
+    const root = openCurrent(path)
     opened.add(path)
     let closed: Promise<void> | undefined
     return { root, close: () => (closed ??= root.close().finally(() => opened.delete(path))) }
@@ -52,10 +53,60 @@ function checkFile(file: string): void {
   }
 }
 
+/** Opening anew puts the pointer right. */
+const OPENINGS = 20
+
+/** Opens the environment and leaves it only when its pointer is right: whoever opens may have set it back. */
+function openCurrent(path: string): RootDatabase {
+  for (let openings = 1; ; openings += 1) {
+    const root = open({ ...DURABLE, path, encoding: 'json', maxDbs: 12 })
+    if (openings === OPENINGS || !root.transactionSync(() => isBehind(root))) return root
+    void root.close()
+  }
+}
+
+/**
+ * LMDB keeps the number of the last transaction twice: in the file, and as a pointer in memory that processes share. A
+ * process that opens the environment sets the pointer to what it has just read from the file, and when another one
+ * commits in between, sets it back (ITS#9496): the next transaction would then be made on the state before that commit
+ * and take its place, and what was acknowledged would be gone. Here it is noticed instead, and nothing is written.
+ */
+function isBehind(root: RootDatabase): boolean {
+  return root.getWriteTxnId() !== lastOf(root) + 1
+}
+
+/** By the file. `getStats` of the library tells it too, and walks the list of free pages for it. */
+function lastOf(root: RootDatabase): number {
+  if (!('env' in root) || typeof root.env !== 'object' || root.env === null) throw new Error(UNTOLD)
+  const { env } = root
+  if (!('info' in env) || typeof env.info !== 'function') throw new Error(UNTOLD)
+  const info: unknown = env.info()
+  if (typeof info !== 'object' || info === null || !('lastTxnId' in info)) throw new Error(UNTOLD)
+  const { lastTxnId } = info
+  if (typeof lastTxnId !== 'number') throw new Error(UNTOLD)
+  return lastTxnId
+}
+
+const UNTOLD = 'this lmdb does not tell the number of its last transaction'
+
+/** Between looks at a pointer that the process that set it back is about to put right. */
+const LOOK_MS = 5
+const LONGEST_LOOKS = 1_000
+
+const BEHIND = Symbol('behind')
+
+const STUCK =
+  'whoever opened it last has died on the way: open it once more, with "ratecard payments list", and this process goes on'
+
 /** Reads and writes that happen together or not at all, and are on disk when this resolves. */
 export async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {
   try {
-    return await root.transaction(work)
+    for (let looks = 1; ; looks += 1) {
+      const done = await root.transaction(() => (isBehind(root) ? BEHIND : { value: work() }))
+      if (done !== BEHIND) return done.value
+      if (looks > LONGEST_LOOKS) throw new Error(STUCK)
+      await delay(LOOK_MS)
+    }
   } catch (fault) {
     const reason = await reasonOf(fault)
     throw new LedgerError(`the ledger could not store a change: ${reason}`, { cause: fault })
