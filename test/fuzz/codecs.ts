@@ -80,14 +80,18 @@ t.test('a path that is served has one spelling, for us and for every proxy befor
 })
 
 const validators = new Map(
-  catalog.routes.map((route) => [route.path, { route, validate: compileValidator(route) }]),
+  targets.flatMap(({ path, template, parameters }) => {
+    const values = Object.fromEntries(parameters.map(({ name, fitting: [first = 'x'] }) => [name, first]))
+    const routes = catalog.routes.filter((route) => route.path === template)
+    return routes.map((route) => [path, { route, values, validate: compileValidator(route) }] as const)
+  }),
 )
 t.test('a handler gets what its route declares, and nothing else gets through', (t) =>
   attempt(t, 3, queries(targets), (target) => {
     const mark = target.indexOf('?')
     const known = validators.get(target.slice(0, mark))
     if (known === undefined) throw new Error('no such route')
-    const checked = known.validate({ path: {}, query: target.slice(mark + 1) })
+    const checked = known.validate({ path: known.values, query: target.slice(mark + 1) })
     if (checked.kind === 'invalid') {
       if (checked.errors.length === 0) throw new Error('refused without a reason')
       return ['refused']

@@ -54,6 +54,8 @@ function encodeAt(path: string, at: number): string {
 /** One route, with values that each of its parameters takes. */
 export interface Target {
   readonly path: string
+  /** As the catalog writes it. */
+  readonly template: string
   readonly parameters: readonly { readonly name: string; readonly fitting: readonly string[] }[]
 }
 
@@ -69,7 +71,7 @@ export function targetsOf({ routes }: Catalog): Target[] {
       (text, { name, fitting: [first = 'x'] }) => text.replace(`{${name}}`, first),
       path,
     )
-    return { path: filled, parameters: known }
+    return { path: filled, template: path, parameters: known }
   })
 }
 
