@@ -103,8 +103,16 @@ async function nonceOf(signer: Signer): Promise<number> {
 }
 
 /** Transactions of the account that are in blocks: the next nonce when none is missing. */
-function mined(signer: Signer): Promise<number> {
-  return node.getTransactionCount({ address: signer.address, blockTag: 'latest' })
+async function mined({ address }: Signer): Promise<number> {
+  for (;;) {
+    const [latest, pending] = await Promise.all([
+      node.getTransactionCount({ address, blockTag: 'latest' }),
+      node.getTransactionCount({ address, blockTag: 'pending' }),
+    ])
+    // A transaction is answered for when it is in the pool; its block comes a moment later.
+    if (latest === pending) return latest
+    await delay(5)
+  }
 }
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, nonce) => nonce)
