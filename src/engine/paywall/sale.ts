@@ -203,7 +203,8 @@ async function charge(
     if (gone.aborted) throw new Abandoned()
     const settlement = await payment.settle({
       record: async (dispatch) => {
-        if (gone.aborted) throw new Abandoned()
+        // A signer may write a payment down anew: what stands there already goes on.
+        if (gone.aborted && !recording) throw new Abandoned()
         recording = true
         await claim.advance('settling', { dispatch })
       },
