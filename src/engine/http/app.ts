@@ -36,7 +36,7 @@ const METHODS = 'GET, HEAD, OPTIONS'
 const CORS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
-    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Ratecard-Payment, Ratecard-Sandbox',
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Link, Ratecard-Payment, Ratecard-Sandbox',
 }
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': METHODS,
