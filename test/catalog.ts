@@ -103,6 +103,7 @@ t.test('every document and file has its paths, and no other', async (t) => {
     '/openapi.json',
     '/docs.md',
     '/docs/errors',
+    '/llms-full.txt',
     '/.well-known/ard.json',
     '/.well-known/ai-catalog.json',
     '/.well-known/api-catalog',

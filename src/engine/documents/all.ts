@@ -10,6 +10,7 @@ import type { Document } from './document.ts'
 import { renderHome } from './home.ts'
 import { index } from './index-json.ts'
 import { llms } from './llms.ts'
+import { llmsFull } from './llms-full.ts'
 import { mcpRegistryAuth } from './mcp-registry-auth.ts'
 import { openapi } from './openapi.ts'
 import { privacy } from './privacy.ts'
@@ -24,6 +25,7 @@ export const documents: readonly Document[] = [
   { ...index, page: renderHome },
   openapi,
   llms,
+  llmsFull,
   x402Resources,
   docs,
   docsMarkdown,

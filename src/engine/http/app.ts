@@ -156,7 +156,7 @@ function sendPage(ctx: Context, page: Page): void {
     send(ctx, problem('not_implemented', 'this document is announced and not written yet', { charged: 'no' }))
     return
   }
-  const { type, text, etag, headers: more } = page.shown !== undefined && prefersPage(ctx) ? page.shown : page
+  const { type, body, etag, headers: more } = page.shown !== undefined && prefersPage(ctx) ? page.shown : page
   const headers = {
     'Content-Type': type,
     ETag: etag,
@@ -165,7 +165,7 @@ function sendPage(ctx: Context, page: Page): void {
     ...more,
   }
   if (matches(ctx.get('If-None-Match'), etag)) send(ctx, { status: 304, headers, body: '' })
-  else send(ctx, { status: 200, headers, body: text })
+  else send(ctx, { status: 200, headers, body })
 }
 
 /** RFC 9110 §13.1.2: a list of entity tags, compared weakly, or a star. */
@@ -174,10 +174,10 @@ function matches(header: string, etag: string): boolean {
   return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }
 
-function send(
-  ctx: Context,
-  { status, headers, body }: Omit<Reply, 'body'> & { body: string | Buffer },
-): void {
+/** A reply, or a file, whose bytes are nobody’s text. */
+type Sent = Omit<Reply, 'body'> & { readonly body: string | Buffer }
+
+function send(ctx: Context, { status, headers, body }: Sent): void {
   ctx.status = status
   ctx.set(headers)
   // Koa would guess a type from the text; ours is set, and an empty body has none.
