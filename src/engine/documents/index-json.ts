@@ -3,7 +3,7 @@ import { compact, type JsonObject } from '../json.ts'
 import { placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
-import { listedRoutes, priceOf } from './listing.ts'
+import { countKinds, listedRoutes, priceOf } from './listing.ts'
 import { chargingOf, howToPay, isUpfront, SANDBOX, CHARGED_FIRST } from './wording.ts'
 
 /** The free index at `/`: small enough to read whole, complete enough to call everything from. */
@@ -26,7 +26,7 @@ export const index = defineDocument('index', (catalog, facts) => {
         how_to_pay: howToPay(catalog, facts),
         charging: chargingOf(routes),
       },
-      counts: counts(routes),
+      counts: countKinds(routes),
       routes: routes.map((route) => entry(route, facts)),
     }),
   )
@@ -34,11 +34,6 @@ export const index = defineDocument('index', (catalog, facts) => {
 
 function links(catalog: Catalog, { baseUrl }: Facts): JsonObject {
   return Object.fromEntries(placedDocuments(catalog, baseUrl).map(({ name, url }) => [name, url]))
-}
-
-function counts(routes: readonly Route[]): JsonObject {
-  const count = (kind: Route['kind']): number => routes.filter((route) => route.kind === kind).length
-  return { paid: count('paid'), sample: count('sample'), free: count('free') }
 }
 
 function entry(route: Route, facts: Facts): JsonObject {

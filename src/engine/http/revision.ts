@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Middleware } from 'koa'
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/subject.ts'
-import { documents } from '../documents/all.ts'
+import { documents, liveDocuments, type LiveDocument } from '../documents/all.ts'
 import type { Facts } from '../documents/document.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedCheck, UntypedHandler } from '../handler.ts'
@@ -21,6 +21,8 @@ export interface Revision {
   readonly table: RouteTable<ServedRoute>
   /** Rendered documents and files by path. */
   readonly pages: ReadonlyMap<string, Page>
+  /** What is told anew each time, by path. */
+  readonly live: ReadonlyMap<string, LiveDocument>
   readonly protocols: readonly Protocol[]
   readonly facts: Facts
   /** By the name of their handlers, for handlers that ask others: a face of each, the first in the catalog. */
@@ -90,6 +92,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     catalog,
     table: createTable(served, settings.middleware),
     pages: new Map([...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
+    live: new Map(livePlaces(catalog)),
     protocols,
     facts,
     operations: new Map(served.toReversed().map((each) => [each.route.operation.handler, each])),
@@ -138,6 +141,13 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
         ? { type: '', text: '' }
         : { type: document.type, text: document.render(catalog, facts) }
     return paths.map((path) => [path, { type, text, etag: etagOf(text), planned }])
+  })
+}
+
+function livePlaces({ documents: places }: Catalog): [string, LiveDocument][] {
+  return liveDocuments.flatMap((name): [string, LiveDocument][] => {
+    const place = places[name]
+    return place === undefined || place.planned ? [] : place.paths.map((path) => [path, name])
   })
 }
 
