@@ -27,7 +27,7 @@ export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Stand
     page: frameOf(catalog, facts, 'status'),
     status,
     state: status === 'operational' ? 'up' : status,
-    checkedAt,
+    checked: momentOf(checkedAt),
     reasons,
     refused: standing.refused_reload === null ? '' : refusal(standing.refused_reload),
     since: days[0]?.date ?? '',
@@ -42,7 +42,7 @@ export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Stand
 
 function refusal({ refused_at: at, kept, errors }: RefusedReload): TemplateContext {
   return {
-    at,
+    at: momentOf(at),
     kept,
     errors: errors.map(({ code, line, column }) => ({
       code,
@@ -81,7 +81,7 @@ function routeRow(route: RouteStanding): TemplateContext {
     p95: p95 === null ? '' : String(p95),
     measured: p50 !== null && p95 !== null,
     ...(p50 !== null && p95 !== null ? drawSpan(p50, p95) : { x: '', width: '' }),
-    lastSuccess: last ?? '',
+    lastSuccess: last === null ? '' : momentOf(last),
   }
 }
 
@@ -91,7 +91,12 @@ function sourceRow({ title, asked, failed, drifted, last_drift: drift }: SourceS
     asked: String(asked),
     failed: String(failed),
     drifted: String(drifted),
-    driftAt: drift?.at ?? '',
+    driftAt: drift === undefined ? '' : momentOf(drift.at),
     driftWhere: drift?.where ?? '',
   }
+}
+
+/** For people to the minute, for programs in full. */
+function momentOf(iso: string): TemplateContext {
+  return { iso, words: `${iso.slice(0, 16).replace('T', ' ')} UTC` }
 }

@@ -5,10 +5,10 @@ import { answersIn, noLatency, type Latency } from './latency.ts'
  *
  * - `unpaid`: requests without a payment, answered 402
  * - `presented`: requests with a payment, good or not
- * - `verified`: payments that were found good and taken up
+ * - `verified`: payments that passed every check, so that they were worked for or settled
  * - `settled`: payments that were charged
- * - `sent`: of those, answers that are known to have arrived
- * - `uncharged`: payments taken up whose work or settlement failed: nothing was charged
+ * - `sent`: of those settled, payments whose answers are known to have arrived
+ * - `uncharged`: of those verified, payments whose work or settlement failed: nothing was charged
  * - `failed`: answers of 500 and above, to whomever
  *
  * A payment that was not charged may come again and is verified again, so that

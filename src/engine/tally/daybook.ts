@@ -39,7 +39,7 @@ export class Daybook {
   readonly #own = new Map<string, Map<string, Counts>>()
   /** Dates whose page lacks something. */
   readonly #unwritten = new Set<string>()
-  /** Pages in the ledger, by date; all but the last were replaced. */
+  /** Pages in the ledger, as far as can be known, by date; all but the last were replaced. */
   readonly #written = new Map<string, string[]>()
   #recalled: { readonly at: number; readonly pages: Promise<readonly Page[]> } | undefined
   #number = 0
@@ -127,9 +127,10 @@ export class Daybook {
     const counts = [...(this.#own.get(date) ?? [])]
     const page: Page = { version: VERSION, by: owner, date, number: this.#number, counts }
     const fact = JSON.stringify(page)
-    await ledger.remember(PAGES, fact, Date.parse(date) + DAYS_KEPT * DAY_MS)
     const replaced = this.#written.get(date) ?? []
+    // A store that says no may have taken it.
     this.#written.set(date, [...replaced, fact])
+    await ledger.remember(PAGES, fact, Date.parse(date) + DAYS_KEPT * DAY_MS)
     for (const old of replaced) await ledger.remember(PAGES, old, now())
     this.#written.set(date, [fact])
   }

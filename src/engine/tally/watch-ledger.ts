@@ -11,11 +11,7 @@ export function watchLedger(ledger: Ledger, tallyOf: (operation: string) => Tall
     name: ledger.name,
     get: (key) => ledger.get(key),
     find: (id) => ledger.find(id),
-    insert: async (entry) => {
-      const standing = await ledger.insert(entry)
-      if (standing === undefined) tallyOf(entry.operation).count('verified')
-      return standing
-    },
+    insert: (entry) => ledger.insert(entry),
     replace: async (previous, next) => {
       const replaced = await ledger.replace(previous, next)
       if (replaced) countChange(tallyOf(next.operation), previous, next)
@@ -23,7 +19,9 @@ export function watchLedger(ledger: Ledger, tallyOf: (operation: string) => Tall
     },
     remove: async (entry) => {
       const removed = await ledger.remove(entry)
-      if (removed && entry.state === 'reserved') tallyOf(entry.operation).count('uncharged')
+      // What was only reserved was refused after all; what is voided was counted when it was.
+      if (removed && entry.state !== 'reserved' && entry.state !== 'voided')
+        tallyOf(entry.operation).count('uncharged')
       return removed
     },
     entries: () => ledger.entries(),
@@ -40,6 +38,7 @@ export function watchLedger(ledger: Ledger, tallyOf: (operation: string) => Tall
 function countChange(tally: Tally, previous: Entry, next: Entry): void {
   if (previous.receipt === undefined && next.receipt !== undefined) tally.count('settled')
   if (previous.state === next.state) return
+  if (previous.state === 'reserved') tally.count('verified')
   if (next.state === 'sent') tally.count('sent')
   if (next.state === 'voided') tally.count('uncharged')
 }
