@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { brandFiles } from '../src/engine/documents/brand.ts'
 import { formatPrice } from '../src/engine/money.ts'
 import { documentNames, loadCatalog, type Parameter } from '../src/engine/index.ts'
 import {
@@ -98,11 +99,12 @@ t.test('the agent card finds exactly the eight skills, each at its endpoint or t
 
 t.test('every document and file has its paths, and no other', async (t) => {
   const places = Object.values(catalog.documents).flatMap(({ paths }) => paths)
-  const beyond = ['/openapi.json', '/docs/errors']
+  const beyond = ['/openapi.json', '/docs.md', '/docs/errors']
   t.strictSame([...places].sort(), [...DOCUMENTS, ...beyond].sort())
   t.strictSame(
-    catalog.files.map(({ path }) => path),
+    brandFiles.map(({ path }) => path),
     FILES,
+    'served with the pages',
   )
 })
 

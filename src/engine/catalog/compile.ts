@@ -104,6 +104,10 @@ const USUAL_DOCUMENTS: NonNullable<Declared['documents']> = {
   index: '/',
   health: '/health',
   openapi: '/openapi.json',
+  docs: '/docs',
+  'docs-md': '/docs.md',
+  'docs-errors': '/docs/errors',
+  privacy: '/privacy',
   llms: '/llms.txt',
   'x402-resources': '/x402-resources',
 }

@@ -9,6 +9,7 @@ interface Description {
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+export const PAGE_TYPE = 'text/html; charset=utf-8'
 
 /**
  * Every document by its name under `documents` in the catalog. It stands apart from the functions that render, so
@@ -35,6 +36,26 @@ export const DIRECTORY = {
     summary: 'What is sold, with the payment requirements of each endpoint.',
     type: JSON_TYPE,
   },
+  docs: {
+    title: 'Documentation',
+    summary: 'Every endpoint with its price, parameters and an example.',
+    type: PAGE_TYPE,
+  },
+  'docs-md': {
+    title: 'Documentation in Markdown',
+    summary: 'The same in plain text.',
+    type: 'text/markdown; charset=utf-8',
+  },
+  'docs-errors': {
+    title: 'Errors',
+    summary: 'Every error by its code: what it means and what to do.',
+    type: PAGE_TYPE,
+  },
+  privacy: {
+    title: 'Privacy',
+    summary: 'What is kept of a request and a payment, and for how long.',
+    type: PAGE_TYPE,
+  },
   health: { title: 'Health', summary: 'Whether the service is up.', type: JSON_TYPE },
   'status-json': {
     title: 'Status (JSON)',
@@ -44,7 +65,7 @@ export const DIRECTORY = {
   status: {
     title: 'Status',
     summary: 'Whether every route answers, how fast, and how the outside sources do.',
-    type: 'text/html; charset=utf-8',
+    type: PAGE_TYPE,
   },
   stats: {
     title: 'Figures',

@@ -6,16 +6,6 @@ import { frameOf, readPage } from './page.ts'
 import type { DayFigures, RefusedReload, RouteStanding, SourceStanding, Standing } from './standing.ts'
 import type { TemplateContext } from './text.ts'
 
-/** Content-Security-Policy of the page: its style sheet and icon, no script, no frame around it. */
-export const STATUS_PAGE_POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
 const print = readPage('status.html.hbs')
 
 /** The live `/status`: what `/status.json` says, drawn. */

@@ -6,7 +6,7 @@ import { nameOfRoute } from './figures.ts'
 import type { InFlight } from './in-flight.ts'
 import { liveReply, type LiveSettings } from './live.ts'
 import { paymentIdOf, paymentState } from './payment-state.ts'
-import { negotiate, type Shown } from './negotiate.ts'
+import { negotiate, prefersPage, type Shown } from './negotiate.ts'
 import { canonicalPath, splitTarget, type Target } from './path.ts'
 import { servePaid, serveFree, type Answered, type Counter, type RouteRequest } from './paid.ts'
 import { failed, problem, type Reply } from './reply.ts'
@@ -133,7 +133,7 @@ export function answerRoute(settings: AppSettings): (served: ServedRoute) => Mid
       const answered = await settings.inFlight.add(answering(settings, request))
       const shown = (): Shown => ({
         catalog: revision.catalog,
-        sandbox: settings.sandbox,
+        facts: revision.facts,
         route: served.route,
         url: request.resource + (target.query === '' ? '' : `?${target.query}`),
       })
@@ -163,9 +163,16 @@ function sendPage(ctx: Context, page: Page): void {
     send(ctx, problem('not_implemented', 'this document is announced and not written yet', { charged: 'no' }))
     return
   }
-  const headers = { 'Content-Type': page.type, ETag: page.etag, 'Cache-Control': 'public, max-age=300' }
-  if (matches(ctx.get('If-None-Match'), page.etag)) send(ctx, { status: 304, headers, body: '' })
-  else send(ctx, { status: 200, headers, body: page.text })
+  const { type, text, etag, headers: more } = page.shown !== undefined && prefersPage(ctx) ? page.shown : page
+  const headers = {
+    'Content-Type': type,
+    ETag: etag,
+    'Cache-Control': 'public, max-age=300',
+    ...(page.shown === undefined ? {} : { Vary: 'Accept' }),
+    ...more,
+  }
+  if (matches(ctx.get('If-None-Match'), etag)) send(ctx, { status: 304, headers, body: '' })
+  else send(ctx, { status: 200, headers, body: text })
 }
 
 /** RFC 9110 §13.1.2: a list of entity tags, compared weakly, or a star. */
@@ -174,7 +181,10 @@ function matches(header: string, etag: string): boolean {
   return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }
 
-function send(ctx: Context, { status, headers, body }: Reply): void {
+function send(
+  ctx: Context,
+  { status, headers, body }: Omit<Reply, 'body'> & { body: string | Buffer },
+): void {
   ctx.status = status
   ctx.set(headers)
   // Koa would guess a type from the text; ours is set, and an empty body has none.

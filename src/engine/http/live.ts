@@ -1,5 +1,7 @@
 import type { LiveDocument } from '../documents/all.ts'
-import { renderStatusPage, STATUS_PAGE_POLICY } from '../documents/status-page.ts'
+import { PAGE_TYPE } from '../documents/directory.ts'
+import { PAGE_HEADERS } from '../documents/page.ts'
+import { renderStatusPage } from '../documents/status-page.ts'
 import type { RefusedReload } from '../documents/standing.ts'
 import type { Daybook, Days } from '../tally/daybook.ts'
 import { JSON_TYPE, type Reply } from './reply.ts'
@@ -59,10 +61,9 @@ function pageReply(revision: Revision, sight: Sight): Reply {
   return {
     status: 200,
     headers: {
-      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Type': PAGE_TYPE,
       'Cache-Control': 'no-cache',
-      'Content-Security-Policy': STATUS_PAGE_POLICY,
-      'X-Content-Type-Options': 'nosniff',
+      ...PAGE_HEADERS,
     },
     body: renderStatusPage(catalog, facts, standing(revision, sight)),
   }

@@ -3,7 +3,10 @@ import type { Middleware } from 'koa'
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/subject.ts'
 import { documents, liveDocuments, type LiveDocument } from '../documents/all.ts'
+import { brandFiles } from '../documents/brand.ts'
+import { PAGE_TYPE, placedDocuments } from '../documents/directory.ts'
 import type { Facts } from '../documents/document.ts'
+import { PAGE_HEADERS } from '../documents/page.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedCheck, UntypedHandler } from '../handler.ts'
 import type { Store } from '../paywall/paywall.ts'
@@ -48,9 +51,13 @@ export interface ServedRoute {
 
 export interface Page {
   readonly type: string
-  readonly text: string
+  readonly text: string | Buffer
   readonly etag: string
   readonly planned: boolean
+  /** Besides those every page has. */
+  readonly headers: Readonly<Record<string, string>>
+  /** What a browser is shown in its place. */
+  readonly shown?: Page
 }
 
 export interface RevisionSettings {
@@ -87,11 +94,12 @@ export function createRevision(settings: RevisionSettings): Revision {
     available: (operation) => readinessOf(operation, settings) === 'ready',
     paymentRequired: (route) => published.get(route.name),
     protocols: protocols.map(({ name }) => name),
+    mcpServers: new Map(),
   }
   return {
     catalog,
     table: createTable(served, settings.middleware),
-    pages: new Map([...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
+    pages: new Map([...renderBrand(catalog), ...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
     live: new Map(livePlaces(catalog)),
     protocols,
     facts,
@@ -133,16 +141,23 @@ function readinessOf(operation: Operation, { catalog, handlers, proxy }: Revisio
 }
 
 function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
-  return Object.entries(catalog.documents).flatMap(([name, { paths, planned }]): [string, Page][] => {
+  const placed = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }): [string, Page][] => {
     const document = documents.find((each) => each.name === name)
-    if (document === undefined && !planned) return []
-    const { type, text } =
-      document === undefined || planned
-        ? { type: '', text: '' }
-        : { type: document.type, text: document.render(catalog, facts) }
-    return paths.map((path) => [path, { type, text, etag: etagOf(text), planned }])
+    if (document === undefined) return []
+    const { type, render, page } = document
+    const headers = document.headers(catalog, facts)
+    const shown =
+      page === undefined
+        ? {}
+        : { shown: pageOf(PAGE_TYPE, page(catalog, facts), { ...headers, ...PAGE_HEADERS }) }
+    const served = { ...pageOf(type, render(catalog, facts), headers), ...shown }
+    return paths.map((path) => [path, served])
   })
+  const announced = Object.values(catalog.documents).flatMap(({ paths, planned }) => (planned ? paths : []))
+  return [...placed, ...announced.map((path): [string, Page] => [path, ANNOUNCED])]
 }
+
+const ANNOUNCED: Page = { type: '', text: '', etag: '', planned: true, headers: {} }
 
 function livePlaces({ documents: places }: Catalog): [string, LiveDocument][] {
   return liveDocuments.flatMap((name): [string, LiveDocument][] => {
@@ -152,10 +167,21 @@ function livePlaces({ documents: places }: Catalog): [string, LiveDocument][] {
 }
 
 function renderFiles({ files }: Catalog): [string, Page][] {
-  return files.map(({ path, type, text, planned }) => [path, { type, text, etag: etagOf(text), planned }])
+  return files.map(({ path, type, text, planned }) => [path, { ...pageOf(type, text, {}), planned }])
 }
 
-function etagOf(text: string): string {
+/** A route of the catalog at one of these paths goes first, as its documents and files do. */
+function renderBrand({ routes }: Catalog): [string, Page][] {
+  return brandFiles
+    .filter(({ path }) => routes.every((route) => route.path !== path))
+    .map(({ path, type, bytes }) => [path, pageOf(type, bytes, {})])
+}
+
+function pageOf(type: string, text: string | Buffer, headers: Page['headers']): Page {
+  return { type, text, etag: etagOf(text), planned: false, headers }
+}
+
+function etagOf(text: string | Buffer): string {
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
 }
 

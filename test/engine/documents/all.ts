@@ -18,8 +18,10 @@ const GOLDEN = new URL('../../golden/documents/', import.meta.url)
 t.test(
   'no document changes unless somebody means it to: UPDATE_GOLDEN=1 rewrites the pinned ones',
   async (t) => {
-    for (const { name } of documents) {
-      const text = render(name)
+    const pages = documents.flatMap(({ name, page }) =>
+      page === undefined ? [] : [[`${name}.html`, page(compileHarbour(), FACTS)] as const],
+    )
+    for (const [name, text] of [...documents.map(({ name }) => [name, render(name)] as const), ...pages]) {
       const file = new URL(name, GOLDEN)
       if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, text)
       t.equal(text, readFileSync(file, 'utf8'), name)
@@ -76,6 +78,9 @@ t.test('a buyer reads the same price everywhere', async (t) => {
   }
 })
 
+/** What is said of no route. */
+const SAME_FOR_ALL: readonly string[] = ['docs-errors', 'privacy']
+
 t.test('one added route reaches every document', async (t) => {
   const more = compileHarbour(
     HARBOUR.replace(
@@ -83,7 +88,7 @@ t.test('one added route reaches every document', async (t) => {
       '  /paid/fog:\n    price: 0.002\n    summary: Tells where fog lies\n  /clock:',
     ),
   )
-  for (const { name } of documents) {
+  for (const { name } of documents.filter((document) => !SAME_FOR_ALL.includes(document.name))) {
     t.match(render(name, more), '/paid/fog', name)
     t.notMatch(render(name), '/paid/fog', name)
   }
@@ -120,7 +125,18 @@ t.test('a catalog with nothing but a name and one free route renders too', async
   t.strictSame(items(at(renderJson('x402-resources', bare, facts), 'items')), [])
   t.strictSame(
     members(at(renderJson('openapi', bare, facts), 'paths')).map(([path]) => path),
-    ['/clock', '/', '/health', '/openapi.json', '/llms.txt', '/x402-resources'],
+    [
+      '/clock',
+      '/',
+      '/health',
+      '/openapi.json',
+      '/docs',
+      '/docs.md',
+      '/docs/errors',
+      '/privacy',
+      '/llms.txt',
+      '/x402-resources',
+    ],
     'documents stand at their usual paths unless the catalog says otherwise',
   )
 })

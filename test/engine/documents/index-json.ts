@@ -49,6 +49,10 @@ t.test('every other document is one step away', async (t) => {
     health: 'https://harbour.example/health',
     openapi: 'https://harbour.example/openapi.json',
     llms: 'https://harbour.example/llms.txt',
+    docs: 'https://harbour.example/docs',
+    'docs-md': 'https://harbour.example/docs.md',
+    'docs-errors': 'https://harbour.example/docs/errors',
+    privacy: 'https://harbour.example/privacy',
     'x402-resources': 'https://harbour.example/x402-resources',
   })
 })
