@@ -69,8 +69,8 @@ function sourcesOf({ sources }: Catalog, routes: readonly Route[]): TemplateCont
     .map(([, { title, url, licence, terms, attribution }]) => ({
       title,
       url: webAddress(url),
-      licence: licence ?? '',
+      licence: licence === undefined ? '' : sentence(licence),
       terms: webAddress(terms),
-      attribution: attribution ?? '',
+      attribution: attribution === undefined ? '' : sentence(attribution),
     }))
 }

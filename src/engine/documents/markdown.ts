@@ -24,7 +24,7 @@ export function plain(text: string): string {
     .replace(/\s+/g, ' ')
     .trim()
     .replace(/[\\`*[\]<>|~]|&(?=#?\w+;)|(?<!\w)_|_(?!\w)/g, '\\$&')
-    .replace(/^(?:[#+=-]|\d+(?=[.)]))/, (start) => (/\d/.test(start) ? `${start}\\` : `\\${start}`))
+    .replace(/^(?:[#+=-]|\d+(?=[.)](?:\s|$)))/, (start) => (/\d/.test(start) ? `${start}\\` : `\\${start}`))
 }
 
 /** A span of code, in the cell of a table too; nothing for nothing. */
