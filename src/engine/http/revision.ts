@@ -99,7 +99,7 @@ export function createRevision(settings: RevisionSettings): Revision {
   return {
     catalog,
     table: createTable(served, settings.middleware),
-    pages: new Map([...renderBrand(catalog), ...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
+    pages: renderPages(catalog, facts),
     live: new Map(livePlaces(catalog)),
     protocols,
     facts,
@@ -140,6 +140,17 @@ function readinessOf(operation: Operation, { catalog, handlers, proxy }: Revisio
   return needed.every((name) => proxy.secret(name) !== undefined) ? 'ready' : 'not_configured'
 }
 
+/** Documents, files, and how the pages look; a catalog that has something else at such a path goes first. */
+function renderPages(catalog: Catalog, facts: Facts): ReadonlyMap<string, Page> {
+  const own = [...renderDocuments(catalog, facts), ...renderFiles(catalog)]
+  const taken = new Set([...own.map(([path]) => path), ...catalog.routes.map(({ path }) => path)])
+  const brand = brandFiles.filter(({ path }) => !taken.has(path))
+  return new Map([
+    ...own,
+    ...brand.map(({ path, type, bytes }): [string, Page] => [path, pageOf(type, bytes, {})]),
+  ])
+}
+
 function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
   const placed = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }): [string, Page][] => {
     const document = documents.find((each) => each.name === name)
@@ -171,13 +182,6 @@ function renderFiles({ files }: Catalog): [string, Page][] {
     path,
     { ...pageOf(type, Buffer.from(base64, 'base64'), {}), planned },
   ])
-}
-
-/** A route of the catalog at one of these paths goes first, as its documents and files do. */
-function renderBrand({ routes }: Catalog): [string, Page][] {
-  return brandFiles
-    .filter(({ path }) => routes.every((route) => route.path !== path))
-    .map(({ path, type, bytes }) => [path, pageOf(type, bytes, {})])
 }
 
 function pageOf(type: string, body: string | Buffer, headers: Page['headers']): Page {
