@@ -3,9 +3,11 @@ import { LedgerError } from '../ledger/ledger.ts'
 import type { Job, Outcome, Paywall } from '../paywall/paywall.ts'
 import { purchase } from '../paywall/purchase.ts'
 import type { Detection, Payment } from '../protocols/protocol.ts'
-import { challenge, scopeOf } from './challenge.ts'
-import { digestArguments, rehearse, type Workshop } from './execute.ts'
+import { challenge } from './challenge.ts'
+import { digestArguments } from './digest.ts'
+import { rehearse, type Workshop } from './execute.ts'
 import type { FaultSettings } from './fault.ts'
+import { scopeOf } from './foresight.ts'
 import { tell } from './outcome.ts'
 import { failed, invalid, problem } from './reply.ts'
 import { unreadyFailure } from './readiness.ts'
@@ -62,7 +64,7 @@ const UNASKED = 'the record of payments cannot be reached now'
 const SOON = { 'Retry-After': '2' }
 
 function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Arguments): Promise<Outcome> {
-  const { served, revision, resource, gone } = request
+  const { served, revision, resource } = request
   const { route } = served
   const { protocol, network } = payment
   const digest = digestArguments(route.operation, args)
@@ -79,7 +81,7 @@ function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Ar
       check: checkOf(counter, request, args),
       store: served.store,
     },
-    gone,
+    gone: request.watch(),
   })
 }
 

@@ -13,8 +13,8 @@ export interface RouteRequest {
   readonly parameters: RawParameters
   /** Absolute URL of the concrete path. */
   readonly resource: string
-  /** Aborted when the client has gone away before its answer. */
-  readonly gone: AbortSignal
+  /** Aborted when the client has gone away before its answer: to be asked for before anything is waited for. */
+  readonly watch: () => AbortSignal
 }
 
 export interface Answered {

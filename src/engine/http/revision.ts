@@ -9,6 +9,7 @@ import type { HandlerMap, UntypedCheck, UntypedHandler } from '../handler.ts'
 import type { Store } from '../paywall/paywall.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { Preview } from './envelope.ts'
+import { Foresights } from './foresight.ts'
 import { compileValidator, type Validator } from './parameters.ts'
 import { createProxy, type ProxySettings } from './proxy.ts'
 import type { Readiness } from './readiness.ts'
@@ -23,6 +24,7 @@ export interface Revision {
   readonly pages: ReadonlyMap<string, Page>
   readonly protocols: readonly Protocol[]
   readonly facts: Facts
+  readonly foresights: Foresights
   /** By the name of their handlers, for handlers that ask others: a face of each, the first in the catalog. */
   readonly operations: ReadonlyMap<string, ServedRoute>
 }
@@ -92,6 +94,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     pages: new Map([...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
     protocols,
     facts,
+    foresights: new Foresights(),
     operations: new Map(served.toReversed().map((each) => [each.route.operation.handler, each])),
   }
 }
