@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ERRORS, type ValidationError } from '../errors.ts'
-import type { Route } from '../catalog/catalog.ts'
+import { examplePath, type Route } from '../catalog/catalog.ts'
 import type { Arguments, PaymentFacts } from '../handler.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { chargedBy } from '../ledger/charged.ts'
@@ -227,7 +227,17 @@ function challenge(
   const scope =
     validated.kind === 'valid' ? scopeOf(route, digestArguments(route.operation, validated.args)) : 'none'
   const wouldFail = foresee(readiness, validated)
-  return unpaid({ resource: request.resource, scope, code, detail, wouldFail, headers })
+  return unpaid({ resource: resourceOf(request, validated), scope, code, detail, wouldFail, headers })
+}
+
+/**
+ * What is offered: the path that was asked for; where its values cannot be, as when a prober asks for the template
+ * itself, the catalog's example, for an index that lists what it met would send buyers to a path that never answers.
+ */
+function resourceOf({ resource, served, revision }: RouteRequest, validated: Validated): string {
+  const misread =
+    validated.kind === 'invalid' && validated.errors.some(({ loc: [where] }) => where === 'path')
+  return misread ? revision.facts.baseUrl + examplePath(served.route) : resource
 }
 
 function foresee(readiness: Readiness, validated: Validated): WouldFail | undefined {
