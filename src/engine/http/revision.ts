@@ -3,6 +3,7 @@ import type { Middleware } from 'koa'
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/subject.ts'
 import { documents } from '../documents/all.ts'
+import { placedDocuments } from '../documents/directory.ts'
 import type { Facts } from '../documents/document.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedCheck, UntypedHandler } from '../handler.ts'
@@ -48,9 +49,11 @@ export interface ServedRoute {
 
 export interface Page {
   readonly type: string
-  readonly text: string
+  readonly body: string | Buffer
   readonly etag: string
   readonly planned: boolean
+  /** Besides those every page has. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 export interface RevisionSettings {
@@ -87,6 +90,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     available: (operation) => readinessOf(operation, settings) === 'ready',
     paymentRequired: (route) => published.get(route.name),
     protocols: protocols.map(({ name }) => name),
+    mcpServers: new Map(),
   }
   return {
     catalog,
@@ -94,7 +98,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     pages: new Map([...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
     protocols,
     facts,
-    foresights: new Foresights(),
+    foresights: new Foresights(baseUrl),
     operations: new Map(served.toReversed().map((each) => [each.route.operation.handler, each])),
   }
 }
@@ -133,23 +137,29 @@ function readinessOf(operation: Operation, { catalog, handlers, proxy }: Revisio
 }
 
 function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
-  return Object.entries(catalog.documents).flatMap(([name, { paths, planned }]): [string, Page][] => {
+  const placed = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }): [string, Page][] => {
     const document = documents.find((each) => each.name === name)
-    if (document === undefined && !planned) return []
-    const { type, text } =
-      document === undefined || planned
-        ? { type: '', text: '' }
-        : { type: document.type, text: document.render(catalog, facts) }
-    return paths.map((path) => [path, { type, text, etag: etagOf(text), planned }])
+    if (document === undefined) return []
+    const body = document.render(catalog, facts)
+    const headers = document.headers(catalog, facts)
+    const page = { type: document.type, body, etag: etagOf(body), planned: false, headers }
+    return paths.map((path) => [path, page])
+  })
+  const announced = Object.values(catalog.documents).flatMap(({ paths, planned }) => (planned ? paths : []))
+  return [...placed, ...announced.map((path): [string, Page] => [path, ANNOUNCED])]
+}
+
+const ANNOUNCED: Page = { type: '', body: '', etag: '', planned: true, headers: {} }
+
+function renderFiles({ files }: Catalog): [string, Page][] {
+  return files.map(({ path, type, base64, planned }) => {
+    const body = Buffer.from(base64, 'base64')
+    return [path, { type, body, etag: etagOf(body), planned, headers: {} }]
   })
 }
 
-function renderFiles({ files }: Catalog): [string, Page][] {
-  return files.map(({ path, type, text, planned }) => [path, { type, text, etag: etagOf(text), planned }])
-}
-
-function etagOf(text: string): string {
-  return `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
+function etagOf(body: string | Buffer): string {
+  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
 }
 
 /** Where a reader of a 402 is sent: the pages when there are any, else the plain guide. */
