@@ -13,6 +13,7 @@ interface Description {
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+export const PAGE_TYPE = 'text/html; charset=utf-8'
 const TEXT_TYPE = 'text/plain; charset=utf-8'
 
 /**
@@ -61,6 +62,28 @@ export const DIRECTORY = {
     summary: 'What is sold, with the payment requirements of each endpoint.',
     type: JSON_TYPE,
     rel: 'service-meta',
+  },
+  docs: {
+    title: 'Documentation',
+    summary: 'Every endpoint with its price, parameters and an example.',
+    type: PAGE_TYPE,
+    rel: 'service-doc',
+  },
+  'docs-md': {
+    title: 'Documentation in Markdown',
+    summary: 'The same in plain text.',
+    type: 'text/markdown; charset=utf-8',
+    rel: 'service-doc',
+  },
+  'docs-errors': {
+    title: 'Errors',
+    summary: 'Every error by its code: what it means and what to do.',
+    type: PAGE_TYPE,
+  },
+  privacy: {
+    title: 'Privacy',
+    summary: 'What is kept of a request and a payment, and for how long.',
+    type: PAGE_TYPE,
   },
   categories: {
     title: 'Categories',

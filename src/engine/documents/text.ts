@@ -1,11 +1,12 @@
 import Handlebars from 'handlebars'
 import { readFileSync } from 'node:fs'
 
-const FOLDER = new URL('../../../templates/', import.meta.url)
+/** Where the texts and pages stand that the world reads. */
+export const TEMPLATES = new URL('../../../templates/', import.meta.url)
 
 /** A template’s context: everything it names must be there. */
 export interface TemplateContext {
-  readonly [name: string]: string | boolean | readonly string[] | readonly TemplateContext[]
+  readonly [name: string]: string | boolean | TemplateContext | readonly string[] | readonly TemplateContext[]
 }
 
 /** Text that begins a line of Markdown: no heading, list, quotation or rule comes of it. */
@@ -18,6 +19,6 @@ export function paragraph(text: string): string {
  * Only for text documents: JSON is built as objects, and a page needs escaping.
  */
 export function readTemplate(file: string): (context: TemplateContext) => string {
-  const source = readFileSync(new URL(file, FOLDER), 'utf8')
+  const source = readFileSync(new URL(file, TEMPLATES), 'utf8')
   return Handlebars.create().compile<TemplateContext>(source, { strict: true, noEscape: true })
 }

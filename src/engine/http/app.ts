@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts'
 import type { Deliveries } from './delivery.ts'
 import type { InFlight } from './in-flight.ts'
 import { paymentIdOf, paymentState } from './payment-state.ts'
-import { negotiate, type Shown } from './negotiate.ts'
+import { negotiate, prefersPage, type Shown } from './negotiate.ts'
 import { canonicalPath, splitTarget, type Target } from './path.ts'
 import { serveFree } from './free.ts'
 import { servePaid, type Counter } from './paid.ts'
@@ -131,7 +131,7 @@ export function answerRoute(settings: AppSettings): (served: ServedRoute) => Mid
     const answered = await settings.inFlight.add(answering(settings, request))
     const shown = (): Shown => ({
       catalog: revision.catalog,
-      sandbox: settings.sandbox,
+      facts: revision.facts,
       route: served.route,
       url: request.resource + (target.query === '' ? '' : `?${target.query}`),
     })
@@ -155,14 +155,16 @@ function sendPage(ctx: Context, page: Page): void {
     send(ctx, problem('not_implemented', 'this document is announced and not written yet', { charged: 'no' }))
     return
   }
+  const { type, body, etag, headers: more } = page.shown !== undefined && prefersPage(ctx) ? page.shown : page
   const headers = {
-    'Content-Type': page.type,
-    ETag: page.etag,
+    'Content-Type': type,
+    ETag: etag,
     'Cache-Control': 'public, max-age=300',
-    ...page.headers,
+    ...(page.shown === undefined ? {} : { Vary: 'Accept' }),
+    ...more,
   }
-  if (matches(ctx.get('If-None-Match'), page.etag)) send(ctx, { status: 304, headers, body: '' })
-  else send(ctx, { status: 200, headers, body: page.body })
+  if (matches(ctx.get('If-None-Match'), etag)) send(ctx, { status: 304, headers, body: '' })
+  else send(ctx, { status: 200, headers, body })
 }
 
 /** RFC 9110 §13.1.2: a list of entity tags, compared weakly, or a star. */
