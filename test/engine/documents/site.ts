@@ -81,7 +81,7 @@ t.test('the API catalog leads to every description, each by what it is', async (
   )
   const hrefs = members(set).flatMap(([, links]) => items(links).map((link) => at(link, 'href')))
   const urls = placedDocuments(compileHarbour(), FACTS.baseUrl).flatMap(({ rel, url }) => (rel ? url : []))
-  t.strictSame(hrefs.sort(), urls.sort())
+  t.strictSame(hrefs.map(String).sort(), urls.sort())
 })
 
 t.test('each category counts and names what stands under it', async (t) => {
