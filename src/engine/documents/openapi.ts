@@ -37,7 +37,7 @@ function extensions(catalog: Catalog, { baseUrl }: Facts): JsonObject {
       categories: words.length === 0 ? undefined : words,
       docs: compact({
         homepage: baseUrl,
-        apiReference: addressOf('openapi', catalog, baseUrl),
+        apiReference: addressOf('docs', catalog, baseUrl) ?? addressOf('openapi', catalog, baseUrl),
         llms,
       }),
     }),

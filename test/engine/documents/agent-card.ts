@@ -86,10 +86,10 @@ t.test('a companion server that is served is an interface, and its tools are ski
   t.match(skill('tides', served), { description: /GET .* MCP tool tides at/ })
 })
 
-t.test('an icon is named when the catalog serves one', async (t) => {
-  t.equal(at(card, 'iconUrl'), undefined)
-  const drawn = compileHarbour(`${HARBOUR}files: { /favicon.svg: '<svg/>' }\n`)
-  t.equal(at(renderJson('agent-card', drawn), 'iconUrl'), 'https://harbour.example/favicon.svg')
+t.test('the icon is named, unless something else stands at its place', async (t) => {
+  t.equal(at(card, 'iconUrl'), 'https://harbour.example/favicon.svg')
+  const announced = compileHarbour(`${HARBOUR}files: { /favicon.svg: { planned: true } }\n`)
+  t.equal(at(renderJson('agent-card', announced), 'iconUrl'), undefined)
 })
 
 t.test('a sandbox says so', async (t) => {

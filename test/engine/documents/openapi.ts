@@ -292,7 +292,7 @@ t.test('registries find the guide, the categories and the proof of who is paid',
     categories: ['tides', 'ships'],
     docs: {
       homepage: 'https://harbour.example',
-      apiReference: 'https://harbour.example/openapi.json',
+      apiReference: 'https://harbour.example/docs',
       llms: 'https://harbour.example/llms.txt',
     },
   })
