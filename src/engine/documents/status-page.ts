@@ -60,19 +60,23 @@ function dayRow(day: DayFigures, most: number): TemplateContext {
 const STATES = { available: 'up', failing: 'down', not_configured: 'degraded' } as const
 
 function routeRow(route: RouteStanding): TemplateContext {
-  const { path, availability, answers, failed, p50_ms: p50, p95_ms: p95, last_success: last } = route
+  const { path, availability, success_rate: rate, p50_ms: p50, p95_ms: p95, last_success: last } = route
   return {
     path,
     availability: availability.replaceAll('_', ' '),
     state: STATES[availability],
-    answers: String(answers),
-    failed: String(failed),
+    rate: rate === null ? '' : percent(rate),
     p50: p50 === null ? '' : String(p50),
     p95: p95 === null ? '' : String(p95),
     measured: p50 !== null && p95 !== null,
     ...(p50 !== null && p95 !== null ? drawSpan(p50, p95) : { x: '', width: '' }),
     lastSuccess: last === null ? '' : momentOf(last),
   }
+}
+
+/** Cut, not rounded: only what never failed has a hundred. */
+function percent(share: number): string {
+  return `${Math.floor(share * 1_000) / 10} %`
 }
 
 function sourceRow({ title, asked, failed, drifted, last_drift: drift }: SourceStanding): TemplateContext {
