@@ -21,6 +21,7 @@ export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Stand
     reasons,
     refused: standing.refused_reload === null ? '' : refusal(standing.refused_reload),
     since: days[0]?.date ?? '',
+    sells: routes.some(({ kind }) => kind === 'paid'),
     funnel: drawFunnel(funnel),
     uncharged: String(funnel.uncharged),
     days: days.map((day) => dayRow(day, most)),
@@ -52,6 +53,7 @@ function dayRow(day: DayFigures, most: number): TemplateContext {
     settled: String(day.settled),
     paid: String(day.paid_answers),
     free: String(day.free_answers),
+    answered: answersOf(day) > 0,
     paidWidth: String(drawShare(day.paid_answers, most)),
     freeWidth: String(drawShare(day.free_answers, most)),
   }
