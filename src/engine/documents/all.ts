@@ -43,6 +43,13 @@ export const documents: readonly Document[] = [
 ]
 
 /** Served under `documents` like the others, but answered live. */
-export const liveDocuments = ['health', 'status-json'] as const satisfies readonly DocumentName[]
+export const liveDocuments = [
+  'health',
+  'status',
+  'status-json',
+  'stats',
+] as const satisfies readonly DocumentName[]
+
+export type LiveDocument = (typeof liveDocuments)[number]
 
 export const documentNames: readonly string[] = [...documents.map(({ name }) => name), ...liveDocuments]

@@ -122,8 +122,18 @@ export const DIRECTORY = {
   },
   health: { title: 'Health', summary: 'Whether the service is up.', type: JSON_TYPE, rel: 'status' },
   'status-json': {
+    title: 'Status (JSON)',
+    summary: 'Whether every route answers, how fast, and how the outside sources do.',
+    type: JSON_TYPE,
+  },
+  status: {
     title: 'Status',
-    summary: 'Routes that cannot be served now, and how the outside sources do.',
+    summary: 'Whether every route answers, how fast, and how the outside sources do.',
+    type: PAGE_TYPE,
+  },
+  stats: {
+    title: 'Figures',
+    summary: 'How many routes there are, and how often they were called in the last seven days.',
     type: JSON_TYPE,
     rel: 'status',
   },

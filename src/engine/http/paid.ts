@@ -13,6 +13,7 @@ import { failed, invalid, problem } from './reply.ts'
 import { unreadyFailure } from './readiness.ts'
 import type { Answered, RouteRequest } from './request.ts'
 import { work } from './work.ts'
+import { timed } from './timed.ts'
 
 export interface Counter extends Workshop, FaultSettings {
   readonly paywall: Paywall
@@ -30,9 +31,12 @@ export async function servePaid(counter: Counter, request: RouteRequest): Promis
       reply: problem('payments_conflict', 'the request carries payments of two protocols', { charged: 'no' }),
     }
   }
-  if (detection === undefined)
+  if (detection === undefined) {
+    request.tally.count('unpaid')
     return { reply: challenge(request, 'payment_required', 'this path answers once it is paid for') }
-  return takePayment(counter, request, detection)
+  }
+  request.tally.count('presented')
+  return timed(counter.now, request, () => takePayment(counter, request, detection))
 }
 
 async function takePayment(counter: Counter, request: RouteRequest, detection: Detection): Promise<Answered> {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Entry } from '../ledger/entry.ts'
+import type { Tally } from '../tally/tally.ts'
 import type { RawParameters } from './parameters.ts'
 import type { Reply } from './reply.ts'
 import type { Revision, ServedRoute } from './revision.ts'
@@ -7,6 +8,8 @@ import type { Revision, ServedRoute } from './revision.ts'
 /** One request to one route, free of the web framework. */
 export interface RouteRequest {
   readonly served: ServedRoute
+  /** Of this route. */
+  readonly tally: Tally
   readonly revision: Revision
   readonly headers: IncomingHttpHeaders
   readonly method: string

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Middleware } from 'koa'
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/subject.ts'
-import { documents } from '../documents/all.ts'
+import { documents, liveDocuments, type LiveDocument } from '../documents/all.ts'
 import { brandFiles } from '../documents/brand.ts'
 import { PAGE_TYPE, placedDocuments } from '../documents/directory.ts'
 import type { Facts } from '../documents/document.ts'
@@ -25,6 +25,8 @@ export interface Revision {
   readonly table: RouteTable<ServedRoute>
   /** Rendered documents and files by path. */
   readonly pages: ReadonlyMap<string, Page>
+  /** What is told anew each time, by path. */
+  readonly live: ReadonlyMap<string, LiveDocument>
   readonly protocols: readonly Protocol[]
   readonly facts: Facts
   readonly foresights: Foresights
@@ -100,6 +102,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     catalog,
     table: createTable(served, settings.middleware),
     pages: new Map([...renderBrand(catalog), ...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
+    live: new Map(livePlaces(catalog)),
     protocols,
     facts,
     foresights: new Foresights(baseUrl),
@@ -158,6 +161,13 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
 }
 
 const ANNOUNCED: Page = { type: '', body: '', etag: '', planned: true, headers: {} }
+
+function livePlaces({ documents: places }: Catalog): [string, LiveDocument][] {
+  return liveDocuments.flatMap((name): [string, LiveDocument][] => {
+    const place = places[name]
+    return place === undefined || place.planned ? [] : place.paths.map((path) => [path, name])
+  })
+}
 
 function renderFiles({ files }: Catalog): [string, Page][] {
   return files.map(({ path, type, base64, planned }) => [

@@ -1,0 +1,233 @@
+import t from 'tap'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Json } from '../../../src/engine/json.ts'
+import { at, items } from '../../support/documents.ts'
+import { askJson } from '../../support/figures.ts'
+import { addressOf, challengeOf, send, sign } from '../../support/payment.ts'
+import { openBuyer } from '../../support/buyer.ts'
+import { Secrets } from '../../support/secrets.ts'
+import { openShop } from '../../support/shop.ts'
+import { runProgram } from '../../support/server.ts'
+import { until } from '../../support/until.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'ratecard-figures-'))
+const catalog = join(folder, 'catalog.yaml')
+cpSync(fileURLToPath(new URL('../../fixtures/payments/status.yaml', import.meta.url)), catalog)
+const shop = await openShop(async () => ({ CATALOG: catalog }))
+t.teardown(async () => {
+  await shop.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+t.afterEach(() => shop.workplace.during(async () => {}))
+
+const status = (url = shop.url) => askJson(`${url}/status.json`)
+const stats = (url = shop.url) => askJson(`${url}/stats.json`)
+const page = async () => (await fetch(`${shop.url}/status`)).text()
+
+async function routeOf(path: string) {
+  return items(at(await status(), 'routes')).find((route) => at(route, 'path') === path)
+}
+
+async function pay(path: string) {
+  const key = await shop.wallet()
+  return { key, ...(await openBuyer(key, new Secrets()).buy(`${shop.url}${path}`)) }
+}
+
+const NONE = { unpaid: 0, presented: 0, verified: 0, settled: 0, sent: 0, uncharged: 0 }
+
+t.test('an operator sees at once what has become of every request', async (t) => {
+  t.match(await status(), { status: 'operational', reasons: [], funnel: NONE, refused_reload: null })
+  for (const method of ['GET', 'GET', 'HEAD'])
+    t.equal((await fetch(`${shop.url}/paid/work?n=0`, { method })).status, 402)
+  for (const n of [1, 2]) t.equal((await fetch(`${shop.url}/sample/work?n=${n}`)).status, 200)
+  const answered = [await pay('/paid/work?n=3'), await pay('/paid/deep?n=4')]
+  t.strictSame(
+    answered.map((each) => each.status),
+    [200, 200],
+  )
+  for (const { key } of answered) t.equal(await shop.witness.charges(addressOf(key)), 1)
+  // Whoever sends the next request on a connection has the answer before; else two seconds tell.
+  await until('both answers have arrived', async () => at(await status(), 'funnel', 'sent') === 2)
+
+  const sold = { presented: 2, verified: 2, settled: 2, sent: 2, uncharged: 0 }
+  t.strictSame(at(await status(), 'funnel'), { unpaid: 5, ...sold })
+  for (const path of ['/paid/work', '/paid/deep', '/sample/work']) {
+    const route = await routeOf(path)
+    t.match(route, { availability: 'available', success_rate: 1, last_success: /Z$/ }, path)
+    t.ok(Number(at(route, 'p50_ms')) > 0 && Number(at(route, 'p50_ms')) <= Number(at(route, 'p95_ms')), path)
+  }
+  t.strictSame(at(await stats(), 'answers'), { paid: 2, free: 2 })
+})
+
+t.test('work that fails is told apart from a sale, and costs nobody anything', async (t) => {
+  const before = at(await status(), 'funnel')
+  shop.workplace.during(async () => {
+    throw new Error('no')
+  })
+  const failed = await pay('/paid/work?n=5')
+  t.equal(failed.status, 500)
+  t.equal(await shop.witness.charges(addressOf(failed.key)), 0)
+  const { header } = await sign(await challengeOf(`${shop.url}/paid/work?n=6`), await shop.wallet(0n))
+  t.equal((await send(`${shop.url}/paid/work?n=6`, header)).status, 402, 'a purse without money')
+  t.equal((await send(`${shop.url}/paid/work?n=6`, 'rubbish')).status, 400)
+  t.strictSame(at(await status(), 'funnel'), {
+    unpaid: Number(at(before, 'unpaid')) + 2,
+    presented: Number(at(before, 'presented')) + 3,
+    verified: Number(at(before, 'verified')) + 1,
+    settled: at(before, 'settled'),
+    sent: at(before, 'sent'),
+    uncharged: Number(at(before, 'uncharged')) + 1,
+  })
+  t.match(await routeOf('/paid/work'), { success_rate: 0.5, availability: 'available' })
+})
+
+t.test(
+  'a route that fails again and again shows before buyers notice, and so does its recovery',
+  async (t) => {
+    shop.workplace.during(async () => {
+      throw new Error('no')
+    })
+    for (const n of [1, 2]) t.equal((await fetch(`${shop.url}/sample/work?n=${n}`)).status, 500)
+    t.match(await status(), { status: 'operational' })
+    t.equal((await fetch(`${shop.url}/sample/work?n=3`)).status, 500)
+    t.match(await status(), { status: 'degraded', reasons: ['/sample/work does not answer.'] })
+    t.equal(at(await routeOf('/sample/work'), 'availability'), 'failing')
+    t.match(await page(), /data-state="degraded">degraded</)
+    shop.workplace.during(async () => {})
+    t.equal((await fetch(`${shop.url}/sample/work?n=3`)).status, 200)
+    t.match(await status(), { status: 'operational', reasons: [] })
+  },
+)
+
+t.test('the page shows the figures of the JSON, and nothing else', async (t) => {
+  const [told, html] = [await status(), await page()]
+  for (const step of ['unpaid', 'presented', 'verified', 'settled', 'sent', 'uncharged'])
+    t.match(html, new RegExp(`data-step="${step}">${Number(at(told, 'funnel', step))}<`), step)
+  const bars = [...html.matchAll(/<rect class="bar" x="190" y="\d+" width="(\d+)"/g)].map(([, width]) =>
+    Number(width),
+  )
+  const counts = ['unpaid', 'presented', 'verified', 'settled', 'sent'].map((step) =>
+    Number(at(told, 'funnel', step)),
+  )
+  t.equal(bars.length, counts.length)
+  for (const [one, width] of bars.entries())
+    for (const [other, next] of bars.entries())
+      t.equal(Math.sign(width - next), Math.sign((counts[one] ?? 0) - (counts[other] ?? 0)), 'more is longer')
+  const rows = items(at(told, 'routes'))
+  t.equal(rows.length, 3)
+  for (const row of rows) {
+    const cells = [...cellsOf(html, text(at(row, 'path')))]
+    const shown = ['availability', 'p50_ms', 'p95_ms'].map((name) => text(at(row, name)))
+    const [state, rate, p50, p95] = cells
+    t.strictSame([state, p50, p95], shown, text(at(row, 'path')))
+    t.equal(rate, `${Math.floor(Number(at(row, 'success_rate')) * 1000) / 10} %`)
+    t.match(html, text(at(row, 'last_success')))
+  }
+  const today = items(at(told, 'days')).at(-1)
+  const day = ['unpaid', 'settled', 'paid_answers', 'free_answers'].map((name) => text(at(today, name)))
+  t.strictSame(cellsOf(html, text(at(today, 'date'))).slice(0, 4), day)
+})
+
+function text(value: Json | undefined): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}
+
+/** What stands in the row that has this head. */
+function cellsOf(html: string, head: string): string[] {
+  const row =
+    html.split('<tr>').find((each) => each.startsWith('<th scope="row">') && each.includes(`>${head}<`)) ?? ''
+  return [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell = '']) => cell.replace(/<[^>]*>/g, ''))
+}
+
+t.test('the totals are those of the routes, counted from the catalog', async (t) => {
+  const [told, totals] = [await status(), await stats()]
+  t.strictSame(at(totals, 'routes'), { paid: 2, sample: 1, free: 0 })
+  t.strictSame(at(totals, 'funnel'), at(told, 'funnel'))
+  t.strictSame(at(totals, 'days'), at(told, 'days'))
+  t.equal(items(at(totals, 'days')).length, 7)
+  const answers = items(at(told, 'days')).map((day) => Object(day))
+  t.strictSame(at(totals, 'answers'), {
+    paid: answers.reduce((sum, day) => sum + day.paid_answers, 0),
+    free: answers.reduce((sum, day) => sum + day.free_answers, 0),
+  })
+  for (const route of items(at(told, 'routes')))
+    t.notOk(
+      'answers' in Object(route) || 'funnel' in Object(route),
+      'what a route earns is its operator’s business',
+    )
+})
+
+t.test('a name from a catalog cannot run anything on the page', async (t) => {
+  const response = await fetch(`${shop.url}/status`)
+  t.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
+  t.equal(response.headers.get('cache-control'), 'no-cache')
+  t.equal(response.headers.get('x-content-type-options'), 'nosniff')
+  const policy = response.headers.get('content-security-policy') ?? ''
+  t.match(policy, /default-src 'none'/)
+  t.match(policy, /frame-ancestors 'none'/)
+  t.notMatch(policy, /unsafe|script-src|\*|https?:|data:/)
+  const html = await response.text()
+  t.match(html, '&lt;script&gt;alert(1)&lt;/script&gt;')
+  t.match(html, 'Quiet &amp; calm')
+  t.match(html, '{{constructor}}')
+  t.notMatch(html, /<script|<b |\sstyle=|<style|\son[a-z]+=|javascript:/i)
+  const title = items(at(await status(), 'sources')).map((source) => at(source, 'title'))
+  t.match(title[0], '<script>alert(1)</script>')
+})
+
+t.test('a catalog that was refused shows where it is wrong, and none of its words', async (t) => {
+  const text = readFileSync(catalog, 'utf8')
+  writeFileSync(catalog, text.replace('price: 0.01', 'price: hunter2-my-secret'))
+  shop.server.process.kill('SIGHUP')
+  await until('it was refused', async () => at(await status(), 'refused_reload') !== null)
+  const told = await status()
+  const { refused_at: when, errors, kept } = Object(at(told, 'refused_reload'))
+  t.match(when, /Z$/)
+  t.equal(kept, at(told, 'revision'))
+  t.match(errors, [{ code: /^[a-z_]+$/, line: 12, column: /^\d+$/ }])
+  t.equal(at(told, 'status'), 'operational')
+  const html = await page()
+  t.match(html, 'A catalog was refused')
+  t.match(html, /<code>[a-z_]+<\/code> at line 12, column/)
+  t.notMatch(html + JSON.stringify(told), /hunter2/)
+  writeFileSync(catalog, text)
+  shop.server.process.kill('SIGHUP')
+  await until('the next one is served', async () => at(await status(), 'refused_reload') === null)
+  t.notMatch(await page(), 'A catalog was refused')
+})
+
+t.test('figures are those of all processes, and outlive each of them', async (t) => {
+  const before = at(await status(), 'funnel')
+  const branch = await shop.branch()
+  for (const n of [1, 2, 3]) t.equal((await fetch(`${branch.url}/paid/work?n=${n}`)).status, 402)
+  t.equal((await fetch(`${branch.url}/sample/work`)).status, 200)
+  const key = await shop.wallet()
+  t.match(await openBuyer(key, new Secrets()).buy(`${branch.url}/paid/work?n=9`), { status: 200 })
+  await until('the answer has arrived', async () => at(await status(branch.url), 'funnel', 'sent') === 1)
+  await branch.stop()
+  const add = (name: string, more: number): number => Number(at(before, name)) + more
+  await until('the other one knows', async () => at(await status(), 'funnel', 'unpaid') === add('unpaid', 4))
+  t.strictSame(at(await status(), 'funnel'), {
+    unpaid: add('unpaid', 4),
+    presented: add('presented', 1),
+    verified: add('verified', 1),
+    settled: add('settled', 1),
+    sent: add('sent', 1),
+    uncharged: add('uncharged', 0),
+  })
+  const { stdout } = await runProgram(['figures', '--json', '--data-dir', shop.server.dataDir])
+  const rows: unknown = JSON.parse(stdout)
+  t.match(rows, [
+    { name: 'free /sample/work', answers: 1, unpaid: 0, last_success: /Z$/ },
+    { name: 'sold work', answers: 1, unpaid: 4, presented: 1, verified: 1, settled: 1, sent: 1, failed: 0 },
+  ])
+  // Killed, it takes with it what it had not written down: here everything of its own, for it has run no minute.
+  await shop.restart()
+  const left = { unpaid: 4, presented: 1, verified: 1, settled: 1, sent: 1, uncharged: 0 }
+  t.strictSame(at(await status(), 'funnel'), left)
+  t.match(await routeOf('/sample/work'), { success_rate: 1, last_success: /Z$/ })
+  t.strictSame(at(await stats(), 'answers'), { paid: 1, free: 1 })
+})
