@@ -13,6 +13,7 @@ import { print } from './cli/print.ts'
 import { routes } from './cli/routes.ts'
 import { runCommand } from './cli/run.ts'
 import { serve } from './cli/serve.ts'
+import { figures } from './cli/figures.ts'
 import { types } from './cli/types.ts'
 import { doctor } from './cli/doctor.ts'
 import { documentNames } from './engine/index.ts'
@@ -36,6 +37,7 @@ const commands: readonly Command[] = [
   showPayment,
   reconcilePayments,
   exportPayments,
+  figures,
   doctor,
   updateData,
   dataStatus,

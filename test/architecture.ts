@@ -24,6 +24,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/documents',
     'engine/protocols',
     'engine/paywall',
+    'engine/tally',
     'engine/http',
   ],
   leaves: [],

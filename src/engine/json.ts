@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** What JSON can say. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
@@ -20,9 +20,29 @@ export function canonicalJson(value: Json): string {
   return JSON.stringify(value)
 }
 
+/** JSON in ASCII alone: quick to send, for it is kept in one byte a character. */
+export function asciiJson(value: unknown): string {
+  return escapeNonAscii(JSON.stringify(value))
+}
+
+/** The same JSON in ASCII: outside its strings it has nothing else. */
+export function escapeNonAscii(json: string): string {
+  return slim(
+    json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  )
+}
+
+/**
+ * An ASCII text in one byte a character. V8 takes two for whatever was cut from a text that has one wider character, and
+ * for all it is joined to: such an answer takes twice as long to join, and several times as long to send.
+ */
+export function slim(ascii: string): string {
+  return Buffer.from(ascii, 'latin1').toString('latin1')
+}
+
 /** base64url SHA-256 of the canonical form: one short name for one value. */
 export function digestJson(value: Json): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('base64url')
+  return hash('sha256', canonicalJson(value), 'base64url')
 }
 
 /** The object without its undefined members: JSON has no such value. */

@@ -77,7 +77,8 @@ async function time(payments, check) {
   const begun = performance.now()
   for (const payment of payments) {
     const signer = await check(payment)
-    if (signer !== payment.authorization.from) throw new Error('the signer is not the payer')
+    if (signer?.toLowerCase() !== payment.authorization.from.toLowerCase())
+      throw new Error('the signer is not the payer')
   }
   return (performance.now() - begun) / payments.length
 }

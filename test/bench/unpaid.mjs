@@ -100,7 +100,7 @@ function report(candidates, routes) {
   const faster = (run, base) => [run.rate, base.rate]
   const cheaper = (run, base) => [base.cost, run.cost]
   printTable(
-    `Unpaid 402, four networks, ${routes} paid routes (rates need idle cores; processor time does not)`,
+    `Unpaid 402, four networks and MPP, ${routes} paid routes (rates need idle cores; processor time does not)`,
     ['', 'requests/s', 'of bare', 'µs of processor', 'of bare'],
     candidates.map(({ name, runs }) => [
       name,

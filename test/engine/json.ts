@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { canonicalJson, compact, digestJson, isJsonObject, type Json } from '../../src/engine/json.ts'
+import {
+  asciiJson,
+  canonicalJson,
+  compact,
+  digestJson,
+  isJsonObject,
+  type Json,
+} from '../../src/engine/json.ts'
 
 const json = fc.jsonValue().map((value): Json => JSON.parse(JSON.stringify(value)) as Json)
 
@@ -90,4 +97,14 @@ t.test('a digest is short enough for headers and differs between values', async 
 
 t.test('members without a value are left out, and nothing else', async (t) => {
   t.strictSame(compact({ a: undefined, b: null, c: false, d: 0, e: '' }), { b: null, c: false, d: 0, e: '' })
+})
+
+t.test('text in ASCII alone says the same', async (t) => {
+  fc.assert(
+    fc.property(json, (value) => {
+      const text = asciiJson(value)
+      return !/[\u0080-\uffff]/.test(text) && JSON.stringify(JSON.parse(text)) === JSON.stringify(value)
+    }),
+  )
+  t.equal(asciiJson({ é: '€ 😀' }), '{"\\u00e9":"\\u20ac \\ud83d\\ude00"}')
 })

@@ -25,7 +25,7 @@ export interface Standing {
   readonly refused_reload: RefusedReload | null
 }
 
-/** What became of requests to what is sold. `test/engine/tally` and `engine/tally/counts.ts` say when each is counted. */
+/** What became of requests to what is sold; `engine/tally/counts.ts` says when each is counted. */
 export interface Funnel {
   readonly unpaid: number
   readonly presented: number
@@ -44,20 +44,17 @@ export interface DayFigures extends Funnel {
 
 export type Availability = 'available' | 'failing' | 'not_configured'
 
+/** Numbers of calls are left out: with the price they would tell what each route earns. `ratecard figures` has them. */
 export interface RouteStanding {
   readonly path: string
   readonly kind: 'paid' | 'sample' | 'free'
   readonly availability: Availability
-  /** With status 200. */
-  readonly answers: number
-  /** Answers of 500 and above. */
-  readonly failed: number
+  /** Answers with status 200 among these and those of 500 and above, 0 to 1; null: none of either in these days. */
+  readonly success_rate: number | null
   /** Null: no answer in these days. */
   readonly p50_ms: number | null
   readonly p95_ms: number | null
   readonly last_success: string | null
-  /** Of what is sold. */
-  readonly funnel?: Funnel
 }
 
 export interface SourceStanding {

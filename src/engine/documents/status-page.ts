@@ -21,6 +21,7 @@ export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Stand
     reasons,
     refused: standing.refused_reload === null ? '' : refusal(standing.refused_reload),
     since: days[0]?.date ?? '',
+    sells: routes.some(({ kind }) => kind === 'paid'),
     funnel: drawFunnel(funnel),
     uncharged: String(funnel.uncharged),
     days: days.map((day) => dayRow(day, most)),
@@ -52,6 +53,7 @@ function dayRow(day: DayFigures, most: number): TemplateContext {
     settled: String(day.settled),
     paid: String(day.paid_answers),
     free: String(day.free_answers),
+    answered: answersOf(day) > 0,
     paidWidth: String(drawShare(day.paid_answers, most)),
     freeWidth: String(drawShare(day.free_answers, most)),
   }
@@ -60,19 +62,23 @@ function dayRow(day: DayFigures, most: number): TemplateContext {
 const STATES = { available: 'up', failing: 'down', not_configured: 'degraded' } as const
 
 function routeRow(route: RouteStanding): TemplateContext {
-  const { path, availability, answers, failed, p50_ms: p50, p95_ms: p95, last_success: last } = route
+  const { path, availability, success_rate: rate, p50_ms: p50, p95_ms: p95, last_success: last } = route
   return {
     path,
     availability: availability.replaceAll('_', ' '),
     state: STATES[availability],
-    answers: String(answers),
-    failed: String(failed),
+    rate: rate === null ? '' : percent(rate),
     p50: p50 === null ? '' : String(p50),
     p95: p95 === null ? '' : String(p95),
     measured: p50 !== null && p95 !== null,
     ...(p50 !== null && p95 !== null ? drawSpan(p50, p95) : { x: '', width: '' }),
     lastSuccess: last === null ? '' : momentOf(last),
   }
+}
+
+/** Cut, not rounded: only what never failed has a hundred. */
+function percent(share: number): string {
+  return `${Math.floor(share * 1_000) / 10} %`
 }
 
 function sourceRow({ title, asked, failed, drifted, last_drift: drift }: SourceStanding): TemplateContext {

@@ -14,7 +14,7 @@ import {
   type UntypedCheck,
   type UntypedHandler,
 } from '../handler.ts'
-import { digestJson, type Json } from '../json.ts'
+import { digestArguments } from './digest.ts'
 import { unreadyFailure } from './readiness.ts'
 import type { Revision } from './revision.ts'
 
@@ -53,17 +53,6 @@ export async function execute(workshop: Workshop, work: Work): Promise<Served<An
     run(workshop, work, operation.timeout, undefined),
   )
   return within(patience, shared)
-}
-
-/** Equal for equal arguments, whichever face of the operation they came through. */
-export function digestArguments(operation: Operation, args: Arguments): string {
-  const named: Record<string, Json> = {}
-  for (const [name, value] of Object.entries(args)) if (value !== undefined) named[name] = value
-  return digestJson({
-    handler: operation.handler,
-    upstream: operation.upstream?.url ?? null,
-    arguments: named,
-  })
 }
 
 /** What the work has to say before it is paid for: rejects when it would fail for good. */

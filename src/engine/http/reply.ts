@@ -1,5 +1,6 @@
 import { ERRORS, type Charged, type ErrorCode, type Failure, type ValidationError } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
+import type { StoredAnswer } from '../ledger/entry.ts'
 
 /** What is sent for one request: made as a value, written in one place. */
 export interface Reply {
@@ -65,5 +66,16 @@ export function invalid(errors: readonly ValidationError[]): Reply {
     status: 422,
     headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
     body: JSON.stringify({ detail: errors }),
+  }
+}
+
+/** An answer in the form it is stored in. */
+export function sold(stored: StoredAnswer, headers: Readonly<Record<string, string>>): Reply {
+  if (stored.kind === 'text')
+    return { status: 200, headers: { 'Content-Type': stored.type, ...headers }, body: stored.text }
+  return {
+    status: 200,
+    headers: { 'Content-Type': JSON_TYPE, ...headers },
+    body: JSON.stringify(stored.value),
   }
 }

@@ -12,6 +12,7 @@ import type { HandlerMap, UntypedCheck, UntypedHandler } from '../handler.ts'
 import type { Store } from '../paywall/paywall.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { Preview } from './envelope.ts'
+import { Foresights } from './foresight.ts'
 import { compileValidator, type Validator } from './parameters.ts'
 import { createProxy, type ProxySettings } from './proxy.ts'
 import type { Readiness } from './readiness.ts'
@@ -28,6 +29,7 @@ export interface Revision {
   readonly live: ReadonlyMap<string, LiveDocument>
   readonly protocols: readonly Protocol[]
   readonly facts: Facts
+  readonly foresights: Foresights
   /** By the name of their handlers, for handlers that ask others: a face of each, the first in the catalog. */
   readonly operations: ReadonlyMap<string, ServedRoute>
 }
@@ -103,6 +105,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     live: new Map(livePlaces(catalog)),
     protocols,
     facts,
+    foresights: new Foresights(baseUrl),
     operations: new Map(served.toReversed().map((each) => [each.route.operation.handler, each])),
   }
 }

@@ -74,16 +74,15 @@ interface Listed {
 
 function routeStanding({ route, readiness, counts }: Listed, now: number): RouteStanding {
   const { stages, latency, lastSuccess } = counts
+  const answered = answersIn(latency)
   return {
     path: route.path,
     kind: route.kind,
     availability: readiness !== 'ready' ? 'not_configured' : isFailing(counts, now) ? 'failing' : 'available',
-    answers: answersIn(latency),
-    failed: stages.failed,
+    success_rate: answered + stages.failed === 0 ? null : answered / (answered + stages.failed),
     p50_ms: quantile(latency, 0.5) ?? null,
     p95_ms: quantile(latency, 0.95) ?? null,
     last_success: lastSuccess === 0 ? null : new Date(lastSuccess).toISOString(),
-    ...(route.kind === 'paid' && { funnel: funnelOf(counts) }),
   }
 }
 

@@ -3,17 +3,18 @@ import type { Reply } from './reply.ts'
 
 export interface TimedRequest {
   readonly tally: Tally
-  /** Aborted when the client has gone away. */
-  readonly gone: AbortSignal
+  /** A signal that is aborted when the client has gone away. */
+  readonly watch: () => AbortSignal
 }
 
 /** Counts the answer with the time it took, or that somebody who waited for it got none for a reason of ours. */
 export async function timed<T extends { readonly reply: Reply }>(
   now: () => number,
-  { tally, gone }: TimedRequest,
+  { tally, watch }: TimedRequest,
   answer: () => Promise<T>,
 ): Promise<T> {
   const began = now()
+  const gone = watch()
   try {
     const answered = await answer()
     const { status } = answered.reply

@@ -1,29 +1,18 @@
 import type { Route } from '../catalog/catalog.ts'
 import { CLIENT } from '../documents/client.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
-import type { Json, JsonObject } from '../json.ts'
+import { asciiJson, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Challenge } from '../protocols/protocol.ts'
+import type { Foresight } from './foresight.ts'
 import { PROBLEM_TYPE, problemType, type Reply } from './reply.ts'
-
-/** Why the same request would fail even if it were paid for. */
-export interface WouldFail {
-  readonly status: number
-  readonly code: ErrorCode
-  readonly detail: Json
-}
 
 /** Answers 402 for one route: everything but the offers' moving parts is serialised once. */
 export type Unpaid = (request: UnpaidRequest) => Reply
 
-export interface UnpaidRequest {
-  /** Absolute URL of the concrete path. */
-  readonly resource: string
-  /** Operation and arguments as a digest; `none` when the arguments are not valid. */
-  readonly scope: string
+export interface UnpaidRequest extends Foresight {
   readonly code: ErrorCode
   readonly detail: string
-  readonly wouldFail: WouldFail | undefined
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -39,7 +28,7 @@ export function compileUnpaid(
   challenges: readonly Challenge[],
   settings: UnpaidSettings,
 ): Unpaid {
-  const readers = JSON.stringify(forReaders(route, settings)).slice(1, -1)
+  const readers = asciiJson(forReaders(route, settings)).slice(1, -1)
   const problems = new Map<string, string>()
   return ({ resource, scope, code, detail, wouldFail, headers: more }) => {
     const headers: Record<string, string> = {
@@ -55,11 +44,11 @@ export function compileUnpaid(
     }
     let said = problems.get(code)
     if (said === undefined) {
-      said = JSON.stringify(problemOf(code)).slice(1, -1)
+      said = asciiJson(problemOf(code)).slice(1, -1)
       problems.set(code, said)
     }
-    members.push(said, `"detail":${JSON.stringify(detail)}`, readers)
-    if (wouldFail !== undefined) members.push(`"would_fail":${JSON.stringify(wouldFail)}`)
+    members.push(said, `"detail":${asciiJson(detail)}`, readers)
+    if (wouldFail !== undefined) members.push(`"would_fail":${wouldFail}`)
     return { status: 402, headers, body: `{${members.join(',')}}` }
   }
 }

@@ -11,8 +11,9 @@ import {
   type Purchasing,
   type Verified,
 } from './paywall.ts'
-import { holding, proceed, undo } from './sale.ts'
+import { holding, proceed } from './sale.ts'
 import { wait } from './wait.ts'
+import { undo } from './work.ts'
 
 /** How old a purchase may be whose answer is taken for lost. */
 const LOST_MS = 600_000

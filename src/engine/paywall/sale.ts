@@ -1,15 +1,9 @@
 import { LostClaim, type Claim } from '../ledger/claim.ts'
-import type { Flow, State, StoredAnswer } from '../ledger/entry.ts'
+import type { Flow, State } from '../ledger/entry.ts'
 import type { Refusal, Settlement } from '../protocols/protocol.ts'
-import {
-  deliverable,
-  type Outcome,
-  type Paywall,
-  type Purchasing,
-  type Store,
-  type Verified,
-} from './paywall.ts'
+import { deliverable, type Outcome, type Paywall, type Purchasing, type Verified } from './paywall.ts'
 import { noteFailure } from './throttle.ts'
+import { keep, undo, work } from './work.ts'
 
 /** Left of a payment's validity when its settlement begins. */
 const SETTLING_MS = 6_000
@@ -137,54 +131,6 @@ async function fulfil(
   }
   await keep(paywall, buying.job.store, claim)
   return deliverable(claim.entry) ?? { kind: 'pending', id: entry.id }
-}
-
-type Attempted<T> =
-  { readonly kind: 'value'; readonly value: T } | { readonly kind: 'fault'; readonly fault: unknown }
-
-async function work(
-  paywall: Paywall,
-  { job, offer }: Purchasing,
-  claim: Claim,
-  { payer }: Verified,
-  patience: number,
-): Promise<Attempted<StoredAnswer>> {
-  const order = {
-    payment: claim.entry.id,
-    payer,
-    patience: Math.min(offer.route.operation.timeout, patience),
-  }
-  if (job.store !== undefined) await claim.note({ prepared: true })
-  try {
-    return { kind: 'value', value: await job.run(order) }
-  } catch (fault) {
-    await undo(paywall, job.store, claim)
-    return { kind: 'fault', fault }
-  }
-}
-
-/** What the handler has stored stays. What fails here is done again by recovery. */
-export async function keep(paywall: Paywall, store: Store | undefined, claim: Claim): Promise<void> {
-  if (claim.entry.prepared === undefined || store === undefined) return
-  try {
-    await store.commit(claim.entry.id)
-  } catch (fault) {
-    paywall.report(fault)
-    return
-  }
-  await claim.unprepare()
-}
-
-/** What the handler has stored goes. What fails here is done again by recovery. */
-export async function undo(paywall: Paywall, store: Store | undefined, claim: Claim): Promise<void> {
-  if (claim.entry.prepared === undefined || store === undefined) return
-  try {
-    await store.abort(claim.entry.id)
-  } catch (fault) {
-    paywall.report(fault)
-    return
-  }
-  await claim.unprepare()
 }
 
 /** The client left before anything was sent to move its money. */

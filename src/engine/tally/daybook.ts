@@ -1,5 +1,5 @@
 import type { Desk } from '../ledger/claim.ts'
-import { add, isNothing, NOTHING, type Counts } from './counts.ts'
+import { add, NOTHING, type Counts } from './counts.ts'
 import { Tally } from './tally.ts'
 
 /** What was counted on one day (UTC), by the name of what is counted. */
@@ -109,7 +109,7 @@ export class Daybook {
     this.#own.set(today, counts)
     for (const [name, tally] of this.#tallies) {
       const taken = tally.take()
-      if (isNothing(taken)) continue
+      if (taken === undefined) continue
       counts.set(name, add(counts.get(name) ?? NOTHING, taken))
       this.#unwritten.add(today)
     }

@@ -1,4 +1,4 @@
-import { noStages, type Counts, type Stage } from './counts.ts'
+import { isNothing, noStages, type Counts, type Stage } from './counts.ts'
 import { classOf, noLatency } from './latency.ts'
 
 /**
@@ -30,8 +30,8 @@ export class Tally {
     this.#failedInARow += 1
   }
 
-  /** What was counted since the last time it was taken. */
-  take(): Counts {
+  /** What was counted since the last time it was taken; undefined: nothing. */
+  take(): Counts | undefined {
     const taken = {
       stages: this.#stages,
       latency: this.#latency,
@@ -39,6 +39,7 @@ export class Tally {
       lastFailure: this.#lastFailure,
       failedInARow: this.#failedInARow,
     }
+    if (isNothing(taken)) return undefined
     this.#stages = noStages()
     this.#latency = noLatency()
     return taken

@@ -45,7 +45,9 @@ function quiet() {
   return {
     PAY_TO: `0x${randomBytes(20).toString('hex')}`,
     SETTLER_PRIVATE_KEY: `0x${randomBytes(32).toString('hex')}`,
-    ...Object.fromEntries([8453, 137, 42161, 43114].map((chain) => [`RPC_URL_${chain}`, NOWHERE])),
+    ...Object.fromEntries([8453, 137, 42161, 43114, 4217].map((chain) => [`RPC_URL_${chain}`, NOWHERE])),
+    MPP_RECIPIENT: `0x${randomBytes(20).toString('hex')}`,
+    MPP_SECRET_KEY: randomBytes(32).toString('hex'),
   }
 }
 

@@ -5,7 +5,8 @@ import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
 import type { Operation } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import type { Answer, Context, UntypedHandler } from '../../../src/engine/handler.ts'
-import { digestArguments, execute, type Work, type Workshop } from '../../../src/engine/http/execute.ts'
+import { digestArguments } from '../../../src/engine/http/digest.ts'
+import { execute, type Work, type Workshop } from '../../../src/engine/http/execute.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
 const CATALOG =

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -83,6 +84,64 @@ t.test('lmdb: facts that have ended do not stay in the store', async (t) => {
   t.teardown(() => root.close())
   t.equal(root.openDB({ name: 'facts', encoding: 'json' }).getCount(), 1)
   t.equal(root.openDB({ name: 'ends', encoding: 'string' }).getCount(), 1)
+})
+
+/**
+ * Does to the pointer what a process does that opens the store while another one commits (ITS#9496). Another process
+ * has to: this one would lose its locks of the file by closing it. Says the words of eight bytes in it, before.
+ */
+function pokeLock(directory: string, ...change: readonly [place: number, word: bigint] | []): bigint[] {
+  const program = `
+    const [file, place, word] = process.argv.slice(1)
+    const bytes = fs.readFileSync(file)
+    for (let at = 0; at + 8 <= bytes.length; at += 8) console.log(String(bytes.readBigUInt64LE(at)))
+    if (place === undefined) process.exit()
+    bytes.writeBigUInt64LE(BigInt(word))
+    fs.writeSync(fs.openSync(file, 'r+'), bytes, 0, 8, Number(place) * 8)`
+  const args = ['-e', program, join(directory, 'lock.mdb'), ...change.map(String)]
+  return execFileSync(process.execPath, args, { encoding: 'utf8' }).trim().split('\n').map(BigInt)
+}
+
+async function setBack(directory: string, commit: () => Promise<unknown>): Promise<void> {
+  const before = pokeLock(directory)
+  await commit()
+  const after = pokeLock(directory)
+  const places = after.flatMap((word, place) => (word > 1n && before[place] === word - 1n ? [place] : []))
+  const [place, ...others] = places
+  if (place === undefined || others.length > 0)
+    throw new Error(`the pointer is one of ${places.length} words`)
+  pokeLock(directory, place, (after[place] ?? 0n) - 1n)
+}
+
+t.test('lmdb: a payment is not forgotten because another process opens the store meanwhile', async (t) => {
+  const directory = newPlace(t)
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(() => ledger.close())
+  await ledger.insert(makeEntry('x402:one'))
+  await setBack(directory, () => ledger.insert(makeEntry('x402:two')))
+  t.notOk(await ledger.get('x402:two'), 'it is out of sight')
+  const writing = ledger.insert(makeEntry('x402:three'))
+  const opener = startWorker(['lmdb', directory, 'insert', 'x402:four'])
+  await opener.line()
+  t.equal(await writing, undefined, 'whoever opens the store puts it right')
+  for (const key of ['x402:one', 'x402:two', 'x402:three']) t.ok(await ledger.get(key), key)
+  await opener.finish()
+})
+
+t.test('lmdb: a store nobody puts right takes no payment, and says what to do', async (t) => {
+  const directory = newPlace(t)
+  const ledger = await openLmdbLedger(directory)
+  await ledger.insert(makeEntry('x402:one'))
+  await setBack(directory, () => ledger.insert(makeEntry('x402:two')))
+  await t.rejects(ledger.insert(makeEntry('x402:three')), {
+    name: 'LedgerError',
+    message: /open it once more, with "ratecard payments list"/,
+  })
+  await ledger.close()
+  const again = await openLmdbLedger(directory)
+  t.teardown(() => again.close())
+  t.equal(await again.insert(makeEntry('x402:three')), undefined)
+  for (const key of ['x402:one', 'x402:two', 'x402:three']) t.ok(await again.get(key), key)
 })
 
 t.test('lmdb: a place that cannot be a directory is named in the error', async (t) => {

@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 
 /** What a challenge’s id is bound to, each as it stands on the wire. */
 export interface BoundParameters {
@@ -33,6 +33,28 @@ export function movingSlots({
 /** Payment authentication scheme, “Challenge Binding”: the id is an HMAC, so that nothing is kept of a challenge. */
 export function bindId(secretKey: string, slots: string): string {
   return createHmac('sha256', secretKey).update(slots).digest('base64url')
+}
+
+const BLOCK = 64
+const DIGEST = 32
+
+/**
+ * `bindId` for many challenges with the same standing slots. RFC 2104 taken apart: what stands before the moving slots
+ * is laid out once, and an id costs two calls of the hash and none of the objects `createHmac` makes.
+ */
+export function createBinder(secretKey: string, standing: string): (moving: string) => string {
+  const key = Buffer.alloc(BLOCK)
+  const secret = Buffer.from(secretKey, 'utf8')
+  key.set(secret.length > BLOCK ? createHash('sha256').update(secret).digest() : secret)
+  const inner = Buffer.concat([key.map((byte) => byte ^ 0x36), Buffer.from(standing, 'utf8')])
+  const outer = Buffer.concat([key.map((byte) => byte ^ 0x5c), Buffer.alloc(DIGEST)])
+  return (moving) => {
+    const message = Buffer.allocUnsafe(inner.length + Buffer.byteLength(moving))
+    message.set(inner)
+    message.write(moving, inner.length)
+    outer.write(hash('sha256', message, 'hex'), BLOCK, 'hex')
+    return hash('sha256', outer, 'base64url')
+  }
 }
 
 /** Whether one of the secrets has made this id for exactly these parameters. */

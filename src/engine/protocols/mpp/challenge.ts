@@ -1,9 +1,9 @@
 import type { Route } from '../../catalog/catalog.ts'
-import { canonicalJson, type Json } from '../../json.ts'
+import { canonicalJson, slim, type Json } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
 import type { Challenge, IssuedChallenge } from '../protocol.ts'
 import { TOKEN_LENGTH } from '../tokens.ts'
-import { bindId, movingSlots, standingSlots } from './binding.ts'
+import { createBinder, movingSlots, standingSlots } from './binding.ts'
 
 export const METHOD = 'tempo'
 export const INTENT = 'charge'
@@ -42,11 +42,15 @@ export function requestOf({ chainId, currency, recipient }: Terms, price: Micros
  * nonce is for buyers who ask for the same thing in the same moment: an id is good for one payment, so each gets another.
  */
 export function opaqueOf(scope: string, nonce: string): string {
-  return encode({ _mppx_scope: scope, nonce })
+  return toBase64url(`{"_mppx_scope":${JSON.stringify(scope)},"nonce":${JSON.stringify(nonce)}}`)
 }
 
 function encode(value: Json): string {
-  return Buffer.from(canonicalJson(value), 'utf8').toString('base64url')
+  return toBase64url(canonicalJson(value))
+}
+
+function toBase64url(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64url')
 }
 
 export interface ChallengeSettings {
@@ -69,12 +73,14 @@ export function createChallenge(
 ): Challenge {
   const request = requestOf(terms, price)
   const { realm, currency } = terms
-  const slots = standingSlots({ realm, method: METHOD, intent: INTENT, request })
-  const standing = `", realm="${realm}", method="${METHOD}", intent="${INTENT}", request="${request}"${descriptionOf(route)}, expires="`
+  const bind = createBinder(secretKey, standingSlots({ realm, method: METHOD, intent: INTENT, request }))
+  const standing = slim(
+    `", realm="${realm}", method="${METHOD}", intent="${INTENT}", request="${request}"${descriptionOf(route)}, expires="`,
+  )
   const write = (scope: string, nonce: string): IssuedChallenge => {
     const expires = new Date(now() + LIFETIME_MS).toISOString()
     const opaque = opaqueOf(scope, nonce)
-    const id = bindId(secretKey, slots + movingSlots({ expires, opaque }))
+    const id = bind(movingSlots({ expires, opaque }))
     return {
       headers: { 'WWW-Authenticate': `Payment id="${id}${standing}${expires}", opaque="${opaque}"` },
       members: `"challengeId":"${id}"`,

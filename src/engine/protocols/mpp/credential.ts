@@ -29,7 +29,8 @@ const TOKEN = /^payment +([A-Za-z0-9_-]+)$/i
 
 /** Finds the credential in an Authorization header; other schemes are none of our business. */
 export function findCredential(header: string | undefined): Found {
-  const credentials = (header ?? '').split(',').flatMap((part) => {
+  if (header === undefined) return { kind: 'none' }
+  const credentials = header.split(',').flatMap((part) => {
     const text = part.trim()
     return /^payment(?:\s|$)/i.test(text) ? [text] : []
   })

@@ -1,6 +1,6 @@
 import { examplePath, type Operation, type Route, type Service } from '../../catalog/catalog.ts'
 import { ERRORS } from '../../errors.ts'
-import { compact, type JsonObject } from '../../json.ts'
+import { compact, escapeNonAscii, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
 import type { Network } from '../../networks.ts'
 import type { Challenge, IssuedChallenge } from '../protocol.ts'
@@ -131,12 +131,13 @@ function draw(
   const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":${extensions},"redelivery":{"info":{"token":"`
   const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
   const frame = frameBase64(standing)
+  const ascii = escapeNonAscii(standing)
   const write = (url: string, error: string, token: string): IssuedChallenge => {
     const before = `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
     const after = token + closing
     return {
       headers: { 'PAYMENT-REQUIRED': frame(`{${before}`, `${after}}`) },
-      members: before + standing + after,
+      members: before + ascii + after,
     }
   }
   const longest = write(example, LONGEST_CODE, 'x'.repeat(TOKEN_LENGTH)).headers['PAYMENT-REQUIRED']

@@ -1,6 +1,5 @@
 import type { Address } from '../../address.ts'
 import type { Desk } from '../../ledger/claim.ts'
-import type { OwnTransaction } from '../../ledger/entry.ts'
 import { PATIENCE_MS, Turn } from '../../ledger/turn.ts'
 import type { Network } from '../../networks.ts'
 import type { Chain, Fees } from '../evm/chain.ts'
@@ -9,7 +8,6 @@ import { broadcast, type Broadcast } from './broadcast.ts'
 import {
   IN_USE,
   NO_GAS,
-  NOT_TAKEN,
   TAKEN_OVER,
   TOO_DEAR,
   TOO_LATE,
@@ -19,9 +17,10 @@ import {
   type Sent,
   type Unable,
 } from './errand.ts'
-import { bid, type Bid } from './gas.ts'
+import { bid } from './gas.ts'
 import { allot, carryOn, leave, meet, taken, type Count } from './nonce.ts'
 import { Purse } from './purse.ts'
+import { answer, gaps, sentOf, writeDown, type Ready, type Signed, type Waiting } from './round.ts'
 
 /** A broadcast's own timeout and a little more: whoever may still be broadcasting holds the lease. */
 const BROADCAST_MS = 10_500
@@ -40,25 +39,6 @@ export interface SignerSettings extends Desk {
   readonly sleep: (ms: number) => Promise<void>
   /** Takes a line for the operator. */
   readonly report: (line: string) => void
-}
-
-/** Somebody who waits for what becomes of an errand. */
-interface Waiting {
-  readonly errand: Errand
-  readonly effort: Effort
-  readonly resolve: (sent: Sent | Unable) => void
-  readonly reject: (fault: unknown) => void
-}
-
-/** One that may be signed. */
-interface Ready extends Waiting {
-  readonly price: Bid
-  readonly cost: bigint
-}
-
-interface Signed {
-  readonly ready: Ready
-  readonly transaction: OwnTransaction & { readonly raw: `0x${string}` }
 }
 
 /**
@@ -136,7 +116,9 @@ export class Signer {
       return refusal === undefined
     })
     const ready = await this.#price(accepted, fees)
-    const signed = await this.#record(ready, count)
+    const signed = await writeDown(ready, allot(count, ready.length), (each, nonce) =>
+      this.#sign(each, nonce),
+    )
     if (signed.length > 0) await this.#broadcast(signed)
   }
 
@@ -182,26 +164,6 @@ export class Signer {
     return ready
   }
 
-  /** Signs and writes down; the nonce of one that cannot be written would be a gap, so those after it are signed anew. */
-  async #record(ready: readonly Ready[], count: Count): Promise<readonly Signed[]> {
-    const recorded: Signed[] = []
-    const nonces = allot(count, ready.length)
-    let rest = ready
-    while (rest.length > 0) {
-      const free = nonces.slice(recorded.length)
-      const signed = rest.map((each, place) => this.#sign(each, free[place] ?? count.next))
-      const written = await Promise.allSettled(
-        signed.map(({ ready: { errand }, transaction }) => errand.journal.record(transaction)),
-      )
-      const gap = written.findIndex(({ status }) => status === 'rejected')
-      const [end, fault] = [gap === -1 ? rest.length : gap, written[gap]]
-      if (fault?.status === 'rejected') rest[gap]?.reject(fault.reason)
-      recorded.push(...signed.slice(0, end))
-      rest = rest.slice(end + 1)
-    }
-    return recorded
-  }
-
   #sign(ready: Ready, nonce: number): Signed {
     const { account, network } = this.#settings
     const { to, data, gas } = ready.errand
@@ -244,10 +206,7 @@ export class Signer {
    */
   async #fillGaps(signed: readonly Signed[], outcomes: readonly Broadcast[]): Promise<void> {
     const { account, chain, network } = this.#settings
-    const highest = outcomes.lastIndexOf('taken')
-    for (const [place, { ready, transaction }] of signed.slice(0, Math.max(highest, 0)).entries()) {
-      const outcome = outcomes[place]
-      if (outcome !== 'refused' && outcome !== 'unfunded') continue
+    for (const { ready, transaction } of gaps(signed, outcomes)) {
       const { nonce } = transaction
       const filler = { to: account.address, data: '0x', gas: FILLER_GAS, ...ready.price } as const
       const { raw } = account.sign({ chainId: network.chainId, nonce, ...filler })
@@ -271,23 +230,5 @@ export class Signer {
     if (answered.kind !== 'result') return undefined
     this.#fees = { value: answered.result, at: now() }
     return answered.result
-  }
-}
-
-/** Nobody is left afterwards. */
-function answer(waiting: readonly Waiting[], sent: Sent | Unable): readonly [] {
-  for (const { resolve } of waiting) resolve(sent)
-  return []
-}
-
-function sentOf(outcome: Broadcast, transaction: OwnTransaction): Sent {
-  switch (outcome) {
-    case 'taken':
-      return { kind: 'sent', transaction }
-    case 'refused':
-    case 'unfunded':
-      return NOT_TAKEN
-    case 'unknown':
-      return { kind: 'unknown' }
   }
 }

@@ -4,7 +4,7 @@ import { Mppx, tempo } from 'mppx/server'
 import { createClient, http } from 'viem'
 import { tempo as chain } from 'viem/tempo/chains'
 import t from 'tap'
-import { isIssued } from '../../../../src/engine/protocols/mpp/binding.ts'
+import { bindId, createBinder, isIssued } from '../../../../src/engine/protocols/mpp/binding.ts'
 import {
   createChallenge,
   opaqueOf,
@@ -147,6 +147,12 @@ t.test('a challenge is bound to each of its parameters, and known by every secre
   t.notOk(isIssued({ ...challenge, digest: 'sha-256=x' }, [SECRET]), 'digest')
   const { opaque: _, ...unbound } = challenge
   t.notOk(isIssued(unbound, [SECRET]), 'without its scope')
+})
+
+t.test('an id made by halves is the id that is checked, for secrets of every length', async (t) => {
+  for (const secret of ['s'.repeat(32), 's'.repeat(64), 's'.repeat(65), 'é'.repeat(40)])
+    for (const moving of ['', 'a|b|c', 'ü|'.repeat(100)])
+      t.equal(createBinder(secret, 'standing|é|')(moving), bindId(secret, `standing|é|${moving}`))
 })
 
 t.test('a challenge lasts five minutes, and no two are alike', async (t) => {

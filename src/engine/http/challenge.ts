@@ -1,0 +1,15 @@
+import type { ErrorCode } from '../errors.ts'
+import { problem, type Reply } from './reply.ts'
+import type { RouteRequest } from './request.ts'
+
+/** The 402 of a request: what it costs, and what would become of it. */
+export function challenge(
+  request: RouteRequest,
+  code: ErrorCode,
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
+  const { served, revision } = request
+  if (served.unpaid === undefined) return problem(code, detail, { charged: 'no', headers })
+  return served.unpaid({ ...revision.foresights.of(request), code, detail, headers })
+}

@@ -1,0 +1,14 @@
+import type { Operation } from '../catalog/catalog.ts'
+import type { Arguments } from '../handler.ts'
+import { digestJson, type Json } from '../json.ts'
+
+/** Equal for equal arguments, whichever face of the operation they came through. */
+export function digestArguments(operation: Operation, args: Arguments): string {
+  const named: Record<string, Json> = {}
+  for (const [name, value] of Object.entries(args)) if (value !== undefined) named[name] = value
+  return digestJson({
+    handler: operation.handler,
+    upstream: operation.upstream?.url ?? null,
+    arguments: named,
+  })
+}

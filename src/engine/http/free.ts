@@ -1,0 +1,22 @@
+import { failed, invalid, sold } from './reply.ts'
+import { faultReply, type FaultSettings } from './fault.ts'
+import type { Workshop } from './execute.ts'
+import { unreadyFailure } from './readiness.ts'
+import type { Answered, RouteRequest } from './request.ts'
+import { work } from './work.ts'
+
+/** Samples and free routes: payment headers are not even looked at. */
+export async function serveFree(counter: Workshop & FaultSettings, request: RouteRequest): Promise<Answered> {
+  const { served } = request
+  const unready = unreadyFailure(request.served.readiness)
+  if (unready !== undefined) return { reply: failed(unready, 'no') }
+  const validated = served.validate(request.parameters)
+  if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
+  try {
+    const { timeout } = served.route.operation
+    const stored = await work(counter, served, request.revision, validated.args, undefined, timeout)
+    return { reply: sold(stored, { 'Cache-Control': 'no-cache' }) }
+  } catch (fault) {
+    return { reply: faultReply(counter, request.served, fault, 'no') }
+  }
+}

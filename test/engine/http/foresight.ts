@@ -1,0 +1,67 @@
+import t from 'tap'
+import { Foresights } from '../../../src/engine/http/foresight.ts'
+import { compileValidator, type RawParameters } from '../../../src/engine/http/parameters.ts'
+import { compileRoutes, routeAt } from '../../support/compiled.ts'
+
+/** A route with two parameters, and the queries that were looked at. */
+function shelf() {
+  const path = '/paid/x'
+  const parameters = 'n: { type: integer, default: 1 }, name: { type: string, required: true, example: a }'
+  const route = routeAt(
+    compileRoutes(`  ${path}: { price: 1, summary: X, parameters: { ${parameters} } }\n`),
+    path,
+  )
+  const validate = compileValidator(route)
+  const looked: string[] = []
+  const served = {
+    route,
+    readiness: 'ready' as const,
+    validate: (raw: RawParameters) => {
+      looked.push(raw.query)
+      return validate(raw)
+    },
+  }
+  const foresights = new Foresights('https://x.example')
+  const ask = (query: string) =>
+    foresights.of({ served, parameters: { path: {}, query }, resource: `https://x.example${path}` })
+  return { ask, looked }
+}
+
+t.test('a payment is bound to what was asked, however it was spelled, and to nothing else', async (t) => {
+  const { ask } = shelf()
+  const { scope, wouldFail } = ask('name=a')
+  t.match(scope, /^[a-z/-]+:[\w-]{43}$/)
+  t.equal(wouldFail, undefined)
+  t.equal(ask('n=1&name=a').scope, scope, 'the default was written out')
+  t.not(ask('name=b').scope, scope)
+  t.equal(ask('name=a').scope, scope, 'asked again')
+})
+
+t.test('a buyer is told beforehand what would be refused, in ASCII, however often it is asked', async (t) => {
+  const { ask, looked } = shelf()
+  for (const _ of [1, 2, 3]) {
+    const { scope, wouldFail } = ask('n=%C3%A9&name=a')
+    t.equal(scope, 'none')
+    t.match(JSON.parse(wouldFail ?? '{}'), {
+      status: 422,
+      code: 'parameters_invalid',
+      detail: [{ loc: ['query', 'n'], input: 'é' }],
+    })
+    t.match(wouldFail, /^[ -~]+$/)
+  }
+  t.equal(looked.length, 1, 'worked out once')
+})
+
+t.test('a flood of different questions does not fill the memory', async (t) => {
+  const { ask, looked } = shelf()
+  for (let n = 0; n < 1_001; n += 1) ask(`name=a&n=${n}`)
+  looked.length = 0
+  ask('name=a&n=1000')
+  t.same(looked, [], 'the last one is kept')
+  ask('name=a&n=0')
+  t.same(looked, ['name=a&n=0'], 'the first one had to go')
+  const long = `name=${'a'.repeat(300)}`
+  ask(long)
+  ask(long)
+  t.same(looked.slice(1), [long, long], 'a long one is never kept')
+})
