@@ -16,8 +16,13 @@ export const brandFiles: readonly BrandFile[] = [
   brandFile('favicon.ico', 'image/x-icon'),
 ]
 
-/** The style of every page, for one that carries it. */
-export const styleSheet = readFileSync(new URL('brand.css', TEMPLATES), 'utf8')
+const STYLE = readFileSync(new URL('brand.css', TEMPLATES), 'utf8')
+
+/** The style of every page, for one that carries it; with line ends as browsers read them, for it is hashed. */
+export function styleSheetOf({ files }: Catalog): string {
+  const own = files.find(({ path, planned }) => path === '/brand.css' && !planned)
+  return own === undefined ? STYLE : Buffer.from(own.base64, 'base64').toString().replace(/\r\n?/g, '\n')
+}
 
 /** Address of the picture that stands for the service; undefined when the catalog has put something else there. */
 export function iconUrl({ routes, files }: Catalog, baseUrl: string): string | undefined {

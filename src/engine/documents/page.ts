@@ -1,6 +1,7 @@
 import Handlebars from 'handlebars'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Catalog } from '../catalog/catalog.ts'
+import { iconUrl } from './brand.ts'
 import { DIRECTORY, placedDocuments, type DocumentName, type PlacedDocument } from './directory.ts'
 import { defineDocument, type Document, type Facts, type Render } from './document.ts'
 import { TEMPLATES, type TemplateContext } from './text.ts'
@@ -83,7 +84,7 @@ export function frame(catalog: Catalog, facts: Facts, head: Head): TemplateConte
     ...head,
     service: service.name,
     home: pathOf(placed, 'index') ?? '/',
-    icon: `${facts.baseUrl}/favicon.svg`,
+    icon: iconUrl(catalog, facts.baseUrl) ?? '',
     links: RELATIONS.flatMap(([document, rel]) => {
       const found = placed.find((each) => each.name === document)
       const [path] = found?.paths ?? []

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { findNetwork } from '../networks.ts'
-import { styleSheet } from './brand.ts'
+import { styleSheetOf } from './brand.ts'
 import type { Facts } from './document.ts'
 import { exampleUrl, quotable } from './example-url.ts'
 import { frame, readPage } from './page.ts'
@@ -20,27 +20,24 @@ export interface PaymentPage {
 
 const print = readPage('payment-required.html.hbs')
 
-/** Content-Security-Policy of the page: the style it carries, the icon, no script, no frame around it. */
-export const PAYMENT_PAGE_POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(styleSheet).digest('base64')}'`,
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+export interface RenderedPage {
+  readonly html: string
+  /** Content-Security-Policy: the style the page carries, the icon, no script, no frame around it. */
+  readonly policy: string
+}
 
 /** The 402 of a paid path for people who open it in a browser. */
-export function renderPaymentPage({ catalog, facts, route, url, problem }: PaymentPage): string {
+export function renderPaymentPage({ catalog, facts, route, url, problem }: PaymentPage): RenderedPage {
   const { price } = problem
   const title = text(problem['title'])
   const summary = sentence(route.summary)
-  return print({
+  const style = styleSheetOf(catalog)
+  const html = print({
     page: frame(catalog, facts, {
       title: `${title}: ${route.path}`,
       description: summary,
       url: '',
-      style: styleSheet,
+      style,
     }),
     title,
     path: route.path,
@@ -55,6 +52,19 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
     url: quotable(url),
     client: text(problem['client']),
   })
+  return { html, policy: policyOf(style) }
+}
+
+function policyOf(style: string): string {
+  const hash = createHash('sha256').update(style).digest('base64')
+  return [
+    "default-src 'none'",
+    `style-src 'sha256-${hash}'`,
+    "img-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
 }
 
 /** A sample that answers as it stands; undefined when its bare path does. */

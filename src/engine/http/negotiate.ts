@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { PAYMENT_PAGE_POLICY, renderPaymentPage, type PaymentPage } from '../documents/payment-page.ts'
+import { renderPaymentPage, type PaymentPage } from '../documents/payment-page.ts'
 import { isJsonObject } from '../json.ts'
 import type { Reply } from './reply.ts'
 
@@ -12,15 +12,16 @@ export function negotiate(ctx: Context, reply: Reply, shown: () => Shown): Reply
   const headers = { ...reply.headers, Vary: 'Accept' }
   const problem: unknown = prefersPage(ctx) ? JSON.parse(reply.body) : undefined
   if (!isJsonObject(problem)) return { ...reply, headers }
+  const { html, policy } = renderPaymentPage({ ...shown(), problem })
   return {
     status: reply.status,
     headers: {
       ...headers,
       'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': PAYMENT_PAGE_POLICY,
+      'Content-Security-Policy': policy,
       'X-Content-Type-Options': 'nosniff',
     },
-    body: renderPaymentPage({ ...shown(), problem }),
+    body: html,
   }
 }
 

@@ -33,7 +33,7 @@ function paymentPages(catalog: Catalog, facts: Facts): [string, string][] {
       docs: `${facts.baseUrl}/docs#${route.name}`,
       client: CLIENT,
     }
-    return [[`402 of ${route.name}`, renderPaymentPage({ catalog, facts, route, url, problem })]]
+    return [[`402 of ${route.name}`, renderPaymentPage({ catalog, facts, route, url, problem }).html]]
   })
 }
 

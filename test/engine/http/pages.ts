@@ -1,4 +1,5 @@
 import t from 'tap'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { documents } from '../../../src/engine/documents/all.ts'
@@ -138,7 +139,7 @@ t.test('a problem’s address leads to its row', async (t) => {
 
 t.test('an operator’s own look goes first, and a shop that names no documents has pages too', async (t) => {
   const directory = t.testdir({
-    'own.css': 'body { color: red }\n',
+    'own.css': 'body { color: red }\r\n',
     'catalog.yaml': `catalog: 1
 service: { name: Small shop, version: '1.0.0', description: Sells things }
 payments: { currency: USD, x402: { networks: [base] } }
@@ -163,7 +164,15 @@ files:
   const shop = await startServer({ args })
   t.teardown(() => shop.stop())
   const get = async (path: string): Promise<Response> => fetch(shop.url + path, { headers: BROWSER })
-  t.equal(await (await get('/brand.css')).text(), 'body { color: red }\n')
+  t.equal(await (await get('/brand.css')).text(), 'body { color: red }\r\n')
+  const unpaid = await get('/paid/open')
+  t.match(
+    await unpaid.text(),
+    '<style>body { color: red }\n</style>',
+    'the page of a 402 looks like the others',
+  )
+  const hash = createHash('sha256').update('body { color: red }\n').digest('base64')
+  t.match(unpaid.headers.get('content-security-policy'), `style-src 'sha256-${hash}'`)
   t.match(await (await get('/favicon.ico')).text(), '"ok":true')
   t.equal((await get('/favicon.svg')).status, 200)
   for (const path of ['/', '/docs', '/docs/errors', '/privacy']) {
