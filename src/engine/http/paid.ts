@@ -9,6 +9,7 @@ import { LedgerError } from '../ledger/ledger.ts'
 import type { Job, Outcome, Paywall } from '../paywall/paywall.ts'
 import { purchase } from '../paywall/purchase.ts'
 import type { Detection, Payment, Refusal } from '../protocols/protocol.ts'
+import { examplePath } from '../protocols/x402/bazaar.ts'
 import { envelop } from './envelope.ts'
 import { faultReply, type FaultSettings } from './fault.ts'
 import { digestArguments, execute, rehearse, type Workshop } from './execute.ts'
@@ -227,7 +228,14 @@ function challenge(
   const scope =
     validated.kind === 'valid' ? scopeOf(route, digestArguments(route.operation, validated.args)) : 'none'
   const wouldFail = foresee(readiness, validated)
-  return unpaid({ resource: request.resource, scope, code, detail, wouldFail, headers })
+  return unpaid({ resource: resourceOf(request, validated), scope, code, detail, wouldFail, headers })
+}
+
+/** Directories publish what a 402 says: a path that could never be answered is named by its example. */
+function resourceOf({ served: { route }, revision, resource }: RouteRequest, validated: Validated): string {
+  const isPayable =
+    validated.kind === 'valid' || validated.errors.every(({ loc: [place] }) => place !== 'path')
+  return isPayable ? resource : revision.facts.baseUrl + examplePath(route)
 }
 
 function foresee(readiness: Readiness, validated: Validated): WouldFail | undefined {
