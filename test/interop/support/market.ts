@@ -21,9 +21,10 @@ export function exampleCall(path: string): string {
   if (route === undefined) throw new Error(`no route ${path}`)
   const query = new URLSearchParams()
   let filled = path
-  for (const { name, in: place, required, example } of route.parameters) {
+  for (const { name, in: place, example } of route.parameters) {
+    if (example === undefined) continue
     if (place === 'path') filled = filled.replace(`{${name}}`, String(example))
-    else if (required) query.set(name, String(example))
+    else query.set(name, String(example))
   }
   return query.size === 0 ? filled : `${filled}?${query.toString()}`
 }
