@@ -22,6 +22,7 @@ export const FACTS: Facts = {
   available: () => true,
   paymentRequired,
   protocols: ['x402'],
+  mcpServers: new Map(),
 }
 
 /** What the live 402 of a route would carry. */

@@ -35,6 +35,7 @@ export function compile(subject: Subject): Catalog {
       ]),
     ),
     categories: declared.categories ?? {},
+    crawlers: { paid: declared.crawlers?.paid ?? 'disallow', training: declared.crawlers?.training },
     operations: [...compiled.map(({ operation }) => operation), ...tools],
     routes: compiled.flatMap(({ routes }) => routes),
     documents: compileDocuments(declared.documents ?? usualDocuments(declared)),
@@ -55,6 +56,9 @@ function compileService(service: Declared['service']): Service {
     contact: service.contact ?? {},
     provider: service.provider,
     updated: service.updated,
+    license: service.license,
+    ownershipProofs: service.ownership_proofs ?? [],
+    mcpRegistryAuth: service.mcp_registry_auth,
   }
 }
 
@@ -100,19 +104,30 @@ function compileLimits(limits: DeclaredLimits, document: Subject['document']): R
 }
 
 /** Served when the catalog does not say which documents stand where. */
-const USUAL_DOCUMENTS: NonNullable<Declared['documents']> = {
+const USUAL_DOCUMENTS: Readonly<Record<string, string | string[]>> = {
   index: '/',
   health: '/health',
   openapi: '/openapi.json',
   llms: '/llms.txt',
-  'x402-resources': '/x402-resources',
+  'agent-card': ['/.well-known/agent-card.json', '/.well-known/agent.json'],
+  x402: ['/.well-known/x402', '/.well-known/x402.json'],
+  'x402-resources': ['/x402-resources', '/.well-known/x402-resources'],
+  categories: '/categories.json',
+  ard: ['/.well-known/ard.json', '/.well-known/ai-catalog.json'],
+  'api-catalog': '/.well-known/api-catalog',
+  robots: '/robots.txt',
+  sitemap: '/sitemap.xml',
+  'security-txt': '/.well-known/security.txt',
+  'mcp-registry-auth': '/.well-known/mcp-registry-auth',
 }
 
 /** What the operator has put at one of these paths goes first. */
 function usualDocuments({ routes, files }: Declared): Declared['documents'] {
   const taken = new Set([...Object.keys(routes), ...Object.keys(files ?? {})])
   return Object.fromEntries(
-    Object.entries(USUAL_DOCUMENTS).filter(([, path]) => typeof path === 'string' && !taken.has(path)),
+    Object.entries(USUAL_DOCUMENTS)
+      .map(([name, paths]): [string, string[]] => [name, [paths].flat().filter((path) => !taken.has(path))])
+      .filter(([, paths]) => paths.length > 0),
   )
 }
 

@@ -14,10 +14,14 @@ export interface Facts {
   readonly paymentRequired: (route: Route) => JsonObject | undefined
   /** Names of the protocols a payment can be made with now, in order of preference: `x402`, `mpp`. */
   readonly protocols: readonly string[]
+  /** Addresses of the companion MCP servers that are served, by their name in the catalog. */
+  readonly mcpServers: ReadonlyMap<string, string>
 }
 
 /** The text of a document: a pure function, so that it is pinned by a golden file and never drifts. */
 export type Render = (catalog: Catalog, facts: Facts) => string
+
+export type Headers = (catalog: Catalog, facts: Facts) => Readonly<Record<string, string>>
 
 /**
  * A generated document.
@@ -31,9 +35,11 @@ export interface Document {
   /** Media type, with charset where it has one. */
   readonly type: string
   readonly render: Render
+  /** Headers it is sent with besides those every document has. */
+  readonly headers: Headers
 }
 
 /** The document of that name, with the media type the directory promises. */
-export function defineDocument(name: DocumentName, render: Render): Document {
-  return { name, type: DIRECTORY[name].type, render }
+export function defineDocument(name: DocumentName, render: Render, headers: Headers = () => ({})): Document {
+  return { name, type: DIRECTORY[name].type, render, headers }
 }

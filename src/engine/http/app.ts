@@ -36,7 +36,7 @@ const METHODS = 'GET, HEAD, OPTIONS'
 const CORS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
-    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Ratecard-Payment, Ratecard-Sandbox',
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Link, Ratecard-Payment, Ratecard-Sandbox',
 }
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': METHODS,
@@ -156,7 +156,12 @@ function sendPage(ctx: Context, page: Page): void {
     send(ctx, problem('not_implemented', 'this document is announced and not written yet', { charged: 'no' }))
     return
   }
-  const headers = { 'Content-Type': page.type, ETag: page.etag, 'Cache-Control': 'public, max-age=300' }
+  const headers = {
+    'Content-Type': page.type,
+    ETag: page.etag,
+    'Cache-Control': 'public, max-age=300',
+    ...page.headers,
+  }
   if (matches(ctx.get('If-None-Match'), page.etag)) send(ctx, { status: 304, headers, body: '' })
   else send(ctx, { status: 200, headers, body: page.text })
 }

@@ -3,6 +3,7 @@ import type { Middleware } from 'koa'
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/subject.ts'
 import { documents } from '../documents/all.ts'
+import { placedDocuments } from '../documents/directory.ts'
 import type { Facts } from '../documents/document.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedCheck, UntypedHandler } from '../handler.ts'
@@ -49,6 +50,8 @@ export interface Page {
   readonly text: string
   readonly etag: string
   readonly planned: boolean
+  /** Besides those every page has. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 export interface RevisionSettings {
@@ -85,6 +88,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     available: (operation) => readinessOf(operation, settings) === 'ready',
     paymentRequired: (route) => published.get(route.name),
     protocols: protocols.map(({ name }) => name),
+    mcpServers: new Map(),
   }
   return {
     catalog,
@@ -130,19 +134,25 @@ function readinessOf(operation: Operation, { catalog, handlers, proxy }: Revisio
 }
 
 function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
-  return Object.entries(catalog.documents).flatMap(([name, { paths, planned }]): [string, Page][] => {
+  const placed = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }): [string, Page][] => {
     const document = documents.find((each) => each.name === name)
-    if (document === undefined && !planned) return []
-    const { type, text } =
-      document === undefined || planned
-        ? { type: '', text: '' }
-        : { type: document.type, text: document.render(catalog, facts) }
-    return paths.map((path) => [path, { type, text, etag: etagOf(text), planned }])
+    if (document === undefined) return []
+    const text = document.render(catalog, facts)
+    const headers = document.headers(catalog, facts)
+    const page = { type: document.type, text, etag: etagOf(text), planned: false, headers }
+    return paths.map((path) => [path, page])
   })
+  const announced = Object.values(catalog.documents).flatMap(({ paths, planned }) => (planned ? paths : []))
+  return [...placed, ...announced.map((path): [string, Page] => [path, ANNOUNCED])]
 }
 
+const ANNOUNCED: Page = { type: '', text: '', etag: '', planned: true, headers: {} }
+
 function renderFiles({ files }: Catalog): [string, Page][] {
-  return files.map(({ path, type, text, planned }) => [path, { type, text, etag: etagOf(text), planned }])
+  return files.map(({ path, type, text, planned }) => [
+    path,
+    { type, text, etag: etagOf(text), planned, headers: {} },
+  ])
 }
 
 function etagOf(text: string): string {
