@@ -5,7 +5,7 @@ const FOLDER = new URL('../../../templates/', import.meta.url)
 
 /** A template’s context: everything it names must be there. */
 export interface TemplateContext {
-  readonly [name: string]: string | boolean | readonly string[] | readonly TemplateContext[]
+  readonly [name: string]: string | boolean | TemplateContext | readonly string[] | readonly TemplateContext[]
 }
 
 /**
