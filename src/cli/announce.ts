@@ -1,4 +1,11 @@
-import { fillPath, type Catalog, type Route, type Service } from '../engine/index.ts'
+import {
+  checkRevision,
+  fillPath,
+  tellDisagreement,
+  type Catalog,
+  type Route,
+  type Service,
+} from '../engine/index.ts'
 import type { AllTills } from './assemble.ts'
 import type { Call } from './command.ts'
 
@@ -68,6 +75,11 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
     )
   }
   terminal.out(`listening on http://${host}:${port}`)
+}
+
+/** Says where documents and challenges of this revision contradict each other: a mistake of ours that costs buyers. */
+export function examine({ terminal }: Call, service: Service): void {
+  for (const found of checkRevision(service.revision())) terminal.err(`documents: ${tellDisagreement(found)}`)
 }
 
 /** A call that succeeds when it is paid for: required parameters have an example. */

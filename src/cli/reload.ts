@@ -1,4 +1,5 @@
 import { CatalogError, type Catalog, type Service } from '../engine/index.ts'
+import { examine } from './announce.ts'
 import type { Call } from './command.ts'
 
 export interface Reload {
@@ -10,7 +11,8 @@ export interface Reload {
 }
 
 /** Builds the new revision beside the old one; a file that cannot be served changes nothing, whatever is wrong with it. */
-export function reload({ terminal }: Call, { file, service, load, problems }: Reload): void {
+export function reload(call: Call, { file, service, load, problems }: Reload): void {
+  const { terminal } = call
   const before = service.revision().catalog.revision
   const kept = (reason: string): void => terminal.err(`${reason}\n\n${file}: kept revision ${before}`)
   try {
@@ -19,6 +21,7 @@ export function reload({ terminal }: Call, { file, service, load, problems }: Re
     if (found.length > 0) return kept(found.map((problem) => `ratecard serve: ${problem}`).join('\n'))
     const { catalog } = service.swap(next)
     terminal.err(`${file}: revision ${before} → ${catalog.revision} (new handler code needs a restart)`)
+    examine(call, service)
   } catch (fault) {
     if (fault instanceof CatalogError) return kept(fault.message)
     kept(`unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`)

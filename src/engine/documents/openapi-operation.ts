@@ -94,6 +94,7 @@ export function documentPaths({ name, paths, title, summary, type }: PlacedDocum
       description: summary,
       tags: [DISCOVERY],
       security: [],
+      'x-document': name,
       responses: { 200: { description: `${title}.`, content: { [media]: { schema } } }, default: PROBLEM },
     }
     return [path, { get: operation }]
