@@ -178,7 +178,8 @@ export interface DocumentPlace {
 export interface ServedFile {
   readonly path: string
   readonly type: string
-  readonly text: string
+  /** Its bytes: in this form they can be frozen. */
+  readonly base64: string
   readonly planned: boolean
 }
 

@@ -1,9 +1,9 @@
-import { error, type Issue } from './issue.ts'
+import { error, warning, type Issue } from './issue.ts'
 import type { Subject } from './subject.ts'
 
 /** What others believe about a service is proven by texts of an exact form. */
 export function checkDiscovery(subject: Subject): Issue[] {
-  return [...checkRegistryAuth(subject)]
+  return [...checkRegistryAuth(subject), ...checkKeyFiles(subject)]
 }
 
 /** Bytes of a public key by its algorithm: ed25519, and a compressed point of P-384. */
@@ -24,4 +24,43 @@ function checkRegistryAuth({ declared, document }: Subject): Issue[] {
   if (bytes.length === KEY_BYTES[algorithm] && bytes.toString('base64') === encoded) return []
   const sentence = `a public key of ${algorithm} has ${KEY_BYTES[algorithm]} bytes in base64, and this is another text`
   return [error('registry_auth_invalid', at, sentence)]
+}
+
+/** IndexNow: `/<key>.txt` holds its own name and nothing else. */
+function checkKeyFiles(subject: Subject): Issue[] {
+  return Object.entries(subject.declared.files ?? {}).flatMap(([path, entry]) => {
+    const name = /^\/([^/]+)\.txt$/.exec(path)?.[1]
+    const text = contentOf(subject, entry)
+    if (name === undefined || text === undefined) return []
+    const at = subject.document.atKey(['files', path])
+    const own = text.trim() === name
+    if (own && !KEY.test(name))
+      return [
+        warning(
+          'key_file_invalid',
+          at,
+          `a key for IndexNow has 8 to 128 letters, digits or hyphens: ${name}`,
+        ),
+      ]
+    if (text === name || !(own || LIKE_A_KEY.test(name))) return []
+    return [
+      warning(
+        'key_file_differs',
+        at,
+        `${path} looks like a key for IndexNow, whose file holds exactly its name, without a line break: "${name}"`,
+      ),
+    ]
+  })
+}
+
+const KEY = /^[A-Za-z0-9-]{8,128}$/
+/** As generators make them; /humans.txt is none. */
+const LIKE_A_KEY = /^(?=.*\d)[0-9a-f-]{16,128}$/i
+
+function contentOf(
+  subject: Subject,
+  entry: NonNullable<Subject['declared']['files']>[string],
+): string | undefined {
+  if (typeof entry === 'string') return entry
+  return entry.file === undefined ? undefined : subject.read(entry.file)?.toString('utf8')
 }

@@ -10,7 +10,7 @@ import { compileRoute, compileTool } from './compile-route.ts'
 import { namer } from './names.ts'
 import type { Path } from './source.ts'
 import type { Declared } from './schema.ts'
-import { routesOf, type Subject } from './subject.ts'
+import { readText, routesOf, type Subject } from './subject.ts'
 
 /** Turns a catalog that has passed its checks into the frozen value everything is derived from. */
 export function compile(subject: Subject): Catalog {
@@ -109,6 +109,7 @@ const USUAL_DOCUMENTS: Readonly<Record<string, string | string[]>> = {
   health: '/health',
   openapi: '/openapi.json',
   llms: '/llms.txt',
+  'llms-full': '/llms-full.txt',
   'agent-card': ['/.well-known/agent-card.json', '/.well-known/agent.json'],
   x402: ['/.well-known/x402', '/.well-known/x402.json'],
   'x402-resources': ['/x402-resources', '/.well-known/x402-resources'],
@@ -149,21 +150,26 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
   ico: 'image/x-icon',
+  jpg: 'image/jpeg',
   js: 'text/javascript; charset=utf-8',
   json: 'application/json; charset=utf-8',
+  md: 'text/markdown; charset=utf-8',
+  png: 'image/png',
   svg: 'image/svg+xml',
   txt: 'text/plain; charset=utf-8',
+  webp: 'image/webp',
   xml: 'application/xml; charset=utf-8',
 }
 
 function compileFiles({ declared, read }: Subject): ServedFile[] {
   return Object.entries(declared.files ?? {}).map(([path, entry]) => {
     const ending = path.slice(path.lastIndexOf('.') + 1)
-    const type =
+    const usual =
       (Object.hasOwn(MEDIA_TYPES, ending) ? MEDIA_TYPES[ending] : undefined) ?? 'text/plain; charset=utf-8'
-    if (typeof entry === 'string') return { path, type, text: entry, planned: false }
-    const text = entry.file === undefined ? '' : (read(entry.file) ?? '')
-    return { path, type: entry.type ?? type, text, planned: entry.planned === true }
+    const { file, type = usual, planned = false } = typeof entry === 'string' ? {} : entry
+    const written = typeof entry === 'string' ? Buffer.from(entry) : Buffer.alloc(0)
+    const bytes = file === undefined ? written : (read(file) ?? written)
+    return { path, type, base64: bytes.toString('base64'), planned }
   })
 }
 
@@ -190,9 +196,9 @@ function priceAt({ document }: Subject, at: Path): Micros | undefined {
   return parsed.kind === 'price' ? parsed.value : undefined
 }
 
-function exampleOf({ read }: Subject, value: unknown): Json | undefined {
+function exampleOf(subject: Subject, value: unknown): Json | undefined {
   if (typeof value !== 'string') return asJson(value)
-  const parsed: unknown = JSON.parse(read(value) ?? 'null')
+  const parsed: unknown = JSON.parse(readText(subject, value) ?? 'null')
   return asJson(parsed)
 }
 

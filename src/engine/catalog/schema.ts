@@ -54,7 +54,7 @@ const service = {
       minItems: 1,
       description:
         'Signatures over your bare origin by the key that is paid, for listings that ask for them.',
-      items: { type: 'string', pattern: '^(0x)?[0-9a-fA-F]{130}$' },
+      items: text,
     },
     mcp_registry_auth: {
       ...text,

@@ -6,6 +6,7 @@ import type { DocumentName } from './directory.ts'
 import type { Document } from './document.ts'
 import { index } from './index-json.ts'
 import { llms } from './llms.ts'
+import { llmsFull } from './llms-full.ts'
 import { mcpRegistryAuth } from './mcp-registry-auth.ts'
 import { openapi } from './openapi.ts'
 import { robots } from './robots.ts'
@@ -19,6 +20,7 @@ export const documents: readonly Document[] = [
   index,
   openapi,
   llms,
+  llmsFull,
   agentCard,
   x402Manifest,
   x402Resources,

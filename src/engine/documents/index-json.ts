@@ -1,10 +1,11 @@
-import type { Catalog, Parameter, Route } from '../catalog/catalog.ts'
+import type { Catalog, Route } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
 import { linkHeader } from './links.ts'
 import { listedRoutes, listedTools, priceOf, toolPrice, type ListedTool } from './listing.ts'
+import { parameterLine } from './parameter-line.ts'
 import { chargingOf, howToPay, isUpfront, SANDBOX, CHARGED_FIRST } from './wording.ts'
 
 /** The free index at `/`: small enough to read whole, complete enough to call everything from. */
@@ -79,31 +80,11 @@ function entry(route: Route, facts: Facts): JsonObject {
     charging: isUpfront(route) ? CHARGED_FIRST : undefined,
     summary: route.summary,
     category: route.operation.category,
-    parameters: Object.fromEntries(route.parameters.map((parameter) => [parameter.name, brief(parameter)])),
+    parameters: Object.fromEntries(
+      route.parameters.map((parameter) => [parameter.name, parameterLine(parameter)]),
+    ),
     sample: route.sample,
     full: route.full,
     available: facts.available(route.operation),
   })
-}
-
-/** A parameter in one line: `integer, required, 1 to 100, example 30`. */
-function brief(parameter: Parameter): string {
-  const { type, required, list, enum: allowed, minimum, maximum, example } = parameter
-  const words = [
-    list === undefined ? type : `comma-separated list of at most ${list.maxItems}`,
-    required ? 'required' : standing(parameter),
-    allowed === undefined ? undefined : `one of ${allowed.join(' | ')}`,
-    minimum === undefined
-      ? undefined
-      : maximum === undefined
-        ? `from ${minimum}`
-        : `${minimum} to ${maximum}`,
-    minimum === undefined && maximum !== undefined ? `at most ${maximum}` : undefined,
-    example === undefined ? undefined : `example ${JSON.stringify(example)}`,
-  ]
-  return words.filter((word) => word !== undefined).join(', ')
-}
-
-function standing({ default: value }: Parameter): string {
-  return value === undefined || value === '' ? 'optional' : `default ${JSON.stringify(value)}`
 }

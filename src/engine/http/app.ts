@@ -163,7 +163,7 @@ function sendPage(ctx: Context, page: Page): void {
     ...page.headers,
   }
   if (matches(ctx.get('If-None-Match'), page.etag)) send(ctx, { status: 304, headers, body: '' })
-  else send(ctx, { status: 200, headers, body: page.text })
+  else send(ctx, { status: 200, headers, body: page.body })
 }
 
 /** RFC 9110 §13.1.2: a list of entity tags, compared weakly, or a star. */
@@ -172,7 +172,10 @@ function matches(header: string, etag: string): boolean {
   return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }
 
-function send(ctx: Context, { status, headers, body }: Reply): void {
+/** A reply, or a file, whose bytes are nobody’s text. */
+type Sent = Omit<Reply, 'body'> & { readonly body: string | Buffer }
+
+function send(ctx: Context, { status, headers, body }: Sent): void {
   ctx.status = status
   ctx.set(headers)
   // Koa would guess a type from the text; ours is set, and an empty body has none.

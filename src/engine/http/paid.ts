@@ -230,11 +230,14 @@ function challenge(
   return unpaid({ resource: resourceOf(request, validated), scope, code, detail, wouldFail, headers })
 }
 
-/** Directories publish what a 402 says: a path that could never be answered is named by its example. */
-function resourceOf({ served: { route }, revision, resource }: RouteRequest, validated: Validated): string {
-  const isPayable =
-    validated.kind === 'valid' || validated.errors.every(({ loc: [place] }) => place !== 'path')
-  return isPayable ? resource : revision.facts.baseUrl + examplePath(route)
+/**
+ * What is offered: the path that was asked for; where its values cannot be, as when a prober asks for the template
+ * itself, the catalog's example, for an index that lists what it met would send buyers to a path that never answers.
+ */
+function resourceOf({ resource, served, revision }: RouteRequest, validated: Validated): string {
+  const misread =
+    validated.kind === 'invalid' && validated.errors.some(({ loc: [where] }) => where === 'path')
+  return misread ? revision.facts.baseUrl + examplePath(served.route) : resource
 }
 
 function foresee(readiness: Readiness, validated: Validated): WouldFail | undefined {

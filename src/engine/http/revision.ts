@@ -47,7 +47,7 @@ export interface ServedRoute {
 
 export interface Page {
   readonly type: string
-  readonly text: string
+  readonly body: string | Buffer
   readonly etag: string
   readonly planned: boolean
   /** Besides those every page has. */
@@ -137,26 +137,26 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
   const placed = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }): [string, Page][] => {
     const document = documents.find((each) => each.name === name)
     if (document === undefined) return []
-    const text = document.render(catalog, facts)
+    const body = document.render(catalog, facts)
     const headers = document.headers(catalog, facts)
-    const page = { type: document.type, text, etag: etagOf(text), planned: false, headers }
+    const page = { type: document.type, body, etag: etagOf(body), planned: false, headers }
     return paths.map((path) => [path, page])
   })
   const announced = Object.values(catalog.documents).flatMap(({ paths, planned }) => (planned ? paths : []))
   return [...placed, ...announced.map((path): [string, Page] => [path, ANNOUNCED])]
 }
 
-const ANNOUNCED: Page = { type: '', text: '', etag: '', planned: true, headers: {} }
+const ANNOUNCED: Page = { type: '', body: '', etag: '', planned: true, headers: {} }
 
 function renderFiles({ files }: Catalog): [string, Page][] {
-  return files.map(({ path, type, text, planned }) => [
-    path,
-    { type, text, etag: etagOf(text), planned, headers: {} },
-  ])
+  return files.map(({ path, type, base64, planned }) => {
+    const body = Buffer.from(base64, 'base64')
+    return [path, { type, body, etag: etagOf(body), planned, headers: {} }]
+  })
 }
 
-function etagOf(text: string): string {
-  return `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
+function etagOf(body: string | Buffer): string {
+  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
 }
 
 /** Where a reader of a 402 is sent: the pages when there are any, else the plain guide. */

@@ -26,7 +26,7 @@ function testimoniesOf({ catalog, pages }: Revision, name: (typeof SPEAKING)[num
   const [path] = catalog.documents[name]?.paths ?? []
   const page = path === undefined ? undefined : pages.get(path)
   if (path === undefined || page === undefined || page.planned) return []
-  const reading = readDocument(name, path, page.text)
+  const reading = readDocument(name, path, page.body.toString())
   return reading.kind === 'says' ? [reading.testimony] : []
 }
 

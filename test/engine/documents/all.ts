@@ -103,6 +103,7 @@ t.test('a catalog with nothing but a name and one free route renders too', async
       '/health',
       '/openapi.json',
       '/llms.txt',
+      '/llms-full.txt',
       '/.well-known/agent-card.json',
       '/.well-known/agent.json',
       '/.well-known/x402',
