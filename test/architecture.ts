@@ -33,8 +33,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'engine/documents': ['engine/catalog', 'leaves'],
   'engine/protocols': ['engine/catalog', 'engine/ledger', 'leaves'],
   'engine/paywall': ['engine/protocols', 'engine/ledger', 'engine/catalog', 'leaves'],
+  'engine/tally': ['engine/ledger', 'leaves'],
   'engine/http': [
     'engine/paywall',
+    'engine/tally',
     'engine/protocols',
     'engine/ledger',
     'engine/cache',

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { brandFiles } from '../src/engine/documents/brand.ts'
 import { formatPrice } from '../src/engine/money.ts'
 import { documentNames, loadCatalog, type Parameter } from '../src/engine/index.ts'
 import {
@@ -100,6 +101,7 @@ t.test('every document and file has its paths, and no other', async (t) => {
   const places = Object.values(catalog.documents).flatMap(({ paths }) => paths)
   const beyond = [
     '/openapi.json',
+    '/docs.md',
     '/docs/errors',
     '/llms-full.txt',
     '/.well-known/ard.json',
@@ -109,8 +111,9 @@ t.test('every document and file has its paths, and no other', async (t) => {
   ]
   t.strictSame([...places].sort(), [...DOCUMENTS, ...beyond].sort())
   t.strictSame(
-    catalog.files.map(({ path }) => path),
+    brandFiles.map(({ path }) => path),
     FILES,
+    'served with the pages',
   )
 })
 

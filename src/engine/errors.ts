@@ -7,7 +7,18 @@ interface ErrorKind {
   readonly hint: string
   /** Whether the same request may succeed later without being changed. */
   readonly retryable: boolean
+  /** What its answers may say under "charged", the usual first. */
+  readonly charged: readonly Charged[]
 }
+
+/** Whether money moved for the request that failed. */
+export type Charged = 'no' | 'yes' | 'unknown'
+
+const NEVER: readonly Charged[] = ['no']
+/** Work that is paid for first may fail when the money has moved: it is owed then. */
+const OF_WORK: readonly Charged[] = ['no', 'yes']
+/** Told by the payment that was sent. */
+const BY_PAYMENT: readonly Charged[] = ['no', 'yes', 'unknown']
 
 /**
  * Every failure the service can answer with, in one table. Codes are part of the interface: they are never renamed.
@@ -80,8 +91,14 @@ export const ERRORS = {
     409,
     'Payment identifier names another request',
     'Choose a new payment-identifier for every new request; repeat one only to repeat its request.',
+    BY_PAYMENT,
   ),
-  payment_reused: kind(409, 'Payment was used for another request', 'Sign a new payment for this request.'),
+  payment_reused: kind(
+    409,
+    'Payment was used for another request',
+    'Sign a new payment for this request.',
+    BY_PAYMENT,
+  ),
   payment_wrong_resource: kind(
     402,
     'Payment names another resource',
@@ -150,11 +167,13 @@ export const ERRORS = {
     503,
     'Payments cannot be recorded now',
     'Send the same payment again after Retry-After. Do not sign a new one.',
+    BY_PAYMENT,
   ),
   payment_pending: passing(
     503,
     'Payment is being settled',
     'Send the same payment again after Retry-After. Do not sign a new one.',
+    ['unknown', 'no'],
   ),
   deadline_too_short: kind(
     402,
@@ -163,37 +182,35 @@ export const ERRORS = {
   ),
 
   // the handler and its sources
-  not_found: kind(404, 'Not found', 'Check the identifier.'),
+  not_found: kind(404, 'Not found', 'Check the identifier.', OF_WORK),
   not_implemented: kind(501, 'Not available yet', 'This route is announced but not served yet.'),
   not_configured: kind(503, 'Not configured', 'The operator has not set up the source of this route.'),
-  handler_timeout: passing(504, 'Took too long', 'Try again, or ask for less in one call.'),
-  source_error: passing(502, 'Source answered badly', 'Try again in a moment.'),
-  source_timeout: passing(504, 'Source did not answer in time', 'Try again in a moment.'),
-  source_limited: passing(503, 'Source is limiting us', 'Try again after Retry-After.'),
+  handler_timeout: passing(504, 'Took too long', 'Try again, or ask for less in one call.', OF_WORK),
+  source_error: passing(502, 'Source answered badly', 'Try again in a moment.', OF_WORK),
+  source_timeout: passing(504, 'Source did not answer in time', 'Try again in a moment.', OF_WORK),
+  source_limited: passing(503, 'Source is limiting us', 'Try again after Retry-After.', OF_WORK),
   dataset_unavailable: passing(
     503,
     'Data set is not loaded or too old',
     'Nothing was looked up. Try again after Retry-After.',
+    OF_WORK,
   ),
-  answer_too_large: kind(502, 'Answer is too large', 'Ask for less in one call.'),
+  answer_too_large: kind(502, 'Answer is too large', 'Ask for less in one call.', OF_WORK),
   starting: passing(503, 'Starting', 'Try again after Retry-After.'),
-  internal: passing(500, 'Internal error', 'Try again; if it stays, tell the operator.'),
+  internal: passing(500, 'Internal error', 'Try again; if it stays, tell the operator.', BY_PAYMENT),
 } as const satisfies Record<string, ErrorKind>
 
 /** Stays as it is until the request changes. */
-function kind(status: number, title: string, hint: string): ErrorKind {
-  return { status, title, hint, retryable: false }
+function kind(status: number, title: string, hint: string, charged = NEVER): ErrorKind {
+  return { status, title, hint, retryable: false, charged }
 }
 
 /** May pass by itself. */
-function passing(status: number, title: string, hint: string): ErrorKind {
-  return { status, title, hint, retryable: true }
+function passing(status: number, title: string, hint: string, charged = NEVER): ErrorKind {
+  return { status, title, hint, retryable: true, charged }
 }
 
 export type ErrorCode = keyof typeof ERRORS
-
-/** Whether money moved for the request that failed. */
-export type Charged = 'no' | 'yes' | 'unknown'
 
 export interface FailureOptions {
   /** For Retry-After, in whole seconds. */

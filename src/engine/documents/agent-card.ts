@@ -33,7 +33,7 @@ export const agentCard = defineDocument('agent-card', (catalog, facts) => {
       supportedInterfaces: [{ url: baseUrl, protocolBinding: BINDING, protocolVersion: LAYOUT }],
       additionalInterfaces: interfaces(catalog, facts),
       provider,
-      iconUrl: icon(catalog, baseUrl),
+      iconUrl: `${baseUrl}/favicon.svg`,
       version: cardVersion,
       documentationUrl: addressOf('llms', catalog, baseUrl),
       capabilities: { streaming: false, pushNotifications: false },
@@ -53,11 +53,6 @@ function interfaces({ servers }: Catalog, { baseUrl, mcpServers }: Facts): JsonO
   })
   const http = 'GET with a payment for each call; prices and parameters stand in the OpenAPI document.'
   return [{ transport: 'HTTP', url: baseUrl, description: http }, ...companions]
-}
-
-function icon({ files }: Catalog, baseUrl: string): string | undefined {
-  const found = files.find(({ path, planned }) => path === '/favicon.svg' && !planned)
-  return found === undefined ? undefined : baseUrl + found.path
 }
 
 /** Every skill the catalog names, and of each whether it can be used now. */

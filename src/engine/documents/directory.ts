@@ -13,6 +13,7 @@ interface Description {
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+export const PAGE_TYPE = 'text/html; charset=utf-8'
 const TEXT_TYPE = 'text/plain; charset=utf-8'
 
 /**
@@ -62,6 +63,28 @@ export const DIRECTORY = {
     type: JSON_TYPE,
     rel: 'service-meta',
   },
+  docs: {
+    title: 'Documentation',
+    summary: 'Every endpoint with its price, parameters and an example.',
+    type: PAGE_TYPE,
+    rel: 'service-doc',
+  },
+  'docs-md': {
+    title: 'Documentation in Markdown',
+    summary: 'The same in plain text.',
+    type: 'text/markdown; charset=utf-8',
+    rel: 'service-doc',
+  },
+  'docs-errors': {
+    title: 'Errors',
+    summary: 'Every error by its code: what it means and what to do.',
+    type: PAGE_TYPE,
+  },
+  privacy: {
+    title: 'Privacy',
+    summary: 'What is kept of a request and a payment, and for how long.',
+    type: PAGE_TYPE,
+  },
   categories: {
     title: 'Categories',
     summary: 'What is sold and shown, by category.',
@@ -99,8 +122,18 @@ export const DIRECTORY = {
   },
   health: { title: 'Health', summary: 'Whether the service is up.', type: JSON_TYPE, rel: 'status' },
   'status-json': {
+    title: 'Status (JSON)',
+    summary: 'Whether every route answers, how fast, and how the outside sources do.',
+    type: JSON_TYPE,
+  },
+  status: {
     title: 'Status',
-    summary: 'Routes that cannot be served now, and how the outside sources do.',
+    summary: 'Whether every route answers, how fast, and how the outside sources do.',
+    type: PAGE_TYPE,
+  },
+  stats: {
+    title: 'Figures',
+    summary: 'How many routes there are, and how often they were called in the last seven days.',
     type: JSON_TYPE,
     rel: 'status',
   },

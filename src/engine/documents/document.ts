@@ -37,6 +37,8 @@ export interface Document {
   readonly render: Render
   /** Headers it is sent with besides those every document has. */
   readonly headers: Headers
+  /** What a browser is shown at the same address. */
+  readonly page?: Render
 }
 
 /** The document of that name, with the media type the directory promises. */

@@ -4,7 +4,7 @@ import { placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
 import { linkHeader } from './links.ts'
-import { listedRoutes, listedTools, priceOf, toolPrice, type ListedTool } from './listing.ts'
+import { countKinds, listedRoutes, listedTools, priceOf, toolPrice, type ListedTool } from './listing.ts'
 import { parameterLine } from './parameter-line.ts'
 import { chargingOf, howToPay, isUpfront, SANDBOX, CHARGED_FIRST } from './wording.ts'
 
@@ -12,7 +12,7 @@ import { chargingOf, howToPay, isUpfront, SANDBOX, CHARGED_FIRST } from './wordi
 export const index = defineDocument(
   'index',
   (catalog, facts) => printJson(contents(catalog, facts)),
-  (catalog) => ({ Link: linkHeader(catalog), Vary: 'Accept' }),
+  (catalog) => ({ Link: linkHeader(catalog) }),
 )
 
 function contents(catalog: Catalog, facts: Facts): JsonObject {
@@ -33,7 +33,7 @@ function contents(catalog: Catalog, facts: Facts): JsonObject {
       how_to_pay: howToPay(catalog, facts),
       charging: chargingOf(routes),
     },
-    counts: counts(routes),
+    counts: countKinds(routes),
     routes: routes.map((route) => entry(route, facts)),
     mcp_servers: servers(catalog, facts),
   })
@@ -63,11 +63,6 @@ function toolEntry(listed: ListedTool): JsonObject {
 
 function links(catalog: Catalog, { baseUrl }: Facts): JsonObject {
   return Object.fromEntries(placedDocuments(catalog, baseUrl).map(({ name, url }) => [name, url]))
-}
-
-function counts(routes: readonly Route[]): JsonObject {
-  const count = (kind: Route['kind']): number => routes.filter((route) => route.kind === kind).length
-  return { paid: count('paid'), sample: count('sample'), free: count('free') }
 }
 
 function entry(route: Route, facts: Facts): JsonObject {

@@ -10,6 +10,12 @@ export function listedRoutes({ routes }: Catalog): Route[] {
   return ORDER.flatMap((kind) => routes.filter((route) => route.kind === kind && !route.operation.planned))
 }
 
+/** How many routes of each kind there are among these. */
+export function countKinds(routes: readonly Route[]): Record<RouteKind, number> {
+  const count = (kind: RouteKind): number => routes.filter((route) => route.kind === kind).length
+  return { paid: count('paid'), sample: count('sample'), free: count('free') }
+}
+
 /** The price as every document spells it, six decimals of USD; undefined for what costs nothing. */
 export function priceOf({ kind, operation }: Route): string | undefined {
   return kind !== 'paid' || operation.price === undefined ? undefined : formatPrice(operation.price)

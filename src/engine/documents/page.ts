@@ -2,12 +2,12 @@ import Handlebars from 'handlebars'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Catalog } from '../catalog/catalog.ts'
 import { DIRECTORY, placedDocuments, type DocumentName, type PlacedDocument } from './directory.ts'
-import type { Facts } from './document.ts'
-import type { TemplateContext } from './text.ts'
+import { defineDocument, type Document, type Facts, type Render } from './document.ts'
+import { TEMPLATES, type TemplateContext } from './text.ts'
+import { webAddress } from './web-address.ts'
 import { SANDBOX } from './wording.ts'
 
-const FOLDER = new URL('../../../templates/', import.meta.url)
-const PARTIALS = new URL('partials/', FOLDER)
+const PARTIALS = new URL('partials/', TEMPLATES)
 const ENDING = '.hbs'
 
 const handlebars = Handlebars.create()
@@ -19,9 +19,26 @@ for (const file of readdirSync(PARTIALS).filter((name) => name.endsWith(ENDING))
  * stands inside `{{#> page}}…{{/page}}`, which is the frame around every page and takes `page: frameOf(…)`.
  */
 export function readPage(file: string): (context: TemplateContext) => string {
-  const source = readFileSync(new URL(file, FOLDER), 'utf8')
+  const source = readFileSync(new URL(file, TEMPLATES), 'utf8')
   // A partial would be indented like its call, and with it what stands in a <pre>.
   return handlebars.compile<TemplateContext>(source, { strict: true, preventIndent: true })
+}
+
+/** Styles and pictures of our own and nothing else: no script, no form, no frame around it. */
+const POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+export const PAGE_HEADERS = { 'Content-Security-Policy': POLICY, 'X-Content-Type-Options': 'nosniff' }
+
+/** A document that people read in a browser. */
+export function definePage(name: DocumentName, render: Render): Document {
+  return defineDocument(name, render, () => PAGE_HEADERS)
 }
 
 /** What machines are told in the head of every page, by the document that it leads to. */
@@ -32,19 +49,40 @@ const RELATIONS: readonly (readonly [document: string, relation: string])[] = [
   ['api-catalog', 'api-catalog'],
 ]
 
-/** The frame around a page: head, masthead and foot. */
+/** What a page says of itself. */
+interface Head {
+  readonly title: string
+  readonly description: string
+  /** Where it stands for good; empty: it is not to be found again. */
+  readonly url: string
+  /** The style sheet itself, for a page that has to look right in one request; empty: the page links to it. */
+  readonly style: string
+}
+
+/** The frame around a document: head, masthead and foot. */
 export function frameOf(catalog: Catalog, facts: Facts, name: DocumentName): TemplateContext {
   const { service } = catalog
+  const url = placedDocuments(catalog, facts.baseUrl).find((placed) => placed.name === name)?.url ?? ''
+  const head: Head =
+    name === 'index'
+      ? { title: nameOf(catalog, facts), description: service.description, url, style: '' }
+      : {
+          title: `${DIRECTORY[name].title} · ${nameOf(catalog, facts)}`,
+          description: DIRECTORY[name].summary,
+          url,
+          style: '',
+        }
+  return frame(catalog, facts, head)
+}
+
+/** The frame around any page. */
+export function frame(catalog: Catalog, facts: Facts, head: Head): TemplateContext {
+  const { service } = catalog
   const placed = placedDocuments(catalog, facts.baseUrl)
-  const own = placed.find((document) => document.name === name)
-  const isHome = name === 'index'
-  const title = facts.sandbox ? `${service.name} (sandbox)` : service.name
   return {
-    title: isHome ? title : `${DIRECTORY[name].title} · ${title}`,
-    description: isHome ? service.description : DIRECTORY[name].summary,
+    ...head,
     service: service.name,
     home: pathOf(placed, 'index') ?? '/',
-    url: own?.url ?? `${facts.baseUrl}/`,
     icon: `${facts.baseUrl}/favicon.svg`,
     links: RELATIONS.flatMap(([document, rel]) => {
       const found = placed.find((each) => each.name === document)
@@ -53,11 +91,7 @@ export function frameOf(catalog: Catalog, facts: Facts, name: DocumentName): Tem
     }),
     pages: placed
       .filter((document) => mediaOf(document) === 'text/html')
-      .map((document) => ({
-        title: document.title,
-        path: document.paths[0] ?? '/',
-        current: document === own,
-      })),
+      .map(({ title, url, paths }) => ({ title, path: paths[0] ?? '/', current: url === head.url })),
     sandbox: facts.sandbox ? SANDBOX : '',
     operator: service.provider?.organization ?? '',
     operatorUrl: webAddress(service.provider?.url),
@@ -68,15 +102,14 @@ export function frameOf(catalog: Catalog, facts: Facts, name: DocumentName): Tem
   }
 }
 
+function nameOf({ service }: Catalog, { sandbox }: Facts): string {
+  return sandbox ? `${service.name} (sandbox)` : service.name
+}
+
 function pathOf(placed: readonly PlacedDocument[], name: string): string | undefined {
   return placed.find((document) => document.name === name)?.paths[0]
 }
 
 function mediaOf({ type }: PlacedDocument): string {
   return type.replace(/;.*$/, '')
-}
-
-/** An address that a link may have: the catalog could hold `javascript:` too. */
-export function webAddress(url: string | undefined): string {
-  return url !== undefined && /^https?:\/\//i.test(url) ? url : ''
 }

@@ -1,15 +1,16 @@
-import Handlebars from 'handlebars'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { findNetwork } from '../networks.ts'
-import type { TemplateContext } from './text.ts'
-import { SANDBOX, sentence } from './wording.ts'
+import { styleSheet } from './brand.ts'
+import type { Facts } from './document.ts'
+import { exampleUrl, quotable } from './example-url.ts'
+import { frame, readPage } from './page.ts'
+import { sentence } from './wording.ts'
 
 export interface PaymentPage {
   readonly catalog: Catalog
-  readonly sandbox: boolean
+  readonly facts: Facts
   readonly route: Route
   /** What was asked for, with its query. */
   readonly url: string
@@ -17,41 +18,50 @@ export interface PaymentPage {
   readonly problem: JsonObject
 }
 
-const FOLDER = new URL('../../../templates/', import.meta.url)
-const STYLE = readFileSync(new URL('payment-required.css', FOLDER), 'utf8')
-const SOURCE = readFileSync(new URL('payment-required.html.hbs', FOLDER), 'utf8')
-const print = Handlebars.create().compile<TemplateContext>(SOURCE, { strict: true })
+const print = readPage('payment-required.html.hbs')
 
-/** Content-Security-Policy of the page: its own style and nothing else, no script, no frame around it. */
+/** Content-Security-Policy of the page: the style it carries, the icon, no script, no frame around it. */
 export const PAYMENT_PAGE_POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  `style-src 'sha256-${createHash('sha256').update(styleSheet).digest('base64')}'`,
+  "img-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ')
 
 /** The 402 of a paid path for people who open it in a browser. */
-export function renderPaymentPage({ catalog, sandbox, route, url, problem }: PaymentPage): string {
+export function renderPaymentPage({ catalog, facts, route, url, problem }: PaymentPage): string {
   const { price } = problem
+  const title = text(problem['title'])
+  const summary = sentence(route.summary)
   return print({
-    style: STYLE,
-    title: text(problem['title']),
+    page: frame(catalog, facts, {
+      title: `${title}: ${route.path}`,
+      description: summary,
+      url: '',
+      style: styleSheet,
+    }),
+    title,
     path: route.path,
-    service: catalog.service.name,
-    sandbox: sandbox ? SANDBOX : '',
-    summary: sentence(route.summary),
+    summary,
     description: route.operation.description ?? '',
     price: isJsonObject(price) ? text(price['amount']) : '',
     detail: sentence(upperFirst(text(problem['detail']))),
     networks: networks(problem['accepts']),
     wouldFail: wouldFail(problem['would_fail']),
-    sample: text(problem['sample']),
+    sample: sampleOf(catalog, facts, route) ?? text(problem['sample']),
     docs: text(problem['docs']),
-    // Between single quotes in a shell and in JavaScript.
-    url: url.replaceAll("'", '%27'),
+    url: quotable(url),
     client: text(problem['client']),
   })
+}
+
+/** A sample that answers as it stands; undefined when its bare path does. */
+function sampleOf(catalog: Catalog, facts: Facts, route: Route): string | undefined {
+  const preview = catalog.routes.find(({ path }) => path === route.sample)
+  const needs = preview?.parameters.some(({ required }) => required) ?? false
+  return preview !== undefined && needs ? exampleUrl(facts.baseUrl, preview) : undefined
 }
 
 function networks(accepts: Json | undefined): string {

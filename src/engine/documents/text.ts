@@ -1,7 +1,8 @@
 import Handlebars from 'handlebars'
 import { readFileSync } from 'node:fs'
 
-const FOLDER = new URL('../../../templates/', import.meta.url)
+/** Where the texts and pages stand that the world reads. */
+export const TEMPLATES = new URL('../../../templates/', import.meta.url)
 
 /** A template’s context: everything it names must be there. */
 export interface TemplateContext {
@@ -18,6 +19,6 @@ export function paragraph(text: string): string {
  * Only for text documents: JSON is built as objects, and a page needs escaping.
  */
 export function readTemplate(file: string): (context: TemplateContext) => string {
-  const source = readFileSync(new URL(file, FOLDER), 'utf8')
+  const source = readFileSync(new URL(file, TEMPLATES), 'utf8')
   return Handlebars.create().compile<TemplateContext>(source, { strict: true, noEscape: true })
 }

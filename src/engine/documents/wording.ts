@@ -84,7 +84,7 @@ const UNITS = [
 ] as const
 
 /** In words, in the largest unit that is exact: `10 minutes`. */
-function spellDuration(ms: number): string {
+export function spellDuration(ms: number): string {
   const [name, size] = UNITS.find(([, unit]) => ms >= unit && ms % unit === 0) ?? ['millisecond', 1]
   const count = ms / size
   return count === 1 ? `1 ${name}` : `${count} ${name}s`

@@ -2,22 +2,22 @@ import type { ServerResponse } from 'node:http'
 import Koa, { type Context, type Middleware } from 'koa'
 import { Failure } from '../errors.ts'
 import type { Deliveries } from './delivery.ts'
+import { nameOfRoute } from './figures.ts'
 import type { InFlight } from './in-flight.ts'
+import { liveReply, type LiveSettings } from './live.ts'
 import { paymentIdOf, paymentState } from './payment-state.ts'
-import { negotiate, type Shown } from './negotiate.ts'
+import { negotiate, prefersPage, type Shown } from './negotiate.ts'
 import { canonicalPath, splitTarget, type Target } from './path.ts'
-import { servePaid, serveFree, type Counter } from './paid.ts'
-import { failed, JSON_TYPE, problem, type Reply } from './reply.ts'
-import { status, type AllFigures } from './status.ts'
+import { servePaid, serveFree, type Answered, type Counter, type RouteRequest } from './paid.ts'
+import { failed, problem, type Reply } from './reply.ts'
 import type { Page, Revision, ServedRoute } from './revision.ts'
+import { timed } from './timed.ts'
 
-export interface AppSettings extends Counter {
+export interface AppSettings extends Counter, LiveSettings {
   /** The revision that serves now; requests keep the one they began with. */
   readonly current: () => Revision
   readonly sandbox: boolean
   readonly trustProxy: boolean
-  readonly health: () => Reply
-  readonly figures: AllFigures
   readonly inFlight: InFlight
   readonly deliveries: Deliveries
 }
@@ -107,39 +107,46 @@ function livePage(
   revision: Revision,
   path: string,
 ): (() => Promise<Reply>) | undefined {
-  const { documents } = revision.catalog
-  if (documents['health']?.paths.includes(path) === true) return async () => settings.health()
-  if (documents['status-json']?.paths.includes(path) === true)
-    return async () => jsonReply(200, status(revision, settings.figures))
+  const live = revision.live.get(path)
+  if (live !== undefined) return () => liveReply(settings, revision, live)
   const id = paymentIdOf(path)
   return id === undefined ? undefined : () => paymentState(settings.paywall.ledger, id)
 }
 
 /** Answers one route: what stands in its layer of the router. */
 export function answerRoute(settings: AppSettings): (served: ServedRoute) => Middleware {
-  return (served) => async (ctx) => {
-    await settings.deliveries.confirm(ctx.req.socket)
-    const { revision, values, target }: State = ctx['state']
-    const request = {
-      served,
-      revision,
-      headers: ctx.headers,
-      method: ctx.method,
-      parameters: { path: values, query: target.query },
-      resource: revision.facts.baseUrl + target.path,
-      gone: goneSignal(ctx.res),
+  return (served) => {
+    const tally = settings.daybook.of(nameOfRoute(served.route))
+    return async (ctx) => {
+      await settings.deliveries.confirm(ctx.req.socket)
+      const { revision, values, target }: State = ctx['state']
+      const request = {
+        served,
+        tally,
+        revision,
+        headers: ctx.headers,
+        method: ctx.method,
+        parameters: { path: values, query: target.query },
+        resource: revision.facts.baseUrl + target.path,
+        gone: goneSignal(ctx.res),
+      }
+      const answered = await settings.inFlight.add(answering(settings, request))
+      const shown = (): Shown => ({
+        catalog: revision.catalog,
+        facts: revision.facts,
+        route: served.route,
+        url: request.resource + (target.query === '' ? '' : `?${target.query}`),
+      })
+      if (answered.delivered !== undefined) settings.deliveries.watch(ctx, answered.delivered)
+      send(ctx, negotiate(ctx, answered.reply, shown))
     }
-    const answering = served.route.kind === 'paid' ? servePaid : serveFree
-    const answered = await settings.inFlight.add(answering(settings, request))
-    const shown = (): Shown => ({
-      catalog: revision.catalog,
-      sandbox: settings.sandbox,
-      route: served.route,
-      url: request.resource + (target.query === '' ? '' : `?${target.query}`),
-    })
-    if (answered.delivered !== undefined) settings.deliveries.watch(ctx, answered.delivered)
-    send(ctx, negotiate(ctx, answered.reply, shown))
   }
+}
+
+function answering(settings: AppSettings, request: RouteRequest): Promise<Answered> {
+  return request.served.route.kind === 'paid'
+    ? servePaid(settings, request)
+    : timed(settings.now, request, () => serveFree(settings, request))
 }
 
 /** Aborted when the connection is gone before the answer has left. */
@@ -156,14 +163,16 @@ function sendPage(ctx: Context, page: Page): void {
     send(ctx, problem('not_implemented', 'this document is announced and not written yet', { charged: 'no' }))
     return
   }
+  const { type, body, etag, headers: more } = page.shown !== undefined && prefersPage(ctx) ? page.shown : page
   const headers = {
-    'Content-Type': page.type,
-    ETag: page.etag,
+    'Content-Type': type,
+    ETag: etag,
     'Cache-Control': 'public, max-age=300',
-    ...page.headers,
+    ...(page.shown === undefined ? {} : { Vary: 'Accept' }),
+    ...more,
   }
-  if (matches(ctx.get('If-None-Match'), page.etag)) send(ctx, { status: 304, headers, body: '' })
-  else send(ctx, { status: 200, headers, body: page.body })
+  if (matches(ctx.get('If-None-Match'), etag)) send(ctx, { status: 304, headers, body: '' })
+  else send(ctx, { status: 200, headers, body })
 }
 
 /** RFC 9110 §13.1.2: a list of entity tags, compared weakly, or a star. */
@@ -181,12 +190,4 @@ function send(ctx: Context, { status, headers, body }: Sent): void {
   // Koa would guess a type from the text; ours is set, and an empty body has none.
   if (body !== '') ctx.body = body
   else if (status !== 204 && status !== 304) ctx.body = ''
-}
-
-export function jsonReply(status: number, value: unknown): Reply {
-  return {
-    status,
-    headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
-    body: JSON.stringify(value),
-  }
 }

@@ -24,7 +24,8 @@ export function negotiate(ctx: Context, reply: Reply, shown: () => Shown): Reply
   }
 }
 
-function prefersPage(ctx: Context): boolean {
+/** Whether a browser asks: whoever takes JSON as gladly gets JSON. */
+export function prefersPage(ctx: Context): boolean {
   if (!ctx.get('Accept').includes('text/html')) return false
   return ctx.accepts('application/problem+json', 'application/json', 'text/html') === 'text/html'
 }

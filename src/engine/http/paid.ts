@@ -9,6 +9,7 @@ import { LedgerError } from '../ledger/ledger.ts'
 import type { Job, Outcome, Paywall } from '../paywall/paywall.ts'
 import { purchase } from '../paywall/purchase.ts'
 import type { Detection, Payment, Refusal } from '../protocols/protocol.ts'
+import type { Tally } from '../tally/tally.ts'
 import { envelop } from './envelope.ts'
 import { faultReply, type FaultSettings } from './fault.ts'
 import { digestArguments, execute, rehearse, type Workshop } from './execute.ts'
@@ -16,11 +17,14 @@ import type { RawParameters, Validated } from './parameters.ts'
 import { failed, invalid, JSON_TYPE, problem, type Reply } from './reply.ts'
 import { UNREADY, unreadyFailure, type Readiness } from './readiness.ts'
 import type { Revision, ServedRoute } from './revision.ts'
+import { timed } from './timed.ts'
 import type { WouldFail } from './unpaid.ts'
 
 /** One request to one route, free of the web framework. */
 export interface RouteRequest {
   readonly served: ServedRoute
+  /** Of this route. */
+  readonly tally: Tally
   readonly revision: Revision
   readonly headers: IncomingHttpHeaders
   readonly method: string
@@ -53,9 +57,12 @@ export async function servePaid(counter: Counter, request: RouteRequest): Promis
       reply: problem('payments_conflict', 'the request carries payments of two protocols', { charged: 'no' }),
     }
   }
-  if (detection === undefined)
+  if (detection === undefined) {
+    request.tally.count('unpaid')
     return { reply: challenge(request, 'payment_required', 'this path answers once it is paid for') }
-  return takePayment(counter, request, detection)
+  }
+  request.tally.count('presented')
+  return timed(counter.now, request, () => takePayment(counter, request, detection))
 }
 
 async function takePayment(counter: Counter, request: RouteRequest, detection: Detection): Promise<Answered> {

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto'
 import type { Middleware } from 'koa'
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/subject.ts'
-import { documents } from '../documents/all.ts'
-import { placedDocuments } from '../documents/directory.ts'
+import { documents, liveDocuments, type LiveDocument } from '../documents/all.ts'
+import { brandFiles } from '../documents/brand.ts'
+import { PAGE_TYPE, placedDocuments } from '../documents/directory.ts'
 import type { Facts } from '../documents/document.ts'
+import { PAGE_HEADERS } from '../documents/page.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedCheck, UntypedHandler } from '../handler.ts'
 import type { Store } from '../paywall/paywall.ts'
@@ -22,6 +24,8 @@ export interface Revision {
   readonly table: RouteTable<ServedRoute>
   /** Rendered documents and files by path. */
   readonly pages: ReadonlyMap<string, Page>
+  /** What is told anew each time, by path. */
+  readonly live: ReadonlyMap<string, LiveDocument>
   readonly protocols: readonly Protocol[]
   readonly facts: Facts
   /** By the name of their handlers, for handlers that ask others: a face of each, the first in the catalog. */
@@ -52,6 +56,8 @@ export interface Page {
   readonly planned: boolean
   /** Besides those every page has. */
   readonly headers: Readonly<Record<string, string>>
+  /** What a browser is shown in its place. */
+  readonly shown?: Page
 }
 
 export interface RevisionSettings {
@@ -93,7 +99,8 @@ export function createRevision(settings: RevisionSettings): Revision {
   return {
     catalog,
     table: createTable(served, settings.middleware),
-    pages: new Map([...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
+    pages: new Map([...renderBrand(catalog), ...renderDocuments(catalog, facts), ...renderFiles(catalog)]),
+    live: new Map(livePlaces(catalog)),
     protocols,
     facts,
     operations: new Map(served.toReversed().map((each) => [each.route.operation.handler, each])),
@@ -137,10 +144,14 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
   const placed = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }): [string, Page][] => {
     const document = documents.find((each) => each.name === name)
     if (document === undefined) return []
-    const body = document.render(catalog, facts)
+    const { type, render, page } = document
     const headers = document.headers(catalog, facts)
-    const page = { type: document.type, body, etag: etagOf(body), planned: false, headers }
-    return paths.map((path) => [path, page])
+    const shown =
+      page === undefined
+        ? {}
+        : { shown: pageOf(PAGE_TYPE, page(catalog, facts), { ...headers, ...PAGE_HEADERS }) }
+    const served = { ...pageOf(type, render(catalog, facts), headers), ...shown }
+    return paths.map((path) => [path, served])
   })
   const announced = Object.values(catalog.documents).flatMap(({ paths, planned }) => (planned ? paths : []))
   return [...placed, ...announced.map((path): [string, Page] => [path, ANNOUNCED])]
@@ -148,11 +159,29 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
 
 const ANNOUNCED: Page = { type: '', body: '', etag: '', planned: true, headers: {} }
 
-function renderFiles({ files }: Catalog): [string, Page][] {
-  return files.map(({ path, type, base64, planned }) => {
-    const body = Buffer.from(base64, 'base64')
-    return [path, { type, body, etag: etagOf(body), planned, headers: {} }]
+function livePlaces({ documents: places }: Catalog): [string, LiveDocument][] {
+  return liveDocuments.flatMap((name): [string, LiveDocument][] => {
+    const place = places[name]
+    return place === undefined || place.planned ? [] : place.paths.map((path) => [path, name])
   })
+}
+
+function renderFiles({ files }: Catalog): [string, Page][] {
+  return files.map(({ path, type, base64, planned }) => [
+    path,
+    { ...pageOf(type, Buffer.from(base64, 'base64'), {}), planned },
+  ])
+}
+
+/** A route of the catalog at one of these paths goes first, as its documents and files do. */
+function renderBrand({ routes }: Catalog): [string, Page][] {
+  return brandFiles
+    .filter(({ path }) => routes.every((route) => route.path !== path))
+    .map(({ path, type, bytes }) => [path, pageOf(type, bytes, {})])
+}
+
+function pageOf(type: string, body: string | Buffer, headers: Page['headers']): Page {
+  return { type, body, etag: etagOf(body), planned: false, headers }
 }
 
 function etagOf(body: string | Buffer): string {

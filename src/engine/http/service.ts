@@ -4,7 +4,11 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { HandlerMap } from '../handler.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import { answerRoute, createApp, jsonReply, type AppSettings } from './app.ts'
+import type { RefusedReload } from '../documents/standing.ts'
+import { Daybook } from '../tally/daybook.ts'
+import { soldName } from '../tally/names.ts'
+import { watchLedger } from '../tally/watch-ledger.ts'
+import { answerRoute, createApp, type AppSettings } from './app.ts'
 import type { ProxySettings } from './proxy.ts'
 import { Attendance } from '../paywall/attendance.ts'
 import type { Store } from '../paywall/paywall.ts'
@@ -49,6 +53,8 @@ export interface Service {
   idle(): Promise<void>
   /** Serves another catalog from the next request on; requests in flight finish on the one they began with. */
   swap(catalog: Catalog): Revision
+  /** Another catalog was to be served and could not be: the status says so until one is. */
+  refuse(errors: RefusedReload['errors']): void
 }
 
 /**
@@ -60,18 +66,22 @@ export interface Service {
  * const service = createService({ server, catalog, handlers, protocols, ledger, cache, ...world })
  */
 export function createService(settings: ServiceSettings): Service {
-  const { ledger, owner, now, sleep, report } = settings
+  const { owner, now, sleep, report } = settings
+  const daybook = new Daybook({ ledger: settings.ledger, owner, now })
+  const ledger = watchLedger(settings.ledger, (operation) => daybook.of(soldName(operation)))
   const desk = { ledger, owner, now }
   const inFlight = new InFlight()
   const attendance = new Attendance()
   const prices = new Prices(desk)
   let current: Revision
+  let refused: RefusedReload | undefined
   const app: AppSettings = {
     ...settings,
     inFlight,
     deliveries: new Deliveries({ desk, inFlight, attendance, report }),
     current: () => current,
-    health: () => jsonReply(200, { status: 'ok', revision: current.catalog.revision }),
+    daybook,
+    refused: () => refused,
     get paywall() {
       return {
         ...desk,
@@ -99,21 +109,30 @@ export function createService(settings: ServiceSettings): Service {
     recover({ ...desk, protocols: () => current.protocols, storeOf: (id) => storeOf(current, id), report })
   inFlight.every(OFFERING_MS / 2, () => offer().catch(report))
   inFlight.every(RECOVERY_MS, () => tend().catch(report))
+  inFlight.every(WRITING_MS, () => daybook.write().catch(report))
   void inFlight.add(offer().catch(report))
   return {
     idle: async () => {
       await inFlight.end()
       await withdraw(current).catch(report)
+      await daybook.write().catch(report)
     },
     revision: () => current,
     swap: (catalog) => {
       const before = current
       current = build(catalog)
+      if (catalog !== before.catalog) refused = undefined
       void inFlight.add(withdraw(before).then(offer).catch(report))
       return current
     },
+    refuse: (errors) => {
+      refused = { refused_at: new Date(now()).toISOString(), kept: current.catalog.revision, errors }
+    },
   }
 }
+
+/** How often a process writes down what it has counted: as much is lost when it is killed. */
+const WRITING_MS = 60_000
 
 /** How often a process looks for payments that were left behind. */
 const RECOVERY_MS = 5_000

@@ -1,4 +1,11 @@
-import { compact, type JsonObject } from '../json.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { listedRoutes } from '../documents/listing.ts'
+import type { RefusedReload, RouteStanding, SourceStanding, Standing } from '../documents/standing.ts'
+import type { Counts } from '../tally/counts.ts'
+import type { Days } from '../tally/daybook.ts'
+import { answersIn, quantile } from '../tally/latency.ts'
+import { dayFigures, funnelOf, nameOfRoute, totalOf, totalOfAll } from './figures.ts'
+import type { Readiness } from './readiness.ts'
 import type { Revision } from './revision.ts'
 
 /** What became of the questions to one outside source since the process started. */
@@ -15,28 +22,109 @@ export interface SourceFigures {
 /** By the key of the source in the catalog. */
 export type AllFigures = () => ReadonlyMap<string, SourceFigures>
 
-const NONE: SourceFigures = { asked: 0, failed: 0, drifted: 0, lastDrift: undefined }
+/** What is known at one moment. */
+export interface Sight {
+  readonly now: number
+  readonly days: Days
+  /** Whether payments can be written down. */
+  readonly ledger: 'reachable' | 'unreachable'
+  readonly sources: ReadonlyMap<string, SourceFigures>
+  readonly refused: RefusedReload | undefined
+}
 
-/** The live `/status.json`: routes that cannot be served now, and how the sources do. */
-export function status({ catalog, facts, table }: Revision, figures: AllFigures): JsonObject {
-  const { service, sources } = catalog
-  const seen = figures()
-  const used = new Set(table.served.flatMap(({ route }) => route.operation.sources))
+/** The live `/status.json`, which `/status` shows. */
+export function standing(revision: Revision, sight: Sight): Standing {
+  const { catalog, facts } = revision
+  const { service } = catalog
+  const { now, days, sources, refused } = sight
+  const readiness = new Map(revision.table.served.map((each) => [each.route, each.readiness]))
+  const listed = listedRoutes(catalog).map((route) => ({
+    route,
+    readiness: readiness.get(route) ?? 'planned',
+    counts: totalOf(days, nameOfRoute(route)),
+  }))
+  const routes = listed.map((each) => routeStanding(each, now))
   return {
     service: service.name,
     version: service.version,
     revision: catalog.revision,
     sandbox: facts.sandbox,
-    unavailable: table.served
-      .filter(({ route, readiness }) => route.kind === 'paid' && readiness !== 'ready')
-      .map(({ route, readiness }) => ({ path: route.path, reason: readiness })),
-    sources: Object.entries(sources)
-      .filter(([name]) => used.has(name) || seen.has(name))
-      .map(([name, { title }]) => ({ name, title, ...sourceRow(seen.get(name) ?? NONE) })),
+    ...verdict(revision, sight, routes),
+    checked_at: new Date(now).toISOString(),
+    days: days.map(dayFigures),
+    funnel: funnelOf(totalOfAll(days)),
+    routes,
+    unavailable: routes
+      .filter(({ kind, availability }) => kind === 'paid' && availability === 'not_configured')
+      .map(({ path, availability: reason }) => ({ path, reason })),
+    sources: sourceStandings(revision, sources),
+    refused_reload: refused ?? null,
   }
 }
 
-function sourceRow({ asked, failed, drifted, lastDrift }: SourceFigures): JsonObject {
-  const last = lastDrift && { at: lastDrift.at.toISOString(), where: lastDrift.where }
-  return compact({ asked, failed, drifted, last_drift: last })
+/** A route that has failed this often in a row fails, until it answers or an hour has passed. */
+const FAILURES = 3
+const FAILING_MS = 3_600_000
+
+interface Listed {
+  readonly route: Catalog['routes'][number]
+  readonly readiness: Readiness
+  readonly counts: Counts
+}
+
+function routeStanding({ route, readiness, counts }: Listed, now: number): RouteStanding {
+  const { stages, latency, lastSuccess } = counts
+  return {
+    path: route.path,
+    kind: route.kind,
+    availability: readiness !== 'ready' ? 'not_configured' : isFailing(counts, now) ? 'failing' : 'available',
+    answers: answersIn(latency),
+    failed: stages.failed,
+    p50_ms: quantile(latency, 0.5) ?? null,
+    p95_ms: quantile(latency, 0.95) ?? null,
+    last_success: lastSuccess === 0 ? null : new Date(lastSuccess).toISOString(),
+    ...(route.kind === 'paid' && { funnel: funnelOf(counts) }),
+  }
+}
+
+function isFailing({ failedInARow, lastFailure }: Counts, now: number): boolean {
+  return failedInARow >= FAILURES && now - lastFailure < FAILING_MS
+}
+
+/** What is not set up is no trouble, unless nothing else is. */
+function verdict(
+  { protocols }: Revision,
+  { ledger }: Sight,
+  routes: readonly RouteStanding[],
+): Pick<Standing, 'status' | 'reasons'> {
+  const paid = routes.filter(({ kind }) => kind === 'paid')
+  const down = [
+    ledger === 'unreachable' && 'The record of payments cannot be reached.',
+    paid.length > 0 && protocols.length === 0 && 'No way to pay is offered.',
+    paid.length > 0 &&
+      paid.every(({ availability }) => availability !== 'available') &&
+      'Nothing that is sold can be served.',
+  ].filter((reason) => reason !== false)
+  if (down.length > 0) return { status: 'down', reasons: down }
+  const failing = routes.filter(({ availability }) => availability === 'failing')
+  return {
+    status: failing.length === 0 ? 'operational' : 'degraded',
+    reasons: failing.map(({ path }) => `${path} does not answer.`),
+  }
+}
+
+const NONE: SourceFigures = { asked: 0, failed: 0, drifted: 0, lastDrift: undefined }
+
+function sourceStandings(
+  { catalog, table }: Revision,
+  seen: ReadonlyMap<string, SourceFigures>,
+): SourceStanding[] {
+  const used = new Set(table.served.flatMap(({ route }) => route.operation.sources))
+  return Object.entries(catalog.sources)
+    .filter(([name]) => used.has(name) || seen.has(name))
+    .map(([name, { title }]) => {
+      const { asked, failed, drifted, lastDrift } = seen.get(name) ?? NONE
+      const drift = lastDrift && { at: lastDrift.at.toISOString(), where: lastDrift.where }
+      return { name, title, asked, failed, drifted, ...(drift && { last_drift: drift }) }
+    })
 }

@@ -1,4 +1,5 @@
 import type { Route } from '../catalog/catalog.ts'
+import { CLIENT } from '../documents/client.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import type { Json, JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
@@ -78,15 +79,3 @@ function forReaders({ operation, sample, name }: Route, { baseUrl, docs }: Unpai
     client: CLIENT,
   }
 }
-
-/** Eight lines that pay: the first thing a developer looks for. */
-const CLIENT = [
-  "import { wrapFetchWithPayment, x402Client } from '@x402/fetch'",
-  "import { ExactEvmScheme } from '@x402/evm/exact/client'",
-  "import { privateKeyToAccount } from 'viem/accounts'",
-  'const account = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY)',
-  "const client = new x402Client().register('eip155:*', new ExactEvmScheme(account))",
-  "client.setSpendControls({ maxAmountPerPayment: '$1' })",
-  'const pay = wrapFetchWithPayment(fetch, client)',
-  'console.log(await (await pay(url)).json())',
-].join('\n')

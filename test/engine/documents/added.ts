@@ -3,7 +3,15 @@ import { documents } from '../../../src/engine/documents/all.ts'
 import { compileHarbour, FACTS, HARBOUR, render } from '../../support/documents.ts'
 
 /** Say nothing of single operations. */
-const SILENT = ['api-catalog', 'robots', 'sitemap', 'security-txt', 'mcp-registry-auth']
+const SILENT = [
+  'api-catalog',
+  'robots',
+  'sitemap',
+  'security-txt',
+  'mcp-registry-auth',
+  'docs-errors',
+  'privacy',
+]
 /** Say nothing of tools: they describe what is asked for over HTTP. */
 const HTTP_ONLY = ['openapi', 'x402', 'x402-resources']
 

@@ -9,8 +9,10 @@ const GOLDEN = new URL('../../golden/documents/', import.meta.url)
 t.test(
   'no document changes unless somebody means it to: UPDATE_GOLDEN=1 rewrites the pinned ones',
   async (t) => {
-    for (const { name } of documents) {
-      const text = render(name)
+    const pages = documents.flatMap(({ name, page }) =>
+      page === undefined ? [] : [[`${name}.html`, page(compileHarbour(), FACTS)] as const],
+    )
+    for (const [name, text] of [...documents.map(({ name }) => [name, render(name)] as const), ...pages]) {
       const file = new URL(name, GOLDEN)
       if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, text)
       t.equal(text, readFileSync(file, 'utf8'), name)
@@ -102,6 +104,10 @@ t.test('a catalog with nothing but a name and one free route renders too', async
       '/',
       '/health',
       '/openapi.json',
+      '/docs',
+      '/docs.md',
+      '/docs/errors',
+      '/privacy',
       '/llms.txt',
       '/llms-full.txt',
       '/.well-known/agent-card.json',

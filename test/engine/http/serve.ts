@@ -273,8 +273,13 @@ t.test('every document of the catalog is served, once, and kept by caches', asyn
         t.match(got.json, { status: 'ok' })
         continue
       }
-      if (name === 'status-json') {
-        t.match(got.json, { sandbox: true, unavailable: [{ reason: 'planned' }] })
+      if (name === 'status-json' || name === 'stats') {
+        t.match(got.json, { sandbox: true, checked_at: /Z$/ })
+        t.equal(got.headers.get('cache-control'), 'no-store')
+        continue
+      }
+      if (name === 'status') {
+        t.equal(got.headers.get('cache-control'), 'no-cache')
         continue
       }
       t.equal(got.headers.get('cache-control'), 'public, max-age=300', path)

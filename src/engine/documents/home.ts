@@ -1,0 +1,47 @@
+import type { Catalog, Route } from '../catalog/catalog.ts'
+import { chaptersOf } from './chapters.ts'
+import { placedDocuments } from './directory.ts'
+import type { Facts } from './document.ts'
+import { exampleUrl } from './example-url.ts'
+import { listedRoutes, priceOf } from './listing.ts'
+import { frameOf, readPage } from './page.ts'
+import type { TemplateContext } from './text.ts'
+import { sentence } from './wording.ts'
+
+const print = readPage('home.html.hbs')
+
+/** The index for people: what there is, for how much, and where to read on. */
+export function renderHome(catalog: Catalog, facts: Facts): string {
+  const { name, description } = catalog.service
+  const routes = listedRoutes(catalog)
+  const documents = placedDocuments(catalog, facts.baseUrl)
+  const manual = documents.find((document) => document.name === 'docs')?.paths[0] ?? ''
+  const free = routes.find(({ kind }) => kind !== 'paid')
+  const paid = routes.find(({ kind }) => kind === 'paid')
+  return print({
+    page: frameOf(catalog, facts, 'index'),
+    name,
+    description: sentence(description),
+    manual,
+    chapters: chaptersOf(catalog, routes).map((chapter) => ({
+      title: chapter.title,
+      rows: chapter.routes.map((route) => priceRow(catalog, route, manual)),
+    })),
+    trial: free === undefined ? '' : `curl '${exampleUrl(facts.baseUrl, free)}'`,
+    offer: paid === undefined ? '' : `curl -i '${exampleUrl(facts.baseUrl, paid)}'`,
+    documents: documents
+      .filter((document) => document.name !== 'index')
+      .map(({ title, summary, paths }) => ({ title, summary, path: paths[0] ?? '/' })),
+  })
+}
+
+function priceRow(catalog: Catalog, route: Route, manual: string): TemplateContext {
+  const preview = catalog.routes.find(({ path }) => path === route.sample)
+  return {
+    path: route.path,
+    href: manual === '' ? '' : `${manual}#${route.name}`,
+    summary: sentence(route.summary),
+    price: priceOf(route) ?? 'free',
+    preview: preview === undefined || manual === '' ? '' : `${manual}#${preview.name}`,
+  }
+}

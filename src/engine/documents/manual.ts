@@ -1,0 +1,76 @@
+import type { Catalog, Route } from '../catalog/catalog.ts'
+import { chaptersOf } from './chapters.ts'
+import { CLIENT } from './client.ts'
+import { placedDocuments } from './directory.ts'
+import type { Facts } from './document.ts'
+import { listedRoutes, listedTools, toolPrice, type ListedTool } from './listing.ts'
+import { manualRoute } from './manual-route.ts'
+import type { TemplateContext } from './text.ts'
+import { webAddress } from './web-address.ts'
+import { chargingOf, howToPay, sentence } from './wording.ts'
+
+/** What a person or a model has to know to use the service, before it is set as a page or as Markdown. */
+export function manualOf(catalog: Catalog, facts: Facts): TemplateContext {
+  const routes = listedRoutes(catalog)
+  const paid = routes.filter(({ kind }) => kind === 'paid')
+  const documents = placedDocuments(catalog, facts.baseUrl)
+  return {
+    name: catalog.service.name,
+    description: sentence(catalog.service.description),
+    base: facts.baseUrl,
+    sells: paid.length > 0,
+    steps: howToPay(catalog, facts),
+    charging: chargingOf(routes),
+    client: facts.protocols.includes('x402') ? CLIENT : '',
+    errors: documents.find(({ name }) => name === 'docs-errors')?.paths[0] ?? '',
+    chapters: chaptersOf(catalog, routes).map((chapter) => ({
+      title: chapter.title,
+      anchor: chapter.anchor,
+      routes: chapter.routes.map((route) => manualRoute(catalog, facts, route)),
+    })),
+    servers: serversOf(catalog, facts),
+    sources: sourcesOf(catalog, routes),
+    documents: documents.map(({ title, summary, paths, url }) => ({
+      title,
+      summary,
+      path: paths[0] ?? '/',
+      url,
+    })),
+  }
+}
+
+/** The companion servers; tools are listed once they can be called. */
+function serversOf(catalog: Catalog, facts: Facts): TemplateContext[] {
+  const tools = listedTools(catalog, facts)
+  return Object.entries(catalog.servers).map(([name, { title, description }]) => ({
+    title,
+    description: description === undefined ? '' : sentence(description),
+    url: facts.mcpServers.get(name) ?? '',
+    tools: tools.filter(({ tool }) => tool.server === name).map((listed) => toolRow(catalog, listed)),
+  }))
+}
+
+function toolRow({ routes }: Catalog, listed: ListedTool): TemplateContext {
+  const { tool, operation } = listed
+  const route = routes.find((each) => each.kind === 'paid' && each.operation === operation)
+  return {
+    name: tool.name,
+    summary: sentence(operation.summary),
+    price: toolPrice(listed) ?? 'free',
+    anchor: route?.name ?? '',
+  }
+}
+
+/** The outside sources of what is listed: who they are, and on which terms. */
+function sourcesOf({ sources }: Catalog, routes: readonly Route[]): TemplateContext[] {
+  const used = new Set(routes.flatMap(({ operation }) => operation.sources))
+  return Object.entries(sources)
+    .filter(([name]) => used.has(name))
+    .map(([, { title, url, licence, terms, attribution }]) => ({
+      title,
+      url: webAddress(url),
+      licence: licence ?? '',
+      terms: webAddress(terms),
+      attribution: attribution ?? '',
+    }))
+}

@@ -1,0 +1,47 @@
+import Handlebars from 'handlebars'
+import { readFileSync } from 'node:fs'
+import { TEMPLATES, type TemplateContext } from './text.ts'
+
+const handlebars = Handlebars.create()
+handlebars.registerHelper({
+  plain: (text: unknown) => plain(String(text)),
+  code: (text: unknown) => code(String(text)),
+  fence: (text: unknown, language: unknown) => fence(String(text), String(language)),
+})
+
+/**
+ * Reads a Markdown template once; a name that the context lacks is an error. What comes from the catalog goes through
+ * `plain`, `code` or `fence`, which leave nothing in it that Markdown would read as markup.
+ */
+export function readMarkdown(file: string): (context: TemplateContext) => string {
+  const source = readFileSync(new URL(file, TEMPLATES), 'utf8')
+  return handlebars.compile<TemplateContext>(source, { strict: true, noEscape: true })
+}
+
+/** Words on one line, in a paragraph or in the cell of a table. */
+export function plain(text: string): string {
+  return text
+    .replace(/\s+/g, ' ')
+    .trim()
+    .replace(/[\\`*[\]<>|~]|&(?=#?\w+;)|(?<!\w)_|_(?!\w)/g, '\\$&')
+    .replace(/^(?:[#+=-]|\d+(?=[.)]))/, (start) => (/\d/.test(start) ? `${start}\\` : `\\${start}`))
+}
+
+/** A span of code, in the cell of a table too; nothing for nothing. */
+export function code(text: string): string {
+  const line = text.replace(/\s+/g, ' ')
+  if (line.trim() === '') return ''
+  const marks = '`'.repeat(longestRun(line) + 1)
+  const room = line.startsWith('`') || line.endsWith('`') ? ' ' : ''
+  return marks + room + line.replaceAll('|', '\\|') + room + marks
+}
+
+/** A block of code. */
+export function fence(text: string, language: string): string {
+  const marks = '`'.repeat(Math.max(3, longestRun(text) + 1))
+  return `${marks}${language}\n${text}\n${marks}`
+}
+
+function longestRun(text: string): number {
+  return Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length))
+}

@@ -1,0 +1,92 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import { drawFunnel, drawShare, drawSpan } from './chart.ts'
+import { placedDocuments } from './directory.ts'
+import type { Facts } from './document.ts'
+import { frameOf, readPage } from './page.ts'
+import type { DayFigures, RefusedReload, RouteStanding, SourceStanding, Standing } from './standing.ts'
+import type { TemplateContext } from './text.ts'
+
+const print = readPage('status.html.hbs')
+
+/** The live `/status`: what `/status.json` says, drawn. */
+export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Standing): string {
+  const { status, reasons, checked_at: checkedAt, days, funnel, routes, sources } = standing
+  const json = placedDocuments(catalog, facts.baseUrl).find(({ name }) => name === 'status-json')
+  const most = Math.max(...days.map(answersOf))
+  return print({
+    page: frameOf(catalog, facts, 'status'),
+    status,
+    state: status === 'operational' ? 'up' : status,
+    checked: momentOf(checkedAt),
+    reasons,
+    refused: standing.refused_reload === null ? '' : refusal(standing.refused_reload),
+    since: days[0]?.date ?? '',
+    funnel: drawFunnel(funnel),
+    uncharged: String(funnel.uncharged),
+    days: days.map((day) => dayRow(day, most)),
+    routes: routes.map(routeRow),
+    sources: sources.map(sourceRow),
+    json: json?.paths[0] ?? '',
+  })
+}
+
+function refusal({ refused_at: at, kept, errors }: RefusedReload): TemplateContext {
+  return {
+    at: momentOf(at),
+    kept,
+    errors: errors.map(({ code, line, column }) => ({
+      code,
+      place: line === undefined ? '' : `line ${line}, column ${column ?? 1}`,
+    })),
+  }
+}
+
+function answersOf({ paid_answers: paid, free_answers: free }: DayFigures): number {
+  return paid + free
+}
+
+function dayRow(day: DayFigures, most: number): TemplateContext {
+  return {
+    date: day.date,
+    unpaid: String(day.unpaid),
+    settled: String(day.settled),
+    paid: String(day.paid_answers),
+    free: String(day.free_answers),
+    paidWidth: String(drawShare(day.paid_answers, most)),
+    freeWidth: String(drawShare(day.free_answers, most)),
+  }
+}
+
+const STATES = { available: 'up', failing: 'down', not_configured: 'degraded' } as const
+
+function routeRow(route: RouteStanding): TemplateContext {
+  const { path, availability, answers, failed, p50_ms: p50, p95_ms: p95, last_success: last } = route
+  return {
+    path,
+    availability: availability.replaceAll('_', ' '),
+    state: STATES[availability],
+    answers: String(answers),
+    failed: String(failed),
+    p50: p50 === null ? '' : String(p50),
+    p95: p95 === null ? '' : String(p95),
+    measured: p50 !== null && p95 !== null,
+    ...(p50 !== null && p95 !== null ? drawSpan(p50, p95) : { x: '', width: '' }),
+    lastSuccess: last === null ? '' : momentOf(last),
+  }
+}
+
+function sourceRow({ title, asked, failed, drifted, last_drift: drift }: SourceStanding): TemplateContext {
+  return {
+    title,
+    asked: String(asked),
+    failed: String(failed),
+    drifted: String(drifted),
+    driftAt: drift === undefined ? '' : momentOf(drift.at),
+    driftWhere: drift?.where ?? '',
+  }
+}
+
+/** For people to the minute, for programs in full. */
+function momentOf(iso: string): TemplateContext {
+  return { iso, words: `${iso.slice(0, 16).replace('T', ' ')} UTC` }
+}

@@ -1,0 +1,46 @@
+import { noStages, type Counts, type Stage } from './counts.ts'
+import { classOf, noLatency } from './latency.ts'
+
+/**
+ * Counts what becomes of the requests to one route of this process. It is held by the route itself: an unpaid request
+ * costs one addition, no lookup and no look at the clock.
+ */
+export class Tally {
+  #stages = noStages()
+  #latency = noLatency()
+  #lastSuccess = 0
+  #lastFailure = 0
+  #failedInARow = 0
+
+  count(stage: Stage): void {
+    this.#stages[stage] += 1
+  }
+
+  /** `ms`: how long the answer took; `now`: milliseconds since the epoch. */
+  succeed(ms: number, now: number): void {
+    const place = classOf(ms)
+    this.#latency[place] = (this.#latency[place] ?? 0) + 1
+    this.#lastSuccess = now
+    this.#failedInARow = 0
+  }
+
+  fail(now: number): void {
+    this.#stages.failed += 1
+    this.#lastFailure = now
+    this.#failedInARow += 1
+  }
+
+  /** What was counted since the last time it was taken. */
+  take(): Counts {
+    const taken = {
+      stages: this.#stages,
+      latency: this.#latency,
+      lastSuccess: this.#lastSuccess,
+      lastFailure: this.#lastFailure,
+      failedInARow: this.#failedInARow,
+    }
+    this.#stages = noStages()
+    this.#latency = noLatency()
+    return taken
+  }
+}

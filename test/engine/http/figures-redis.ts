@@ -1,0 +1,45 @@
+import t from 'tap'
+import { fileURLToPath } from 'node:url'
+import { at } from '../../support/documents.ts'
+import { askJson } from '../../support/figures.ts'
+import { redisAbsence, startRedis } from '../../support/redis.ts'
+import { openShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
+
+const CATALOG = fileURLToPath(new URL('../../fixtures/payments/status.yaml', import.meta.url))
+
+const absence = redisAbsence()
+if (absence !== undefined) t.plan(0, absence)
+else await figures()
+
+async function figures(): Promise<void> {
+  const redis = await startRedis()
+  const shop = await openShop(async () => ({ REDIS_URL: redis.url, CATALOG }))
+  t.teardown(async () => {
+    await shop.close()
+    await redis.stop()
+  })
+  const status = () => askJson(`${shop.url}/status.json`)
+
+  t.test('processes on several machines show one set of figures', async (t) => {
+    const branch = await shop.branch()
+    for (const url of [shop.url, branch.url, branch.url])
+      t.equal((await fetch(`${url}/paid/work`)).status, 402)
+    await branch.stop()
+    await until('both are counted', async () => at(await status(), 'funnel', 'unpaid') === 3)
+  })
+
+  t.test('a ledger that is away harms no request, and shows', async (t) => {
+    await redis.kill()
+    await until('it is noticed', async () => at(await status(), 'status') === 'down')
+    t.match(await status(), { reasons: ['The record of payments cannot be reached.'] })
+    t.equal((await fetch(`${shop.url}/paid/work`)).status, 402)
+    t.equal((await fetch(`${shop.url}/sample/work`)).status, 200)
+    t.equal(at(await status(), 'funnel', 'unpaid'), 2, 'its own figures are known all the same')
+    t.match(await (await fetch(`${shop.url}/status`)).text(), /data-state="down">down</)
+    t.equal((await fetch(`${shop.url}/health`)).status, 200, 'no reason to start it anew')
+    await redis.restart()
+    await until('it is back', async () => at(await status(), 'status') === 'operational')
+    t.equal(at(await status(), 'funnel', 'unpaid'), 4, 'and nothing was lost')
+  })
+}

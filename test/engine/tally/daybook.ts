@@ -1,0 +1,168 @@
+import t, { type Test } from 'tap'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { LedgerError, type Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
+import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
+import { Daybook } from '../../../src/engine/tally/daybook.ts'
+import { answersIn } from '../../../src/engine/tally/latency.ts'
+import { redisAbsence, startRedis } from '../../support/redis.ts'
+
+const DAY = 86_400_000
+const NOON = Date.parse('2026-11-21T12:00:00Z')
+
+async function openLmdb(t: Test): Promise<Ledger> {
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-daybook-'))
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(async () => {
+    await ledger.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  return ledger
+}
+
+async function openRedis(t: Test): Promise<Ledger> {
+  const redis = await startRedis()
+  const ledger = await openRedisLedger({ url: redis.url, settings: 'checked' })
+  t.teardown(async () => {
+    await ledger.close()
+    await redis.stop()
+  })
+  return ledger
+}
+
+/** Processes on one ledger, with one clock. */
+function openClock(ledger: Ledger) {
+  let now = NOON
+  return {
+    start: (owner: string) => new Daybook({ ledger, owner, now: () => now }),
+    pass: (ms: number) => {
+      now += ms
+    },
+    facts: () => ledger.recall('daybook', now),
+    now: () => now,
+  }
+}
+
+async function unpaid(daybook: Daybook): Promise<number[]> {
+  return (await daybook.read()).map(({ counts }) => counts.get('x')?.stages.unpaid ?? 0)
+}
+
+function testDaybook(name: string, open: (t: Test) => Promise<Ledger>): void {
+  t.test(`${name}: what any process has written down is read by all, once`, async (t) => {
+    const clock = openClock(await open(t))
+    const [one, other] = [clock.start('one'), clock.start('other')]
+    for (const daybook of [one, one, other]) daybook.of('x').count('unpaid')
+    one.of('x').succeed(20, clock.now())
+    other.of('x').succeed(3_000, clock.now() + 5)
+    t.strictSame((await unpaid(one)).at(-1), 2, 'its own before anything is written')
+    await one.write()
+    await other.write()
+    clock.pass(10_000)
+    for (const reader of [one, other, clock.start('third')]) {
+      const today = (await reader.read()).at(-1)
+      const counts = today?.counts.get('x')
+      t.equal(counts?.stages.unpaid, 3)
+      t.equal(answersIn(counts?.latency ?? []), 2)
+      t.equal(counts?.lastSuccess, NOON + 5)
+    }
+  })
+
+  t.test(`${name}: a page that is written anew is not counted twice, and leaves none behind`, async (t) => {
+    const clock = openClock(await open(t))
+    const one = clock.start('one')
+    for (let minute = 0; minute < 5; minute += 1) {
+      one.of('x').count('unpaid')
+      await one.write()
+      await one.write()
+      clock.pass(60_000)
+      t.equal((await clock.facts()).length, 1)
+      t.equal((await unpaid(clock.start('reader'))).at(-1), minute + 1)
+    }
+  })
+
+  t.test(`${name}: a process that is started again goes on where it was`, async (t) => {
+    const clock = openClock(await open(t))
+    for (const run of ['first', 'second', 'third']) {
+      const daybook = clock.start(run)
+      daybook.of('x').count('unpaid')
+      await daybook.write()
+      daybook.of('x').count('unpaid')
+      // Killed before it writes this one down.
+    }
+    t.equal((await unpaid(clock.start('fourth'))).at(-1), 3)
+  })
+
+  t.test(`${name}: days stand apart, and after seven of them one goes`, async (t) => {
+    const clock = openClock(await open(t))
+    const one = clock.start('one')
+    const reader = clock.start('reader')
+    for (let day = 1; day <= 9; day += 1) {
+      for (let count = 0; count < day; count += 1) one.of('x').count('unpaid')
+      await one.write()
+      clock.pass(DAY)
+    }
+    clock.pass(-DAY)
+    t.strictSame(await unpaid(reader), [3, 4, 5, 6, 7, 8, 9])
+    t.strictSame(await unpaid(one), [3, 4, 5, 6, 7, 8, 9])
+    t.equal((await reader.read())[0]?.date, '2026-11-23')
+    t.equal((await clock.facts()).length, 7, 'and is not kept')
+    clock.pass(8 * DAY)
+    t.strictSame(await unpaid(reader), [0, 0, 0, 0, 0, 0, 0])
+    t.equal((await clock.facts()).length, 0)
+  })
+
+  t.test(`${name}: a page of a version to come harms nobody`, async (t) => {
+    const ledger = await open(t)
+    const clock = openClock(ledger)
+    const page = { version: 2, by: 'newer', date: '2026-11-21', number: 1, counts: 'another shape' }
+    await ledger.remember('daybook', JSON.stringify(page), NOON + DAY)
+    t.strictSame((await unpaid(clock.start('one'))).at(-1), 0)
+  })
+}
+
+testDaybook('lmdb', openLmdb)
+const absence = redisAbsence()
+if (absence === undefined) testDaybook('redis', openRedis)
+else t.comment(absence)
+
+t.test('a store that was away loses no figure, even if it had taken them', async (t) => {
+  const ledger = await openLmdb(t)
+  let mood: 'well' | 'deaf' | 'mute' = 'deaf'
+  const moody: Ledger = {
+    ...ledger,
+    remember: async (...fact) => {
+      if (mood !== 'deaf') await ledger.remember(...fact)
+      if (mood !== 'well') throw new LedgerError('away')
+    },
+  }
+  const clock = openClock(moody)
+  const one = clock.start('one')
+  for (mood of ['deaf', 'mute', 'deaf', 'mute'] as const) {
+    one.of('x').count('unpaid')
+    await t.rejects(one.write(), LedgerError)
+    clock.pass(60_000)
+  }
+  mood = 'well'
+  await one.write()
+  t.equal((await unpaid(clock.start('reader'))).at(-1), 4)
+  t.equal((await clock.facts()).length, 1)
+})
+
+t.test('a success of any process ends what looked like a failing route', async (t) => {
+  const clock = openClock(await openLmdb(t))
+  const [one, other] = [clock.start('one'), clock.start('other')]
+  const inARow = async (): Promise<number | undefined> => {
+    await one.write()
+    await other.write()
+    clock.pass(10_000)
+    return (await clock.start('reader').read()).at(-1)?.counts.get('x')?.failedInARow
+  }
+  for (const _ of [1, 2, 3]) one.of('x').fail(clock.now())
+  t.equal(await inARow(), 3)
+  other.of('x').succeed(5, clock.now())
+  t.equal(await inARow(), 0)
+  other.of('x').fail(clock.now())
+  t.equal(await inARow(), 1)
+})

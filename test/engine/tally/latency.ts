@@ -1,0 +1,29 @@
+import t from 'tap'
+import { answersIn, classOf, noLatency, quantile } from '../../../src/engine/tally/latency.ts'
+
+function latencyOf(times: readonly number[]): number[] {
+  const latency = noLatency()
+  for (const ms of times) latency[classOf(ms)] = (latency[classOf(ms)] ?? 0) + 1
+  return latency
+}
+
+t.test('a reader would be told a wrong time if it left its class', async (t) => {
+  const times = Array.from({ length: 1_000 }, (_, place) => 1.009 ** place)
+  const latency = latencyOf(times)
+  t.equal(answersIn(latency), 1_000)
+  for (const share of [0.01, 0.25, 0.5, 0.9, 0.95, 0.99]) {
+    const exact = times[Math.ceil(share * 1_000) - 1] ?? 0
+    const told = quantile(latency, share) ?? 0
+    t.ok(told > exact / 2.5 && told < exact * 2.5, `${share}: ${told} for ${exact}`)
+    t.ok(Math.abs(classOf(told) - classOf(exact)) <= 1)
+  }
+})
+
+t.test('no answer has no time, one answer has one, and a slow one no invented one', async (t) => {
+  t.equal(quantile(noLatency(), 0.5), undefined)
+  t.equal(quantile(latencyOf([0]), 0.95), 1)
+  t.equal(quantile(latencyOf([150]), 1), 200)
+  t.equal(quantile(latencyOf([3_600_000]), 0.5), 60_000)
+  t.ok((quantile(latencyOf([1, 1, 1, 400]), 0.5) ?? 9) <= 1, 'one slow answer moves no median')
+  t.ok((quantile(latencyOf([1, 1, 1, 400]), 0.95) ?? 0) > 200)
+})
