@@ -38,10 +38,10 @@ const revision = revise(catalog)
 /** The same service with one document that says something else. */
 function drift(path: string, from: string | RegExp, to: string): Disagreement[] {
   const page = revision.pages.get(path)
-  const text = page?.text.replace(from, to)
-  if (page === undefined || text === page.text || text === undefined)
-    throw new Error(`${path} has no ${from}`)
-  return checkRevision({ ...revision, pages: new Map([...revision.pages, [path, { ...page, text }]]) })
+  if (page === undefined) throw new Error(`nothing is served at ${path}`)
+  const body = page.body.toString().replace(from, to)
+  if (body === page.body.toString()) throw new Error(`${path} says no ${from}`)
+  return checkRevision({ ...revision, pages: new Map([...revision.pages, [path, { ...page, body }]]) })
 }
 
 t.test('an operator is warned of nothing while everything says the same', async (t) => {
@@ -72,6 +72,15 @@ const DRIFTS: readonly (readonly [document: string, from: string | RegExp, to: s
   ['/llms.txt', ' Takes nonce.', ' Takes nonce*.', 'parameters'],
   ['/llms.txt', /^- \[ping\].*\n/m, '', 'listed'],
   ['/llms.txt', / Preview\.$/m, '', 'sample'],
+  ['/llms-full.txt', '($0.001000)', '($0.002000)', 'price'],
+  ['/llms-full.txt', 'Free preview: /sample/ping', 'Free preview: /sample/pong', 'sample'],
+  ['/llms-full.txt', '### GET /paid/ping', '### GET /paid/pong', 'listed'],
+  ['/docs.md', '0.001000 USD', '0.002000 USD', 'price'],
+  ['/docs.md', '| `nonce` | string | no |', '| `nonce` | string | yes |', 'parameters'],
+  ['/docs.md', 'Free preview `/sample/ping`', 'Free preview `/sample/pong`', 'sample'],
+  ['/docs', '<span class="price">0.001000 USD', '<span class="price">0.002000 USD', 'price'],
+  ['/docs', '<code>GET /sample/ping', '<code>GET /sample/pong', 'sample'],
+  ['/docs', '>GET /paid/ping</a>', '>GET /paid/pong</a>', 'listed'],
 ]
 
 t.test('a buyer would pay by a document that has drifted, and nobody would know', async (t) => {

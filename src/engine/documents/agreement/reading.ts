@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../json.ts'
 import type { DocumentName } from '../directory.ts'
-import { llmsTestimony } from './guide-testimonies.ts'
+import { llmsFullTestimony, llmsTestimony, manualTestimony, pageTestimony } from './guide-testimonies.ts'
 import {
   categoriesTestimony,
   indexTestimony,
@@ -30,6 +30,9 @@ const JSON_READERS: Readonly<
 
 const TEXT_READERS: Readonly<Partial<Record<DocumentName, (document: string, text: string) => Testimony>>> = {
   llms: llmsTestimony,
+  'llms-full': llmsFullTestimony,
+  'docs-md': manualTestimony,
+  docs: pageTestimony,
 }
 
 /** Documents that speak of routes, the one that the others defer to first. */
@@ -40,6 +43,9 @@ export const SPEAKING: readonly DocumentName[] = [
   'x402',
   'x402-resources',
   'llms',
+  'llms-full',
+  'docs-md',
+  'docs',
 ]
 
 /** What the document of that name says, under the path it is served at. */
