@@ -77,9 +77,16 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
   terminal.out(`listening on http://${host}:${port}`)
 }
 
+/** A thousand routes are read in a fifth of a second, in which nobody is answered. */
+const COMPARED = 1_000
+
 /** Says where documents and challenges of this revision contradict each other: a mistake of ours that costs buyers. */
 export function examine({ terminal }: Call, service: Service): void {
-  for (const found of checkRevision(service.revision())) terminal.err(`documents: ${tellDisagreement(found)}`)
+  const revision = service.revision()
+  const { length } = revision.catalog.routes
+  if (length > COMPARED)
+    terminal.err(`documents: not compared at the start, for there are ${length} routes: ratecard doctor <url>`)
+  else for (const found of checkRevision(revision)) terminal.err(`documents: ${tellDisagreement(found)}`)
 }
 
 /** A call that succeeds when it is paid for: required parameters have an example. */
