@@ -8,6 +8,7 @@ import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
 import { hype } from './handlers/streaming/hype.ts'
+import { emailVerify } from './handlers/util/email-verify.ts'
 import { extract } from './handlers/util/extract.ts'
 import { quote } from './handlers/services/quote.ts'
 import { deliveryOrderby } from './handlers/util/delivery-orderby.ts'
@@ -28,6 +29,7 @@ import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
 import { Igdb, LIVE_IGDB } from './sources/igdb.ts'
 import { Sanctions, type SanctionsOptions } from './sources/sanctions.ts'
 import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
+import { MailServers } from './sources/mail-servers.ts'
 import { Rdap } from './sources/rdap.ts'
 import type { SourceRecords } from './sources/source-record.ts'
 import { LIVE_TWITCH, Twitch } from './sources/twitch.ts'
@@ -100,6 +102,10 @@ export function createHandlers(outside: Outside): Handlers {
     'gamestore/top-sellers': topSellers(gamestore),
     ping,
     'streaming/hype': hype(twitch),
+    'util/email-verify': emailVerify({
+      mailServers: new MailServers(dns, records.of('dns')),
+      dns: { name: outside.standIn ? 'Sandbox name server' : 'Public DNS' },
+    }),
     'util/extract': extract(egress),
     'services/quote': quote,
     'util/delivery-orderby': deliveryOrderby,

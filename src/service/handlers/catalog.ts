@@ -59,6 +59,9 @@ export interface Parameters {
       | 'furniture'
       | 'digital'
   }
+  readonly 'util/email-verify': {
+    readonly email: string
+  }
   readonly 'util/extract': {
     readonly url: string
     readonly max_chars: number
