@@ -22,7 +22,7 @@ const MAIL: Readonly<Record<string, Zone>> = {
   'gmail.com': { ...HOST, mx: [mailServer(5, 'gmail-smtp-in.l.google.com')], txt: [wireText('v=spf1 ~all')] },
   '_dmarc.gmail.com': { txt: [wireText('v=DMARC1; p=none; sp=quarantine')] },
   'gmail-smtp-in.l.google.com': HOST,
-  'gmial.com': { ...HOST, mx: [mailServer(0, 'mail.example.com')] },
+  'gamil.com': { ...HOST, mx: [mailServer(0, 'mail.example.com')] },
   'mailinator.com': { ...HOST, mx: [mailServer(1, 'mail.mailinator.com')] },
   'mail.mailinator.com': HOST,
   'lent.example.com': { mx: [mailServer(1, 'mail.mailinator.com')] },

@@ -75,7 +75,7 @@ t.test('what makes mail to an address risky is named, and the weightiest comes f
     { status: 'risky', disposable: true },
     'servers of throw-away mail',
   )
-  t.match(await verify('jane.doe+x@gmial.com'), {
+  t.match(await verify('jane.doe+x@gamil.com'), {
     status: 'risky',
     reasons: ['possible_typo', 'no_dmarc'],
     suggestion: 'jane.doe+x@gmail.com',
