@@ -18,6 +18,11 @@ const CALLS: readonly { readonly path: string; readonly atomic: bigint; readonly
     atomic: 2_000n,
     says: { op: 'query' },
   },
+  {
+    path: '/paid/util/email-verify?email=jane.doe%40example.com',
+    atomic: 3_000n,
+    says: { status: 'deliverable', domain: { mx: [{ exchange: 'mail.example.com' }] } },
+  },
   { path: '/paid/gamestore/top-sellers?country=US', atomic: 5_000n, says: { country: 'US' } },
 ]
 
