@@ -41,6 +41,10 @@ export interface Parameters {
   readonly 'streaming/hype': {
     readonly limit: number
   }
+  readonly 'util/citation': {
+    readonly doi: string
+    readonly q: string
+  }
   readonly 'util/delivery-orderby': {
     readonly arrive_by: string
     readonly country: string
