@@ -12,7 +12,7 @@ payments: { currency: USD, x402: { networks: [base] } }
 documents: { index: /, llms: /llms.txt, openapi: /openapi.json, status-json: /status.json }
 `
 const { catalog, handlers } = writeShop(t, ROUTES, HEAD)
-const { url, stop } = await startServer({
+const server = await startServer({
   args: ['--catalog', catalog, '--handlers', handlers],
   env: {
     HOST: '127.0.0.1',
@@ -22,7 +22,8 @@ const { url, stop } = await startServer({
     RPC_URL_8453: 'http://127.0.0.1:9',
   },
 })
-t.teardown(stop)
+t.teardown(() => server.stop())
+const { url } = server
 
 t.test('a route that is announced and not written says so before anybody pays', async (t) => {
   const got = await fetch(`${url}/paid/weather`)
