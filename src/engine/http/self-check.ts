@@ -3,6 +3,7 @@ import { servedTestimony } from '../documents/agreement/catalog-testimony.ts'
 import { challengeTestimonies, type Demand } from '../documents/agreement/challenge-testimonies.ts'
 import { readDocument, SPEAKING } from '../documents/agreement/reading.ts'
 import { compareTestimonies, type Disagreement, type Testimony } from '../documents/agreement/testimony.ts'
+import { asciiJson } from '../json.ts'
 import { UNREADY } from './readiness.ts'
 import type { Revision, ServedRoute } from './revision.ts'
 
@@ -38,7 +39,7 @@ function demandOf({ route, unpaid, readiness }: ServedRoute, baseUrl: string): D
     scope: 'none',
     code: 'payment_required',
     detail: '',
-    wouldFail: unready === undefined ? undefined : { status: 503, ...unready },
+    wouldFail: unready === undefined ? undefined : asciiJson({ status: 503, ...unready }),
   })
   const byName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   return [{ path: route.path, header: (name) => byName.get(name), body }]
