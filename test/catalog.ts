@@ -99,7 +99,16 @@ t.test('the agent card finds exactly the eight skills, each at its endpoint or t
 
 t.test('every document and file has its paths, and no other', async (t) => {
   const places = Object.values(catalog.documents).flatMap(({ paths }) => paths)
-  const beyond = ['/openapi.json', '/docs.md', '/docs/errors']
+  const beyond = [
+    '/openapi.json',
+    '/docs.md',
+    '/docs/errors',
+    '/llms-full.txt',
+    '/.well-known/ard.json',
+    '/.well-known/ai-catalog.json',
+    '/.well-known/api-catalog',
+    '/.well-known/security.txt',
+  ]
   t.strictSame([...places].sort(), [...DOCUMENTS, ...beyond].sort())
   t.strictSame(
     brandFiles.map(({ path }) => path),

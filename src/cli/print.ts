@@ -25,7 +25,7 @@ export const print: Command = {
       const { pages } = revision
       const page = pages.get(what)
       if (page !== undefined && !page.planned) {
-        terminal.out(page.text.toString().replace(/\n$/, ''))
+        terminal.out(page.body.toString().replace(/\n$/, ''))
         return 0
       }
       const known = [...pages].filter(([, { planned }]) => !planned).map(([path]) => path)

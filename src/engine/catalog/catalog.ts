@@ -11,6 +11,7 @@ export interface Catalog {
   readonly payments: Payments
   readonly servers: Readonly<Record<string, Server>>
   readonly categories: Readonly<Record<string, string>>
+  readonly crawlers: Crawlers
   readonly operations: readonly Operation[]
   /** In the order of the file, each sample right after its route. */
   readonly routes: readonly Route[]
@@ -29,6 +30,17 @@ export interface Service {
   readonly contact: { readonly email?: string; readonly url?: string }
   readonly provider: { readonly organization: string; readonly url: string } | undefined
   readonly updated: string | undefined
+  readonly license: { readonly name: string; readonly identifier?: string; readonly url?: string } | undefined
+  /** Signatures over the origin by the key that is paid. */
+  readonly ownershipProofs: readonly string[]
+  /** The line that proves the domain to the MCP registry. */
+  readonly mcpRegistryAuth: string | undefined
+}
+
+/** What robots.txt asks of crawlers. */
+export interface Crawlers {
+  readonly paid: 'allow' | 'disallow'
+  readonly training: 'allow' | 'disallow' | undefined
 }
 
 export interface Payments {
@@ -63,6 +75,8 @@ export interface Operation {
   readonly price: Micros | undefined
   readonly summary: string
   readonly useWhen: string | undefined
+  /** What people ask when they need it. */
+  readonly queries: readonly string[]
   readonly description: string | undefined
   readonly category: string | undefined
   readonly cache: Cache | undefined
@@ -164,7 +178,8 @@ export interface DocumentPlace {
 export interface ServedFile {
   readonly path: string
   readonly type: string
-  readonly text: string
+  /** Its bytes: in this form they can be frozen. */
+  readonly base64: string
   readonly planned: boolean
 }
 
@@ -177,6 +192,16 @@ export interface OutsideSource {
   readonly resale: 'allowed' | 'needs_agreement' | 'unknown'
   /** Environment variables without which the source cannot be used. */
   readonly credentials: readonly string[]
+}
+
+/** `/app/{appid}` as routers and listings write it: `/app/:appid`. */
+export function colonTemplate(path: string): string {
+  return path.replace(/\{([^{}/]*)\}/g, ':$1')
+}
+
+/** The path with every template filled from its parameter's example. */
+export function examplePath({ path, parameters }: Route): string {
+  return fillPath(path, (name) => String(parameters.find((each) => each.name === name)?.example ?? name))
 }
 
 /** Names of the `{templates}` of a path, in order. */

@@ -184,7 +184,7 @@ function checkValue(
   if (parameter.type === 'string' && typeof value !== 'string' && spelling !== undefined) {
     return [quoteIt(spelling, value, document.at(place))]
   }
-  const reason = misfit(parameter, value)
+  const reason = key === 'example' && value === '' ? 'shows nothing: leave it out' : misfit(parameter, value)
   if (reason === undefined) return []
   const hint = parameter.enum === undefined ? '' : didYouMean(String(value), parameter.enum.map(String))
   return [

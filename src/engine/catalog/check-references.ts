@@ -1,6 +1,6 @@
 import { error, warning, type Issue } from './issue.ts'
 import type { Path } from './source.ts'
-import { handlerOf, routesOf, type Subject } from './subject.ts'
+import { handlerOf, readText, routesOf, type Subject } from './subject.ts'
 import { didYouMean } from './suggest.ts'
 
 /** Every name that points elsewhere in the catalog, or at a file, finds what it points at. */
@@ -57,14 +57,15 @@ function checkName(
   ]
 }
 
-function checkExample({ document, read }: Subject, example: unknown, at: Path): Issue[] {
+function checkExample(subject: Subject, example: unknown, at: Path): Issue[] {
+  const { document } = subject
   if (typeof example !== 'string') return []
   if (!example.startsWith('./')) {
     return [
       error('file_path_invalid', document.at(at), 'an example is inline JSON, or a file: ./folder/file.json'),
     ]
   }
-  const text = read(example)
+  const text = readText(subject, example)
   if (text === undefined)
     return [
       error(

@@ -1,3 +1,4 @@
+import { checkDiscovery } from './check-discovery.ts'
 import { checkHandlers } from './check-handlers.ts'
 import { checkParameters } from './check-parameters.ts'
 import { checkPayments } from './check-payments.ts'
@@ -20,6 +21,7 @@ const RULES: readonly ((subject: Subject) => readonly Issue[])[] = [
   checkHandlers,
   checkReferences,
   checkPayments,
+  checkDiscovery,
 ]
 
 /**

@@ -10,7 +10,7 @@ import { compileRoute, compileTool } from './compile-route.ts'
 import { namer } from './names.ts'
 import type { Path } from './source.ts'
 import type { Declared } from './schema.ts'
-import { routesOf, type Subject } from './subject.ts'
+import { readText, routesOf, type Subject } from './subject.ts'
 
 /** Turns a catalog that has passed its checks into the frozen value everything is derived from. */
 export function compile(subject: Subject): Catalog {
@@ -35,6 +35,7 @@ export function compile(subject: Subject): Catalog {
       ]),
     ),
     categories: declared.categories ?? {},
+    crawlers: { paid: declared.crawlers?.paid ?? 'disallow', training: declared.crawlers?.training },
     operations: [...compiled.map(({ operation }) => operation), ...tools],
     routes: compiled.flatMap(({ routes }) => routes),
     documents: compileDocuments(declared.documents ?? usualDocuments(declared)),
@@ -55,6 +56,9 @@ function compileService(service: Declared['service']): Service {
     contact: service.contact ?? {},
     provider: service.provider,
     updated: service.updated,
+    license: service.license,
+    ownershipProofs: service.ownership_proofs ?? [],
+    mcpRegistryAuth: service.mcp_registry_auth,
   }
 }
 
@@ -100,7 +104,7 @@ function compileLimits(limits: DeclaredLimits, document: Subject['document']): R
 }
 
 /** Served when the catalog does not say which documents stand where. */
-const USUAL_DOCUMENTS: NonNullable<Declared['documents']> = {
+const USUAL_DOCUMENTS: Readonly<Record<string, string | string[]>> = {
   index: '/',
   health: '/health',
   openapi: '/openapi.json',
@@ -109,14 +113,26 @@ const USUAL_DOCUMENTS: NonNullable<Declared['documents']> = {
   'docs-errors': '/docs/errors',
   privacy: '/privacy',
   llms: '/llms.txt',
-  'x402-resources': '/x402-resources',
+  'llms-full': '/llms-full.txt',
+  'agent-card': ['/.well-known/agent-card.json', '/.well-known/agent.json'],
+  x402: ['/.well-known/x402', '/.well-known/x402.json'],
+  'x402-resources': ['/x402-resources', '/.well-known/x402-resources'],
+  categories: '/categories.json',
+  ard: ['/.well-known/ard.json', '/.well-known/ai-catalog.json'],
+  'api-catalog': '/.well-known/api-catalog',
+  robots: '/robots.txt',
+  sitemap: '/sitemap.xml',
+  'security-txt': '/.well-known/security.txt',
+  'mcp-registry-auth': '/.well-known/mcp-registry-auth',
 }
 
 /** What the operator has put at one of these paths goes first. */
 function usualDocuments({ routes, files }: Declared): Declared['documents'] {
   const taken = new Set([...Object.keys(routes), ...Object.keys(files ?? {})])
   return Object.fromEntries(
-    Object.entries(USUAL_DOCUMENTS).filter(([, path]) => typeof path === 'string' && !taken.has(path)),
+    Object.entries(USUAL_DOCUMENTS)
+      .map(([name, paths]): [string, string[]] => [name, [paths].flat().filter((path) => !taken.has(path))])
+      .filter(([, paths]) => paths.length > 0),
   )
 }
 
@@ -138,21 +154,26 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
   ico: 'image/x-icon',
+  jpg: 'image/jpeg',
   js: 'text/javascript; charset=utf-8',
   json: 'application/json; charset=utf-8',
+  md: 'text/markdown; charset=utf-8',
+  png: 'image/png',
   svg: 'image/svg+xml',
   txt: 'text/plain; charset=utf-8',
+  webp: 'image/webp',
   xml: 'application/xml; charset=utf-8',
 }
 
 function compileFiles({ declared, read }: Subject): ServedFile[] {
   return Object.entries(declared.files ?? {}).map(([path, entry]) => {
     const ending = path.slice(path.lastIndexOf('.') + 1)
-    const type =
+    const usual =
       (Object.hasOwn(MEDIA_TYPES, ending) ? MEDIA_TYPES[ending] : undefined) ?? 'text/plain; charset=utf-8'
-    if (typeof entry === 'string') return { path, type, text: entry, planned: false }
-    const text = entry.file === undefined ? '' : (read(entry.file) ?? '')
-    return { path, type: entry.type ?? type, text, planned: entry.planned === true }
+    const { file, type = usual, planned = false } = typeof entry === 'string' ? {} : entry
+    const written = typeof entry === 'string' ? Buffer.from(entry) : Buffer.alloc(0)
+    const bytes = file === undefined ? written : (read(file) ?? written)
+    return { path, type, base64: bytes.toString('base64'), planned }
   })
 }
 
@@ -179,9 +200,9 @@ function priceAt({ document }: Subject, at: Path): Micros | undefined {
   return parsed.kind === 'price' ? parsed.value : undefined
 }
 
-function exampleOf({ read }: Subject, value: unknown): Json | undefined {
+function exampleOf(subject: Subject, value: unknown): Json | undefined {
   if (typeof value !== 'string') return asJson(value)
-  const parsed: unknown = JSON.parse(read(value) ?? 'null')
+  const parsed: unknown = JSON.parse(readText(subject, value) ?? 'null')
   return asJson(parsed)
 }
 

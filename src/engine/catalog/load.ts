@@ -5,7 +5,7 @@ import { check } from './check.ts'
 import { compile } from './compile.ts'
 import { CatalogError, error, type Issue } from './issue.ts'
 import type { Position } from './position.ts'
-import type { Surroundings } from './subject.ts'
+import { readText, withoutMark, type Surroundings } from './subject.ts'
 
 export interface Loaded {
   readonly catalog: Catalog
@@ -24,14 +24,15 @@ export interface Loaded {
  */
 export function loadCatalog(file: string, known: Omit<Surroundings, 'read'>): Loaded {
   const folder = dirname(resolve(file))
-  const text = readText(file)
+  const read = (path: string): Buffer | undefined => readBytes(resolve(folder, path))
+  const text = readText({ read }, basename(file))
   if (text === undefined) {
     const position = { line: 1, column: 1, width: 1 }
     throw new CatalogError(file, '', [
       error('catalog_unreadable', position, `${basename(file)} cannot be read`),
     ])
   }
-  return compileText(file, text, { ...known, read: (path) => readText(resolve(folder, path)) })
+  return compileText(file, text, { ...known, read })
 }
 
 /** The same from text that is at hand. */
@@ -44,15 +45,10 @@ export function compileText(file: string, given: string, surroundings: Surroundi
   return { catalog: compile(subject), warnings: issues, text, at }
 }
 
-function readText(file: string): string | undefined {
+function readBytes(file: string): Buffer | undefined {
   try {
-    return withoutMark(readFileSync(file, 'utf8'))
+    return readFileSync(file)
   } catch {
     return undefined
   }
-}
-
-/** Some editors begin a file with a byte order mark, which says nothing and would count as a column. */
-function withoutMark(text: string): string {
-  return text.replace(/^\ufeff/, '')
 }

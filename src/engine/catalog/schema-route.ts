@@ -23,6 +23,13 @@ const operation = {
   },
   summary: { ...text, maxLength: 200, description: 'One line: verb, object, source.' },
   use_when: { ...text, description: 'Use when …: one sentence that helps an agent choose.' },
+  queries: {
+    type: 'array',
+    minItems: 1,
+    maxItems: 5,
+    description: 'What people ask when they need this, in their words: "top games in Germany".',
+    items: { ...text, maxLength: 200 },
+  },
   description: { ...text, description: 'More than the summary, for people.' },
   category: text,
   timeout: { ...duration, description: 'Longest time the handler may take: 20s unless said.' },

@@ -42,6 +42,24 @@ const service = {
       required: ['organization', 'url'],
       properties: { organization: text, url: text },
     },
+    license: {
+      type: 'object',
+      description: 'Licence of the interface: an SPDX identifier, or the address of its text.',
+      additionalProperties: false,
+      required: ['name'],
+      properties: { name: text, identifier: text, url: text },
+    },
+    ownership_proofs: {
+      type: 'array',
+      minItems: 1,
+      description:
+        'Signatures over your bare origin by the key that is paid, for listings that ask for them.',
+      items: text,
+    },
+    mcp_registry_auth: {
+      ...text,
+      description: 'What proves your domain to the MCP registry, quoted: "v=MCPv1; k=ed25519; p=…".',
+    },
     card_version: { ...text, description: 'Version of the agent card, when it differs from the service’s.' },
     updated: {
       type: 'string',
@@ -68,6 +86,22 @@ const categories = {
   description: 'Categories by id, with their titles.',
   propertyNames: { pattern: '^[a-z][a-z0-9-]*$' },
   additionalProperties: text,
+} as const
+
+const crawlers = {
+  type: 'object',
+  description: 'What robots.txt asks of crawlers.',
+  additionalProperties: false,
+  properties: {
+    paid: {
+      enum: ['allow', 'disallow'],
+      description: 'Whether they may ask for the prices under /paid/: disallow unless said.',
+    },
+    training: {
+      enum: ['allow', 'disallow'],
+      description: 'Whether models may be trained on what is free; nothing is said of it unless you do.',
+    },
+  },
 } as const
 
 const documents = {
@@ -142,6 +176,7 @@ export const catalogSchema = {
     categories,
     routes,
     tools,
+    crawlers,
     documents,
     files,
     sources,

@@ -8,13 +8,24 @@ export interface Surroundings {
   /** Names of the documents the engine can render. */
   readonly documents: readonly string[]
   /** Reads a file beside the catalog; undefined when there is none. */
-  readonly read: (path: string) => string | undefined
+  readonly read: (path: string) => Buffer | undefined
 }
 
 /** One rule's view of the catalog. */
 export interface Subject extends Surroundings {
   readonly declared: Declared
   readonly document: SourceDocument
+}
+
+/** A file beside the catalog that holds text. */
+export function readText({ read }: Pick<Surroundings, 'read'>, path: string): string | undefined {
+  const bytes = read(path)
+  return bytes === undefined ? undefined : withoutMark(bytes.toString('utf8'))
+}
+
+/** Some editors begin a file with a byte order mark, which says nothing and would count as a column. */
+export function withoutMark(text: string): string {
+  return text.replace(/^\ufeff/, '')
 }
 
 export interface DeclaredPlace {

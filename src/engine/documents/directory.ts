@@ -6,10 +6,15 @@ interface Description {
   readonly summary: string
   /** Media type, with charset where it has one. */
   readonly type: string
+  /** What it is to the service, in the words of RFC 8631; undefined: not listed in the API catalog. */
+  readonly rel?: 'service-desc' | 'service-doc' | 'service-meta' | 'status'
+  /** Whether the catalog says what it takes; else it is served nowhere and named nowhere. */
+  readonly given?: (catalog: Catalog) => boolean
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 export const PAGE_TYPE = 'text/html; charset=utf-8'
+const TEXT_TYPE = 'text/plain; charset=utf-8'
 
 /**
  * Every document by its name under `documents` in the catalog. It stands apart from the functions that render, so
@@ -20,31 +25,55 @@ export const DIRECTORY = {
     title: 'Index of endpoints (JSON)',
     summary: 'Every endpoint with its price and parameters, and how to pay.',
     type: JSON_TYPE,
+    rel: 'service-meta',
   },
   openapi: {
     title: 'OpenAPI 3.1',
     summary: 'Parameters, answers, errors and prices in full.',
     type: JSON_TYPE,
+    rel: 'service-desc',
   },
   llms: {
     title: 'Guide for language models',
     summary: 'How to pay, and what each endpoint is for.',
-    type: 'text/plain; charset=utf-8',
+    type: TEXT_TYPE,
+    rel: 'service-doc',
+  },
+  'llms-full': {
+    title: 'Guide with everything in it',
+    summary: 'Of each endpoint its parameters, a request and an answer.',
+    type: TEXT_TYPE,
+    rel: 'service-doc',
+  },
+  'agent-card': {
+    title: 'Agent card',
+    summary: 'Who this is, and its skills, in the layout of A2A.',
+    type: JSON_TYPE,
+    rel: 'service-meta',
+  },
+  x402: {
+    title: 'x402 manifest',
+    summary: 'Addresses of everything that is sold, and how it is paid.',
+    type: JSON_TYPE,
+    rel: 'service-meta',
   },
   'x402-resources': {
     title: 'x402 resource listing',
     summary: 'What is sold, with the payment requirements of each endpoint.',
     type: JSON_TYPE,
+    rel: 'service-meta',
   },
   docs: {
     title: 'Documentation',
     summary: 'Every endpoint with its price, parameters and an example.',
     type: PAGE_TYPE,
+    rel: 'service-doc',
   },
   'docs-md': {
     title: 'Documentation in Markdown',
     summary: 'The same in plain text.',
     type: 'text/markdown; charset=utf-8',
+    rel: 'service-doc',
   },
   'docs-errors': {
     title: 'Errors',
@@ -56,7 +85,42 @@ export const DIRECTORY = {
     summary: 'What is kept of a request and a payment, and for how long.',
     type: PAGE_TYPE,
   },
-  health: { title: 'Health', summary: 'Whether the service is up.', type: JSON_TYPE },
+  categories: {
+    title: 'Categories',
+    summary: 'What is sold and shown, by category.',
+    type: JSON_TYPE,
+  },
+  ard: {
+    title: 'Agentic resource discovery',
+    summary: 'The API and the agent card, with what people ask them.',
+    type: JSON_TYPE,
+    rel: 'service-meta',
+  },
+  'api-catalog': {
+    title: 'API catalog',
+    summary: 'Links to what describes this API (RFC 9727).',
+    type: 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
+  },
+  robots: { title: 'Rules for crawlers', summary: 'What may be crawled (RFC 9309).', type: TEXT_TYPE },
+  sitemap: {
+    title: 'Site map',
+    summary: 'The pages for people.',
+    type: 'application/xml; charset=utf-8',
+  },
+  'security-txt': {
+    title: 'Security contact',
+    summary: 'Whom to tell of a weakness (RFC 9116).',
+    type: TEXT_TYPE,
+    given: ({ service: { contact, updated } }) =>
+      updated !== undefined && (contact.email ?? contact.url) !== undefined,
+  },
+  'mcp-registry-auth': {
+    title: 'Proof for the MCP registry',
+    summary: 'The key that may publish servers of this domain.',
+    type: TEXT_TYPE,
+    given: ({ service }) => service.mcpRegistryAuth !== undefined,
+  },
+  health: { title: 'Health', summary: 'Whether the service is up.', type: JSON_TYPE, rel: 'status' },
   'status-json': {
     title: 'Status (JSON)',
     summary: 'Whether every route answers, how fast, and how the outside sources do.',
@@ -71,6 +135,7 @@ export const DIRECTORY = {
     title: 'Figures',
     summary: 'How many routes there are, and how often they were called in the last seven days.',
     type: JSON_TYPE,
+    rel: 'status',
   },
 } as const satisfies Record<string, Description>
 
@@ -88,11 +153,18 @@ export interface PlacedDocument extends Description {
   readonly url: string
 }
 
-/** The documents the catalog gives a place to, in its order; announced ones are left out. */
+/** The documents the catalog gives a place to, in its order; announced ones and those it says nothing for are left out. */
 export function placedDocuments(catalog: Catalog, baseUrl: string): PlacedDocument[] {
   return Object.entries(catalog.documents).flatMap(([name, { paths, planned }]) => {
     const [first] = paths
     if (planned || first === undefined || !isDocumentName(name)) return []
-    return [{ name, paths, url: baseUrl + first, ...DIRECTORY[name] }]
+    const description: Description = DIRECTORY[name]
+    if (description.given?.(catalog) === false) return []
+    return [{ name, paths, url: baseUrl + first, ...description }]
   })
+}
+
+/** Absolute address of one document; undefined when it is not served. */
+export function addressOf(name: DocumentName, catalog: Catalog, baseUrl: string): string | undefined {
+  return placedDocuments(catalog, baseUrl).find((placed) => placed.name === name)?.url
 }

@@ -1,15 +1,12 @@
-import { fillPath, type Parameter, type Route } from '../catalog/catalog.ts'
+import { examplePath, type Parameter, type Route } from '../catalog/catalog.ts'
 
 /** An address of the route that answers: what is required by its examples, or else the first thing that can be given. */
-export function exampleUrl(baseUrl: string, { path, parameters }: Route): string {
-  const filled = fillPath(path, (name) =>
-    String(parameters.find((parameter) => parameter.name === name)?.example ?? name),
-  )
-  const query = parameters.filter((parameter) => parameter.in === 'query')
+export function exampleUrl(baseUrl: string, route: Route): string {
+  const query = route.parameters.filter((parameter) => parameter.in === 'query')
   const required = query.filter((parameter) => parameter.required)
   const given = required.length === 0 ? query.filter(isOpen).slice(0, 1) : required
   const search = given.map((parameter) => `${parameter.name}=${encode(exampleOf(parameter))}`).join('&')
-  return quotable(baseUrl + filled + (search === '' ? '' : `?${search}`))
+  return quotable(baseUrl + examplePath(route) + (search === '' ? '' : `?${search}`))
 }
 
 /** Between single quotes, in a shell and in JavaScript. */

@@ -1,36 +1,65 @@
-import type { Catalog, Parameter, Route } from '../catalog/catalog.ts'
+import type { Catalog, Route } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
-import { countKinds, listedRoutes, priceOf } from './listing.ts'
+import { linkHeader } from './links.ts'
+import { countKinds, listedRoutes, listedTools, priceOf, toolPrice, type ListedTool } from './listing.ts'
+import { parameterLine } from './parameter-line.ts'
 import { chargingOf, howToPay, isUpfront, SANDBOX, CHARGED_FIRST } from './wording.ts'
 
 /** The free index at `/`: small enough to read whole, complete enough to call everything from. */
-export const index = defineDocument('index', (catalog, facts) => {
+export const index = defineDocument(
+  'index',
+  (catalog, facts) => printJson(contents(catalog, facts)),
+  (catalog) => ({ Link: linkHeader(catalog), Vary: 'Accept' }),
+)
+
+function contents(catalog: Catalog, facts: Facts): JsonObject {
   const { name, version, description, contact } = catalog.service
   const routes = listedRoutes(catalog)
-  return printJson(
-    compact({
-      name,
-      version,
-      description,
-      sandbox: facts.sandbox,
-      notice: facts.sandbox ? SANDBOX : undefined,
-      base_url: facts.baseUrl,
-      documents: links(catalog, facts),
-      contact: Object.keys(contact).length === 0 ? undefined : compact({ ...contact }),
-      payment: {
-        currency: 'USD',
-        protocols: facts.protocols,
-        how_to_pay: howToPay(catalog, facts),
-        charging: chargingOf(routes),
-      },
-      counts: countKinds(routes),
-      routes: routes.map((route) => entry(route, facts)),
-    }),
-  )
-})
+  return compact({
+    name,
+    version,
+    description,
+    sandbox: facts.sandbox,
+    notice: facts.sandbox ? SANDBOX : undefined,
+    base_url: facts.baseUrl,
+    documents: links(catalog, facts),
+    contact: Object.keys(contact).length === 0 ? undefined : compact({ ...contact }),
+    payment: {
+      currency: 'USD',
+      protocols: facts.protocols,
+      how_to_pay: howToPay(catalog, facts),
+      charging: chargingOf(routes),
+    },
+    counts: countKinds(routes),
+    routes: routes.map((route) => entry(route, facts)),
+    mcp_servers: servers(catalog, facts),
+  })
+}
+
+/** Companion servers that are served, with their tools; undefined when there are none. */
+function servers(catalog: Catalog, facts: Facts): JsonObject[] | undefined {
+  const tools = listedTools(catalog, facts)
+  const served = [...facts.mcpServers].map(([name, url]) => {
+    const { title, description } = catalog.servers[name] ?? {}
+    const own = tools.filter(({ tool }) => tool.server === name)
+    return compact({ name, title, description, url, tools: own.map(toolEntry) })
+  })
+  return served.length === 0 ? undefined : served
+}
+
+function toolEntry(listed: ListedTool): JsonObject {
+  const { operation, tool } = listed
+  const amount = toolPrice(listed)
+  return compact({
+    name: tool.name,
+    price: amount === undefined ? undefined : { currency: 'USD', amount },
+    charging: operation.settle === 'upfront' ? CHARGED_FIRST : undefined,
+    summary: operation.summary,
+  })
+}
 
 function links(catalog: Catalog, { baseUrl }: Facts): JsonObject {
   return Object.fromEntries(placedDocuments(catalog, baseUrl).map(({ name, url }) => [name, url]))
@@ -46,31 +75,11 @@ function entry(route: Route, facts: Facts): JsonObject {
     charging: isUpfront(route) ? CHARGED_FIRST : undefined,
     summary: route.summary,
     category: route.operation.category,
-    parameters: Object.fromEntries(route.parameters.map((parameter) => [parameter.name, brief(parameter)])),
+    parameters: Object.fromEntries(
+      route.parameters.map((parameter) => [parameter.name, parameterLine(parameter)]),
+    ),
     sample: route.sample,
     full: route.full,
     available: facts.available(route.operation),
   })
-}
-
-/** A parameter in one line: `integer, required, 1 to 100, example 30`. */
-function brief(parameter: Parameter): string {
-  const { type, required, list, enum: allowed, minimum, maximum, example } = parameter
-  const words = [
-    list === undefined ? type : `comma-separated list of at most ${list.maxItems}`,
-    required ? 'required' : standing(parameter),
-    allowed === undefined ? undefined : `one of ${allowed.join(' | ')}`,
-    minimum === undefined
-      ? undefined
-      : maximum === undefined
-        ? `from ${minimum}`
-        : `${minimum} to ${maximum}`,
-    minimum === undefined && maximum !== undefined ? `at most ${maximum}` : undefined,
-    example === undefined ? undefined : `example ${JSON.stringify(example)}`,
-  ]
-  return words.filter((word) => word !== undefined).join(', ')
-}
-
-function standing({ default: value }: Parameter): string {
-  return value === undefined || value === '' ? 'optional' : `default ${JSON.stringify(value)}`
 }

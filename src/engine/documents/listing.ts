@@ -1,5 +1,7 @@
-import type { Catalog, Route, RouteKind } from '../catalog/catalog.ts'
+import type { Catalog, Operation, Route, RouteKind, Tool } from '../catalog/catalog.ts'
+import { isJsonObject, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
+import type { Facts } from './document.ts'
 
 const ORDER: readonly RouteKind[] = ['paid', 'sample', 'free']
 
@@ -17,6 +19,65 @@ export function countKinds(routes: readonly Route[]): Record<RouteKind, number> 
 /** The price as every document spells it, six decimals of USD; undefined for what costs nothing. */
 export function priceOf({ kind, operation }: Route): string | undefined {
   return kind !== 'paid' || operation.price === undefined ? undefined : formatPrice(operation.price)
+}
+
+/** A tool that can be called now. */
+export interface ListedTool {
+  readonly operation: Operation
+  readonly tool: Tool
+  /** Address of its MCP server. */
+  readonly url: string
+}
+
+/** Every tool of a companion server that is served, in the order of the catalog. */
+export function listedTools({ operations }: Catalog, { mcpServers, available }: Facts): ListedTool[] {
+  return operations.flatMap((operation) => {
+    const { tool, planned } = operation
+    const url = tool === undefined ? undefined : mcpServers.get(tool.server)
+    if (tool === undefined || url === undefined || planned || !available(operation)) return []
+    return [{ operation, tool, url }]
+  })
+}
+
+/** Whether an operation can be called now, over HTTP or as a tool. */
+export function isCallable(operation: Operation, catalog: Catalog, facts: Facts): boolean {
+  if (operation.planned || !facts.available(operation)) return false
+  const { tool } = operation
+  if (tool !== undefined && facts.mcpServers.has(tool.server)) return true
+  return catalog.routes.some((route) => route.operation === operation)
+}
+
+/** The price of a tool as documents spell it. */
+export function toolPrice({ operation: { price } }: ListedTool): string | undefined {
+  return price === undefined ? undefined : formatPrice(price)
+}
+
+/** One category with what stands under it. */
+export interface Shelf<T> {
+  /** Undefined: of no category. */
+  readonly id: string | undefined
+  readonly title: string
+  readonly entries: readonly T[]
+}
+
+/** Things by category, in the order in which they first appear. */
+export function byCategory<T extends { readonly operation: Operation }>(
+  { categories }: Catalog,
+  entries: readonly T[],
+): Shelf<T>[] {
+  const ids = [...new Set(entries.map(({ operation }) => operation.category))]
+  return ids.map((id) => ({
+    id,
+    title: id === undefined ? 'Other' : (categories[id] ?? id),
+    entries: entries.filter(({ operation }) => operation.category === id),
+  }))
+}
+
+/** The x402 offers of the first thing sold: the same networks, assets and payee stand in all of them. */
+export function usualOffers(catalog: Catalog, { paymentRequired }: Facts): JsonObject[] {
+  const paid = listedRoutes(catalog).find(({ kind }) => kind === 'paid')
+  const accepts = paid === undefined ? undefined : paymentRequired(paid)?.accepts
+  return Array.isArray(accepts) ? accepts.filter(isJsonObject) : []
 }
 
 /** Stands where a catalog names no date: documents carry no clock. */

@@ -1,9 +1,9 @@
-import type { Catalog, Parameter, Route } from '../catalog/catalog.ts'
+import type { Catalog, Operation, Parameter, Route } from '../catalog/catalog.ts'
 import { placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
-import { listedRoutes, priceOf } from './listing.ts'
+import { byCategory, listedRoutes, listedTools, priceOf, toolPrice, type ListedTool } from './listing.ts'
 import { readTemplate, type TemplateContext } from './text.ts'
-import { CHARGED_FIRST, chargingOf, howToPay, isUpfront, SANDBOX, sentence, useWhen } from './wording.ts'
+import { CHARGED_FIRST, chargingOf, howToPay, SANDBOX, sentence, useWhen } from './wording.ts'
 
 const print = readTemplate('llms.txt.hbs')
 
@@ -17,22 +17,21 @@ export const llms = defineDocument('llms', (catalog, facts) => {
     description: sentence(description),
     steps: howToPay(catalog, facts),
     charging: chargingOf(routes),
-    sections: sections(catalog, facts, routes),
+    sections: [...sections(catalog, facts, routes), ...companions(catalog, facts)],
     documents: placedDocuments(catalog, facts.baseUrl)
-      .filter((document) => document.name !== 'llms')
+      .filter(({ name: other, rel }) => rel !== undefined && other !== 'llms')
       .map(({ title, url }) => ({ title, url })),
     contact: contact.email ?? contact.url ?? '',
   })
 })
 
 /** Paid routes by category, in the order categories appear, and the free ones last. */
-function sections({ categories }: Catalog, facts: Facts, routes: readonly Route[]): TemplateContext[] {
+function sections(catalog: Catalog, facts: Facts, routes: readonly Route[]): TemplateContext[] {
   const paid = routes.filter(({ kind }) => kind === 'paid')
   const previews = routes.filter(({ kind }) => kind === 'sample')
-  const names = [...new Set(paid.map(({ operation }) => operation.category))]
-  const sold = names.map((name) => ({
-    title: name === undefined ? 'Paid endpoints' : (categories[name] ?? name),
-    entries: paid.filter(({ operation }) => operation.category === name),
+  const sold = byCategory(catalog, paid).map(({ id, title, entries }) => ({
+    title: id === undefined ? 'Paid endpoints' : title,
+    entries,
   }))
   const free = { title: 'Free endpoints', entries: routes.filter(({ kind }) => kind === 'free') }
   return [...sold, free]
@@ -40,17 +39,46 @@ function sections({ categories }: Catalog, facts: Facts, routes: readonly Route[
     .map(({ title, entries }) => ({ title, entries: entries.map((route) => entry(route, previews, facts)) }))
 }
 
-function entry(route: Route, previews: readonly Route[], { baseUrl }: Facts): TemplateContext {
-  const { operation } = route
-  const price = priceOf(route)
+/** Tools of companion servers: one section each, under the address of the server. */
+function companions(catalog: Catalog, facts: Facts): TemplateContext[] {
+  const tools = listedTools(catalog, facts)
+  const names = [...new Set(tools.map(({ tool }) => tool.server))]
+  return names.map((name) => ({
+    title: `${catalog.servers[name]?.title ?? name} (MCP)`,
+    entries: tools.filter(({ tool }) => tool.server === name).map(toolEntry),
+  }))
+}
+
+function toolEntry(listed: ListedTool): TemplateContext {
+  const { operation, tool, url } = listed
   return {
-    name: route.kind === 'paid' ? operation.id : route.path,
+    name: tool.name,
+    url,
+    ...words(operation, operation.summary, toolPrice(listed)),
+    parameters: brief(operation.parameters),
+    twin: false,
+    preview: '',
+    previewParameters: '',
+  }
+}
+
+function entry(route: Route, previews: readonly Route[], { baseUrl }: Facts): TemplateContext {
+  return {
+    name: route.kind === 'paid' ? route.operation.id : route.path,
     url: baseUrl + route.path,
-    price: price === undefined ? 'free' : `$${price}`,
-    summary: sentence(route.summary) + (isUpfront(route) ? ` ${sentence(CHARGED_FIRST)}` : ''),
-    useWhen: operation.useWhen === undefined ? '' : useWhen(operation.useWhen),
+    ...words(route.operation, route.summary, priceOf(route)),
     parameters: brief(route.parameters),
     ...preview(route, previews, baseUrl),
+  }
+}
+
+function words(operation: Operation, summary: string, price: string | undefined): TemplateContext {
+  const { settle, useWhen: when } = operation
+  const first = price !== undefined && settle === 'upfront' ? ` ${sentence(CHARGED_FIRST)}` : ''
+  return {
+    price: price === undefined ? 'free' : `$${price}`,
+    summary: sentence(summary) + first,
+    useWhen: when === undefined ? '' : useWhen(when),
   }
 }
 

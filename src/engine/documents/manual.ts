@@ -1,10 +1,9 @@
-import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
-import { formatPrice } from '../money.ts'
+import type { Catalog, Route } from '../catalog/catalog.ts'
 import { chaptersOf } from './chapters.ts'
 import { CLIENT } from './client.ts'
 import { placedDocuments } from './directory.ts'
 import type { Facts } from './document.ts'
-import { listedRoutes } from './listing.ts'
+import { listedRoutes, listedTools, toolPrice, type ListedTool } from './listing.ts'
 import { manualRoute } from './manual-route.ts'
 import type { TemplateContext } from './text.ts'
 import { webAddress } from './web-address.ts'
@@ -40,26 +39,25 @@ export function manualOf(catalog: Catalog, facts: Facts): TemplateContext {
   }
 }
 
-/** The companion servers with all that they are to offer, served already or announced. */
-function serversOf({ servers, operations, routes }: Catalog, { mcpServers }: Facts): TemplateContext[] {
-  return Object.entries(servers).map(([name, { title, description }]) => ({
+/** The companion servers; tools are listed once they can be called. */
+function serversOf(catalog: Catalog, facts: Facts): TemplateContext[] {
+  const tools = listedTools(catalog, facts)
+  return Object.entries(catalog.servers).map(([name, { title, description }]) => ({
     title,
     description: description === undefined ? '' : sentence(description),
-    url: mcpServers.get(name) ?? '',
-    tools: operations
-      .filter(({ tool }) => tool?.server === name)
-      .map((operation) => toolRow(operation, routes)),
+    url: facts.mcpServers.get(name) ?? '',
+    tools: tools.filter(({ tool }) => tool.server === name).map((listed) => toolRow(catalog, listed)),
   }))
 }
 
-function toolRow(operation: Operation, routes: readonly Route[]): TemplateContext {
-  const { tool, id, price, summary, planned } = operation
+function toolRow({ routes }: Catalog, listed: ListedTool): TemplateContext {
+  const { tool, operation } = listed
   const route = routes.find((each) => each.kind === 'paid' && each.operation === operation)
   return {
-    name: tool?.name ?? id,
-    summary: sentence(summary),
-    price: price === undefined ? 'free' : formatPrice(price),
-    anchor: planned || route === undefined ? '' : route.name,
+    name: tool.name,
+    summary: sentence(operation.summary),
+    price: toolPrice(listed) ?? 'free',
+    anchor: route?.name ?? '',
   }
 }
 

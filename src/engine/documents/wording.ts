@@ -1,8 +1,7 @@
 import type { Catalog, Parameter, Route } from '../catalog/catalog.ts'
-import { isJsonObject } from '../json.ts'
 import { findNetwork } from '../networks.ts'
 import type { Facts } from './document.ts'
-import { listedRoutes } from './listing.ts'
+import { usualOffers } from './listing.ts'
 
 /** What no reader may miss where the money is not real. */
 export const SANDBOX = 'Sandbox: payments are play money on a local chain.'
@@ -50,12 +49,9 @@ export function howToPay(catalog: Catalog, facts: Facts): string[] {
 
 /** Where money can move today, told by what a 402 offers. */
 function networks(catalog: Catalog, facts: Facts): string {
-  const [paid] = listedRoutes(catalog).filter(({ kind }) => kind === 'paid')
-  const accepts = paid === undefined ? undefined : facts.paymentRequired(paid)?.accepts
-  const ids = (Array.isArray(accepts) ? accepts : []).flatMap((entry) => {
-    const network = isJsonObject(entry) ? entry.network : undefined
-    return typeof network === 'string' ? [network] : []
-  })
+  const ids = usualOffers(catalog, facts).flatMap(({ network }) =>
+    typeof network === 'string' ? [network] : [],
+  )
   const named = [...new Set(ids)].map((id) => `${findNetwork(id)?.title ?? 'chain'} (${id})`)
   return named.length === 0 ? '' : `, for ${named.join(', ')}`
 }

@@ -1,4 +1,4 @@
-import type { Catalog, Route } from '../catalog/catalog.ts'
+import { colonTemplate, type Catalog, type Route } from '../catalog/catalog.ts'
 import { compact, isJsonObject, type JsonObject } from '../json.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
@@ -37,9 +37,4 @@ function item(catalog: Catalog, facts: Facts, route: Route, challenge: JsonObjec
     sample: route.sample,
     available: facts.available(route.operation),
   })
-}
-
-/** `/app/{appid}` as Bazaar writes it: `/app/:appid`. */
-function colonTemplate(path: string): string {
-  return path.replace(/\{([^{}/]*)\}/g, ':$1')
 }

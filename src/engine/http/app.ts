@@ -38,7 +38,7 @@ const METHODS = 'GET, HEAD, OPTIONS'
 const CORS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
-    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Ratecard-Payment, Ratecard-Sandbox',
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Link, Ratecard-Payment, Ratecard-Sandbox',
 }
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': METHODS,
@@ -163,7 +163,7 @@ function sendPage(ctx: Context, page: Page): void {
     send(ctx, problem('not_implemented', 'this document is announced and not written yet', { charged: 'no' }))
     return
   }
-  const { type, text, etag, headers: more } = page.shown !== undefined && prefersPage(ctx) ? page.shown : page
+  const { type, body, etag, headers: more } = page.shown !== undefined && prefersPage(ctx) ? page.shown : page
   const headers = {
     'Content-Type': type,
     ETag: etag,
@@ -172,7 +172,7 @@ function sendPage(ctx: Context, page: Page): void {
     ...more,
   }
   if (matches(ctx.get('If-None-Match'), etag)) send(ctx, { status: 304, headers, body: '' })
-  else send(ctx, { status: 200, headers, body: text })
+  else send(ctx, { status: 200, headers, body })
 }
 
 /** RFC 9110 §13.1.2: a list of entity tags, compared weakly, or a star. */
@@ -181,14 +181,14 @@ function matches(header: string, etag: string): boolean {
   return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 }
 
+/** A reply, or a file, whose bytes are nobody’s text. */
+type Sent = Omit<Reply, 'body'> & { readonly body: string | Buffer }
+
 /** Writes the answer itself: Koa would take the headers one by one, which is a tenth of all the work of a 402. */
-function send(
-  ctx: Context,
-  { status, headers, body }: Omit<Reply, 'body'> & { body: string | Buffer },
-): void {
+function send(ctx: Context, { status, headers, body }: Sent): void {
   ctx.respond = false
   const length = status === 204 || status === 304 ? {} : { 'Content-Length': Buffer.byteLength(body) }
   ctx.res.writeHead(status, { ...CORS, ...headers, ...length })
-  if (ctx.method === 'HEAD' || body === '') ctx.res.end()
+  if (ctx.method === 'HEAD' || body.length === 0) ctx.res.end()
   else ctx.res.end(body)
 }

@@ -9,7 +9,7 @@ export function challenge(
   detail: string,
   headers: Readonly<Record<string, string>> = {},
 ): Reply {
-  const { served, revision, resource } = request
+  const { served, revision } = request
   if (served.unpaid === undefined) return problem(code, detail, { charged: 'no', headers })
-  return served.unpaid({ resource, ...revision.foresights.of(request), code, detail, headers })
+  return served.unpaid({ ...revision.foresights.of(request), code, detail, headers })
 }

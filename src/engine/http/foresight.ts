@@ -1,8 +1,8 @@
 import { ERRORS, type ValidationError } from '../errors.ts'
-import type { Route } from '../catalog/catalog.ts'
+import { examplePath, type Route } from '../catalog/catalog.ts'
 import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
 import { digestArguments } from './digest.ts'
-import type { RawParameters, Validator } from './parameters.ts'
+import type { RawParameters, Validated, Validator } from './parameters.ts'
 import { UNREADY, type Readiness } from './readiness.ts'
 
 /** What a 402 says of the request itself. */
@@ -11,6 +11,8 @@ export interface Foresight {
   readonly scope: string
   /** `{status, code, detail}` as JSON when the request would fail even if it were paid for. */
   readonly wouldFail: string | undefined
+  /** Absolute URL of what is offered. */
+  readonly resource: string
 }
 
 interface Asked {
@@ -29,13 +31,18 @@ const LONGEST = 256
  * and within one revision the answer is the same. The oldest is forgotten first.
  */
 export class Foresights {
+  readonly #baseUrl: string
   readonly #known = new Map<string, Foresight>()
+
+  constructor(baseUrl: string) {
+    this.#baseUrl = baseUrl
+  }
 
   of(asked: Asked): Foresight {
     const key = `${asked.resource}?${asked.parameters.query}`
     const known = this.#known.get(key)
     if (known !== undefined) return known
-    const foreseen = foresee(asked)
+    const foreseen = foresee(asked, this.#baseUrl)
     if (key.length > LONGEST) return foreseen
     for (const oldest of this.#known.keys()) {
       if (this.#known.size < KEPT) break
@@ -46,17 +53,29 @@ export class Foresights {
   }
 }
 
-function foresee({ served: { route, validate, readiness }, parameters }: Asked): Foresight {
-  const validated = validate(parameters)
+function foresee(asked: Asked, baseUrl: string): Foresight {
+  const { route, validate, readiness } = asked.served
+  const validated = validate(asked.parameters)
+  const resource = resourceOf(asked, validated, baseUrl)
   const scope =
     validated.kind === 'valid' ? scopeOf(route, digestArguments(route.operation, validated.args)) : 'none'
   const unready = UNREADY[readiness]
   if (unready !== undefined) {
-    return { scope, wouldFail: asciiJson({ status: ERRORS[unready.code].status, ...unready }) }
+    return { scope, resource, wouldFail: asciiJson({ status: ERRORS[unready.code].status, ...unready }) }
   }
-  if (validated.kind === 'valid') return { scope, wouldFail: undefined }
+  if (validated.kind === 'valid') return { scope, resource, wouldFail: undefined }
   const detail: Json = validated.errors.map(asJson)
-  return { scope, wouldFail: asciiJson({ status: 422, code: 'parameters_invalid', detail }) }
+  return { scope, resource, wouldFail: asciiJson({ status: 422, code: 'parameters_invalid', detail }) }
+}
+
+/**
+ * The path that was asked for; where its values cannot be, as when a prober asks for the template itself, the catalog's
+ * example, for an index that lists what it met would send buyers to a path that never answers.
+ */
+function resourceOf({ resource, served: { route } }: Asked, validated: Validated, baseUrl: string): string {
+  const misread =
+    validated.kind === 'invalid' && validated.errors.some(({ loc: [where] }) => where === 'path')
+  return misread ? baseUrl + examplePath(route) : resource
 }
 
 function asJson({ loc, msg, type, input, ctx }: ValidationError): JsonObject {

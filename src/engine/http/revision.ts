@@ -53,7 +53,7 @@ export interface ServedRoute {
 
 export interface Page {
   readonly type: string
-  readonly text: string | Buffer
+  readonly body: string | Buffer
   readonly etag: string
   readonly planned: boolean
   /** Besides those every page has. */
@@ -105,7 +105,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     live: new Map(livePlaces(catalog)),
     protocols,
     facts,
-    foresights: new Foresights(),
+    foresights: new Foresights(baseUrl),
     operations: new Map(served.toReversed().map((each) => [each.route.operation.handler, each])),
   }
 }
@@ -160,7 +160,7 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
   return [...placed, ...announced.map((path): [string, Page] => [path, ANNOUNCED])]
 }
 
-const ANNOUNCED: Page = { type: '', text: '', etag: '', planned: true, headers: {} }
+const ANNOUNCED: Page = { type: '', body: '', etag: '', planned: true, headers: {} }
 
 function livePlaces({ documents: places }: Catalog): [string, LiveDocument][] {
   return liveDocuments.flatMap((name): [string, LiveDocument][] => {
@@ -170,7 +170,10 @@ function livePlaces({ documents: places }: Catalog): [string, LiveDocument][] {
 }
 
 function renderFiles({ files }: Catalog): [string, Page][] {
-  return files.map(({ path, type, text, planned }) => [path, { ...pageOf(type, text, {}), planned }])
+  return files.map(({ path, type, base64, planned }) => [
+    path,
+    { ...pageOf(type, Buffer.from(base64, 'base64'), {}), planned },
+  ])
 }
 
 /** A route of the catalog at one of these paths goes first, as its documents and files do. */
@@ -180,12 +183,12 @@ function renderBrand({ routes }: Catalog): [string, Page][] {
     .map(({ path, type, bytes }) => [path, pageOf(type, bytes, {})])
 }
 
-function pageOf(type: string, text: string | Buffer, headers: Page['headers']): Page {
-  return { type, text, etag: etagOf(text), planned: false, headers }
+function pageOf(type: string, body: string | Buffer, headers: Page['headers']): Page {
+  return { type, body, etag: etagOf(body), planned: false, headers }
 }
 
-function etagOf(text: string | Buffer): string {
-  return `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
+function etagOf(body: string | Buffer): string {
+  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
 }
 
 /** Where a reader of a 402 is sent: the pages when there are any, else the plain guide. */

@@ -1,6 +1,6 @@
 import { Router } from '@koa/router'
 import type { Middleware } from 'koa'
-import type { Route } from '../catalog/catalog.ts'
+import { colonTemplate, type Route } from '../catalog/catalog.ts'
 import { decodeSegment } from './path.ts'
 
 export interface Found<T> {
@@ -47,7 +47,7 @@ export function createTable<T extends { readonly route: Route }>(
   for (const served of entries) {
     const { name, path } = served.route
     const run = middleware(served)
-    router.get(name, path.replace(/\{([^}]*)\}/g, ':$1'), run)
+    router.get(name, colonTemplate(path), run)
     const layer = router.stack.at(-1)
     if (!path.includes('{')) exact.set(path, { served, run, path: NONE })
     else if (layer !== undefined) grow(templated, path).entry = { layer, served, run }

@@ -11,8 +11,6 @@ import { PROBLEM_TYPE, problemType, type Reply } from './reply.ts'
 export type Unpaid = (request: UnpaidRequest) => Reply
 
 export interface UnpaidRequest extends Foresight {
-  /** Absolute URL of the concrete path. */
-  readonly resource: string
   readonly code: ErrorCode
   readonly detail: string
   readonly headers?: Readonly<Record<string, string>>

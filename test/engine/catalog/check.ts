@@ -15,7 +15,7 @@ function issuesOf(text: string): readonly Issue[] {
     return compileText('catalog.yaml', text, {
       handlers: undefined,
       documents: documentNames,
-      read: () => '{}',
+      read: () => Buffer.from('{}'),
     }).warnings
   } catch (fault) {
     if (fault instanceof CatalogError) return fault.issues

@@ -26,7 +26,7 @@ function load(text: string, example = '{"ok":true}'): Loaded {
   return compileText('catalog.yaml', text, {
     handlers: ['ping', 'util/workday'],
     documents: ['index'],
-    read: (path) => (path === './good.json' ? example : undefined),
+    read: (path) => (path === './good.json' ? Buffer.from(example) : undefined),
   })
 }
 

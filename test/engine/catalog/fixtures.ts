@@ -18,7 +18,10 @@ const files = new Map([
 const surroundings = {
   handlers: ['ping', 'util/workday', 'util/echo'],
   documents: ['index', 'health', 'openapi', 'llms', 'x402-resources'],
-  read: (path: string) => files.get(path),
+  read: (path: string) => {
+    const text = files.get(path)
+    return text === undefined ? undefined : Buffer.from(text)
+  },
 }
 
 interface Outcome {

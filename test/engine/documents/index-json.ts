@@ -1,5 +1,5 @@
 import t from 'tap'
-import { at, compileHarbour, FACTS, items, renderJson } from '../../support/documents.ts'
+import { at, compileHarbour, FACTS, items, members, renderJson } from '../../support/documents.ts'
 
 const index = renderJson('index')
 
@@ -44,17 +44,40 @@ t.test('counts are counted', async (t) => {
 })
 
 t.test('every other document is one step away', async (t) => {
-  t.strictSame(at(index, 'documents'), {
-    index: 'https://harbour.example/',
-    health: 'https://harbour.example/health',
-    openapi: 'https://harbour.example/openapi.json',
-    llms: 'https://harbour.example/llms.txt',
-    docs: 'https://harbour.example/docs',
-    'docs-md': 'https://harbour.example/docs.md',
-    'docs-errors': 'https://harbour.example/docs/errors',
-    privacy: 'https://harbour.example/privacy',
-    'x402-resources': 'https://harbour.example/x402-resources',
-  })
+  const links = members(at(index, 'documents'))
+  t.strictSame(
+    links.map(([name]) => name),
+    Object.entries(compileHarbour().documents).flatMap(([name, { planned }]) => (planned ? [] : [name])),
+  )
+  t.equal(at(index, 'documents', 'index'), 'https://harbour.example/')
+  t.equal(at(index, 'documents', 'agent-card'), 'https://harbour.example/.well-known/agent-card.json')
+})
+
+t.test('companion servers and their tools are named once they are served, and not before', async (t) => {
+  t.equal(at(index, 'mcp_servers'), undefined)
+  const mcpServers = new Map([['log', 'https://harbour.example/mcp/log']])
+  const served = renderJson('index', compileHarbour(), { ...FACTS, mcpServers })
+  t.strictSame(at(served, 'mcp_servers'), [
+    {
+      name: 'log',
+      title: 'Harbour log',
+      description: 'What ships have noted',
+      url: 'https://harbour.example/mcp/log',
+      tools: [
+        {
+          name: 'tides',
+          price: { currency: 'USD', amount: '0.005000' },
+          summary: 'Returns the next high and low waters of a port',
+        },
+        {
+          name: 'log_note',
+          price: { currency: 'USD', amount: '0.002000' },
+          charging: 'Charged first',
+          summary: 'Writes a note into the harbour log',
+        },
+      ],
+    },
+  ])
 })
 
 t.test('the way to pay stands beside the prices', async (t) => {

@@ -84,16 +84,7 @@ t.test('what is sold comes first, then previews, then what is free, then documen
       '/sample/tides',
       '/sample/ships/moves',
       '/clock',
-      '/',
-      '/health',
-      '/openapi.json',
-      '/llms.txt',
-      '/docs',
-      '/docs.md',
-      '/docs/errors',
-      '/privacy',
-      '/x402-resources',
-      '/.well-known/x402-resources',
+      ...Object.values(compileHarbour().documents).flatMap(({ paths, planned }) => (planned ? [] : paths)),
     ],
   )
 })

@@ -21,7 +21,7 @@ function shelf() {
       return validate(raw)
     },
   }
-  const foresights = new Foresights()
+  const foresights = new Foresights('https://x.example')
   const ask = (query: string) =>
     foresights.of({ served, parameters: { path: {}, query }, resource: `https://x.example${path}` })
   return { ask, looked }

@@ -122,6 +122,27 @@ t.test(
   },
 )
 
+t.test(
+  'a prober that asks for a template, or for what cannot be, is told a path that can be paid',
+  async (t) => {
+    for (const value of ['%7Bappid%7D', ':appid', 'abc', '0', '99999999999']) {
+      const got = await ask(t, `/paid/gamestore/app/${value}`)
+      t.equal(got.status, 402, value)
+      const challenge = challengeOf(got)
+      t.equal(at(challenge, 'resource', 'url'), `${url}/paid/gamestore/app/730`, value)
+      const bazaar = at(challenge, 'extensions', 'bazaar')
+      t.strictSame(at(bazaar, 'info', 'input', 'pathParams'), { appid: '730' })
+      t.equal(at(bazaar, 'routeTemplate'), '/paid/gamestore/app/:appid')
+      t.match(at(got.json, 'would_fail'), { status: 422, code: 'parameters_invalid' })
+    }
+    const real = await ask(t, '/paid/gamestore/app/440')
+    t.equal(at(challengeOf(real), 'resource', 'url'), `${url}/paid/gamestore/app/440`)
+    // A wrong query leaves the path as it is.
+    const query = await ask(t, '/paid/gamestore/deals?count=many')
+    t.equal(at(challengeOf(query), 'resource', 'url'), `${url}/paid/gamestore/deals`)
+  },
+)
+
 t.test('nothing but reading is possible, and browsers are told what is', async (t) => {
   const places = [
     concrete('/paid/gamestore/app/{appid}'),
@@ -238,6 +259,8 @@ t.test('a route that is announced and not written says so before anybody pays', 
 
 t.test('every document of the catalog is served, once, and kept by caches', async (t) => {
   for (const [name, { paths, planned }] of Object.entries(catalog.documents)) {
+    // Its proof is the operator's: without one there is nothing to serve.
+    if (name === 'mcp-registry-auth') continue
     for (const path of paths) {
       const got = await ask(t, path)
       if (planned) {
@@ -272,9 +295,61 @@ t.test('every document of the catalog is served, once, and kept by caches', asyn
       const head = await ask(t, path, { method: 'HEAD' })
       t.equal(head.status, 200)
       t.equal(head.text, '')
-      t.equal(head.headers.get('etag'), etag)
       t.equal(head.headers.get('content-length'), String(Buffer.byteLength(got.text)))
+      for (const header of ['etag', 'content-type', 'link', 'vary', 'cache-control'])
+        t.equal(head.headers.get(header), got.headers.get(header), `HEAD ${path} ${header}`)
       t.equal((await ask(t, `${path}?v=2`)).text, got.text, 'a query changes nothing')
+    }
+  }
+})
+
+t.test(
+  'who knows only the origin finds every document, and who knows an old name finds the same',
+  async (t) => {
+    const root = await ask(t, '/')
+    const links = Object.fromEntries(
+      [...(root.headers.get('link') ?? '').matchAll(/<([^>]*)>; rel="([^"]*)"/g)].map(([, to, rel]) => [
+        rel,
+        to,
+      ]),
+    )
+    t.match(links, {
+      'service-desc': '/openapi.json',
+      'api-catalog': '/.well-known/api-catalog',
+      describedby: '/llms.txt',
+      ard: '/.well-known/ard.json',
+      'ai-catalog': '/.well-known/ai-catalog.json',
+    })
+    t.equal(root.headers.get('vary'), 'Accept')
+    for (const to of Object.values(links)) t.equal((await ask(t, String(to))).status, 200, String(to))
+    const linkset = await ask(t, '/.well-known/api-catalog', { method: 'HEAD' })
+    t.equal(linkset.headers.get('link'), `<${url}/.well-known/api-catalog>; rel="api-catalog"`)
+    t.equal(
+      linkset.headers.get('content-type'),
+      'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
+    )
+    for (const { paths } of Object.values(catalog.documents)) {
+      const texts = await Promise.all(paths.map(async (path) => (await ask(t, path)).text))
+      t.equal(new Set(texts).size, 1, paths.join(' = '))
+    }
+  },
+)
+
+t.test('every address that a document names on this origin answers', async (t) => {
+  const documents = ['/.well-known/x402', '/.well-known/agent-card.json', '/.well-known/ard.json']
+  const more = ['/.well-known/api-catalog', '/robots.txt', '/sitemap.xml', '/.well-known/security.txt']
+  for (const path of [...documents, ...more]) {
+    const { text } = await ask(t, path)
+    const addresses = new Set(text.match(/https?:\/\/localhost:\d+[^\s"<]*/g) ?? [])
+    t.not(addresses.size, 0, path)
+    for (const address of addresses) {
+      t.ok(address.startsWith(url), address)
+      const target = address
+        .slice(url.length)
+        .replace('{appid}', '730')
+        .replace(/[).,;]+$/, '')
+      const { status } = await ask(t, target || '/')
+      t.equal(status, target.startsWith('/paid/') ? 402 : 200, `${path} names ${address}`)
     }
   }
 })
@@ -297,7 +372,8 @@ t.test('what is not there is not for sale', async (t) => {
     '/paid/gamestore/app/730/reviews',
     '/paid/gamestore/app/%37%33%30',
     '/.well-known/nothing',
-    '/.well-known/security.txt',
+    '/.well-known/mcp-registry-auth',
+    '/.well-known/security.txt/',
     '/.well-known/',
     '/.env',
     '/.git/config',

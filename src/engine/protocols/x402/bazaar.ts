@@ -1,4 +1,4 @@
-import { fillPath, templatesOf, type Parameter, type Route } from '../../catalog/catalog.ts'
+import { colonTemplate, templatesOf, type Parameter, type Route } from '../../catalog/catalog.ts'
 import { parameterSchema } from '../../catalog/parameter.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
@@ -63,23 +63,13 @@ export function bazaarExtension(route: Route, detail: Detail): JsonObject {
       },
       required: ['input'],
     },
-    ...(templatesOf(route.path).length === 0
-      ? {}
-      : { routeTemplate: route.path.replace(/\{([^}]*)\}/g, ':$1') }),
+    ...(templatesOf(route.path).length === 0 ? {} : { routeTemplate: colonTemplate(route.path) }),
   }
 }
 
 const OUTPUT_SCHEMA: JsonObject = {
   type: 'object',
   properties: { type: { const: 'json' }, example: { type: 'object' } },
-}
-
-/** The path with every template filled from its parameter's example. */
-export function examplePath(route: Route): string {
-  return fillPath(route.path, (name) => {
-    const parameter = route.parameters.find((each) => each.name === name)
-    return String(parameter?.example ?? name)
-  })
 }
 
 /** What a probe should send: required parameters, and those that have an example. */

@@ -1,7 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { isJsonObject, type Json, type JsonObject } from '../../../../src/engine/json.ts'
-import { bazaarExtension, detailsOf, examplePath } from '../../../../src/engine/protocols/x402/bazaar.ts'
+import { examplePath } from '../../../../src/engine/catalog/catalog.ts'
+import { bazaarExtension, detailsOf } from '../../../../src/engine/protocols/x402/bazaar.ts'
 import { paidRoutes, shippedCatalog } from '../../../support/x402.ts'
 
 const routes = paidRoutes(shippedCatalog())

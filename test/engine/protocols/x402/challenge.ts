@@ -1,7 +1,7 @@
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { PaymentRequiredV2Schema } from '@x402/core/schemas'
 import t from 'tap'
-import { examplePath } from '../../../../src/engine/protocols/x402/bazaar.ts'
+import { examplePath } from '../../../../src/engine/catalog/catalog.ts'
 import { HEADER_TARGET } from '../../../../src/engine/protocols/x402/challenge.ts'
 import { isJsonObject } from '../../../../src/engine/json.ts'
 import { ERRORS, type ErrorCode } from '../../../../src/engine/errors.ts'

@@ -1,0 +1,99 @@
+import type { Catalog, Operation } from '../catalog/catalog.ts'
+import { compact, type JsonObject } from '../json.ts'
+import { addressOf } from './directory.ts'
+import { defineDocument, type Facts } from './document.ts'
+import { printJson } from './json-text.ts'
+import { isCallable, listedRoutes, listedTools } from './listing.ts'
+import { sentence } from './wording.ts'
+
+/** Agentic Resource Discovery: what this host offers to agents, of which only what can be used now. */
+export const ard = defineDocument('ard', (catalog, facts) => {
+  const { name } = catalog.service
+  const { baseUrl } = facts
+  return printJson({
+    specVersion: '1.0',
+    host: compact({ displayName: name, documentationUrl: addressOf('llms', catalog, baseUrl) }),
+    entries: [...api(catalog, facts), ...card(catalog, facts), ...servers(catalog, facts)],
+  })
+})
+
+function api(catalog: Catalog, facts: Facts): JsonObject[] {
+  const url = addressOf('openapi', catalog, facts.baseUrl)
+  const { service } = catalog
+  const offered = listedRoutes(catalog)
+    .filter(({ kind, operation }) => kind !== 'sample' && facts.available(operation))
+    .map(({ operation }) => operation)
+  if (url === undefined) return []
+  return [
+    compact({
+      identifier: identifier(facts, 'api', service.name),
+      displayName: service.name,
+      type: 'application/openapi+json',
+      url,
+      description: sentence(service.description),
+      tags: service.tags.length === 0 ? undefined : service.tags,
+      capabilities: offered.map(({ id }) => id),
+      representativeQueries: queriesOf(offered),
+    }),
+  ]
+}
+
+function card(catalog: Catalog, facts: Facts): JsonObject[] {
+  const url = addressOf('agent-card', catalog, facts.baseUrl)
+  const skilled = catalog.operations.filter(
+    (operation) => operation.skill !== undefined && isCallable(operation, catalog, facts),
+  )
+  if (url === undefined || skilled.length === 0) return []
+  return [
+    compact({
+      identifier: identifier(facts, 'agent', catalog.service.name),
+      displayName: `${catalog.service.name}: agent card`,
+      type: 'application/a2a-agent-card+json',
+      url,
+      capabilities: skilled.flatMap(({ skill }) => skill ?? []),
+      representativeQueries: queriesOf(skilled),
+    }),
+  ]
+}
+
+/** Their cards stand at a fixed place beside them (MCP server card extension). */
+function servers(catalog: Catalog, facts: Facts): JsonObject[] {
+  const tools = listedTools(catalog, facts)
+  return [...facts.mcpServers].flatMap(([name, url]) => {
+    const server = catalog.servers[name]
+    const own = tools.filter(({ tool }) => tool.server === name)
+    if (server === undefined || own.length === 0) return []
+    return [
+      compact({
+        identifier: identifier(facts, 'mcp', name),
+        displayName: server.title,
+        type: 'application/mcp-server-card+json',
+        url: `${url}/server-card`,
+        description: sentence(server.description ?? server.title),
+        capabilities: own.map(({ tool }) => tool.name),
+        representativeQueries: queriesOf(own.map(({ operation }) => operation)),
+      }),
+    ]
+  })
+}
+
+/** `urn:air:<host>:<kind>:<name>`. */
+function identifier({ baseUrl }: Facts, kind: string, name: string): string {
+  const word = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+  return `urn:air:${new URL(baseUrl).hostname}:${kind}:${word || 'service'}`
+}
+
+const MOST_QUERIES = 5
+
+/** One of each operation, up to five. What nobody has written is not made up: fewer than two are left out. */
+function queriesOf(operations: readonly Operation[]): string[] | undefined {
+  const rounds = Math.max(0, ...operations.map(({ queries }) => queries.length))
+  const inTurn = Array.from({ length: rounds }, (_, round) =>
+    operations.flatMap(({ queries }) => queries[round] ?? []),
+  ).flat()
+  const chosen = [...new Set(inTurn)].slice(0, MOST_QUERIES)
+  return chosen.length < 2 ? undefined : chosen
+}
