@@ -2,6 +2,7 @@ import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import { findNetwork } from '../networks.ts'
+import { iconUrl } from './brand.ts'
 import { addressOf } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
@@ -33,7 +34,7 @@ export const agentCard = defineDocument('agent-card', (catalog, facts) => {
       supportedInterfaces: [{ url: baseUrl, protocolBinding: BINDING, protocolVersion: LAYOUT }],
       additionalInterfaces: interfaces(catalog, facts),
       provider,
-      iconUrl: `${baseUrl}/favicon.svg`,
+      iconUrl: iconUrl(catalog, baseUrl),
       version: cardVersion,
       documentationUrl: addressOf('llms', catalog, baseUrl),
       capabilities: { streaming: false, pushNotifications: false },

@@ -36,7 +36,8 @@ function schemaOf(values: readonly Json[], depth: number): JsonObject {
   const [type] = types
   if (type === undefined || types.size > 1) return {}
   const nullable: JsonObject = { type: [type, 'null'] }
-  if (depth === 0) return nullable
+  // Readers want the items of every list named, even if nothing is said of them.
+  if (depth === 0) return type === 'array' ? { ...nullable, items: {} } : nullable
   if (type === 'array') return { ...nullable, items: schemaOf(present.filter(isArray).flat(), depth - 1) }
   if (type === 'object') return { ...objectSchema(present.filter(isJsonObject), depth), ...nullable }
   return nullable

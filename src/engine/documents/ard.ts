@@ -1,5 +1,6 @@
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
+import { iconUrl } from './brand.ts'
 import { addressOf } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
@@ -12,7 +13,11 @@ export const ard = defineDocument('ard', (catalog, facts) => {
   const { baseUrl } = facts
   return printJson({
     specVersion: '1.0',
-    host: compact({ displayName: name, documentationUrl: addressOf('llms', catalog, baseUrl) }),
+    host: compact({
+      displayName: name,
+      documentationUrl: addressOf('docs', catalog, baseUrl) ?? addressOf('llms', catalog, baseUrl),
+      logoUrl: iconUrl(catalog, baseUrl),
+    }),
     entries: [...api(catalog, facts), ...card(catalog, facts), ...servers(catalog, facts)],
   })
 })

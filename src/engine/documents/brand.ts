@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { Catalog } from '../catalog/catalog.ts'
 import { TEMPLATES } from './text.ts'
 
 /** What every page looks like. */
@@ -17,6 +18,15 @@ export const brandFiles: readonly BrandFile[] = [
 
 /** The style of every page, for one that carries it. */
 export const styleSheet = readFileSync(new URL('brand.css', TEMPLATES), 'utf8')
+
+/** Address of the picture that stands for the service; undefined when the catalog has put something else there. */
+export function iconUrl({ routes, files }: Catalog, baseUrl: string): string | undefined {
+  const taken = routes.some(({ path }) => path === ICON)
+  const announced = files.some(({ path, planned }) => path === ICON && planned)
+  return taken || announced ? undefined : baseUrl + ICON
+}
+
+const ICON = '/favicon.svg'
 
 function brandFile(name: string, type: string): BrandFile {
   return { path: `/${name}`, type, bytes: readFileSync(new URL(name, TEMPLATES)) }

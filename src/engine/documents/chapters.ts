@@ -21,3 +21,10 @@ export function chaptersOf(catalog: Catalog, routes: readonly Route[]): Chapter[
   }))
   return free.length === 0 ? sold : [...sold, { title: 'Free endpoints', anchor: 'docs.free', routes: free }]
 }
+
+/** The free preview of each paid route that has one, by the path of the paid one. */
+export function previewsOf(routes: readonly Route[]): ReadonlyMap<string, Route> {
+  return new Map(
+    routes.flatMap((route): [string, Route][] => (route.full === undefined ? [] : [[route.full, route]])),
+  )
+}

@@ -1,18 +1,8 @@
-import { examplePath, type Catalog, type Route } from '../catalog/catalog.ts'
+import type { Catalog, Route } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/subject.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import { lastChange } from './listing.ts'
-
-/** A request of this route that is answered: its path, and of the query what is required or has an example. */
-export function exampleRequest(route: Route, baseUrl: string): string {
-  const query = route.parameters.flatMap((parameter) => {
-    const { name, required, example } = parameter
-    const value = example ?? (required ? parameter.default : undefined)
-    return parameter.in === 'path' || value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]
-  })
-  return baseUrl + examplePath(route) + (query.length === 0 ? '' : `?${query.join('&')}`)
-}
 
 /** Whether an answer is passed on as it came, without the envelope. */
 export function isVerbatim({ operation }: Route): boolean {

@@ -1,5 +1,5 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
-import { chaptersOf } from './chapters.ts'
+import { chaptersOf, previewsOf } from './chapters.ts'
 import { placedDocuments } from './directory.ts'
 import type { Facts } from './document.ts'
 import { exampleUrl } from './example-url.ts'
@@ -14,6 +14,7 @@ const print = readPage('home.html.hbs')
 export function renderHome(catalog: Catalog, facts: Facts): string {
   const { name, description } = catalog.service
   const routes = listedRoutes(catalog)
+  const previews = previewsOf(routes)
   const documents = placedDocuments(catalog, facts.baseUrl)
   const manual = documents.find((document) => document.name === 'docs')?.paths[0] ?? ''
   const free = routes.find(({ kind }) => kind !== 'paid')
@@ -25,7 +26,7 @@ export function renderHome(catalog: Catalog, facts: Facts): string {
     manual,
     chapters: chaptersOf(catalog, routes).map((chapter) => ({
       title: chapter.title,
-      rows: chapter.routes.map((route) => priceRow(catalog, route, manual)),
+      rows: chapter.routes.map((route) => priceRow(route, previews.get(route.path), manual)),
     })),
     trial: free === undefined ? '' : `curl '${exampleUrl(facts.baseUrl, free)}'`,
     offer: paid === undefined ? '' : `curl -i '${exampleUrl(facts.baseUrl, paid)}'`,
@@ -35,8 +36,7 @@ export function renderHome(catalog: Catalog, facts: Facts): string {
   })
 }
 
-function priceRow(catalog: Catalog, route: Route, manual: string): TemplateContext {
-  const preview = catalog.routes.find(({ path }) => path === route.sample)
+function priceRow(route: Route, preview: Route | undefined, manual: string): TemplateContext {
   return {
     path: route.path,
     href: manual === '' ? '' : `${manual}#${route.name}`,

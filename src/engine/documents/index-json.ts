@@ -12,7 +12,7 @@ import { chargingOf, howToPay, isUpfront, SANDBOX, CHARGED_FIRST } from './wordi
 export const index = defineDocument(
   'index',
   (catalog, facts) => printJson(contents(catalog, facts)),
-  (catalog) => ({ Link: linkHeader(catalog), Vary: 'Accept' }),
+  (catalog) => ({ Link: linkHeader(catalog) }),
 )
 
 function contents(catalog: Catalog, facts: Facts): JsonObject {

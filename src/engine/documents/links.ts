@@ -4,6 +4,7 @@ import { placedDocuments, type DocumentName } from './directory.ts'
 /** By what a program that knows only the origin finds each document. */
 const RELATIONS: readonly (readonly [DocumentName, string])[] = [
   ['openapi', 'service-desc'],
+  ['docs', 'service-doc'],
   ['api-catalog', 'api-catalog'],
   ['llms', 'describedby'],
   ['ard', 'ard'],

@@ -1,9 +1,11 @@
 import type { Catalog, Operation, Parameter, Route } from '../catalog/catalog.ts'
 import { defineDocument, type Facts } from './document.ts'
-import { exampleAnswer, exampleRequest } from './example.ts'
+import { exampleUrl } from './example-url.ts'
+import { exampleAnswer } from './example.ts'
 import { byCategory, listedRoutes, listedTools, priceOf, toolPrice, type ListedTool } from './listing.ts'
 import { parameterLine } from './parameter-line.ts'
-import { paragraph, readTemplate, type TemplateContext } from './text.ts'
+import { readMarkdown } from './markdown.ts'
+import type { TemplateContext } from './text.ts'
 import {
   charging,
   chargingOf,
@@ -16,7 +18,7 @@ import {
   useWhen,
 } from './wording.ts'
 
-const print = readTemplate('llms-full.txt.hbs')
+const print = readMarkdown('llms-full.txt.hbs')
 
 /** The guide with everything: of each endpoint its parameters, a request and an answer. */
 export const llmsFull = defineDocument('llms-full', (catalog, facts) => {
@@ -51,7 +53,7 @@ function routeEntry(catalog: Catalog, { baseUrl }: Facts, route: Route): Templat
       [freshness(route), ...(isUpfront(route) ? [charging(route)] : [])].join(' '),
     ],
     parameters: route.parameters.map(parameterEntry),
-    request: `GET ${exampleRequest(route, baseUrl)}`,
+    request: `GET ${exampleUrl(baseUrl, route)}`,
     answer: answer === undefined ? '' : JSON.stringify(answer, undefined, 2),
   }
 }
@@ -82,7 +84,7 @@ function price(amount: string | undefined): string {
 
 function about({ useWhen: when, description }: Operation, summary: string): string[] {
   const texts = [summary, ...(when === undefined ? [] : [useWhen(when)]), description ?? '']
-  return texts.filter((text) => text !== '').map((text) => paragraph(sentence(text)))
+  return texts.filter((text) => text !== '').map(sentence)
 }
 
 function parameterEntry(parameter: Parameter): TemplateContext {

@@ -2,10 +2,11 @@ import type { Catalog, Operation, Parameter, Route } from '../catalog/catalog.ts
 import { placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { byCategory, listedRoutes, listedTools, priceOf, toolPrice, type ListedTool } from './listing.ts'
-import { readTemplate, type TemplateContext } from './text.ts'
+import { readMarkdown } from './markdown.ts'
+import type { TemplateContext } from './text.ts'
 import { CHARGED_FIRST, chargingOf, howToPay, SANDBOX, sentence, useWhen } from './wording.ts'
 
-const print = readTemplate('llms.txt.hbs')
+const print = readMarkdown('llms.txt.hbs')
 
 /** The guide for language models (llmstxt.org, version 2): only what can be called now, each paid path once. */
 export const llms = defineDocument('llms', (catalog, facts) => {

@@ -10,12 +10,16 @@ import type { TemplateContext } from './text.ts'
 import { charging, freshness, isUpfront, sentence, spellDuration, useWhen } from './wording.ts'
 
 /** All there is to say of one route, and of the sample that shows it. */
-export function manualRoute(catalog: Catalog, facts: Facts, route: Route): TemplateContext {
+export function manualRoute(
+  catalog: Catalog,
+  facts: Facts,
+  route: Route,
+  preview: Route | undefined,
+): TemplateContext {
   const { operation } = route
   const url = exampleUrl(facts.baseUrl, route)
   const paid = route.kind === 'paid'
   const example = exampleAnswer(catalog, route)
-  const preview = catalog.routes.find(({ path }) => path === route.sample)
   return {
     anchor: route.name,
     path: route.path,

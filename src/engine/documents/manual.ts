@@ -1,5 +1,5 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
-import { chaptersOf } from './chapters.ts'
+import { chaptersOf, previewsOf } from './chapters.ts'
 import { CLIENT } from './client.ts'
 import { placedDocuments } from './directory.ts'
 import type { Facts } from './document.ts'
@@ -13,6 +13,7 @@ import { chargingOf, howToPay, sentence } from './wording.ts'
 export function manualOf(catalog: Catalog, facts: Facts): TemplateContext {
   const routes = listedRoutes(catalog)
   const paid = routes.filter(({ kind }) => kind === 'paid')
+  const previews = previewsOf(routes)
   const documents = placedDocuments(catalog, facts.baseUrl)
   return {
     name: catalog.service.name,
@@ -26,7 +27,7 @@ export function manualOf(catalog: Catalog, facts: Facts): TemplateContext {
     chapters: chaptersOf(catalog, routes).map((chapter) => ({
       title: chapter.title,
       anchor: chapter.anchor,
-      routes: chapter.routes.map((route) => manualRoute(catalog, facts, route)),
+      routes: chapter.routes.map((route) => manualRoute(catalog, facts, route, previews.get(route.path))),
     })),
     servers: serversOf(catalog, facts),
     sources: sourcesOf(catalog, routes),
@@ -69,8 +70,8 @@ function sourcesOf({ sources }: Catalog, routes: readonly Route[]): TemplateCont
     .map(([, { title, url, licence, terms, attribution }]) => ({
       title,
       url: webAddress(url),
-      licence: licence ?? '',
+      licence: licence === undefined ? '' : sentence(licence),
       terms: webAddress(terms),
-      attribution: attribution ?? '',
+      attribution: attribution === undefined ? '' : sentence(attribution),
     }))
 }

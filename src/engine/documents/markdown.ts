@@ -6,12 +6,12 @@ const handlebars = Handlebars.create()
 handlebars.registerHelper({
   plain: (text: unknown) => plain(String(text)),
   code: (text: unknown) => code(String(text)),
-  fence: (text: unknown, language: unknown) => fence(String(text), String(language)),
 })
 
 /**
  * Reads a Markdown template once; a name that the context lacks is an error. What comes from the catalog goes through
- * `plain`, `code` or `fence`, which leave nothing in it that Markdown would read as markup.
+ * `plain` or `code`, which leave nothing in it that Markdown would read as markup, or stands as JSON or as a command
+ * between fences: no line of those begins with one.
  */
 export function readMarkdown(file: string): (context: TemplateContext) => string {
   const source = readFileSync(new URL(file, TEMPLATES), 'utf8')
@@ -24,7 +24,7 @@ export function plain(text: string): string {
     .replace(/\s+/g, ' ')
     .trim()
     .replace(/[\\`*[\]<>|~]|&(?=#?\w+;)|(?<!\w)_|_(?!\w)/g, '\\$&')
-    .replace(/^(?:[#+=-]|\d+(?=[.)]))/, (start) => (/\d/.test(start) ? `${start}\\` : `\\${start}`))
+    .replace(/^(?:[#+=-]|\d+(?=[.)](?:\s|$)))/, (start) => (/\d/.test(start) ? `${start}\\` : `\\${start}`))
 }
 
 /** A span of code, in the cell of a table too; nothing for nothing. */
@@ -34,12 +34,6 @@ export function code(text: string): string {
   const marks = '`'.repeat(longestRun(line) + 1)
   const room = line.startsWith('`') || line.endsWith('`') ? ' ' : ''
   return marks + room + line.replaceAll('|', '\\|') + room + marks
-}
-
-/** A block of code. */
-export function fence(text: string, language: string): string {
-  const marks = '`'.repeat(Math.max(3, longestRun(text) + 1))
-  return `${marks}${language}\n${text}\n${marks}`
 }
 
 function longestRun(text: string): number {

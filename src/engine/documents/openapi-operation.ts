@@ -14,6 +14,9 @@ export const DISCOVERY = 'discovery'
 
 const PROBLEM: JsonObject = { $ref: '#/components/responses/Problem' }
 
+/** Linters ask for the client's faults by name. */
+const FAILURES: JsonObject = { '4XX': PROBLEM, default: PROBLEM }
+
 /** The Operation Object of a route. */
 export function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObject {
   const { operation } = route
@@ -71,7 +74,7 @@ function responses(catalog: Catalog, { protocols }: Facts, route: Route): JsonOb
     }),
     402: paid ? { $ref: '#/components/responses/PaymentRequired' } : undefined,
     422: route.parameters.length === 0 ? undefined : VALIDATION,
-    default: PROBLEM,
+    ...FAILURES,
   })
 }
 
@@ -94,7 +97,7 @@ export function documentPaths({ name, paths, title, summary, type }: PlacedDocum
       description: summary,
       tags: [DISCOVERY],
       security: [],
-      responses: { 200: { description: `${title}.`, content: { [media]: { schema } } }, default: PROBLEM },
+      responses: { 200: { description: `${title}.`, content: { [media]: { schema } } }, ...FAILURES },
     }
     return [path, { get: operation }]
   })

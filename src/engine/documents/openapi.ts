@@ -1,6 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
-import { placedDocuments } from './directory.ts'
+import { addressOf, placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
 import { listedRoutes } from './listing.ts'
@@ -21,18 +21,41 @@ export const openapi = defineDocument('openapi', (catalog, facts) => {
     info: info(catalog, facts),
     servers: [{ url: facts.baseUrl }],
     tags: tags(catalog, routes, documents.length),
+    ...extensions(catalog, facts),
     paths: Object.fromEntries(paths),
     components: openapiComponents(facts.protocols),
   })
 })
 
+/** What registries of paid services read at the root: those of MPP the first, AgentCash and x402scan the others. */
+function extensions(catalog: Catalog, { baseUrl }: Facts): JsonObject {
+  const { tags: words, ownershipProofs } = catalog.service
+  const llms = addressOf('llms', catalog, baseUrl)
+  const proofs = ownershipProofs.length === 0 ? undefined : { ownershipProofs }
+  return compact({
+    'x-service-info': compact({
+      categories: words.length === 0 ? undefined : words,
+      docs: compact({
+        homepage: baseUrl,
+        apiReference: addressOf('docs', catalog, baseUrl) ?? addressOf('openapi', catalog, baseUrl),
+        llms,
+      }),
+    }),
+    'x-agentcash-guidance': llms === undefined ? undefined : { llmsTxtUrl: llms },
+    'x-agentcash-provenance': proofs,
+    // The older name, which x402scan still reads.
+    'x-discovery': proofs,
+  })
+}
+
 function info(catalog: Catalog, facts: Facts): JsonObject {
-  const { name, version, description, contact, guidance } = catalog.service
+  const { name, version, description, contact, guidance, license } = catalog.service
   return compact({
     title: facts.sandbox ? `${name} (sandbox)` : name,
     version,
     description: facts.sandbox ? `${SANDBOX}\n\n${description}` : description,
     contact: Object.keys(contact).length === 0 ? undefined : compact({ ...contact }),
+    license: license === undefined ? undefined : compact({ ...license }),
     'x-guidance': guidance ?? howToPay(catalog, facts).join('\n'),
   })
 }

@@ -41,7 +41,6 @@ function sourceRows({ sources }: Catalog, routes: readonly Route[]): TemplateCon
 }
 
 function firstFaces(routes: readonly Route[]): Route[] {
-  return routes.filter(
-    ({ operation }, index) => routes.findIndex((each) => each.operation === operation) === index,
-  )
+  const faces = new Map(routes.toReversed().map((route) => [route.operation, route]))
+  return routes.filter((route) => faces.get(route.operation) === route)
 }

@@ -11,7 +11,9 @@ import { howToPay, SANDBOX, sentence } from './wording.ts'
 export const x402Manifest = defineDocument('x402', (catalog, facts) => {
   const { name, description, ownershipProofs } = catalog.service
   const { baseUrl, sandbox } = facts
-  const sold = listedRoutes(catalog).filter((route) => facts.paymentRequired(route) !== undefined)
+  const sold = listedRoutes(catalog).filter(
+    (route) => route.kind === 'paid' && facts.paymentRequired(route) !== undefined,
+  )
   return printJson(
     compact({
       version: 1,

@@ -1,5 +1,6 @@
 import { colonTemplate, type Catalog, type Route } from '../catalog/catalog.ts'
 import { compact, isJsonObject, type JsonObject } from '../json.ts'
+import { iconUrl } from './brand.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
 import { lastChange, listedRoutes, priceOf } from './listing.ts'
@@ -28,6 +29,7 @@ function item(catalog: Catalog, facts: Facts, route: Route, challenge: JsonObjec
     accepts: challenge.accepts,
     lastUpdated: lastChange(catalog),
     ...resource,
+    iconUrl: iconUrl(catalog, facts.baseUrl),
     extensions: bazaar === undefined ? undefined : { bazaar },
     method: 'GET',
     path: route.path,

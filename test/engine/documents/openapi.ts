@@ -48,7 +48,7 @@ t.test('readers of OpenAPI 3.1 find only words they know, where they belong', as
     for (const parameter of items(at(operation, 'parameters')))
       t.strictSame(strangers(parameter, 'parameter'), [], path)
     for (const [status, response] of members(at(operation, 'responses'))) {
-      t.match(status, /^(?:[1-5]\d\d|default)$/)
+      t.match(status, /^(?:[1-5]\d\d|[45]XX|default)$/)
       t.strictSame(strangers(response, 'response'), [], path)
       t.ok(typeof at(response, 'description') === 'string' || typeof at(response, '$ref') === 'string', path)
       for (const [, media] of members(at(response, 'content')))
@@ -284,4 +284,26 @@ t.test('tags group routes by the catalog’s categories, in words', async (t) =>
     { name: 'ships', description: 'Ships' },
     { name: 'discovery', description: 'Documents about the service itself' },
   ])
+})
+
+t.test('registries find the guide, the categories and the proof of who is paid', async (t) => {
+  t.strictSame(at(document, 'info', 'license'), { name: 'MIT', identifier: 'MIT' })
+  t.strictSame(at(document, 'x-service-info'), {
+    categories: ['tides', 'ships'],
+    docs: {
+      homepage: 'https://harbour.example',
+      apiReference: 'https://harbour.example/docs',
+      llms: 'https://harbour.example/llms.txt',
+    },
+  })
+  t.strictSame(at(document, 'x-agentcash-guidance'), { llmsTxtUrl: 'https://harbour.example/llms.txt' })
+  const proofs = { ownershipProofs: compileHarbour().service.ownershipProofs }
+  t.strictSame(at(document, 'x-agentcash-provenance'), proofs)
+  t.strictSame(at(document, 'x-discovery'), proofs)
+})
+
+t.test('a catalog without proofs claims none', async (t) => {
+  const silent = renderJson('openapi', compileHarbour(HARBOUR.replace(/ {2}ownership_proofs:.*\n/, '')))
+  t.equal(at(silent, 'x-agentcash-provenance'), undefined)
+  t.equal(at(silent, 'x-discovery'), undefined)
 })

@@ -16,6 +16,7 @@ t.test('a listing shows exactly what the live 402 offers, and what helps to choo
     mimeType: 'application/json',
     serviceName: 'Harbour data',
     tags: ['tides', 'ships'],
+    iconUrl: 'https://harbour.example/favicon.svg',
     extensions: { bazaar: { info: { input: { type: 'http', method: 'GET' } }, schema: {} } },
     method: 'GET',
     path: '/paid/tides/{port}',

@@ -1,0 +1,60 @@
+import t from 'tap'
+import { at, compileHarbour, FACTS, HARBOUR, items, renderJson } from '../../support/documents.ts'
+
+const entries = items(at(renderJson('ard'), 'entries'))
+
+t.test('an agent that looks for a capability finds the API and the card, by what people ask', async (t) => {
+  t.equal(at(renderJson('ard'), 'specVersion'), '1.0')
+  t.strictSame(
+    entries.map((entry) => [at(entry, 'identifier'), at(entry, 'type'), at(entry, 'url')]),
+    [
+      [
+        'urn:air:harbour.example:api:harbour-data',
+        'application/openapi+json',
+        'https://harbour.example/openapi.json',
+      ],
+      [
+        'urn:air:harbour.example:agent:harbour-data',
+        'application/a2a-agent-card+json',
+        'https://harbour.example/.well-known/agent-card.json',
+      ],
+    ],
+  )
+  t.strictSame(at(entries[0], 'representativeQueries'), ['high water in Bristol tonight', 'when is low tide'])
+})
+
+t.test('questions are never made up, and never more than five', async (t) => {
+  const silent = renderJson('ard', compileHarbour(HARBOUR.replace(/ {4}queries:.*\n/g, '')))
+  for (const entry of items(at(silent, 'entries'))) t.equal(at(entry, 'representativeQueries'), undefined)
+  const many = compileHarbour(HARBOUR.replace(/queries: \[high.*\n/, 'queries: [a, b, c, d, e]\n'))
+  const five = renderJson('ard', many)
+  t.equal(items(at(five, 'entries', 0, 'representativeQueries')).length, 5)
+})
+
+t.test('what cannot be used now is left out', async (t) => {
+  t.notMatch(JSON.stringify(entries), 'pilot')
+  t.notMatch(JSON.stringify(entries[0]), 'log')
+  const down = renderJson('ard', undefined, { ...FACTS, available: () => false })
+  t.strictSame(
+    items(at(down, 'entries')).map((entry) => at(entry, 'capabilities')),
+    [[]],
+  )
+})
+
+t.test('a companion server is an entry once it is served', async (t) => {
+  const mcpServers = new Map([['log', 'https://mcp.example/mcp']])
+  const served = renderJson('ard', undefined, { ...FACTS, mcpServers })
+  t.strictSame(at(served, 'entries', 2), {
+    identifier: 'urn:air:harbour.example:mcp:log',
+    displayName: 'Harbour log',
+    type: 'application/mcp-server-card+json',
+    url: 'https://mcp.example/mcp/server-card',
+    description: 'What ships have noted.',
+    capabilities: ['tides', 'log_note'],
+    representativeQueries: [
+      'high water in Bristol tonight',
+      'note that the Aurora has left',
+      'when is low tide',
+    ],
+  })
+})
