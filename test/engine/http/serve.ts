@@ -238,6 +238,7 @@ t.test('wrong parameters are named, free of charge, and foretold in the 402', as
   )
   const path = await ask(t, '/paid/gamestore/app/abc')
   t.equal(path.status, 402)
+  t.equal(at(challengeOf(path), 'resource', 'url'), `${url}/paid/gamestore/app/730`, 'one that can be paid')
   const missing = await ask(t, '/paid/util/json')
   t.strictSame(at(missing.json, 'would_fail', 'detail'), [
     { type: 'missing', loc: ['query', 'op'], msg: 'Field required', input: null },
