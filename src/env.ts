@@ -1,3 +1,6 @@
+import { isIP } from 'node:net'
+import { hide, SECRET_NAME } from './env/secrets.ts'
+
 /** The settings of one process: read once, frozen, every problem reported together. The only reader of the environment. */
 export interface Env {
   readonly production: boolean
@@ -23,6 +26,10 @@ export interface Env {
   /** The operator answers for Redis settings that cannot be read. */
   readonly ledgerUnsafe: boolean
   readonly sources: SourceUrls
+  /** Whom Crossref may write to about our calls: it answers those faster who say. */
+  readonly crossrefMailto: string | undefined
+  /** Addresses with an optional port, instead of those of the system. */
+  readonly dnsServers: readonly string[]
   readonly sanctions: SanctionsSettings
   /** Of the operator's application at Twitch, which opens IGDB too; undefined unless both parts are set. */
   readonly twitch: { readonly clientId: string; readonly clientSecret: string } | undefined
@@ -46,6 +53,12 @@ export interface SourceUrls {
   readonly twitchApi: string
   readonly twitchId: string
   readonly igdb: string
+  readonly crossref: string
+  readonly datacite: string
+  /** Asked by way of the egress: one that is not public has to stand in EGRESS_ALLOW. */
+  readonly doiResolver: string
+  /** IANA's list of registries, or another of its form. */
+  readonly rdapBootstrap: string
 }
 
 export interface SanctionsSettings {
@@ -96,7 +109,13 @@ export function readEnv(variables: Variables): Env {
       twitchApi: reader.url('TWITCH_API_URL') ?? 'https://api.twitch.tv/helix',
       twitchId: reader.url('TWITCH_ID_URL') ?? 'https://id.twitch.tv',
       igdb: reader.url('IGDB_URL') ?? 'https://api.igdb.com/v4',
+      crossref: reader.url('CROSSREF_URL') ?? 'https://api.crossref.org',
+      datacite: reader.url('DATACITE_URL') ?? 'https://api.datacite.org',
+      doiResolver: reader.url('DOI_URL') ?? 'https://doi.org',
+      rdapBootstrap: reader.url('RDAP_URL') ?? 'https://data.iana.org/rdap/dns.json',
     },
+    crossrefMailto: reader.mail('CROSSREF_MAILTO'),
+    dnsServers: reader.nameServers('DNS_SERVER'),
     sanctions: reader.sanctions(),
     twitch: reader.twitch(),
     egressAllow: reader.sockets('EGRESS_ALLOW'),
@@ -113,23 +132,6 @@ export function readEnv(variables: Variables): Env {
 const OFAC_URL = 'https://sanctionslistservice.ofac.treas.gov/api/PublicationPreview/exports/SDN.XML'
 
 const SECRET_BYTES = 32
-
-/** What a catalog names as a credential is secret too, whatever it is called. */
-const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD|^RPC_URL_|^(CACHE_)?REDIS_URL$|^DATABASE_URL$|^EU_URL$/i
-/** Hiding less than this would tear holes into words. */
-const SHORTEST_SECRET = 6
-
-function hide(text: string, secrets: ReadonlyMap<string, string | undefined>): string {
-  return [...secrets].reduce(
-    (shown, [name, value = '']) =>
-      value
-        .split(',')
-        .map((part) => part.trim().replace(/^0x|\/+$/g, ''))
-        .filter(({ length }) => length >= SHORTEST_SECRET)
-        .reduce((rest, part) => rest.replaceAll(part, `[${name}]`), shown),
-    text,
-  )
-}
 
 function isWeb(value: string): boolean {
   return /^https?:\/\//i.test(value) && URL.canParse(value)
@@ -176,6 +178,22 @@ class Reader {
     if (value === undefined || (/^rediss?:\/\//i.test(value) && URL.canParse(value))) return value
     this.#problem(name, 'must be an address that starts with redis:// or rediss://')
     return undefined
+  }
+
+  mail(name: string): string | undefined {
+    const value = this.text(name)
+    if (value === undefined || /^[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+$/.test(value)) return value
+    this.#problem(name, 'must be an e-mail address')
+    return undefined
+  }
+
+  nameServers(name: string): string[] {
+    return this.list(name).flatMap((entry) => {
+      const [, host = ''] = /^\[?([^\]]*?)\]?(?::\d{1,5})?$/.exec(entry) ?? []
+      if (isIP(host) !== 0 || isIP(entry) !== 0) return [entry]
+      this.#problem(name, 'must be addresses of name servers, separated by commas: 192.0.2.53:5353')
+      return []
+    })
   }
 
   list(name: string): string[] {

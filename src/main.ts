@@ -69,8 +69,8 @@ function createEgress(wire: Wire): Egress {
 
 const shop: Shop = {
   handlers: () => {
-    const { sources, sanctions, twitch } = env()
-    const dns = new Dns()
+    const { sources, sanctions, twitch, crossrefMailto, dnsServers } = env()
+    const dns = new Dns(dnsServers)
     return createHandlers({
       world,
       records,
@@ -79,7 +79,7 @@ const shop: Shop = {
       twitch,
       egress: createEgress({ resolve: (host) => dns.addresses(host) }),
       dns,
-      rdapBootstrap: 'https://data.iana.org/rdap/dns.json',
+      crossrefMailto,
       standIn: false,
     })
   },
@@ -99,6 +99,10 @@ const shop: Shop = {
       twitchApi: `${standIns.url}/twitch-api`,
       twitchId: `${standIns.url}/twitch-id`,
       igdb: `${standIns.url}/igdb`,
+      crossref: `${standIns.url}/crossref`,
+      datacite: `${standIns.url}/datacite`,
+      doiResolver: web.doiResolver,
+      crossrefMailto: undefined,
       sanctions: {
         lists: STAND_IN_LISTS,
         directory: undefined,

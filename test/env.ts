@@ -38,7 +38,13 @@ t.test('without any variable everything has its default', async (t) => {
       twitchApi: 'https://api.twitch.tv/helix',
       twitchId: 'https://id.twitch.tv',
       igdb: 'https://api.igdb.com/v4',
+      crossref: 'https://api.crossref.org',
+      datacite: 'https://api.datacite.org',
+      doiResolver: 'https://doi.org',
+      rdapBootstrap: 'https://data.iana.org/rdap/dns.json',
     },
+    crossrefMailto: undefined,
+    dnsServers: [],
     sanctions: {
       directory: '.ratecard/sanctions',
       urls: {
@@ -79,6 +85,12 @@ t.test('every variable has its effect', async (t) => {
     TWITCH_API_URL: 'https://helix.example/',
     TWITCH_ID_URL: 'https://id.example',
     IGDB_URL: 'https://igdb.example/v4/',
+    CROSSREF_URL: 'https://crossref.example/',
+    CROSSREF_MAILTO: 'works@example.com',
+    DATACITE_URL: 'https://datacite.example',
+    DOI_URL: 'https://doi.example',
+    RDAP_URL: 'https://rdap.example/dns.json',
+    DNS_SERVER: '192.0.2.53, [2001:db8::53]:5353',
     TWITCH_CLIENT_ID: 'our-client',
     TWITCH_CLIENT_SECRET: 'our-secret',
     SANCTIONS_DIR: '/var/lib/lists',
@@ -116,7 +128,13 @@ t.test('every variable has its effect', async (t) => {
       twitchApi: 'https://helix.example',
       twitchId: 'https://id.example',
       igdb: 'https://igdb.example/v4',
+      crossref: 'https://crossref.example',
+      datacite: 'https://datacite.example',
+      doiResolver: 'https://doi.example',
+      rdapBootstrap: 'https://rdap.example/dns.json',
     },
+    crossrefMailto: 'works@example.com',
+    dnsServers: ['192.0.2.53', '[2001:db8::53]:5353'],
     sanctions: {
       directory: '/var/lib/lists',
       urls: {
@@ -164,6 +182,8 @@ t.test('every problem is told, each with its variable, and no value of a key', a
     RPC_URL_8453: 'wss://rpc.example',
     STEAM_STORE_URL: 'store.example',
     EGRESS_ALLOW: 'intranet.corp',
+    CROSSREF_MAILTO: 'works at example.com',
+    DNS_SERVER: 'ns.example.com:53',
   }
   const told = problems(wrong)
   t.equal(told.length, Object.keys(wrong).length)

@@ -1,4 +1,5 @@
 import { CatalogError, type Catalog, type Issue, type Service } from '../engine/index.ts'
+import { examine } from './announce.ts'
 import type { Call } from './command.ts'
 
 export interface Reload {
@@ -12,7 +13,8 @@ export interface Reload {
 type Errors = Parameters<Service['refuse']>[0]
 
 /** Builds the new revision beside the old one; a file that cannot be served changes nothing, whatever is wrong with it. */
-export function reload({ terminal }: Call, { file, service, load, problems }: Reload): void {
+export function reload(call: Call, { file, service, load, problems }: Reload): void {
+  const { terminal } = call
   const before = service.revision().catalog.revision
   const kept = (reason: string, errors: Errors): void => {
     service.refuse(errors)
@@ -27,6 +29,7 @@ export function reload({ terminal }: Call, { file, service, load, problems }: Re
     }
     const { catalog } = service.swap(next)
     terminal.err(`${file}: revision ${before} → ${catalog.revision} (new handler code needs a restart)`)
+    examine(call, service)
   } catch (fault) {
     if (fault instanceof CatalogError)
       return kept(fault.message, fault.issues.filter(({ severity }) => severity === 'error').map(placeOf))

@@ -8,6 +8,8 @@ import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
 import { ping } from './handlers/ping.ts'
 import { hype } from './handlers/streaming/hype.ts'
+import { citation } from './handlers/util/citation.ts'
+import { emailVerify } from './handlers/util/email-verify.ts'
 import { extract } from './handlers/util/extract.ts'
 import { quote } from './handlers/services/quote.ts'
 import { deliveryOrderby } from './handlers/util/delivery-orderby.ts'
@@ -22,12 +24,16 @@ import { repurpose } from './handlers/util/repurpose.ts'
 import { sanctions } from './handlers/util/sanctions.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
+import { Crossref, LIVE_CROSSREF } from './sources/crossref.ts'
+import { DataCite, LIVE_DATACITE } from './sources/datacite.ts'
 import type { Dns } from './sources/dns.ts'
+import { DoiResolver, LIVE_DOI_RESOLVER } from './sources/doi-resolver.ts'
 import type { Egress } from './sources/egress.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
 import { Igdb, LIVE_IGDB } from './sources/igdb.ts'
 import { Sanctions, type SanctionsOptions } from './sources/sanctions.ts'
 import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
+import { MailServers } from './sources/mail-servers.ts'
 import { Rdap } from './sources/rdap.ts'
 import type { SourceRecords } from './sources/source-record.ts'
 import { LIVE_TWITCH, Twitch } from './sources/twitch.ts'
@@ -45,6 +51,10 @@ export interface Outside {
   readonly twitchApi: string
   readonly twitchId: string
   readonly igdb: string
+  readonly crossref: string
+  readonly datacite: string
+  readonly doiResolver: string
+  readonly crossrefMailto: string | undefined
   readonly sanctions: SanctionsOptions
   /** Undefined: what needs them is not served, or answers without its part. */
   readonly twitch: Credentials | undefined
@@ -91,6 +101,26 @@ export function createHandlers(outside: Outside): Handlers {
     world,
     records,
   )
+  const crossref = new Crossref(
+    {
+      ...LIVE_CROSSREF,
+      baseUrl: outside.crossref,
+      mailto: outside.crossrefMailto,
+      ...sourceOf(outside, 'Crossref'),
+    },
+    world,
+    records,
+  )
+  const datacite = new DataCite(
+    { ...LIVE_DATACITE, baseUrl: outside.datacite, ...sourceOf(outside, 'DataCite') },
+    world,
+    records,
+  )
+  const doiResolver = new DoiResolver(
+    { ...LIVE_DOI_RESOLVER, baseUrl: outside.doiResolver, ...sourceOf(outside, 'doi.org') },
+    egress,
+    records.of('doi'),
+  )
   return {
     'bundle/app-dossier': appDossier,
     'bundle/market-snapshot': marketSnapshot,
@@ -100,6 +130,11 @@ export function createHandlers(outside: Outside): Handlers {
     'gamestore/top-sellers': topSellers(gamestore),
     ping,
     'streaming/hype': hype(twitch),
+    'util/citation': citation({ crossref, datacite, doiResolver }),
+    'util/email-verify': emailVerify({
+      mailServers: new MailServers(dns, records.of('dns')),
+      dns: { name: outside.standIn ? 'Sandbox name server' : 'Public DNS' },
+    }),
     'util/extract': extract(egress),
     'services/quote': quote,
     'util/delivery-orderby': deliveryOrderby,

@@ -1,17 +1,16 @@
 // Precision and recall of the guard on the labelled texts: node test/bench/guard.mjs, after npm run build.
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { guard } from '../../dist/service/handlers/util/guard.js'
+import { screen } from '../../dist/service/handlers/util/guard/screening.js'
 
 const labelled = parse(readFileSync(new URL('../service/fixtures/guard.yaml', import.meta.url), 'utf8'))
 
-async function flagged(texts) {
-  const verdicts = await Promise.all(texts.map(async (text) => (await guard.run({ text })).body))
-  return texts.filter((_, index) => verdicts[index].verdict !== 'allow')
+function flagged(texts) {
+  return texts.filter((text) => screen(text).body.verdict !== 'allow')
 }
 
-const caught = await flagged(labelled.attacks)
-const alarms = await flagged(labelled.benign)
+const caught = flagged(labelled.attacks)
+const alarms = flagged(labelled.benign)
 const percent = (part, whole) => `${((100 * part) / whole).toFixed(1)} %`
 console.log(
   `recall     ${percent(caught.length, labelled.attacks.length)}  (${caught.length} of ${labelled.attacks.length} attacks)`,

@@ -11,14 +11,16 @@ const { evm } = readSandboxFile(server)
 const buy = stockFetch(evm.payerKey)
 const charges = (): Promise<number> => witness(evm).charges(addressOf(evm.payerKey))
 const EXTRACT = '/util/extract?url=https%3A%2F%2Fexample.com%2F'
+const EMAIL = '/util/email-verify?email=jane.doe%40example.com'
 const INTEL = '/util/site-intel?target=example.com'
 
-t.test('a buyer could not see on the built server what a page or a site is like', async (t) => {
+t.test('a buyer could not see on the built server what a page, a site or an address is like', async (t) => {
   const samples = await Promise.all(
-    [EXTRACT, INTEL].map(async (path) => (await fetch(`${server.url}/sample${path}`)).json()),
+    [EXTRACT, INTEL, EMAIL].map(async (path) => (await fetch(`${server.url}/sample${path}`)).json()),
   )
   t.match(samples[0], { preview: true, title: 'The Lamplighters of Wexmire', chunks: { length: 1 } })
   t.match(samples[1], { preview: true, resolves: true, tls: { valid: true } })
+  t.match(samples[2], { preview: true, status: 'deliverable', has_mx: true, domain: undefined })
   t.equal(await charges(), 0)
   const extract = await buy(`${server.url}/paid${EXTRACT}&max_chars=300&overlap=50`)
   t.equal(extract.status, 200)
@@ -30,7 +32,9 @@ t.test('a buyer could not see on the built server what a page or a site is like'
   const intel = await buy(`${server.url}/paid${INTEL}`)
   t.equal(intel.status, 200)
   t.match(await intel.json(), { registration: { registrar: 'Sandbox Registrar' }, security: { score: 100 } })
-  t.equal(await charges(), 2)
+  const email = await buy(`${server.url}/paid/util/email-verify?email=jane%40empty.example.com`)
+  t.match(await email.json(), { status: 'undeliverable', reasons: ['no_mail_server'] }, 'a no is an answer')
+  t.equal(await charges(), 3)
 })
 
 t.test('a target that may not be reached, or gives nothing, would be charged', async (t) => {
@@ -45,6 +49,8 @@ t.test('a target that may not be reached, or gives nothing, would be charged', a
     ['/util/extract?url=https%3A%2F%2Fexample.com%2Fbroken', 502],
     ['/util/extract?url=https%3A%2F%2Fexample.com%2F&max_chars=200&overlap=200', 422],
     ['/util/site-intel?target=10.0.0.1', 422],
+    ['/util/email-verify?email=j', 422],
+    ['/util/email-verify?email=jane%40failing.example.com', 502],
   ]
   for (const [path, status] of table) {
     t.equal((await buy(`${server.url}/paid${path}`)).status, status, path)

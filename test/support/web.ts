@@ -18,6 +18,7 @@ export interface Web {
 /** What the handlers of the whole service take of it. */
 export interface WholeWeb extends Web {
   readonly rdapBootstrap: string
+  readonly doiResolver: string
 }
 
 /** The web of the sandbox, until the test is over. */
@@ -34,8 +35,8 @@ export async function openWeb(t: Teardown, own: readonly string[] = []): Promise
     },
     () => new Date(),
   )
-  const { rdapBootstrap } = web
-  return { egress, dns, rdap: new Rdap(egress, rdapBootstrap), rdapBootstrap }
+  const { rdapBootstrap, doiResolver } = web
+  return { egress, dns, rdap: new Rdap(egress, rdapBootstrap), rdapBootstrap, doiResolver }
 }
 
 /** One site that answers with what the test gives it, and the address of its pages. */

@@ -42,7 +42,7 @@ export async function openWholeService(
 ): Promise<WholeService> {
   const { url, asked, stop } = await startStandIns({ faults })
   t.teardown(stop)
-  const { egress, dns, rdapBootstrap } = await openWeb(t)
+  const { egress, dns, rdapBootstrap, doiResolver } = await openWeb(t)
   const records = new SourceRecords(WORLD.now)
   const handlers = createHandlers({
     world: WORLD,
@@ -53,6 +53,10 @@ export async function openWholeService(
     twitchApi: `${url}/twitch-api`,
     twitchId: `${url}/twitch-id`,
     igdb: `${url}/igdb`,
+    crossref: `${url}/crossref`,
+    datacite: `${url}/datacite`,
+    doiResolver,
+    crossrefMailto: undefined,
     twitch: undefined,
     sanctions: { lists: STAND_IN_LISTS, directory: undefined, urls: {} },
     egress,

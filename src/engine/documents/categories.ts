@@ -2,7 +2,7 @@ import type { Catalog, Route } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
-import { byCategory, listedRoutes, listedTools, priceOf, toolPrice } from './listing.ts'
+import { byCategory, countKinds, listedRoutes, listedTools, priceOf, toolPrice } from './listing.ts'
 
 /** What is sold and shown, by category: only categories that hold something. */
 export const categories = defineDocument('categories', (catalog, facts) => {
@@ -22,11 +22,10 @@ function shelf(
 ): JsonObject {
   const routes = listedRoutes(catalog).filter(({ operation }) => operation.category === id)
   const tools = listedTools(catalog, facts).filter(({ operation }) => operation.category === id)
-  const count = (kind: Route['kind']): number => routes.filter((route) => route.kind === kind).length
   return {
     id: id ?? 'other',
     title,
-    counts: { paid: count('paid'), sample: count('sample'), free: count('free'), tools: tools.length },
+    counts: { ...countKinds(routes), tools: tools.length },
     routes: routes.map((route) => row(route, facts)),
     tools: tools.map((each) =>
       compact({

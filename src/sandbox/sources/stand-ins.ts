@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { fail, type Fault } from './fault.ts'
 import { answerApi, answerStore } from './gamestore.ts'
 import { answerSteamSpy } from './steamspy.ts'
+import { answerCrossref, answerDataCite } from './works.ts'
 import { answerIgdb } from './igdb.ts'
 import { answerSanctions } from './sanctions.ts'
 import type { StandIn, StandInResponse } from './stand-in.ts'
@@ -19,9 +20,22 @@ const STAND_INS: Readonly<Record<string, StandIn>> = {
   '/twitch-api': answerHelix,
   '/igdb': answerIgdb,
   '/sanctions': answerSanctions,
+  '/crossref': answerCrossref,
+  '/datacite': answerDataCite,
 }
 
-const STOOD_IN = ['steam-store', 'steam-api', 'steamspy', 'twitch', 'igdb', 'ofac', 'un'] as const
+const STOOD_IN = [
+  'steam-store',
+  'steam-api',
+  'steamspy',
+  'twitch',
+  'igdb',
+  'ofac',
+  'un',
+  'crossref',
+  'datacite',
+  'doi',
+] as const
 
 export interface StandInsOptions {
   /** What goes wrong, by path below the prefix: `{ '/search/results/': 'html' }`. For tests. */

@@ -41,6 +41,10 @@ export interface Parameters {
   readonly 'streaming/hype': {
     readonly limit: number
   }
+  readonly 'util/citation': {
+    readonly doi: string
+    readonly q: string
+  }
   readonly 'util/delivery-orderby': {
     readonly arrive_by: string
     readonly country: string
@@ -58,6 +62,9 @@ export interface Parameters {
       | 'grocery'
       | 'furniture'
       | 'digital'
+  }
+  readonly 'util/email-verify': {
+    readonly email: string
   }
   readonly 'util/extract': {
     readonly url: string

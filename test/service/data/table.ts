@@ -6,16 +6,17 @@ import { deliveryRules } from '../../../src/service/handlers/util/delivery-order
 import { guardRules } from '../../../src/service/handlers/util/guard/rules.ts'
 import { occasions } from '../../../src/service/handlers/util/occasion/table.ts'
 import { platformLimits } from '../../../src/service/handlers/util/platform-spec/table.ts'
+import { decrees } from '../../../src/service/handlers/util/workday/decree.ts'
 
 t.test('every table that ships can be read, and says of what day it is', async (t) => {
-  for (const open of [servicePrices, deliveryRules, guardRules, occasions, platformLimits]) {
+  for (const open of [servicePrices, deliveryRules, guardRules, occasions, platformLimits, decrees]) {
     const { version } = open()
     t.equal(new Date(version).toISOString().slice(0, 10), version)
   }
   const files = readdirSync(new URL('../../../src/service/data/', import.meta.url))
   t.equal(
     files.filter((name) => name.endsWith('.yaml')).length,
-    6,
+    7,
     'this and the stop words, which a handler’s test reads',
   )
 })

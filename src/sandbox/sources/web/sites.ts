@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import { answerDois } from './agency.ts'
 
 const HTML = { 'content-type': 'text/html; charset=utf-8' }
 const SAFE = {
@@ -67,7 +68,7 @@ const DOMAIN = {
 export const answerSites: RequestListener = (request, response) => {
   const host = request.headers.host?.replace(/:\d+$/, '').toLowerCase() ?? ''
   const path = request.url?.replace(/\?.*$/, '') ?? '/'
-  const send = (status: number, headers: Record<string, string>, body: string): void => {
+  const send = (status: number, headers: Readonly<Record<string, string>>, body: string): void => {
     response.writeHead(status, { server: 'sandbox', ...headers }).end(body)
   }
   const json = (body: object): void =>
@@ -77,6 +78,10 @@ export const answerSites: RequestListener = (request, response) => {
     return /^\/domain\/example\.(?:com|net|org)$/.test(path)
       ? json(DOMAIN)
       : send(404, { 'content-type': 'application/rdap+json' }, '{"errorCode":404,"title":"Not Found"}')
+  }
+  if (/^(?:doi|agency)\./.test(host)) {
+    const { status, headers, body } = answerDois(host, path)
+    return send(status, headers, body)
   }
   switch (path) {
     case '/':

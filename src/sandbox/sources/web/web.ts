@@ -14,6 +14,8 @@ export interface StandInWeb {
   readonly nameServer: string
   /** Where the list of registries is. */
   readonly rdapBootstrap: string
+  /** Sends on to agencies, as doi.org does. */
+  readonly doiResolver: string
   readonly stop: () => Promise<void>
 }
 
@@ -29,6 +31,7 @@ export async function startWeb(): Promise<StandInWeb> {
     },
     nameServer: dns.server,
     rdapBootstrap: 'https://rdap.example.net/rdap/dns.json',
+    doiResolver: 'https://doi.example.net',
     stop: async () => {
       for (const server of [plain, secure]) {
         server.close()

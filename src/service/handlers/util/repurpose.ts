@@ -1,55 +1,21 @@
-import type { JsonObject, Warning } from '../../../engine/index.ts'
-import type { HandlerWithPreview } from '../catalog.ts'
-import { hashtagOf, keywordsOf } from './repurpose/keywords.ts'
-import { languageOf, stopWordsOf } from './repurpose/language.ts'
-import { postsOf, shorten } from './repurpose/posts.ts'
-import { rankSentences } from './repurpose/rank.ts'
-import { sentencesOf, type Sentence } from './repurpose/sentences.ts'
-import { chooseWindows, type Window } from './repurpose/windows.ts'
+import { InvalidParameter, type EnvelopedAnswer } from '../../../engine/index.ts'
+import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
+import { OVERRUN } from '../../threads/thread.ts'
+import type { HandlerWithPreview, Parameters } from '../catalog.ts'
 
-/** Raised when the same request gets another answer than before. */
-const VERSION = '1.0.0'
-
-/** Ranking takes time by the square of this. */
-const MOST_SENTENCES = 400
-const HOOK_WORDS = 12
-const TITLE_LENGTH = 60
+/** Ranking 400 sentences takes a tenth of it. */
+const MILLISECONDS = 3000
+const pool = new ThreadPool<Parameters['util/repurpose'], EnvelopedAnswer>(
+  entryBeside(import.meta.url, './repurpose/worker'),
+  { threads: 2, milliseconds: MILLISECONDS, megabytes: 128 },
+)
 
 /** Passages of a text near the length of a clip, and posts of its best sentences: cut out, never worded anew. */
 export const repurpose: HandlerWithPreview<'util/repurpose'> = {
-  run: async ({ text, n, target_seconds: target }) => {
-    const language = languageOf(text)
-    const stopWords = stopWordsOf(language)
-    const all = sentencesOf(text, language)
-    const sentences = all.slice(0, MOST_SENTENCES)
-    const ranks = rankSentences(sentences, stopWords)
-    const windows = chooseWindows(sentences, ranks, target, n)
-    const keywords = keywordsOf(text, sentences, stopWords, 10)
-    const hashtags = keywords.flatMap(({ term }) => hashtagOf(term) ?? []).slice(0, 5)
-    const summary = bestOf(sentences, ranks, 3)
-    const segments = windows.map((window, index) =>
-      segmentOf(text, sentences, ranks, stopWords, window, index),
-    )
-    const hooks = segments.map(({ hook }) => hook)
-    return {
-      source: [{ name: 'computed', version: VERSION }],
-      warnings: warningsOf(all.length, segments.length, n),
-      body: {
-        language,
-        input: {
-          words: all.reduce((sum, { words }) => sum + words.length, 0),
-          sentences: all.length,
-          read_seconds: Math.round(all.reduce((sum, { seconds }) => sum + seconds, 0)),
-        },
-        target_seconds: target,
-        n,
-        segments: segments.map(({ shown }) => shown),
-        summary: summary.join(' '),
-        keywords: keywords.map(({ term, score }) => ({ term, score })),
-        posts: { ...postsOf(hooks[0] ?? '', summary, hooks, hashtags) },
-        method: 'extractive (TextRank), no generated wording',
-      },
-    }
+  run: async (parameters, { signal }) => {
+    const answer = await pool.perform(parameters, signal)
+    if (answer !== OVERRUN) return answer
+    throw new InvalidParameter('text', `input too complex to process within ${MILLISECONDS} ms`)
   },
 
   preview: ({
@@ -65,70 +31,4 @@ export const repurpose: HandlerWithPreview<'util/repurpose'> = {
     segments,
     method,
   }),
-}
-
-function warningsOf(sentences: number, segments: number, n: number): Warning[] {
-  return [
-    ...(sentences > MOST_SENTENCES
-      ? [{ code: 'text_cut', message: `Only the first ${MOST_SENTENCES} sentences were looked at` }]
-      : []),
-    ...(segments < n
-      ? [
-          {
-            code: 'fewer_segments',
-            message: `The text has room for ${segments} of ${n} clips of this length`,
-          },
-        ]
-      : []),
-  ]
-}
-
-/** The best sentences in the order of the text. */
-function bestOf(sentences: readonly Sentence[], ranks: readonly number[], most: number): string[] {
-  return sentences
-    .map(({ text }, place) => ({ text, place, rank: ranks[place] ?? 0 }))
-    .sort((one, other) => other.rank - one.rank || one.place - other.place)
-    .slice(0, most)
-    .sort((one, other) => one.place - other.place)
-    .map(({ text }) => text)
-}
-
-function segmentOf(
-  text: string,
-  sentences: readonly Sentence[],
-  ranks: readonly number[],
-  stopWords: ReadonlySet<string>,
-  window: Window,
-  index: number,
-): { readonly hook: string; readonly shown: JsonObject } {
-  const part = sentences.slice(window.first, window.last + 1)
-  const partRanks = ranks.slice(window.first, window.last + 1)
-  const [start, end] = [part[0]?.start ?? 0, part.at(-1)?.end ?? 0]
-  const keywords = keywordsOf(text, part, stopWords, 5).map(({ term }) => term)
-  const short = part.filter(({ words }) => words.length <= HOOK_WORDS)
-  const shortRanks = partRanks.filter((_, place) => (part[place]?.words.length ?? 0) <= HOOK_WORDS)
-  const hook = bestOf(short, shortRanks, 1)[0] ?? firstWords(text, part[0])
-  const phrase = keywords[0] ?? hook
-  const title = shorten(phrase.charAt(0).toUpperCase() + phrase.slice(1), TITLE_LENGTH)
-  return {
-    hook,
-    shown: {
-      index,
-      start,
-      end,
-      text: text.slice(start, end),
-      word_count: part.reduce((sum, { words }) => sum + words.length, 0),
-      estimated_seconds: Math.round(window.seconds),
-      hook,
-      title,
-      keywords,
-      hashtags: keywords.flatMap((term) => hashtagOf(term) ?? []),
-      score: Math.round(window.score * 100) / 100,
-    },
-  }
-}
-
-function firstWords(text: string, sentence: Sentence | undefined): string {
-  const last = sentence?.words.slice(0, HOOK_WORDS).at(-1)
-  return sentence === undefined || last === undefined ? '' : `${text.slice(sentence.start, last.end)}…`
 }

@@ -1,134 +1,29 @@
-import { createRequire } from 'node:module'
-import { InvalidParameter, type Json, type Source } from '../../../engine/index.ts'
-import type { HandlerWithPreview, Parameters } from '../catalog.ts'
-import { costOf, costText, type Cost } from './tokencost/cost.ts'
-import { counterOf, type Count, type Input } from './tokencost/count.ts'
-import {
-  findModel,
-  PRICES_PUBLISHED,
-  PRICES_VERSION,
-  ratesFor,
-  similarModels,
-  type Model,
-} from './tokencost/prices.ts'
+import { InvalidParameter, type EnvelopedAnswer, type Json } from '../../../engine/index.ts'
+import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
+import { OVERRUN } from '../../threads/thread.ts'
+import type { HandlerWithPreview } from '../catalog.ts'
+import type { PricingTask } from './tokencost/pricing.ts'
 
-const tokenizerPackage: { readonly version: string } = createRequire(import.meta.url)(
-  'gpt-tokenizer/package.json',
+/** The ranks are loaded within it, by the first that needs them. */
+const MILLISECONDS = 8000
+/** One thread, for it holds the ranks of two encodings: a hundred megabytes. */
+const pool = new ThreadPool<PricingTask, EnvelopedAnswer>(
+  entryBeside(import.meta.url, './tokencost/worker'),
+  {
+    threads: 1,
+    milliseconds: MILLISECONDS,
+    megabytes: 384,
+  },
 )
-
-const PRICES: Source = {
-  name: 'genai-prices',
-  url: 'https://github.com/pydantic/genai-prices',
-  licence: 'MIT',
-  version: PRICES_VERSION,
-  published_at: PRICES_PUBLISHED,
-}
-const TOKENIZER: Source = {
-  name: 'gpt-tokenizer',
-  url: 'https://github.com/niieani/gpt-tokenizer',
-  licence: 'MIT',
-  version: tokenizerPackage.version,
-}
-
-/** Compared when no model is named; those that the prices do not know are left out. */
-const COMPARED = [
-  'gpt-5',
-  'gpt-5-mini',
-  'gpt-4o',
-  'gpt-4o-mini',
-  'claude-sonnet-4-5',
-  'claude-haiku-4-5',
-  'gemini-2.5-pro',
-  'gemini-2.5-flash',
-  'deepseek-chat',
-  'mistral-large-latest',
-  'grok-4',
-]
-
-/** The model whose count stands for the input when several are compared. */
-const COUNTED_AS = 'gpt-4o'
 
 /** What a prompt and its answer cost at list prices, for one model or side by side, cheapest first. */
 export const tokencost: HandlerWithPreview<'util/tokencost'> = {
-  run: async (parameters, { now }) => {
-    const input = inputOf(parameters)
-    const models = await modelsFor(parameters.model, now())
-    const countFor = counterOf(input)
-    const only = parameters.model === '' ? undefined : models[0]?.id
-    const rows = await Promise.all(
-      models.map(async (model) => rowOf(model, await countFor(model.id), parameters.output_tokens)),
-    )
-    rows.sort((a, b) => Number(a.total > b.total) - Number(a.total < b.total))
-    return {
-      source: input.basis === 'text' ? [PRICES, TOKENIZER] : [PRICES],
-      body: {
-        input: {
-          basis: input.basis,
-          chars: charsOf(input),
-          ...(await countFor(only ?? COUNTED_AS)),
-        },
-        output_tokens: parameters.output_tokens,
-        currency: 'USD',
-        models: rows.map(({ shown }) => shown),
-        cheapest: rows[0]?.shown.model ?? null,
-        prices: { dataset: `genai-prices ${PRICES_VERSION}`, published_at: PRICES_PUBLISHED },
-      },
-    }
+  run: async (parameters, { now, signal }) => {
+    const answer = await pool.perform({ parameters, at: now().getTime() }, signal)
+    if (answer !== OVERRUN) return answer
+    throw new InvalidParameter('text', `input too complex to process within ${MILLISECONDS} ms`)
   },
   preview: (body) => ({ ...body, models: firstOf(body['models'], 3) }),
-}
-
-/** Exactly one of the three is used: tokens before text before chars. */
-function inputOf({ text, chars, tokens }: Parameters['util/tokencost']): Input {
-  if (tokens > 0) return { basis: 'tokens', tokens }
-  if (text !== '') return { basis: 'text', text }
-  if (chars > 0) return { basis: 'chars', chars }
-  throw new InvalidParameter('text', 'provide text, chars or tokens')
-}
-
-/** Code points of the text; unknown when tokens were given. */
-function charsOf(input: Input): number | null {
-  if (input.basis === 'text') return Array.from(input.text).length
-  return input.basis === 'chars' ? input.chars : null
-}
-
-async function modelsFor(name: string, at: Date): Promise<Model[]> {
-  if (name === '') {
-    const found = await Promise.all(COMPARED.map((each) => findModel(each, at)))
-    return found.filter((model) => model !== undefined)
-  }
-  const model = await findModel(name, at)
-  if (model !== undefined) return [model]
-  throw new InvalidParameter('model', `unknown model '${name}'`, {
-    suggestions: await similarModels(name, at, 5),
-  })
-}
-
-function rowOf(model: Model, count: Count, outputTokens: number) {
-  const rates = ratesFor(model, count.tokens)
-  const input = costOf(count.tokens, rates.input)
-  const output = costOf(outputTokens, rates.output ?? 0)
-  const total: Cost = input + output
-  return {
-    total,
-    shown: {
-      model: model.name,
-      priced_as: model.id,
-      provider: model.provider,
-      input_tokens: count.tokens,
-      output_tokens: outputTokens,
-      is_estimate: count.is_estimate,
-      input_usd_per_mtok: rates.input,
-      output_usd_per_mtok: rates.output,
-      cached_input_usd_per_mtok: rates.cached,
-      input_cost_usd: Number(costText(input)),
-      output_cost_usd: Number(costText(output)),
-      total_cost_usd: Number(costText(total)),
-      total_cost_usd_text: costText(total),
-      context_window: model.contextWindow,
-      fits_context: model.contextWindow === null ? null : count.tokens + outputTokens <= model.contextWindow,
-    },
-  }
 }
 
 function firstOf(list: Json | undefined, count: number): readonly Json[] {

@@ -1,7 +1,8 @@
 import { InvalidParameter, type Json } from '../../../engine/index.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
-import { gapBetween, openCalendar, type Calendar, type Holiday } from './workday/calendar.ts'
+import { gapBetween, openCalendar, type Calendar } from './workday/calendar.ts'
 import { addDays, dayIn, daysFrom, weekdayOf, type Day } from './workday/day.ts'
+import type { Holiday } from './workday/holiday.ts'
 import { HOLIDAYS } from './workday/source.ts'
 import { weekendOf } from './workday/weekend.ts'
 import { addWorkdays, isDayOff, isWeekend, isWorkday, nextWorkday } from './workday/working-day.ts'
@@ -32,7 +33,7 @@ export const workday: HandlerWithPreview<'util/workday'> = {
         country: calendar.country,
         country_name: calendar.name,
         timezone: calendar.timezone,
-        scope: 'national',
+        scope: calendar.scope,
         date: first,
         days,
         weekend: weekendOf(calendar.country),
@@ -68,7 +69,7 @@ function factsOf(calendar: Calendar, day: Day) {
 /** A holiday that falls on a weekend is named as the holiday. */
 function reasonOf(calendar: Calendar, day: Day): 'holiday' | 'weekend' | null {
   if (isDayOff(calendar, day)) return 'holiday'
-  return isWeekend(calendar, day) ? 'weekend' : null
+  return isWeekend(calendar, day) && !calendar.isDecreedWorkday(day) ? 'weekend' : null
 }
 
 /** The next holidays on which work rests, weekends included; fewer when two years hold no more. */

@@ -18,6 +18,16 @@ const CALLS: readonly { readonly path: string; readonly atomic: bigint; readonly
     atomic: 2_000n,
     says: { op: 'query' },
   },
+  {
+    path: '/paid/util/email-verify?email=jane.doe%40example.com',
+    atomic: 3_000n,
+    says: { status: 'deliverable', domain: { mx: [{ exchange: 'mail.example.com' }] } },
+  },
+  {
+    path: '/paid/util/citation?q=lecun+deep+learning+2015',
+    atomic: 4_000n,
+    says: { doi: '10.1038/nature14539', confidence: 1 },
+  },
   { path: '/paid/gamestore/top-sellers?country=US', atomic: 5_000n, says: { country: 'US' } },
 ]
 

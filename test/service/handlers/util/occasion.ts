@@ -206,6 +206,7 @@ t.test('a list of own days that cannot be read is refused as a whole', async (t)
 t.test('years for which days are not known are said to be incomplete', async (t) => {
   const { warnings } = await ask('IN', { from: '2031-01-01', days: 1 })
   t.match(warnings, [
+    { code: 'holidays_incomplete', message: /set by its states/ },
     { code: 'occasions_incomplete', message: 'Holi is known from 2025 to 2030 only' },
     { code: 'occasions_incomplete', message: 'Diwali is known from 2025 to 2030 only' },
   ])

@@ -1,5 +1,6 @@
 import { addDays, daysBetween, yearOf, type Day } from '../workday/day.ts'
-import type { Calendar, Holiday } from '../workday/calendar.ts'
+import type { Calendar } from '../workday/calendar.ts'
+import type { Holiday } from '../workday/holiday.ts'
 import { daysBy, type Rule } from './rule.ts'
 import { occasions, type Occasion } from './table.ts'
 
@@ -41,11 +42,10 @@ interface Listed {
 
 /** Under the first of its days each, unless it had begun before. */
 function listedDays(calendar: Calendar, first: Day, last: Day): Listed[] {
-  const on = (day: Day) => [...calendar.holidaysOn(day), ...calendar.observancesOn(day)]
   const found: Listed[] = []
-  let before = on(addDays(first, -1))
+  let before = calendar.feastsOn(addDays(first, -1))
   for (let day = first; day <= last; day = addDays(day, 1)) {
-    const today = on(day)
+    const today = calendar.feastsOn(day)
     for (const holiday of today) if (!before.includes(holiday)) found.push({ date: day, holiday })
     before = today
   }

@@ -1,6 +1,8 @@
 import type Holidays from 'date-holidays'
 import type { HolidaysTypes } from 'date-holidays'
 import type { Warning } from '../../../../engine/index.ts'
+import { decreeGap, isDecreedWorkday, withDecree } from './decree.ts'
+import type { Holiday } from './holiday.ts'
 import { remember } from './remember.ts'
 import { addDays, yearOf, type Day } from './day.ts'
 
@@ -8,30 +10,26 @@ const HOUR_MS = 3_600_000
 /** In days: one that begins in December may reach into January, as Incwala in Eswatini does. */
 const LONGEST_FEAST = 10
 
-export type Holiday = {
-  readonly name: string
-  /** In the first language of the country. */
-  readonly local_name: string
-  readonly type: 'public' | 'bank' | 'observance'
-  /** Given for a holiday that fell on a weekend. */
-  readonly substitute: boolean
-  readonly half_day: boolean
-  /** Whether work in general rests: a whole public holiday that is for everybody. */
-  readonly day_off: boolean
-  readonly note: string | null
-}
-
 export interface Calendar {
   readonly country: string
   readonly name: string
+  /** Whose holidays these are: `national`, or the part of the country they hold for. */
+  readonly scope: string
   /** IANA name: where a country has several, the one of its capital or largest city. */
   readonly timezone: string
   /** Days off first. */
   readonly holidaysOn: (day: Day) => readonly Holiday[]
-  /** Days that are kept without a right to rest. */
-  readonly observancesOn: (day: Day) => readonly Holiday[]
+  /** What is kept by the rules of the country, observances among it, whatever was decreed about the work; days off first. */
+  readonly feastsOn: (day: Day) => readonly Holiday[]
+  /** Whether people work on this day by decree, though it is a weekend. */
+  readonly isDecreedWorkday: (day: Day) => boolean
   /** Says which holidays are missing in this year for want of data, if any are. */
   readonly gapIn: (year: number) => string | undefined
+}
+
+/** Where the law knows hardly any holiday of the whole country: the part that most people live in. */
+const PARTS: Readonly<Record<string, { readonly code: string; readonly scope: string }>> = {
+  GB: { code: 'ENG', scope: 'England and Wales' },
 }
 
 /** Holidays and observances of a whole country, offline; `undefined` when the country is not known. */
@@ -42,23 +40,28 @@ async function open(country: string): Promise<Calendar | undefined> {
   const { default: Library } = await import('date-holidays')
   const name = new Library().getCountries('en')[country]
   if (name === undefined) return undefined
-  const holidays = new Library(country)
+  const part = Object.hasOwn(PARTS, country) ? PARTS[country] : undefined
+  const holidays = part === undefined ? new Library(country) : new Library(country, part.code)
   const [language = 'en'] = holidays.getLanguages()
   const yearly = remember(12, (year: number) => byDay(holidays, year, language))
-  const on = (day: Day): Holiday[] =>
-    [...new Set([yearOf(day), yearOf(addDays(day, -LONGEST_FEAST))])].flatMap(
-      (year) => yearly(year).get(day) ?? [],
-    )
+  const feastsOn = (day: Day): Holiday[] =>
+    [...new Set([yearOf(day), yearOf(addDays(day, -LONGEST_FEAST))])]
+      .flatMap((year) => yearly(year).get(day) ?? [])
+      .sort((one, other) => Number(other.day_off) - Number(one.day_off))
   return {
     country,
     name,
+    scope: part?.scope ?? 'national',
     timezone: holidays.getTimezones()[0] ?? 'UTC',
     holidaysOn: (day) =>
-      on(day)
-        .filter(({ type }) => type !== 'observance')
-        .sort((one, other) => Number(other.day_off) - Number(one.day_off)),
-    observancesOn: (day) => on(day).filter(({ type }) => type === 'observance'),
-    gapIn: remember(12, (year) => gap(holidays, year)),
+      withDecree(
+        country,
+        day,
+        feastsOn(day).filter(({ type }) => type !== 'observance'),
+      ),
+    feastsOn,
+    isDecreedWorkday: (day) => isDecreedWorkday(country, day),
+    gapIn: remember(12, (year) => BY_STATE[country] ?? decreeGap(country, year) ?? gap(holidays, year)),
   }
 }
 
@@ -133,6 +136,11 @@ const TABLES = [
     last: 2099,
   },
 ] as const
+
+/** Countries whose holidays are mostly not those of the whole country. */
+const BY_STATE: Readonly<Record<string, string>> = {
+  IN: 'Most holidays of India are set by its states, or anew every year; only those of the whole country with a fixed rule are known',
+}
 
 function gap(holidays: Holidays, year: number): string | undefined {
   // Any year inside the tables shows which calendars the country uses.

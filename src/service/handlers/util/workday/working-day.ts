@@ -11,7 +11,7 @@ export function isDayOff(calendar: Calendar, day: Day): boolean {
 }
 
 export function isWorkday(calendar: Calendar, day: Day): boolean {
-  return !isWeekend(calendar, day) && !isDayOff(calendar, day)
+  return calendar.isDecreedWorkday(day) || (!isWeekend(calendar, day) && !isDayOff(calendar, day))
 }
 
 export function nextWorkday(calendar: Calendar, from: Day, step: 1 | -1): Day {

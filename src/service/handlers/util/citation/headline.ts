@@ -1,0 +1,45 @@
+import type { Work } from '../../../sources/works/work.ts'
+import { titleOf } from './wording.ts'
+
+/** Small words that stay small inside an English title. */
+const SMALL: ReadonlySet<string> = new Set(
+  (
+    'a an and as at but by down for from in into nor of off on onto or out over per so the to up upon via vs ' +
+    'with within without yet about above across after against along among around before behind below beneath ' +
+    'beside between beyond despite during except like near since than through toward towards under until'
+  ).split(' '),
+)
+const ENGLISH = /\b(?:the|of|and|for|with|from|to|by)\b/i
+
+/** The title as American styles print it: English ones in capitals, those of other languages as they are. */
+export function headline(work: Work): string {
+  const title = titleOf(work)
+  const { language } = work
+  const isEnglish = language === null ? ENGLISH.test(title) : /^en\b/i.test(language)
+  return isEnglish ? capitalized(title) : title
+}
+
+function capitalized(title: string): string {
+  const words = title.split(' ')
+  return words
+    .map((word, place) => {
+      const before = words[place - 1] ?? ':'
+      const isEdge = place === words.length - 1 || /[:?!—–]["”’)]*$/u.test(before)
+      // A capital of its own, or a number within, and it is left alone.
+      if (/[\p{Lu}\d]/u.test(word)) return word
+      const plain = word.replace(/[^\p{L}]/gu, '')
+      if (!isEdge && SMALL.has(plain)) return word
+      return word
+        .split('-')
+        .map((part, index) => (index > 0 && SMALL.has(part) ? part : raised(part)))
+        .join('-')
+    })
+    .join(' ')
+}
+
+function raised(word: string): string {
+  return word.replace(
+    /^([^\p{L}]*)(\p{Ll})/u,
+    (_, before: string, letter: string) => before + letter.toUpperCase(),
+  )
+}

@@ -1,0 +1,77 @@
+import { Failure, type Context, type Source, type Warning } from '../../../../engine/index.ts'
+import { isWork, type Work } from '../../../sources/works/work.ts'
+
+/** Knows works by their DOIs. `find` gives undefined for one it does not know, and throws `Failure` when it cannot tell. */
+export interface Agency {
+  readonly source: Source
+  readonly find: (doi: string, signal: AbortSignal) => Promise<Work | undefined>
+}
+
+export interface Agencies {
+  readonly crossref: Agency
+  readonly datacite: Agency
+  readonly doiResolver: Agency
+}
+
+const AGENCIES = ['crossref', 'datacite', 'doiResolver'] as const
+const NAMES = { crossref: 'crossref', datacite: 'datacite', doiResolver: 'doi.org' } as const
+type Name = keyof typeof NAMES
+
+export interface Resolved {
+  readonly work: Work
+  readonly source: Source
+  readonly resolvedBy: string
+  readonly at: Date
+  readonly warnings: readonly Warning[]
+}
+
+/** Under however many spellings of a DOI it is asked for; of one nobody knows, too. */
+const KEPT = { ttl: 60 * 60_000, staleIfError: 0 }
+
+type Found =
+  { readonly by: Name; readonly work: Work; readonly silent: readonly Name[] } | { readonly by: null }
+
+/**
+ * The work that has a DOI, of the first agency that knows it. One that fails is passed over; but only when all have
+ * answered is a DOI said to be unknown. Throws `Failure`.
+ */
+export async function resolve(doi: string, agencies: Agencies, { keep }: Context): Promise<Resolved> {
+  const { value: found, at } = await keep(`citation/work/1/${doi}`, KEPT, isFound, (signal) =>
+    ask(doi, agencies, signal),
+  )
+  if (found.by === null) throw new Failure('not_found', `No agency describes a work with DOI '${doi}'`)
+  const { by, work, silent } = found
+  return {
+    work,
+    source: agencies[by].source,
+    resolvedBy: NAMES[by],
+    at,
+    warnings: silent.map((name) => ({
+      code: 'upstream_unavailable',
+      message: `${agencies[name].source.name} did not answer, ${agencies[by].source.name} did`,
+      source: NAMES[name],
+    })),
+  }
+}
+
+async function ask(doi: string, agencies: Agencies, signal: AbortSignal): Promise<Found> {
+  const silent: Name[] = []
+  let fault: Failure | undefined
+  for (const by of AGENCIES) {
+    try {
+      const work = await agencies[by].find(doi, signal)
+      if (work !== undefined) return { by, work, silent }
+    } catch (cause) {
+      if (!(cause instanceof Failure)) throw cause
+      fault ??= cause
+      silent.push(by)
+    }
+  }
+  if (fault !== undefined) throw fault
+  return { by: null }
+}
+
+function isFound(value: unknown): value is Found {
+  if (typeof value !== 'object' || value === null || !('by' in value)) return false
+  return value.by === null || ('work' in value && isWork(value.work) && 'silent' in value)
+}

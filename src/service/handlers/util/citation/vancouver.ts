@@ -1,0 +1,58 @@
+import type { Work } from '../../../sources/works/work.ts'
+import { creditOf, editorsOf } from './credit.ts'
+import { abridged, bare, familyFirst } from './names.ts'
+import { describing, placeOf, publisherOf, shortPages, titleOf, told } from './wording.ts'
+
+const MOST = 6
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** Recommendations of the ICMJE by way of the National Library of Medicine. */
+export function vancouver(work: Work): string {
+  const kind = work.kind === 'dataset' || work.kind === 'software' ? describing(work) : null
+  const title = titleOf(work) + (kind === null ? '' : ` [${kind.toLowerCase()}]`)
+  return `${told(credit(work), title, placeIn(work))} doi:${work.doi}`
+}
+
+function credit(work: Work): string | null {
+  const { people, total, role } = creditOf(work)
+  if (people.length === 0) return null
+  const list = listOf(people, total)
+  return role === 'author' ? list : `${list}, ${total === 1 ? 'editor' : 'editors'}`
+}
+
+function listOf(people: Work['authors'], total: number): string {
+  const names = people.map((person) => familyFirst(person, bare, '').replace(/\.(?= |$)/g, ''))
+  return abridged(names, total, MOST, MOST) ?? names.join(', ')
+}
+
+function placeIn(work: Work): string {
+  const { container, containerShort, volume, issue, pages, articleNumber, date } = work
+  const year = date[0]?.toString() ?? '[date unknown]'
+  const span = pages && shortPages(pages)
+  switch (placeOf(work)) {
+    case 'serial': {
+      const journal = (containerShort ?? container ?? '').replaceAll('.', '')
+      const number = (volume ?? '') + (issue === null ? '' : `(${issue})`)
+      const where = articleNumber ?? span
+      return told(
+        journal,
+        dayOf(work) + (number === '' ? '' : `;${number}`) + (where === null ? '' : `:${where}`),
+      )
+    }
+    case 'part': {
+      const editors = editorsOf(work)
+      const by =
+        editors.length > 0 &&
+        `${listOf(editors, editors.length)}, ${editors.length === 1 ? 'editor' : 'editors'}`
+      const from = [publisherOf(work), year].filter(Boolean).join('; ')
+      return `In: ${told(by, container, from, span && `p. ${span}`)}`
+    }
+    case 'whole':
+      return [publisherOf(work), year].filter(Boolean).join('; ')
+  }
+}
+
+function dayOf({ date: [year, month, day] }: Work): string {
+  if (year === undefined) return '[date unknown]'
+  return [year, month === undefined ? undefined : MONTHS[month - 1], day].filter(Boolean).join(' ')
+}

@@ -1,0 +1,166 @@
+import { isJsonObject, type Json, type JsonObject, type Source, type Warning } from '../../../engine/index.ts'
+import { FREE_PROVIDERS, MAIL_HOSTS, ROLES } from '../../data/mail-domains.ts'
+import type { MailServers, MailSetup } from '../../sources/mail-servers.ts'
+import { registrableDomain } from '../../sources/public-suffix.ts'
+import type { HandlerWithPreview } from '../catalog.ts'
+import { readAddress, type Address } from './email-verify/address.ts'
+import { suggestDomain } from './email-verify/typing-slip.ts'
+import { judge } from './email-verify/verdict.ts'
+
+export interface EmailVerifySources {
+  readonly mailServers: MailServers
+  /** As answers name where the records come from. */
+  readonly dns: Source
+}
+
+const LIST: Source = {
+  name: 'disposable-email-domains',
+  url: 'https://github.com/disposable-email-domains/disposable-email-domains',
+  licence: 'CC0-1.0',
+}
+
+/**
+ * Whether mail to an address can arrive, as far as its text, DNS and lists tell. No mail server is ever contacted, so
+ * nothing is said of the mailbox. A faulty address is an answer; name servers that do not answer are a failure.
+ */
+export function emailVerify({
+  mailServers,
+  dns,
+}: EmailVerifySources): HandlerWithPreview<'util/email-verify'> {
+  return {
+    run: async ({ email }, context) => {
+      const address = readAddress(email)
+      if (typeof address === 'string') {
+        const syntax = { valid: false, mistake: address }
+        return {
+          source: [{ name: 'computed' }],
+          body: { email, ...judge({ invalid_syntax: true }), ...NOTHING_KNOWN, syntax },
+        }
+      }
+      if (address.kind !== 'public') {
+        const verdict = judge({
+          address_literal: address.kind === 'literal',
+          domain_not_public: address.kind === 'not_public',
+        })
+        return {
+          source: [{ name: 'computed' }],
+          body: { email, ...verdict, ...NOTHING_KNOWN, ...textOf(address) },
+        }
+      }
+      const { setup, at } = await mailServers.find(address.domain, context)
+      const hosts = [address.domain, ...setup.servers.map(({ exchange }) => exchange)]
+      return {
+        source: [dns, LIST],
+        warnings: warningsOf(setup),
+        fetchedAt: at,
+        body: { email, ...bodyOf(address, setup, await isAnyDisposable(hosts)) },
+      }
+    },
+    preview: ({ status, syntax, domain, disposable }) => ({
+      status: status ?? null,
+      syntax: { valid: isJsonObject(syntax) ? (syntax['valid'] ?? null) : null },
+      has_mx: hasServers(domain),
+      disposable: disposable ?? null,
+    }),
+  }
+}
+
+const NOTHING_KNOWN = {
+  normalized: null,
+  domain: null,
+  disposable: false,
+  role_account: false,
+  free_provider: false,
+  tagged: false,
+  suggestion: null,
+  smtp_checked: false,
+} as const
+
+function bodyOf(address: Address, setup: MailSetup, disposable: boolean): JsonObject {
+  const { local, quoted, international, domain } = address
+  const { exists, servers, implicit, refuses, reachable, spf, dmarc } = setup
+  const meant = suggestDomain(domain)
+  const takesMail = servers.length > 0 || implicit
+  const text = textOf(address)
+  return {
+    ...judge({
+      domain_not_found: !exists,
+      null_mx: refuses,
+      no_mail_server: exists && !refuses && !takesMail,
+      mail_servers_not_public: takesMail && reachable === false,
+      disposable,
+      possible_typo: meant !== undefined,
+      implicit_mx: implicit,
+      role_account: text.role_account,
+      quoted_local_part: quoted,
+      needs_smtputf8: international,
+      mail_servers_unknown: takesMail && reachable === null,
+      no_dmarc: takesMail && dmarc === null && !setup.unknown.includes('dmarc'),
+    }),
+    ...text,
+    domain: {
+      name: domain,
+      registrable: registrableDomain(domain) ?? null,
+      exists,
+      mx: servers.map(({ exchange, priority }) => ({ exchange, priority })),
+      implicit_mx: implicit,
+      null_mx: refuses,
+      spf,
+      dmarc,
+      provider: providerOf(servers),
+    },
+    disposable,
+    free_provider: FREE_PROVIDERS.has(domain),
+    suggestion: meant === undefined ? null : `${local}@${meant}`,
+    smtp_checked: false,
+  }
+}
+
+/** What the address alone tells. */
+function textOf({ local, quoted, international, domain }: Address) {
+  const [base = '', ...tags] = quoted ? [local] : local.toLowerCase().split('+')
+  // No provider of note tells upper from lower case; Google does not see dots and tags either.
+  const isGoogle = domain === 'gmail.com' || domain === 'googlemail.com'
+  const mailbox = quoted ? local : isGoogle ? base.replaceAll('.', '') : local.toLowerCase()
+  return {
+    normalized: `${mailbox || base}@${domain}`,
+    syntax: { valid: true, mistake: null, quoted, international },
+    role_account: ROLES.has(base),
+    tagged: base !== '' && tags.length > 0,
+  }
+}
+
+function providerOf(servers: MailSetup['servers']): string | null {
+  const exchange = servers[0]?.exchange.toLowerCase() ?? ''
+  return MAIL_HOSTS.find(([ending]) => exchange === ending || exchange.endsWith(`.${ending}`))?.[1] ?? null
+}
+
+/** Throw-away domains hand out subdomains, and lend their servers to other names. */
+async function isAnyDisposable(hosts: readonly string[]): Promise<boolean> {
+  const list = await throwAway()
+  return hosts.some((host) => {
+    const labels = host.toLowerCase().split('.')
+    return labels.some((_, place) => place < labels.length - 1 && list.has(labels.slice(place).join('.')))
+  })
+}
+
+let known: Promise<ReadonlySet<string>> | undefined
+
+function throwAway(): Promise<ReadonlySet<string>> {
+  known ??= import('disposable-email-domains-js').then(({ disposableEmailBlocklistSet }) =>
+    disposableEmailBlocklistSet(),
+  )
+  return known
+}
+
+function warningsOf({ unknown }: MailSetup): readonly Warning[] {
+  if (unknown.length === 0) return []
+  return [
+    { code: 'dns_unknown', source: 'dns', message: `no name server answered for: ${unknown.join(', ')}` },
+  ]
+}
+
+function hasServers(domain: Json | undefined): boolean {
+  const servers = isJsonObject(domain) ? domain['mx'] : undefined
+  return Array.isArray(servers) && servers.length > 0
+}

@@ -1,0 +1,4 @@
+import { attend } from '../../../threads/attend.ts'
+import { cut } from './cutting.ts'
+
+attend(cut)

@@ -1,0 +1,4 @@
+import { attend } from '../../../threads/attend.ts'
+import { price } from './pricing.ts'
+
+attend(price)

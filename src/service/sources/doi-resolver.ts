@@ -1,0 +1,125 @@
+import { Failure, isJsonObject, type Json, type JsonObject, type Source } from '../../engine/index.ts'
+import type { Egress } from './egress.ts'
+import { compileShape, whereItDiffers } from './shape.ts'
+import type { SourceRecord } from './source-record.ts'
+import { MESSAGE } from './works/crossref-message.ts'
+import { readMessage } from './works/read-message.ts'
+import type { Work } from './works/work.ts'
+
+export interface DoiResolverOptions {
+  /** As answers name where their data comes from. */
+  readonly source: Source
+  readonly baseUrl: string
+}
+
+/** The DOI Foundation's own; a caller replaces what differs. */
+export const LIVE_DOI_RESOLVER: DoiResolverOptions = {
+  source: { name: 'doi.org', url: 'https://www.doi.org/' },
+  baseUrl: 'https://doi.org',
+}
+
+const REQUEST = {
+  accept: 'application/vnd.citationstyles.csl+json',
+  measure: { bytes: 1024 * 1024, beyond: 'refuse' },
+  robots: 'ignore',
+} as const
+const JSON_TYPE = /^application\/([\w.-]+\+)?json\s*(;|$)/i
+
+const IS_MESSAGE = compileShape(MESSAGE)
+
+/**
+ * What an agency says of a DOI, whichever it belongs to: doi.org sends on to it, and it is asked for CSL-JSON. Where that
+ * leads is for agencies to say, hence by way of the egress.
+ */
+export class DoiResolver {
+  readonly source: Source
+  readonly #baseUrl: string
+  readonly #egress: Egress
+  readonly #record: SourceRecord
+
+  constructor({ source, baseUrl }: DoiResolverOptions, egress: Egress, record: SourceRecord) {
+    this.source = source
+    this.#baseUrl = baseUrl
+    this.#egress = egress
+    this.#record = record
+  }
+
+  /** The work; undefined when the DOI does not exist, or its agency describes works for people only. */
+  async find(doi: string, signal: AbortSignal): Promise<Work | undefined> {
+    this.#record.countAsked()
+    const address = `${this.#baseUrl.replace(/\/+$/, '')}/${encodeURIComponent(doi)}`
+    const outcome = await this.#egress.get(address, REQUEST, signal)
+    // An agency that is not there, or not for us, describes nothing.
+    if (outcome.kind === 'refused' && (outcome.redirected || outcome.refusal === 'length')) return undefined
+    if (outcome.kind === 'failed' && outcome.mishap === 'timeout')
+      throw this.#failed('source_timeout', 'did not answer in time')
+    if (outcome.kind !== 'answered') throw this.#failed('source_error', 'could not be asked')
+    const { status, header, body } = outcome.reply
+    if (status === 429) throw this.#failed('source_limited', 'limits how often it may be asked')
+    if (status >= 500) throw this.#failed('source_error', 'answered with an error')
+    if (status !== 200 || !JSON_TYPE.test(header('content-type') ?? '')) return undefined
+    const message = asMessage(parse(body))
+    if (IS_MESSAGE(message)) return readMessage(message)
+    this.#record.countDrifted(whereItDiffers(IS_MESSAGE))
+    throw new Failure('source_error', 'The agency of the DOI answered in an unknown form')
+  }
+
+  #failed(code: 'source_error' | 'source_timeout' | 'source_limited', verb: string): Failure {
+    this.#record.countFailed()
+    return new Failure(code, `The agency of the DOI ${verb}`)
+  }
+}
+
+function parse(bytes: Uint8Array): Json {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as Json
+  } catch {
+    return null
+  }
+}
+
+const LISTS = ['title', 'subtitle', 'container-title', 'short-container-title', 'ISSN', 'ISBN']
+const TEXTS = ['volume', 'issue', 'page', 'article-number', 'language', 'publisher', 'type']
+
+/** CSL-JSON in the form Crossref uses: lists for single texts, texts for numbers, numbers for dates. */
+function asMessage(item: Json): Json {
+  if (!isJsonObject(item)) return item
+  const { DOI, author = null, editor = null, issued = null, edition = null } = item
+  const short = item['container-title-short'] ?? item['short-container-title'] ?? null
+  return {
+    ...Object.fromEntries(LISTS.map((name) => [name, listOf(item[name] ?? null)])),
+    ...Object.fromEntries(TEXTS.map((name) => [name, textOf(item[name] ?? null)])),
+    ...(DOI === undefined ? {} : { DOI }),
+    'short-container-title': listOf(short),
+    'edition-number': textOf(edition),
+    author: namesOf(author),
+    editor: namesOf(editor),
+    issued: isJsonObject(issued) ? datedOf(issued) : null,
+  }
+}
+
+function listOf(value: Json): Json {
+  return typeof value === 'string' ? [value] : value
+}
+
+function textOf(value: Json): Json {
+  return typeof value === 'number' ? String(value) : value
+}
+
+function namesOf(value: Json): Json {
+  if (!Array.isArray(value)) return null
+  return value.map((name: Json) =>
+    isJsonObject(name) ? { ...name, name: name['literal'] ?? name['name'] ?? null } : name,
+  )
+}
+
+function datedOf({ 'date-parts': parts = null, raw = null }: JsonObject): Json {
+  const [first = null] = Array.isArray(parts) ? parts : []
+  const numbers = Array.isArray(first) ? first : typeof raw === 'string' ? raw.split('-') : []
+  return { 'date-parts': [numbers.map(numberOf)] }
+}
+
+function numberOf(part: Json): Json {
+  const isText = typeof part === 'string' && /^\d{1,4}$/.test(part)
+  return isText || typeof part === 'number' ? Number(part) : null
+}

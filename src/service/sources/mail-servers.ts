@@ -1,0 +1,141 @@
+import { Failure, type Context } from '../../engine/index.ts'
+import { beforeDeadline, DeadlinePassed } from './deadline.ts'
+import type { Dns, Lookup, MailServer } from './dns.ts'
+import { isPublicAddress } from './egress/address.ts'
+import { registrableDomain } from './public-suffix.ts'
+import type { SourceRecord } from './source-record.ts'
+
+/** Who takes the mail of a domain, as DNS says it. A type, not an interface, so that it counts as JSON. */
+export type MailSetup = {
+  readonly exists: boolean
+  /** By priority, at most ten; empty when the domain has none of its own. */
+  readonly servers: readonly MailServer[]
+  /** No servers, but an address: mail goes to the domain itself (RFC 5321 §5.1). */
+  readonly implicit: boolean
+  /** The domain says that it takes no mail (RFC 7505). */
+  readonly refuses: boolean
+  /** Whether one of the servers has a public address; null when that could not be found out. */
+  readonly reachable: boolean | null
+  readonly spf: boolean | null
+  readonly dmarc: 'none' | 'quarantine' | 'reject' | null
+  /** Kinds of records no name server answered for. */
+  readonly unknown: readonly string[]
+}
+
+const SHOWN = 10
+/** Of a hostile domain's thousand servers, so many are looked up. */
+const LOOKED_UP = 5
+const FIRST_MS = 8000
+const SECOND_MS = 4000
+/** Answers without gaps are kept; the rest is asked anew. */
+const KEPT = { ttl: 3_600_000, staleIfError: 0 }
+
+/** Asks name servers who takes the mail of a domain; the mail servers themselves are never asked anything. */
+export class MailServers {
+  readonly #dns: Dns
+  readonly #record: SourceRecord
+
+  constructor(dns: Dns, record: SourceRecord) {
+    this.#dns = dns
+    this.#record = record
+  }
+
+  /** `domain` in ASCII. Throws `Failure` when it cannot be found out whether there are mail servers. */
+  async find(
+    domain: string,
+    { keep, signal }: Pick<Context, 'keep' | 'signal'>,
+  ): Promise<{ readonly setup: MailSetup; readonly at: Date }> {
+    const { value, at } = await keep(`mail-servers-v1:${domain}`, KEPT, isMailSetup, (until) =>
+      this.#recorded(() => beforeDeadline(until, FIRST_MS + SECOND_MS, (limit) => this.#ask(domain, limit))),
+    )
+    signal.throwIfAborted()
+    return { setup: value, at }
+  }
+
+  async #recorded(ask: () => Promise<MailSetup>): Promise<MailSetup> {
+    this.#record.countAsked()
+    try {
+      return await ask()
+    } catch (cause) {
+      this.#record.countFailed()
+      if (!(cause instanceof DeadlinePassed)) throw cause
+      throw new Failure('source_timeout', 'The name servers of the domain did not answer in time', { cause })
+    }
+  }
+
+  async #ask(domain: string, signal: AbortSignal): Promise<MailSetup> {
+    const above = registrableDomain(domain) ?? domain
+    const [mx, a, aaaa, txt, ownPolicy, abovePolicy] = await beforeDeadline(signal, FIRST_MS, () =>
+      Promise.all([
+        this.#dns.mx(domain),
+        this.#dns.a(domain),
+        this.#dns.aaaa(domain),
+        this.#dns.txt(domain),
+        this.#dns.txt(`_dmarc.${domain}`),
+        this.#dns.txt(`_dmarc.${above}`),
+      ]),
+    )
+    if (mx.kind === 'unknown' || (mx.kind === 'none' && isEitherUnknown(a, aaaa)))
+      throw new Failure('source_error', 'No name server could say who takes the mail of the domain')
+    const listed = found(mx).toSorted((one, other) => one.priority - other.priority)
+    // A server whose name is the root is none (RFC 7505 §3).
+    const servers = listed.filter(({ exchange }) => exchange !== '' && exchange !== '.')
+    const addresses = [...found(a), ...found(aaaa)]
+    const implicit = mx.kind === 'none' && addresses.length > 0
+    const policy = [...found(ownPolicy), ...found(abovePolicy)].find((text) => /^v=DMARC1\s*;/i.test(text))
+    return {
+      exists: [mx, a, aaaa].some(
+        (answer) => answer.kind === 'found' || (answer.kind === 'none' && answer.exists),
+      ),
+      servers: servers.slice(0, SHOWN).map(({ exchange, priority }) => ({ exchange, priority })),
+      implicit,
+      refuses: listed.length > 0 && servers.length === 0,
+      reachable: implicit
+        ? addresses.some(isPublicAddress)
+        : await this.#reachable(servers.slice(0, LOOKED_UP), signal),
+      spf: txt.kind === 'unknown' ? null : found(txt).some((text) => /^v=spf1(?:\s|$)/i.test(text)),
+      dmarc: policyIn(policy),
+      unknown: Object.entries({ spf: txt, dmarc: ownPolicy }).flatMap(([name, { kind }]) =>
+        kind === 'unknown' ? [name] : [],
+      ),
+    }
+  }
+
+  async #reachable(servers: readonly MailServer[], signal: AbortSignal): Promise<boolean | null> {
+    if (servers.length === 0) return false
+    try {
+      const answers = await beforeDeadline(signal, SECOND_MS, () =>
+        Promise.all(servers.flatMap(({ exchange }) => [this.#dns.a(exchange), this.#dns.aaaa(exchange)])),
+      )
+      if (answers.some((answer) => found(answer).some(isPublicAddress))) return true
+      return answers.some(({ kind }) => kind === 'unknown') ? null : false
+    } catch (cause) {
+      if (cause instanceof DeadlinePassed && !signal.aborted) return null
+      throw cause
+    }
+  }
+}
+
+function policyIn(record: string | undefined): MailSetup['dmarc'] {
+  const policy = /;\s*p\s*=\s*(none|quarantine|reject)\s*(?:;|$)/i.exec(record ?? '')?.[1]?.toLowerCase()
+  return policy === 'none' || policy === 'quarantine' || policy === 'reject' ? policy : null
+}
+
+function isEitherUnknown(...answers: readonly Lookup<string>[]): boolean {
+  return !answers.some(({ kind }) => kind === 'found') && answers.some(({ kind }) => kind === 'unknown')
+}
+
+function found<Record>(lookup: Lookup<Record>): readonly Record[] {
+  return lookup.kind === 'found' ? lookup.records : []
+}
+
+function isMailSetup(value: unknown): value is MailSetup {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'servers' in value &&
+    Array.isArray(value.servers) &&
+    'unknown' in value &&
+    Array.isArray(value.unknown)
+  )
+}

@@ -1,0 +1,65 @@
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import type { Fault } from '../../src/sandbox/sources/fault.ts'
+import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import { publishedExample } from '../support/fixed-context.ts'
+import { challengeOf, stockFetch } from '../support/payment.ts'
+import { differences } from '../support/same-shape.ts'
+import { openShop } from '../support/shop.ts'
+
+t.setTimeout(120_000)
+
+const faults: Record<string, Fault> = {}
+const standIns = await startStandIns({ faults })
+t.teardown(() => standIns.stop())
+const shop = await openShop(async () => ({
+  CATALOG: fileURLToPath(new URL('../../catalog.yaml', import.meta.url)),
+  CROSSREF_URL: `${standIns.url}/crossref`,
+  DATACITE_URL: `${standIns.url}/datacite`,
+  DOI_URL: `${standIns.url}/doi`,
+  EGRESS_ALLOW: new URL(standIns.url).host,
+}))
+t.teardown(() => shop.close())
+const pay = stockFetch(await shop.wallet())
+const received = () => shop.witness.received(shop.payTo)
+
+t.test('a buyer gets nine styles for the price, and the sample shows one for nothing', async (t) => {
+  const sample = await fetch(`${shop.url}/sample/util/citation?doi=10.1038/nature14539`)
+  t.match(await sample.json(), {
+    preview: true,
+    work: { year: 2015 },
+    citations: { apa: /^LeCun, Y\./ },
+    bibtex: undefined,
+  })
+  t.strictSame(await received(), [])
+  const paid = await pay(`${shop.url}/paid/util/citation?doi=10.1038/nature14539`)
+  t.equal(paid.status, 200)
+  const body = (await paid.json()) as Record<string, unknown>
+  t.strictSame(differences(publishedExample('util/citation'), body), [])
+  t.match(body, { source: [{ name: 'Crossref' }], cache_ttl_seconds: 604_800 })
+  t.strictSame(await received(), [4_000n])
+})
+
+t.test(
+  'a buyer would pay for a work nobody knows, a fault of a source, or a question that cannot be asked',
+  async (t) => {
+    const before = (await received()).length
+    faults[`/works/${encodeURIComponent('10.5555/broken')}`] = '500'
+    for (const [query, status] of [
+      ['doi=10.5555/nothing', 404],
+      ['q=zzyzx', 404],
+      ['doi=10.5555/broken', 502],
+      ['', 422],
+      ['doi=10.1038/nature14539&q=deep+learning', 422],
+      ['doi=nonsense', 422],
+      ['q=ab', 422],
+      [`doi=10.1038/${'x'.repeat(300)}`, 422],
+    ] as const) {
+      const answer = await pay(`${shop.url}/paid/util/citation?${query}`)
+      t.equal(answer.status, status, query.slice(0, 40))
+      const { accepts } = await challengeOf(`${shop.url}/paid/util/citation?${query}`)
+      t.ok(accepts.length > 0, 'an offer all the same')
+    }
+    t.equal((await received()).length, before, 'nothing was taken')
+  },
+)

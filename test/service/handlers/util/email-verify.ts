@@ -1,0 +1,132 @@
+import t from 'tap'
+import { Failure, type JsonObject } from '../../../../src/engine/index.ts'
+import { startDns } from '../../../../src/sandbox/sources/web/dns.ts'
+import { emailVerify } from '../../../../src/service/handlers/util/email-verify.ts'
+import { Dns } from '../../../../src/service/sources/dns.ts'
+import { MailServers } from '../../../../src/service/sources/mail-servers.ts'
+import { SourceRecords } from '../../../../src/service/sources/source-record.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+
+const nameServer = await startDns()
+t.teardown(() => nameServer.stop())
+const records = new SourceRecords(() => new Date())
+const handler = emailVerify({
+  mailServers: new MailServers(new Dns([nameServer.server]), records.of('dns')),
+  dns: { name: 'Sandbox name server' },
+})
+
+async function verify(email: string): Promise<JsonObject> {
+  return enveloped(await handler.run({ email }, fixedContext())).body
+}
+
+t.test('an address that can receive mail is told with its servers and its rules', async (t) => {
+  t.strictSame(await verify('Jane.Doe@Example.COM'), {
+    email: 'Jane.Doe@Example.COM',
+    status: 'deliverable',
+    score: 100,
+    reasons: [],
+    normalized: 'jane.doe@example.com',
+    syntax: { valid: true, mistake: null, quoted: false, international: false },
+    role_account: false,
+    tagged: false,
+    domain: {
+      name: 'example.com',
+      registrable: 'example.com',
+      exists: true,
+      mx: [{ exchange: 'mail.example.com', priority: 10 }],
+      implicit_mx: false,
+      null_mx: false,
+      spf: true,
+      dmarc: 'reject',
+      provider: null,
+    },
+    disposable: false,
+    free_provider: false,
+    suggestion: null,
+    smtp_checked: false,
+  })
+  t.match(await verify('j.a.ne+shop@gmail.com'), {
+    status: 'deliverable',
+    normalized: 'jane@gmail.com',
+    tagged: true,
+    free_provider: true,
+    domain: { provider: 'google', dmarc: 'none' },
+  })
+})
+
+t.test('a domain that takes no mail makes the address undeliverable, and says why', async (t) => {
+  for (const [domain, reason] of [
+    ['refuses.example.com', 'null_mx'],
+    ['empty.example.com', 'no_mail_server'],
+    ['no-such-name.example.com', 'domain_not_found'],
+    ['inside.example.com', 'mail_servers_not_public'],
+    ['lost.example.com', 'mail_servers_not_public'],
+    ['localhost', 'domain_not_public'],
+    ['printer.local', 'domain_not_public'],
+    ['example.test', 'domain_not_public'],
+  ] as const)
+    t.match(await verify(`jane@${domain}`), { status: 'undeliverable', score: 0, reasons: [reason] }, domain)
+})
+
+t.test('what makes mail to an address risky is named, and the weightiest comes first', async (t) => {
+  t.match(await verify('a@mailinator.com'), { status: 'risky', disposable: true })
+  t.match(
+    await verify('a@lent.example.com'),
+    { status: 'risky', disposable: true },
+    'servers of throw-away mail',
+  )
+  t.match(await verify('jane.doe+x@gamil.com'), {
+    status: 'risky',
+    reasons: ['possible_typo', 'no_dmarc'],
+    suggestion: 'jane.doe+x@gmail.com',
+  })
+  t.match(await verify('a@news.example.com'), { status: 'risky', domain: { implicit_mx: true, mx: [] } })
+  t.match(await verify('No-Reply+7@example.com'), { status: 'risky', role_account: true, tagged: true })
+  t.match(await verify('"jane doe"@example.com'), { reasons: ['quoted_local_part'] })
+  t.match(await verify('дядя@example.com'), { reasons: ['needs_smtputf8'] })
+  t.match(await verify('jane@[192.0.2.1]'), { status: 'risky', reasons: ['address_literal'] })
+})
+
+t.test('one dead server beside a living one is no harm, and a gap in the answer is said', async (t) => {
+  const answer = enveloped(await handler.run({ email: 'jane@half.example.com' }, fixedContext()))
+  t.match(answer.body, {
+    status: 'deliverable',
+    domain: { mx: [{ exchange: 'gone.example.com' }, { exchange: 'mail.example.com' }] },
+  })
+  t.match(answer.warnings, [{ code: 'dns_unknown', message: /dmarc/ }])
+})
+
+t.test('name servers that fail or are silent cost nothing', async (t) => {
+  const before = records.of('dns').figures
+  await t.rejects(verify('jane@failing.example.com'), { code: 'source_error' })
+  await t.rejects(verify('jane@silent.example.com'), Failure)
+  t.equal(records.of('dns').figures.failed, before.failed + 2)
+})
+
+t.test('a faulty address is an answer, and no name server is asked about it', async (t) => {
+  const before = records.of('dns').figures.asked
+  const body = await verify('jane@@example.com')
+  t.match(body, {
+    status: 'undeliverable',
+    reasons: ['invalid_syntax'],
+    syntax: { valid: false },
+    domain: null,
+  })
+  t.equal(records.of('dns').figures.asked, before)
+})
+
+t.test('the sample shows whether, not how', async (t) => {
+  t.strictSame(handler.preview(await verify('jane@example.com')), {
+    status: 'deliverable',
+    syntax: { valid: true },
+    has_mx: true,
+    disposable: false,
+  })
+  t.match(handler.preview(await verify('jane')), { status: 'undeliverable', has_mx: false })
+})
+
+t.test('the published example is what the handler answers', async (t) => {
+  const example = publishedExample('util/email-verify')
+  const body = await verify('jane.doe@example.com')
+  t.strictSame(example, body)
+})
