@@ -93,12 +93,18 @@ function identifier({ baseUrl }: Facts, kind: string, name: string): string {
 
 const MOST_QUERIES = 5
 
-/** One of each operation, up to five. What nobody has written is not made up: fewer than two are left out. */
+/** Up to five, one of each category in turn. What nobody has written is not made up: fewer than two are left out. */
 function queriesOf(operations: readonly Operation[]): string[] | undefined {
-  const rounds = Math.max(0, ...operations.map(({ queries }) => queries.length))
-  const inTurn = Array.from({ length: rounds }, (_, round) =>
-    operations.flatMap(({ queries }) => queries[round] ?? []),
-  ).flat()
-  const chosen = [...new Set(inTurn)].slice(0, MOST_QUERIES)
+  const categories = [...new Set(operations.map(({ category }) => category))]
+  const asked = categories.map((each) =>
+    inTurn(operations.filter(({ category }) => category === each).map(({ queries }) => queries)),
+  )
+  const chosen = [...new Set(inTurn(asked))].slice(0, MOST_QUERIES)
   return chosen.length < 2 ? undefined : chosen
+}
+
+/** The first of each, then the second of each, until none is left. */
+function inTurn(lists: readonly (readonly string[])[]): string[] {
+  const rounds = Math.max(0, ...lists.map(({ length }) => length))
+  return Array.from({ length: rounds }, (_, round) => lists.flatMap((list) => list[round] ?? [])).flat()
 }
