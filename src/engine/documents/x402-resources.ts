@@ -1,4 +1,4 @@
-import { colonTemplate, type Catalog, type Route } from '../catalog/catalog.ts'
+import { colonTemplate, type Route } from '../catalog/catalog.ts'
 import { compact, isJsonObject, type JsonObject } from '../json.ts'
 import { iconUrl } from './brand.ts'
 import { defineDocument, type Facts } from './document.ts'
@@ -7,9 +7,13 @@ import { lastChange, listedRoutes, priceOf } from './listing.ts'
 
 /** What is sold with x402, in the shape of Bazaar’s resource listing: a facilitator’s index of this one service. */
 export const x402Resources = defineDocument('x402-resources', (catalog, facts) => {
+  const shared: JsonObject = compact({
+    lastUpdated: lastChange(catalog),
+    iconUrl: iconUrl(catalog, facts.baseUrl),
+  })
   const items = listedRoutes(catalog).flatMap((route) => {
     const challenge = route.kind === 'paid' ? facts.paymentRequired(route) : undefined
-    return challenge === undefined ? [] : [item(catalog, facts, route, challenge)]
+    return challenge === undefined ? [] : [{ ...item(facts, route, challenge), ...shared }]
   })
   return printJson({
     x402Version: 2,
@@ -19,7 +23,7 @@ export const x402Resources = defineDocument('x402-resources', (catalog, facts) =
 })
 
 /** The live challenge’s own members, so that the listing cannot differ from it, and what a reader adds to choose. */
-function item(catalog: Catalog, facts: Facts, route: Route, challenge: JsonObject): JsonObject {
+function item(facts: Facts, route: Route, challenge: JsonObject): JsonObject {
   const { url, ...resource } = isJsonObject(challenge.resource) ? challenge.resource : {}
   const bazaar = isJsonObject(challenge.extensions) ? challenge.extensions.bazaar : undefined
   return compact({
@@ -27,9 +31,7 @@ function item(catalog: Catalog, facts: Facts, route: Route, challenge: JsonObjec
     type: 'http',
     x402Version: 2,
     accepts: challenge.accepts,
-    lastUpdated: lastChange(catalog),
     ...resource,
-    iconUrl: iconUrl(catalog, facts.baseUrl),
     extensions: bazaar === undefined ? undefined : { bazaar },
     method: 'GET',
     path: route.path,
