@@ -65,7 +65,9 @@ export interface SanctionsSettings {
   /** Where the lists stand as files. */
   readonly directory: string
   /** Where they are fetched from; a list without an address is read only when its file stands in the directory. */
-  readonly urls: Readonly<Partial<Record<'us_ofac_sdn' | 'un_sc' | 'uk_fcdo' | 'eu_fsf', string>>>
+  readonly urls: Readonly<
+    Partial<Record<'us_ofac_sdn' | 'us_ofac_cons' | 'un_sc' | 'uk_fcdo' | 'eu_fsf', string>>
+  >
 }
 
 export class EnvError extends Error {
@@ -260,13 +262,14 @@ class Reader {
       })
   }
 
-  /** Of the four only OFAC's list may be resold by anyone: the others are an operator's choice. */
+  /** One list of OFAC's, which anyone may resell, is read unless told otherwise: the others are an operator's choice. */
   sanctions(): SanctionsSettings {
-    const [un, uk, eu] = ['UN_URL', 'UK_URL', 'EU_URL'].map((name) => this.url(name))
+    const [un, uk, eu, more] = ['UN_URL', 'UK_URL', 'EU_URL', 'OFAC_CONS_URL'].map((name) => this.url(name))
     return {
       directory: this.text('SANCTIONS_DIR') ?? `${this.text('DATA_DIR') ?? '.ratecard'}/sanctions`,
       urls: {
         us_ofac_sdn: this.url('OFAC_URL') ?? OFAC_URL,
+        ...(more !== undefined && { us_ofac_cons: more }),
         ...(un !== undefined && { un_sc: un }),
         ...(uk !== undefined && { uk_fcdo: uk }),
         ...(eu !== undefined && { eu_fsf: eu }),

@@ -95,6 +95,7 @@ t.test('every variable has its effect', async (t) => {
     TWITCH_CLIENT_SECRET: 'our-secret',
     SANCTIONS_DIR: '/var/lib/lists',
     OFAC_URL: 'https://ofac.example/SDN.CSV',
+    OFAC_CONS_URL: 'https://ofac.example/CONS_PRIM.CSV',
     UN_URL: 'https://un.example/list.xml',
     UK_URL: 'https://uk.example/list.csv',
     EU_URL: 'https://eu.example/list?token=of-ours',
@@ -139,6 +140,7 @@ t.test('every variable has its effect', async (t) => {
       directory: '/var/lib/lists',
       urls: {
         us_ofac_sdn: 'https://ofac.example/SDN.CSV',
+        us_ofac_cons: 'https://ofac.example/CONS_PRIM.CSV',
         un_sc: 'https://un.example/list.xml',
         uk_fcdo: 'https://uk.example/list.csv',
         eu_fsf: 'https://eu.example/list?token=of-ours',

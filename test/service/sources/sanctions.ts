@@ -43,7 +43,7 @@ t.test('a list is fetched by the first question, and once for all who ask at tha
   t.match(consulted, [{ terms: { id: 'us_ofac_sdn' }, facts: { publishedAt: '2026-11-18', entries: 21 } }])
   t.strictSame(
     notConsulted.map(({ id }) => id),
-    ['un_sc', 'uk_fcdo', 'eu_fsf'],
+    ['un_sc', 'uk_fcdo', 'eu_fsf', 'us_ofac_cons'],
   )
 })
 
@@ -55,10 +55,14 @@ t.test('every list in use is searched, and the answers of all come best first', 
       un_sc: `${publisher.url}/un.xml`,
       uk_fcdo: `${publisher.url}/uk.csv`,
       eu_fsf: `${publisher.url}/eu.xml`,
+      us_ofac_cons: `${publisher.url}/ofac.xml`,
     },
   })
   const { hits, notConsulted } = await look(lists, 'Yevgeniy Viktorovich Prigozhin')
-  t.strictSame(new Set(hits.map(({ list }) => list)), new Set(['us_ofac_sdn', 'un_sc', 'uk_fcdo', 'eu_fsf']))
+  t.strictSame(
+    new Set(hits.map(({ list }) => list)),
+    new Set(['us_ofac_sdn', 'un_sc', 'uk_fcdo', 'eu_fsf', 'us_ofac_cons']),
+  )
   t.ok(hits.every(({ score }, place) => score <= (hits[place - 1]?.score ?? 1)))
   t.strictSame(notConsulted, [])
 })
@@ -279,14 +283,20 @@ t.test('what one process has fetched the next one reads from disk', async (t) =>
 })
 
 t.test('OFAC’s CSV is fetched with the aliases beside it', async (t) => {
-  const publisher = await openPublisher(t, ({ url }, response) =>
-    response.end(listFile(url === '/exports/ALT.CSV' ? 'ofac.alt.csv' : 'ofac.csv')),
-  )
-  const directory = emptyDirectory(t)
-  const lists = openLists(t, { directory, urls: { us_ofac_sdn: `${publisher.url}/exports/SDN.CSV` } })
-  t.equal(await firstOf(lists, 'National Bank of Cuba'), '306')
-  t.strictSame(publisher.asked, ['/exports/SDN.CSV', '/exports/ALT.CSV'])
-  t.ok(existsSync(join(directory, 'us_ofac_sdn.alt.csv')))
+  for (const [id, main, aliases] of [
+    ['us_ofac_sdn', 'SDN.CSV', 'ALT.CSV'],
+    ['us_ofac_cons', 'CONS_PRIM.CSV', 'CONS_ALT.CSV'],
+    ['us_ofac_cons', 'cons_prim.csv', 'cons_alt.csv'],
+  ] as const) {
+    const publisher = await openPublisher(t, ({ url }, response) =>
+      response.end(listFile(url === `/exports/${aliases}` ? 'ofac.alt.csv' : 'ofac.csv')),
+    )
+    const directory = emptyDirectory(t)
+    const lists = openLists(t, { directory, urls: { [id]: `${publisher.url}/exports/${main}` } })
+    t.equal(await firstOf(lists, 'National Bank of Cuba'), '306')
+    t.strictSame(publisher.asked, [`/exports/${main}`, `/exports/${aliases}`])
+    t.ok(existsSync(join(directory, `${id}.alt.csv`)))
+  }
 })
 
 t.test('a directory that cannot be written to costs no answer, and the operator is told', async (t) => {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isMap, isScalar, parseDocument, YAMLMap } from 'yaml'
+import { isMap, isScalar, isSeq, parseDocument, YAMLMap } from 'yaml'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -11,18 +11,21 @@ export interface CatalogFile {
   readonly remove: () => void
 }
 
-/**
- * The shipped catalog, in which every paid route that is served has a free twin: its handler can be reached unpaid. Not
- * those that ask outside sources, which let only so many requests a second pass.
- */
-export function writeOpenCatalog(): CatalogFile {
+/** Those that ask nobody: outside sources let only so many requests a second pass. */
+const byThemselves: Opens = (_, sources) => sources.length === 0
+
+type Opens = (path: string, sources: readonly unknown[]) => boolean
+
+/** The shipped catalog, in which paid routes that are served have a free twin: their handlers can be reached unpaid. */
+export function writeOpenCatalog(opens: Opens = byThemselves): CatalogFile {
   const document = parseDocument(readFileSync(join(ROOT, 'catalog.yaml'), 'utf8'))
   const routes = document.get('routes')
   if (!isMap(routes)) throw new Error('the catalog has no routes')
   for (const { key, value } of routes.items) {
     const path = isScalar(key) ? String(key.value) : ''
     if (!path.startsWith('/paid/') || !isMap(value)) continue
-    if (value.get('planned') === true || value.has('sources')) continue
+    const sources = value.get('sources')
+    if (value.get('planned') === true || !opens(path, isSeq(sources) ? sources.items : [])) continue
     const twin = new YAMLMap()
     twin.set('price', 'free')
     twin.set('handler', value.get('handler') ?? path.slice('/paid/'.length))

@@ -1,6 +1,5 @@
 import { InvalidParameter, type JsonObject, type Source } from '../../../engine/index.ts'
 import type { Consulted, Findings, Sanctions } from '../../sources/sanctions.ts'
-import { NEVER_READ } from '../../sources/sanctions/lists.ts'
 import type { ListHit } from '../../sources/sanctions/worker.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 
@@ -48,7 +47,7 @@ function bodyOf(name: string, found: Findings): JsonObject {
     matches: hits.map(matchOf),
     as_of: consulted.map(asOf).sort()[0] ?? null,
     lists_checked: consulted.map(checkedOf),
-    lists_not_checked: [...notConsulted, ...NEVER_READ].map(({ id, publisher, title }) => ({
+    lists_not_checked: notConsulted.map(({ id, publisher, title }) => ({
       id,
       publisher,
       title,

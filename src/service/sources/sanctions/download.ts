@@ -22,7 +22,7 @@ const MAX_REDIRECTS = 5
 /** Told how many bytes have come. */
 export type Progress = (bytes: number) => void
 
-/** Fetches a list; with OFAC's SDN.CSV also ALT.CSV from beside it. */
+/** Fetches a list; with OFAC's SDN.CSV and CONS_PRIM.CSV also the aliases from beside it. */
 export async function download(
   url: string,
   held: Validators | undefined,
@@ -34,8 +34,8 @@ export async function download(
       const reply = await follow(new URL(url), held, world, signal)
       if (reply.status === 304) return { kind: 'unchanged' }
       const main = await bodyOf(reply, progress)
-      const beside = url.replace(/SDN(\.csv)$/i, (name, end: string) =>
-        name.startsWith('s') ? `alt${end}` : `ALT${end}`,
+      const beside = url.replace(/(?:SDN|(?<=CONS_)PRIM)(?=\.csv$)/i, (name) =>
+        name === name.toLowerCase() ? 'alt' : 'ALT',
       )
       const aliases =
         beside === url

@@ -1,6 +1,6 @@
 import type { Format } from './reading.ts'
 
-export type ListId = 'us_ofac_sdn' | 'un_sc' | 'uk_fcdo' | 'eu_fsf'
+export type ListId = 'us_ofac_sdn' | 'un_sc' | 'uk_fcdo' | 'eu_fsf' | 'us_ofac_cons'
 
 /** What is known of a list before any of it is read. */
 export interface ListTerms {
@@ -73,16 +73,19 @@ export const LISTS: readonly ListTerms[] = [
     fewest: 1_500,
     ...AGES,
   },
-]
-
-/** Lists one might expect here that are never read, so that an answer can say so. */
-export const NEVER_READ = [
   {
     id: 'us_ofac_cons',
     publisher: 'US Treasury, Office of Foreign Assets Control',
     title: 'Consolidated Non-SDN List',
+    licence: 'Public domain (work of the US government)',
+    source: 'ofac',
+    format: 'ofac',
+    page: 'https://sanctionslist.ofac.treas.gov',
+    variable: 'OFAC_CONS_URL',
+    fewest: 100,
+    ...AGES,
   },
-] as const
+]
 
 /** Those of the sandbox are short. */
 export const STAND_IN_LISTS: readonly ListTerms[] = LISTS.map((terms) => ({ ...terms, fewest: 1 }))
