@@ -1,9 +1,31 @@
 import { error, warning, type Issue } from './issue.ts'
+import { isDate } from './parameter.ts'
 import type { Subject } from './subject.ts'
 
 /** What others believe about a service is proven by texts of an exact form. */
 export function checkDiscovery(subject: Subject): Issue[] {
-  return [...checkRegistryAuth(subject), ...checkKeyFiles(subject)]
+  return [
+    ...checkDate(subject),
+    ...checkLicense(subject),
+    ...checkRegistryAuth(subject),
+    ...checkKeyFiles(subject),
+  ]
+}
+
+/** Documents reckon from this day. */
+function checkDate({ declared, document }: Subject): Issue[] {
+  const { updated } = declared.service
+  if (updated === undefined || isDate(updated)) return []
+  const at = document.at(['service', 'updated'])
+  return [error('date_invalid', at, `there is no day ${updated} between 1970 and 2100`)]
+}
+
+/** OpenAPI 3.1 takes one of the two. */
+function checkLicense({ declared, document }: Subject): Issue[] {
+  const { license } = declared.service
+  if (license?.identifier === undefined || license.url === undefined) return []
+  const at = document.atKey(['service', 'license', 'url'])
+  return [error('license_twice', at, 'a licence is named by its identifier or by its url: keep one of them')]
 }
 
 /** Bytes of a public key by its algorithm: ed25519, and a compressed point of P-384. */

@@ -28,6 +28,13 @@ const FORMS: readonly (readonly [pattern: string, code: string, sentence: string
     'http://localhost',
   ],
   [
+    '^https?://[^\\s<>"]+$',
+    'web_address_invalid',
+    'must be an address that starts with https:// or http://',
+    'https://example.com',
+  ],
+  ['^[^\\s<>@]+@[^\\s<>@]+$', 'email_invalid', 'must be an e-mail address', 'support@example.com'],
+  [
     '^[A-Z][A-Z0-9_]*$',
     'variable_invalid',
     'must be the name of an environment variable (A-Z, 0-9, _), never the secret itself',

@@ -4,6 +4,8 @@ import { routes, tools } from './schema-route.ts'
 import type { Shape } from './shape.ts'
 
 const text = { type: 'string', minLength: 1 } as const
+const webAddress = { type: 'string', pattern: '^https?://[^\\s<>"]+$' } as const
+const email = { type: 'string', pattern: '^[^\\s<>@]+@[^\\s<>@]+$' } as const
 
 const service = {
   type: 'object',
@@ -34,20 +36,20 @@ const service = {
     contact: {
       type: 'object',
       additionalProperties: false,
-      properties: { email: text, url: text },
+      properties: { email, url: webAddress },
     },
     provider: {
       type: 'object',
       additionalProperties: false,
       required: ['organization', 'url'],
-      properties: { organization: text, url: text },
+      properties: { organization: text, url: webAddress },
     },
     license: {
       type: 'object',
       description: 'Licence of the interface: an SPDX identifier, or the address of its text.',
       additionalProperties: false,
       required: ['name'],
-      properties: { name: text, identifier: text, url: text },
+      properties: { name: text, identifier: text, url: webAddress },
     },
     ownership_proofs: {
       type: 'array',

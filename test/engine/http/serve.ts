@@ -310,7 +310,7 @@ t.test(
     )
     t.match(links, {
       'service-desc': '/openapi.json',
-    'service-doc': '/docs',
+      'service-doc': '/docs',
       'api-catalog': '/.well-known/api-catalog',
       describedby: '/llms.txt',
       ard: '/.well-known/ard.json',
