@@ -298,6 +298,27 @@ t.test('every document of the catalog is served, once, and kept by caches', asyn
   }
 })
 
+t.test('what a registry lists is what the 402 offers', async (t) => {
+  const listing = (await ask(t, '/x402-resources')).json
+  const listed = items(at(listing, 'items'))
+  t.equal(listed.length, at(listing, 'pagination', 'total'))
+  t.ok(listed.length >= 20)
+  for (const item of listed) {
+    const resource = String(at(item, 'resource'))
+    const challenge = challengeOf(await ask(t, resource.slice(url.length)))
+    t.strictSame(at(item, 'accepts'), at(challenge, 'accepts'), resource)
+    t.strictSame(at(item, 'extensions', 'bazaar'), at(challenge, 'extensions', 'bazaar'))
+    t.equal(at(challenge, 'resource', 'url'), resource)
+    for (const part of ['description', 'mimeType', 'serviceName', 'tags'])
+      t.strictSame(at(item, part), at(challenge, 'resource', part))
+  }
+  const manifest = (await ask(t, '/.well-known/x402')).json
+  t.strictSame(
+    at(manifest, 'resources'),
+    listed.map((item) => at(item, 'resource')),
+  )
+})
+
 t.test(
   'who knows only the origin finds every document, and who knows an old name finds the same',
   async (t) => {
