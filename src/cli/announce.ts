@@ -1,4 +1,11 @@
-import { fillPath, type Catalog, type Route, type Service } from '../engine/index.ts'
+import {
+  checkRevision,
+  fillPath,
+  tellDisagreement,
+  type Catalog,
+  type Route,
+  type Service,
+} from '../engine/index.ts'
 import type { AllTills } from './assemble.ts'
 import type { Call } from './command.ts'
 
@@ -68,6 +75,20 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
     )
   }
   terminal.out(`listening on http://${host}:${port}`)
+}
+
+/** A thousand routes are read in a fifth of a second, in which nobody is answered. */
+const COMPARED = 1_000
+
+/** Says where documents and challenges of this revision contradict each other: a mistake of ours that costs buyers. */
+export function examine({ terminal }: Call, service: Service): void {
+  const revision = service.revision()
+  const { length } = revision.catalog.routes
+  if (length > COMPARED)
+    terminal.err(
+      `documents: not compared at the start, for there are ${length} routes: ratecard doctor <url>`,
+    )
+  else for (const found of checkRevision(revision)) terminal.err(`documents: ${tellDisagreement(found)}`)
 }
 
 /** A call that succeeds when it is paid for: required parameters have an example. */

@@ -1,81 +1,28 @@
-import {
-  Cache,
-  CatalogError,
-  createMemoryCache,
-  Failure,
-  InvalidParameter,
-  tryRoutes,
-  type Catalog,
-  type SourceFigures,
-  type Trial,
-} from '../engine/index.ts'
-import { world } from './assemble.ts'
-import { columns } from './columns.ts'
+import { CatalogError } from '../engine/index.ts'
 import type { Command } from './command.ts'
-import { previewRevision } from './preview.ts'
+import { examineService } from './doctor/service.ts'
+import { trySources } from './doctor/sources.ts'
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'try every route against its outside sources, from this machine; charges nothing',
-  usage: 'doctor [--catalog FILE] [--handlers DIR]',
-  takes: 0,
-  examples: ['ratecard doctor', 'TWITCH_CLIENT_ID=… TWITCH_CLIENT_SECRET=… ratecard doctor'],
-  options: { catalog: { type: 'string' }, handlers: { type: 'string' } },
+  summary:
+    'hold a running service’s documents and 402s against each other; without a URL: try every route here',
+  usage: 'doctor [url] [--catalog FILE] [--handlers DIR] [--json]',
+  takes: 1,
+  examples: [
+    'ratecard doctor https://api.example.com --catalog catalog.yaml',
+    'ratecard doctor http://localhost:4021 --json',
+    'TWITCH_CLIENT_ID=… TWITCH_CLIENT_SECRET=… ratecard doctor',
+  ],
+  options: { catalog: { type: 'string' }, handlers: { type: 'string' }, json: { type: 'boolean' } },
   run: async (call) => {
-    const { flags, terminal, env, shop } = call
+    const [target] = call.positionals
     try {
-      const { catalog, revision } = await previewRevision(call, flags.text('catalog') ?? env.catalog)
-      const workshop = { ...world, cache: new Cache(createMemoryCache(), world.now) }
-      const trials: Trial[] = []
-      for await (const trial of tryRoutes(revision, workshop)) {
-        trials.push(trial)
-        terminal.progress(trial.route.path)
-      }
-      terminal.out(columns([['ROUTE', '', ''], ...trials.map(trialRow)]))
-      const figures = [...shop.figures()]
-      if (figures.length > 0) {
-        terminal.out('')
-        terminal.out(columns([FIGURES, ...figures.map(([name, each]) => figureRow(catalog, name, each))]))
-      }
-      return trials.some(isSick) || figures.some(([, { drifted }]) => drifted > 0) ? 1 : 0
+      return await (target === undefined ? trySources(call) : examineService(call, target))
     } catch (fault) {
       if (!(fault instanceof CatalogError)) throw fault
-      terminal.err(fault.message)
+      call.terminal.err(fault.message)
       return 1
     }
   },
-}
-
-function trialRow({ route, outcome }: Trial): string[] {
-  if (outcome.kind === 'answered') return [route.path, 'answers', '']
-  return [route.path, isExcused(outcome.fault) ? 'not served' : 'fails', wordsOf(outcome.fault)]
-}
-
-/** Not for want of health: it is announced only, or its operator has no credentials for it. */
-function isExcused(fault: unknown): boolean {
-  return fault instanceof Failure && ['not_implemented', 'not_configured'].includes(fault.code)
-}
-
-function isSick({ outcome }: Trial): boolean {
-  return outcome.kind === 'failed' && !isExcused(outcome.fault)
-}
-
-function wordsOf(fault: unknown): string {
-  if (fault instanceof Failure) return `${fault.code}: ${fault.detail}`
-  if (fault instanceof InvalidParameter) return `${fault.parameter}: ${fault.sentence}`
-  return fault instanceof Error ? fault.name : 'unknown fault'
-}
-
-const FIGURES = ['SOURCE', 'ASKED', 'FAILED', 'OTHER FORM', 'WHERE', 'RESALE']
-
-function figureRow({ sources }: Catalog, name: string, figures: SourceFigures): string[] {
-  const { asked, failed, drifted, lastDrift } = figures
-  return [
-    sources[name]?.title ?? name,
-    String(asked),
-    String(failed),
-    String(drifted),
-    lastDrift?.where ?? '-',
-    sources[name]?.resale ?? '-',
-  ]
 }

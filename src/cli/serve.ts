@@ -9,7 +9,7 @@ import {
   LedgerError,
   type Catalog,
 } from '../engine/index.ts'
-import { announce } from './announce.ts'
+import { announce, examine } from './announce.ts'
 import { openMpp, openTills, protocolsOf, world } from './assemble.ts'
 import { openCache } from './cache.ts'
 import type { Call, Command, Terminal } from './command.ts'
@@ -155,7 +155,10 @@ async function run(call: Call, plan: Plan): Promise<number> {
       ...missingMeans(next, means, tills),
       ...movedPayee(means, meansOf(call, next, sandbox)),
     ]
-    signals.onReload(() => reload(call, { file: plan.file, service, load, problems: problemsOf }))
+    signals.onReload(() => {
+      reload(call, { file: plan.file, service, load, problems: problemsOf })
+      examine(call, service)
+    })
     announce(call, service, {
       ledger: title,
       cache: cache.title,
@@ -168,6 +171,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       port,
       host,
     })
+    examine(call, service)
     const { x402 } = catalog.payments
     if (x402 !== undefined) {
       for (const look of [tills.x402.survey, tills.x402.inspect])

@@ -18,6 +18,17 @@ export { CatalogError, formatIssue, hasErrors, type Issue } from './catalog/issu
 export { loadCatalog, type Loaded } from './catalog/load.ts'
 export { catalogSchema } from './catalog/schema.ts'
 export { documentNames } from './documents/all.ts'
+export { catalogTestimony } from './documents/agreement/catalog-testimony.ts'
+export { challengeTestimonies, type Demand } from './documents/agreement/challenge-testimonies.ts'
+export { documentPlaces, openapiTestimony, pathExamples } from './documents/agreement/openapi-testimony.ts'
+export { readDocument, SPEAKING } from './documents/agreement/reading.ts'
+export { readObject } from './documents/agreement/spelling.ts'
+export {
+  compareTestimonies,
+  tellDisagreement,
+  type Disagreement,
+  type Testimony,
+} from './documents/agreement/testimony.ts'
 export { formatDuration, parseDuration } from './duration.ts'
 export { ERRORS, Failure, InvalidParameter, type ErrorCode } from './errors.ts'
 export {
@@ -41,6 +52,7 @@ export {
 export { closeServer, createHttpServer, listen } from './http/server.ts'
 export { createService, type Service, type ServiceWorld } from './http/service.ts'
 export { createRevision, type Revision } from './http/revision.ts'
+export { checkRevision } from './http/self-check.ts'
 export type { AllFigures, SourceFigures } from './http/status.ts'
 export { tryRoutes, type Trial } from './http/trial.ts'
 export { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './json.ts'

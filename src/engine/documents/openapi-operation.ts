@@ -97,6 +97,7 @@ export function documentPaths({ name, paths, title, summary, type }: PlacedDocum
       description: summary,
       tags: [DISCOVERY],
       security: [],
+      'x-document': name,
       responses: { 200: { description: `${title}.`, content: { [media]: { schema } } }, ...FAILURES },
     }
     return [path, { get: operation }]

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import type { Fault } from '../../src/sandbox/sources/fault.ts'
-import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
-import { MAIN } from '../support/server.ts'
+import type { Fault } from '../../../src/sandbox/sources/fault.ts'
+import { startStandIns } from '../../../src/sandbox/sources/stand-ins.ts'
+import { MAIN } from '../../support/server.ts'
 
 const faults: Record<string, Fault> = {}
 const standIns = await startStandIns({ faults })

@@ -1,0 +1,126 @@
+import {
+  challengeTestimonies,
+  documentPlaces,
+  fillPath,
+  isJsonObject,
+  pathExamples,
+  readDocument,
+  readObject,
+  SPEAKING,
+  type Demand,
+  type JsonObject,
+  type Testimony,
+} from '../../engine/index.ts'
+import { visit } from './visit.ts'
+
+/** One thing that does not fit. */
+export interface Difference {
+  readonly path: string
+  readonly field: string
+  readonly document: string
+  readonly says: string
+  readonly reference: string
+  readonly expected: string
+}
+
+/** What one part of the service says, and what was wrong with how it said it. */
+export interface Found {
+  readonly testimonies: readonly Testimony[]
+  readonly differences: readonly Difference[]
+}
+
+const OPENAPI = '/openapi.json'
+
+/** The document that tells where the others are; in words, why there is none. */
+export async function openOpenapi(
+  origin: string,
+): Promise<{ readonly document: string; readonly openapi: JsonObject } | string> {
+  const got = await visit(origin + OPENAPI)
+  if (got.kind === 'fault') return `${origin} cannot be reached: ${got.reason}`
+  const where = `${origin}${OPENAPI}`
+  if (got.status >= 300 && got.status < 400)
+    return `${where} leads on to ${got.header('location') ?? 'nowhere'}: ask there`
+  if (got.status !== 200)
+    return `${where} answers ${got.status}: this is no Ratecard, or it does not serve OpenAPI there`
+  if (got.type === 'text/html')
+    return `${where} is a web page where JSON is due: this is no Ratecard, or something stands in front of it`
+  const value = readObject(got.text)
+  if (value === undefined || !isJsonObject(value['paths']))
+    return `${where} is no OpenAPI document: this is no Ratecard`
+  if (documentPlaces(value).size === 0)
+    return `${where} names none of the documents that a Ratecard serves: this is another service`
+  return { document: OPENAPI, openapi: value }
+}
+
+/** How many routes are asked at a time. */
+const ABREAST = 8
+
+export async function readDemands(
+  origin: string,
+  openapi: JsonObject,
+  paths: readonly string[],
+  progress: (line: string) => void,
+): Promise<Found> {
+  const demands: Demand[] = []
+  const differences: Difference[] = []
+  const ask = async (path: string): Promise<void> => {
+    progress(path)
+    const examples = pathExamples(openapi, path)
+    const got = await visit(origin + fillPath(path, (name) => examples.get(name) ?? name))
+    const says = got.kind === 'fault' ? got.reason : String(got.status)
+    if (got.kind === 'answer' && got.status === 402)
+      demands.push({ path, header: got.header, body: got.text })
+    else
+      differences.push({
+        path,
+        field: 'status',
+        document: '402',
+        says,
+        reference: 'x402 and MPP',
+        expected: '402',
+      })
+  }
+  for (let at = 0; at < paths.length; at += ABREAST) await Promise.all(paths.slice(at, at + ABREAST).map(ask))
+  return { testimonies: challengeTestimonies(demands), differences }
+}
+
+export async function readDocuments(
+  origin: string,
+  places: ReadonlyMap<string, readonly string[]>,
+  known: string,
+): Promise<Found> {
+  const testimonies: Testimony[] = []
+  const differences: Difference[] = []
+  for (const name of SPEAKING) {
+    const [first = '', ...aliases] = places.get(name) ?? []
+    const text = first === '' ? undefined : await readText(origin, first, differences)
+    if (text === undefined) continue
+    const reading = readDocument(name, first, text)
+    if (reading.kind === 'unreadable')
+      differences.push(oddity(first, 'form', 'no JSON object', 'a JSON object'))
+    if (reading.kind === 'says' && first !== known) testimonies.push(reading.testimony)
+    for (const alias of aliases) {
+      const other = await readText(origin, alias, differences)
+      if (other !== undefined && other !== text)
+        differences.push({ ...oddity(alias, 'bytes', 'other bytes', 'the same bytes'), reference: first })
+    }
+  }
+  return { testimonies, differences }
+}
+
+async function readText(
+  origin: string,
+  path: string,
+  differences: Difference[],
+): Promise<string | undefined> {
+  const got = await visit(origin + path)
+  if (got.kind === 'answer' && got.status === 200) return got.text
+  const says = got.kind === 'fault' ? got.reason : String(got.status)
+  differences.push(oddity(path, 'status', says, '200'))
+  return undefined
+}
+
+/** What is wrong with a document as a whole. */
+function oddity(document: string, field: string, says: string, expected: string): Difference {
+  return { path: '*', field, document, says, reference: OPENAPI, expected }
+}

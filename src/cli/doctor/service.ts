@@ -1,0 +1,95 @@
+import {
+  catalogTestimony,
+  compareTestimonies,
+  documentPlaces,
+  loadCatalog,
+  openapiTestimony,
+  type Testimony,
+} from '../../engine/index.ts'
+import { columns } from '../columns.ts'
+import { UsageError, type Call } from '../command.ts'
+import { handlersFor } from '../handlers.ts'
+import { openOpenapi, readDemands, readDocuments, type Difference } from './answers.ts'
+
+/**
+ * Holds what a running service says against itself: its catalog (when this machine has it), its documents, and the 402 of
+ * every route by every protocol. Nothing is paid.
+ */
+export async function examineService(call: Call, target: string): Promise<number> {
+  const { terminal, flags } = call
+  const origin = originOf(target)
+  const declared = await declaredTestimony(call)
+  const opened = await openOpenapi(origin)
+  if (typeof opened === 'string') {
+    terminal.err(`ratecard doctor: ${opened}`)
+    return 1
+  }
+  const { document, openapi } = opened
+  const first = openapiTestimony(document, openapi)
+  const sold = soldPaths(declared ?? first)
+  const demands = await readDemands(origin, openapi, sold, terminal.progress)
+  const documents = await readDocuments(origin, documentPlaces(openapi), document)
+  const testimonies = [...(declared === undefined ? [] : [declared]), first, ...demands.testimonies]
+  const differences: Difference[] = [
+    ...demands.differences,
+    ...documents.differences,
+    ...compareTestimonies([...testimonies, ...documents.testimonies]),
+  ]
+  const names = [...testimonies, ...documents.testimonies].map((testimony) => testimony.document)
+  if (flags.given('json'))
+    terminal.out(
+      JSON.stringify({ url: origin, routes: first.claims.size, compared: names, differences }, null, 2),
+    )
+  else tell(call, { routes: first.claims.size, names, differences })
+  return differences.length === 0 ? 0 : 1
+}
+
+function originOf(target: string): string {
+  const url = URL.canParse(target) ? new URL(target) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new UsageError(`${target} is no address of a service: http://… or https://…`)
+  return url.origin
+}
+
+/** What the catalog of this machine says; undefined when none is named. */
+async function declaredTestimony(call: Call): Promise<Testimony | undefined> {
+  const file = call.flags.text('catalog')
+  if (file === undefined) return undefined
+  const handlers = Object.keys(await handlersFor(call))
+  return catalogTestimony(loadCatalog(file, { ...call.known, handlers }).catalog)
+}
+
+function soldPaths({ claims }: Testimony): string[] {
+  return [...claims].filter(([, claim]) => claim.get('price') !== 'free').map(([path]) => path)
+}
+
+interface Finding {
+  readonly routes: number
+  readonly names: readonly string[]
+  readonly differences: readonly Difference[]
+}
+
+function tell({ terminal }: Call, { routes, names, differences }: Finding): void {
+  if (differences.length === 0) {
+    terminal.out(`${routes} routes: ${names.join(', ')} say the same`)
+    return
+  }
+  terminal.out(columns([['ROUTE', 'FIELD', 'SAYS', 'IN', 'BUT', 'IN'], ...rowsOf(differences)]))
+  terminal.out('')
+  terminal.out(`compared: ${names.join(', ')}`)
+}
+
+/** Documents that differ from the same one in the same way share a row. */
+function rowsOf(differences: readonly Difference[]): string[][] {
+  const rows = new Map<string, { readonly first: Difference; readonly documents: string[] }>()
+  for (const each of differences) {
+    const key = JSON.stringify([each.path, each.field, each.says, each.expected, each.reference])
+    const row = rows.get(key)
+    if (row === undefined) rows.set(key, { first: each, documents: [each.document] })
+    else row.documents.push(each.document)
+  }
+  return Array.from(rows.values(), ({ first, documents }) => {
+    const { path, field, says, expected, reference } = first
+    return [path, field, expected, reference, says, documents.join(', ')]
+  })
+}

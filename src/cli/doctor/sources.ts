@@ -1,0 +1,68 @@
+import {
+  Cache,
+  createMemoryCache,
+  Failure,
+  InvalidParameter,
+  tryRoutes,
+  type Catalog,
+  type SourceFigures,
+  type Trial,
+} from '../../engine/index.ts'
+import { world } from '../assemble.ts'
+import { columns } from '../columns.ts'
+import { UsageError, type Call } from '../command.ts'
+import { previewRevision } from '../preview.ts'
+
+/** Runs every route against its outside sources, from this machine; charges nothing. */
+export async function trySources(call: Call): Promise<number> {
+  const { flags, terminal, env, shop } = call
+  if (flags.given('json')) throw new UsageError('--json goes with a url')
+  const { catalog, revision } = await previewRevision(call, flags.text('catalog') ?? env.catalog)
+  const workshop = { ...world, cache: new Cache(createMemoryCache(), world.now) }
+  const trials: Trial[] = []
+  for await (const trial of tryRoutes(revision, workshop)) {
+    trials.push(trial)
+    terminal.progress(trial.route.path)
+  }
+  terminal.out(columns([['ROUTE', '', ''], ...trials.map(trialRow)]))
+  const figures = [...shop.figures()]
+  if (figures.length > 0) {
+    terminal.out('')
+    terminal.out(columns([FIGURES, ...figures.map(([name, each]) => figureRow(catalog, name, each))]))
+  }
+  return trials.some(isSick) || figures.some(([, { drifted }]) => drifted > 0) ? 1 : 0
+}
+
+function trialRow({ route, outcome }: Trial): string[] {
+  if (outcome.kind === 'answered') return [route.path, 'answers', '']
+  return [route.path, isExcused(outcome.fault) ? 'not served' : 'fails', wordsOf(outcome.fault)]
+}
+
+/** Not for want of health: it is announced only, or its operator has no credentials for it. */
+function isExcused(fault: unknown): boolean {
+  return fault instanceof Failure && ['not_implemented', 'not_configured'].includes(fault.code)
+}
+
+function isSick({ outcome }: Trial): boolean {
+  return outcome.kind === 'failed' && !isExcused(outcome.fault)
+}
+
+function wordsOf(fault: unknown): string {
+  if (fault instanceof Failure) return `${fault.code}: ${fault.detail}`
+  if (fault instanceof InvalidParameter) return `${fault.parameter}: ${fault.sentence}`
+  return fault instanceof Error ? fault.name : 'unknown fault'
+}
+
+const FIGURES = ['SOURCE', 'ASKED', 'FAILED', 'OTHER FORM', 'WHERE', 'RESALE']
+
+function figureRow({ sources }: Catalog, name: string, figures: SourceFigures): string[] {
+  const { asked, failed, drifted, lastDrift } = figures
+  return [
+    sources[name]?.title ?? name,
+    String(asked),
+    String(failed),
+    String(drifted),
+    lastDrift?.where ?? '-',
+    sources[name]?.resale ?? '-',
+  ]
+}

@@ -1,0 +1,106 @@
+import {
+  ClientFactory,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+} from '@a2a-js/sdk/client'
+import { ClientFactory as ClientFactory03 } from '@a2a-js/sdk-0.3/client'
+import t from 'tap'
+import { createServer } from 'node:http'
+import { at, items } from '../support/documents.ts'
+import { BASE_URL, objectIn, openMarket, textAt } from './support/market.ts'
+
+const market = await openMarket(t)
+const CARD = '/.well-known/agent-card.json'
+const SKILLS = [
+  'steam-top-sellers',
+  'steam-deals',
+  'web-research',
+  'summarize',
+  'extract-structured',
+  'memory-write',
+  'memory-search',
+  'steam-app-intel',
+]
+
+t.test('a reader of the card finds the service of the specification', async (t) => {
+  const answer = await market.ask(CARD)
+  const text = await answer.text()
+  t.equal(await market.read('/.well-known/agent.json'), text)
+  t.match(answer.headers.get('content-type'), /^application\/json/)
+  t.match(answer.headers.get('cache-control'), /max-age=\d+/)
+  t.ok(answer.headers.get('etag'))
+  const card = objectIn(text)
+  t.match(card, {
+    protocolVersion: '1.0',
+    version: '1.2.0',
+    url: BASE_URL,
+    capabilities: { streaming: false, pushNotifications: false },
+    defaultInputModes: ['application/json'],
+    defaultOutputModes: ['application/json'],
+    payments: { protocol: 'x402', version: 2, network: 'eip155:8453', asset: 'USDC' },
+  })
+  t.strictSame(
+    items(card['skills'])
+      .map((skill) => at(skill, 'id'))
+      .toSorted(),
+    SKILLS.toSorted(),
+  )
+  for (const each of [
+    at(card, 'provider', 'organization'),
+    at(card, 'provider', 'url'),
+    card['name'],
+    card['description'],
+  ])
+    t.match(each, /\S/)
+  for (const each of items(card['additionalInterfaces']))
+    for (const name of ['transport', 'url', 'description']) t.match(at(each, name), /\S/)
+  const guide = await market.ask(textAt(card['documentationUrl']))
+  t.equal(guide.status, 200)
+  t.match(guide.headers.get('content-type'), /^text\/plain/)
+})
+
+t.test('a registry that reads cards of A2A 1.0 refuses one that lacks what it requires', async (t) => {
+  const card = await market.readJson(CARD)
+  for (const name of ['name', 'description', 'version']) t.match(card[name], /\S/, name)
+  for (const face of items(card['supportedInterfaces'])) {
+    t.equal(at(face, 'url'), BASE_URL)
+    // Of the standard bindings it speaks none.
+    t.notMatch(at(face, 'protocolBinding'), /^(?:JSONRPC|GRPC|HTTP\+JSON)$/)
+    t.match(at(face, 'protocolVersion'), /^\d+\.\d+$/)
+  }
+  t.ok(items(card['supportedInterfaces']).length > 0)
+  for (const skill of items(card['skills'])) {
+    for (const name of ['id', 'name', 'description']) t.match(at(skill, name), /\S/)
+    t.ok(items(at(skill, 'tags')).length > 0)
+  }
+})
+
+t.test('an A2A client believes it can talk to the service, and posts messages nobody reads', async (t) => {
+  const requests: string[] = []
+  const text = (await market.read(CARD)).replaceAll(BASE_URL, 'http://HERE')
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`)
+    const here = `127.0.0.1:${request.socket.localPort}`
+    response.setHeader('Content-Type', 'application/json').end(text.replaceAll('HERE', here))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const address = server.address()
+  const url = typeof address === 'object' && address !== null ? `http://127.0.0.1:${address.port}` : ''
+
+  const compatible = { legacyCompat: { enabled: true } }
+  const resolver = new DefaultAgentCardResolver(compatible)
+  const both = new ClientFactory({
+    transports: [new JsonRpcTransportFactory(compatible), new RestTransportFactory(compatible)],
+    cardResolver: resolver,
+  })
+  const attempts: readonly (() => Promise<unknown>)[] = [
+    () => new ClientFactory().createFromUrl(url),
+    () => both.createFromUrl(url),
+    () => new ClientFactory03().createFromUrl(url),
+  ]
+  for (const attempt of attempts) await t.rejects(attempt(), /No compatible transport/)
+  t.equal((await resolver.resolve(url)).skills.length, SKILLS.length)
+  t.strictSame([...new Set(requests)], [`GET ${CARD}`])
+})

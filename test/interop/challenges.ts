@@ -1,0 +1,179 @@
+import {
+  checkEndpointSchema,
+  getWarningsForMppHeader,
+  validatePaymentRequiredDetailed,
+} from '@agentcash/discovery'
+import { decodePaymentRequiredHeader } from '@x402/core/http'
+import { parsePaymentRequired } from '@x402/core/schemas'
+import { Challenge } from 'mppx'
+import t from 'tap'
+import { at, items } from '../support/documents.ts'
+import {
+  atomic,
+  BASE_URL,
+  exampleCall,
+  lastingHeaders,
+  objectIn,
+  openMarket,
+  paid,
+} from './support/market.ts'
+import { runTool } from './support/tool.ts'
+
+t.setTimeout(120_000)
+
+const market = await openMarket(t)
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/
+/** As a prober spells a path it knows from a document only. */
+const bare = (path: string): string => path.replace('{', '%7B').replace('}', '%7D')
+
+t.test('a prober that calls the bare address drops what does not answer 402', async (t) => {
+  for (const { path, price } of paid) {
+    const answer = await market.ask(bare(path))
+    t.equal(answer.status, 402, path)
+    const header = decodePaymentRequiredHeader(answer.headers.get('payment-required') ?? '')
+    const parsed = parsePaymentRequired(header)
+    t.ok(parsed.success, `${path}: ${JSON.stringify(parsed.error)}`)
+    // Readers whose proxy has dropped a long header find the same in the body.
+    const body = objectIn(await answer.text())
+    for (const [name, member] of Object.entries(header)) t.strictSame(body[name], member, `${path} ${name}`)
+    t.equal(header.x402Version, 2)
+    const networks = header.accepts.map(({ network }) => network)
+    t.strictSame(networks, ['eip155:8453', 'eip155:137', 'eip155:42161', 'eip155:43114'])
+    for (const offer of items(at(body, 'accepts'))) {
+      t.equal(at(offer, 'amount'), atomic(price), path)
+      t.match(at(offer, 'asset'), ADDRESS)
+      t.match(at(offer, 'payTo'), ADDRESS)
+      t.ok(Number(at(offer, 'maxTimeoutSeconds')) > 0)
+    }
+  }
+})
+
+t.test('a directory that filled in no path value would publish an address nobody can pay', async (t) => {
+  for (const value of ['%7Bappid%7D', 'abc', '0']) {
+    const answer = await market.ask(`/paid/gamestore/app/${value}`)
+    const body = objectIn(await answer.text())
+    t.equal(answer.status, 402, value)
+    t.strictSame(at(body, 'extensions', 'bazaar', 'info', 'input', 'pathParams'), { appid: '730' })
+    t.equal(at(body, 'resource', 'url'), `${BASE_URL}/paid/gamestore/app/730`, value)
+    t.equal(at(body, 'would_fail', 'status'), 422)
+  }
+  const concrete = objectIn(await (await market.ask('/paid/gamestore/app/440')).text())
+  t.equal(at(concrete, 'resource', 'url'), `${BASE_URL}/paid/gamestore/app/440`)
+})
+
+t.test('MPP clients refuse a challenge that they cannot parse', async (t) => {
+  const ids: string[] = []
+  for (const { path, price } of paid) {
+    const answer = await market.ask(bare(path))
+    t.strictSame(getWarningsForMppHeader(answer.headers.get('www-authenticate')), [], path)
+    const [challenge] = Challenge.fromResponseList(answer)
+    t.match(
+      challenge,
+      {
+        method: 'tempo',
+        intent: 'charge',
+        realm: new URL(BASE_URL).hostname,
+        request: { amount: atomic(price) },
+      },
+      path,
+    )
+    t.ok(Date.parse(challenge?.expires ?? '') > Date.now(), path)
+    ids.push(challenge?.id ?? '')
+  }
+  t.equal(new Set(ids).size, paid.length)
+})
+
+t.test(
+  'x402scan and AgentCash list a route only when both protocols and its schemas can be read',
+  async (t) => {
+    for (const { path } of paid) {
+      const result = await checkEndpointSchema({ url: market.url + exampleCall(path), probe: true })
+      const [advisory] = result.found ? result.advisories.filter(({ method }) => method === 'GET') : []
+      const protocols = new Set(advisory?.paymentOptions?.map(({ protocol }) => protocol))
+      t.strictSame([...protocols].toSorted(), ['mpp', 'x402'], path)
+      t.ok(advisory?.inputSchema, path)
+      t.ok(advisory?.outputSchema, path)
+      const { valid, issues } = validatePaymentRequiredDetailed(advisory?.paymentRequiredBody, {
+        requireInputSchema: true,
+        requireOutputSchema: true,
+      })
+      t.ok(valid, `${path} ${JSON.stringify(issues)}`)
+      t.strictSame(
+        issues.map(({ code }) => code),
+        [],
+        path,
+      )
+    }
+  },
+)
+
+t.test('mppx, asked to try every route, finds what it looks for', async (t) => {
+  const { code, out, err } = await runTool('mppx/dist/bin.js', ['validate', market.url])
+  t.equal(code, 0, err)
+  const said = (out + err).split('\n')
+  t.strictSame(
+    said.filter((line) => line.includes('✗')),
+    [],
+  )
+  // It holds the realm against the address it calls, which here is not the one of the service.
+  t.strictSame(
+    said.filter((line) => line.includes('⚠') && !line.includes('Realm matches')),
+    [],
+  )
+  t.equal(said.filter((line) => line.includes('x402 payment challenge')).length, paid.length)
+})
+
+t.test(
+  'a prober that sends HEAD first, or every method, takes another answer for a broken route',
+  async (t) => {
+    const size = (headers: Headers): number =>
+      [...headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
+    for (const { path } of paid) {
+      const head = await market.ask(bare(path), { method: 'HEAD' })
+      const get = await market.ask(bare(path))
+      t.equal(head.status, 402, path)
+      t.equal(await head.text(), '', path)
+      t.strictSame(Object.keys(lastingHeaders(head)), Object.keys(lastingHeaders(get)), path)
+      t.ok(decodePaymentRequiredHeader(head.headers.get('payment-required') ?? '').accepts.length > 0)
+      t.ok(size(get.headers) < 8192, `${path}: ${size(get.headers)} bytes of headers`)
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+        const refused = await market.ask(bare(path), { method })
+        t.equal(refused.status, 405, `${method} ${path}`)
+        t.match(refused.headers.get('allow'), 'GET')
+      }
+    }
+  },
+)
+
+t.test('a cache would hand out a challenge that has run out, a browser could not read it', async (t) => {
+  for (const { path } of paid) {
+    const { headers } = await market.ask(bare(path), { headers: { Origin: 'https://elsewhere.example' } })
+    t.match(headers.get('cache-control'), 'no-store', path)
+    t.equal(headers.get('access-control-allow-origin'), '*', path)
+    for (const name of ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'WWW-Authenticate'])
+      t.match(headers.get('access-control-expose-headers'), name, path)
+  }
+})
+
+t.test('a registry that tries every route at once takes 429 and 5xx for broken routes', async (t) => {
+  const methods = ['GET', 'HEAD', 'POST', 'OPTIONS']
+  const calls = Array.from({ length: 250 }, (_, index) => ({
+    path: bare(paid[index % paid.length]?.path ?? '/'),
+    method: methods[index % methods.length] ?? 'GET',
+  }))
+  const answers = await Promise.all(calls.map(({ path, method }) => market.ask(path, { method })))
+  const bad = answers.filter(({ status }) => status === 429 || status >= 500)
+  t.strictSame(bad, [])
+  t.equal(answers.filter(({ status }) => status === 402).length, 126)
+})
+
+t.test('AgentCash shows its users every warning it has about an origin', async (t) => {
+  const { out } = await runTool('@agentcash/discovery/bin/discovery.js', [new URL(market.url).host, '--json'])
+  const report: { resources: unknown[]; warnings: { code: string }[] } = JSON.parse(out)
+  const document = await market.readJson('/openapi.json')
+  t.equal(report.resources.length, Object.keys(at(document, 'paths') ?? {}).length)
+  const codes = new Set(report.warnings.map(({ code }) => code))
+  // It would like fewer than 40 operations; nothing is dropped for it.
+  codes.delete('L2_ROUTE_COUNT_HIGH')
+  t.strictSame([...codes], [])
+})

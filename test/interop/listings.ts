@@ -1,0 +1,44 @@
+import type { DiscoveryResourcesResponse } from '@x402/extensions/bazaar'
+import t from 'tap'
+import { at, items } from '../support/documents.ts'
+import { BASE_URL, exampleCall, objectIn, openMarket, paid, textAt } from './support/market.ts'
+
+const market = await openMarket(t)
+
+t.test('x402scan and its like list the addresses they find here, and nothing else', async (t) => {
+  const text = await market.read('/.well-known/x402')
+  t.equal(await market.read('/.well-known/x402.json'), text)
+  const manifest = objectIn(text)
+  t.equal(manifest['version'], 1)
+  const addresses = items(manifest['resources']).map(textAt)
+  t.equal(addresses.length, paid.length)
+  t.equal(new Set(addresses).size, paid.length)
+  for (const address of addresses) {
+    t.equal(new URL(address).origin, BASE_URL)
+    t.notMatch(address, /[{}]|%7B|\/:/i)
+    t.equal((await market.ask(address)).status, 402, address)
+  }
+  // An empty list of proofs would read as one that failed.
+  t.notOk('ownershipProofs' in manifest)
+})
+
+t.test('a reader of Bazaar listings takes offers from here that the service does not honour', async (t) => {
+  const text = await market.read('/x402-resources')
+  t.equal(await market.read('/.well-known/x402-resources'), text)
+  const listing = objectIn(text)
+  const typed: DiscoveryResourcesResponse = JSON.parse(text)
+  t.equal(typed.x402Version, 2)
+  t.strictSame(typed.pagination, { limit: paid.length, offset: 0, total: paid.length })
+  const paths = items(listing['items']).map((item) => textAt(at(item, 'path')))
+  t.strictSame(paths.toSorted(), paid.map(({ path }) => path).toSorted())
+  for (const item of items(listing['items'])) {
+    const path = textAt(at(item, 'path'))
+    const live = objectIn(await (await market.ask(exampleCall(path))).text())
+    t.strictSame(at(item, 'accepts'), live['accepts'], path)
+    t.equal(at(item, 'resource'), at(live, 'resource', 'url'), path)
+    t.strictSame(at(item, 'extensions', 'bazaar'), at(live, 'extensions', 'bazaar'), path)
+    t.equal(at(item, 'type'), 'http')
+    const changed = textAt(at(item, 'lastUpdated'))
+    t.equal(new Date(changed).toISOString(), changed)
+  }
+})

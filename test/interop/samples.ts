@@ -1,0 +1,51 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import t from 'tap'
+import { at, items } from '../support/documents.ts'
+import { exampleCall, objectIn, openSandbox, samples } from './support/market.ts'
+
+t.setTimeout(120_000)
+
+const market = await openSandbox(t)
+const document = await market.readJson('/openapi.json')
+
+/** The schema of an answer, in a form that finds the components it refers to. */
+function answerSchema(path: string): object {
+  return {
+    $id: `https://schemas.example/${path.replaceAll('/', '-')}`,
+    components: at(document, 'components'),
+    allOf: [at(document, 'paths', path, 'get', 'responses', '200', 'content', 'application/json', 'schema')],
+  }
+}
+
+t.test(
+  'a reader who follows the document to a free preview gets something else than it promises',
+  async (t) => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true })
+    addFormats.default(ajv)
+    for (const { path, parameters } of samples) {
+      const answer = await market.ask(exampleCall(path))
+      t.equal(answer.status, 200, path)
+      t.match(answer.headers.get('content-type'), /^application\/json/)
+      const body = objectIn(await answer.text())
+      const fits = ajv.compile(answerSchema(path))
+      t.ok(fits(body), `${path}: ${ajv.errorsText(fits.errors)}`)
+      const required = parameters.filter((parameter) => parameter.required)
+      if (required.length === 0) continue
+      const refused = await market.ask(path)
+      t.equal(refused.status, 422, path)
+      const locations = items(at(objectIn(await refused.text()), 'detail')).map((each) => at(each, 'loc'))
+      t.strictSame(
+        locations,
+        required.map(({ name }) => ['query', name]),
+        path,
+      )
+    }
+  },
+)
+
+t.test('a payment that comes with a free preview is taken or stumbled over', async (t) => {
+  const headers = { 'PAYMENT-SIGNATURE': 'nonsense', Authorization: 'Payment nonsense' }
+  for (const { path } of samples)
+    t.equal((await market.ask(exampleCall(path), { headers })).status, 200, path)
+})
