@@ -85,7 +85,9 @@ export function examine({ terminal }: Call, service: Service): void {
   const revision = service.revision()
   const { length } = revision.catalog.routes
   if (length > COMPARED)
-    terminal.err(`documents: not compared at the start, for there are ${length} routes: ratecard doctor <url>`)
+    terminal.err(
+      `documents: not compared at the start, for there are ${length} routes: ratecard doctor <url>`,
+    )
   else for (const found of checkRevision(revision)) terminal.err(`documents: ${tellDisagreement(found)}`)
 }
 

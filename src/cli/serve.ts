@@ -155,7 +155,10 @@ async function run(call: Call, plan: Plan): Promise<number> {
       ...missingMeans(next, means, tills),
       ...movedPayee(means, meansOf(call, next, sandbox)),
     ]
-    signals.onReload(() => reload(call, { file: plan.file, service, load, problems: problemsOf }))
+    signals.onReload(() => {
+      reload(call, { file: plan.file, service, load, problems: problemsOf })
+      examine(call, service)
+    })
     announce(call, service, {
       ledger: title,
       cache: cache.title,

@@ -42,7 +42,7 @@ t.test('a reader of the card finds the service of the specification', async (t) 
   })
   t.strictSame(
     items(card['skills'])
-      .map((skill) => at(skill, 'id'))
+      .map((skill) => textAt(at(skill, 'id')))
       .toSorted(),
     SKILLS.toSorted(),
   )

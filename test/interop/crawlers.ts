@@ -11,10 +11,13 @@ import { BASE_URL, objectIn, openMarket, type Market } from './support/market.ts
 t.setTimeout(120_000)
 
 const market = await openMarket(t)
-/** Its types speak of another export than it has. */
-const robotsParser: (typeof import('robots-parser'))['default'] = createRequire(import.meta.url)(
-  'robots-parser',
-)
+/** As much of it as is used: its own types speak of another export than it has. */
+interface Robots {
+  isAllowed(url: string, agent: string): boolean | undefined
+  isDisallowed(url: string, agent: string): boolean | undefined
+  getSitemaps(): string[]
+}
+const robotsParser: (url: string, text: string) => Robots = createRequire(import.meta.url)('robots-parser')
 const CATALOG = fileURLToPath(new URL('../../catalog.yaml', import.meta.url))
 
 /** The shipped service with a few more words in its catalog. */

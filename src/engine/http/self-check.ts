@@ -3,8 +3,6 @@ import { servedTestimony } from '../documents/agreement/catalog-testimony.ts'
 import { challengeTestimonies, type Demand } from '../documents/agreement/challenge-testimonies.ts'
 import { readDocument, SPEAKING } from '../documents/agreement/reading.ts'
 import { compareTestimonies, type Disagreement, type Testimony } from '../documents/agreement/testimony.ts'
-import { asciiJson } from '../json.ts'
-import { UNREADY } from './readiness.ts'
 import type { Revision, ServedRoute } from './revision.ts'
 
 /**
@@ -18,7 +16,7 @@ export function checkRevision(revision: Revision): Disagreement[] {
   return compareTestimonies([
     servedTestimony(catalog, ({ operation }) => facts.available(operation)),
     ...openapi,
-    ...challengeTestimonies(listed.flatMap((served) => demandOf(served, facts.baseUrl))),
+    ...challengeTestimonies(listed.flatMap((served) => demandOf(revision, served))),
     ...others.flat(),
   ])
 }
@@ -31,16 +29,17 @@ function testimoniesOf({ catalog, pages }: Revision, name: (typeof SPEAKING)[num
   return reading.kind === 'says' ? [reading.testimony] : []
 }
 
-function demandOf({ route, unpaid, readiness }: ServedRoute, baseUrl: string): Demand[] {
+/** The 402 of a bare address, as a prober meets it. */
+function demandOf({ foresights, facts }: Revision, served: ServedRoute): Demand[] {
+  const { route, unpaid } = served
   if (unpaid === undefined) return []
-  const unready = UNREADY[readiness]
-  const { headers, body } = unpaid({
-    resource: baseUrl + examplePath(route),
-    scope: 'none',
-    code: 'payment_required',
-    detail: '',
-    wouldFail: unready === undefined ? undefined : asciiJson({ status: 503, ...unready }),
-  })
+  const examples = route.parameters.flatMap(({ name, in: place, example }) =>
+    place === 'path' ? [[name, String(example)] as const] : [],
+  )
+  const parameters = { path: Object.fromEntries(examples), query: '' }
+  const resource = facts.baseUrl + examplePath(route)
+  const foreseen = foresights.of({ served, parameters, resource })
+  const { headers, body } = unpaid({ ...foreseen, code: 'payment_required', detail: '' })
   const byName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   return [{ path: route.path, header: (name) => byName.get(name), body }]
 }
