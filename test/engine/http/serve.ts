@@ -303,7 +303,8 @@ t.test('what a registry lists is what the 402 offers', async (t) => {
   t.equal(listed.length, at(listing, 'pagination', 'total'))
   t.ok(listed.length >= 20)
   for (const item of listed) {
-    const resource = String(at(item, 'resource'))
+    const resource = at(item, 'resource')
+    if (typeof resource !== 'string') throw new Error('an item has no address')
     const challenge = challengeOf(await ask(t, resource.slice(url.length)))
     t.strictSame(at(item, 'accepts'), at(challenge, 'accepts'), resource)
     t.strictSame(at(item, 'extensions', 'bazaar'), at(challenge, 'extensions', 'bazaar'))
