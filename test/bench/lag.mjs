@@ -44,9 +44,12 @@ const host = `127.0.0.1:${site.address().port}`
 const schema = (pattern) => JSON.stringify({ type: 'string', pattern })
 const HOSTILE = {
   'nothing at all': [],
-  extract: Object.keys(PAGES).map((page) => ['/sample/util/extract', { url: `http://${host}/${page}` }]),
+  extract: Object.keys(PAGES).map((page) => ({
+    path: '/sample/util/extract',
+    query: { url: `http://${host}/${page}` },
+  })),
   guard: ['a', 'ignore all ', '\u202e', '<|im_start|>', 'aB3/', '4111 ', 'born ', '忽略', 'a@b.', '\n\n'].map(
-    (shape) => ['/open/util/guard', { text: long(shape) }],
+    (shape) => ({ path: '/open/util/guard', query: { text: long(shape) } }),
   ),
   json: [
     { op: 'validate', data: JSON.stringify('a'.repeat(15_000)), schema: schema('^(a+)+$') },
@@ -67,13 +70,13 @@ const HOSTILE = {
       data: JSON.stringify(Array.from({ length: 4000 }, (_, at) => at)),
       schema: JSON.stringify(Array.from({ length: 4000 }, (_, at) => 4000 - at)),
     },
-  ].map((query) => ['/open/util/json', query]),
-  tokencost: ['a', '汉', '\u0301', '😀', ' ', 'ab ', '{"', '\u200b', 'İ'].map((shape) => [
-    '/open/util/tokencost',
-    { text: long(shape) },
-  ]),
+  ].map((query) => ({ path: '/open/util/json', query })),
+  tokencost: ['a', '汉', '\u0301', '😀', ' ', 'ab ', '{"', '\u200b', 'İ'].map((shape) => ({
+    path: '/open/util/tokencost',
+    query: { text: long(shape) },
+  })),
   repurpose: ['a. ', 'One two three four five six seven. ', 'Dr. ', '玩。', '? ', '\n', 'か', "a'", 'a-'].map(
-    (shape) => ['/open/util/repurpose', { text: long(shape), n: '10' }],
+    (shape) => ({ path: '/open/util/repurpose', query: { text: long(shape), n: '10' } }),
   ),
 }
 
@@ -120,7 +123,7 @@ async function open(catalog) {
 }
 
 const asked = Object.values(HOSTILE).flatMap((calls) =>
-  calls.map(([path]) => path.replace('/open/', '/paid/')),
+  calls.map(({ path }) => path.replace('/open/', '/paid/')),
 )
 const { file, remove } = writeOpenCatalog((path) => asked.includes(path))
 const row = (...cells) =>
@@ -134,7 +137,7 @@ try {
     const statuses = new Map()
     let count = 0
     const call = async () => {
-      const [path, query] = calls[count++ % calls.length]
+      const { path, query } = calls[count++ % calls.length]
       const answer = await fetch(`${url}${path}?${new URLSearchParams(query)}`)
       await answer.arrayBuffer()
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)

@@ -90,7 +90,11 @@ t.test(
       const result = await checkEndpointSchema({ url: market.url + exampleCall(path), probe: true })
       const [advisory] = result.found ? result.advisories.filter(({ method }) => method === 'GET') : []
       const protocols = new Set(advisory?.paymentOptions?.map(({ protocol }) => protocol))
-      t.strictSame([...protocols].toSorted(), ['mpp', 'x402'], path)
+      t.strictSame(
+        [...protocols].toSorted((one, other) => one.localeCompare(other)),
+        ['mpp', 'x402'],
+        path,
+      )
       t.ok(advisory?.inputSchema, path)
       t.ok(advisory?.outputSchema, path)
       const { valid, issues } = validatePaymentRequiredDetailed(advisory?.paymentRequiredBody, {
