@@ -100,7 +100,7 @@ t.test(
     t.match(stdout, /^ROUTE +FIELD +SAYS +IN +BUT +IN$/m)
     t.match(
       stdout,
-      /^\/paid\/ping +price +0\.009000 +catalog +0\.001000 +\/openapi\.json, 402, .*402 by mpp.*\/llms\.txt$/m,
+      /^\/paid\/ping +price +0\.009000 +catalog +0\.001000 +\/openapi\.json, 402, .*402 by mpp.*\/llms\.txt(?:,|$)/m,
     )
   },
 )
