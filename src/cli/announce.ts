@@ -3,6 +3,7 @@ import {
   fillPath,
   tellDisagreement,
   type Catalog,
+  type Revision,
   type Route,
   type Service,
 } from '../engine/index.ts'
@@ -88,7 +89,16 @@ export function examine({ terminal }: Call, service: Service): void {
     terminal.err(
       `documents: not compared at the start, for there are ${length} routes: ratecard doctor <url>`,
     )
-  else for (const found of checkRevision(revision)) terminal.err(`documents: ${tellDisagreement(found)}`)
+  else for (const line of disagreements(revision)) terminal.err(`documents: ${line}`)
+}
+
+/** Reading them is a check and no more: what goes wrong with it stops nothing. */
+function disagreements(revision: Revision): readonly string[] {
+  try {
+    return checkRevision(revision).map(tellDisagreement)
+  } catch (fault) {
+    return [`could not be compared: ${fault instanceof Error ? fault.message : String(fault)}`]
+  }
 }
 
 /** A call that succeeds when it is paid for: required parameters have an example. */

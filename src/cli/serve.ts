@@ -155,10 +155,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       ...missingMeans(next, means, tills),
       ...movedPayee(means, meansOf(call, next, sandbox)),
     ]
-    signals.onReload(() => {
-      reload(call, { file: plan.file, service, load, problems: problemsOf })
-      examine(call, service)
-    })
+    signals.onReload(() => reload(call, { file: plan.file, service, load, problems: problemsOf }))
     announce(call, service, {
       ledger: title,
       cache: cache.title,

@@ -6,7 +6,7 @@ import { styleSheetOf } from './brand.ts'
 import type { Facts } from './document.ts'
 import { exampleUrl, quotable } from './example-url.ts'
 import { frame, readPage } from './page.ts'
-import { sentence } from './wording.ts'
+import { charging, sentence } from './wording.ts'
 
 export interface PaymentPage {
   readonly catalog: Catalog
@@ -46,6 +46,7 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
     price: isJsonObject(price) ? text(price['amount']) : '',
     detail: sentence(upperFirst(text(problem['detail']))),
     networks: networks(problem['accepts']),
+    charging: charging(route),
     wouldFail: wouldFail(problem['would_fail']),
     sample: sampleOf(catalog, facts, route) ?? text(problem['sample']),
     docs: text(problem['docs']),

@@ -9,7 +9,7 @@ import { rehearse, type Workshop } from './execute.ts'
 import type { FaultSettings } from './fault.ts'
 import { scopeOf } from './foresight.ts'
 import { tell } from './outcome.ts'
-import { failed, invalid, problem } from './reply.ts'
+import { invalid, problem } from './reply.ts'
 import { unreadyFailure } from './readiness.ts'
 import type { Answered, RouteRequest } from './request.ts'
 import { work } from './work.ts'
@@ -27,6 +27,7 @@ export async function servePaid(counter: Counter, request: RouteRequest): Promis
   const found = detections.filter(({ kind }) => kind !== 'none')
   const [detection] = found
   if (found.length > 1) {
+    request.tally.count('presented')
     return {
       reply: problem('payments_conflict', 'the request carries payments of two protocols', { charged: 'no' }),
     }
@@ -50,8 +51,6 @@ async function takePayment(counter: Counter, request: RouteRequest, detection: D
     case 'payment':
       break
   }
-  const unready = unreadyFailure(request.served.readiness)
-  if (unready !== undefined) return { reply: failed(unready, 'no') }
   const validated = request.served.validate(request.parameters)
   if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
   try {
@@ -79,7 +78,7 @@ function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Ar
     offer: { route, resource, scope: scopeOf(route, digest), price },
     revision: revision.catalog.revision,
     digest,
-    job: {
+    job: unreadyJob(request) ?? {
       run: ({ payment: id, payer, patience }) =>
         work(counter, served, revision, args, { id, protocol: protocol.name, network, payer }, patience),
       check: checkOf(counter, request, args),
@@ -87,6 +86,14 @@ function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Ar
     },
     gone: request.watch(),
   })
+}
+
+/** The ledger is asked first: what was paid for while the route was served is answered all the same. */
+function unreadyJob({ served: { readiness, store } }: RouteRequest): Job | undefined {
+  const unready = unreadyFailure(readiness)
+  if (unready === undefined) return undefined
+  const refuse = (): Promise<never> => Promise.reject(unready)
+  return { run: refuse, check: refuse, store }
 }
 
 function checkOf(

@@ -1,7 +1,7 @@
 import { chargedBy } from '../ledger/charged.ts'
 import { compact } from '../json.ts'
 import type { Entry } from '../ledger/entry.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import { LedgerError, type Ledger } from '../ledger/ledger.ts'
 import { JSON_TYPE, problem, type Reply } from './reply.ts'
 
 const PATH = /^\/payments\/(pay_[A-Za-z0-9_-]{22})$/
@@ -13,7 +13,16 @@ export function paymentIdOf(path: string): string | undefined {
 
 /** What is known of a payment, for whoever holds its id: the state only, never the answer or who paid. */
 export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
-  const entry = await ledger.find(id)
+  try {
+    return stateOf(id, await ledger.find(id))
+  } catch (fault) {
+    if (!(fault instanceof LedgerError)) throw fault
+    const detail = 'the record of payments cannot be reached now'
+    return problem('ledger_unavailable', detail, { charged: 'unknown', headers: { 'Retry-After': '2' } })
+  }
+}
+
+function stateOf(id: string, entry: Entry | undefined): Reply {
   if (entry === undefined) return problem('not_found', 'no payment has this id here', { charged: 'no' })
   const { state, network, receipt } = entry
   const body = compact({

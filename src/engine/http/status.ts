@@ -79,11 +79,16 @@ function routeStanding({ route, readiness, counts }: Listed, now: number): Route
     path: route.path,
     kind: route.kind,
     availability: readiness !== 'ready' ? 'not_configured' : isFailing(counts, now) ? 'failing' : 'available',
-    success_rate: answered + stages.failed === 0 ? null : answered / (answered + stages.failed),
+    success_rate: answered + stages.failed === 0 ? null : roughly(answered / (answered + stages.failed)),
     p50_ms: quantile(latency, 0.5) ?? null,
     p95_ms: quantile(latency, 0.95) ?? null,
     last_success: lastSuccess === 0 ? null : new Date(lastSuccess).toISOString(),
   }
+}
+
+/** To a tenth of a percent: more digits would tell how many calls there were. */
+function roughly(rate: number): number {
+  return Math.floor(rate * 1_000) / 1_000
 }
 
 function isFailing({ failedInARow, lastFailure }: Counts, now: number): boolean {

@@ -1,5 +1,6 @@
 import type { Route } from '../catalog/catalog.ts'
 import { CLIENT } from '../documents/client.ts'
+import { charging, isUpfront } from '../documents/wording.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import { asciiJson, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
@@ -28,7 +29,7 @@ export function compileUnpaid(
   challenges: readonly Challenge[],
   settings: UnpaidSettings,
 ): Unpaid {
-  const readers = asciiJson(forReaders(route, settings)).slice(1, -1)
+  const readers = asciiJson(forReaders(route, challenges, settings)).slice(1, -1)
   const problems = new Map<string, string>()
   return ({ resource, scope, code, detail, wouldFail, headers: more }) => {
     const headers: Record<string, string> = {
@@ -58,13 +59,19 @@ function problemOf(code: ErrorCode): JsonObject {
   return { type: problemType(code), title, status: 402, code, hint, charged: 'no', retryable }
 }
 
-function forReaders({ operation, sample, name }: Route, { baseUrl, docs }: UnpaidSettings): JsonObject {
+function forReaders(
+  route: Route,
+  challenges: readonly Challenge[],
+  { baseUrl, docs }: UnpaidSettings,
+): JsonObject {
+  const { operation, sample, name } = route
   return {
     ...(operation.price === undefined
       ? {}
       : { price: { amount: formatPrice(operation.price), currency: 'USD' } }),
     ...(sample === undefined ? {} : { sample: baseUrl + sample }),
     docs: `${baseUrl}${docs}#${name}`,
-    client: CLIENT,
+    ...(isUpfront(route) ? { charging: charging(route) } : {}),
+    ...(challenges.some(({ published }) => 'x402Version' in published) ? { client: CLIENT } : {}),
   }
 }

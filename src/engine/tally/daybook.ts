@@ -58,10 +58,17 @@ export class Daybook {
   /** Writes down what was counted since the last time; when it fails, the next time does. */
   async write(): Promise<void> {
     this.#gather()
-    for (const date of this.#unwritten) {
-      await this.#writePage(date)
+    const dates = [...this.#unwritten]
+    for (const date of dates) {
+      // What is counted while it is written marks it again.
       this.#unwritten.delete(date)
+      await this.#writePage(date).catch((fault: unknown) => {
+        this.#unwritten.add(date)
+        throw fault
+      })
     }
+    // Stores drop what has ended when they are asked for the rest: replaced pages would pile up where nobody reads them.
+    if (dates.length > 0) await this.#recallAnew()
   }
 
   /** The last days of this process alone, up to now. */
@@ -72,10 +79,9 @@ export class Daybook {
 
   /** The last days of all processes: of this one up to now, of the others as of their last writing, a few seconds ago. */
   async read(): Promise<Days> {
-    const now = this.#desk.now()
-    if (this.#recalled === undefined || now - this.#recalled.at >= RECALL_MS)
-      this.#recalled = { at: now, pages: this.#recall() }
-    const pages = await this.#recalled.pages
+    const { at, pages: recalled } = this.#recalled ?? {}
+    const isRecent = at !== undefined && this.#desk.now() - at < RECALL_MS
+    const pages = await (isRecent && recalled !== undefined ? recalled : this.#recallAnew())
     return this.own().map(({ date, counts }) => {
       const total = new Map(counts)
       for (const page of pages) {
@@ -84,6 +90,12 @@ export class Daybook {
       }
       return { date, counts: total }
     })
+  }
+
+  #recallAnew(): Promise<readonly Page[]> {
+    const pages = this.#recall()
+    this.#recalled = { at: this.#desk.now(), pages }
+    return pages
   }
 
   /** The last page of every other run and day. */

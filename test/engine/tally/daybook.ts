@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { LedgerError, type Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
+import { KEYS } from '../../../src/engine/ledger/redis-scripts.ts'
 import { Daybook } from '../../../src/engine/tally/daybook.ts'
 import { answersIn } from '../../../src/engine/tally/latency.ts'
 import { redisAbsence, startRedis } from '../../support/redis.ts'
@@ -126,6 +127,48 @@ testDaybook('lmdb', openLmdb)
 const absence = redisAbsence()
 if (absence === undefined) testDaybook('redis', openRedis)
 else t.comment(absence)
+
+const unread = { skip: absence ?? false }
+t.test('redis: what nobody reads does not fill the store that payments need', unread, async (t) => {
+  const redis = await startRedis()
+  const ledger = await openRedisLedger({ url: redis.url, settings: 'checked' })
+  t.teardown(async () => {
+    await ledger.close()
+    await redis.stop()
+  })
+  const clock = openClock(ledger)
+  const one = clock.start('one')
+  for (let minute = 0; minute < 30; minute += 1) {
+    one.of('x').count('unpaid')
+    await one.write()
+    clock.pass(60_000)
+  }
+  const kept = await redis.command('ZCARD', KEYS.facts('daybook'))
+  t.ok(typeof kept === 'number' && kept <= 2, `${String(kept)} pages of one day`)
+})
+
+t.test('what is counted while a page is written is written next time', async (t) => {
+  const ledger = await openLmdb(t)
+  let during = (): void => undefined
+  const slow: Ledger = {
+    ...ledger,
+    remember: async (...fact) => {
+      during()
+      await ledger.remember(...fact)
+    },
+  }
+  const clock = openClock(slow)
+  const one = clock.start('one')
+  one.of('x').count('unpaid')
+  during = () => {
+    during = () => undefined
+    one.of('x').count('unpaid')
+    one.own()
+  }
+  await one.write()
+  await one.write()
+  t.equal((await unpaid(clock.start('reader'))).at(-1), 2)
+})
 
 t.test('a store that was away loses no figure, even if it had taken them', async (t) => {
   const ledger = await openLmdb(t)
