@@ -2,7 +2,7 @@ import type { Catalog, Route } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { addressOf, placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
-import { printJson } from './json-text.ts'
+import { packJson } from './json-text.ts'
 import { listedRoutes } from './listing.ts'
 import { openapiComponents } from './openapi-components.ts'
 import { DISCOVERY, documentPaths, openapiOperation } from './openapi-operation.ts'
@@ -16,7 +16,7 @@ export const openapi = defineDocument('openapi', (catalog, facts) => {
     ...routes.map((route) => [route.path, { get: openapiOperation(catalog, facts, route) }] as const),
     ...documents.flatMap(documentPaths),
   ]
-  return printJson({
+  return packJson({
     openapi: '3.1.0',
     info: info(catalog, facts),
     servers: [{ url: facts.baseUrl }],

@@ -6,6 +6,11 @@ import { at, compileHarbour, FACTS, items, members, render, renderJson } from '.
 
 const GOLDEN = new URL('../../golden/documents/', import.meta.url)
 
+/** A change of a document that is sent in one line shall be read line by line. */
+function unfold(json: string): string {
+  return `${JSON.stringify(JSON.parse(json), undefined, 2)}\n`
+}
+
 t.test(
   'no document changes unless somebody means it to: UPDATE_GOLDEN=1 rewrites the pinned ones',
   async (t) => {
@@ -14,8 +19,9 @@ t.test(
     )
     for (const [name, text] of [...documents.map(({ name }) => [name, render(name)] as const), ...pages]) {
       const file = new URL(name, GOLDEN)
-      if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, text)
-      t.equal(text, readFileSync(file, 'utf8'), name)
+      const pinned = name === 'openapi' ? unfold(text) : text
+      if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, pinned)
+      t.equal(pinned, readFileSync(file, 'utf8'), name)
     }
   },
 )
