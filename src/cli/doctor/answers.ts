@@ -35,7 +35,7 @@ const OPENAPI = '/openapi.json'
 export async function openOpenapi(
   origin: string,
 ): Promise<{ readonly document: string; readonly openapi: JsonObject } | string> {
-  const got = await visit(origin + OPENAPI)
+  const got = await visit(origin, OPENAPI)
   if (got.kind === 'fault') return `${origin} cannot be reached: ${got.reason}`
   const where = `${origin}${OPENAPI}`
   if (got.status >= 300 && got.status < 400)
@@ -66,7 +66,10 @@ export async function readDemands(
   const ask = async (path: string): Promise<void> => {
     progress(path)
     const examples = pathExamples(openapi, path)
-    const got = await visit(origin + fillPath(path, (name) => examples.get(name) ?? name))
+    const got = await visit(
+      origin,
+      fillPath(path, (name) => examples.get(name) ?? name),
+    )
     const says = got.kind === 'fault' ? got.reason : String(got.status)
     if (got.kind === 'answer' && got.status === 402)
       demands.push({ path, header: got.header, body: got.text })
@@ -113,7 +116,7 @@ async function readText(
   path: string,
   differences: Difference[],
 ): Promise<string | undefined> {
-  const got = await visit(origin + path)
+  const got = await visit(origin, path)
   if (got.kind === 'answer' && got.status === 200) return got.text
   const says = got.kind === 'fault' ? got.reason : String(got.status)
   differences.push(oddity(path, 'status', says, '200'))
