@@ -183,6 +183,23 @@ t.test('a service leads doctor to another host, or commands the terminal of who 
   t.strictSame(asked, [])
 })
 
+t.test(
+  'a document that is gone, or differs under its other name, is found though it names no price',
+  async (t) => {
+    const url = await openBehind((path, status, text) => {
+      if (path === '/robots.txt') return [404, '']
+      return [status, path === '/.well-known/ai-catalog.json' ? text.replace('{', '{ ') : text]
+    })
+    const { code, report } = await examine(url)
+    t.equal(code, 1)
+    const found = report.differences.map(({ field, document, says }) => [field, document, says].join(' '))
+    t.strictSame(found.toSorted(), [
+      'bytes /.well-known/ai-catalog.json other bytes',
+      'status /robots.txt 404',
+    ])
+  },
+)
+
 t.test('what is no Ratecard is told in plain words', async (t) => {
   const page = await open((_, response) =>
     response.setHeader('Content-Type', 'text/html').end('<h1>Hello</h1>'),
