@@ -17,6 +17,7 @@ const ADDED = `
     summary: Tells what an article costs at Acme
     use_when: You know the article number.
     category: utilities
+    skill: acme-price
     handler: proxy
     upstream: http://127.0.0.1:9/prices/{sku}
     parameters:
@@ -31,6 +32,7 @@ const SPEAKING = [
   '/categories.json',
   '/.well-known/x402',
   '/x402-resources',
+  '/.well-known/agent-card.json',
   '/llms.txt',
   '/llms-full.txt',
   '/docs',

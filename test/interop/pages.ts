@@ -109,3 +109,127 @@ t.test(
     )
   },
 )
+
+/** What can be used by keyboard on a page without forms, and of each whether one sees that it has the focus. */
+const WATCH = `
+  const due = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
+    .filter((each) => each.checkVisibility())
+  globalThis.met = []
+  document.addEventListener('focusin', ({ target }) => {
+    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(target)
+    const { left, right, top, bottom } = target.getBoundingClientRect()
+    const drawn = outlineStyle === 'solid' && parseFloat(outlineWidth) >= 2 && !/, 0\\)|transparent/.test(outlineColor)
+    const there = right > 0 && left < innerWidth && bottom > 0 && top < innerHeight
+    met.push({ place: due.indexOf(target), seen: drawn && there, tag: target.outerHTML.slice(0, 80) })
+  })
+  due.length`
+
+interface Met {
+  readonly place: number
+  readonly seen: boolean
+  readonly tag: string
+}
+
+t.test(
+  'who has no mouse cannot reach a link, loses sight of where they are, or is led back and forth',
+  { skip: browser === undefined && 'needs Chromium' },
+  async (t) => {
+    const opened = await openBrowser(browser ?? '')
+    t.teardown(() => opened.close())
+    const tab = await opened.newPage()
+    for (const path of ['/docs', '/', '/status']) {
+      await tab.goto(market.url + path)
+      const due = await tab.evaluate<number>(WATCH)
+      t.ok(due > 5, path)
+      for (let pressed = 0; pressed < due; pressed += 1) await tab.keyboard.press('Tab')
+      const met = await tab.evaluate<Met[]>('met')
+      t.strictSame(
+        met.map(({ place }) => place),
+        Array.from({ length: due }, (_, place) => place),
+        `${path}: everything, in the order it is written`,
+      )
+      t.strictSame(
+        met.filter(({ seen }) => !seen).map(({ tag }) => tag),
+        [],
+        `${path}: the focus is seen`,
+      )
+      t.match(met[0]?.tag, 'class="skip"', path)
+
+      await tab.goto(market.url + path)
+      await tab.keyboard.press('Tab')
+      await tab.keyboard.press('Enter')
+      t.match(tab.url(), /#main\.content$/, path)
+      await tab.keyboard.press('Tab')
+      const first = `document.querySelector('main :is(a[href], summary, [tabindex="0"])') === document.activeElement`
+      t.equal(await tab.evaluate(first), true, `${path}: what comes first in the content is next`)
+    }
+  },
+)
+
+t.test(
+  'what is folded away stays closed to who has no mouse',
+  { skip: browser === undefined && 'needs Chromium' },
+  async (t) => {
+    const opened = await openBrowser(browser ?? '')
+    t.teardown(() => opened.close())
+    const tab = await opened.newPage()
+    await tab.goto(`${market.url}/docs`)
+    await tab.locator('summary').first().focus()
+    const folded = tab.locator('details').first().locator('pre')
+    t.notOk(await folded.isVisible())
+    await tab.keyboard.press('Enter')
+    t.ok(await folded.isVisible())
+    await tab.keyboard.press('Tab')
+    t.equal(await tab.evaluate(`document.activeElement.matches('details pre')`), true)
+    await tab.keyboard.press('Shift+Tab')
+    await tab.keyboard.press('Space')
+    t.notOk(await folded.isVisible())
+  },
+)
+
+/** Words of a page that are not shown, but for what is folded away and the names of drawings. */
+const UNSEEN = `(() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  const unseen = []
+  while (walker.nextNode()) {
+    const { data, parentElement } = walker.currentNode
+    const shown = parentElement.checkVisibility({ opacityProperty: true, visibilityProperty: true })
+    const meant = parentElement.closest('details:not([open]), svg title') !== null
+    if (data.trim() !== '' && !shown && !meant) unseen.push(data)
+  }
+  return unseen
+})()`
+
+t.test(
+  'a reader without the style sheet loses a price, or reads it beside another route',
+  { skip: browser === undefined && 'needs Chromium' },
+  async (t) => {
+    const opened = await openBrowser(browser ?? '')
+    t.teardown(() => opened.close())
+    const tab = await opened.newPage()
+    let refused = 0
+    await tab.route('**/brand.css', (route) => {
+      refused += 1
+      return route.abort()
+    })
+    for (const [count, path] of ['/docs', '/', '/status'].entries()) {
+      await tab.goto(market.url + path)
+      t.equal(refused, count + 1, `${path} is without its style`)
+      t.strictSame(await tab.evaluate(UNSEEN), [], `${path}: all words are shown`)
+      // As it is shown, from the top.
+      const shown = squeeze(await tab.locator('body').innerText())
+      const marks = await tab.locator('h1, h2, h3, h4, main th, main .price').allTextContents()
+      t.ok(marks.length > 5, path)
+      let from = 0
+      for (const mark of marks.map(squeeze)) {
+        const found = shown.indexOf(mark, from)
+        t.ok(found >= from, `${path}: ${mark}`)
+        from = Math.max(from, found)
+      }
+    }
+  },
+)
+
+function squeeze(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}

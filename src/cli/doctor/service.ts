@@ -9,6 +9,7 @@ import {
 import { columns } from '../columns.ts'
 import { UsageError, type Call } from '../command.ts'
 import { handlersFor } from '../handlers.ts'
+import { clean } from '../payments/row.ts'
 import { openOpenapi, readDemands, readDocuments, type Difference } from './answers.ts'
 
 /**
@@ -21,13 +22,13 @@ export async function examineService(call: Call, target: string): Promise<number
   const declared = await declaredTestimony(call)
   const opened = await openOpenapi(origin)
   if (typeof opened === 'string') {
-    terminal.err(`ratecard doctor: ${opened}`)
+    terminal.err(`ratecard doctor: ${clean(opened)}`)
     return 1
   }
   const { document, openapi } = opened
   const first = openapiTestimony(document, openapi)
   const sold = soldPaths(declared ?? first)
-  const demands = await readDemands(origin, openapi, sold, terminal.progress)
+  const demands = await readDemands(origin, openapi, sold, (path) => terminal.progress(clean(path)))
   const documents = await readDocuments(origin, documentPlaces(openapi), document)
   const testimonies = [...(declared === undefined ? [] : [declared]), first, ...demands.testimonies]
   const differences: Difference[] = [
@@ -38,10 +39,15 @@ export async function examineService(call: Call, target: string): Promise<number
   const names = [...testimonies, ...documents.testimonies].map((testimony) => testimony.document)
   if (flags.given('json'))
     terminal.out(
-      JSON.stringify({ url: origin, routes: first.claims.size, compared: names, differences }, null, 2),
+      JSON.stringify({ url: origin, routes: first.claims.size, compared: names, differences }, cleanText, 2),
     )
   else tell(call, { routes: first.claims.size, names, differences })
   return differences.length === 0 ? 0 : 1
+}
+
+/** What is printed of another service must not command the terminal. */
+function cleanText(_: string, value: unknown): unknown {
+  return typeof value === 'string' ? clean(value) : value
 }
 
 function originOf(target: string): string {
@@ -71,12 +77,17 @@ interface Finding {
 
 function tell({ terminal }: Call, { routes, names, differences }: Finding): void {
   if (differences.length === 0) {
-    terminal.out(`${routes} routes: ${names.join(', ')} say the same`)
+    terminal.out(`${routes} routes: ${names.map(clean).join(', ')} say the same`)
     return
   }
-  terminal.out(columns([['ROUTE', 'FIELD', 'SAYS', 'IN', 'BUT', 'IN'], ...rowsOf(differences)]))
+  terminal.out(
+    columns([
+      ['ROUTE', 'FIELD', 'SAYS', 'IN', 'BUT', 'IN'],
+      ...rowsOf(differences).map((row) => row.map(clean)),
+    ]),
+  )
   terminal.out('')
-  terminal.out(`compared: ${names.join(', ')}`)
+  terminal.out(`compared: ${names.map(clean).join(', ')}`)
 }
 
 /** Documents that differ from the same one in the same way share a row. */

@@ -15,12 +15,13 @@ export type Visit =
   /** In words that go on after the address. */
   | { readonly kind: 'fault'; readonly reason: string }
 
-/** Asks once, follows nothing. */
-export async function visit(url: string): Promise<Visit> {
+/** Asks once, follows nothing. The path may come from whoever is asked: it must not lead to another host. */
+export async function visit(origin: string, path: string): Promise<Visit> {
+  if (!path.startsWith('/')) return { kind: 'fault', reason: 'no path, and not asked' }
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS)
     const headers = { Accept: 'application/json, */*;q=0.5' }
-    const response = await world.fetcher(url, { redirect: 'manual', signal, headers })
+    const response = await world.fetcher(origin + path, { redirect: 'manual', signal, headers })
     const [type = ''] = (response.headers.get('content-type') ?? '').split(';')
     return {
       kind: 'answer',

@@ -11,6 +11,7 @@ import { runProgram, startServer } from '../../support/server.ts'
 t.setTimeout(120_000)
 
 const CATALOG = fileURLToPath(new URL('../../../catalog.yaml', import.meta.url))
+const CARD = '/.well-known/agent-card.json'
 /** Nothing is settled here: no endpoint is ever asked. */
 const NOWHERE = 'http://127.0.0.1:1'
 
@@ -77,7 +78,7 @@ t.test('a service whose documents, challenges and catalog say the same gets a cl
   const report: Report = JSON.parse(stdout)
   t.strictSame(report.differences, [])
   t.equal(code, 0)
-  for (const name of ['catalog', '/openapi.json', '/', '/llms.txt', '/x402-resources', '402 by mpp'])
+  for (const name of ['catalog', '/openapi.json', '/', '/llms.txt', '/x402-resources', CARD, '402 by mpp'])
     t.ok(report.compared.includes(name), name)
   t.ok(report.compared.includes('402 by x402 on eip155:8453'))
   const plain = await runLine(['doctor', server.url])
@@ -121,6 +122,20 @@ t.test(
   },
 )
 
+t.test('an agent that reads the card is told another price than it is asked for', async (t) => {
+  const url = await openBehind((path, status, text) => [
+    status,
+    path === CARD ? text.replace(/Price: (\S+) USD/, 'Price: 9.000000 USD') : text,
+  ])
+  const { code, report } = await examine(url)
+  t.equal(code, 1)
+  t.match(report.differences, [
+    { path: '*', field: 'bytes', document: '/.well-known/agent.json' },
+    { path: /^\/paid\//, field: 'price', document: CARD, says: '9.000000' },
+  ])
+  t.equal(report.differences.length, 2)
+})
+
 t.test('a route that lets callers in, or an alias that lags behind, is found', async (t) => {
   const url = await openBehind((path, status, text) => {
     if (path === '/paid/ping') return [200, '{}']
@@ -134,6 +149,56 @@ t.test('a route that lets callers in, or an alias that lags behind, is found', a
   t.ok(found.includes('/paid/ping status 402 200'))
   t.ok(found.includes('* bytes /.well-known/x402-resources other bytes'))
 })
+
+t.test('a service leads doctor to another host, or commands the terminal of who asks', async (t) => {
+  const asked: (string | undefined)[] = []
+  const elsewhere = await open((request, response) => {
+    asked.push(request.url)
+    response.end('{}')
+  })
+  const sold = {
+    get: {
+      summary: 'Sells',
+      'x-payment-info': { price: { amount: '0.001000' }, protocols: [{ x402: {} }] },
+    },
+  }
+  const paths = {
+    [`@${new URL(elsewhere).host}/paid/x`]: sold,
+    [`@${new URL(elsewhere).host}/llms.txt`]: { get: { 'x-document': 'llms' } },
+    '/paid/\u001B[2J\u009B1m\u202E': sold,
+    '/\u001B]0;x\u0007': { get: { 'x-document': 'index' } },
+  }
+  const url = await open((request, response) => {
+    if (request.url === '/openapi.json')
+      response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ paths }))
+    else response.writeHead(404).end()
+  })
+  for (const flags of [[], ['--json']]) {
+    const { code, out, err } = await runLine(['doctor', url, ...flags])
+    t.equal(code, 1)
+    t.match(out, 'no path, and not asked')
+    t.match(out, '\u{FFFD}[2J')
+    t.notMatch(out + err, /(?!\n)[\p{Cc}\p{Cf}]/u)
+  }
+  t.strictSame(asked, [])
+})
+
+t.test(
+  'a document that is gone, or differs under its other name, is found though it names no price',
+  async (t) => {
+    const url = await openBehind((path, status, text) => {
+      if (path === '/robots.txt') return [404, '']
+      return [status, path === '/.well-known/ai-catalog.json' ? text.replace('{', '{ ') : text]
+    })
+    const { code, report } = await examine(url)
+    t.equal(code, 1)
+    const found = report.differences.map(({ field, document, says }) => [field, document, says].join(' '))
+    t.strictSame(found.toSorted(), [
+      'bytes /.well-known/ai-catalog.json other bytes',
+      'status /robots.txt 404',
+    ])
+  },
+)
 
 t.test('what is no Ratecard is told in plain words', async (t) => {
   const page = await open((_, response) =>

@@ -18,7 +18,7 @@ export function servedTestimony(catalog: Catalog, available: (route: Route) => b
   return { document: 'catalog', covers: 'all', claims: new Map(claims) }
 }
 
-function fieldsOf(route: Route): [Field, string][] {
+function fieldsOf(route: Route): [Field, string | undefined][] {
   const parameters = route.parameters.map(({ name, required, default: value }) =>
     spellParameter(name, required, value),
   )
@@ -26,5 +26,7 @@ function fieldsOf(route: Route): [Field, string][] {
     ['price', priceOf(route) ?? 'free'],
     ['parameters', spellParameters(parameters)],
     ['sample', route.sample ?? NONE],
+    // A preview is no skill of its own.
+    ['skill', route.full === undefined ? route.operation.skill : undefined],
   ]
 }

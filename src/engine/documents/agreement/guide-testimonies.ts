@@ -9,13 +9,12 @@ export function llmsTestimony(document: string, text: string): Testimony {
     ([, url = '', price = 'free', rest = '']): [string, Claim][] => {
       const path = pathOf(url)
       if (!path.startsWith('/paid/')) return []
-      const parameters = / Takes (?!.* Takes )(.+?)\.(?: Preview\.| \[Preview\].*)?$/.exec(rest)?.[1]
       return [
         [
           path,
           claimOf(
             ['price', price],
-            ['parameters', parameters ?? NONE],
+            ['parameters', parametersIn(rest)],
             ['sample', previewIn(rest, path)],
             // What cannot be called now is not in it.
             ['available', 'yes'],
@@ -27,10 +26,23 @@ export function llmsTestimony(document: string, text: string): Testimony {
   return { document, covers: 'sold now', claims: new Map(claims) }
 }
 
+/** Where a line of the guide ends and its preview begins. */
+const PREVIEW = /(?<=[.!?:]) (?:Preview\.|\[Preview\]\((\S+?)\).*)$/
+
+/** A sentence of names, the first of which may have values behind them: a summary may begin a sentence with Takes too. */
+const TAKES = /(?<=[.!?:]) Takes ((?:\w+\*?, )*\w+(?:\*?|=.*))\.$/
+
+function parametersIn(rest: string): string {
+  const [, parameters] = TAKES.exec(rest.replace(PREVIEW, '')) ?? []
+  if (parameters === undefined) return NONE
+  // A default of nothing but white space is none.
+  return parameters.replace(/\s+/g, ' ').replace(/= (?=, |$)/g, '')
+}
+
 function previewIn(rest: string, path: string): string {
-  const link = / \[Preview\]\((\S+?)\)/.exec(rest)?.[1]
-  if (link !== undefined) return pathOf(link)
-  return rest.endsWith(' Preview.') ? path.replace(/^\/paid\//, '/sample/') : NONE
+  const preview = PREVIEW.exec(rest)
+  if (preview === null) return NONE
+  return preview[1] === undefined ? path.replace(/^\/paid\//, '/sample/') : pathOf(preview[1])
 }
 
 /** What the long guide says, a chapter each. */
@@ -45,15 +57,16 @@ export function llmsFullTestimony(document: string, text: string): Testimony {
   return { document, covers: 'sold now', claims: new Map(claims) }
 }
 
-const ROW = /^\| `([^`]+)` \| [^|]* \| (yes|no) \| (?:`([^`]*)`)? *\|/gm
+/** A value is a span of code: as many backticks before it as after it, and fewer in it. */
+const ROW = /^\| `([^`]+)` \| [^|]* \| (yes|no) \| (?:(`+)(?!`)(.*?)(?<!`)\3(?!`) )? *\|/gm
 
 /** What the documentation says in Markdown. */
 export function manualTestimony(document: string, text: string): Testimony {
   const claims = chaptersOf(text).flatMap((chapter): [string, Claim][] => {
     const [, path, price] = /^GET `(\S+)`: (?:(\d+\.\d+) USD|free)$/m.exec(chapter) ?? []
-    const [own = '', preview] = chapter.split(/^Free preview /m)
-    const parameters = [...own.matchAll(ROW)].map(([, name = '', required, value]) =>
-      spellParameter(name, required === 'yes', value),
+    const [own = '', preview] = chapter.split(/^Free preview (?=`)/m)
+    const parameters = [...own.matchAll(ROW)].map(([, name = '', required, , value]) =>
+      spellParameter(name, required === 'yes', value === undefined ? undefined : unspan(value)),
     )
     const sample = /^`(\S+)`/.exec(preview ?? '')?.[1] ?? NONE
     if (path === undefined) return []
@@ -65,6 +78,12 @@ export function manualTestimony(document: string, text: string): Testimony {
     ]
   })
   return { document, covers: 'sold', claims: new Map(claims) }
+}
+
+/** What stands in a span of code, in the cell of a table: room beside backticks is not part of it. */
+function unspan(span: string): string {
+  const line = /^ (`.*|.*`) $/.exec(span)?.[1] ?? span
+  return line.replaceAll('\\|', '|')
 }
 
 function chaptersOf(text: string): string[] {

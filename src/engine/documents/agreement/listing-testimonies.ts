@@ -26,16 +26,22 @@ export function indexTestimony(document: string, index: JsonObject): Testimony {
   return { document, covers: 'all', claims: new Map(claims) }
 }
 
-/** A parameter with its line: `string, default "US", example "DE"`. */
+/** How a parameter stands is the second thing its line says: `string, default "US", example "DE"`. */
+const STANDING = /^[^,]*, (required|default ("(?:[^"\\]|\\.)*"|[^,]+))/
+
 function parameterIn([name, line]: [string, Json]): string {
-  const words = typeof line === 'string' ? line : ''
-  const [, value] = /, default ("(?:[^"\\]|\\.)*"|[^,]+)/.exec(words) ?? []
-  return spellParameter(name, words.includes(', required'), value?.startsWith('"') ? unquote(value) : value)
+  const [, standing, value] = STANDING.exec(typeof line === 'string' ? line : '') ?? []
+  return spellParameter(name, standing === 'required', value?.startsWith('"') ? unquote(value) : value)
 }
 
+/** The text itself where it is no JSON. */
 function unquote(text: string): string {
-  const value: unknown = JSON.parse(text)
-  return typeof value === 'string' ? value : text
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'string' ? value : text
+  } catch {
+    return text
+  }
 }
 
 /** What the listing by category says. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../json.ts'
 import type { DocumentName } from '../directory.ts'
+import { agentCardTestimony } from './card-testimony.ts'
 import { llmsFullTestimony, llmsTestimony, manualTestimony, pageTestimony } from './guide-testimonies.ts'
 import {
   categoriesTestimony,
@@ -26,6 +27,7 @@ const JSON_READERS: Readonly<
   categories: categoriesTestimony,
   x402: manifestTestimony,
   'x402-resources': resourcesTestimony,
+  'agent-card': agentCardTestimony,
 }
 
 const TEXT_READERS: Readonly<Partial<Record<DocumentName, (document: string, text: string) => Testimony>>> = {
@@ -42,6 +44,7 @@ export const SPEAKING: readonly DocumentName[] = [
   'categories',
   'x402',
   'x402-resources',
+  'agent-card',
   'llms',
   'llms-full',
   'docs-md',

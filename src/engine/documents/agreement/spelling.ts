@@ -34,10 +34,14 @@ export function membersAt(value: Json | undefined, ...keys: readonly string[]): 
   return isJsonObject(found) ? Object.entries(found) : []
 }
 
-/** `limit*` must be given, `country=US` has a default, the rest may be left out. */
+/**
+ * `limit*` must be given, `country=US` has a default, the rest may be left out. White space is as one space, and no
+ * default by itself: what is written in Markdown keeps no more of it.
+ */
 export function spellParameter(name: string, required: boolean, value: Json | undefined): string {
   if (required) return `${name}*`
-  return value === undefined || value === '' ? name : `${name}=${spellValue(value)}`
+  const shown = value === undefined ? '' : spellValue(value).replace(/\s+/g, ' ')
+  return shown.trim() === '' ? name : `${name}=${shown}`
 }
 
 export function spellValue(value: Json): string {

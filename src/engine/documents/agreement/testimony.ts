@@ -1,8 +1,10 @@
 /**
  * `price` in USD with six decimals, or `free`; `parameters` as `country=US, limit*`; `sample` the path of the preview or
- * `none`; `available` yes or no; `protocols` by name; an offer of x402 under its network, one of MPP under `mpp`.
+ * `none`; `available` yes or no; `skill` its id in the agent card; `protocols` by name; an offer of x402 under its network,
+ * one of MPP under `mpp`.
  */
-export type Field = 'price' | 'parameters' | 'sample' | 'available' | 'protocols' | 'mpp' | `eip155:${string}`
+export type Field =
+  'price' | 'parameters' | 'sample' | 'available' | 'skill' | 'protocols' | 'mpp' | `eip155:${string}`
 
 /** What is said of one route: each field as text, so that any two documents can be compared. */
 export type Claim = ReadonlyMap<Field, string>
@@ -13,7 +15,7 @@ export function claimOf(...fields: readonly (readonly [Field, string | undefined
 }
 
 /** Which routes a document has to name. */
-export type Coverage = 'all' | 'sold' | 'sold now' | 'sold by x402'
+export type Coverage = 'all' | 'sold' | 'sold now' | 'sold by x402' | 'skills now'
 
 /** What one document says, by the path of the route as the catalog writes it. */
 export interface Testimony {
@@ -83,7 +85,9 @@ function judge(path: string, claim: Claim, said: Map<Field, Said>, document: str
 
 function isCovered(covers: Coverage, said: ReadonlyMap<Field, Said>): boolean {
   if (covers === 'all') return true
+  const now = said.get('available')?.value !== 'no'
+  if (covers === 'skills now') return said.has('skill') && now
   if (said.get('price')?.value === 'free') return false
-  if (covers === 'sold now') return said.get('available')?.value !== 'no'
+  if (covers === 'sold now') return now
   return covers === 'sold' || said.get('protocols')?.value.split(', ').includes('x402') !== false
 }
