@@ -21,7 +21,7 @@ export interface CrossrefOptions {
 export const LIVE_CROSSREF: Omit<CrossrefOptions, 'mailto'> = {
   source: { name: 'Crossref', url: 'https://www.crossref.org/', licence: 'CC0-1.0' },
   baseUrl: 'https://api.crossref.org',
-  timeoutMs: 5000,
+  timeoutMs: 3000,
 }
 
 /** A work that a search has found, and how well it fits by Crossref's own measure. */

@@ -18,7 +18,7 @@ export interface DataCiteOptions {
 export const LIVE_DATACITE: DataCiteOptions = {
   source: { name: 'DataCite', url: 'https://datacite.org/', licence: 'CC0-1.0' },
   baseUrl: 'https://api.datacite.org',
-  timeoutMs: 4000,
+  timeoutMs: 3000,
 }
 
 /** The registry of research data and software. Throws `Failure` as `JsonSource` does. */

@@ -1,5 +1,7 @@
 import { Failure, isJsonObject, type Json, type JsonObject, type Source } from '../../engine/index.ts'
+import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import type { Egress } from './egress.ts'
+import type { Outcome } from './egress/outcome.ts'
 import { compileShape, whereItDiffers } from './shape.ts'
 import type { SourceRecord } from './source-record.ts'
 import { MESSAGE } from './works/crossref-message.ts'
@@ -10,12 +12,15 @@ export interface DoiResolverOptions {
   /** As answers name where their data comes from. */
   readonly source: Source
   readonly baseUrl: string
+  /** For a question, with all that doi.org leads to. */
+  readonly timeoutMs: number
 }
 
 /** The DOI Foundation's own; a caller replaces what differs. */
 export const LIVE_DOI_RESOLVER: DoiResolverOptions = {
   source: { name: 'doi.org', url: 'https://www.doi.org/' },
   baseUrl: 'https://doi.org',
+  timeoutMs: 3000,
 }
 
 const REQUEST = {
@@ -34,13 +39,16 @@ const IS_MESSAGE = compileShape(MESSAGE)
 export class DoiResolver {
   readonly source: Source
   readonly #baseUrl: string
+  readonly #timeoutMs: number
   readonly #egress: Egress
   readonly #record: SourceRecord
 
-  constructor({ source, baseUrl }: DoiResolverOptions, egress: Egress, record: SourceRecord) {
+  /** What others ask through `egress` takes nothing from the budget of this one. */
+  constructor({ source, baseUrl, timeoutMs }: DoiResolverOptions, egress: Egress, record: SourceRecord) {
     this.source = source
     this.#baseUrl = baseUrl
-    this.#egress = egress
+    this.#timeoutMs = timeoutMs
+    this.#egress = egress.apart()
     this.#record = record
   }
 
@@ -48,25 +56,47 @@ export class DoiResolver {
   async find(doi: string, signal: AbortSignal): Promise<Work | undefined> {
     this.#record.countAsked()
     const address = `${this.#baseUrl.replace(/\/+$/, '')}/${encodeURIComponent(doi)}`
-    const outcome = await this.#egress.get(address, REQUEST, signal)
+    const outcome = await this.#get(address, signal)
     // An agency that is not there, or not for us, describes nothing.
     if (outcome.kind === 'refused' && (outcome.redirected || outcome.refusal === 'length')) return undefined
     if (outcome.kind === 'failed' && outcome.mishap === 'timeout')
       throw this.#failed('source_timeout', 'did not answer in time')
+    if (outcome.kind === 'failed' && outcome.mishap === 'limited')
+      throw this.#failed('source_limited', 'is asked as often as it may be', outcome.retryAfter)
     if (outcome.kind !== 'answered') throw this.#failed('source_error', 'could not be asked')
     const { status, header, body } = outcome.reply
     if (status === 429) throw this.#failed('source_limited', 'limits how often it may be asked')
     if (status >= 500) throw this.#failed('source_error', 'answered with an error')
     if (status !== 200 || !JSON_TYPE.test(header('content-type') ?? '')) return undefined
     const message = asMessage(parse(body))
-    if (IS_MESSAGE(message)) return readMessage(message)
+    if (IS_MESSAGE(message)) {
+      const work = readMessage(message)
+      // Few agencies say so here, and none says that nothing was retracted.
+      return { ...work, isRetracted: work.retraction === null ? null : true }
+    }
     this.#record.countDrifted(whereItDiffers(IS_MESSAGE))
     throw new Failure('source_error', 'The agency of the DOI answered in an unknown form')
   }
 
-  #failed(code: 'source_error' | 'source_timeout' | 'source_limited', verb: string): Failure {
+  async #get(address: string, signal: AbortSignal): Promise<Outcome> {
+    try {
+      return await beforeDeadline(signal, this.#timeoutMs, (limit) =>
+        this.#egress.get(address, REQUEST, limit),
+      )
+    } catch (cause) {
+      if (!(cause instanceof DeadlinePassed)) throw cause
+      return { kind: 'failed', mishap: 'timeout' }
+    }
+  }
+
+  #failed(
+    code: 'source_error' | 'source_timeout' | 'source_limited',
+    verb: string,
+    retryAfter?: number,
+  ): Failure {
     this.#record.countFailed()
-    return new Failure(code, `The agency of the DOI ${verb}`)
+    const wait = retryAfter === undefined ? {} : { retryAfter }
+    return new Failure(code, `The agency of the DOI ${verb}`, wait)
   }
 }
 
@@ -92,6 +122,7 @@ function asMessage(item: Json): Json {
     ...(DOI === undefined ? {} : { DOI }),
     'short-container-title': listOf(short),
     'edition-number': textOf(edition),
+    'updated-by': item['updated-by'] ?? null,
     author: namesOf(author),
     editor: namesOf(editor),
     issued: isJsonObject(issued) ? datedOf(issued) : null,

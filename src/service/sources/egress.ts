@@ -57,6 +57,11 @@ export class Egress {
     this.#budget = new SiteBudget(now)
   }
 
+  /** The same way out with budgets of its own: who uses this one up takes nothing from that one. */
+  apart(): Egress {
+    return new Egress(this.#options, this.#now)
+  }
+
   async get(address: string, request: Request, signal: AbortSignal): Promise<Outcome> {
     const url = readTarget(address)
     if (typeof url === 'string') return { kind: 'refused', refusal: url, redirected: false }

@@ -4,6 +4,7 @@ import type { Dns, Lookup, MailServer } from './dns.ts'
 import { isPublicAddress } from './egress/address.ts'
 import { registrableDomain } from './public-suffix.ts'
 import type { SourceRecord } from './source-record.ts'
+import { keepWhole } from './whole.ts'
 
 /** Who takes the mail of a domain, as DNS says it. A type, not an interface, so that it counts as JSON. */
 export type MailSetup = {
@@ -43,12 +44,20 @@ export class MailServers {
   /** `domain` in ASCII. Throws `Failure` when it cannot be found out whether there are mail servers. */
   async find(
     domain: string,
-    { keep, signal }: Pick<Context, 'keep' | 'signal'>,
+    context: Pick<Context, 'keep' | 'now' | 'signal'>,
   ): Promise<{ readonly setup: MailSetup; readonly at: Date }> {
-    const { value, at } = await keep(`mail-servers-v1:${domain}`, KEPT, isMailSetup, (until) =>
-      this.#recorded(() => beforeDeadline(until, FIRST_MS + SECOND_MS, (limit) => this.#ask(domain, limit))),
+    const { value, at } = await keepWhole(
+      context,
+      `mail-servers-v2:${domain}`,
+      KEPT,
+      isMailSetup,
+      ({ unknown, reachable }) => unknown.length === 0 && reachable !== null,
+      (until) =>
+        this.#recorded(() =>
+          beforeDeadline(until, FIRST_MS + SECOND_MS, (limit) => this.#ask(domain, limit)),
+        ),
     )
-    signal.throwIfAborted()
+    context.signal.throwIfAborted()
     return { setup: value, at }
   }
 
@@ -82,7 +91,12 @@ export class MailServers {
     const servers = listed.filter(({ exchange }) => exchange !== '' && exchange !== '.')
     const addresses = [...found(a), ...found(aaaa)]
     const implicit = mx.kind === 'none' && addresses.length > 0
-    const policy = [...found(ownPolicy), ...found(abovePolicy)].find((text) => /^v=DMARC1\s*;/i.test(text))
+    const ownRecord = dmarcIn(ownPolicy)
+    const dmarc = ownRecord ?? dmarcIn(abovePolicy)
+    // The record above counts only where there is none of its own: then what was not answered is a gap.
+    const policies = {
+      kind: ownRecord === undefined && abovePolicy.kind === 'unknown' ? 'unknown' : ownPolicy.kind,
+    }
     return {
       exists: [mx, a, aaaa].some(
         (answer) => answer.kind === 'found' || (answer.kind === 'none' && answer.exists),
@@ -94,8 +108,8 @@ export class MailServers {
         ? addresses.some(isPublicAddress)
         : await this.#reachable(servers.slice(0, LOOKED_UP), signal),
       spf: txt.kind === 'unknown' ? null : found(txt).some((text) => /^v=spf1(?:\s|$)/i.test(text)),
-      dmarc: policyIn(policy),
-      unknown: Object.entries({ spf: txt, dmarc: ownPolicy }).flatMap(([name, { kind }]) =>
+      dmarc: policyIn(dmarc, ownRecord === undefined && above !== domain ? ['sp', 'p'] : ['p']),
+      unknown: Object.entries({ spf: txt, dmarc: policies }).flatMap(([name, { kind }]) =>
         kind === 'unknown' ? [name] : [],
       ),
     }
@@ -116,8 +130,15 @@ export class MailServers {
   }
 }
 
-function policyIn(record: string | undefined): MailSetup['dmarc'] {
-  const policy = /;\s*p\s*=\s*(none|quarantine|reject)\s*(?:;|$)/i.exec(record ?? '')?.[1]?.toLowerCase()
+function dmarcIn(lookup: Lookup<string>): string | undefined {
+  return found(lookup).find((text) => /^v=DMARC1\s*;/i.test(text))
+}
+
+/** The first of the tags that says one (RFC 7489 §6.3): `sp` is what a domain asks for those below it. */
+function policyIn(record: string | undefined, tags: readonly ('p' | 'sp')[]): MailSetup['dmarc'] {
+  const parts = (record ?? '').toLowerCase().split(';')
+  const values = parts.map((part) => part.split('=').map((side) => side.trim()))
+  const [policy] = tags.flatMap((tag) => values.flatMap(([name, value]) => (name === tag ? value : [])))
   return policy === 'none' || policy === 'quarantine' || policy === 'reject' ? policy : null
 }
 

@@ -24,6 +24,8 @@ import { vancouver } from './citation/vancouver.ts'
 
 /** Another work may have come to fit better by tomorrow; a DOI means the same for ever. */
 const FOUND_FOR = 24 * 60 * 60_000
+/** Who was passed over may know better, of a retraction above all. */
+const PASSED_OVER_FOR = 5 * 60_000
 const UNSURE = 0.5
 const SHOWN_IN_SAMPLE = 3
 
@@ -47,7 +49,8 @@ export function citation(
       const [best, ...others] = await search(q, agencies.crossref, context)
       if (best === undefined) throw new Failure('not_found', `No work found for q '${q}'`)
       const resolved = await resolve(best.work.doi, agencies, context)
-      return { ...(await answer({ q }, resolved, [best, ...others])), freshFor: FOUND_FOR }
+      const found = await answer({ q }, resolved, [best, ...others])
+      return { freshFor: FOUND_FOR, ...found }
     },
     preview,
   }
@@ -77,6 +80,7 @@ async function answer(
   return {
     source: [source],
     fetchedAt: at,
+    ...(warnings.length === 0 ? {} : { freshFor: PASSED_OVER_FOR }),
     warnings: [...warnings, ...unsure(best), ...retracted(work), ...shortened(work)],
     body: {
       query,
@@ -129,7 +133,7 @@ function describe(work: Work): JsonObject {
     issn: work.issn,
     isbn: work.isbn,
     cited_by_count: work.citedBy,
-    is_retracted: retraction !== null,
+    is_retracted: work.isRetracted,
     retraction: retraction && { doi: retraction.notice, date: dateOf(retraction.date) },
   }
 }

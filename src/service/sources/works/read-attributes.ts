@@ -57,6 +57,7 @@ export function readAttributes(work: Attributes): Work {
     isbn: [],
     language: text(language),
     citedBy: work.citationCount ?? null,
+    isRetracted: null,
     retraction: null,
   }
 }

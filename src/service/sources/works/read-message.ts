@@ -38,12 +38,14 @@ const KINDS: Readonly<Record<string, Kind>> = {
 const RETRACTS: ReadonlySet<string> = new Set(['retraction', 'withdrawal', 'removal'])
 const RETRACTED = /^(?:retracted|withdrawn)(?: article| paper| chapter)?\s*[:.–—-]/i
 
+/** As Crossref says it, which tells of every retraction it knows. */
 export function readMessage(message: Message): Work {
   const { type, title, subtitle, author, editor, publisher, issued, page, institution, language } = message
   const kind = KINDS[type ?? ''] ?? 'document'
   const whole = titleOf(first(title), first(subtitle))
   const authors = (author ?? []).flatMap(contributor)
   const number = text(message['article-number'])
+  const retraction = retractionOf(message['updated-by'] ?? [], whole)
   const hosts = institution?.flatMap(({ name }) => text(name) ?? []) ?? []
   return {
     doi: message.DOI.toLowerCase(),
@@ -68,7 +70,8 @@ export function readMessage(message: Message): Work {
     isbn: listed(message.ISBN),
     language: text(language),
     citedBy: message['is-referenced-by-count'] ?? null,
-    retraction: retractionOf(message['updated-by'] ?? [], whole),
+    isRetracted: retraction !== null,
+    retraction,
   }
 }
 

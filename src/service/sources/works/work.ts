@@ -50,6 +50,8 @@ export type Work = {
   /** BCP 47. */
   readonly language: string | null
   readonly citedBy: number | null
+  /** Null when the agency does not say. */
+  readonly isRetracted: boolean | null
   readonly retraction: { readonly notice: string | null; readonly date: readonly number[] } | null
 }
 
@@ -70,6 +72,7 @@ export function isWork(value: unknown): value is Work {
     'doi' in value &&
     typeof value.doi === 'string' &&
     'authorCount' in value &&
+    'isRetracted' in value &&
     'retraction' in value
   )
 }

@@ -160,8 +160,35 @@ for (const [fault, code] of FAULTS) {
 t.test('a work of another agency is found although Crossref fails, and the answer says so', async (t) => {
   const path = `/works/${encodeURIComponent(DATA)}`
   const { body, warnings } = await cite(await agencies(t, { faults: { [path]: '500' } }), { doi: DATA })
-  t.match(body, { resolved_by: 'datacite' })
+  t.match(body, { resolved_by: 'datacite', work: { is_retracted: null } })
   t.match(warnings, [{ code: 'upstream_unavailable', source: 'crossref' }])
+})
+
+t.test(
+  'an answer without the agency that may know better is old in minutes, and kept by nobody',
+  async (t) => {
+    const path = `/works/${encodeURIComponent(DATA)}`
+    const faults: Record<string, Fault> = { [path]: '403' }
+    const at = await agencies(t, { faults })
+    const context = keepingContext({ now: Date.parse('2026-11-20T20:00:00Z') })
+    const ask = async () => enveloped(await at.handler.run({ doi: DATA, q: '' }, context))
+    const gap = await ask()
+    t.match(gap.warnings, [{ code: 'upstream_unavailable' }])
+    t.equal(gap.freshFor, 300_000)
+    delete faults[path]
+    const whole = await ask()
+    t.strictSame(whole.warnings, [])
+    t.equal(whole.freshFor, undefined)
+    const asked = at.standIns.asked.get(path)
+    await ask()
+    t.equal(at.standIns.asked.get(path), asked, 'what is whole is kept')
+  },
+)
+
+t.test('a work is not called sound by an agency that says nothing of retractions', async (t) => {
+  const at = await agencies(t)
+  for (const doi of [DATA, '10.1409/wexmire.7'])
+    t.match((await cite(at, { doi })).body, { work: { is_retracted: null, retraction: null } }, doi)
 })
 
 t.test('an agency behind doi.org that fails is no proof that a work does not exist', async (t) => {

@@ -914,6 +914,36 @@ t.test('an answer does not outgrow the request without measure', async (t) => {
   )
 })
 
+t.test('a patch cannot nest an answer so deep that the service fails to write it', async (t) => {
+  const copies = (times: number): string =>
+    JSON.stringify(
+      Array.from({ length: times }, (_, index) => ({
+        op: 'copy',
+        from: '',
+        path: '/a'.repeat(60 * 2 ** index),
+      })),
+    )
+  const data = `${'{"a":'.repeat(60)}1${'}'.repeat(60)}`
+  t.equal((await answerOf('patch', data, copies(1))).body['output_bytes'], 120 * 6 + 1)
+  for (const times of [2, 5]) {
+    t.equal(
+      await refusalOf('patch', data, copies(times)),
+      'answer_too_large: The result is nested deeper than 200 levels',
+    )
+  }
+})
+
+t.test('a schema that refers to what every object has is refused, and not our failure', async (t) => {
+  const names = ['constructor', 'toString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf', '__defineGetter__']
+  for (const name of [...names, '__proto__']) {
+    const schema = JSON.stringify({ $defs: { a: { $dynamicAnchor: name } }, $dynamicRef: `#${name}` })
+    t.equal(
+      await refusalOf('validate', '"x"', schema),
+      'schema: schema has a reference that cannot be followed',
+    )
+  }
+})
+
 t.test('the largest honest inputs are answered', async (t) => {
   const distinct = Array.from({ length: 2500 }, (_, index) => [index])
   t.match(await verdictOf(distinct, { uniqueItems: true }), { valid: true })

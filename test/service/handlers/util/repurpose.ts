@@ -3,7 +3,7 @@ import t from 'tap'
 import { isJsonObject, type JsonObject } from '../../../../src/engine/index.ts'
 import { repurpose } from '../../../../src/service/handlers/util/repurpose.ts'
 import { cut } from '../../../../src/service/handlers/util/repurpose/cutting.ts'
-import { weightOf } from '../../../../src/service/handlers/util/repurpose/posts.ts'
+import { AS_WRITTEN, ON_X, shorten, weightOf } from '../../../../src/service/handlers/util/repurpose/posts.ts'
 import { languageOf } from '../../../../src/service/handlers/util/repurpose/language.ts'
 import { sentencesOf } from '../../../../src/service/handlers/util/repurpose/sentences.ts'
 import { growthOf, MOST_GROWTH } from '../../../support/growth.ts'
@@ -52,7 +52,7 @@ t.test(
     const { summary, posts } = body
     t.ok(typeof summary === 'string' && summary.split(/(?<=[.?!]) /).every((part) => ARTICLE.includes(part)))
     if (!isJsonObject(posts)) throw new Error('no posts')
-    t.ok(weightOf(JSON.stringify(posts['x'])) <= 282)
+    t.ok(weightOf(JSON.stringify(posts['x']), ON_X) <= 282)
     t.ok(JSON.stringify(posts['linkedin']).length <= 720)
     t.match(posts['thread'], [/^1\/3 /, /^2\/3 /, /^3\/3 /])
     t.strictSame(body, publishedExample('util/repurpose'))
@@ -137,6 +137,8 @@ t.test('no text makes it slow', async (t) => {
     '😀',
     '"',
     'One two three four five six seven. ',
+    'https://',
+    'a.',
   ]
   for (const shape of shapes) {
     for (const [n, target] of [
@@ -144,7 +146,7 @@ t.test('no text makes it slow', async (t) => {
       [10, 600],
     ] as const) {
       const growth = growthOf((length) =>
-        cut({ text: shape.repeat(length).slice(0, length), n, target_seconds: target }),
+        cut({ text: `Word ${shape.repeat(length)}`.slice(0, length), n, target_seconds: target }),
       )
       t.ok(growth < MOST_GROWTH, `${JSON.stringify(shape)} ${target}: ${growth.toFixed(1)} times the work`)
     }
@@ -166,6 +168,7 @@ t.test('any text at all: clips are slices in order, posts within their limits', 
     '😀',
     'word ',
     'Another sentence here. ',
+    'https://a.example/b ',
     '\u0000',
   )
   await fc.assert(
@@ -174,7 +177,7 @@ t.test('any text at all: clips are slices in order, posts within their limits', 
       fc.integer({ min: 1, max: 10 }),
       fc.integer({ min: 5, max: 600 }),
       async (parts, n, target) => {
-        const text = parts.join('').slice(0, 20_000)
+        const text = `Word ${parts.join('')}`.slice(0, 20_000)
         const { body } = await ask(text, n, target)
         const clips = segments(body)
         const { posts } = body
@@ -186,16 +189,32 @@ t.test('any text at all: clips are slices in order, posts within their limits', 
           ) &&
           isJsonObject(posts) &&
           typeof posts['x'] === 'string' &&
-          weightOf(posts['x']) <= 280 &&
+          weightOf(posts['x'], ON_X) <= 280 &&
           Array.isArray(posts['thread']) &&
-          posts['thread'].every((post) => typeof post === 'string' && weightOf(post) <= 280) &&
+          posts['thread'].every((post) => typeof post === 'string' && weightOf(post, ON_X) <= 280) &&
           typeof posts['linkedin'] === 'string' &&
-          weightOf(posts['linkedin']) <= 700
+          weightOf(posts['linkedin'], AS_WRITTEN) <= 700
         )
       },
     ),
     { numRuns: 200 },
   )
+})
+
+t.test('a text without words is refused: there is nothing to sell of it', async (t) => {
+  for (const text of ['!'.repeat(300), '😀 '.repeat(100), '… — …'])
+    await t.rejects(ask(text), { message: 'text: text must contain words' })
+})
+
+t.test('X takes a post with addresses, each of which it counts as 23 characters', (t) => {
+  t.equal(weightOf('Go to https://a.io now', ON_X), 6 + 23 + 4)
+  t.equal(weightOf(`See https://example.com/${'x'.repeat(400)}`, ON_X), 4 + 23)
+  t.equal(weightOf('See a.io', ON_X), 4 + 23)
+  t.equal(weightOf(`See example.com/${'x'.repeat(400)}`, ON_X), 4 + 412)
+  const links = shorten('https://a.io '.repeat(20), 280, ON_X)
+  t.equal(links, `${'https://a.io '.repeat(11).trimEnd()}…`)
+  t.equal(weightOf('See https://a.io', AS_WRITTEN), 16)
+  t.end()
 })
 
 t.test('the free sample shows clips, and no posts', async (t) => {

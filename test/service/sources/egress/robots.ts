@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { permits, readRobots } from '../../../../src/service/sources/egress/robots.ts'
 import { openInternet } from '../../../support/hostile-site.ts'
@@ -62,6 +64,10 @@ t.test('a path a site has closed could be read, or an open one not: RFC 9309', a
 t.test('a robots.txt could be made to take for ever', async (t) => {
   const rules = Array.from({ length: 100_000 }, () => 'Disallow: /*a*a*a*a*a*a*a*b').join('\n')
   t.ok(permitted(`User-agent: *\n${rules}`, `/${'a'.repeat(2000)}`))
+  const crowd = Array.from({ length: 15_000 }, (_, index) => `User-agent: a${index}\nUser-agent: *`).join(
+    '\n',
+  )
+  t.ok(permitted(`${crowd}\n${'Allow: /\n'.repeat(30_000)}`, '/a'))
   t.ok(permitted(`User-agent: ${'*'.repeat(200_000)}\nDisallow${':'.repeat(200_000)}`, '/a'))
 })
 
@@ -104,4 +110,35 @@ t.test('a page could be read against the wish of its site', async (t) => {
   }
   file = [404, '']
   t.equal(await told('/open', 's4-site.com'), 'read', 'a file that could not be read is asked for again')
+})
+
+t.test('a site cannot make the service keep half a megabyte of rules for it', (t) => {
+  const own = 'User-agent: ratecard\nDisallow: /first\n'
+  const rules = Array.from({ length: 20_000 }, (_, index) => `Disallow: /${index}/${'x'.repeat(30)}`).join(
+    '\n',
+  )
+  const read = readRobots(own + rules, 'Ratecard')
+  t.ok(JSON.stringify(read).length < 25_000)
+  t.notOk(permits(read, new URL('https://example.com/first')), 'what was read first counts')
+  t.notOk(permits(read, new URL(`https://example.com/5/${'x'.repeat(30)}`)))
+  t.end()
+})
+
+t.test('kept rules hold on to nothing of the text they were read from', (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect: unknown = runInNewContext('gc')
+  if (typeof collect !== 'function') throw new Error('no garbage collection')
+  const used = (): number => {
+    Reflect.apply(collect, undefined, [])
+    return process.memoryUsage().heapUsed
+  }
+  const file = (place: number): string =>
+    Buffer.from(
+      `User-agent: *\nDisallow: /${place}/${'long/'.repeat(20)}\n#${'x'.repeat(400_000)}`,
+    ).toString()
+  const before = used()
+  const kept = Array.from({ length: 60 }, (_, place) => readRobots(file(place), 'Ratecard'))
+  const grown = used() - before
+  t.ok(grown < 5_000_000, `${grown} bytes for ${kept.length} files of 400 kB`)
+  t.end()
 })

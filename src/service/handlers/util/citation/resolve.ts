@@ -1,4 +1,5 @@
 import { Failure, type Context, type Source, type Warning } from '../../../../engine/index.ts'
+import { keepWhole } from '../../../sources/whole.ts'
 import { isWork, type Work } from '../../../sources/works/work.ts'
 
 /** Knows works by their DOIs. `find` gives undefined for one it does not know, and throws `Failure` when it cannot tell. */
@@ -25,7 +26,7 @@ export interface Resolved {
   readonly warnings: readonly Warning[]
 }
 
-/** Under however many spellings of a DOI it is asked for; of one nobody knows, too. */
+/** Under however many spellings of a DOI it is asked for; of one nobody knows, too. Not when an agency was passed over. */
 const KEPT = { ttl: 60 * 60_000, staleIfError: 0 }
 
 type Found =
@@ -35,9 +36,14 @@ type Found =
  * The work that has a DOI, of the first agency that knows it. One that fails is passed over; but only when all have
  * answered is a DOI said to be unknown. Throws `Failure`.
  */
-export async function resolve(doi: string, agencies: Agencies, { keep }: Context): Promise<Resolved> {
-  const { value: found, at } = await keep(`citation/work/1/${doi}`, KEPT, isFound, (signal) =>
-    ask(doi, agencies, signal),
+export async function resolve(doi: string, agencies: Agencies, context: Context): Promise<Resolved> {
+  const { value: found, at } = await keepWhole(
+    context,
+    `citation/work/2/${doi}`,
+    KEPT,
+    isFound,
+    (value) => value.by === null || value.silent.length === 0,
+    (signal) => ask(doi, agencies, signal),
   )
   if (found.by === null) throw new Failure('not_found', `No agency describes a work with DOI '${doi}'`)
   const { by, work, silent } = found

@@ -71,6 +71,8 @@ const OPERATIONS: Readonly<Record<Request['op'], Operation>> = {
 
 /** Characters of an answer. Operations of the caller's making can multiply what came in without a limit of their own. */
 const MAX_ANSWER = 1_000_000
+/** Levels of an answer. Whoever writes or reads it recurses, and on another stack than this thread's. */
+const MAX_LEVELS = 200
 
 export interface Performed {
   readonly body: JsonObject
@@ -80,7 +82,7 @@ export interface Performed {
 /** Carries out one request: the same answer for the same request, always. */
 export function perform(request: Request): Performed {
   const { result, beside = {}, warnings = [] } = outcomeOf(request)
-  if (room([result, beside], MAX_ANSWER) < 0) {
+  if (room(result, room(beside, MAX_ANSWER)) < 0) {
     throw new Failure('answer_too_large', `The result has more than ${MAX_ANSWER} characters`)
   }
   const output = typeof result === 'string' ? result : JSON.stringify(result)
@@ -145,16 +147,21 @@ function hash(canonical: string): JsonObject {
   }
 }
 
-/** How many of `left` characters remain once the value is written, at least; stops as soon as none do. */
-function room(value: Json, left: number): number {
+/** How many of `left` characters remain once the value is written, at least; stops as soon as none do, or too deep. */
+function room(value: Json, left: number, levels = MAX_LEVELS): number {
   if (left < 0) return left
   if (typeof value === 'string') return left - value.length - 2
-  if (Array.isArray(value)) return value.reduce<number>((rest, element) => room(element, rest), left - 2)
-  if (!isJsonObject(value)) return left - 1
+  const isArray = Array.isArray(value)
+  if (!isArray && !isJsonObject(value)) return left - 1
+  if (levels === 0)
+    throw new Failure('answer_too_large', `The result is nested deeper than ${MAX_LEVELS} levels`)
+  if (isArray) {
+    return value.reduce<number>((rest, element) => room(element, rest, levels - 1), left - 2)
+  }
   let rest = left - 2
   for (const [key, member] of Object.entries(value)) {
     if (rest < 0) break
-    rest = room(member, rest - key.length - 3)
+    rest = room(member, rest - key.length - 3, levels - 1)
   }
   return rest
 }

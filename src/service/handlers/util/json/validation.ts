@@ -46,13 +46,20 @@ export function validate(data: Json, schema: Json): Verdict {
   return { valid, errors: errors.slice(0, MAX_ERRORS).map(describe), error_count: errors.length }
 }
 
-/** Both documents have 64 levels at most, so only a schema that leads back to itself can exhaust the stack. */
+/**
+ * Both documents have 64 levels at most, so only a schema that leads back to itself can exhaust the stack. The compiler
+ * looks anchors up among members that every object has (`constructor`), and what it finds there is no schema.
+ */
 function followed<Result>(follow: () => Result): Result {
   try {
     return follow()
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    throw new InvalidParameter('schema', 'schema refers to itself without an end')
+    if (error instanceof InvalidParameter) throw error
+    const sentence =
+      error instanceof RangeError
+        ? 'schema refers to itself without an end'
+        : 'schema has a reference that cannot be followed'
+    throw new InvalidParameter('schema', sentence)
   }
 }
 

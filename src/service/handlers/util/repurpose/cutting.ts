@@ -1,14 +1,19 @@
-import type { EnvelopedAnswer, JsonObject, Warning } from '../../../../engine/index.ts'
+import {
+  InvalidParameter,
+  type EnvelopedAnswer,
+  type JsonObject,
+  type Warning,
+} from '../../../../engine/index.ts'
 import type { Parameters } from '../../catalog.ts'
 import { hashtagOf, keywordsOf } from './keywords.ts'
 import { languageOf, stopWordsOf } from './language.ts'
-import { postsOf, shorten } from './posts.ts'
+import { AS_WRITTEN, postsOf, shorten } from './posts.ts'
 import { rankSentences } from './rank.ts'
 import { sentencesOf, type Sentence } from './sentences.ts'
 import { chooseWindows, type Window } from './windows.ts'
 
 /** Raised when the same request gets another answer than before. */
-const VERSION = '1.0.0'
+const VERSION = '1.1.0'
 
 /** Ranking takes time by the square of this. */
 const MOST_SENTENCES = 400
@@ -20,6 +25,7 @@ export function cut({ text, n, target_seconds: target }: Parameters['util/repurp
   const language = languageOf(text)
   const stopWords = stopWordsOf(language)
   const all = sentencesOf(text, language)
+  if (all.length === 0) throw new InvalidParameter('text', 'text must contain words')
   const sentences = all.slice(0, MOST_SENTENCES)
   const ranks = rankSentences(sentences, stopWords)
   const windows = chooseWindows(sentences, ranks, target, n)
@@ -91,7 +97,7 @@ function segmentOf(
   const shortRanks = partRanks.filter((_, place) => (part[place]?.words.length ?? 0) <= HOOK_WORDS)
   const hook = bestOf(short, shortRanks, 1)[0] ?? firstWords(text, part[0])
   const phrase = keywords[0] ?? hook
-  const title = shorten(phrase.charAt(0).toUpperCase() + phrase.slice(1), TITLE_LENGTH)
+  const title = shorten(phrase.charAt(0).toUpperCase() + phrase.slice(1), TITLE_LENGTH, AS_WRITTEN)
   return {
     hook,
     shown: {
