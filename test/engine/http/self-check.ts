@@ -53,9 +53,9 @@ t.test('an operator is warned of nothing while everything says the same', async 
 
 /** Every document with every field it speaks of, and a change of one route in it. */
 const DRIFTS: readonly (readonly [document: string, from: string | RegExp, to: string, field: string])[] = [
-  ['/openapi.json', '"amount": "0.001000"', '"amount": "0.002000"', 'price'],
-  ['/openapi.json', '"name": "nonce"', '"name": "once"', 'parameters'],
-  ['/openapi.json', '"x-free-preview": "/sample/ping"', '"x-free-preview": "/sample/pong"', 'sample'],
+  ['/openapi.json', '"amount":"0.001000"', '"amount":"0.002000"', 'price'],
+  ['/openapi.json', '"name":"nonce"', '"name":"once"', 'parameters'],
+  ['/openapi.json', '"x-free-preview":"/sample/ping"', '"x-free-preview":"/sample/pong"', 'sample'],
   ['/openapi.json', '"/paid/ping":', '"/paid/pong":', 'listed'],
   ['/', '"amount": "0.001000"', '"amount": "0.002000"', 'price'],
   ['/', '"nonce": "string, optional', '"nonce": "string, required', 'parameters'],
