@@ -80,20 +80,26 @@ t.test('a price that changes with a power cut fails nobody either', async (t) =>
   t.equal(await chargesOf(payment), 1)
 })
 
-t.test('what was paid for is given again after the route is taken from sale, and nobody else pays', async (t) => {
-  const [paid, late] = [await signed(), await signed()]
-  t.equal(await statusOf(`${shop.url}${work(7)}`, paid), 200)
-  const standing = readFileSync(catalog, 'utf8')
-  writeFileSync(catalog, standing.replace('summary: Works where the test says how', '$&\n    planned: true'))
-  shop.server.process.kill('SIGHUP')
-  await shop.server.said(/revision \w+ → \w+/)
-  t.equal(await statusOf(`${shop.url}${work(7)}`, paid), 200)
-  t.equal(await statusOf(`${shop.url}${work(8)}`, late), 501)
-  t.strictSame(await Promise.all([paid, late].map(chargesOf)), [1, 0])
-  writeFileSync(catalog, standing)
-  shop.server.process.kill('SIGHUP')
-  await shop.server.said(/revision \w+ → \w+[^]*revision \w+ → \w+/)
-})
+t.test(
+  'what was paid for is given again after the route is taken from sale, and nobody else pays',
+  async (t) => {
+    const [paid, late] = [await signed(), await signed()]
+    t.equal(await statusOf(`${shop.url}${work(7)}`, paid), 200)
+    const standing = readFileSync(catalog, 'utf8')
+    writeFileSync(
+      catalog,
+      standing.replace('summary: Works where the test says how', '$&\n    planned: true'),
+    )
+    shop.server.process.kill('SIGHUP')
+    await shop.server.said(/revision \w+ → \w+/)
+    t.equal(await statusOf(`${shop.url}${work(7)}`, paid), 200)
+    t.equal(await statusOf(`${shop.url}${work(8)}`, late), 501)
+    t.strictSame(await Promise.all([paid, late].map(chargesOf)), [1, 0])
+    writeFileSync(catalog, standing)
+    shop.server.process.kill('SIGHUP')
+    await shop.server.said(/revision \w+ → \w+[^]*revision \w+ → \w+/)
+  },
+)
 
 t.test('no grace covers a network or a payee that is gone', async (t) => {
   const [onBase, toPayee] = [await signed(), await signed()]
