@@ -69,7 +69,7 @@ function createEgress(wire: Wire): Egress {
 
 const shop: Shop = {
   handlers: () => {
-    const { sources, sanctions, twitch, crossrefMailto, dnsServers } = env()
+    const { sources, sanctions, twitch, crossrefMailto, dnsServers, model, search } = env()
     const dns = new Dns(dnsServers)
     return createHandlers({
       world,
@@ -80,6 +80,8 @@ const shop: Shop = {
       egress: createEgress({ resolve: (host) => dns.addresses(host) }),
       dns,
       crossrefMailto,
+      model,
+      search,
       standIn: false,
     })
   },
@@ -115,6 +117,8 @@ const shop: Shop = {
       egress: createEgress({ resolve: (host) => dns.addresses(host), ...web.wire }),
       dns,
       rdapBootstrap: web.rdapBootstrap,
+      search: { searxngUrl: `${standIns.url}/searxng`, braveApiKey: undefined },
+      model: { baseUrl: `${standIns.url}/model`, apiKey: undefined, languageModel: 'stand-in' },
       standIn: true,
     })
     return {

@@ -195,6 +195,12 @@ export const ERRORS = {
     'Nothing was looked up. Try again after Retry-After.',
     OF_WORK,
   ),
+  schema_mismatch: kind(
+    502,
+    'No answer that satisfies the schema',
+    'Ask for fewer members, or make those optional that the text does not tell; errors says where it failed.',
+    OF_WORK,
+  ),
   answer_too_large: kind(502, 'Answer is too large', 'Ask for less in one call.', OF_WORK),
   starting: passing(503, 'Starting', 'Try again after Retry-After.'),
   internal: passing(500, 'Internal error', 'Try again; if it stays, tell the operator.', BY_PAYMENT),

@@ -62,6 +62,8 @@ export async function openWholeService(
     egress,
     dns,
     rdapBootstrap,
+    search: { searxngUrl: `${url}/searxng`, braveApiKey: undefined },
+    model: { baseUrl: `${url}/model`, apiKey: undefined, languageModel: 'stand-in' },
     standIn: true,
   })
   const { operations } = createRevision({

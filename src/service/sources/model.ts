@@ -1,7 +1,7 @@
 import { Failure, type JsonObject, type Source } from '../../engine/index.ts'
 import { JsonSource, Refused } from './json-source.ts'
 import { isStrict } from './model/strict.ts'
-import { compileShape } from './shape.ts'
+import { compileShape, type Shape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'
 import type { World } from './world.ts'
 
@@ -102,6 +102,13 @@ export class LanguageModel {
     }
   }
 
+  /** The object that was asked for. Throws `source_error` when what was written is another one, or none. */
+  async fill<Form>(assignment: Assignment, isForm: Shape<Form>, signal: AbortSignal): Promise<Form> {
+    const written = readJson(await this.write(assignment, signal))
+    if (isForm(written)) return written
+    throw unusable('form', 'answered in another form than it was asked for')
+  }
+
   #complete({ messages }: Assignment, form: JsonObject, signal: AbortSignal): Promise<Completion> {
     const asked = {
       model: this.#model,
@@ -127,10 +134,10 @@ function formOf({ name, schema }: Assignment): JsonObject {
 
 function textOf({ choices }: Completion): string {
   const { message, finish_reason: end } = choices[0] ?? { message: {} }
-  if (typeof message.refusal === 'string' || end === 'content_filter') throw fault('refused', 'declined')
-  if (end === 'length') throw fault('cut', 'did not come to an end')
+  if (typeof message.refusal === 'string' || end === 'content_filter') throw unusable('refused', 'declined')
+  if (end === 'length') throw unusable('cut', 'did not come to an end')
   const text = unfenced(message.content ?? '')
-  if (text === '') throw fault('empty', 'wrote nothing')
+  if (text === '') throw unusable('empty', 'wrote nothing')
   return text
 }
 
@@ -144,7 +151,15 @@ function unfenced(content: string): string {
     .trim()
 }
 
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** What the model wrote is of no use. */
-export function fault(reason: 'refused' | 'cut' | 'empty' | 'form' | 'uncited', verb: string): Failure {
+export function unusable(reason: 'refused' | 'cut' | 'empty' | 'form' | 'uncited', verb: string): Failure {
   return new Failure('source_error', `${NAME} ${verb}`, { extra: { reason } })
 }

@@ -32,8 +32,6 @@ export interface Selected {
 
 /** Ranking takes time by the square of this. */
 const MOST_SENTENCES = 800
-/** Beside a rank of 1 at most: what is asked for comes before what the text is about. */
-const FOCUSED = 2
 const OPENING = 0.2
 /** Shorter ones are headings and cries; they say little by themselves. */
 const FEWEST_WORDS = 4
@@ -51,7 +49,7 @@ export function selectSentences({ text, focus, most }: ExcerptTask): Excerpt {
     sentence,
     score:
       (ranks[place] ?? 0) +
-      FOCUSED * shareOf(terms, sentence, language) +
+      closeness(shareOf(terms, sentence, language)) +
       (place === 0 ? OPENING : 0) -
       (sentence.words.length < FEWEST_WORDS ? 1 : 0),
   }))
@@ -67,6 +65,11 @@ export function selectSentences({ text, focus, most }: ExcerptTask): Excerpt {
     counted: all.length,
     cut: all.length > MOST_SENTENCES,
   }
+}
+
+/** Beside a rank of 1 at most: what is asked for comes before what the text is about. */
+function closeness(share: number): number {
+  return share === 0 ? 0 : 1 + share
 }
 
 interface Scored {
@@ -98,7 +101,7 @@ function shareOf(terms: readonly string[], { text, words }: Sentence, language: 
   const found = terms.filter((term) => {
     if (isDense(language)) return text.includes(term)
     const stem = term.slice(0, Math.max(4, Math.ceil(term.length * 0.75)))
-    return words.some(({ word }) => word === term || (term.length > 4 && word.startsWith(stem)))
+    return words.some(({ word }) => word === term || (term.length >= 4 && word.startsWith(stem)))
   })
   return found.length / terms.length
 }

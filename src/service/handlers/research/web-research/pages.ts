@@ -25,9 +25,11 @@ export interface Pile {
 }
 
 const MEASURE = { bytes: 512 * 1024, beyond: 'cut' } as const
-/** For all of them, side by side; what has not come by then is not waited for. */
-const READING_MS = 6000
-/** Of the candidates, in relation to the pages that are wanted. */
+/** For one page on its way; all are asked side by side. */
+const FETCHING_MS = 4000
+/** After this, nothing is begun in the place of a page that could not be read. */
+const BEGINNING_MS = 3000
+/** Candidates, for each page that is wanted. */
 const TRIED = 2
 const WHOLE = { longest: 10_000, overlap: 0 } as const
 const FEWEST_CHARACTERS = 80
@@ -44,44 +46,41 @@ export async function readPages(
   const unread: Record<string, number> = {}
   const warnings = new Map<string, Warning>()
   const known = new Set<string>()
-  const lane = async (signal: AbortSignal): Promise<void> => {
+  const started = context.now().getTime()
+  const lane = async (): Promise<void> => {
     for (let next = tried.shift(); next !== undefined; next = tried.shift()) {
-      const outcome = await readPage(next.hit, egress, { ...context, signal })
-      if (signal.aborted) return
-      const identity = typeof outcome === 'string' ? '' : identityOf(new URL(outcome.page.url))
-      const reason = typeof outcome === 'string' ? outcome : known.has(identity) ? 'repeated' : undefined
-      if (typeof outcome !== 'string' && reason === undefined) {
-        known.add(identity)
+      const outcome = await readPage(next.hit, egress, context)
+      const reason = typeof outcome === 'string' ? outcome : 'repeated'
+      if (typeof outcome !== 'string' && !known.has(outcome.identity)) {
+        known.add(outcome.identity)
         found.push({ rank: next.rank, page: outcome.page })
         for (const warning of outcome.warnings) warnings.set(warning.code, warning)
         return
       }
-      unread[reason ?? ''] = (unread[reason ?? ''] ?? 0) + 1
+      unread[reason] = (unread[reason] ?? 0) + 1
+      if (context.now().getTime() - started > BEGINNING_MS) return
     }
   }
-  try {
-    await beforeDeadline(context.signal, READING_MS, (limit) =>
-      Promise.all(Array.from({ length: most }, () => lane(limit))),
-    )
-  } catch (cause) {
-    if (!(cause instanceof DeadlinePassed)) throw cause
-  }
+  await Promise.all(Array.from({ length: most }, lane))
   const pages = found.sort((one, other) => one.rank - other.rank).map(({ page }) => page)
   return { pages, unread, warnings: Array.from(warnings.values()) }
 }
 
 interface Read {
   readonly page: Page
+  readonly identity: string
   readonly warnings: readonly Warning[]
 }
 
 /** The page, or in a word why there is none. */
 async function readPage(hit: SearchHit, egress: Egress, context: Context): Promise<Read | string> {
   const request = { accept: READABLE_TYPES, measure: MEASURE, robots: 'honour' } as const
-  const outcome = await egress.get(hit.url, request, context.signal)
-  if (outcome.kind === 'refused') return outcome.refusal
-  if (outcome.kind === 'failed') return outcome.mishap
   try {
+    const outcome = await beforeDeadline(context.signal, FETCHING_MS, (limit) =>
+      egress.get(hit.url, request, limit),
+    )
+    if (outcome.kind === 'refused') return outcome.refusal
+    if (outcome.kind === 'failed') return outcome.mishap
     const reading = await readReply(outcome.reply, WHOLE, context.signal)
     if (reading.text.length < FEWEST_CHARACTERS) return 'empty'
     const { flags, warnings } = await screenPage(reading, context)
@@ -93,8 +92,9 @@ async function readPage(hit: SearchHit, egress: Egress, context: Context): Promi
       text: reading.text,
       flags,
     }
-    return { page, warnings }
+    return { page, identity: identityOf(outcome.reply.url), warnings }
   } catch (cause) {
+    if (cause instanceof DeadlinePassed) return 'timeout'
     if (cause instanceof Failure || cause instanceof InvalidParameter) return 'unreadable'
     throw cause
   }
