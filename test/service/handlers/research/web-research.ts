@@ -15,7 +15,7 @@ import { openSite, openWeb } from '../../../support/web.ts'
 const QUERY = 'Which games sold best in Japan last week?'
 const GUARDED: Partial<Context> = {
   ask: async (_, { text }) => ({
-    answer: screen(String(text)),
+    answer: screen(textOf(text)),
     at: new Date(0),
     cached: false,
     stale: false,
@@ -42,6 +42,11 @@ async function refusal(work: Promise<unknown>): Promise<Failure> {
   throw fault
 }
 
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw new Error('expected a text')
+}
+
 function objects(list: unknown): JsonObject[] {
   return Array.isArray(list) ? list.filter(isJsonObject) : []
 }
@@ -52,7 +57,7 @@ function lookAt(t: Test, body: JsonObject): void {
   const numbers = sources.map(({ n }) => n)
   for (const { source } of objects(body['claims']))
     t.ok(numbers.includes(source ?? null), 'a claim leads to a page')
-  const brief = String(body['brief'])
+  const brief = textOf(body['brief'])
   t.not(brief, '')
   for (const [, n] of brief.matchAll(/\[(\d+)\]/g))
     t.ok(numbers.includes(Number(n)), `[${n}] leads to a page`)
