@@ -6,6 +6,7 @@ import { check } from './cli/check.ts'
 import { dataStatus, updateData } from './cli/data.ts'
 import type { Command, Shop } from './cli/command.ts'
 import { init } from './cli/init.ts'
+import { addRoute } from './cli/new.ts'
 import { pay } from './cli/pay.ts'
 import { exportPayments } from './cli/payments/export.ts'
 import { listPayments } from './cli/payments/list.ts'
@@ -33,6 +34,7 @@ const commands: readonly Command[] = [
   serve,
   check,
   routes,
+  addRoute,
   print,
   types,
   pay,

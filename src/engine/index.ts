@@ -16,6 +16,7 @@ export {
 export { declareHandlers } from './catalog/declare.ts'
 export { CatalogError, formatIssue, hasErrors, type Issue } from './catalog/issue.ts'
 export { compileText, loadCatalog, type Loaded } from './catalog/load.ts'
+export { operationId } from './catalog/subject.ts'
 export { catalogSchema } from './catalog/schema.ts'
 export { documentNames } from './documents/all.ts'
 export { catalogTestimony } from './documents/agreement/catalog-testimony.ts'

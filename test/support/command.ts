@@ -3,6 +3,7 @@ import { dataStatus, updateData } from '../../src/cli/data.ts'
 import type { Command, Shop, Terminal } from '../../src/cli/command.ts'
 import { doctor } from '../../src/cli/doctor.ts'
 import { init } from '../../src/cli/init.ts'
+import { addRoute } from '../../src/cli/new.ts'
 import { pay } from '../../src/cli/pay.ts'
 import { exportPayments } from '../../src/cli/payments/export.ts'
 import { listPayments } from '../../src/cli/payments/list.ts'
@@ -21,6 +22,7 @@ export const COMMANDS: readonly Command[] = [
   serve,
   check,
   routes,
+  addRoute,
   print,
   types,
   pay,

@@ -64,8 +64,11 @@ routes:
 
 const INDEX = `import { moon } from './moon.js'
 
-/** Every handler by the name the catalog has for it. */
-/** @satisfies {Partial<import('./catalog.d.ts').Handlers>} */
+/**
+ * Every handler by the name the catalog has for it.
+ *
+ * @satisfies {Partial<import('./catalog.d.ts').Handlers>}
+ */
 export const handlers = {
   moon,
 }
