@@ -19,6 +19,8 @@ export { compileText, loadCatalog, type Loaded } from './catalog/load.ts'
 export { operationId } from './catalog/subject.ts'
 export { catalogSchema } from './catalog/schema.ts'
 export { documentNames } from './documents/all.ts'
+export { listedServers } from './documents/servers/listing.ts'
+export { renderServerJson } from './documents/servers/registry.ts'
 export { catalogTestimony } from './documents/agreement/catalog-testimony.ts'
 export { challengeTestimonies, type Demand } from './documents/agreement/challenge-testimonies.ts'
 export { documentPlaces, openapiTestimony, pathExamples } from './documents/agreement/openapi-testimony.ts'
@@ -36,6 +38,7 @@ export {
   staleWarning,
   type Answer,
   type Arguments,
+  type ConfigurableHandler,
   type Context,
   type EnvelopedAnswer,
   type Handler,
@@ -47,6 +50,7 @@ export {
   type Part,
   type PaymentFacts,
   type Source,
+  type StoringHandler,
   type VerbatimAnswer,
   type Warning,
 } from './handler.ts'
