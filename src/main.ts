@@ -1,9 +1,12 @@
 #!/usr/bin/env node
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { check } from './cli/check.ts'
 import { dataStatus, updateData } from './cli/data.ts'
 import type { Command, Shop } from './cli/command.ts'
+import { init } from './cli/init.ts'
+import { addRoute } from './cli/new.ts'
 import { pay } from './cli/pay.ts'
 import { exportPayments } from './cli/payments/export.ts'
 import { listPayments } from './cli/payments/list.ts'
@@ -27,9 +30,11 @@ import { Sanctions } from './service/sources/sanctions.ts'
 import { SourceRecords } from './service/sources/source-record.ts'
 
 const commands: readonly Command[] = [
+  init,
   serve,
   check,
   routes,
+  addRoute,
   print,
   types,
   pay,
@@ -141,6 +146,11 @@ const shop: Shop = {
   },
 }
 
+function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  return String(version)
+}
+
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   // The reader has had enough, as `head` does: no mistake of ours.
   if (fault.code !== 'EPIPE') throw fault
@@ -159,5 +169,6 @@ process.exitCode = await runCommand({
     progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
   },
   shop,
+  version: readVersion(),
   known: () => ({ handlers: Object.keys(shop.handlers()), documents: documentNames }),
 })
