@@ -168,7 +168,8 @@ t.test('guidance names only routes that are sold, and no price that could go sta
 })
 
 function facts({ name, type, in: place, required, default: value }: Parameter): SpecifiedParameter {
-  if (type === 'boolean' || typeof value === 'boolean') throw new Error(`${name}: no parameter is a boolean`)
+  if (type === 'boolean' || type === 'object' || typeof value === 'boolean')
+    throw new Error(`${name}: no parameter is a boolean or an object`)
   return { name, type, in: place, required, default: value }
 }
 

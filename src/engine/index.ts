@@ -35,6 +35,7 @@ export {
   staleWarning,
   type Answer,
   type Arguments,
+  type ConfigurableHandler,
   type Context,
   type EnvelopedAnswer,
   type Handler,
@@ -46,6 +47,7 @@ export {
   type Part,
   type PaymentFacts,
   type Source,
+  type StoringHandler,
   type VerbatimAnswer,
   type Warning,
 } from './handler.ts'

@@ -177,7 +177,7 @@ export async function openShop(t: Test): Promise<Shop> {
     check: () => bank.check,
     verify: async () =>
       bank.verify === undefined
-        ? { kind: 'verified', payer: 'buyer', validBefore: bank.validBefore }
+        ? { kind: 'verified', payer: 'buyer', account: 'key', validBefore: bank.validBefore }
         : { kind: 'refused', refusal: bank.verify },
     simulate: async () => bank.simulate,
     settle: async (journal) => {

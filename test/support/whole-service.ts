@@ -8,7 +8,7 @@ import {
 } from '../../src/engine/index.ts'
 import type { Arguments, EnvelopedAnswer } from '../../src/engine/handler.ts'
 import { envelop } from '../../src/engine/http/envelope.ts'
-import { execute, type Workshop } from '../../src/engine/http/execute.ts'
+import { execute, NOBODY, type Workshop } from '../../src/engine/http/execute.ts'
 import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
 import { createHandlers } from '../../src/service/service.ts'
@@ -89,7 +89,7 @@ export async function openWholeService(
       operation,
       handler: served.handler,
       args,
-      payment: undefined,
+      caller: NOBODY,
       patience: 20_000,
       operations,
     }

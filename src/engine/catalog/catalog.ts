@@ -113,7 +113,17 @@ export interface Upstream {
 export interface Tool {
   readonly server: string
   readonly name: string
-  readonly requires: 'payer' | undefined
+  /** `payer`: the answer depends on who pays; `signer`: free, for whoever proves an address. */
+  readonly requires: 'payer' | 'signer' | undefined
+  readonly annotations: Annotations
+}
+
+/** Hints for clients where they differ from what the handler tells; the words are MCP's. */
+export interface Annotations {
+  readonly readOnly: boolean | undefined
+  readonly destructive: boolean | undefined
+  readonly idempotent: boolean | undefined
+  readonly openWorld: boolean | undefined
 }
 
 export type RouteKind = 'paid' | 'sample' | 'free'
@@ -145,7 +155,8 @@ export type Scalar = string | number | boolean
 export interface Parameter {
   readonly name: string
   readonly in: 'path' | 'query'
-  readonly type: 'string' | 'integer' | 'number' | 'boolean'
+  /** `object` in tools only; its default and example are JSON as a text. */
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'object'
   readonly required: boolean
   readonly description: string | undefined
   readonly default: Scalar | undefined

@@ -1,6 +1,6 @@
 import { failed, invalid, sold } from './reply.ts'
 import { faultReply, type FaultSettings } from './fault.ts'
-import type { Workshop } from './execute.ts'
+import { NOBODY, type Workshop } from './execute.ts'
 import { unreadyFailure } from './readiness.ts'
 import type { Answered, RouteRequest } from './request.ts'
 import { work } from './work.ts'
@@ -14,7 +14,7 @@ export async function serveFree(counter: Workshop & FaultSettings, request: Rout
   if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
   try {
     const { timeout } = served.route.operation
-    const stored = await work(counter, served, request.revision, validated.args, undefined, timeout)
+    const stored = await work(counter, served, request.revision, validated.args, NOBODY, timeout)
     return { reply: sold(stored, { 'Cache-Control': 'no-cache' }) }
   } catch (fault) {
     return { reply: faultReply(counter, request.served, fault, 'no') }

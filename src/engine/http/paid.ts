@@ -79,8 +79,10 @@ function buy(counter: Counter, request: RouteRequest, payment: Payment, args: Ar
     revision: revision.catalog.revision,
     digest,
     job: unreadyJob(request) ?? {
-      run: ({ payment: id, payer, patience }) =>
-        work(counter, served, revision, args, { id, protocol: protocol.name, network, payer }, patience),
+      run: ({ payment: id, payer, account, patience }) => {
+        const facts = { id, protocol: protocol.name, network, payer, account }
+        return work(counter, served, revision, args, { payment: facts, signer: undefined }, patience)
+      },
       check: checkOf(counter, request, args),
       store: served.store,
     },

@@ -118,6 +118,8 @@ function readOne(parameter: Parameter, raw: string | undefined): ReadParameter {
           'Input should be a valid boolean, unable to interpret input',
         ),
       }
+    // No query holds an object, and the catalog's check says so: what comes is a text.
+    case 'object':
     case 'string':
       return { parameter, raw, value: normalize(parameter, raw) }
   }

@@ -136,7 +136,9 @@ const unwritten: UntypedHandler = () =>
 
 function readinessOf(operation: Operation, { catalog, handlers, proxy }: RevisionSettings): Readiness {
   if (operation.planned) return 'planned'
-  if (operation.handler !== PROXY && !Object.hasOwn(handlers, operation.handler)) return 'planned'
+  const handler = Object.hasOwn(handlers, operation.handler) ? handlers[operation.handler] : undefined
+  if (operation.handler !== PROXY && handler === undefined) return 'planned'
+  if (typeof handler === 'object' && handler.configured === false) return 'not_configured'
   const sources = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
   const own = operation.upstream?.credential?.env
   const needed = own === undefined ? sources : [...sources, own]

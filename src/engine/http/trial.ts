@@ -1,6 +1,6 @@
 import { templatesOf, type Route } from '../catalog/catalog.ts'
 import { Failure } from '../errors.ts'
-import { execute, type Workshop } from './execute.ts'
+import { execute, NOBODY, type Workshop } from './execute.ts'
 import type { RawParameters } from './parameters.ts'
 import { unreadyFailure } from './readiness.ts'
 import type { Revision } from './revision.ts'
@@ -31,7 +31,7 @@ export async function* tryRoutes(revision: Revision, workshop: Workshop): AsyncG
         operation,
         handler,
         args,
-        payment: undefined,
+        caller: NOBODY,
         patience,
         reuse: 'never',
         operations,

@@ -1,7 +1,7 @@
-import type { Arguments, PaymentFacts } from '../handler.ts'
+import type { Arguments } from '../handler.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
 import { envelop } from './envelope.ts'
-import { execute, type Workshop } from './execute.ts'
+import { execute, type Caller, type Workshop } from './execute.ts'
 import type { Revision, ServedRoute } from './revision.ts'
 
 /** Runs what a route does, and puts the result into the form that is sold and stored. */
@@ -10,11 +10,11 @@ export async function work(
   { route, handler, preview, store }: ServedRoute,
   { operations }: Revision,
   args: Arguments,
-  payment: PaymentFacts | undefined,
+  caller: Caller,
   patience: number,
 ): Promise<StoredAnswer> {
   const { operation } = route
   const reuse = store === undefined ? 'cached' : 'never'
-  const result = await execute(counter, { operation, handler, args, payment, patience, reuse, operations })
+  const result = await execute(counter, { operation, handler, args, caller, patience, reuse, operations })
   return envelop(route, result, preview, counter.now())
 }

@@ -10,12 +10,13 @@ export async function work(
   paywall: Paywall,
   { job, offer }: Purchasing,
   claim: Claim,
-  { payer }: Verified,
+  { payer, account }: Verified,
   patience: number,
 ): Promise<Attempted<StoredAnswer>> {
   const order = {
     payment: claim.entry.id,
     payer,
+    account,
     patience: Math.min(offer.route.operation.timeout, patience),
   }
   if (job.store !== undefined) await claim.note({ prepared: true })

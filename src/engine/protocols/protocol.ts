@@ -75,6 +75,8 @@ export type Verification =
       readonly kind: 'verified'
       /** EIP-55. */
       readonly payer: string
+      /** Who signed for the payer. */
+      readonly account: 'key' | 'contract'
       /** Milliseconds since the epoch; the money cannot be moved at or after it. */
       readonly validBefore: number
     }

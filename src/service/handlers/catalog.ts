@@ -1,8 +1,10 @@
 // Generated from the catalog by `ratecard types`. Do not edit: change the catalog.
 import type {
+  ConfigurableHandler as EngineConfigurableHandler,
   Handler as EngineHandler,
   Handlers as EngineHandlers,
   HandlerWithPreview as EngineHandlerWithPreview,
+  StoringHandler as EngineStoringHandler,
 } from '../../engine/index.ts'
 
 export interface Parameters {
@@ -180,4 +182,6 @@ export interface Parameters {
 
 export type Handler<Name extends keyof Parameters> = EngineHandler<Parameters[Name]>
 export type HandlerWithPreview<Name extends keyof Parameters> = EngineHandlerWithPreview<Parameters[Name]>
+export type ConfigurableHandler<Name extends keyof Parameters> = EngineConfigurableHandler<Parameters[Name]>
+export type StoringHandler<Name extends keyof Parameters> = EngineStoringHandler<Parameters[Name]>
 export type Handlers = EngineHandlers<Parameters>

@@ -112,7 +112,8 @@ export class ExactPayment implements Payment {
     if (refusal !== undefined) return { kind: 'refused', refusal }
     const { from, validBefore } = this.#authorization
     const seconds = BigInt(validBefore) < FAR ? BigInt(validBefore) : FAR
-    return { kind: 'verified', payer: from, validBefore: Number(seconds) * 1000 }
+    const { signedBy: account } = this.#order
+    return { kind: 'verified', payer: from, account, validBefore: Number(seconds) * 1000 }
   }
 
   async #checkSignature(): Promise<Refusal | undefined> {
