@@ -1,4 +1,4 @@
-import type { Embedder } from './embedder.ts'
+import { toUnit, type Embedder } from './embedder.ts'
 import { fold, termsOf } from './terms.ts'
 
 const DIMENSIONS = 384
@@ -38,7 +38,7 @@ function hashText(text: string): Float32Array {
 }
 
 function piecesOf(word: string): string[] {
-  const signs = [...word]
+  const signs = Array.from(word)
   return [3, 4].flatMap((length) =>
     signs.slice(length - 1).map((_, place) => signs.slice(place, place + length).join('')),
   )
@@ -51,11 +51,4 @@ function hashOf(text: string): number {
   hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2_ae35)
   return (hash ^ (hash >>> 16)) >>> 0
-}
-
-/** Everything may have cancelled out; then the first direction stands for the text. */
-export function toUnit(vector: Float32Array): Float32Array {
-  const length = Math.hypot(...vector)
-  if (length === 0) return Float32Array.of(1, ...vector.slice(1))
-  return vector.map((value) => value / length)
 }

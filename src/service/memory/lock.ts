@@ -85,7 +85,9 @@ function startOf(pid: number): string | undefined {
   }
   try {
     // The name of the program stands in parentheses and may hold anything.
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[19]
+    return readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')[19]
   } catch {
     return 'alive'
   }
@@ -98,7 +100,8 @@ function startOf(pid: number): string | undefined {
 async function removeStale(file: string, found: string): Promise<void> {
   const turn = `${file}.turn`
   for (let tries = 0; !claimed(turn, `${process.pid}\n`); tries += 1) {
-    if (tries * TURN_MS >= SILENCE_MS) throw new StoreRefusal(`a process has died while it opened the memory store: delete ${turn}`)
+    if (tries * TURN_MS >= SILENCE_MS)
+      throw new StoreRefusal(`a process has died while it opened the memory store: delete ${turn}`)
     await delay(TURN_MS)
   }
   if (read(file) === found) rmSync(file, { force: true })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Failure } from '../../engine/index.ts'
 import { DatabaseError, type Database, type Row, type Value } from './database.ts'
-import type { Embedder } from './embedder.ts'
+import { embedOne, toLiteral, type Embedder } from './embedder.ts'
 import { readNumber, readText, readTexts, readTime } from './row.ts'
 import { HELD, PAGE, SEARCH, USAGE } from './sql.ts'
 import { termsOf } from './terms.ts'
@@ -83,7 +83,12 @@ export class MemoryStore {
     const id = idOf(draft.key === undefined ? ['payment', payment] : ['key', draft.wallet, draft.key])
     const [earlier] = await this.#query('select created_at, bytes from memories where id = $1', [id])
     if (earlier !== undefined)
-      return { id, createdAt: readTime(earlier, 'created_at'), bytes: readNumber(earlier, 'bytes'), repeated: true }
+      return {
+        id,
+        createdAt: readTime(earlier, 'created_at'),
+        bytes: readNumber(earlier, 'bytes'),
+        repeated: true,
+      }
     const bytes = Buffer.byteLength(JSON.stringify({ text: draft.text, tags: draft.tags }))
     await this.#admit(payment, draft.wallet, bytes)
     const vector = await embedOne(this.embedder, draft.text, signal)
@@ -95,7 +100,7 @@ export class MemoryStore {
       `insert into pending_memories (payment, id, wallet, text, tags, terms, embedder, embedding, bytes, created_at)
        values ($1, $2, $3, $4, $5::text[], $6::text[], $7, $8::vector, $9, $10)
        on conflict (payment) do update set payment = excluded.payment returning created_at`,
-      [...values, literalOf(vector), bytes, at.toISOString()],
+      [...values, toLiteral(vector), bytes, at.toISOString()],
     )
     this.#writing.set(payment, writing)
     try {
@@ -129,7 +134,7 @@ export class MemoryStore {
     const vector = await embedOne(this.embedder, query, signal)
     const rows = await this.#query(SEARCH, [
       wallet,
-      literalOf(vector),
+      toLiteral(vector),
       [...new Set(termsOf(query))],
       most,
       this.embedder.name,
@@ -151,7 +156,8 @@ export class MemoryStore {
   async usage(wallet: string): Promise<Usage> {
     const [row] = await this.#query(USAGE, [wallet])
     const memories = readNumber(row, 'memories')
-    const span = memories === 0 ? undefined : { first: readTime(row, 'first_at'), last: readTime(row, 'last_at') }
+    const span =
+      memories === 0 ? undefined : { first: readTime(row, 'first_at'), last: readTime(row, 'last_at') }
     return { memories, bytes: readNumber(row, 'bytes'), span }
   }
 
@@ -169,21 +175,12 @@ export class MemoryStore {
   }
 
   /** Deletes all memories of a wallet, also those that are not paid for yet; resolves to how many there were to be found. */
-  clear(wallet: string): Promise<number> {
-    return this.#clear('wallet = $1', wallet)
-  }
-
-  /** As `clear`, of an address under whatever form and on whatever chain it has paid. */
-  forget(address: string): Promise<number> {
-    return this.#clear(`wallet ~ ('^eip155:([0-9]+:)?' || $1 || '$')`, address.toLowerCase())
-  }
-
-  async #clear(condition: string, value: string): Promise<number> {
+  async clear(wallet: string): Promise<number> {
     const [row] = await this.#query(
-      `with pending as (delete from pending_memories where ${condition}),
-            kept as (delete from memories where ${condition} returning 1)
+      `with pending as (delete from pending_memories where wallet = $1),
+            kept as (delete from memories where wallet = $1 returning 1)
        select count(*) as number from kept`,
-      [value],
+      [wallet],
     )
     return readNumber(row, 'number')
   }
@@ -213,11 +210,6 @@ function idOf(parts: readonly string[]): string {
   const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
   // RFC 9562 §5.8, version 8: of our own making.
   return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-a${digest.slice(17, 20)}-${digest.slice(20, 32)}`
-}
-
-/** In the words of pgvector, which keeps seven digits. */
-export function literalOf(vector: Float32Array): string {
-  return `[${Array.from(vector, (value) => String(Number(value.toPrecision(8)))).join(',')}]`
 }
 
 function memoryOf(row: Row): Memory {

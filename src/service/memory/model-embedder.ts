@@ -3,8 +3,7 @@ import { JsonSource } from '../sources/json-source.ts'
 import { compileShape } from '../sources/shape.ts'
 import type { SourceRecords } from '../sources/source-record.ts'
 import type { World } from '../sources/world.ts'
-import type { Embedder } from './embedder.ts'
-import { toUnit } from './hash-embedder.ts'
+import { toUnit, type Embedder } from './embedder.ts'
 
 export interface ModelEmbedderOptions {
   /** Any endpoint that speaks as OpenAI does, up to `/embeddings`. */

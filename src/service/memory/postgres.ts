@@ -39,6 +39,7 @@ export async function openPostgres(url: string): Promise<Database> {
 }
 
 function conditionOf(fault: unknown): string | undefined {
-  const code: unknown = typeof fault === 'object' && fault !== null && 'code' in fault ? fault.code : undefined
+  const code: unknown =
+    typeof fault === 'object' && fault !== null && 'code' in fault ? fault.code : undefined
   return typeof code === 'string' && /^[0-9A-Z_]+$/.test(code) ? code : undefined
 }

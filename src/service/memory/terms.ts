@@ -66,7 +66,7 @@ function joinRuns(word: string): string[] {
 }
 
 function pairsOf(run: string): string[] {
-  const signs = [...run]
+  const signs = Array.from(run)
   if (signs.length === 1) return signs
   return signs.slice(1).map((sign, place) => `${signs[place]}${sign}`)
 }

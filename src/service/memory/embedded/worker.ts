@@ -27,7 +27,8 @@ async function replyTo({ id, work }: Task): Promise<Reply> {
         return { id, kind: 'rows', rows: [] }
     }
   } catch (fault) {
-    const code: unknown = typeof fault === 'object' && fault !== null && 'code' in fault ? fault.code : undefined
+    const code: unknown =
+      typeof fault === 'object' && fault !== null && 'code' in fault ? fault.code : undefined
     return {
       id,
       kind: 'fault',
