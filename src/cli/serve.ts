@@ -30,6 +30,7 @@ import { inSandbox, meansOf, withStandIns } from './means.ts'
 import { openPort } from './port.ts'
 import { reload } from './reload.ts'
 import { listenToSignals } from './signals.ts'
+import { Watch } from './watch.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -94,6 +95,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
   const { terminal, shop, env } = call
   const signals = listenToSignals()
   const server = createHttpServer({ headers: plan.sandbox ? { 'Ratecard-Sandbox': '1' } : {} })
+  const watch = new Watch(() => performance.now())
   /** The last to be opened is closed first. */
   const closing: (() => Promise<unknown>)[] = []
   try {
@@ -102,7 +104,8 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const handlers = await handlersFor(call, standIns?.handlers)
     const known = { ...call.known, handlers: Object.keys(handlers) }
     const read = (): Catalog => {
-      const { catalog, warnings, text } = loadServed(plan.file, known, env)
+      watch.begin()
+      const { catalog, warnings, text } = loadServed(plan.file, known, env, (path) => watch.note(path))
       for (const issue of warnings) terminal.err(formatIssue(issue, plan.file, text))
       return standIns === undefined ? catalog : withStandIns(catalog, standIns)
     }
@@ -166,7 +169,9 @@ async function run(call: Call, plan: Plan): Promise<number> {
       ...missingMeans(next, means, tills),
       ...movedPayee(means, meansOf(call, next, sandbox)),
     ]
-    signals.onReload(() => reload(call, { file: plan.file, service, load, problems: problemsOf }))
+    const again = (): void => reload(call, { file: plan.file, service, load, problems: problemsOf })
+    signals.onReload(again)
+    watch.start(again)
     announce(call, service, {
       ledger: title,
       cache: cache.title,
@@ -192,6 +197,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     terminal.err('stopping: requests in flight are finished first')
     return 0
   } finally {
+    watch.stop()
     await closeServer(server, DRAIN_MS)
     for (const close of closing.reverse()) {
       // One that fails must not keep the others open: a chain would outlive its sandbox.

@@ -18,6 +18,8 @@ export { CatalogError, formatIssue, hasErrors, type Issue } from './catalog/issu
 export { loadCatalog, type Loaded } from './catalog/load.ts'
 export { catalogSchema } from './catalog/schema.ts'
 export { documentNames } from './documents/all.ts'
+export { listedServers } from './documents/servers/listing.ts'
+export { renderServerJson } from './documents/servers/registry.ts'
 export { catalogTestimony } from './documents/agreement/catalog-testimony.ts'
 export { challengeTestimonies, type Demand } from './documents/agreement/challenge-testimonies.ts'
 export { documentPlaces, openapiTestimony, pathExamples } from './documents/agreement/openapi-testimony.ts'
