@@ -22,6 +22,12 @@ export function serverManual(catalog: Catalog, server: ListedServer): TemplateCo
   }
 }
 
+const IDENTITY = {
+  payer: 'It knows only what belongs to the wallet that pays.',
+  signer:
+    'It knows only what belongs to the wallet that has signed a sign-in-with-x message, under "sign-in-with-x" in params._meta. Without one the result is an error that says what to sign.',
+} as const
+
 function toolManual({ routes }: Catalog, listed: ListedTool): TemplateContext {
   const { tool, operation } = listed
   const { summary, useWhen: when, description, settle, price, timeout } = operation
@@ -35,7 +41,7 @@ function toolManual({ routes }: Catalog, listed: ListedTool): TemplateContext {
     description: description === undefined ? '' : sentence(description),
     charging:
       price !== undefined && settle === 'upfront' ? sentence(`${CHARGED_FIRST}, before the work`) : '',
-    identity: tool.requires === 'payer' ? 'It knows only what belongs to the wallet that pays.' : '',
+    identity: tool.requires === undefined ? '' : IDENTITY[tool.requires],
     parameters: operation.parameters.map(argumentRow),
     call: JSON.stringify(exampleCall(listed), undefined, 2),
     route: route?.path ?? '',
