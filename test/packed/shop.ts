@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,8 @@ const SHOP = join(ROOT, 'test/fixtures/shop')
 const PLACE = mkdtempSync(join(tmpdir(), 'ratecard-packed-'))
 const TEA = join(PLACE, 'tea')
 
-t.teardown(() => rmSync(PLACE, { recursive: true, force: true }))
+// Twenty thousand files: what Node would do one by one takes longer than the tests.
+t.teardown(() => run(`rm -rf ${PLACE}`, tmpdir()))
 
 interface Ran {
   readonly code: number | null
