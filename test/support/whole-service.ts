@@ -11,6 +11,7 @@ import { envelop } from '../../src/engine/http/envelope.ts'
 import { execute, NOBODY, type Workshop } from '../../src/engine/http/execute.ts'
 import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import { Memories } from '../../src/service/memory/memories.ts'
 import { createHandlers } from '../../src/service/service.ts'
 import { STAND_IN_LISTS } from '../../src/service/sources/sanctions/lists.ts'
 import { SourceRecords } from '../../src/service/sources/source-record.ts'
@@ -64,6 +65,7 @@ export async function openWholeService(
     rdapBootstrap,
     search: { searxngUrl: `${url}/searxng`, braveApiKey: undefined },
     model: { baseUrl: `${url}/model`, apiKey: undefined, languageModel: 'stand-in' },
+    memories: new Memories(),
     standIn: true,
   })
   const { operations } = createRevision({

@@ -7,6 +7,7 @@ import { brandFiles } from '../documents/brand.ts'
 import { PAGE_TYPE, placedDocuments } from '../documents/directory.ts'
 import type { Facts } from '../documents/document.ts'
 import { PAGE_HEADERS } from '../documents/page.ts'
+import { serverCards, serverPages } from '../documents/servers/documents.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedCheck, UntypedHandler } from '../handler.ts'
 import type { Store } from '../paywall/paywall.ts'
@@ -150,8 +151,12 @@ function renderPages(catalog: Catalog, facts: Facts): ReadonlyMap<string, Page> 
   const own = [...renderDocuments(catalog, facts), ...renderFiles(catalog)]
   const taken = new Set([...own.map(([path]) => path), ...catalog.routes.map(({ path }) => path)])
   const brand = brandFiles.filter(({ path }) => !taken.has(path))
+  const servers = [...serverPages(catalog, facts), ...serverCards(catalog, facts)]
   return new Map([
     ...own,
+    ...servers
+      .filter(({ path }) => !taken.has(path))
+      .map(({ path, type, text, headers }): [string, Page] => [path, pageOf(type, text, headers)]),
     ...brand.map(({ path, type, bytes }): [string, Page] => [path, pageOf(type, bytes, {})]),
   ])
 }
