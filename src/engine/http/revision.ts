@@ -8,6 +8,7 @@ import type { Facts } from '../documents/document.ts'
 import { PAGE_HEADERS } from '../documents/page.ts'
 import { endpointsOf } from '../mcp/endpoint.ts'
 import { openToolboxes, type Toolbox } from '../mcp/toolbox.ts'
+import { serverCards, serverPages } from '../documents/servers/documents.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { Operations, ServedOperation } from '../work/served.ts'
 import { Foresights } from './foresight.ts'
@@ -118,8 +119,12 @@ function renderPages(catalog: Catalog, facts: Facts): ReadonlyMap<string, Page> 
   const own = [...renderDocuments(catalog, facts), ...renderFiles(catalog)]
   const taken = new Set([...own.map(([path]) => path), ...catalog.routes.map(({ path }) => path)])
   const brand = brandFiles.filter(({ path }) => !taken.has(path))
+  const servers = [...serverPages(catalog, facts), ...serverCards(catalog, facts)]
   return new Map([
     ...own,
+    ...servers
+      .filter(({ path }) => !taken.has(path))
+      .map(({ path, type, text, headers }): [string, Page] => [path, pageOf(type, text, headers)]),
     ...brand.map(({ path, type, bytes }): [string, Page] => [path, pageOf(type, bytes, {})]),
   ])
 }
