@@ -244,7 +244,9 @@ export function testMemoryStore(
       const findings: { places: number[][]; scores: number[][] } = { places: [], scores: [] }
       for (const kind of KINDS) {
         const places = []
+        // Every fourth: of all domains and languages, in a quarter of the time.
         for (const [meant, memory] of memories.entries()) {
+          if (meant % 4 > 0) continue
           const hits = await store.search(question(wallet, memory[kind]), patient)
           const order = hits.map(({ text }) => texts.indexOf(text))
           findings.places.push(order)
