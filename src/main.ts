@@ -1,9 +1,12 @@
 #!/usr/bin/env node
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { check } from './cli/check.ts'
 import { dataStatus, updateData } from './cli/data.ts'
 import type { Command, Shop } from './cli/command.ts'
+import { init } from './cli/init.ts'
+import { addRoute } from './cli/new.ts'
 import { exportMemories } from './cli/memory/export.ts'
 import { forgetWallet } from './cli/memory/forget.ts'
 import { reindexMemories } from './cli/memory/reindex.ts'
@@ -32,9 +35,11 @@ import { Sanctions } from './service/sources/sanctions.ts'
 import { SourceRecords } from './service/sources/source-record.ts'
 
 const commands: readonly Command[] = [
+  init,
   serve,
   check,
   routes,
+  addRoute,
   print,
   types,
   pay,
@@ -165,6 +170,11 @@ const shop: Shop = {
   },
 }
 
+function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  return String(version)
+}
+
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   // The reader has had enough, as `head` does: no mistake of ours.
   if (fault.code !== 'EPIPE') throw fault
@@ -183,5 +193,6 @@ process.exitCode = await runCommand({
     progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
   },
   shop,
+  version: readVersion(),
   known: () => ({ handlers: Object.keys(shop.handlers()), documents: documentNames }),
 })

@@ -60,7 +60,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   pg: ['service'],
   'tiny-secp256k1': ['engine/protocols'],
   viem: ['engine/protocols', 'sandbox', 'cli'],
-  yaml: ['engine/catalog', 'service'],
+  yaml: ['engine/catalog', 'service', 'cli'],
 }
 
 interface Import {

@@ -25,6 +25,8 @@ export interface Call {
   readonly env: Env
   readonly terminal: Terminal
   readonly shop: Shop
+  /** Of this program. */
+  readonly version: string
   /** Names the catalog is checked against. */
   readonly known: { readonly handlers: readonly string[]; readonly documents: readonly string[] }
 }
@@ -32,6 +34,8 @@ export interface Call {
 export interface Flags {
   readonly text: (name: string) => string | undefined
   readonly given: (name: string) => boolean
+  /** Of a flag that may stand several times. */
+  readonly all: (name: string) => readonly string[]
 }
 
 export interface Terminal {
