@@ -49,6 +49,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that one place knows, so that they can be replaced there. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  '@electric-sql/pglite': ['service'],
   '@koa/router': ['engine/http'],
   handlebars: ['engine/documents'],
   ioredis: ['engine/ledger', 'engine/cache'],
@@ -56,9 +57,10 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   lmdb: ['engine/ledger'],
   'lru-cache': ['engine/cache'],
   mppx: ['engine/protocols', 'cli'],
+  pg: ['service'],
   'tiny-secp256k1': ['engine/protocols'],
   viem: ['engine/protocols', 'sandbox', 'cli'],
-  yaml: ['engine/catalog', 'service'],
+  yaml: ['engine/catalog', 'service', 'cli'],
 }
 
 interface Import {

@@ -25,10 +25,12 @@ import {
 import { handlersFor } from './handlers.ts'
 import { openLedger } from './ledger.ts'
 import { loadServed } from './load.ts'
+import { keepsMemories, memoryPlace } from './memory/place.ts'
 import { inSandbox, meansOf, withStandIns } from './means.ts'
 import { openPort } from './port.ts'
 import { reload } from './reload.ts'
 import { listenToSignals } from './signals.ts'
+import { Watch } from './watch.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -93,6 +95,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
   const { terminal, shop, env } = call
   const signals = listenToSignals()
   const server = createHttpServer({ headers: plan.sandbox ? { 'Ratecard-Sandbox': '1' } : {} })
+  const watch = new Watch(() => performance.now())
   /** The last to be opened is closed first. */
   const closing: (() => Promise<unknown>)[] = []
   try {
@@ -101,7 +104,8 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const handlers = await handlersFor(call, standIns?.handlers)
     const known = { ...call.known, handlers: Object.keys(handlers) }
     const read = (): Catalog => {
-      const { catalog, warnings, text } = loadServed(plan.file, known, env)
+      watch.begin()
+      const { catalog, warnings, text } = loadServed(plan.file, known, env, (path) => watch.note(path))
       for (const issue of warnings) terminal.err(formatIssue(issue, plan.file, text))
       return standIns === undefined ? catalog : withStandIns(catalog, standIns)
     }
@@ -113,6 +117,16 @@ async function run(call: Call, plan: Plan): Promise<number> {
     if (sandbox !== undefined) closing.push(() => sandbox.stop())
     const { ledger, title } = await openLedger(env, plan.dataDir, sandbox)
     closing.push(() => ledger.close())
+    const memories = keepsMemories(declared)
+      ? await shop.openMemories(
+          memoryPlace(env, plan.dataDir, plan.sandbox ? 'sandbox' : 'real'),
+          plan.offline ? 'out of reach' : 'in use',
+        )
+      : undefined
+    if (memories !== undefined) {
+      closing.push(() => memories.close())
+      void memories.warm().catch((fault: unknown) => terminal.err(`memory: ${String(fault)}`))
+    }
     const cache = await openCache(env, plan.sandbox ? 'sandbox' : 'real', terminal.err)
     if ('fault' in cache) return refuse(terminal, [cache.fault])
     closing.push(() => cache.store.close())
@@ -155,10 +169,13 @@ async function run(call: Call, plan: Plan): Promise<number> {
       ...missingMeans(next, means, tills),
       ...movedPayee(means, meansOf(call, next, sandbox)),
     ]
-    signals.onReload(() => reload(call, { file: plan.file, service, load, problems: problemsOf }))
+    const again = (): void => reload(call, { file: plan.file, service, load, problems: problemsOf })
+    signals.onReload(again)
+    watch.start(again)
     announce(call, service, {
       ledger: title,
       cache: cache.title,
+      memory: memories?.title,
       catalog,
       tills,
       recipient: means.mppRecipient,
@@ -180,6 +197,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     terminal.err('stopping: requests in flight are finished first')
     return 0
   } finally {
+    watch.stop()
     await closeServer(server, DRAIN_MS)
     for (const close of closing.reverse()) {
       // One that fails must not keep the others open: a chain would outlive its sandbox.

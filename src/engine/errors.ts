@@ -195,6 +195,11 @@ export const ERRORS = {
     'Nothing was looked up. Try again after Retry-After.',
     OF_WORK,
   ),
+  quota_exceeded: kind(
+    403,
+    'Nothing more is kept for this wallet',
+    'Delete what is no longer needed, or write from another wallet.',
+  ),
   answer_too_large: kind(502, 'Answer is too large', 'Ask for less in one call.', OF_WORK),
   starting: passing(503, 'Starting', 'Try again after Retry-After.'),
   internal: passing(500, 'Internal error', 'Try again; if it stays, tell the operator.', BY_PAYMENT),

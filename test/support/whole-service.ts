@@ -11,6 +11,7 @@ import { envelop } from '../../src/engine/http/envelope.ts'
 import { execute, NOBODY, type Workshop } from '../../src/engine/http/execute.ts'
 import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import { Memories } from '../../src/service/memory/memories.ts'
 import { createHandlers } from '../../src/service/service.ts'
 import { STAND_IN_LISTS } from '../../src/service/sources/sanctions/lists.ts'
 import { SourceRecords } from '../../src/service/sources/source-record.ts'
@@ -62,6 +63,7 @@ export async function openWholeService(
     egress,
     dns,
     rdapBootstrap,
+    memories: new Memories(),
     standIn: true,
   })
   const { operations } = createRevision({

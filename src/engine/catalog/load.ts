@@ -17,14 +17,23 @@ export interface Loaded {
 }
 
 /**
- * Reads a catalog file and everything it names. Throws `CatalogError` with every issue when it cannot be used.
+ * Reads a catalog file and everything it names. Throws `CatalogError` with every issue when it cannot be used. `noted` is
+ * told of every file right before it is read, whether or not it is there.
  *
  * @example
  * const { catalog } = loadCatalog('catalog.yaml', { handlers: Object.keys(handlers), documents: documentNames })
  */
-export function loadCatalog(file: string, known: Omit<Surroundings, 'read'>): Loaded {
+export function loadCatalog(
+  file: string,
+  known: Omit<Surroundings, 'read'>,
+  noted?: (path: string) => void,
+): Loaded {
   const folder = dirname(resolve(file))
-  const read = (path: string): Buffer | undefined => readBytes(resolve(folder, path))
+  const read = (name: string): Buffer | undefined => {
+    const path = resolve(folder, name)
+    noted?.(path)
+    return readBytes(path)
+  }
   const text = readText({ read }, basename(file))
   if (text === undefined) {
     const position = { line: 1, column: 1, width: 1 }

@@ -4,7 +4,7 @@ import { PATIENCE_MS, Turn } from '../../ledger/turn.ts'
 import type { Network } from '../../networks.ts'
 import type { Chain, Fees } from '../evm/chain.ts'
 import type { Account } from './account.ts'
-import { broadcast, type Broadcast } from './broadcast.ts'
+import { broadcast, BROADCAST_MS, type Broadcast } from './broadcast.ts'
 import {
   IN_USE,
   NO_GAS,
@@ -22,8 +22,6 @@ import { allot, carryOn, leave, meet, taken, type Count } from './nonce.ts'
 import { Purse } from './purse.ts'
 import { answer, gaps, sentOf, writeDown, type Ready, type Signed, type Waiting } from './round.ts'
 
-/** A broadcast's own timeout and a little more: whoever may still be broadcasting holds the lease. */
-const BROADCAST_MS = 10_500
 const FEES_MS = 4_000
 /** A transaction needs a block or two before its time is over. */
 const SHORTEST_MS = 3_000
@@ -136,6 +134,7 @@ export class Signer {
     return answer(patient, IN_USE)
   }
 
+  /** Whoever may still be broadcasting holds the lease. */
   async #take(patience: number): Promise<boolean> {
     if (await this.#turn.keep(BROADCAST_MS)) return true
     const lease = await this.#turn.take(patience)
@@ -185,7 +184,14 @@ export class Signer {
       return
     }
     const { chain } = this.#settings
-    const outcomes = await Promise.all(signed.map(({ transaction }) => broadcast(chain, transaction.raw)))
+    const outcomes = await Promise.all(
+      signed.map(async ({ ready, transaction }) => {
+        const outcome = await broadcast(chain, transaction.raw, this.#settings)
+        // Nobody waits for an answer that another one's transaction does not get.
+        ready.resolve(sentOf(outcome, transaction))
+        return outcome
+      }),
+    )
     const nonces = signed.filter((_, place) => outcomes[place] === 'taken')
     if (this.#count !== undefined)
       this.#count = taken(
@@ -195,8 +201,6 @@ export class Signer {
     for (const { ready } of nonces) this.#purse.spend(ready.cost)
     if (outcomes.includes('unfunded')) this.#purse.declareEmpty()
     await this.#fillGaps(signed, outcomes)
-    for (const [place, { ready, transaction }] of signed.entries())
-      ready.resolve(sentOf(outcomes[place] ?? 'unknown', transaction))
   }
 
   /**
@@ -210,7 +214,7 @@ export class Signer {
       const { nonce } = transaction
       const filler = { to: account.address, data: '0x', gas: FILLER_GAS, ...ready.price } as const
       const { raw } = account.sign({ chainId: network.chainId, nonce, ...filler })
-      const filled = await broadcast(chain, raw)
+      const filled = await broadcast(chain, raw, this.#settings)
       if (filled === 'taken' && this.#count !== undefined) this.#count = taken(this.#count, [nonce])
     }
   }

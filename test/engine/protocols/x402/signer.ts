@@ -184,7 +184,7 @@ t.test(
     t.equal(await nonceOf(signer), 0)
     proxy.set('broken_after_send')
     const journal = newJournal()
-    t.strictSame(await send(signer, GAS, journal), { kind: 'unknown' })
+    t.match(await send(signer, GAS, journal), { kind: 'unknown' })
     t.match(journal.transactions[0], { nonce: 1 }, 'it is recorded all the same')
     t.strictSame(await send(signer), { kind: 'unsent', detail: 'the network cannot be reached' })
     proxy.set('open')
@@ -203,13 +203,45 @@ t.test(
     proxy.onCall(async (method) => {
       if (method === 'eth_sendRawTransaction') proxy.set('down')
     })
-    t.strictSame(await send(signer), { kind: 'unknown' })
+    t.match(await send(signer), { kind: 'unknown', transaction: { nonce: 1 } })
     proxy.onCall(async () => {})
     proxy.set('open')
     t.equal(await nonceOf(signer), 1)
     t.equal(await mined(signer), 2)
   },
 )
+
+t.test(
+  'one connection that breaks holds up nobody: the same bytes are sent again, and no nonce is missing',
+  async (t) => {
+    let broadcasts = 0
+    const breaking: typeof fetch = async (url, init) => {
+      if (JSON.stringify(init?.body).includes('eth_sendRawTransaction') && (broadcasts += 1) === 3)
+        throw new Error('socket hang up')
+      return fetch(url, init)
+    }
+    const signer = await signerOf(randomKey(), { fetcher: breaking })
+    const nonces = await Promise.all(upTo(8).map(() => nonceOf(signer)))
+    t.strictSame(nonces, upTo(8))
+    t.equal(broadcasts, 9)
+    t.equal(await mined(signer), 8)
+  },
+)
+
+t.test('whose transaction is taken does not wait for one that the node leaves unanswered', async (t) => {
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  let broadcasts = 0
+  const hanging: typeof fetch = async (url, init) => {
+    if (JSON.stringify(init?.body).includes('eth_sendRawTransaction') && (broadcasts += 1) === 2) await held
+    return fetch(url, init)
+  }
+  const signer = await signerOf(randomKey(), { fetcher: hanging })
+  const [first, second] = [nonceOf(signer), nonceOf(signer)]
+  t.equal(await first, 0)
+  release()
+  t.equal(await second, 1)
+})
 
 t.test('without a node nothing is signed', async (t) => {
   const proxy = await openNodeProxy(chain.rpcUrl)

@@ -1,0 +1,237 @@
+import t from 'tap'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { at } from '../support/documents.ts'
+import { Watch } from '../../src/cli/watch.ts'
+import { isJsonObject } from '../../src/engine/json.ts'
+import { readHeader, stockFetch, type Hex } from '../support/payment.ts'
+import { openShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+
+t.setTimeout(120_000)
+
+const directory = mkdtempSync(join(tmpdir(), 'ratecard-watch-'))
+const catalog = join(directory, 'catalog.yaml')
+const example = join(directory, 'example.json')
+
+/** Its number stands in everything that is said of it, so that an answer made of two revisions shows. */
+function textOf(revision: number, price = priceOf(revision)): string {
+  return `catalog: 1
+service: { name: Changing shop, version: '1.0.0', description: Revision ${revision} }
+payments: { currency: USD, x402: { networks: [base], timeout: 60s } }
+routes:
+  /paid/work:
+    price: ${price}
+    summary: Revision ${revision} at ${priceOf(revision)}
+    parameters: { n: { type: integer, default: 1, minimum: 1, maximum: 100000 } }
+    example: ./example.json
+documents: { health: /health, status-json: /status.json, openapi: /openapi.json, llms-full: /llms-full.txt }
+`
+}
+
+function priceOf(revision: number): string {
+  return (0.01 + revision / 10_000).toFixed(4)
+}
+
+function atomic(revision: number): string {
+  return String(10_000 + revision * 100)
+}
+
+writeFileSync(example, '{"work":"first"}')
+writeFileSync(catalog, textOf(0))
+const shop = await openShop(async () => ({ CATALOG: catalog }))
+t.teardown(async () => {
+  await shop.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+const reloads = (): number => [...shop.server.output().matchAll(/revision \S+ → /g)].length
+
+interface Offer {
+  readonly status: number
+  /** Every number of a revision that the answer speaks of. */
+  readonly revisions: ReadonlySet<number>
+}
+
+async function offer(): Promise<Offer> {
+  const response = await fetch(`${shop.url}/paid/work`)
+  const header = readHeader(response, 'payment-required')
+  const body: unknown = await response.json()
+  if (!isJsonObject(body)) throw new Error('no offer')
+  const amounts = [at(header, 'accepts', 0, 'amount'), at(body, 'accepts', 0, 'amount')].map(Number)
+  const prices = [Number(at(body, 'price', 'amount')) * 1e6]
+  const said = JSON.stringify([header, body]).matchAll(/Revision (\d+)/g)
+  return {
+    status: response.status,
+    revisions: new Set([
+      ...[...amounts, ...prices].map((amount) => Math.round((amount - 10_000) / 100)),
+      ...[...said].map(([, number]) => Number(number)),
+    ]),
+  }
+}
+
+async function offered(): Promise<number | undefined> {
+  const { revisions } = await offer()
+  return revisions.size === 1 ? [...revisions][0] : undefined
+}
+
+const served = (revision: number): Promise<void> =>
+  until(`revision ${revision} is served`, async () => (await offered()) === revision)
+
+t.test('an edited price is asked for without a signal, however the editor writes', async (t) => {
+  writeFileSync(catalog, textOf(1))
+  await served(1)
+  writeFileSync(`${catalog}~`, textOf(2))
+  renameSync(`${catalog}~`, catalog)
+  await served(2)
+  rmSync(catalog)
+  await delay(50)
+  writeFileSync(catalog, textOf(3))
+  await served(3)
+  t.notMatch(shop.server.output(), /kept revision/)
+})
+
+t.test('a catalog behind a link, as a cluster mounts it, is seen when the link is turned', async () => {
+  for (const [folder, revision] of [
+    ['one', 4],
+    ['two', 5],
+  ] as const) {
+    mkdirSync(join(directory, folder))
+    writeFileSync(join(directory, folder, 'catalog.yaml'), textOf(revision))
+    symlinkSync(folder, join(directory, 'turned'))
+    renameSync(join(directory, 'turned'), join(directory, 'data'))
+    if (folder === 'one') {
+      rmSync(catalog)
+      symlinkSync(join('data', 'catalog.yaml'), catalog)
+    }
+    await served(revision)
+  }
+  rmSync(catalog)
+  writeFileSync(catalog, textOf(5))
+})
+
+t.test('an edited example stands in the documents', async () => {
+  writeFileSync(example, '{"work":"quetzal"}')
+  await until('the example is served', async () =>
+    (await (await fetch(`${shop.url}/llms-full.txt`)).text()).includes('quetzal'),
+  )
+})
+
+t.test('a mistake keeps the last good revision, is told, and is forgotten once it is mended', async (t) => {
+  const refused = async (): Promise<unknown> => {
+    const status: unknown = await (await fetch(`${shop.url}/status.json`)).json()
+    return isJsonObject(status) ? at(status, 'refused_reload') : undefined
+  }
+  writeFileSync(catalog, textOf(6, '0.0000001'))
+  await shop.server.said(/catalog\.yaml:6:\d+ price[^]*kept revision/)
+  t.match(await refused(), { errors: [{ code: /^price/, line: 6 }] })
+  t.equal(await offered(), 5)
+  rmSync(example)
+  writeFileSync(catalog, textOf(6))
+  await shop.server.said(/example_unreadable/)
+  t.equal(await offered(), 5)
+  writeFileSync(example, '{"work":"third"}')
+  await served(6)
+  t.equal(await refused(), null)
+})
+
+t.test('a catalog that is still being written is not read', async (t) => {
+  const file = join(directory, 'slow.yaml')
+  writeFileSync(file, 'begun')
+  const watch = new Watch(() => performance.now())
+  watch.note(file)
+  const read: number[] = []
+  watch.start(() => {
+    watch.note(file)
+    read.push(readFileSync(file, 'utf8').length)
+  })
+  for (let piece = 0; piece < 30; piece += 1) {
+    writeFileSync(file, 'x'.repeat(piece))
+    await delay(20)
+  }
+  await until('it is read', () => read.length > 0)
+  watch.stop()
+  t.strictSame(read, [29])
+})
+
+t.test(
+  'while the file changes five times a second, nobody is failed, mixed up or charged another price',
+  async (t) => {
+    const before = reloads()
+    const wrong: unknown[] = []
+    const seen = new Set<number>()
+    let going = true
+    const lookers = Array.from({ length: 42 }, async () => {
+      while (going) {
+        const { status, revisions } = await offer()
+        if (status !== 402 || revisions.size !== 1) wrong.push({ status, revisions: [...revisions] })
+        for (const revision of revisions) seen.add(revision)
+      }
+    })
+    const readers = Array.from({ length: 2 }, async () => {
+      while (going) {
+        const text = await (await fetch(`${shop.url}/openapi.json`)).text()
+        const said = new Set([...text.matchAll(/Revision (\d+)/g)].map(([, number]) => number))
+        const prices = new Set([...text.matchAll(/"(0\.01\d\d)(?:00)?"/g)].map(([, price]) => price))
+        const [number] = said
+        if (said.size !== 1 || prices.size !== 1 || !prices.has(priceOf(Number(number))))
+          wrong.push({ said: [...said], prices: [...prices] })
+      }
+    })
+    const buyers: { readonly key: Hex; readonly signed: Set<string>; bought: number }[] = []
+    while (buyers.length < 6) buyers.push({ key: await shop.wallet(), signed: new Set(), bought: 0 })
+    const buying = buyers.map(async (buyer, place) => {
+      const noting: typeof fetch = async (input, init) => {
+        const request = new Request(input, init)
+        const header = request.headers.get('payment-signature')
+        const payment = header === null ? undefined : JSON.parse(Buffer.from(header, 'base64').toString())
+        const { nonce, value } = Object(payment?.payload?.authorization)
+        if (nonce !== undefined) buyer.signed.add(`${nonce} ${value}`)
+        return fetch(request)
+      }
+      const pay = stockFetch(buyer.key, noting)
+      while (going) {
+        buyer.bought += 1
+        const response = await pay(`${shop.url}/paid/work?n=${place * 1_000 + buyer.bought}`)
+        if (response.status !== 200) wrong.push({ status: response.status, body: await response.text() })
+        else await response.body?.cancel()
+      }
+    })
+    for (let revision = 7; revision < 32; revision += 1) {
+      writeFileSync(catalog, textOf(revision))
+      await delay(200)
+    }
+    await served(31)
+    going = false
+    await Promise.all([...lookers, ...readers, ...buying])
+    t.strictSame(wrong, [])
+    t.ok(seen.size > 3, `answers came from ${seen.size} revisions`)
+    t.ok(reloads() - before >= 3)
+    const signed = buyers.flatMap((buyer) => [...buyer.signed])
+    const bought = buyers.reduce((sum, buyer) => sum + buyer.bought, 0)
+    t.comment(`${bought} purchases, ${seen.size} revisions seen`)
+    t.equal(signed.length, bought, 'nobody has signed twice')
+    const uses = new Set((await shop.witness.uses()).map(({ nonce }) => nonce))
+    t.strictSame(
+      signed.filter((each) => !uses.has((each.split(' ')[0] ?? '') as `0x${string}`)),
+      [],
+      'all of it was charged',
+    )
+    const amounts = (values: readonly string[]): string[] => values.toSorted()
+    t.strictSame(
+      amounts((await shop.witness.received(shop.payTo)).map(String)),
+      amounts(signed.map((each) => each.split(' ')[1] ?? '')),
+      'what was signed is what was charged, once',
+    )
+    t.ok(
+      signed.every((each) =>
+        Array.from({ length: 32 }, (_, n) => atomic(n)).includes(each.split(' ')[1] ?? ''),
+      ),
+    )
+  },
+)
+
+t.test('the server has had no mishap in all of this', async (t) => {
+  t.notMatch(shop.output(), /unexpected|Unhandled|Warning/)
+})
