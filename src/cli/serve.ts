@@ -158,6 +158,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       proxy: { fetcher: fetch, secret: env.secret },
       figures: shop.figures,
       baseUrl,
+      mcpUrls: env.mcpUrls,
       sandbox: sandbox !== undefined,
       trustProxy: env.trustProxy,
       owner,
