@@ -193,6 +193,7 @@ process.exitCode = await runCommand({
     out: (line) => process.stdout.write(`${line}\n`),
     err: (line) => process.stderr.write(`${line}\n`),
     reader: process.stdout.isTTY ? 'person' : 'program',
+    logReader: process.stderr.isTTY ? 'person' : 'program',
     // Back to the start of the line, and the rest of it erased.
     progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
   },
