@@ -1,5 +1,13 @@
-import { createRevision, loadCatalog, type Catalog, type Ledger, type Revision } from '../engine/index.ts'
-import { openMpp, openTills, protocolsOf } from './assemble.ts'
+import {
+  createRevision,
+  loadCatalog,
+  type Catalog,
+  type HandlerMap,
+  type Ledger,
+  type Protocol,
+  type Revision,
+} from '../engine/index.ts'
+import { openMpp, openTills, protocolsOf, type PaymentMeans } from './assemble.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './handlers.ts'
 
@@ -8,34 +16,49 @@ export async function previewRevision(
   call: Call,
   file: string,
 ): Promise<{ readonly catalog: Catalog; readonly revision: Revision }> {
-  const { env, known } = call
+  const { env, known, terminal } = call
   const handlers = await handlersFor(call)
   const { catalog } = loadCatalog(file, { ...known, handlers: Object.keys(handlers) })
   const baseUrl = env.baseUrl ?? `http://localhost:${env.port}`
   const payTo = env.payTo ?? catalog.payments.payTo
-  const tills = {
-    x402: openTills({
-      payTo: payTo ?? '',
-      rpcUrls: env.rpcUrls,
-      signerKeys: env.settlerKeys,
-      facilitators: env.facilitators,
-      ledger: NO_LEDGER,
-      owner: 'preview',
-      report: call.terminal.err,
-    }),
-    mpp: openMpp(env, baseUrl, () => undefined),
-  }
   const payments = payTo === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments
-  const revision = createRevision({
+  const means = { ...env, payTo: payTo ?? '', signerKeys: env.settlerKeys, report: terminal.err }
+  const protocols = previewProtocols({ ...catalog, payments }, means, baseUrl)
+  return { catalog, revision: revise({ catalog, handlers, protocols, baseUrl, secret: env.secret }) }
+}
+
+/** The ways in which a catalog could be paid with these means. */
+export function previewProtocols(
+  catalog: Catalog,
+  means: Omit<PaymentMeans, 'ledger' | 'owner'>,
+  baseUrl: string,
+): readonly Protocol[] {
+  const tills = {
+    x402: openTills({ ...means, ledger: NO_LEDGER, owner: 'preview' }),
+    mpp: openMpp(means, baseUrl, () => undefined),
+  }
+  return protocolsOf(catalog, tills, baseUrl)
+}
+
+export interface Preview {
+  readonly catalog: Catalog
+  readonly handlers: HandlerMap
+  readonly protocols: readonly Protocol[]
+  readonly baseUrl: string
+  readonly secret: (name: string) => string | undefined
+}
+
+/** Everything that is derived from a catalog, and nobody who asks for it. */
+export function revise({ catalog, handlers, protocols, baseUrl, secret }: Preview): Revision {
+  return createRevision({
     catalog,
     handlers,
-    protocols: protocolsOf({ ...catalog, payments }, tills, baseUrl),
+    protocols,
     baseUrl,
     sandbox: false,
-    proxy: { fetcher: fetch, secret: env.secret },
+    proxy: { fetcher: fetch, secret },
     middleware: () => async () => undefined,
   })
-  return { catalog, revision }
 }
 
 /** Nothing is paid in a preview. */
