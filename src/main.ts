@@ -7,6 +7,9 @@ import { dataStatus, updateData } from './cli/data.ts'
 import type { Command, Shop } from './cli/command.ts'
 import { init } from './cli/init.ts'
 import { addRoute } from './cli/new.ts'
+import { exportMemories } from './cli/memory/export.ts'
+import { forgetWallet } from './cli/memory/forget.ts'
+import { reindexMemories } from './cli/memory/reindex.ts'
 import { pay } from './cli/pay.ts'
 import { exportPayments } from './cli/payments/export.ts'
 import { listPayments } from './cli/payments/list.ts'
@@ -22,6 +25,8 @@ import { types } from './cli/types.ts'
 import { doctor } from './cli/doctor.ts'
 import { documentNames } from './engine/index.ts'
 import { readEnv } from './env.ts'
+import { chooseEmbedder } from './service/memory/choose-embedder.ts'
+import { Memories } from './service/memory/memories.ts'
 import { createHandlers } from './service/service.ts'
 import { Dns } from './service/sources/dns.ts'
 import { Egress } from './service/sources/egress.ts'
@@ -48,6 +53,9 @@ const commands: readonly Command[] = [
   doctor,
   updateData,
   dataStatus,
+  reindexMemories,
+  forgetWallet,
+  exportMemories,
 ]
 
 const env = () => readEnv(process.env)
@@ -63,6 +71,9 @@ const world = {
 
 /** One for all handlers this process ever makes: a reload of the catalog does not forget what the sources did. */
 const records = new SourceRecords(world.now)
+
+/** What the handlers of this process remember, over reloads too. */
+const memories = new Memories()
 
 /** How sites name us in their robots.txt, and how their operators reach ours. */
 const AGENT = 'Ratecard'
@@ -87,6 +98,7 @@ const shop: Shop = {
       egress: createEgress({ resolve: (host) => dns.addresses(host) }),
       dns,
       crossrefMailto,
+      memories,
       standIn: false,
     })
   },
@@ -122,6 +134,7 @@ const shop: Shop = {
       egress: createEgress({ resolve: (host) => dns.addresses(host), ...web.wire }),
       dns,
       rdapBootstrap: web.rdapBootstrap,
+      memories,
       standIn: true,
     })
     return {
@@ -130,6 +143,17 @@ const shop: Shop = {
       stop: async () => {
         await Promise.all([standIns.stop(), web.stop()])
       },
+    }
+  },
+  openMemories: async (place, models) => {
+    const { model } = env()
+    const embedder = chooseEmbedder(models === 'in use' ? model : undefined, world, records)
+    const title = await memories.open(place, embedder)
+    return {
+      title: `${title}, texts are found by ${embedder.semantic ? 'meaning' : 'their words'} (${embedder.name})`,
+      warm: () => memories.warm(),
+      upkeep: () => memories.upkeep(),
+      close: () => memories.close(),
     }
   },
   openSandbox: async (directory, baseUrl, log) => {

@@ -65,6 +65,8 @@ export interface Shop {
   readonly lists: () => Lists
   /** The handlers over stand-ins for every outside source: no network. */
   readonly startStandIns: () => Promise<StandIns>
+  /** Opens what the handlers remember. Throws with the reason when another process has it. */
+  readonly openMemories: (place: MemoryPlace, models: 'in use' | 'out of reach') => Promise<OpenMemories>
   /** How the sources of these handlers have done in this process. */
   readonly figures: AllFigures
   readonly openSandbox: (directory: string, baseUrl: string, log: (line: string) => void) => Promise<Sandbox>
@@ -79,6 +81,40 @@ export interface Lists {
   /** How the lists on disk stand; nothing is fetched. */
   status(): Promise<readonly ListReport[]>
   close(): Promise<void>
+}
+
+/** Embedded files belong to one process; a PostgreSQL is shared. */
+export type MemoryPlace =
+  | { readonly kind: 'embedded'; readonly directory: string }
+  | { readonly kind: 'postgres'; readonly url: string }
+
+export interface OpenMemories {
+  /** For people: what it is and where, and how texts are found. */
+  readonly title: string
+  /** Opens what has been used before, ahead of the first question. */
+  warm(): Promise<void>
+  upkeep(): Promise<MemoryUpkeep>
+  close(): Promise<void>
+}
+
+/** What the operator does to the memories of all wallets. */
+export interface MemoryUpkeep {
+  /** Resolves to how many were put into the space of the embedder in use; `progress` is told after each batch. */
+  reindex(progress: (done: number) => void): Promise<number>
+  /** Deletes what an address has written on whatever chain; resolves to how many. */
+  forget(address: string): Promise<number>
+  /** All memories, or those of one address, in the order of writing. */
+  records(address: string | undefined): AsyncIterable<MemoryRecord>
+}
+
+export interface MemoryRecord {
+  readonly id: string
+  /** Namespace: `eip155:0x…`, or with the chain, of a contract. */
+  readonly wallet: string
+  readonly text: string
+  readonly tags: readonly string[]
+  readonly created_at: string
+  readonly embedder: string
 }
 
 export interface ListUpdate {

@@ -55,6 +55,7 @@ export function revise({ catalog, handlers, protocols, baseUrl, secret }: Previe
     handlers,
     protocols,
     baseUrl,
+    mcpUrls: env.mcpUrls,
     sandbox: false,
     proxy: { fetcher: fetch, secret },
     middleware: () => async () => undefined,

@@ -45,6 +45,7 @@ const shopOf = (handlers: readonly string[]): Shop => ({
     throw new Error('not here')
   },
   startStandIns: () => Promise.reject(new Error('not here')),
+  openMemories: () => Promise.reject(new Error('not here')),
   openSandbox: () => Promise.reject(new Error('not here')),
   playAddresses: async () => new Set(),
 })

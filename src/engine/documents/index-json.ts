@@ -53,16 +53,14 @@ function servers(catalog: Catalog, facts: Facts): JsonObject[] | undefined {
 }
 
 function toolEntry(listed: ListedTool): JsonObject {
-  const { operation, tool } = listed
+  const { operation, tool, parameters } = listed
   const amount = toolPrice(listed)
   return compact({
     name: tool.name,
     price: amount === undefined ? undefined : { currency: 'USD', amount },
     charging: operation.settle === 'upfront' ? CHARGED_FIRST : undefined,
     summary: operation.summary,
-    parameters: Object.fromEntries(
-      operation.parameters.map((parameter) => [parameter.name, argumentLine(parameter)]),
-    ),
+    parameters: Object.fromEntries(parameters.map((each) => [each.name, argumentLine(each)])),
   })
 }
 

@@ -70,7 +70,7 @@ function companions(catalog: Catalog, facts: Facts): TemplateContext[] {
 }
 
 function toolEntry(listed: ListedTool): TemplateContext {
-  const { operation, tool, url } = listed
+  const { operation, tool, url, parameters } = listed
   return {
     name: `${tool.name} (${price(toolPrice(listed))})`,
     paragraphs: [
@@ -78,7 +78,7 @@ function toolEntry(listed: ListedTool): TemplateContext {
       ...(operation.price !== undefined && operation.settle === 'upfront' ? [sentence(CHARGED_FIRST)] : []),
       `A tool of the MCP server at ${url}`,
     ],
-    parameters: operation.parameters.map((each) => parameterEntry(each, argumentLine(each))),
+    parameters: parameters.map((each) => parameterEntry(each, argumentLine(each))),
     request: '',
     answer: '',
   }

@@ -50,12 +50,12 @@ function companions(catalog: Catalog, facts: Facts): TemplateContext[] {
 }
 
 function toolEntry(listed: ListedTool): TemplateContext {
-  const { operation, tool, url } = listed
+  const { operation, tool, url, parameters } = listed
   return {
     name: tool.name,
     url,
     ...words(operation, operation.summary, toolPrice(listed)),
-    parameters: brief(operation.parameters),
+    parameters: brief(parameters),
     twin: false,
     preview: '',
     previewParameters: '',

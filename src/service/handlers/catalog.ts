@@ -30,6 +30,25 @@ export interface Parameters {
   readonly 'gamestore/top-sellers': {
     readonly country: string
   }
+  readonly 'memory/delete': {
+    readonly id?: string
+    readonly all: boolean
+  }
+  readonly 'memory/export': {
+    readonly cursor?: string
+  }
+  readonly 'memory/search': {
+    readonly query: string
+    readonly k: number
+    readonly tags?: readonly string[]
+    readonly since?: string
+  }
+  readonly 'memory/stats': Record<never, never>
+  readonly 'memory/write': {
+    readonly text: string
+    readonly tags?: readonly string[]
+    readonly idempotency_key?: string
+  }
   readonly ping: {
     readonly nonce?: string
   }

@@ -7,12 +7,12 @@ import type { TemplateContext } from '../text.ts'
 /** A row of the table of a tool’s arguments: nothing stands in a path or a query, and a list is an array. */
 export function argumentRow(parameter: Parameter): TemplateContext {
   const { list } = parameter
-  if (list === undefined) return parameterRow(unplaced(parameter))
+  if (list === undefined) return parameterRow({ ...parameter, in: 'query' })
   const { items, minItems, maxItems } = list
   const least =
     minItems > 1 && minItems < maxItems ? `${minItems} to ` : minItems === maxItems ? '' : 'up to '
   return {
-    ...parameterRow(unplaced(parameter)),
+    ...parameterRow({ ...parameter, in: 'query', list: undefined }),
     type: `array of ${items}s`,
     default: asJson(parameter, parameter.default),
     allowed: `${least}${maxItems} values`,
@@ -22,17 +22,13 @@ export function argumentRow(parameter: Parameter): TemplateContext {
 
 /** The same in one line: `integer, required, 1 to 100, example 30`. */
 export function argumentLine(parameter: Parameter): string {
-  const { list, required, example } = parameter
-  if (list === undefined) return parameterLine(parameter)
+  const { list, required, example, type } = parameter
+  if (list === undefined && type !== 'object') return parameterLine(parameter)
   return [
-    `array of at most ${list.maxItems} ${list.items}s`,
+    list === undefined ? type : `array of at most ${list.maxItems} ${list.items}s`,
     required ? 'required' : 'optional',
     ...(example === undefined ? [] : [`example ${asJson(parameter, example)}`]),
   ].join(', ')
-}
-
-function unplaced(parameter: Parameter): Parameter {
-  return { ...parameter, in: 'query', list: undefined }
 }
 
 function asJson(parameter: Parameter, value: Parameter['example']): string {

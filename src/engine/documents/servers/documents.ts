@@ -5,7 +5,7 @@ import { PAGE_HEADERS } from '../page.ts'
 import { renderServerCard, SERVER_CARD_TYPE } from './card.ts'
 import { listedServers } from './listing.ts'
 import { renderServerPage } from './page.ts'
-import { serverPagePath } from './place.ts'
+import { serverCardPath, serverPagePath } from './place.ts'
 
 /** A document of one companion server. */
 export interface ServerDocument {
@@ -24,10 +24,10 @@ export function serverPages(catalog: Catalog, facts: Facts): ServerDocument[] {
   })
 }
 
-/** The card of each, at the place that is reserved for it: behind its endpoint. */
+/** The card of each. */
 export function serverCards(catalog: Catalog, facts: Facts): ServerDocument[] {
   return listedServers(catalog, facts).map((server) => ({
-    path: `${new URL(server.url).pathname}/server-card`,
+    path: serverCardPath(server.name),
     type: SERVER_CARD_TYPE,
     text: renderServerCard(catalog, facts, server),
     headers: {},

@@ -18,14 +18,19 @@ export function serverManual(catalog: Catalog, server: ListedServer): TemplateCo
     url,
     place: serverPagePath(catalog, name) ?? '',
     setups: setupsFor(name, url).map((setup) => ({ ...setup })),
-    tools: tools.map((listed) => toolManual(catalog, listed)),
+    tools: tools.map(toolManual),
   }
 }
 
-function toolManual({ routes }: Catalog, listed: ListedTool): TemplateContext {
-  const { tool, operation } = listed
+const IDENTITY = {
+  payer: 'It knows only what belongs to the wallet that pays.',
+  signer:
+    'It knows only what belongs to the wallet that has signed a sign-in-with-x message, under "sign-in-with-x" in params._meta. Without one the result is an error that says what to sign.',
+} as const
+
+function toolManual(listed: ListedTool): TemplateContext {
+  const { tool, operation, route, parameters } = listed
   const { summary, useWhen: when, description, settle, price, timeout } = operation
-  const route = routes.find((each) => each.operation === operation && each.full === undefined)
   return {
     anchor: `tool.${tool.name}`,
     name: tool.name,
@@ -35,8 +40,8 @@ function toolManual({ routes }: Catalog, listed: ListedTool): TemplateContext {
     description: description === undefined ? '' : sentence(description),
     charging:
       price !== undefined && settle === 'upfront' ? sentence(`${CHARGED_FIRST}, before the work`) : '',
-    identity: tool.requires === 'payer' ? 'It knows only what belongs to the wallet that pays.' : '',
-    parameters: operation.parameters.map(argumentRow),
+    identity: tool.requires === undefined ? '' : IDENTITY[tool.requires],
+    parameters: parameters.map(argumentRow),
     call: JSON.stringify(exampleCall(listed), undefined, 2),
     route: route?.path ?? '',
     routeAnchor: route?.name ?? '',
@@ -45,8 +50,8 @@ function toolManual({ routes }: Catalog, listed: ListedTool): TemplateContext {
 }
 
 /** What `callTool` takes: what is required, and what the catalog shows. */
-function exampleCall({ tool, operation }: ListedTool): JsonObject {
-  const shown = operation.parameters.flatMap((parameter) => {
+function exampleCall({ tool, parameters }: ListedTool): JsonObject {
+  const shown = parameters.flatMap((parameter) => {
     const { name, example } = parameter
     return example === undefined ? [] : [[name, toArgument(parameter, example)] as const]
   })

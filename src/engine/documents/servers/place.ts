@@ -6,3 +6,11 @@ export function serverPagePath(catalog: Catalog, name: string): string | undefin
   const docs = placedDocuments(catalog, '').find((placed) => placed.name === 'docs')?.paths[0]
   return docs === undefined ? undefined : `${docs === '/' ? '' : docs}/servers/${name}`
 }
+
+/**
+ * Where the card of a server stands here. Its address is that of the endpoint with /server-card behind it: on a host of
+ * the server's own, what is asked for there is answered with this.
+ */
+export function serverCardPath(name: string): string {
+  return `/mcp/${name}/server-card`
+}

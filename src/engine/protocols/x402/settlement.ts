@@ -30,12 +30,13 @@ export async function settle(
   journal: Journal,
 ): Promise<Settlement> {
   const since = bench.now() - RECENT_MS
+  const validBefore = Number(signed.authorization.validBefore) * 1000
   const sent = await bench.signers.send({
     to: movement.token,
     data: transferCall(signed),
     gas: signed.signedBy === 'key' ? GAS : GAS_CONTRACT_WALLET,
     maxFeePerGas: bench.limits.maxFeePerGas,
-    expires: Number(signed.authorization.validBefore) * 1000,
+    expires: validBefore,
     check: (signer) => simulate(bench, signed, signer),
     journal,
   })
@@ -51,7 +52,8 @@ export async function settle(
         refusal: { code: 'chain_unavailable', detail: `${sent.detail}; nothing was charged` },
       }
     case 'unknown':
-      return { kind: 'unknown', detail: 'the network gave no answer after the payment was sent to it' }
+      // A node that answers again tells what has become of it; one that does not is asked by whoever comes next.
+      return resume(bench, movement, sent.transaction, validBefore, since)
     case 'sent':
       return conclude(bench, movement, sent.transaction, since)
   }
