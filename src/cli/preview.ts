@@ -7,7 +7,7 @@ import {
   type Protocol,
   type Revision,
 } from '../engine/index.ts'
-import { openMpp, openTills, protocolsOf, type PaymentMeans } from './assemble.ts'
+import { openMpp, openTills, protocolsOf, type AllTills, type PaymentMeans } from './assemble.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './handlers.ts'
 
@@ -24,7 +24,8 @@ export async function previewRevision(
   const payments = payTo === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments
   const means = { ...env, payTo: payTo ?? '', signerKeys: env.settlerKeys, report: terminal.err }
   const protocols = previewProtocols({ ...catalog, payments }, means, baseUrl)
-  return { catalog, revision: revise({ catalog, handlers, protocols, baseUrl, secret: env.secret }) }
+  const { mcpUrls, secret } = env
+  return { catalog, revision: revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret }) }
 }
 
 /** The ways in which a catalog could be paid with these means. */
@@ -33,11 +34,15 @@ export function previewProtocols(
   means: Omit<PaymentMeans, 'ledger' | 'owner'>,
   baseUrl: string,
 ): readonly Protocol[] {
-  const tills = {
+  return protocolsOf(catalog, previewTills(means, baseUrl), baseUrl)
+}
+
+/** Tills that nothing is ever paid into. */
+export function previewTills(means: Omit<PaymentMeans, 'ledger' | 'owner'>, baseUrl: string): AllTills {
+  return {
     x402: openTills({ ...means, ledger: NO_LEDGER, owner: 'preview' }),
     mpp: openMpp(means, baseUrl, () => undefined),
   }
-  return protocolsOf(catalog, tills, baseUrl)
 }
 
 export interface Preview {
@@ -45,17 +50,19 @@ export interface Preview {
   readonly handlers: HandlerMap
   readonly protocols: readonly Protocol[]
   readonly baseUrl: string
+  /** Bases of the MCP servers that have an address of their own. */
+  readonly mcpUrls: Readonly<Record<string, string>>
   readonly secret: (name: string) => string | undefined
 }
 
 /** Everything that is derived from a catalog, and nobody who asks for it. */
-export function revise({ catalog, handlers, protocols, baseUrl, secret }: Preview): Revision {
+export function revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret }: Preview): Revision {
   return createRevision({
     catalog,
     handlers,
     protocols,
     baseUrl,
-    mcpUrls: env.mcpUrls,
+    mcpUrls,
     sandbox: false,
     proxy: { fetcher: fetch, secret },
     middleware: () => async () => undefined,

@@ -92,7 +92,7 @@ function documentsOf(catalog: Catalog, baseUrl: string): ReadonlyMap<string, str
   const unasked = (): Promise<never> => Promise.reject(new Error('no handler is run in a plan'))
   const handlers = Object.fromEntries(operations.map(({ handler }) => [handler, unasked]))
   const protocols = previewProtocols(catalog, means, baseUrl)
-  const { pages } = revise({ catalog, handlers, protocols, baseUrl, secret: () => SECRET })
+  const { pages } = revise({ catalog, handlers, protocols, baseUrl, mcpUrls: {}, secret: () => SECRET })
   const served = Object.entries(documents).filter(([, { planned }]) => !planned)
   return new Map(
     served.map(
