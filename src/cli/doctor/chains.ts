@@ -39,7 +39,9 @@ async function judgeNetwork(
   const signers = signerKeys.flatMap((key) => addressOfKey(key) ?? [])
   if (url === undefined) {
     const missing = [`RPC_URL_${chainId}`, ...(signers.length === 0 ? ['SETTLER_PRIVATE_KEY'] : [])]
-    return facilitators.length > 0 ? [] : [look(title, `not offered before ${missing.join(' and ')} is set`)]
+    return facilitators.length > 0
+      ? []
+      : [look(title, `not offered before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`)]
   }
   const wrong = await judgeEndpoint(title, chainId, url)
   if (wrong.some(({ level }) => level === 'fails')) return wrong
@@ -81,7 +83,10 @@ function judgeGas({ title, coin, chainId }: Network, { signer, check }: Examined
 }
 
 async function judgeTempo(chain: number, { rpcUrls }: Means, missing: readonly string[]): Promise<Verdict[]> {
-  if (missing.length > 0) return [look('Tempo', `not offered before ${missing.join(' and ')} is set`)]
+  if (missing.length > 0)
+    return [
+      look('Tempo', `not offered before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`),
+    ]
   return judgeEndpoint('Tempo', chain, rpcUrls[chain] ?? '')
 }
 

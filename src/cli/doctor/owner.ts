@@ -59,7 +59,10 @@ export function judgeTerms({ sources, routes }: Catalog, secret: Env['secret']):
     )
     if (paths.length === 0) return []
     const missing = credentials.filter((variable) => secret(variable) === undefined)
-    if (missing.length > 0) return [look(title, `not sold before ${missing.join(' and ')} is set`)]
+    if (missing.length > 0)
+      return [
+        look(title, `not sold before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`),
+      ]
     const where = `${paths.map(({ path }) => path).join(', ')}${terms === undefined ? '' : `; terms: ${terms}`}`
     if (resale === 'allowed') return [ok(title, 'may be sold')]
     const state =

@@ -53,5 +53,8 @@ export function reasonOf(fault: unknown): string {
     return `no answer in ${PATIENCE_MS / 1000} seconds`
   const cause: unknown = fault instanceof Error ? fault.cause : undefined
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
-  return REASONS[code] ?? (/CERT|TLS|SSL/.test(code) ? `its certificate is not accepted (${code})` : code)
+  return (
+    REASONS[code] ??
+    (/CERT|TLS|SSL|UNABLE_TO_VERIFY/.test(code) ? `its certificate is not accepted (${code})` : code)
+  )
 }
