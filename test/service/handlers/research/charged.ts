@@ -59,6 +59,12 @@ t.teardown(() => shop.close())
 const url = `${shop.url}/mcp/tools`
 const key = await shop.wallet()
 
+// Starts the threads: on a busy machine their first second is long.
+await Promise.all([
+  fetch(`${shop.url}/sample/util/guard?text=hello`),
+  fetch(`${shop.url}/sample/util/extract?url=${encodeURIComponent(`${pages.url}/one`)}`),
+])
+
 const TEXT = 'Portal 2 came out on 18 April 2011 and costs 9.75 euros.'
 const SCHEMA = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
 const CALLS: Readonly<Record<string, JsonObject>> = {
