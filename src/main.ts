@@ -1,9 +1,15 @@
 #!/usr/bin/env node
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { check } from './cli/check.ts'
 import { dataStatus, updateData } from './cli/data.ts'
 import type { Command, Shop } from './cli/command.ts'
+import { init } from './cli/init.ts'
+import { addRoute } from './cli/new.ts'
+import { exportMemories } from './cli/memory/export.ts'
+import { forgetWallet } from './cli/memory/forget.ts'
+import { reindexMemories } from './cli/memory/reindex.ts'
 import { pay } from './cli/pay.ts'
 import { exportPayments } from './cli/payments/export.ts'
 import { listPayments } from './cli/payments/list.ts'
@@ -18,6 +24,8 @@ import { types } from './cli/types.ts'
 import { doctor } from './cli/doctor.ts'
 import { documentNames } from './engine/index.ts'
 import { readEnv } from './env.ts'
+import { chooseEmbedder } from './service/memory/choose-embedder.ts'
+import { Memories } from './service/memory/memories.ts'
 import { createHandlers } from './service/service.ts'
 import { Dns } from './service/sources/dns.ts'
 import { Egress } from './service/sources/egress.ts'
@@ -27,9 +35,11 @@ import { Sanctions } from './service/sources/sanctions.ts'
 import { SourceRecords } from './service/sources/source-record.ts'
 
 const commands: readonly Command[] = [
+  init,
   serve,
   check,
   routes,
+  addRoute,
   print,
   types,
   pay,
@@ -41,6 +51,9 @@ const commands: readonly Command[] = [
   doctor,
   updateData,
   dataStatus,
+  reindexMemories,
+  forgetWallet,
+  exportMemories,
 ]
 
 const env = () => readEnv(process.env)
@@ -56,6 +69,9 @@ const world = {
 
 /** One for all handlers this process ever makes: a reload of the catalog does not forget what the sources did. */
 const records = new SourceRecords(world.now)
+
+/** What the handlers of this process remember, over reloads too. */
+const memories = new Memories()
 
 /** How sites name us in their robots.txt, and how their operators reach ours. */
 const AGENT = 'Ratecard'
@@ -80,6 +96,7 @@ const shop: Shop = {
       egress: createEgress({ resolve: (host) => dns.addresses(host) }),
       dns,
       crossrefMailto,
+      memories,
       standIn: false,
     })
   },
@@ -115,6 +132,7 @@ const shop: Shop = {
       egress: createEgress({ resolve: (host) => dns.addresses(host), ...web.wire }),
       dns,
       rdapBootstrap: web.rdapBootstrap,
+      memories,
       standIn: true,
     })
     return {
@@ -123,6 +141,17 @@ const shop: Shop = {
       stop: async () => {
         await Promise.all([standIns.stop(), web.stop()])
       },
+    }
+  },
+  openMemories: async (place, models) => {
+    const { model } = env()
+    const embedder = chooseEmbedder(models === 'in use' ? model : undefined, world, records)
+    const title = await memories.open(place, embedder)
+    return {
+      title: `${title}, texts are found by ${embedder.semantic ? 'meaning' : 'their words'} (${embedder.name})`,
+      warm: () => memories.warm(),
+      upkeep: () => memories.upkeep(),
+      close: () => memories.close(),
     }
   },
   openSandbox: async (directory, baseUrl, log) => {
@@ -139,6 +168,11 @@ const shop: Shop = {
     const { developmentAddresses, readSandboxAddresses } = await import('./sandbox/known-keys.ts')
     return new Set([...developmentAddresses, ...readSandboxAddresses(directory)])
   },
+}
+
+function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  return String(version)
 }
 
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
@@ -160,5 +194,6 @@ process.exitCode = await runCommand({
     progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
   },
   shop,
+  version: readVersion(),
   known: () => ({ handlers: Object.keys(shop.handlers()), documents: documentNames }),
 })

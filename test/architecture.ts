@@ -25,6 +25,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/protocols',
     'engine/paywall',
     'engine/tally',
+    'engine/work',
     'engine/http',
   ],
   leaves: [],
@@ -35,7 +36,28 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'engine/protocols': ['engine/catalog', 'engine/ledger', 'leaves'],
   'engine/paywall': ['engine/protocols', 'engine/ledger', 'engine/catalog', 'leaves'],
   'engine/tally': ['engine/ledger', 'leaves'],
+  'engine/work': [
+    'engine/paywall',
+    'engine/protocols',
+    'engine/ledger',
+    'engine/cache',
+    'engine/catalog',
+    'engine/tally',
+    'leaves',
+  ],
+  'engine/mcp': [
+    'engine/work',
+    'engine/paywall',
+    'engine/protocols',
+    'engine/ledger',
+    'engine/documents',
+    'engine/catalog',
+    'engine/tally',
+    'leaves',
+  ],
   'engine/http': [
+    'engine/mcp',
+    'engine/work',
     'engine/paywall',
     'engine/tally',
     'engine/protocols',
@@ -49,16 +71,20 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that one place knows, so that they can be replaced there. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  '@electric-sql/pglite': ['service'],
   '@koa/router': ['engine/http'],
+  '@modelcontextprotocol/node': ['engine/mcp'],
+  '@modelcontextprotocol/server': ['engine/mcp'],
   handlebars: ['engine/documents'],
   ioredis: ['engine/ledger', 'engine/cache'],
   koa: ['engine/http'],
   lmdb: ['engine/ledger'],
   'lru-cache': ['engine/cache'],
   mppx: ['engine/protocols', 'cli'],
+  pg: ['service'],
   'tiny-secp256k1': ['engine/protocols'],
   viem: ['engine/protocols', 'sandbox', 'cli'],
-  yaml: ['engine/catalog', 'service'],
+  yaml: ['engine/catalog', 'service', 'cli'],
 }
 
 interface Import {

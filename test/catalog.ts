@@ -52,6 +52,9 @@ t.test('nothing else has a price, or a path of its own', async (t) => {
   t.equal(routes.length, PAID.length + SAMPLES.length)
 })
 
+/** What a wallet stores, it can delete: no specification asks for it, the law does. */
+const OWN_TOOLS = [{ tool: 'memory.memory_delete', price: undefined }]
+
 t.test('every tool is on its server at its price', async (t) => {
   const offered = operations
     .filter(({ tool }) => tool !== undefined && tool.server !== 'game')
@@ -63,7 +66,8 @@ t.test('every tool is on its server at its price', async (t) => {
     tool,
     price: price === undefined ? undefined : sixDecimals(price),
   }))
-  t.strictSame(offered, specified)
+  t.strictSame(new Set(offered), new Set([...specified, ...OWN_TOOLS]))
+  t.equal(offered.length, specified.length + OWN_TOOLS.length)
 })
 
 t.test('what a wallet remembers is asked for by wallet, and only that', async (t) => {
@@ -168,7 +172,8 @@ t.test('guidance names only routes that are sold, and no price that could go sta
 })
 
 function facts({ name, type, in: place, required, default: value }: Parameter): SpecifiedParameter {
-  if (type === 'boolean' || typeof value === 'boolean') throw new Error(`${name}: no parameter is a boolean`)
+  if (type === 'boolean' || type === 'object' || typeof value === 'boolean')
+    throw new Error(`${name}: no parameter is a boolean or an object`)
   return { name, type, in: place, required, default: value }
 }
 

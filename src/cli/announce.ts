@@ -14,6 +14,8 @@ export interface Announcement {
   readonly catalog: Catalog
   readonly ledger: string
   readonly cache: string
+  /** Undefined when the catalog has no use for it. */
+  readonly memory: string | undefined
   readonly tills: AllTills
   /** Who is paid by MPP. */
   readonly recipient: string | undefined
@@ -53,6 +55,7 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
   }
   terminal.err(`cache: ${facts.cache}`)
   terminal.err(`ledger: ${facts.ledger}`)
+  if (facts.memory !== undefined) terminal.err(`memory: ${facts.memory}`)
   for (const [name, { credentials }] of Object.entries(catalog.sources)) {
     const missing = credentials.filter((variable) => env.secret(variable) === undefined)
     const isUsed = routes.some(({ operation }) => operation.sources.includes(name) && !operation.planned)

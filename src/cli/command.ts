@@ -25,6 +25,8 @@ export interface Call {
   readonly env: Env
   readonly terminal: Terminal
   readonly shop: Shop
+  /** Of this program. */
+  readonly version: string
   /** Names the catalog is checked against. */
   readonly known: { readonly handlers: readonly string[]; readonly documents: readonly string[] }
 }
@@ -32,6 +34,8 @@ export interface Call {
 export interface Flags {
   readonly text: (name: string) => string | undefined
   readonly given: (name: string) => boolean
+  /** Of a flag that may stand several times. */
+  readonly all: (name: string) => readonly string[]
 }
 
 export interface Terminal {
@@ -63,6 +67,8 @@ export interface Shop {
   readonly lists: () => Lists
   /** The handlers over stand-ins for every outside source: no network. */
   readonly startStandIns: () => Promise<StandIns>
+  /** Opens what the handlers remember. Throws with the reason when another process has it. */
+  readonly openMemories: (place: MemoryPlace, models: 'in use' | 'out of reach') => Promise<OpenMemories>
   /** How the sources of these handlers have done in this process. */
   readonly figures: AllFigures
   readonly openSandbox: (directory: string, baseUrl: string, log: (line: string) => void) => Promise<Sandbox>
@@ -77,6 +83,40 @@ export interface Lists {
   /** How the lists on disk stand; nothing is fetched. */
   status(): Promise<readonly ListReport[]>
   close(): Promise<void>
+}
+
+/** Embedded files belong to one process; a PostgreSQL is shared. */
+export type MemoryPlace =
+  | { readonly kind: 'embedded'; readonly directory: string }
+  | { readonly kind: 'postgres'; readonly url: string }
+
+export interface OpenMemories {
+  /** For people: what it is and where, and how texts are found. */
+  readonly title: string
+  /** Opens what has been used before, ahead of the first question. */
+  warm(): Promise<void>
+  upkeep(): Promise<MemoryUpkeep>
+  close(): Promise<void>
+}
+
+/** What the operator does to the memories of all wallets. */
+export interface MemoryUpkeep {
+  /** Resolves to how many were put into the space of the embedder in use; `progress` is told after each batch. */
+  reindex(progress: (done: number) => void): Promise<number>
+  /** Deletes what an address has written on whatever chain; resolves to how many. */
+  forget(address: string): Promise<number>
+  /** All memories, or those of one address, in the order of writing. */
+  records(address: string | undefined): AsyncIterable<MemoryRecord>
+}
+
+export interface MemoryRecord {
+  readonly id: string
+  /** Namespace: `eip155:0x…`, or with the chain, of a contract. */
+  readonly wallet: string
+  readonly text: string
+  readonly tags: readonly string[]
+  readonly created_at: string
+  readonly embedder: string
 }
 
 export interface ListUpdate {

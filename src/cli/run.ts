@@ -14,6 +14,7 @@ export interface Invocation {
   readonly terminal: Terminal
   readonly shop: Call['shop']
   readonly known: () => Call['known']
+  readonly version: string
 }
 
 /** Finds the command, parses its flags and runs it; resolves to the exit code. */
@@ -24,7 +25,12 @@ export async function runCommand({
   terminal,
   shop,
   known,
+  version,
 }: Invocation): Promise<number> {
+  if (argv[0] === '--version' && argv.length === 1) {
+    terminal.out(`ratecard ${version}`)
+    return 0
+  }
   const command = commands.find((each) => wordsOf(each).every((word, place) => argv[place] === word))
   if (command === undefined) return noCommand(commands, argv, terminal)
   const { name } = command
@@ -49,9 +55,13 @@ export async function runCommand({
         return typeof value === 'string' ? value : undefined
       },
       given: (flag: string) => parsed.values[flag] !== undefined,
+      all: (flag: string) => {
+        const values = parsed.values[flag]
+        return Array.isArray(values) ? values.map(String) : []
+      },
     }
-    const call = { positionals: parsed.positionals, flags, env: env(), terminal, shop, known: known() }
-    return await command.run(call)
+    const { positionals } = parsed
+    return await command.run({ positionals, flags, env: env(), terminal, shop, version, known: known() })
   } catch (fault) {
     if (fault instanceof UsageError) {
       terminal.err(`ratecard ${name}: ${fault.message}\nusage: ratecard ${command.usage}`)
@@ -124,7 +134,7 @@ function overview(commands: readonly Command[]): string {
     '',
     ...rows,
     '',
-    'ratecard COMMAND --help says more.',
+    'ratecard COMMAND --help says more; ratecard --version says which this is.',
   ].join('\n')
 }
 

@@ -25,6 +25,7 @@ import {
 import { handlersFor } from './handlers.ts'
 import { openLedger } from './ledger.ts'
 import { loadServed } from './load.ts'
+import { keepsMemories, memoryPlace } from './memory/place.ts'
 import { inSandbox, meansOf, withStandIns } from './means.ts'
 import { openPort } from './port.ts'
 import { reload } from './reload.ts'
@@ -117,6 +118,16 @@ async function run(call: Call, plan: Plan): Promise<number> {
     if (sandbox !== undefined) closing.push(() => sandbox.stop())
     const { ledger, title } = await openLedger(env, plan.dataDir, sandbox)
     closing.push(() => ledger.close())
+    const memories = keepsMemories(declared)
+      ? await shop.openMemories(
+          memoryPlace(env, plan.dataDir, plan.sandbox ? 'sandbox' : 'real'),
+          plan.offline ? 'out of reach' : 'in use',
+        )
+      : undefined
+    if (memories !== undefined) {
+      closing.push(() => memories.close())
+      void memories.warm().catch((fault: unknown) => terminal.err(`memory: ${String(fault)}`))
+    }
     const cache = await openCache(env, plan.sandbox ? 'sandbox' : 'real', terminal.err)
     if ('fault' in cache) return refuse(terminal, [cache.fault])
     closing.push(() => cache.store.close())
@@ -148,6 +159,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       proxy: { fetcher: fetch, secret: env.secret },
       figures: shop.figures,
       baseUrl,
+      mcpUrls: env.mcpUrls,
       sandbox: sandbox !== undefined,
       trustProxy: env.trustProxy,
       owner,
@@ -166,6 +178,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     announce(call, service, {
       ledger: title,
       cache: cache.title,
+      memory: memories?.title,
       catalog,
       tills,
       recipient: means.mppRecipient,

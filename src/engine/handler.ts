@@ -40,7 +40,10 @@ export interface PaymentFacts {
   readonly id: string
   readonly protocol: string
   readonly network: string
+  /** EIP-55. */
   readonly payer: string
+  /** Who signed for the payer: a key, whose address is the same account on every EVM network, or a contract wallet. */
+  readonly account: 'key' | 'contract'
 }
 
 /** An answer of another operation, as its own route would give it. */
@@ -75,6 +78,8 @@ export interface Context {
   readonly random: (bytes: number) => Uint8Array
   /** Only on paid calls of operations without a cache: a cached answer belongs to no payment. */
   readonly payment: PaymentFacts | undefined
+  /** EIP-55 address that has signed in with this very call (sign-in-with-x); undefined on paid calls and without proof. */
+  readonly signer: string | undefined
   /**
    * Asks another operation of the catalog by the name of its handler, through that operation's own cache: whoever else
    * asks for the same shares it. Parameters that are left out have their defaults. Rejects as that handler does, with
@@ -135,6 +140,16 @@ export interface HandlerWithPreview<Parameters> {
    * nothing is charged then. What it asks through `ask` and `keep` costs the work no second question.
    */
   readonly check?: (parameters: Parameters, context: Context) => Promise<void>
+  /** False: a setting it needs is missing here; the operation is answered `not_configured`, and no tool is listed for it. */
+  readonly configured?: boolean
+}
+
+/** A handler that needs a setting the catalog's `sources` cannot name, such as one of several providers. */
+export interface ConfigurableHandler<Parameters> {
+  readonly run: Handler<Parameters>
+  /** As that of a handler with a preview. */
+  readonly configured: boolean
+  readonly check?: (parameters: Parameters, context: Context) => Promise<void>
 }
 
 /**
@@ -146,12 +161,17 @@ export interface StoringHandler<Parameters> {
   readonly prepare: Handler<Parameters>
   readonly commit: (payment: string) => Promise<void>
   readonly abort: (payment: string) => Promise<void>
+  /** As that of a handler with a preview. */
+  readonly configured?: boolean
 }
 
 /** Handlers by name, checked at compile time against the generated `Parameters` of a catalog. */
 export type Handlers<Catalogued> = {
   readonly [Name in keyof Catalogued]:
-    Handler<Catalogued[Name]> | HandlerWithPreview<Catalogued[Name]> | StoringHandler<Catalogued[Name]>
+    | Handler<Catalogued[Name]>
+    | HandlerWithPreview<Catalogued[Name]>
+    | ConfigurableHandler<Catalogued[Name]>
+    | StoringHandler<Catalogued[Name]>
 }
 
 /**
@@ -164,22 +184,24 @@ interface Untyped {
 }
 export type UntypedHandler = Untyped['handler']
 export type UntypedCheck = Untyped['check']
-export interface UntypedHandlerWithPreview {
+export interface UntypedHandlerObject {
   readonly run: UntypedHandler
-  readonly preview: (body: JsonObject) => JsonObject
+  readonly preview?: (body: JsonObject) => JsonObject
   readonly check?: UntypedCheck
+  readonly configured?: boolean
 }
 export interface UntypedStoringHandler {
   readonly prepare: UntypedHandler
   readonly commit: (payment: string) => Promise<void>
   readonly abort: (payment: string) => Promise<void>
+  readonly configured?: boolean
 }
 export type HandlerMap = Readonly<
-  Record<string, UntypedHandler | UntypedHandlerWithPreview | UntypedStoringHandler>
+  Record<string, UntypedHandler | UntypedHandlerObject | UntypedStoringHandler>
 >
 
 /** Parameters after validation: the kinds the catalog can declare. */
-export type Argument = string | number | boolean | readonly string[] | readonly number[]
+export type Argument = string | number | boolean | readonly string[] | readonly number[] | JsonObject
 export type Arguments = Readonly<Record<string, Argument | undefined>>
 
 export type { Json, JsonObject }

@@ -16,14 +16,17 @@ export {
 } from './catalog/catalog.ts'
 export { declareHandlers } from './catalog/declare.ts'
 export { CatalogError, formatIssue, hasErrors, type Issue } from './catalog/issue.ts'
-export { loadCatalog, type Loaded } from './catalog/load.ts'
+export { compileText, loadCatalog, type Loaded } from './catalog/load.ts'
+export { operationId } from './catalog/subject.ts'
 export { catalogSchema } from './catalog/schema.ts'
 export { documentNames } from './documents/all.ts'
+export { listedServers } from './documents/servers/listing.ts'
+export { renderServerJson } from './documents/servers/registry.ts'
 export { catalogTestimony } from './documents/agreement/catalog-testimony.ts'
 export { challengeTestimonies, type Demand } from './documents/agreement/challenge-testimonies.ts'
 export { documentPlaces, openapiTestimony, pathExamples } from './documents/agreement/openapi-testimony.ts'
 export { readDocument, SPEAKING } from './documents/agreement/reading.ts'
-export { readObject } from './documents/agreement/spelling.ts'
+export { at, listAt, membersAt, readObject, textAt } from './documents/agreement/spelling.ts'
 export {
   compareTestimonies,
   tellDisagreement,
@@ -36,6 +39,7 @@ export {
   staleWarning,
   type Answer,
   type Arguments,
+  type ConfigurableHandler,
   type Context,
   type EnvelopedAnswer,
   type Handler,
@@ -47,6 +51,7 @@ export {
   type Part,
   type PaymentFacts,
   type Source,
+  type StoringHandler,
   type VerbatimAnswer,
   type Warning,
 } from './handler.ts'

@@ -6,6 +6,11 @@ import { metadata } from './handlers/game/metadata.ts'
 import { app } from './handlers/gamestore/app.ts'
 import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
+import { deleteOwn } from './handlers/memory/delete.ts'
+import { exportAll } from './handlers/memory/export.ts'
+import { search } from './handlers/memory/search.ts'
+import { stats } from './handlers/memory/stats.ts'
+import { write } from './handlers/memory/write.ts'
 import { ping } from './handlers/ping.ts'
 import { hype } from './handlers/streaming/hype.ts'
 import { citation } from './handlers/util/citation.ts'
@@ -24,6 +29,7 @@ import { repurpose } from './handlers/util/repurpose.ts'
 import { sanctions } from './handlers/util/sanctions.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
+import type { Memories } from './memory/memories.ts'
 import { Crossref, LIVE_CROSSREF } from './sources/crossref.ts'
 import { DataCite, LIVE_DATACITE } from './sources/datacite.ts'
 import type { Dns } from './sources/dns.ts'
@@ -63,6 +69,7 @@ export interface Outside {
   readonly dns: Dns
   /** Address of IANA's list of registries. */
   readonly rdapBootstrap: string
+  readonly memories: Memories
   /** Set when stand-ins answer in the place of the sources. */
   readonly standIn: boolean
 }
@@ -128,6 +135,11 @@ export function createHandlers(outside: Outside): Handlers {
     'gamestore/app': app(gamestore, steamSpy),
     'gamestore/deals': deals(gamestore),
     'gamestore/top-sellers': topSellers(gamestore),
+    'memory/delete': deleteOwn(outside.memories),
+    'memory/export': exportAll(outside.memories),
+    'memory/search': search(outside.memories),
+    'memory/stats': stats(outside.memories),
+    'memory/write': write(outside.memories),
     ping,
     'streaming/hype': hype(twitch),
     'util/citation': citation({ crossref, datacite, doiResolver }),

@@ -2,6 +2,8 @@ import { check } from '../../src/cli/check.ts'
 import { dataStatus, updateData } from '../../src/cli/data.ts'
 import type { Command, Shop, Terminal } from '../../src/cli/command.ts'
 import { doctor } from '../../src/cli/doctor.ts'
+import { init } from '../../src/cli/init.ts'
+import { addRoute } from '../../src/cli/new.ts'
 import { pay } from '../../src/cli/pay.ts'
 import { exportPayments } from '../../src/cli/payments/export.ts'
 import { listPayments } from '../../src/cli/payments/list.ts'
@@ -16,9 +18,11 @@ import { documentNames } from '../../src/engine/index.ts'
 import { readEnv, type Env } from '../../src/env.ts'
 
 export const COMMANDS: readonly Command[] = [
+  init,
   serve,
   check,
   routes,
+  addRoute,
   print,
   types,
   pay,
@@ -39,6 +43,7 @@ const shopOf = (handlers: readonly string[]): Shop => ({
     throw new Error('not here')
   },
   startStandIns: () => Promise.reject(new Error('not here')),
+  openMemories: () => Promise.reject(new Error('not here')),
   openSandbox: () => Promise.reject(new Error('not here')),
   playAddresses: async () => new Set(),
 })
@@ -84,6 +89,7 @@ export async function runLine(
       progress: () => undefined,
     },
     shop: shopOf(handlers),
+    version: '9.8.7',
     known: () => ({ handlers, documents: documentNames }),
   })
   return { code, out: out.join('\n'), err: err.join('\n') }

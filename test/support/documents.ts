@@ -25,6 +25,13 @@ export const FACTS: Facts = {
   mcpServers: new Map(),
 }
 
+/** The same with a companion server. */
+export const WITH_SERVER: Facts = {
+  ...FACTS,
+  protocols: ['x402', 'mpp'],
+  mcpServers: new Map([['log', 'https://harbour.example/mcp/log']]),
+}
+
 /** What the live 402 of a route would carry. */
 function paymentRequired(route: Route): JsonObject {
   const path = fillPath(route.path, (name) =>

@@ -18,6 +18,7 @@ export function fixedContext(overrides: Partial<Context> = {}): Context {
     now: () => new Date('2026-11-20T20:00:00Z'),
     random: (bytes) => new Uint8Array(bytes).fill(7),
     payment: undefined,
+    signer: undefined,
     ask: (handler) => Promise.reject(new Failure('not_implemented', `there is no ${handler} here`)),
     keep: async (_name, _keeping, _isValue, produce) => ({
       value: await produce(signal),

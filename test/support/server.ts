@@ -25,6 +25,9 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Kept after `stop` when given. */
   readonly dataDir?: string
+  /** Another program that says where it listens, as the built one does. */
+  readonly program?: string
+  readonly cwd?: string
 }
 
 /** Starts the built server as a child process on a free port and waits until it says that it listens. */
@@ -32,9 +35,12 @@ export async function startServer({
   args = [],
   env = {},
   dataDir,
+  program = MAIN,
+  cwd,
 }: ServerOptions = {}): Promise<RunningServer> {
   const directory = dataDir ?? mkdtempSync(join(tmpdir(), 'ratecard-'))
-  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', '--data-dir', directory, ...args], {
+  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--data-dir', directory, ...args], {
+    cwd,
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

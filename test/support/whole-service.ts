@@ -7,10 +7,11 @@ import {
   loadCatalog,
 } from '../../src/engine/index.ts'
 import type { Arguments, EnvelopedAnswer } from '../../src/engine/handler.ts'
-import { envelop } from '../../src/engine/http/envelope.ts'
-import { execute, type Workshop } from '../../src/engine/http/execute.ts'
+import { envelop } from '../../src/engine/work/envelope.ts'
+import { execute, NOBODY, type Workshop } from '../../src/engine/work/execute.ts'
 import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import { Memories } from '../../src/service/memory/memories.ts'
 import { createHandlers } from '../../src/service/service.ts'
 import { STAND_IN_LISTS } from '../../src/service/sources/sanctions/lists.ts'
 import { SourceRecords } from '../../src/service/sources/source-record.ts'
@@ -62,6 +63,7 @@ export async function openWholeService(
     egress,
     dns,
     rdapBootstrap,
+    memories: new Memories(),
     standIn: true,
   })
   const { operations } = createRevision({
@@ -69,6 +71,7 @@ export async function openWholeService(
     handlers,
     protocols: [],
     baseUrl: 'https://api.example.com',
+    mcpUrls: {},
     sandbox: true,
     proxy: { fetcher: fetch, secret: (name) => name },
     middleware: () => async () => undefined,
@@ -89,7 +92,7 @@ export async function openWholeService(
       operation,
       handler: served.handler,
       args,
-      payment: undefined,
+      caller: NOBODY,
       patience: 20_000,
       operations,
     }

@@ -6,10 +6,10 @@ import {
   openapiTestimony,
   type Testimony,
 } from '../../engine/index.ts'
+import { clean } from '../clean.ts'
 import { columns } from '../columns.ts'
 import { UsageError, type Call } from '../command.ts'
 import { handlersFor } from '../handlers.ts'
-import { clean } from '../payments/row.ts'
 import { openOpenapi, readDemands, readDocuments, type Difference } from './answers.ts'
 
 /**

@@ -1,5 +1,6 @@
 import type { Difference, Fate, Sighting } from '../../engine/index.ts'
-import { clean, isoTime, spellAmount } from './row.ts'
+import { clean } from '../clean.ts'
+import { isoTime, spellAmount } from './row.ts'
 
 /** One difference in words: what is told on each side, and what to do about it. */
 export interface Finding {

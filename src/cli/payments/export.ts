@@ -1,9 +1,10 @@
 import { chargedBy, type Entry, type Receipt } from '../../engine/index.ts'
 import { world } from '../assemble.ts'
+import { clean } from '../clean.ts'
 import { UsageError, type Call, type Command } from '../command.ts'
 import { BOOKS, openBooks } from './books.ts'
 import { csvLine } from './csv.ts'
-import { clean, isoTime, spellAmount } from './row.ts'
+import { isoTime, spellAmount } from './row.ts'
 import { parseStart, parseTime } from './when.ts'
 
 export const exportPayments: Command = {

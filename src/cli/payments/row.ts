@@ -1,4 +1,5 @@
 import { chargedBy, findAsset, type Entry, type State } from '../../engine/index.ts'
+import { clean } from '../clean.ts'
 
 /** One payment in a list; nothing of what was sold, and nothing that works as a secret. */
 export interface PaymentRow {
@@ -50,11 +51,6 @@ export function spellAmount(
   const { symbol, decimals } = known
   const digits = atomic.toString().padStart(decimals + 1, '0')
   return { amount: `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`, token: symbol }
-}
-
-/** Some of the text comes from outside, as a facilitator’s transaction does: it must not command the terminal. */
-export function clean(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{FFFD}')
 }
 
 /** Enough of a long hexadecimal text to recognise it. */

@@ -7,10 +7,11 @@ import {
   type State,
 } from '../../engine/index.ts'
 import { world } from '../assemble.ts'
+import { clean } from '../clean.ts'
 import { columns } from '../columns.ts'
 import { UsageError, type Command } from '../command.ts'
 import { BOOKS, openBooks } from './books.ts'
-import { clean, isoTime, rowOf } from './row.ts'
+import { isoTime, rowOf } from './row.ts'
 import { storyOf } from './story.ts'
 
 export const showPayment: Command = {

@@ -113,7 +113,17 @@ export interface Upstream {
 export interface Tool {
   readonly server: string
   readonly name: string
-  readonly requires: 'payer' | undefined
+  /** `payer`: the answer depends on who pays; `signer`: free, for whoever proves an address. */
+  readonly requires: 'payer' | 'signer' | undefined
+  readonly annotations: Annotations
+}
+
+/** Hints for clients where they differ from what the handler tells; the words are MCP's. */
+export interface Annotations {
+  readonly readOnly: boolean | undefined
+  readonly destructive: boolean | undefined
+  readonly idempotent: boolean | undefined
+  readonly openWorld: boolean | undefined
 }
 
 export type RouteKind = 'paid' | 'sample' | 'free'
@@ -136,6 +146,22 @@ export interface Route {
   readonly full: string | undefined
 }
 
+/** The MCP face of an operation, at the endpoint of its server. */
+export interface ToolFace {
+  readonly kind: 'tool'
+  readonly operation: Operation
+  readonly tool: Tool
+  /** What answers name as their endpoint: the route of the same operation, else `server.tool`. */
+  readonly path: string
+  readonly summary: string
+  readonly parameters: readonly Parameter[]
+  /** Absolute URL of the endpoint. */
+  readonly url: string
+}
+
+/** Where an operation can be asked for. */
+export type Face = Route | ToolFace
+
 export type Binding =
   | { readonly kind: 'parameter'; readonly argument: string; readonly parameter: string }
   | { readonly kind: 'fixed'; readonly argument: string; readonly value: Argument }
@@ -145,7 +171,8 @@ export type Scalar = string | number | boolean
 export interface Parameter {
   readonly name: string
   readonly in: 'path' | 'query'
-  readonly type: 'string' | 'integer' | 'number' | 'boolean'
+  /** `object` in tools only; its default and example are JSON as a text. */
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'object'
   readonly required: boolean
   readonly description: string | undefined
   readonly default: Scalar | undefined

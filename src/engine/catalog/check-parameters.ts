@@ -56,6 +56,15 @@ function checkOne(subject: Subject, parameter: Parameter, declared: DeclaredPara
   const { document } = subject
   const { name } = parameter
   const issues: Issue[] = checkConstraints(subject, parameter, declared, at)
+  if (parameter.type === 'object' && at[0] === 'routes') {
+    issues.push(
+      error(
+        'object_on_route',
+        document.at([...at, 'type']),
+        `${name} is an object, which no query can carry: declare it under tools, or take its JSON as a string`,
+      ),
+    )
+  }
   if (parameter.in === 'path' && declared.required === false) {
     issues.push(
       error(
@@ -124,7 +133,8 @@ function checkConstraints(
   at: Path,
 ): Issue[] {
   const text = parameter.type === 'string'
-  const misplaced = (text ? NUMBERS : parameter.type === 'boolean' ? [...NUMBERS, ...TEXTS] : TEXTS)
+  const bare = parameter.type === 'boolean' || parameter.type === 'object'
+  const misplaced = (text ? NUMBERS : bare ? [...NUMBERS, ...TEXTS] : TEXTS)
     .filter((key) => declared[key] !== undefined)
     .map((key) =>
       error(

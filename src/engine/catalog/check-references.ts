@@ -17,7 +17,11 @@ export function checkReferences(subject: Subject): Issue[] {
     ),
     ...checkExample(subject, entry.example, [...at, 'example']),
   ])
-  return [...together([...each, ...checkTools(subject)]), ...checkSkills(subject), ...checkPlanned(subject)]
+  return [
+    ...together([...each, ...checkToolNames(subject)]),
+    ...checkSkills(subject),
+    ...checkPlanned(subject),
+  ]
 }
 
 /** A name that is misspelt where it is declared is unknown wherever it is used: told once, with every line. */
@@ -83,7 +87,7 @@ function checkExample(subject: Subject, example: unknown, at: Path): Issue[] {
 }
 
 /** A tool is named once, on a server that exists. */
-function checkTools(subject: Subject): Issue[] {
+function checkToolNames(subject: Subject): Issue[] {
   const { declared, document } = subject
   const servers = declared.mcp_servers ?? {}
   const taken = new Map<string, number>()

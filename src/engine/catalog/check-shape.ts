@@ -68,16 +68,9 @@ const WORDS: Readonly<Record<string, Describe>> = {
   required: (fault, path, document) => {
     const key = String(fault.params['missingProperty'])
     const owner = path.at(-1) ?? 'the catalog'
-    if (key !== 'price') {
-      const words = descriptionOf(fault, key)
-      return error('key_missing', document.atHome(path), `${owner} needs the key "${key}"${words}`)
-    }
-    const free = String(owner).startsWith('/paid/') ? '' : ', or "price: free"'
-    return error(
-      'price_missing',
-      document.atHome(path),
-      `${owner} has no price: write "price: 0.005" (USD)${free}`,
-    )
+    if (key === 'price') return error('price_missing', document.atHome(path), priceless(owner))
+    const words = descriptionOf(fault, key)
+    return error('key_missing', document.atHome(path), `${owner} needs the key "${key}"${words}`)
   },
   additionalProperties: (fault, path, document) => {
     const key = String(fault.params['additionalProperty'])
@@ -143,6 +136,8 @@ function typeIssue(fault: ShapeFault, path: Path, document: SourceDocument): Iss
   const at = document.at(path)
   const { data } = fault
   const words = descriptionOf(fault)
+  if (data === null && spelling === '' && path.at(-1) === 'price')
+    return error('value_missing', at, priceless(path.at(-2) ?? 'this'))
   if (data === null) {
     const hash = wanted.includes('string') ? ' (a text that starts with # must be quoted)' : ''
     const what =
@@ -162,6 +157,11 @@ function typeIssue(fault: ShapeFault, path: Path, document: SourceDocument): Iss
   }
   const instead = example(wanted, data)
   return error('type_wrong', at, `must be ${kinds(wanted)}, not ${kindOf(data)}${instead || words}`)
+}
+
+function priceless(owner: string | number): string {
+  const free = String(owner).startsWith('/paid/') ? '' : ', or "price: free"'
+  return `${owner} has no price: write "price: 0.005" (USD)${free}`
 }
 
 /** How the value that was written looks in the kind that is wanted. */

@@ -6,6 +6,7 @@ import { checkPlaces } from './check-places.ts'
 import { checkPrices } from './check-prices.ts'
 import { checkReferences } from './check-references.ts'
 import { checkShape } from './check-shape.ts'
+import { checkTools } from './check-tools.ts'
 import { hasErrors, type Issue } from './issue.ts'
 import { parse } from './parse.ts'
 import type { Subject, Surroundings } from './subject.ts'
@@ -20,6 +21,7 @@ const RULES: readonly ((subject: Subject) => readonly Issue[])[] = [
   checkParameters,
   checkHandlers,
   checkReferences,
+  checkTools,
   checkPayments,
   checkDiscovery,
 ]

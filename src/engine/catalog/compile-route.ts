@@ -2,7 +2,17 @@ import { parseDuration } from '../duration.ts'
 import { digestJson, type Json } from '../json.ts'
 import type { Micros } from '../money.ts'
 import { bind, compileSet, ownDeclaration, type Owner } from './arguments.ts'
-import type { Binding, Cache, Operation, Parameter, Route, RouteKind, Tool, Upstream } from './catalog.ts'
+import type {
+  Annotations,
+  Binding,
+  Cache,
+  Operation,
+  Parameter,
+  Route,
+  RouteKind,
+  Tool,
+  Upstream,
+} from './catalog.ts'
 import type { Namer } from './names.ts'
 import type { Path } from './source.ts'
 import type { DeclaredRoute, DeclaredTool } from './schema.ts'
@@ -125,7 +135,7 @@ export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler
     ...exampleOf(tool.example, compiler),
     upstream: undefined,
     skill: tool.skill,
-    tool: { server: tool.server, name, requires: tool.requires },
+    tool: compileToolFace(name, tool),
     planned: tool.planned === true,
   }
 }
@@ -137,7 +147,16 @@ function exampleOf(declared: unknown, compiler: Compiler): Pick<Operation, 'exam
 
 function compileToolName(text: string): Tool {
   const [server = '', name = ''] = text.split('.')
-  return { server, name, requires: undefined }
+  return { server, name, requires: undefined, annotations: compileAnnotations({}) }
+}
+
+function compileToolFace(name: string, { server, requires, annotations = {} }: DeclaredTool): Tool {
+  return { server, name, requires, annotations: compileAnnotations(annotations) }
+}
+
+function compileAnnotations(declared: NonNullable<DeclaredTool['annotations']>): Annotations {
+  const { read_only: readOnly, destructive, idempotent, open_world: openWorld } = declared
+  return { readOnly, destructive, idempotent, openWorld }
 }
 
 /** An answer that has gone stale is kept twelve times its fresh life, two hours at the most, for when a source fails. */

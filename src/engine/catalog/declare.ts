@@ -7,21 +7,22 @@ import { PROXY } from './subject.ts'
  */
 export function declareHandlers(catalog: Catalog, door: string): string {
   const handlers = new Map<string, readonly Parameter[]>()
-  for (const { handler, parameters, planned, tool } of catalog.operations) {
-    const onlyTool =
-      tool !== undefined && !catalog.routes.some((route) => route.operation.handler === handler)
-    if (!planned && !onlyTool && handler !== PROXY && !handlers.has(handler))
-      handlers.set(handler, parameters)
+  for (const { handler, parameters, planned } of catalog.operations) {
+    if (!planned && handler !== PROXY && !handlers.has(handler)) handlers.set(handler, parameters)
   }
+  const objects = [...handlers.values()].flat().some(({ type }) => type === 'object')
   const entries = [...handlers]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, parameters]) => declareOne(name, parameters))
   return [
     '// Generated from the catalog by `ratecard types`. Do not edit: change the catalog.',
     'import type {',
+    '  ConfigurableHandler as EngineConfigurableHandler,',
     '  Handler as EngineHandler,',
     '  Handlers as EngineHandlers,',
     '  HandlerWithPreview as EngineHandlerWithPreview,',
+    ...(objects ? ['  JsonObject,'] : []),
+    '  StoringHandler as EngineStoringHandler,',
     `} from '${door}'`,
     '',
     'export interface Parameters {',
@@ -30,6 +31,8 @@ export function declareHandlers(catalog: Catalog, door: string): string {
     '',
     'export type Handler<Name extends keyof Parameters> = EngineHandler<Parameters[Name]>',
     'export type HandlerWithPreview<Name extends keyof Parameters> = EngineHandlerWithPreview<Parameters[Name]>',
+    'export type ConfigurableHandler<Name extends keyof Parameters> = EngineConfigurableHandler<Parameters[Name]>',
+    'export type StoringHandler<Name extends keyof Parameters> = EngineStoringHandler<Parameters[Name]>',
     'export type Handlers = EngineHandlers<Parameters>',
     '',
   ].join('\n')
@@ -49,5 +52,6 @@ function typeOf({ type, list, enum: values }: Parameter): string {
   if (list !== undefined) return list.items === 'integer' ? 'readonly number[]' : 'readonly string[]'
   if (values !== undefined)
     return values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value))).join(' | ')
+  if (type === 'object') return 'JsonObject'
   return type === 'integer' ? 'number' : type
 }

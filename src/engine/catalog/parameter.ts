@@ -1,5 +1,5 @@
 import type { Argument } from '../handler.ts'
-import { compact, type JsonObject } from '../json.ts'
+import { compact, isJsonObject, type JsonObject } from '../json.ts'
 import type { List, Parameter, Scalar } from './catalog.ts'
 import type { DeclaredParameter } from './schema.ts'
 
@@ -148,9 +148,20 @@ export function normalizeCountry(text: string): string {
 
 /** The handler's argument of a value that has passed its checks; a number given for a list is its one item. */
 export function toArgument(parameter: Parameter, value: Scalar): Argument {
+  if (parameter.type === 'object') return readObject(value) ?? {}
   if (parameter.list === undefined || typeof value === 'boolean') return value
   const read = readList(parameter, parameter.list, String(value))
   return read.kind === 'items' ? read.items : []
+}
+
+/** A default or example of an object, which the catalog writes as JSON text; undefined when it is none. */
+export function readObject(text: Scalar): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(String(text))
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether values of one parameter can be handed to a handler as another. */
@@ -170,6 +181,8 @@ export function misfit(parameter: Parameter, value: Scalar): string | undefined 
   if (value === '' && isOptionalText(parameter)) return undefined
   if (typeof value === 'number' && parameter.list?.items === 'integer')
     return textMisfit(parameter, String(value))
+  if (parameter.type === 'object')
+    return readObject(value) === undefined ? 'must be a JSON object, written as a text' : undefined
   if (!isOfType(parameter.type, value)) return typeSentence(parameter.type, value)
   if (parameter.enum !== undefined && !parameter.enum.includes(value)) {
     return `must be one of ${parameter.enum.join(', ')}`
@@ -179,6 +192,7 @@ export function misfit(parameter: Parameter, value: Scalar): string | undefined 
 }
 
 export function isOfType(type: Parameter['type'], value: unknown): boolean {
+  if (type === 'object') return isJsonObject(value)
   return type === 'integer' ? Number.isInteger(value) : typeof value === type
 }
 
@@ -187,6 +201,7 @@ const KINDS = {
   integer: 'a whole number',
   number: 'a number',
   boolean: 'true or false',
+  object: 'an object',
 } as const
 
 function typeSentence(type: Parameter['type'], value: Scalar): string {

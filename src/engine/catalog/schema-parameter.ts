@@ -10,14 +10,23 @@ export const parameters = {
     additionalProperties: false,
     required: ['type'],
     properties: {
-      type: { enum: ['string', 'integer', 'number', 'boolean'] },
+      type: {
+        enum: ['string', 'integer', 'number', 'boolean', 'object'],
+        description: 'object: in tools only, for a query holds none.',
+      },
       description: { type: 'string', minLength: 1 },
       required: {
         type: 'boolean',
         description: 'true: without it the answer is 422. Path parameters are required by nature.',
       },
-      default: { ...scalar, description: 'Used when the parameter is not given.' },
-      example: { ...scalar, description: 'A real value; required parameters must have one.' },
+      default: {
+        ...scalar,
+        description: 'Used when the parameter is not given; of an object, its JSON as a text.',
+      },
+      example: {
+        ...scalar,
+        description: 'A real value; required parameters must have one. Of an object, its JSON as a text.',
+      },
       enum: {
         type: 'array',
         minItems: 1,

@@ -120,7 +120,23 @@ export const tools = {
       ...operation,
       server: { ...text, description: 'Name under mcp_servers.' },
       skill: { type: 'string', pattern: '^[a-z][a-z0-9-]*$' },
-      requires: { enum: ['payer'], description: 'payer: the answer depends on who pays.' },
+      requires: {
+        enum: ['payer', 'signer'],
+        description:
+          'payer: the answer depends on who pays. signer: free, for whoever proves an address by sign-in-with-x.',
+      },
+      annotations: {
+        type: 'object',
+        description:
+          'What the tool does to the world, as hints for clients, where it differs from: reads only, or stores without replacing anything.',
+        additionalProperties: false,
+        properties: {
+          read_only: { type: 'boolean' },
+          destructive: { type: 'boolean' },
+          idempotent: { type: 'boolean' },
+          open_world: { type: 'boolean' },
+        },
+      },
     },
   },
 } as const

@@ -85,7 +85,7 @@ function describe(operation: Operation, where: readonly string[]): string {
   words.push(
     price === undefined ? 'Free.' : `Price: ${formatPrice(price)} USD per call.`,
     ...(settle === 'upfront' ? [`${CHARGED_FIRST}.`] : []),
-    ...where,
+    where.join(' or '),
   )
   return words.join(' ')
 }

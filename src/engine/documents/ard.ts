@@ -4,7 +4,10 @@ import { iconUrl } from './brand.ts'
 import { addressOf } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
-import { isCallable, listedRoutes, listedTools } from './listing.ts'
+import { isCallable, listedRoutes } from './listing.ts'
+import { SERVER_CARD_TYPE } from './servers/card.ts'
+import { nickname } from './servers/identity.ts'
+import { listedServers } from './servers/listing.ts'
 import { sentence } from './wording.ts'
 
 /** Agentic Resource Discovery: what this host offers to agents, of which only what can be used now. */
@@ -63,20 +66,17 @@ function card(catalog: Catalog, facts: Facts): JsonObject[] {
 
 /** Their cards stand at a fixed place beside them (MCP server card extension). */
 function servers(catalog: Catalog, facts: Facts): JsonObject[] {
-  const tools = listedTools(catalog, facts)
-  return [...facts.mcpServers].flatMap(([name, url]) => {
-    const server = catalog.servers[name]
-    const own = tools.filter(({ tool }) => tool.server === name)
-    if (server === undefined || own.length === 0) return []
+  return listedServers(catalog, facts).flatMap(({ name, title, description, url, tools }) => {
+    if (tools.length === 0) return []
     return [
       compact({
-        identifier: identifier(facts, 'mcp', name),
-        displayName: server.title,
-        type: 'application/mcp-server-card+json',
+        identifier: identifier(facts, 'mcp', nickname(name)),
+        displayName: title,
+        type: SERVER_CARD_TYPE,
         url: `${url}/server-card`,
-        description: sentence(server.description ?? server.title),
-        capabilities: own.map(({ tool }) => tool.name),
-        representativeQueries: queriesOf(own.map(({ operation }) => operation)),
+        description: sentence(description ?? title),
+        capabilities: tools.map(({ tool }) => tool.name),
+        representativeQueries: queriesOf(tools.map(({ operation }) => operation)),
       }),
     ]
   })

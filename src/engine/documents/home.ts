@@ -3,8 +3,10 @@ import { chaptersOf, previewsOf } from './chapters.ts'
 import { placedDocuments } from './directory.ts'
 import type { Facts } from './document.ts'
 import { exampleUrl } from './example-url.ts'
-import { listedRoutes, priceOf } from './listing.ts'
+import { listedRoutes, priceOf, toolPrice } from './listing.ts'
 import { frameOf, readPage } from './page.ts'
+import { listedServers } from './servers/listing.ts'
+import { serverPagePath } from './servers/place.ts'
 import type { TemplateContext } from './text.ts'
 import { sentence } from './wording.ts'
 
@@ -28,12 +30,27 @@ export function renderHome(catalog: Catalog, facts: Facts): string {
       title: chapter.title,
       rows: chapter.routes.map((route) => priceRow(route, previews.get(route.path), manual)),
     })),
+    servers: serversOf(catalog, facts),
     trial: free === undefined ? '' : `curl '${exampleUrl(facts.baseUrl, free)}'`,
     offer: paid === undefined ? '' : `curl -i '${exampleUrl(facts.baseUrl, paid)}'`,
     documents: documents
       .filter((document) => document.name !== 'index')
       .map(({ title, summary, paths }) => ({ title, summary, path: paths[0] ?? '/' })),
   })
+}
+
+function serversOf(catalog: Catalog, facts: Facts): TemplateContext[] {
+  return listedServers(catalog, facts)
+    .filter(({ tools }) => tools.length > 0)
+    .map(({ name, title, tools }) => ({
+      title,
+      place: serverPagePath(catalog, name) ?? '',
+      rows: tools.map((listed) => ({
+        name: listed.tool.name,
+        summary: sentence(listed.operation.summary),
+        price: toolPrice(listed) ?? 'free',
+      })),
+    }))
 }
 
 function priceRow(route: Route, preview: Route | undefined, manual: string): TemplateContext {

@@ -4,8 +4,11 @@ import { placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
 import { printJson } from './json-text.ts'
 import { linkHeader } from './links.ts'
-import { countKinds, listedRoutes, listedTools, priceOf, toolPrice, type ListedTool } from './listing.ts'
+import { countKinds, listedRoutes, priceOf, toolPrice, type ListedTool } from './listing.ts'
 import { parameterLine } from './parameter-line.ts'
+import { argumentLine } from './servers/argument.ts'
+import { listedServers } from './servers/listing.ts'
+import { serverPagePath } from './servers/place.ts'
 import { chargingOf, howToPay, isUpfront, SANDBOX, CHARGED_FIRST } from './wording.ts'
 
 /** The free index at `/`: small enough to read whole, complete enough to call everything from. */
@@ -41,23 +44,23 @@ function contents(catalog: Catalog, facts: Facts): JsonObject {
 
 /** Companion servers that are served, with their tools; undefined when there are none. */
 function servers(catalog: Catalog, facts: Facts): JsonObject[] | undefined {
-  const tools = listedTools(catalog, facts)
-  const served = [...facts.mcpServers].map(([name, url]) => {
-    const { title, description } = catalog.servers[name] ?? {}
-    const own = tools.filter(({ tool }) => tool.server === name)
-    return compact({ name, title, description, url, tools: own.map(toolEntry) })
+  const served = listedServers(catalog, facts).map(({ name, title, description, url, tools }) => {
+    const page = serverPagePath(catalog, name)
+    const docs = page === undefined ? undefined : facts.baseUrl + page
+    return compact({ name, title, description, url, docs, tools: tools.map(toolEntry) })
   })
   return served.length === 0 ? undefined : served
 }
 
 function toolEntry(listed: ListedTool): JsonObject {
-  const { operation, tool } = listed
+  const { operation, tool, parameters } = listed
   const amount = toolPrice(listed)
   return compact({
     name: tool.name,
     price: amount === undefined ? undefined : { currency: 'USD', amount },
     charging: operation.settle === 'upfront' ? CHARGED_FIRST : undefined,
     summary: operation.summary,
+    parameters: Object.fromEntries(parameters.map((each) => [each.name, argumentLine(each)])),
   })
 }
 

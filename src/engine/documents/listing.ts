@@ -1,4 +1,4 @@
-import type { Catalog, Operation, Route, RouteKind, Tool } from '../catalog/catalog.ts'
+import type { Catalog, Operation, Parameter, Route, RouteKind, Tool } from '../catalog/catalog.ts'
 import { isJsonObject, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Facts } from './document.ts'
@@ -27,15 +27,19 @@ export interface ListedTool {
   readonly tool: Tool
   /** Address of its MCP server. */
   readonly url: string
+  /** The route that does the same over HTTP. */
+  readonly route: Route | undefined
+  readonly parameters: readonly Parameter[]
 }
 
 /** Every tool of a companion server that is served, in the order of the catalog. */
-export function listedTools({ operations }: Catalog, { mcpServers, available }: Facts): ListedTool[] {
+export function listedTools({ operations, routes }: Catalog, { mcpServers, available }: Facts): ListedTool[] {
   return operations.flatMap((operation) => {
     const { tool, planned } = operation
     const url = tool === undefined ? undefined : mcpServers.get(tool.server)
     if (tool === undefined || url === undefined || planned || !available(operation)) return []
-    return [{ operation, tool, url }]
+    const route = routes.find((each) => each.operation === operation && each.full === undefined)
+    return [{ operation, tool, url, route, parameters: route?.parameters ?? operation.parameters }]
   })
 }
 

@@ -2,11 +2,15 @@ import type { Catalog, Operation, Parameter, Route } from '../catalog/catalog.ts
 import { defineDocument, type Facts } from './document.ts'
 import { exampleUrl } from './example-url.ts'
 import { exampleAnswer } from './example.ts'
-import { byCategory, listedRoutes, listedTools, priceOf, toolPrice, type ListedTool } from './listing.ts'
+import { byCategory, listedRoutes, priceOf, toolPrice, type ListedTool } from './listing.ts'
 import { parameterLine } from './parameter-line.ts'
 import { readMarkdown } from './markdown.ts'
+import { argumentLine } from './servers/argument.ts'
+import { listedServers } from './servers/listing.ts'
+import { toolPayment } from './servers/payment.ts'
 import type { TemplateContext } from './text.ts'
 import {
+  CHARGED_FIRST,
   charging,
   chargingOf,
   freshness,
@@ -32,7 +36,7 @@ export const llmsFull = defineDocument('llms-full', (catalog, facts) => {
     name,
     sandbox: facts.sandbox ? SANDBOX : '',
     description: sentence(description),
-    steps: howToPay(catalog, facts),
+    steps: [...howToPay(catalog, facts), ...toolPayment(facts)],
     charging: chargingOf(routes),
     sections: [...shelves, ...companions(catalog, facts)],
     contact: contact.email ?? contact.url ?? '',
@@ -52,7 +56,7 @@ function routeEntry(catalog: Catalog, { baseUrl }: Facts, route: Route): Templat
       ...(route.sample === undefined ? [] : [`Free preview: ${route.sample}`]),
       [freshness(route), ...(isUpfront(route) ? [charging(route)] : [])].join(' '),
     ],
-    parameters: route.parameters.map(parameterEntry),
+    parameters: route.parameters.map((each) => parameterEntry(each, parameterLine(each))),
     request: `GET ${exampleUrl(baseUrl, route)}`,
     answer: answer === undefined ? '' : JSON.stringify(answer, undefined, 2),
   }
@@ -60,19 +64,21 @@ function routeEntry(catalog: Catalog, { baseUrl }: Facts, route: Route): Templat
 
 /** Tools of the companion servers that are served. */
 function companions(catalog: Catalog, facts: Facts): TemplateContext[] {
-  const tools = listedTools(catalog, facts)
-  return [...new Set(tools.map(({ tool }) => tool.server))].map((name) => ({
-    title: `${catalog.servers[name]?.title ?? name} (MCP)`,
-    entries: tools.filter(({ tool }) => tool.server === name).map(toolEntry),
-  }))
+  return listedServers(catalog, facts)
+    .filter(({ tools }) => tools.length > 0)
+    .map(({ title, tools }) => ({ title: `${title} (MCP)`, entries: tools.map(toolEntry) }))
 }
 
 function toolEntry(listed: ListedTool): TemplateContext {
-  const { operation, tool, url } = listed
+  const { operation, tool, url, parameters } = listed
   return {
     name: `${tool.name} (${price(toolPrice(listed))})`,
-    paragraphs: [...about(operation, operation.summary), `A tool of the MCP server at ${url}`],
-    parameters: operation.parameters.map(parameterEntry),
+    paragraphs: [
+      ...about(operation, operation.summary),
+      ...(operation.price !== undefined && operation.settle === 'upfront' ? [sentence(CHARGED_FIRST)] : []),
+      `A tool of the MCP server at ${url}`,
+    ],
+    parameters: parameters.map((each) => parameterEntry(each, argumentLine(each))),
     request: '',
     answer: '',
   }
@@ -87,10 +93,10 @@ function about({ useWhen: when, description }: Operation, summary: string): stri
   return texts.filter((text) => text !== '').map(sentence)
 }
 
-function parameterEntry(parameter: Parameter): TemplateContext {
+function parameterEntry(parameter: Parameter, line: string): TemplateContext {
   const { name, description } = parameter
   // That it is a list stands in its line.
   const rules = unspokenRules({ ...parameter, list: undefined })
   const words = [...(description === undefined ? [] : [sentence(description)]), ...rules]
-  return { name, rules: parameterLine(parameter), description: words.join(' ') }
+  return { name, rules: line, description: words.join(' ') }
 }

@@ -1,8 +1,10 @@
 import type { Catalog, Operation, Parameter, Route } from '../catalog/catalog.ts'
 import { placedDocuments } from './directory.ts'
 import { defineDocument, type Facts } from './document.ts'
-import { byCategory, listedRoutes, listedTools, priceOf, toolPrice, type ListedTool } from './listing.ts'
+import { byCategory, listedRoutes, priceOf, toolPrice, type ListedTool } from './listing.ts'
 import { readMarkdown } from './markdown.ts'
+import { listedServers } from './servers/listing.ts'
+import { toolPayment } from './servers/payment.ts'
 import type { TemplateContext } from './text.ts'
 import { CHARGED_FIRST, chargingOf, howToPay, SANDBOX, sentence, useWhen } from './wording.ts'
 
@@ -16,7 +18,7 @@ export const llms = defineDocument('llms', (catalog, facts) => {
     name,
     sandbox: facts.sandbox ? SANDBOX : '',
     description: sentence(description),
-    steps: howToPay(catalog, facts),
+    steps: [...howToPay(catalog, facts), ...toolPayment(facts)],
     charging: chargingOf(routes),
     sections: [...sections(catalog, facts, routes), ...companions(catalog, facts)],
     documents: placedDocuments(catalog, facts.baseUrl)
@@ -42,21 +44,18 @@ function sections(catalog: Catalog, facts: Facts, routes: readonly Route[]): Tem
 
 /** Tools of companion servers: one section each, under the address of the server. */
 function companions(catalog: Catalog, facts: Facts): TemplateContext[] {
-  const tools = listedTools(catalog, facts)
-  const names = [...new Set(tools.map(({ tool }) => tool.server))]
-  return names.map((name) => ({
-    title: `${catalog.servers[name]?.title ?? name} (MCP)`,
-    entries: tools.filter(({ tool }) => tool.server === name).map(toolEntry),
-  }))
+  return listedServers(catalog, facts)
+    .filter(({ tools }) => tools.length > 0)
+    .map(({ title, tools }) => ({ title: `${title} (MCP)`, entries: tools.map(toolEntry) }))
 }
 
 function toolEntry(listed: ListedTool): TemplateContext {
-  const { operation, tool, url } = listed
+  const { operation, tool, url, parameters } = listed
   return {
     name: tool.name,
     url,
     ...words(operation, operation.summary, toolPrice(listed)),
-    parameters: brief(operation.parameters),
+    parameters: brief(parameters),
     twin: false,
     preview: '',
     previewParameters: '',

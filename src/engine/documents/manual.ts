@@ -3,8 +3,11 @@ import { chaptersOf, previewsOf } from './chapters.ts'
 import { CLIENT } from './client.ts'
 import { placedDocuments } from './directory.ts'
 import type { Facts } from './document.ts'
-import { listedRoutes, listedTools, toolPrice, type ListedTool } from './listing.ts'
+import { listedRoutes } from './listing.ts'
 import { manualRoute } from './manual-route.ts'
+import { listedServers } from './servers/listing.ts'
+import { serverManual } from './servers/manual.ts'
+import { howToPayTools, payingClients, TOOL_CLIENT } from './servers/payment.ts'
 import type { TemplateContext } from './text.ts'
 import { webAddress } from './web-address.ts'
 import { chargingOf, howToPay, sentence } from './wording.ts'
@@ -29,7 +32,10 @@ export function manualOf(catalog: Catalog, facts: Facts): TemplateContext {
       anchor: chapter.anchor,
       routes: chapter.routes.map((route) => manualRoute(catalog, facts, route, previews.get(route.path))),
     })),
-    servers: serversOf(catalog, facts),
+    servers: listedServers(catalog, facts).map((server) => serverManual(catalog, server)),
+    toolSteps: howToPayTools(catalog, facts),
+    toolClients: payingClients(facts),
+    toolProgram: facts.protocols.includes('x402') ? TOOL_CLIENT : '',
     sources: sourcesOf(catalog, routes),
     documents: documents.map(({ title, summary, paths, url }) => ({
       title,
@@ -37,28 +43,6 @@ export function manualOf(catalog: Catalog, facts: Facts): TemplateContext {
       path: paths[0] ?? '/',
       url,
     })),
-  }
-}
-
-/** The companion servers; tools are listed once they can be called. */
-function serversOf(catalog: Catalog, facts: Facts): TemplateContext[] {
-  const tools = listedTools(catalog, facts)
-  return Object.entries(catalog.servers).map(([name, { title, description }]) => ({
-    title,
-    description: description === undefined ? '' : sentence(description),
-    url: facts.mcpServers.get(name) ?? '',
-    tools: tools.filter(({ tool }) => tool.server === name).map((listed) => toolRow(catalog, listed)),
-  }))
-}
-
-function toolRow({ routes }: Catalog, listed: ListedTool): TemplateContext {
-  const { tool, operation } = listed
-  const route = routes.find((each) => each.kind === 'paid' && each.operation === operation)
-  return {
-    name: tool.name,
-    summary: sentence(operation.summary),
-    price: toolPrice(listed) ?? 'free',
-    anchor: route?.name ?? '',
   }
 }
 

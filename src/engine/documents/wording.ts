@@ -33,7 +33,7 @@ export function howToPay(catalog: Catalog, facts: Facts): string[] {
   const lines = ['Send GET without a payment: the 402 lists what to pay and costs nothing.']
   if (facts.protocols.includes('x402')) {
     lines.push(
-      `Its header PAYMENT-REQUIRED is base64 of JSON (x402 version 2; the body has the same members): choose one of "accepts"${networks(catalog, facts)}.`,
+      `Its header PAYMENT-REQUIRED is base64 of JSON (x402 version 2; the body has the same members): choose one of "accepts"${offeredNetworks(catalog, facts)}.`,
       'Sign it as an EIP-3009 TransferWithAuthorization, exactly as offered. You need no gas.',
       'Send the same GET with PAYMENT-SIGNATURE: base64 of {"x402Version": 2, "accepted", "payload": {"signature", "authorization"}}, with "resource" and "extensions" of the 402. The receipt is in PAYMENT-RESPONSE. x402 client libraries do all this.',
     )
@@ -48,7 +48,7 @@ export function howToPay(catalog: Catalog, facts: Facts): string[] {
 }
 
 /** Where money can move today, told by what a 402 offers. */
-function networks(catalog: Catalog, facts: Facts): string {
+export function offeredNetworks(catalog: Catalog, facts: Facts): string {
   const ids = usualOffers(catalog, facts).flatMap(({ network }) =>
     typeof network === 'string' ? [network] : [],
   )

@@ -1,10 +1,10 @@
-import type { ServerResponse } from 'node:http'
 import Koa, { type Context, type Middleware } from 'koa'
 import type { Observe } from '../access.ts'
 import { Failure } from '../errors.ts'
 import type { Route } from '../catalog/catalog.ts'
 import type { Deliveries } from './delivery.ts'
 import { nameOfRoute } from './figures.ts'
+import { goneSignal } from './gone.ts'
 import type { InFlight } from './in-flight.ts'
 import { liveReply, type LiveSettings } from './live.ts'
 import { note, tellOf, type Notes } from './observed.ts'
@@ -16,9 +16,10 @@ import { servePaid, type Counter } from './paid.ts'
 import { failed, problem, type Reply } from './reply.ts'
 import type { Answered, RouteRequest } from './request.ts'
 import type { Page, Revision, ServedRoute } from './revision.ts'
-import { timed } from './timed.ts'
+import { answerTools, toolboxAt, type ToolsSettings } from './tools.ts'
+import { timed } from '../work/timed.ts'
 
-export interface AppSettings extends Counter, LiveSettings {
+export interface AppSettings extends Counter, LiveSettings, ToolsSettings {
   /** The revision that serves now; requests keep the one they began with. */
   readonly current: () => Revision
   readonly sandbox: boolean
@@ -89,7 +90,9 @@ function dispatch(settings: AppSettings): Middleware {
     else if (path !== undefined && (page !== undefined || live !== undefined))
       note(ctx, { place: paymentIdOf(path) === undefined ? path : '/payments/{id}' })
     if (page === undefined && live === undefined && found === undefined) {
-      send(ctx, problem('route_unknown', 'there is nothing at this path', { charged: 'no' }))
+      const toolbox = path === undefined ? undefined : toolboxAt(revision, ctx.host, path)
+      if (toolbox !== undefined) await answerTools(settings, ctx, revision, toolbox)
+      else send(ctx, problem('route_unknown', 'there is nothing at this path', { charged: 'no' }))
     } else if (ctx.method === 'OPTIONS') {
       send(ctx, { status: 204, headers: { ...PREFLIGHT, Allow: METHODS }, body: '' })
     } else if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
@@ -160,16 +163,6 @@ function answering(settings: AppSettings, request: RouteRequest): Promise<Answer
   return request.served.route.kind === 'paid'
     ? servePaid(settings, request)
     : timed(settings.now, request, () => serveFree(settings, request))
-}
-
-/** Aborted when the connection is gone before the answer has left. */
-function goneSignal(response: ServerResponse): AbortSignal {
-  const gone = new AbortController()
-  if (response.closed) gone.abort()
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort()
-  })
-  return gone.signal
 }
 
 function sendPage(ctx: Context, page: Page): void {

@@ -12,7 +12,7 @@ import {
 import type { ValidationError } from '../errors.ts'
 import type { Argument, Arguments } from '../handler.ts'
 import type { JsonObject } from '../json.ts'
-import { describe, item, valueError } from './parameter-fault.ts'
+import { describe, item, valueError } from '../work/parameter-fault.ts'
 
 /** Raw parameters of one request: path templates decoded, the query as it came. */
 export interface RawParameters {
@@ -118,6 +118,8 @@ function readOne(parameter: Parameter, raw: string | undefined): ReadParameter {
           'Input should be a valid boolean, unable to interpret input',
         ),
       }
+    // No query holds an object, and the catalog's check says so: what comes is a text.
+    case 'object':
     case 'string':
       return { parameter, raw, value: normalize(parameter, raw) }
   }

@@ -44,6 +44,12 @@ function addressOf({ url }: Upstream, args: Arguments): URL {
   if (/\/\.{1,2}(?:[/?#]|$)/.test(filled))
     throw new Failure('not_found', 'the upstream has nothing under these parameters')
   const address = new URL(filled)
+  for (const [key, value] of new URL(url).searchParams) {
+    const [name] = templatesOf(value)
+    // What the buyer has left out is not asked for as an empty text.
+    if (name !== undefined && value === `{${name}}` && args[name] === undefined)
+      address.searchParams.delete(key)
+  }
   const inPath = templatesOf(url)
   for (const [name, value] of Object.entries(args)) {
     if (value !== undefined && !inPath.includes(name)) address.searchParams.set(name, String(value))

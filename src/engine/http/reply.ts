@@ -1,6 +1,7 @@
 import { ERRORS, type Charged, type ErrorCode, type Failure, type ValidationError } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
+import { problemMembers } from '../work/problem.ts'
 
 /** What is sent for one request: made as a value, written in one place. */
 export interface Reply {
@@ -32,29 +33,6 @@ export function problem(code: ErrorCode, detail: string, options: ProblemOptions
     body: JSON.stringify(body),
     code,
   }
-}
-
-const PAYMENT_PROBLEMS = 'https://paymentauth.org/problems/'
-
-/** Failures the Payment authentication scheme has a problem type for; its clients tell them apart by it. */
-const PAYMENT_TYPES: Partial<Record<ErrorCode, string>> = {
-  payment_required: 'payment-required',
-  malformed_credential: 'malformed-credential',
-  invalid_challenge: 'invalid-challenge',
-  payment_expired: 'payment-expired',
-  method_unsupported: 'method-unsupported',
-  payments_conflict: 'bad-request',
-}
-
-/** URI of a failure’s kind. Every 402 has one of the scheme, whichever protocol the payment came by. */
-export function problemType(code: ErrorCode): string {
-  const type = PAYMENT_TYPES[code] ?? (ERRORS[code].status === 402 ? 'verification-failed' : undefined)
-  return type === undefined ? `/docs/errors#${code}` : PAYMENT_PROBLEMS + type
-}
-
-export function problemMembers(code: ErrorCode, detail: string, charged: Charged): JsonObject {
-  const { status, title, hint, retryable } = ERRORS[code]
-  return { type: problemType(code), title, status, detail, code, hint, charged, retryable }
 }
 
 /** A failure of the work: its own status and words, never anything of an unknown error. */

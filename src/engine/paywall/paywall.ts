@@ -40,6 +40,7 @@ export interface Order {
   /** Public id of the payment: a second run for it takes the place of the first. */
   readonly payment: string
   readonly payer: string
+  readonly account: Verified['account']
   /** Milliseconds the work may take. */
   readonly patience: number
 }

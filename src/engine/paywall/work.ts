@@ -10,13 +10,14 @@ export async function work(
   paywall: Paywall,
   { job, offer }: Purchasing,
   claim: Claim,
-  { payer }: Verified,
+  { payer, account }: Verified,
   patience: number,
 ): Promise<Attempted<StoredAnswer>> {
   const order = {
     payment: claim.entry.id,
     payer,
-    patience: Math.min(offer.route.operation.timeout, patience),
+    account,
+    patience: Math.min(offer.face.operation.timeout, patience),
   }
   if (job.store !== undefined) await claim.note({ prepared: true })
   try {

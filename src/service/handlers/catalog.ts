@@ -1,8 +1,10 @@
 // Generated from the catalog by `ratecard types`. Do not edit: change the catalog.
 import type {
+  ConfigurableHandler as EngineConfigurableHandler,
   Handler as EngineHandler,
   Handlers as EngineHandlers,
   HandlerWithPreview as EngineHandlerWithPreview,
+  StoringHandler as EngineStoringHandler,
 } from '../../engine/index.ts'
 
 export interface Parameters {
@@ -27,6 +29,25 @@ export interface Parameters {
   }
   readonly 'gamestore/top-sellers': {
     readonly country: string
+  }
+  readonly 'memory/delete': {
+    readonly id?: string
+    readonly all: boolean
+  }
+  readonly 'memory/export': {
+    readonly cursor?: string
+  }
+  readonly 'memory/search': {
+    readonly query: string
+    readonly k: number
+    readonly tags?: readonly string[]
+    readonly since?: string
+  }
+  readonly 'memory/stats': Record<never, never>
+  readonly 'memory/write': {
+    readonly text: string
+    readonly tags?: readonly string[]
+    readonly idempotency_key?: string
   }
   readonly ping: {
     readonly nonce?: string
@@ -180,4 +201,6 @@ export interface Parameters {
 
 export type Handler<Name extends keyof Parameters> = EngineHandler<Parameters[Name]>
 export type HandlerWithPreview<Name extends keyof Parameters> = EngineHandlerWithPreview<Parameters[Name]>
+export type ConfigurableHandler<Name extends keyof Parameters> = EngineConfigurableHandler<Parameters[Name]>
+export type StoringHandler<Name extends keyof Parameters> = EngineStoringHandler<Parameters[Name]>
 export type Handlers = EngineHandlers<Parameters>

@@ -2,7 +2,19 @@ import t from 'tap'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { documentNames, documents } from '../../../src/engine/documents/all.ts'
 import { DIRECTORY } from '../../../src/engine/documents/directory.ts'
-import { at, compileHarbour, FACTS, items, members, render, renderJson } from '../../support/documents.ts'
+import { serverCards, serverPages } from '../../../src/engine/documents/servers/documents.ts'
+import { listedServers } from '../../../src/engine/documents/servers/listing.ts'
+import { renderServerJson } from '../../../src/engine/documents/servers/registry.ts'
+import {
+  at,
+  compileHarbour,
+  FACTS,
+  items,
+  members,
+  render,
+  renderJson,
+  WITH_SERVER,
+} from '../../support/documents.ts'
 
 const GOLDEN = new URL('../../golden/documents/', import.meta.url)
 
@@ -14,10 +26,21 @@ function unfold(json: string): string {
 t.test(
   'no document changes unless somebody means it to: UPDATE_GOLDEN=1 rewrites the pinned ones',
   async (t) => {
-    const pages = documents.flatMap(({ name, page }) =>
-      page === undefined ? [] : [[`${name}.html`, page(compileHarbour(), FACTS)] as const],
-    )
-    for (const [name, text] of [...documents.map(({ name }) => [name, render(name)] as const), ...pages]) {
+    const harbour = compileHarbour()
+    const [card] = serverCards(harbour, WITH_SERVER)
+    const [page] = serverPages(harbour, WITH_SERVER)
+    const [server] = listedServers(harbour, WITH_SERVER)
+    if (card === undefined || page === undefined || server === undefined) throw new Error('no server')
+    const texts: (readonly [string, string])[] = [
+      ...documents.map(({ name, render }) => [name, render(harbour, WITH_SERVER)] as const),
+      ...documents.flatMap(({ name, page }) =>
+        page === undefined ? [] : [[`${name}.html`, page(harbour, WITH_SERVER)] as const],
+      ),
+      ['server-card', card.text],
+      ['server.html', page.text],
+      ['server.json', renderServerJson(harbour, WITH_SERVER, server)],
+    ]
+    for (const [name, text] of texts) {
       const file = new URL(name, GOLDEN)
       const pinned = name === 'openapi' ? unfold(text) : text
       if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, pinned)

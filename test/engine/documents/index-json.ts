@@ -63,17 +63,20 @@ t.test('companion servers and their tools are named once they are served, and no
       title: 'Harbour log',
       description: 'What ships have noted',
       url: 'https://harbour.example/mcp/log',
+      docs: 'https://harbour.example/docs/servers/log',
       tools: [
         {
           name: 'tides',
           price: { currency: 'USD', amount: '0.005000' },
           summary: 'Returns the next high and low waters of a port',
+          parameters: { port: 'string, required, example "bristol"', days: 'integer, default 2, 1 to 14' },
         },
         {
           name: 'log_note',
           price: { currency: 'USD', amount: '0.002000' },
           charging: 'Charged first',
           summary: 'Writes a note into the harbour log',
+          parameters: { text: 'string, required, example "Aurora has left"' },
         },
       ],
     },

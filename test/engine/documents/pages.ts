@@ -5,8 +5,9 @@ import { documents } from '../../../src/engine/documents/all.ts'
 import { CLIENT } from '../../../src/engine/documents/client.ts'
 import type { Facts } from '../../../src/engine/documents/document.ts'
 import { renderPaymentPage } from '../../../src/engine/documents/payment-page.ts'
+import { serverPages } from '../../../src/engine/documents/servers/documents.ts'
 import { ERRORS } from '../../../src/engine/errors.ts'
-import { compileHarbour, FACTS, HARBOUR, render } from '../../support/documents.ts'
+import { compileHarbour, FACTS, HARBOUR, render, WITH_SERVER } from '../../support/documents.ts'
 
 const harbour = compileHarbour()
 
@@ -17,6 +18,7 @@ function pagesOf(catalog: Catalog, facts: Facts = FACTS): [string, string][] {
       if (page !== undefined) return [[name, page(catalog, facts)]]
       return type.startsWith('text/html') ? [[name, renderIt(catalog, facts)]] : []
     }),
+    ...serverPages(catalog, facts).map(({ path, text }): [string, string] => [path, text]),
     ...paymentPages(catalog, facts),
   ]
 }
@@ -48,6 +50,7 @@ function idsOf(page: string): string[] {
 const shops: readonly (readonly [string, Catalog, Facts])[] = [
   ['the harbour', harbour, FACTS],
   ['a sandbox', harbour, { ...FACTS, sandbox: true }],
+  ['a shop with an MCP server', harbour, WITH_SERVER],
   ['a shop without MPP and x402', harbour, { ...FACTS, protocols: [], paymentRequired: () => undefined }],
   [
     'a shop with one free route',
@@ -99,6 +102,7 @@ for (const [shop, catalog, facts] of shops) {
     const places = new Map(
       Object.entries(catalog.documents).flatMap(([name, { paths }]) => paths.map((path) => [path, name])),
     )
+    for (const { path } of serverPages(catalog, facts)) places.set(path, path)
     for (const [name, page] of pages) {
       const ids = idsOf(page)
       t.strictSame(ids, [...new Set(ids)], `${name}: every id once`)
@@ -180,14 +184,12 @@ t.test('what cannot be had now is shown as that', async (t) => {
   t.notMatch(render('docs'), 'Not available now')
 })
 
-t.test('a server that is not served yet is announced without its tools', async (t) => {
-  t.match(render('docs'), 'What ships have noted. Announced, and not served yet.')
-  t.notMatch(render('docs'), 'log_note')
-  const mcpServers = new Map([['log', 'https://harbour.example/mcp/log']])
-  const served = render('docs', harbour, { ...FACTS, mcpServers })
+t.test('a server that is not served is not named, and one that is has its tools and its page', async (t) => {
+  t.notMatch(render('docs'), /Harbour log|log_note/)
+  const served = render('docs', harbour, WITH_SERVER)
   t.match(served, 'At <code>https://harbour.example/mcp/log</code>.')
-  t.match(served, '<code>log_note</code>')
-  t.match(served, '<a href="#paid_tides_port"><code>tides</code></a>')
+  t.match(served, '<a href="/docs/servers/log">Harbour log</a>')
+  t.match(served, '<a href="/docs/servers/log#tool.log_note"><code>log_note</code></a>')
 })
 
 t.test('the address in a problem leads to the row of its code', async (t) => {

@@ -10,7 +10,7 @@ import type {
   EnvelopedAnswer,
   UntypedHandler,
 } from '../../../src/engine/handler.ts'
-import { execute, type Workshop } from '../../../src/engine/http/execute.ts'
+import { execute, NOBODY, type Workshop } from '../../../src/engine/work/execute.ts'
 import { createRevision, type Revision } from '../../../src/engine/http/revision.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
@@ -42,6 +42,7 @@ function kitchen(handlers: Readonly<Record<string, UntypedHandler>>): Kitchen {
     handlers,
     protocols: [],
     baseUrl: 'https://api.example.com',
+    mcpUrls: {},
     sandbox: false,
     proxy: { fetcher: fetch, secret: () => undefined },
     middleware: () => async () => undefined,
@@ -59,7 +60,7 @@ function kitchen(handlers: Readonly<Record<string, UntypedHandler>>): Kitchen {
     serve: (path, args = {}) => {
       const { operation } = routeAt(CATALOG, path)
       const handler = handlers[operation.handler] ?? (() => Promise.reject(new Error('no such handler')))
-      const work = { operation, handler, args, payment: undefined, patience: 5_000, operations }
+      const work = { operation, handler, args, caller: NOBODY, patience: 5_000, operations }
       return execute(workshop, { ...work, reuse: 'cached' })
     },
   }

@@ -100,7 +100,7 @@ t.test('what somebody else, or for something else, or long ago was paid is no lo
       async (shop) => {
         const payment = sign(shop, 'two')
         const verify = async () =>
-          ({ kind: 'verified', payer: 'other', validBefore: shop.bank.validBefore }) as const
+          ({ kind: 'verified', payer: 'other', account: 'key', validBefore: shop.bank.validBefore }) as const
         return shop.buy({ payment: { ...payment, verify } })
       },
     ],
@@ -239,7 +239,7 @@ t.test('payments under one identifier of a payer are one purchase, however they 
     code: 'identifier_reused',
   })
   const verify = async () =>
-    ({ kind: 'verified', payer: 'other', validBefore: shop.bank.validBefore }) as const
+    ({ kind: 'verified', payer: 'other', account: 'key', validBefore: shop.bank.validBefore }) as const
   t.match(await shop.buy({ payment: { ...named('h'), verify } }), {
     kind: 'delivered',
     entry: { key: 'test:h' },

@@ -7,7 +7,7 @@ const shown = {
   network: 'eip155:8453',
   payer: '0x857b06519E91e3A54538791bDbb0E22373e36b66',
 }
-const payment = { id: 'pay_1', ...shown }
+const payment = { id: 'pay_1', account: 'key', ...shown } as const
 
 t.test('a payer sees the nonce come back and who paid, as in the published example', async (t) => {
   const { body } = enveloped(await ping.run({ nonce: 'abc' }, fixedContext({ payment })))

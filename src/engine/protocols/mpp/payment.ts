@@ -69,7 +69,8 @@ export class ChargePayment implements Payment {
       const detail = 'the transaction is valid for longer than its challenge'
       return { kind: 'refused', refusal: refuse('verification_failed', detail) }
     }
-    return { kind: 'verified', payer, validBefore: validBefore * 1000 }
+    // Accounts of Tempo are named by their keys.
+    return { kind: 'verified', payer, account: 'key', validBefore: validBefore * 1000 }
   }
 
   async simulate(): Promise<Refusal | undefined> {

@@ -25,7 +25,7 @@ export type Sent =
   /** Nothing was sent, and nothing will be. */
   | { readonly kind: 'unsent'; readonly detail: string }
   /** The node gave no answer after the transaction was handed to it. */
-  | { readonly kind: 'unknown' }
+  | { readonly kind: 'unknown'; readonly transaction: OwnTransaction }
 
 /** This signer cannot now, and another may: nothing was recorded or sent. */
 export interface Unable {

@@ -71,6 +71,6 @@ export function sentOf(outcome: Broadcast, transaction: OwnTransaction): Sent {
     case 'unfunded':
       return NOT_TAKEN
     case 'unknown':
-      return { kind: 'unknown' }
+      return { kind: 'unknown', transaction }
   }
 }

@@ -11,8 +11,10 @@ import { showsMovement, transferCall, type Movement, type SignedAuthorization } 
 
 /** How long a broadcast transaction is waited for before the buyer is told to ask again. */
 const PATIENCE_MS = 30_000
-const FIRST_POLL_MS = 10
+const FIRST_POLL_MS = 15
 const LONGEST_POLL_MS = 1_000
+/** Nine looks within the two seconds of a usual block: operators pay their node by the call. */
+const POLL_FACTOR = 1.6
 
 /** Who has used it longer ago than this is found when the payment is resolved, by the time it came. */
 const RECENT_MS = 600_000
@@ -28,12 +30,13 @@ export async function settle(
   journal: Journal,
 ): Promise<Settlement> {
   const since = bench.now() - RECENT_MS
+  const validBefore = Number(signed.authorization.validBefore) * 1000
   const sent = await bench.signers.send({
     to: movement.token,
     data: transferCall(signed),
     gas: signed.signedBy === 'key' ? GAS : GAS_CONTRACT_WALLET,
     maxFeePerGas: bench.limits.maxFeePerGas,
-    expires: Number(signed.authorization.validBefore) * 1000,
+    expires: validBefore,
     check: (signer) => simulate(bench, signed, signer),
     journal,
   })
@@ -49,7 +52,8 @@ export async function settle(
         refusal: { code: 'chain_unavailable', detail: `${sent.detail}; nothing was charged` },
       }
     case 'unknown':
-      return { kind: 'unknown', detail: 'the network gave no answer after the payment was sent to it' }
+      // A node that answers again tells what has become of it; one that does not is asked by whoever comes next.
+      return resume(bench, movement, sent.transaction, validBefore, since)
     case 'sent':
       return conclude(bench, movement, sent.transaction, since)
   }
@@ -103,6 +107,8 @@ async function conclude(
 ): Promise<Settlement> {
   const { chain, limits } = bench
   let mined = false
+  // What has just come to a pool is in no block yet.
+  await bench.sleep(FIRST_POLL_MS)
   return poll(bench, async () => {
     // Before the receipt: what is there afterwards lies as deep as this says.
     const head = limits.confirmations === 1 ? undefined : await chain.blockNumber()
@@ -146,7 +152,7 @@ export async function findMovement(
 
 async function poll({ now, sleep }: Bench, look: () => Promise<Settlement | undefined>): Promise<Settlement> {
   const patience = now() + PATIENCE_MS
-  for (let wait = FIRST_POLL_MS; now() < patience; wait = Math.min(wait * 1.5, LONGEST_POLL_MS)) {
+  for (let wait = FIRST_POLL_MS; now() < patience; wait = Math.min(wait * POLL_FACTOR, LONGEST_POLL_MS)) {
     const settlement = await look()
     if (settlement !== undefined) return settlement
     await sleep(wait)

@@ -376,6 +376,21 @@ t.test('a transaction that never reached the node has failed for good once its n
   t.equal(await mischief.charges(lost), 1)
 })
 
+t.test(
+  'a node that was silent for a while and answers again: the buyer is answered, and charged once',
+  async (t) => {
+    const { bench, proxy } = await openSpoilt(t)
+    const signed = await authorize(chain)
+    proxy.onCall(async (method) => {
+      if (method === 'eth_sendRawTransaction') proxy.set('broken_after_send')
+      // As after a pause: the transaction has arrived, every question about it has been cut off, and the next is answered.
+      if (method === 'eth_getTransactionReceipt') proxy.set('open')
+    })
+    t.match(await settleOn(bench, signed, newRecorder()), { kind: 'settled' })
+    t.equal(await mischief.charges(signed), 1)
+  },
+)
+
 t.test('an unsent transaction has failed once the payment is over, and may go out before', async (t) => {
   const { bench, proxy } = await openSpoilt(t)
   const signed = await authorize(chain)

@@ -10,13 +10,12 @@ import {
   type Arguments,
   type Context,
   type Part,
-  type PaymentFacts,
   type UntypedCheck,
   type UntypedHandler,
 } from '../handler.ts'
 import { digestArguments } from './digest.ts'
 import { unreadyFailure } from './readiness.ts'
-import type { Revision } from './revision.ts'
+import type { Operations } from './served.ts'
 
 /** What running handlers needs of the world. */
 export interface Workshop {
@@ -25,17 +24,22 @@ export interface Workshop {
   readonly random: (bytes: number) => Uint8Array
 }
 
+/** What is known of whoever asks. */
+export type Caller = Pick<Context, 'payment' | 'signer'>
+
+export const NOBODY: Caller = { payment: undefined, signer: undefined }
+
 export interface Work {
   readonly operation: Operation
   readonly handler: UntypedHandler
   readonly args: Arguments
-  readonly payment: PaymentFacts | undefined
+  readonly caller: Caller
   /** Milliseconds this caller can wait. */
   readonly patience: number
   /** `never` for work that leaves something behind: each payment has its own. */
   readonly reuse: 'cached' | 'never'
   /** What the handler may ask. */
-  readonly operations: Revision['operations']
+  readonly operations: Operations
 }
 
 /**
@@ -45,12 +49,12 @@ export interface Work {
 export async function execute(workshop: Workshop, work: Work): Promise<Served<Answer>> {
   const { operation, args, patience } = work
   if (operation.cache === undefined || work.reuse === 'never') {
-    const fetched = await run(workshop, work, Math.min(operation.timeout, patience), work.payment)
+    const fetched = await run(workshop, work, Math.min(operation.timeout, patience), work.caller)
     return { ...fetched, cached: false, stale: false }
   }
   const key = `v2:${operation.handler}:${operation.form}:${digestArguments(operation, args)}`
   const shared = workshop.cache.through(key, operation.cache, isAnswer, () =>
-    run(workshop, work, operation.timeout, undefined),
+    run(workshop, work, operation.timeout, NOBODY),
   )
   return within(patience, shared)
 }
@@ -63,7 +67,7 @@ export async function rehearse(
 ): Promise<void> {
   const timeout = Math.min(operation.timeout, patience)
   await limited(timeout, (signal) =>
-    check(args, contextOf(workshop, operations, { signal, timeout, payment: undefined })),
+    check(args, contextOf(workshop, operations, { signal, timeout, ...NOBODY })),
   )
 }
 
@@ -71,11 +75,11 @@ async function run(
   workshop: Workshop,
   { handler, args, operations }: Work,
   timeout: number,
-  payment: PaymentFacts | undefined,
+  caller: Caller,
 ): Promise<Fetched<Answer>> {
   const { now } = workshop
   const answer = await limited(timeout, (signal) =>
-    handler(args, contextOf(workshop, operations, { signal, timeout, payment })),
+    handler(args, contextOf(workshop, operations, { signal, timeout, ...caller })),
   )
   if ('content' in answer) return { value: answer, at: now() }
   const { fetchedAt, freshFor, ...value } = answer
@@ -83,14 +87,14 @@ async function run(
   return freshFor === undefined ? { value, at } : { value, at, freshFor }
 }
 
-interface Occasion extends Pick<Context, 'signal' | 'payment'> {
+interface Occasion extends Caller, Pick<Context, 'signal'> {
   readonly timeout: number
 }
 
 function contextOf(
   workshop: Workshop,
-  operations: Work['operations'],
-  { signal, timeout, payment }: Occasion,
+  operations: Operations,
+  { signal, timeout, payment, signer }: Occasion,
 ): Context {
   const { cache, now, random } = workshop
   return {
@@ -98,6 +102,7 @@ function contextOf(
     now: () => new Date(now()),
     random,
     payment,
+    signer,
     ask: (name, parameters) => ask(workshop, operations, name, parameters),
     keep: async (name, keeping, isValue, produce) => {
       const kept = await cache.through(`v2:kept:${name}`, keeping, isValue, async (previous) => {
@@ -111,20 +116,19 @@ function contextOf(
 
 async function ask(
   workshop: Workshop,
-  operations: Work['operations'],
+  operations: Operations,
   name: string,
   parameters: Arguments,
 ): Promise<Part> {
   const asked = operations.get(name)
   if (asked === undefined) throw new Failure('not_implemented', `this service has no ${name}`)
-  const { handler, readiness, store, route } = asked
+  const { handler, readiness, store, operation } = asked
   const unready = unreadyFailure(readiness)
   if (unready !== undefined) throw unready
   if (store !== undefined) throw new Error(`${name} stores something: it is for those who pay for it`)
-  const { operation } = route
   const args = withDefaults(operation, parameters)
   const patience = operation.timeout
-  const work: Work = { operation, handler, args, payment: undefined, patience, reuse: 'cached', operations }
+  const work: Work = { operation, handler, args, caller: NOBODY, patience, reuse: 'cached', operations }
   const { value, at, cached, stale } = await execute(workshop, work)
   if ('content' in value) throw new Error(`${name} has no envelope`)
   return { answer: value, at: new Date(at), cached, stale }

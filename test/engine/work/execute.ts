@@ -5,8 +5,8 @@ import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
 import type { Operation } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import type { Answer, Context, UntypedHandler } from '../../../src/engine/handler.ts'
-import { digestArguments } from '../../../src/engine/http/digest.ts'
-import { execute, type Work, type Workshop } from '../../../src/engine/http/execute.ts'
+import { digestArguments } from '../../../src/engine/work/digest.ts'
+import { execute, NOBODY, type Work, type Workshop } from '../../../src/engine/work/execute.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
 const CATALOG =
@@ -42,7 +42,7 @@ function work(operation: Operation, handler: UntypedHandler, more: Partial<Work>
     operation,
     handler,
     args: {},
-    payment: undefined,
+    caller: NOBODY,
     patience: 4_000,
     reuse: 'cached',
     operations: new Map(),
@@ -50,7 +50,13 @@ function work(operation: Operation, handler: UntypedHandler, more: Partial<Work>
   }
 }
 
-const PAYMENT = { id: 'pay_1', protocol: 'x402', network: 'eip155:8453', payer: '0xabc' }
+const PAYMENT = {
+  id: 'pay_1',
+  protocol: 'x402',
+  network: 'eip155:8453',
+  payer: '0xabc',
+  account: 'key',
+} as const
 
 t.test('a hundred callers cost the source one call', async (t) => {
   let runs = 0
@@ -97,7 +103,7 @@ t.test('without a cache every caller gets work of their own, with their payment'
     return answer(payers.length)
   }
   const shop = workshop()
-  await execute(shop, work(PLAIN, handler, { payment: PAYMENT }))
+  await execute(shop, work(PLAIN, handler, { caller: { ...NOBODY, payment: PAYMENT } }))
   await execute(shop, work(PLAIN, handler))
   t.strictSame(payers, ['0xabc', undefined])
 })
@@ -108,7 +114,7 @@ t.test('a cached answer belongs to nobody: its handler does not learn who pays',
     seen = payment
     return answer(1)
   }
-  await execute(workshop(), work(CACHED, handler, { payment: PAYMENT }))
+  await execute(workshop(), work(CACHED, handler, { caller: { ...NOBODY, payment: PAYMENT } }))
   t.equal(seen, undefined)
 })
 

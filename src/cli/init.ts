@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { CatalogError, compileText, declareHandlers, type Issue } from '../engine/index.ts'
+import { UsageError, type Call, type Command } from './command.ts'
+import { readOpenapi } from './init/openapi.ts'
+import { sellOpenapi } from './init/proxy-shop.ts'
+import { firstShop } from './init/shop.ts'
+import { taken, writeFiles, type Files } from './new-files.ts'
+
+export const init: Command = {
+  name: 'init',
+  summary: 'begin a shop: a catalog, a handler and its test; --from: a catalog that sells an API you have',
+  usage: 'init <dir> [--from openapi.json]',
+  takes: 1,
+  examples: ['ratecard init shop', 'ratecard init shop --from openapi.yaml'],
+  options: { from: { type: 'string' } },
+  run: async (call) => {
+    const { positionals, flags } = call
+    const [folder] = positionals
+    if (folder === undefined) throw new UsageError('say which folder: it is made when it is not there')
+    const source = flags.text('from')
+    return source === undefined ? beginShop(call, folder) : beginProxy(call, folder, source)
+  },
+}
+
+/** What npm takes for the name of a package. */
+function nameOf(folder: string): string {
+  const name = basename(resolve(folder))
+    .toLowerCase()
+    .replace(/[^a-z0-9-]+/g, '-')
+  return name.replace(/^-+|-+$/g, '') || 'shop'
+}
+
+function beginShop(call: Call, folder: string): number {
+  const files = new Map(firstShop(nameOf(folder), call.version))
+  const { catalog } = compileText('catalog.yaml', files.get('catalog.yaml') ?? '', {
+    ...call.known,
+    handlers: undefined,
+    read: () => undefined,
+  })
+  files.set('handlers/catalog.d.ts', declareHandlers(catalog, 'ratecard'))
+  if (!write(call, folder, files)) return 1
+  call.terminal.out(`\nnext: cd ${folder} && npm install && npm run sandbox`)
+  return 0
+}
+
+function beginProxy(call: Call, folder: string, source: string): number {
+  const { terminal } = call
+  const read = readOpenapi(readFileSync(source, 'utf8'))
+  if (read.kind === 'fault') {
+    terminal.err(`ratecard init: ${source} ${read.sentence}`)
+    return 1
+  }
+  const { files, lines, routes } = sellOpenapi(read.openapi, nameOf(folder), call.version)
+  if (routes === 0) {
+    terminal.err(`ratecard init: ${source} has no operation that can be sold\n${lines.join('\n')}`)
+    return 1
+  }
+  if (!write(call, folder, files)) return 1
+  const left = openQuestions(call, files)
+  for (const line of ['', ...lines, '', `${counted(routes, 'route')}; left for you in catalog.yaml: ${left}`])
+    terminal.out(line)
+  terminal.out(`next: cd ${folder} && npm install, then "npx ratecard check" names the place of each`)
+  return 0
+}
+
+/** Writes all of them, or nothing. */
+function write({ terminal }: Call, folder: string, files: Files): boolean {
+  const there = taken(folder, files)
+  if (there.length > 0) {
+    terminal.err(`ratecard init: nothing was written, for ${folder} has ${there.join(', ')} already`)
+    return false
+  }
+  writeFiles(folder, files)
+  for (const path of files.keys()) terminal.out(`wrote ${join(folder, path)}`)
+  return true
+}
+
+/** What "check" will refuse until the operator has decided it. */
+function openQuestions({ known }: Call, files: Files): string {
+  const issues = issuesOf(files, known)
+  const prices = issues.filter(
+    ({ code, message }) => code === 'value_missing' && message.includes('no price'),
+  )
+  const examples = issues.filter(({ code }) => code === 'example_missing')
+  const rest = issues.length - prices.length - examples.length
+  return [
+    counted(prices.length, 'price'),
+    ...(examples.length > 0 ? [counted(examples.length, 'example')] : []),
+    ...(rest > 0 ? [counted(rest, 'mistake')] : []),
+  ].join(', ')
+}
+
+function counted(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+function issuesOf(files: Files, known: Call['known']): readonly Issue[] {
+  try {
+    const read = (path: string): Buffer | undefined => {
+      const text = files.get(path.replace(/^\.\//, ''))
+      return text === undefined ? undefined : Buffer.from(text)
+    }
+    compileText('catalog.yaml', files.get('catalog.yaml') ?? '', { ...known, read })
+    return []
+  } catch (fault) {
+    if (fault instanceof CatalogError) return fault.issues.filter(({ severity }) => severity === 'error')
+    throw fault
+  }
+}

@@ -1,0 +1,160 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import {
+  CatalogError,
+  compileText,
+  declareHandlers,
+  operationId,
+  type Catalog,
+  type Loaded,
+  type Route,
+} from '../engine/index.ts'
+import { beside } from './beside.ts'
+import { UsageError, type Call, type Command } from './command.ts'
+import type { Draft } from './draft.ts'
+import { handlersFor } from './handlers.ts'
+import {
+  EMPTY_INDEX,
+  handlerFile,
+  handlerText,
+  moduleOf,
+  testFile,
+  testText,
+  withHandler,
+} from './new/handler.ts'
+import { insertRoute } from './new/insertion.ts'
+import { declare, parseParameter } from './new/parameter.ts'
+import { taken, writeFiles } from './new-files.ts'
+
+export const addRoute: Command = {
+  name: 'new',
+  summary: 'add a route: its entry in the catalog, a handler and its test',
+  usage:
+    'new <path> --price P [--parameter name:type[=default or !]]… [--summary TEXT] [--catalog F] [--handlers DIR]',
+  takes: 1,
+  examples: [
+    'ratecard new /paid/util/slug --price 0.002 --parameter text:string!',
+    'ratecard new /paid/price/{sku} --price 0.01 --parameter sku:string=A-100 --parameter days:integer=7',
+    'ratecard new /about --price free',
+  ],
+  options: {
+    price: { type: 'string' },
+    parameter: { type: 'string', multiple: true },
+    summary: { type: 'string' },
+    catalog: { type: 'string' },
+    handlers: { type: 'string' },
+  },
+  run: async (call) => {
+    const { flags, env, terminal } = call
+    const draft = draftOf(call)
+    const file = flags.text('catalog') ?? env.catalog
+    const folder = flags.text('handlers') ?? join(dirname(file), 'handlers')
+    const insertion = insertRoute(readFileSync(file, 'utf8'), draft)
+    if (insertion.kind === 'fault') return refuse(call, `${file} ${insertion.sentence}`)
+    try {
+      const { text, line } = insertion
+      const { catalog } = await judge(call, { file, folder, text, draft })
+      const fault = add(call, { file, folder, text, line, catalog, route: routeAt(catalog, draft.path) })
+      return fault === undefined ? 0 : refuse(call, fault)
+    } catch (fault) {
+      if (!(fault instanceof CatalogError)) throw fault
+      terminal.err(fault.message)
+      return refuse(call, `${file} would not pass with this route`)
+    }
+  },
+}
+
+function refuse({ terminal }: Call, reason: string): number {
+  terminal.err(`ratecard new: nothing was written: ${reason}`)
+  return 1
+}
+
+function draftOf({ positionals, flags }: Call): Draft {
+  const [path] = positionals
+  if (path === undefined || !path.startsWith('/'))
+    throw new UsageError('say at which path, such as /paid/util/slug')
+  const price = flags.text('price')
+  if (price === undefined || !/^(?:free|[\d.]+)$/.test(price))
+    throw new UsageError('--price takes USD for one call, such as 0.005, or the word free')
+  const given = flags.all('parameter').map(parseParameter)
+  const inPath = [...path.matchAll(/\{([^{}/]*)\}/g)].map(([, name = '']) => name)
+  const silent = inPath
+    .filter((name) => !given.some((each) => each.name === name))
+    .map((name) => ({ name, type: 'string', preset: undefined, required: true }) as const)
+  return {
+    path,
+    price,
+    keys: [
+      ['summary', flags.text('summary') ?? `What one call of ${path} brings`],
+      ...(operationId(path) === '' ? [['handler', handlerOf(path)] as const] : []),
+    ],
+    parameters: [...silent, ...given].map(
+      (each) => [each.name, declare(each, inPath.includes(each.name) ? 'path' : 'query')] as const,
+    ),
+  }
+}
+
+interface Judged {
+  readonly file: string
+  readonly folder: string
+  readonly text: string
+  readonly draft: Draft
+}
+
+/** The catalog as it would be, held against the handlers there would be. Throws `CatalogError`. */
+async function judge(call: Call, { file, folder, text, draft }: Judged): Promise<Loaded> {
+  const isThere = existsSync(resolve(folder, 'index.js'))
+  const flags = {
+    ...call.flags,
+    text: (name: string) => (name === 'handlers' && isThere ? folder : undefined),
+  }
+  const own = Object.keys(await handlersFor({ ...call, flags }))
+  const handlers = [...own, handlerOf(draft.path)]
+  return compileText(file, text, { ...call.known, handlers, read: beside(file) })
+}
+
+/** What a path names by itself begins behind its first segment; one that has no more is named by that. */
+function handlerOf(path: string): string {
+  return operationId(path) || operationId(`/free${path}`)
+}
+
+function routeAt({ routes }: Catalog, path: string): Route {
+  const route = routes.find((each) => each.path === path)
+  if (route === undefined) throw new Error(`${path} is not in the catalog it was written into`)
+  return route
+}
+
+interface Addition {
+  readonly file: string
+  readonly folder: string
+  readonly text: string
+  readonly line: number
+  readonly catalog: Catalog
+  readonly route: Route
+}
+
+/** Why nothing was written; undefined when everything was. */
+function add({ terminal }: Call, { file, folder, text, line, catalog, route }: Addition): string | undefined {
+  const { handler, parameters } = route.operation
+  const stub = { handler, parameters, path: route.path }
+  const [index, types] = [join(folder, 'index.js'), join(folder, 'catalog.d.ts')]
+  const made = [join(folder, handlerFile(stub)), testFile(folder, stub)] as const
+  const list = withHandler(existsSync(index) ? readFileSync(index, 'utf8') : EMPTY_INDEX, stub)
+  if (list === undefined)
+    return `${index} has no "export const handlers = {" with a line for each handler, and "}" on its own`
+  const files = new Map([
+    [made[0], handlerText(stub)],
+    [made[1], testText(stub, moduleOf(made[1], made[0]))],
+  ])
+  const there = taken('.', files)
+  if (there.length > 0) return `${there.join(' and ')} ${there.length > 1 ? 'are' : 'is'} there already`
+  writeFiles('.', files)
+  const known = existsSync(index)
+  writeFileSync(index, list)
+  if (!known || existsSync(types)) writeFileSync(types, declareHandlers(catalog, 'ratecard'))
+  writeFileSync(file, text)
+  for (const each of files.keys()) terminal.out(`wrote ${each}`)
+  terminal.out(`changed ${file}:${line}, ${index}`)
+  terminal.out('\na running server has the entry at its next look, and the handler after a restart')
+  return undefined
+}

@@ -1,0 +1,40 @@
+import type { Hit } from '../../memory/memory-store.ts'
+import type { Memories } from '../../memory/memories.ts'
+import { namespaceOf } from '../../memory/namespace.ts'
+import type { Handler } from '../catalog.ts'
+import { LARGEST_BYTES, sizeOf, tell } from './telling.ts'
+import { payerOf, SOURCE, storableTags, storableText } from './storable.ts'
+
+/** The memories of the paying wallet that fit a question best. */
+export function search(memories: Memories): Handler<'memory/search'> {
+  return async ({ query, k, tags, since }, { payment, signal }) => {
+    const question = {
+      wallet: namespaceOf(payerOf(payment)),
+      query: storableText('query', query),
+      most: k,
+      tags: storableTags(tags),
+      since: since === undefined ? undefined : new Date(since),
+    }
+    const store = await memories.store()
+    const hits = await store.search(question, signal)
+    const told = fitting(hits)
+    const results = told.map(({ score, ...memory }) => ({ ...tell(memory), score }))
+    const body = {
+      results,
+      count: told.length,
+      embedder: store.embedder.name,
+      semantic: store.embedder.semantic,
+    }
+    return { source: SOURCE, body, ...(told.length < hits.length ? { warnings: [CUT] } : {}) }
+  }
+}
+
+const CUT = {
+  code: 'cut',
+  message: 'an answer has at most 1 MB: the memories that fit less well were left out',
+} as const
+
+function fitting(hits: readonly Hit[]): readonly Hit[] {
+  let bytes = 0
+  return hits.filter((hit) => (bytes += sizeOf(hit)) <= LARGEST_BYTES)
+}

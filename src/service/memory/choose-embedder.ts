@@ -1,0 +1,22 @@
+import type { SourceRecords } from '../sources/source-record.ts'
+import type { World } from '../sources/world.ts'
+import type { Embedder } from './embedder.ts'
+import { hashEmbedder } from './hash-embedder.ts'
+import { LIVE_MODEL_EMBEDDER, ModelEmbedder } from './model-embedder.ts'
+
+export interface EmbeddingModel {
+  readonly baseUrl: string
+  readonly apiKey: string | undefined
+  readonly embeddingModel: string | undefined
+}
+
+/** The model the operator has named; else words have to do. */
+export function chooseEmbedder(
+  model: EmbeddingModel | undefined,
+  world: World,
+  records: SourceRecords,
+): Embedder {
+  if (model?.embeddingModel === undefined) return hashEmbedder
+  const { baseUrl, apiKey, embeddingModel } = model
+  return new ModelEmbedder({ ...LIVE_MODEL_EMBEDDER, baseUrl, apiKey, model: embeddingModel }, world, records)
+}

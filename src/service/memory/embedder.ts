@@ -1,0 +1,27 @@
+/** Puts texts into a space where those that belong together are near. */
+export interface Embedder {
+  /** Names the space: vectors of two names are never compared. */
+  readonly name: string
+  /** Whether it knows meanings, or only words. */
+  readonly semantic: boolean
+  /** One vector of length 1 for each text. Throws `Failure`: nothing is charged then. */
+  embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>
+}
+
+export async function embedOne(embedder: Embedder, text: string, signal: AbortSignal): Promise<Float32Array> {
+  const [vector] = await embedder.embed([text], signal)
+  if (vector === undefined) throw new Error(`${embedder.name} gave no vector`)
+  return vector
+}
+
+/** As pgvector reads it; it keeps seven digits. */
+export function toLiteral(vector: Float32Array): string {
+  return `[${Array.from(vector, (value) => String(Number(value.toPrecision(8)))).join(',')}]`
+}
+
+/** Everything may have cancelled out; then the first direction stands for the text. */
+export function toUnit(vector: Float32Array): Float32Array {
+  const length = Math.hypot(...vector)
+  if (length === 0) return Float32Array.of(1, ...vector.slice(1))
+  return vector.map((value) => value / length)
+}

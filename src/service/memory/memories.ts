@@ -1,0 +1,93 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { Failure } from '../../engine/index.ts'
+import { StoreRefusal, type Database } from './database.ts'
+import { openEmbedded } from './embedded.ts'
+import type { Embedder } from './embedder.ts'
+import { hold, type Hold } from './lock.ts'
+import { MemoryStore } from './memory-store.ts'
+import { openPostgres } from './postgres.ts'
+import { migrate } from './schema.ts'
+import { Upkeep } from './upkeep.ts'
+
+/** Where memories are kept. */
+export type Place =
+  | { readonly kind: 'embedded'; readonly directory: string }
+  | { readonly kind: 'postgres'; readonly url: string }
+
+interface Opened {
+  readonly database: Database
+  readonly embedder: Embedder
+  /** Of a directory; a server of databases looks after itself. */
+  readonly hold: Hold | undefined
+  /** Whether there were no files yet. */
+  readonly fresh: boolean
+}
+
+/** The memories of this process: handlers ask for the store before it is there. */
+export class Memories {
+  #opened: Opened | undefined
+  #ready: Promise<MemoryStore> | undefined
+
+  /** Names the place for people. Throws `StoreRefusal` when another process holds it. Nothing is read yet. */
+  async open(place: Place, embedder: Embedder): Promise<string> {
+    if (place.kind === 'postgres') {
+      const database = await openPostgres(place.url)
+      this.#opened = { database, embedder, hold: undefined, fresh: false }
+      return database.name
+    }
+    mkdirSync(place.directory, { recursive: true, mode: 0o700 })
+    const held = await hold(join(place.directory, 'lock'))
+    const fresh = !existsSync(join(place.directory, 'postgres'))
+    const database = openEmbedded(place.directory)
+    this.#opened = { database, embedder, hold: held, fresh }
+    return database.name
+  }
+
+  /** The store, once it is open; whoever asks after it could not be opened tries again. Throws `Failure`. */
+  async store(): Promise<MemoryStore> {
+    if (this.#opened === undefined)
+      throw new Failure('not_configured', 'The memory was not in the catalog when the server was started')
+    try {
+      return await this.#store(this.#opened)
+    } catch (cause) {
+      throw new Failure('source_error', 'The memory store cannot be opened', { cause })
+    }
+  }
+
+  /**
+   * Opens a store that has been used before, so that nobody has to wait for it. A new one is made when it is first needed:
+   * that takes seconds and half a gigabyte, and many servers never need it. Throws what hinders it, in words for the operator.
+   */
+  async warm(): Promise<void> {
+    if (this.#opened?.fresh === false) await this.#store(this.#opened)
+  }
+
+  /** Throws what hinders it, in words for the operator. */
+  async upkeep(): Promise<Upkeep> {
+    if (this.#opened === undefined) throw new Error('the memory store is not open')
+    await migrate(this.#opened.database)
+    return new Upkeep(this.#opened.database, this.#opened.embedder)
+  }
+
+  async #store({ database, embedder, hold: held }: Opened): Promise<MemoryStore> {
+    if (held?.held() === false) throw new StoreRefusal(LOST)
+    this.#ready ??= migrate(database).then(() => new MemoryStore(database, embedder))
+    try {
+      return await this.#ready
+    } catch (fault) {
+      this.#ready = undefined
+      throw fault
+    }
+  }
+
+  async close(): Promise<void> {
+    const opened = this.#opened
+    this.#opened = undefined
+    this.#ready = undefined
+    await opened?.database.close()
+    opened?.hold?.release()
+  }
+}
+
+const LOST = 'another process has taken the memory store over while this one stood still: restart it'

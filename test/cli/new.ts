@@ -1,0 +1,176 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { insertRoute } from '../../src/cli/new/insertion.ts'
+import { parseParameter } from '../../src/cli/new/parameter.ts'
+import { runLine, type Ran } from '../support/command.ts'
+import { randomKey } from '../support/payment.ts'
+import { runProgram, startServer } from '../support/server.ts'
+
+t.setTimeout(120_000)
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+interface Shop {
+  readonly folder: string
+  readonly read: (path: string) => string
+  readonly add: (...argv: string[]) => Promise<Ran>
+}
+
+async function begin(t: Test): Promise<Shop> {
+  const folder = join(t.testdir(), 'shop')
+  await runLine(['init', folder])
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(ROOT, join(folder, 'node_modules/ratecard'))
+  return {
+    folder,
+    read: (path) => readFileSync(join(folder, path), 'utf8'),
+    add: (...argv) => runLine(['new', ...argv, '--catalog', join(folder, 'catalog.yaml')]),
+  }
+}
+
+t.test('a route that is added is typed, tested and served', async (t) => {
+  const { folder, read } = await begin(t)
+  const before = read('catalog.yaml')
+  // A process of its own each time, as handlers are imported once.
+  const add = (...argv: string[]) => runProgram(['new', ...argv, '--catalog', join(folder, 'catalog.yaml')])
+  const slug = ['--parameter', 'text:string!', '--parameter', 'note:string']
+  const made = await add('/paid/util/slug', '--price', '0.0020', ...slug)
+  t.match(made, { code: 0, stdout: /changed .*catalog\.yaml:27, / })
+  const sku = ['--parameter', 'sku:string=A-100', '--parameter', 'days:integer=7']
+  t.equal((await add('/paid/delete/{sku}', '--price', '0.01', ...sku)).code, 0)
+  t.equal((await add('/about', '--price', 'free', '--summary', 'Says who we are')).code, 0)
+  t.equal(
+    read('catalog.yaml'),
+    `${before}
+  /paid/util/slug:
+    price: 0.0020
+    summary: What one call of /paid/util/slug brings
+    parameters:
+      text: { type: string, required: true, example: example }
+      note: { type: string }
+
+  /paid/delete/{sku}:
+    price: 0.01
+    summary: 'What one call of /paid/delete/{sku} brings'
+    parameters:
+      sku: { type: string, example: A-100 }
+      days: { type: integer, default: 7 }
+
+  /about:
+    price: free
+    summary: Says who we are
+    handler: about
+`,
+    'nothing else of the file is touched',
+  )
+  t.doesNotThrow(() => execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], { stdio: 'pipe' }))
+  t.doesNotThrow(() => execFileSync(process.execPath, ['--test'], { cwd: folder, stdio: 'pipe', env: {} }))
+
+  const server = await startServer({
+    args: ['--catalog', join(folder, 'catalog.yaml'), '--handlers', join(folder, 'handlers')],
+    env: {
+      HOST: '127.0.0.1',
+      PAY_TO: `0x${'1'.repeat(40)}`,
+      SETTLER_PRIVATE_KEY: randomKey(),
+      RPC_URL_8453: 'http://127.0.0.1:1',
+    },
+  })
+  t.teardown(() => server.stop())
+  for (const path of ['/paid/util/slug?text=a', '/paid/delete/A-100']) {
+    const answer = await fetch(server.url + path)
+    t.equal(answer.status, 402, path)
+    t.notMatch(await answer.text(), 'would_fail')
+  }
+  t.equal((await fetch(`${server.url}/about`)).status, 200)
+})
+
+t.test('a route that would break the catalog, or a file of the operator, changes nothing', async (t) => {
+  const { folder, read, add } = await begin(t)
+  mkdirSync(join(folder, 'handlers/util'))
+  writeFileSync(join(folder, 'handlers/util/mine.js'), 'mine')
+  const files = ['catalog.yaml', 'handlers/index.js', 'handlers/catalog.d.ts', 'handlers/util/mine.js']
+  const before = files.map(read)
+  for (const [argv, words] of [
+    [['/paid/moon/{date}', '--price', '1'], /has \/paid\/moon\/\{date\} already/],
+    [['/paid/moon/{day}', '--price', '1'], /path_conflict/],
+    [['/tide', '--price', '0.1'], /price_outside_paid/],
+    [['/paid/tide', '--price', 'free'], /price_free_under_paid/],
+    [['/paid/tide', '--price', '0.0000001'], /price_too_precise/],
+    [['/paid/tide', '--price', '1', '--parameter', 'days:integer=ten'], /default_invalid/],
+    [['/paid/tide/', '--price', '1'], /route_path_invalid/],
+    [['/paid/util/mine', '--price', '1'], /mine\.js is there already/],
+  ] as const) {
+    const { code, err } = await add(...argv)
+    t.equal(code, 1, argv.join(' '))
+    t.match(err, words)
+    t.match(err, 'nothing was written')
+    t.strictSame(files.map(read), before)
+  }
+  writeFileSync(join(folder, 'handlers/index.js'), 'const all = {}\nexport { all as handlers }\n')
+  t.match(await add('/paid/tide', '--price', '1'), { code: 1, err: /has no "export const handlers = \{"/ })
+  t.throws(() => read('handlers/tide.js'))
+  t.equal(read('catalog.yaml'), before[0])
+})
+
+t.test('a command line that says too little or too much is told what it takes', async (t) => {
+  for (const argv of [
+    [],
+    ['paid/x', '--price', '1'],
+    ['/paid/x'],
+    ['/paid/x', '--price', '$1'],
+    ['/paid/x', '--price', '1', '--parameter', 'x'],
+    ['/paid/x', '--price', '1', '--parameter', 'x:text'],
+    ['/paid/x', '--price', '1', '--parameter', 'X:string'],
+    ['/paid/x', '--price', '1', '--parameter', 'x:string!!'],
+  ]) {
+    const { code, out, err } = await runLine(['new', ...argv])
+    t.equal(code, 64, argv.join(' '))
+    t.equal(out, '')
+    t.match(err, 'usage: ratecard new')
+  }
+  t.match(parseParameter('a:string=x=!y'), { preset: 'x=!y', required: false })
+  t.match(parseParameter('a:string='), { preset: '', required: false })
+})
+
+const DRAFT = { path: '/paid/new', price: '1', keys: [], parameters: [] }
+
+t.test('an entry stands behind the last route, however that one is written', async (t) => {
+  const head = 'catalog: 1\nroutes:\n'
+  for (const [name, before, after] of [
+    ['nothing', `${head}  /a: { price: 1 }\n`, ''],
+    ['a comment on the line', `${head}  /a: { price: 1 } # why\n`, ''],
+    ['a comment below', `${head}  /a:\n    price: 1\n`, '    # /old: no more\n\n# the rest\ntools: {}\n'],
+    ['a block of text', `${head}  /a:\n    summary: >-\n      many\n      words\n`, '\nfiles: { /x: y }\n'],
+    ['a block that keeps its end', `${head}  /a:\n    summary: |+\n      many\n\n\n`, 'files: {}\n'],
+    ['a list', `${head}  /a:\n    queries:\n      - one\n      - two\n`, 'files: {}\n'],
+    ['an anchor', `${head}  /a: &a\n    price: 1\n  /b: *a\n`, 'files: {}\n'],
+    ['four spaces', `${head}    /a:\n        price: 1\n`, 'files: {}\n'],
+    ['a quoted key', `${head}  '/a/{b}':\n    price: "1"\n`, ''],
+  ] as const) {
+    const insertion = insertRoute(before + after, DRAFT)
+    if (insertion.kind === 'fault') t.fail(`${name}: ${insertion.sentence}`)
+    else {
+      const { text, line } = insertion
+      t.equal(text.slice(0, before.length), before, name)
+      t.equal(after === '' || text.endsWith(after), true, name)
+      t.match(text.split('\n')[line - 1], /^ +\/paid\/new:$/, name)
+    }
+  }
+  const bare = insertRoute(`${head}  /a: { price: 1 }`, DRAFT)
+  t.match(bare, { kind: 'inserted', text: `${head}  /a: { price: 1 }\n\n  /paid/new:\n    price: 1\n` })
+  const windows = insertRoute(`${head}  /a: 1\n`.replaceAll('\n', '\r\n'), DRAFT)
+  t.equal(windows.kind === 'inserted' && windows.text.replaceAll('\r\n', '').includes('\n'), false)
+  for (const text of ['', 'routes: {}\n', 'routes: { /a: 1 }\n', 'routes:\n', 'routes: [', 'a: b: c'])
+    t.equal(insertRoute(text, DRAFT).kind, 'fault', text)
+})
+
+t.test('the shipped catalog takes one more route, and keeps every other sign', async (t) => {
+  const text = readFileSync(join(ROOT, 'catalog.yaml'), 'utf8')
+  const insertion = insertRoute(text, DRAFT)
+  t.equal(insertion.kind, 'inserted')
+  if (insertion.kind === 'inserted')
+    t.equal(insertion.text.replace('\n  /paid/new:\n    price: 1\n', ''), text)
+})

@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { parse } from 'yaml'
+import { readEnv } from '../src/env.ts'
+import { shippedCatalog } from './support/x402.ts'
+
+const text = (file: string): string => readFileSync(new URL(`../deploy/${file}`, import.meta.url), 'utf8')
+
+/** Every name that the program asks its environment for; endpoints of networks are found by their form. */
+function namesRead(): Set<string> {
+  const names = new Set<string>()
+  readEnv(
+    new Proxy<Record<string, string>>(
+      {},
+      {
+        get: (_, name) => {
+          names.add(String(name))
+        },
+      },
+    ),
+  )
+  return names
+}
+
+const read = namesRead()
+const isRead = (name: string): boolean => read.has(name) || /^RPC_URL_\d+$/.test(name)
+
+/** Names in an env file with their values, those behind a comment sign included. */
+function variables(file: string): Map<string, string> {
+  return new Map(
+    Array.from(text(file).matchAll(/^#?([A-Z][A-Z0-9_]*)=(.*)$/gm), ([, name = '', value = '']) => [
+      name,
+      value,
+    ]),
+  )
+}
+
+interface Service {
+  readonly command?: string
+  readonly environment?: Readonly<Record<string, string>>
+  readonly ports?: readonly string[]
+  readonly networks: readonly string[]
+}
+
+const compose = text('compose.yaml')
+const { services } = parse(compose, { merge: true }) as {
+  readonly services: Readonly<Record<string, Service>>
+}
+const interpolated = new Set(Array.from(compose.matchAll(/\$\{([A-Z_]+)/g), ([, name = '']) => name))
+
+t.test('an operator who reads .env.example would miss a setting', async (t) => {
+  const listed = variables('.env.example')
+  t.ok(read.size > 40, 'the program was asked')
+  for (const name of read) t.ok(listed.has(name), name)
+})
+
+t.test('a name nobody reads would be filled in for nothing', async (t) => {
+  for (const name of variables('.env.example').keys()) t.ok(isRead(name) || interpolated.has(name), name)
+  for (const name of interpolated) t.ok(variables('.env.example').has(name), `${name} is asked for`)
+  for (const service of ['ratecard-1', 'ratecard-2'])
+    for (const name of Object.keys(services[service]?.environment ?? {})) t.ok(isRead(name), name)
+})
+
+t.test('a default that .env.example promises would be another one', async (t) => {
+  const promised = Array.from(variables('.env.example')).filter(
+    ([name, value]) =>
+      /^(PORT|HOST|CATALOG|DATA_DIR|LOG_LEVEL|TRUST_PROXY|LEDGER_UNSAFE|SANCTIONS_DIR|OPENAI_BASE_URL|OFAC_URL)$|^(STEAM|TWITCH_API|TWITCH_ID|IGDB|CROSSREF|DATACITE|DOI|RDAP)\w*URL$/.test(
+        name,
+      ) && value !== '',
+  )
+  t.ok(promised.length > 15)
+  const [given, unset] = [readEnv(Object.fromEntries(promised)), readEnv({})]
+  t.same(JSON.parse(JSON.stringify(given)), JSON.parse(JSON.stringify(unset)))
+})
+
+t.test('a payment that was written down could be lost or thrown away', async (t) => {
+  t.match(services['redis']?.command, /--appendonly yes/)
+  t.match(services['redis']?.command, /--appendfsync always/)
+  t.match(services['redis']?.command, /--maxmemory-policy noeviction/)
+})
+
+t.test('a store or the metrics would be open to the world', async (t) => {
+  for (const [name, { ports = [], networks }] of Object.entries(services)) {
+    if (name !== 'proxy') t.same(ports, [], name)
+    if (['redis', 'postgres'].includes(name)) t.same(networks, ['inside'], name)
+  }
+})
+
+t.test('the proxy would send buyers to an instance that is not there', async (t) => {
+  const [, upstreams = ''] = /reverse_proxy (.*) \{/.exec(text('Caddyfile')) ?? []
+  const instances = Object.keys(services).filter((name) => name.startsWith('ratecard-'))
+  t.same(
+    upstreams.split(' '),
+    instances.map((name) => `${name}:4021`),
+  )
+  t.match(text('Dockerfile'), /PORT=4021/)
+})
+
+t.test('an operator would sell data without having been told of its terms', async (t) => {
+  const told = new Map(
+    Array.from(
+      text('README.md').matchAll(/^\| `(needs_agreement|unknown|allowed)` +\| (.*?) *\|$/gm),
+    ).flatMap(([, resale = '', names = '']) =>
+      Array.from(names.replace(/\(.*?\)|:.*/g, '').matchAll(/[a-z][a-z-]+/g)).flatMap(([name]) =>
+        name === 'and' ? [] : [[name, resale] as const],
+      ),
+    ),
+  )
+  const stated = Object.entries(shippedCatalog().sources).map(([name, { resale }]) => [name, resale] as const)
+  t.same(told, new Map(stated))
+})
