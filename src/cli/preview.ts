@@ -31,6 +31,7 @@ export async function previewRevision(
     handlers,
     protocols: protocolsOf({ ...catalog, payments }, tills, baseUrl),
     baseUrl,
+    mcpUrls: env.mcpUrls,
     sandbox: false,
     proxy: { fetcher: fetch, secret: env.secret },
     middleware: () => async () => undefined,

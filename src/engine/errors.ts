@@ -54,7 +54,7 @@ export const ERRORS = {
   invalid_payload: kind(
     400,
     'Payment header cannot be read',
-    'PAYMENT-SIGNATURE is padded standard base64 of a JSON PaymentPayload (x402 v2).',
+    'PAYMENT-SIGNATURE is padded standard base64 of a JSON PaymentPayload (x402 v2); in a call of a tool, _meta["x402/payment"] is that object.',
   ),
   invalid_x402_version: kind(
     400,
@@ -64,7 +64,7 @@ export const ERRORS = {
   payments_conflict: kind(
     400,
     'Two payments in one request',
-    'Send one payment: PAYMENT-SIGNATURE or Authorization: Payment, not both.',
+    'Send one payment, of one protocol: PAYMENT-SIGNATURE or Authorization: Payment, and one of their keys in the _meta of a tool call.',
   ),
   malformed_credential: kind(
     402,
@@ -157,6 +157,18 @@ export const ERRORS = {
     'The transfer did not happen. Check the payer’s balance, then sign a new payment.',
   ),
 
+  // who calls, where nothing is paid
+  signature_required: kind(
+    401,
+    'Signature required',
+    'Sign the message of extensions["sign-in-with-x"] and send the proof in _meta["sign-in-with-x"] of the call.',
+  ),
+  signature_refused: kind(
+    403,
+    'Signature refused',
+    'Sign a fresh message, with the domain, uri and nonce of this answer, and send it once, within five minutes.',
+  ),
+
   // what could not be found out, or not now
   chain_unavailable: passing(
     503,
@@ -193,6 +205,12 @@ export const ERRORS = {
     503,
     'Data set is not loaded or too old',
     'Nothing was looked up. Try again after Retry-After.',
+    OF_WORK,
+  ),
+  schema_mismatch: kind(
+    502,
+    'No answer that satisfies the schema',
+    'Ask for fewer members, or make those optional that the text does not tell; errors says where it failed.',
     OF_WORK,
   ),
   quota_exceeded: kind(

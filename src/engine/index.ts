@@ -1,4 +1,5 @@
 /** The door of the framework: everything outside the engine imports from here. */
+export type { Access, Observe } from './access.ts'
 export { hasSoundChecksum, isAddress, sameAddress, toChecksum, type Address } from './address.ts'
 export { findAsset } from './asset.ts'
 export { Cache, type CacheStore } from './cache/cache.ts'

@@ -81,7 +81,7 @@ export type Changes = Partial<Omit<Purchasing, 'job' | 'offer'>> & {
 function offerOf(route: Route): Offer {
   const { price } = route.operation
   if (price === undefined) throw new Error('the route has a price')
-  return { route, resource: 'https://shop.example/paid/tide', scope: 'scope', price }
+  return { face: route, resource: 'https://shop.example/paid/tide', scope: 'scope', price }
 }
 
 export interface Shop {
@@ -162,6 +162,12 @@ export async function openShop(t: Test): Promise<Shop> {
     },
     receiptHeaders: () => ({}),
     failureHeaders: () => ({}),
+    tools: {
+      capabilities: {},
+      detect: () => ({ kind: 'none' }),
+      receipt: () => ({}),
+      failure: () => ({}),
+    },
   }
   const payment = (changes: Partial<Payment> = {}): Payment => ({
     protocol,

@@ -70,7 +70,7 @@ export function openMppCounter({
     sleep,
     random: (bytes) => randomBytes(bytes),
   })
-  const offer = { route: ROUTE, resource: `${baseUrl}/paid/ping`, scope: SCOPE, price: priceOf(ROUTE) }
+  const offer = { face: ROUTE, resource: `${baseUrl}/paid/ping`, scope: SCOPE, price: priceOf(ROUTE) }
   const counter: MppCounter = {
     protocol,
     validator,

@@ -7,8 +7,8 @@ import {
   loadCatalog,
 } from '../../src/engine/index.ts'
 import type { Arguments, EnvelopedAnswer } from '../../src/engine/handler.ts'
-import { envelop } from '../../src/engine/http/envelope.ts'
-import { execute, NOBODY, type Workshop } from '../../src/engine/http/execute.ts'
+import { envelop } from '../../src/engine/work/envelope.ts'
+import { execute, NOBODY, type Workshop } from '../../src/engine/work/execute.ts'
 import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
 import { Memories } from '../../src/service/memory/memories.ts'
@@ -63,6 +63,8 @@ export async function openWholeService(
     egress,
     dns,
     rdapBootstrap,
+    search: { searxngUrl: `${url}/searxng`, braveApiKey: undefined },
+    model: { baseUrl: `${url}/model`, apiKey: undefined, languageModel: 'stand-in' },
     memories: new Memories(),
     standIn: true,
   })
@@ -71,6 +73,7 @@ export async function openWholeService(
     handlers,
     protocols: [],
     baseUrl: 'https://api.example.com',
+    mcpUrls: {},
     sandbox: true,
     proxy: { fetcher: fetch, secret: (name) => name },
     middleware: () => async () => undefined,

@@ -146,6 +146,22 @@ export interface Route {
   readonly full: string | undefined
 }
 
+/** The MCP face of an operation, at the endpoint of its server. */
+export interface ToolFace {
+  readonly kind: 'tool'
+  readonly operation: Operation
+  readonly tool: Tool
+  /** What answers name as their endpoint: the route of the same operation, else `server.tool`. */
+  readonly path: string
+  readonly summary: string
+  readonly parameters: readonly Parameter[]
+  /** Absolute URL of the endpoint. */
+  readonly url: string
+}
+
+/** Where an operation can be asked for. */
+export type Face = Route | ToolFace
+
 export type Binding =
   | { readonly kind: 'parameter'; readonly argument: string; readonly parameter: string }
   | { readonly kind: 'fixed'; readonly argument: string; readonly value: Argument }

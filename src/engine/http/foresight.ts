@@ -1,9 +1,9 @@
 import { ERRORS, type ValidationError } from '../errors.ts'
 import { examplePath, type Route } from '../catalog/catalog.ts'
 import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
-import { digestArguments } from './digest.ts'
+import { digestArguments, scopeOf } from '../work/digest.ts'
 import type { RawParameters, Validated, Validator } from './parameters.ts'
-import { UNREADY, type Readiness } from './readiness.ts'
+import { UNREADY, type Readiness } from '../work/readiness.ts'
 
 /** What a 402 says of the request itself. */
 export interface Foresight {
@@ -58,7 +58,9 @@ function foresee(asked: Asked, baseUrl: string): Foresight {
   const validated = validate(asked.parameters)
   const resource = resourceOf(asked, validated, baseUrl)
   const scope =
-    validated.kind === 'valid' ? scopeOf(route, digestArguments(route.operation, validated.args)) : 'none'
+    validated.kind === 'valid'
+      ? scopeOf(route.operation, digestArguments(route.operation, validated.args))
+      : 'none'
   const unready = UNREADY[readiness]
   if (unready !== undefined) {
     return { scope, resource, wouldFail: asciiJson({ status: ERRORS[unready.code].status, ...unready }) }
@@ -80,9 +82,4 @@ function resourceOf({ resource, served: { route } }: Asked, validated: Validated
 
 function asJson({ loc, msg, type, input, ctx }: ValidationError): JsonObject {
   return compact({ type, loc: [...loc], msg, input: input ?? null, ctx })
-}
-
-/** What a payment can be bound to: one operation with its arguments, however they were spelled. */
-export function scopeOf({ operation }: Route, digest: string): string {
-  return `${operation.id}:${digest}`
 }

@@ -1,9 +1,10 @@
 import { failed, invalid, sold } from './reply.ts'
-import { faultReply, type FaultSettings } from './fault.ts'
-import { NOBODY, type Workshop } from './execute.ts'
-import { unreadyFailure } from './readiness.ts'
+import type { FaultSettings } from '../work/fault.ts'
+import { faultReply } from './fault.ts'
+import { NOBODY, type Workshop } from '../work/execute.ts'
+import { unreadyFailure } from '../work/readiness.ts'
 import type { Answered, RouteRequest } from './request.ts'
-import { work } from './work.ts'
+import { work } from '../work/work.ts'
 
 /** Samples and free routes: payment headers are not even looked at. */
 export async function serveFree(counter: Workshop & FaultSettings, request: RouteRequest): Promise<Answered> {
@@ -14,7 +15,10 @@ export async function serveFree(counter: Workshop & FaultSettings, request: Rout
   if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
   try {
     const { timeout } = served.route.operation
-    const stored = await work(counter, served, request.revision, validated.args, NOBODY, timeout)
+    const { operations } = request.revision
+    const { args } = validated
+    const face = served.route
+    const stored = await work(counter, { face, served, operations, args, caller: NOBODY, patience: timeout })
     return { reply: sold(stored, { 'Cache-Control': 'no-cache' }) }
   } catch (fault) {
     return { reply: faultReply(counter, request.served, fault, 'no') }

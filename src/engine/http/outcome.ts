@@ -3,7 +3,9 @@ import { chargedBy } from '../ledger/charged.ts'
 import type { Outcome } from '../paywall/paywall.ts'
 import type { Refusal } from '../protocols/protocol.ts'
 import { challenge } from './challenge.ts'
-import { faultReply, type FaultSettings } from './fault.ts'
+import type { FaultSettings } from '../work/fault.ts'
+import { REUSED } from '../work/reused.ts'
+import { faultReply } from './fault.ts'
 import { problem, sold, type Reply } from './reply.ts'
 import type { Answered, RouteRequest } from './request.ts'
 
@@ -48,13 +50,6 @@ export function tell(counter: FaultSettings, request: RouteRequest, outcome: Out
       return { reply: problem('payment_pending', 'the request was given up', { charged: 'no' }) }
   }
 }
-
-const REUSED = {
-  payment_reused:
-    'this payment was used before, for another request or for an answer that was delivered; it is charged once at most',
-  identifier_reused:
-    'this payment-identifier belongs to another request of the same payer; nothing was charged now',
-} as const
 
 function receiptHeaders(
   { revision }: RouteRequest,

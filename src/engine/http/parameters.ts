@@ -12,7 +12,7 @@ import {
 import type { ValidationError } from '../errors.ts'
 import type { Argument, Arguments } from '../handler.ts'
 import type { JsonObject } from '../json.ts'
-import { describe, item, valueError } from './parameter-fault.ts'
+import { describe, item, valueError } from '../work/parameter-fault.ts'
 
 /** Raw parameters of one request: path templates decoded, the query as it came. */
 export interface RawParameters {

@@ -1,12 +1,17 @@
 import { ERRORS, type Charged, type ErrorCode, type Failure, type ValidationError } from '../errors.ts'
-import type { JsonObject } from '../json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
+import { problemMembers } from '../work/problem.ts'
 
 /** What is sent for one request: made as a value, written in one place. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** Why it is no answer. */
+  readonly code?: ErrorCode
+  /** Whether the answer came from the cache, where it says so. */
+  readonly cached?: boolean
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -26,30 +31,8 @@ export function problem(code: ErrorCode, detail: string, options: ProblemOptions
     status,
     headers: { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...options.headers },
     body: JSON.stringify(body),
+    code,
   }
-}
-
-const PAYMENT_PROBLEMS = 'https://paymentauth.org/problems/'
-
-/** Failures the Payment authentication scheme has a problem type for; its clients tell them apart by it. */
-const PAYMENT_TYPES: Partial<Record<ErrorCode, string>> = {
-  payment_required: 'payment-required',
-  malformed_credential: 'malformed-credential',
-  invalid_challenge: 'invalid-challenge',
-  payment_expired: 'payment-expired',
-  method_unsupported: 'method-unsupported',
-  payments_conflict: 'bad-request',
-}
-
-/** URI of a failure’s kind. Every 402 has one of the scheme, whichever protocol the payment came by. */
-export function problemType(code: ErrorCode): string {
-  const type = PAYMENT_TYPES[code] ?? (ERRORS[code].status === 402 ? 'verification-failed' : undefined)
-  return type === undefined ? `/docs/errors#${code}` : PAYMENT_PROBLEMS + type
-}
-
-export function problemMembers(code: ErrorCode, detail: string, charged: Charged): JsonObject {
-  const { status, title, hint, retryable } = ERRORS[code]
-  return { type: problemType(code), title, status, detail, code, hint, charged, retryable }
 }
 
 /** A failure of the work: its own status and words, never anything of an unknown error. */
@@ -66,6 +49,7 @@ export function invalid(errors: readonly ValidationError[]): Reply {
     status: 422,
     headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
     body: JSON.stringify({ detail: errors }),
+    code: 'parameters_invalid',
   }
 }
 
@@ -73,9 +57,11 @@ export function invalid(errors: readonly ValidationError[]): Reply {
 export function sold(stored: StoredAnswer, headers: Readonly<Record<string, string>>): Reply {
   if (stored.kind === 'text')
     return { status: 200, headers: { 'Content-Type': stored.type, ...headers }, body: stored.text }
+  const { cached }: { readonly cached?: Json } = isJsonObject(stored.value) ? stored.value : {}
   return {
     status: 200,
     headers: { 'Content-Type': JSON_TYPE, ...headers },
     body: JSON.stringify(stored.value),
+    ...(typeof cached === 'boolean' ? { cached } : {}),
   }
 }

@@ -1,22 +1,19 @@
 import { createHash } from 'node:crypto'
 import type { Middleware } from 'koa'
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
-import { PROXY } from '../catalog/subject.ts'
 import { documents, liveDocuments, type LiveDocument } from '../documents/all.ts'
 import { brandFiles } from '../documents/brand.ts'
 import { PAGE_TYPE, placedDocuments } from '../documents/directory.ts'
 import type { Facts } from '../documents/document.ts'
 import { PAGE_HEADERS } from '../documents/page.ts'
+import { endpointsOf } from '../mcp/endpoint.ts'
+import { openToolboxes, type Toolbox } from '../mcp/toolbox.ts'
 import { serverCards, serverPages } from '../documents/servers/documents.ts'
-import { Failure } from '../errors.ts'
-import type { HandlerMap, UntypedCheck, UntypedHandler } from '../handler.ts'
-import type { Store } from '../paywall/paywall.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
-import type { Preview } from './envelope.ts'
+import type { Operations, ServedOperation } from '../work/served.ts'
 import { Foresights } from './foresight.ts'
 import { compileValidator, type Validator } from './parameters.ts'
-import { createProxy, type ProxySettings } from './proxy.ts'
-import type { Readiness } from './readiness.ts'
+import { serveOperation, type OperationSettings } from './operation.ts'
 import { createTable, type RouteTable } from './table.ts'
 import { compileUnpaid, type Unpaid } from './unpaid.ts'
 
@@ -30,24 +27,19 @@ export interface Revision {
   readonly live: ReadonlyMap<string, LiveDocument>
   readonly protocols: readonly Protocol[]
   readonly facts: Facts
+  /** The companion MCP servers by name. */
+  readonly tools: ReadonlyMap<string, Toolbox>
   readonly foresights: Foresights
-  /** By the name of their handlers, for handlers that ask others: a face of each, the first in the catalog. */
-  readonly operations: ReadonlyMap<string, ServedRoute>
+  /** Where handlers share a name, the first in the catalog. */
+  readonly operations: Operations
 }
 
 /** One route with all that answers it. */
-export interface ServedRoute {
+export interface ServedRoute extends ServedOperation {
   readonly route: Route
   readonly validate: Validator
-  readonly handler: UntypedHandler
-  readonly preview: Preview | undefined
-  /** Of work that is paid for first. */
-  readonly check: UntypedCheck | undefined
-  /** Of a handler that stores something. */
-  readonly store: Store | undefined
   /** Undefined on free routes. */
   readonly unpaid: Unpaid | undefined
-  readonly readiness: Readiness
   /** By the name of their protocol. */
   readonly challenges: ReadonlyMap<string, Challenge>
 }
@@ -63,41 +55,43 @@ export interface Page {
   readonly shown?: Page
 }
 
-export interface RevisionSettings {
-  readonly catalog: Catalog
-  readonly handlers: HandlerMap
+export interface RevisionSettings extends OperationSettings {
   readonly protocols: readonly Protocol[]
   readonly baseUrl: string
+  /** Bases of the companion servers that have one of their own. */
+  readonly mcpUrls: Readonly<Record<string, string>>
   readonly sandbox: boolean
-  readonly proxy: ProxySettings
   readonly middleware: (served: ServedRoute) => Middleware
 }
 
 export function createRevision(settings: RevisionSettings): Revision {
-  const { catalog, protocols, baseUrl, sandbox } = settings
+  const { catalog, protocols, baseUrl, mcpUrls, sandbox } = settings
   const docs = docsPath(catalog)
+  const operations = new Map(catalog.operations.map((each) => [each, serveOperation(each, settings)]))
+  const servedOf = (operation: Operation): ServedOperation =>
+    operations.get(operation) ?? serveOperation(operation, settings)
   const served = catalog.routes.map((route): ServedRoute => {
     const challenges = route.kind === 'paid' ? challengesOf(route, protocols) : new Map<string, Challenge>()
     return {
+      ...servedOf(route.operation),
       route,
       validate: compileValidator(route),
-      ...handlerOf(route.operation, settings),
       unpaid:
         route.kind === 'paid' ? compileUnpaid(route, [...challenges.values()], { baseUrl, docs }) : undefined,
-      readiness: readinessOf(route.operation, settings),
       challenges,
     }
   })
   const published = new Map(
     served.map(({ route, challenges }) => [route.name, challenges.get('x402')?.published]),
   )
+  const endpoints = endpointsOf(catalog, baseUrl, mcpUrls)
   const facts: Facts = {
     baseUrl,
     sandbox,
-    available: (operation) => readinessOf(operation, settings) === 'ready',
+    available: (operation) => servedOf(operation).readiness === 'ready',
     paymentRequired: (route) => published.get(route.name),
     protocols: protocols.map(({ name }) => name),
-    mcpServers: new Map(),
+    mcpServers: endpoints,
   }
   return {
     catalog,
@@ -106,8 +100,9 @@ export function createRevision(settings: RevisionSettings): Revision {
     live: new Map(livePlaces(catalog)),
     protocols,
     facts,
+    tools: openToolboxes({ catalog, endpoints, protocols, served: servedOf }),
     foresights: new Foresights(baseUrl),
-    operations: new Map(served.toReversed().map((each) => [each.route.operation.handler, each])),
+    operations: new Map([...operations.values()].toReversed().map((each) => [each.operation.handler, each])),
   }
 }
 
@@ -117,33 +112,6 @@ function challengesOf(route: Route, protocols: readonly Protocol[]): ReadonlyMap
     return challenge === undefined ? [] : [[protocol.name, challenge]]
   })
   return new Map(named)
-}
-
-type Made = Pick<ServedRoute, 'handler' | 'preview' | 'check' | 'store'>
-
-function handlerOf(operation: Operation, { handlers, proxy }: RevisionSettings): Made {
-  const plain = { preview: undefined, check: undefined, store: undefined }
-  if (operation.handler === PROXY && operation.upstream !== undefined)
-    return { handler: createProxy(operation.upstream, proxy), ...plain }
-  const found = Object.hasOwn(handlers, operation.handler) ? handlers[operation.handler] : undefined
-  if (found === undefined) return { handler: unwritten, ...plain }
-  if (typeof found === 'function') return { handler: found, ...plain }
-  if ('prepare' in found) return { ...plain, handler: found.prepare, store: found }
-  return { handler: found.run, preview: found.preview, check: found.check, store: undefined }
-}
-
-const unwritten: UntypedHandler = () =>
-  Promise.reject(new Failure('not_implemented', 'this route is announced and not served yet'))
-
-function readinessOf(operation: Operation, { catalog, handlers, proxy }: RevisionSettings): Readiness {
-  if (operation.planned) return 'planned'
-  const handler = Object.hasOwn(handlers, operation.handler) ? handlers[operation.handler] : undefined
-  if (operation.handler !== PROXY && handler === undefined) return 'planned'
-  if (typeof handler === 'object' && handler.configured === false) return 'not_configured'
-  const sources = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
-  const own = operation.upstream?.credential?.env
-  const needed = own === undefined ? sources : [...sources, own]
-  return needed.every((name) => proxy.secret(name) !== undefined) ? 'ready' : 'not_configured'
 }
 
 /** Documents, files, and how the pages look; a catalog that has something else at such a path goes first. */

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import type { Observe } from '../access.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { HandlerMap } from '../handler.ts'
@@ -40,11 +41,15 @@ export interface ServiceSettings extends ServiceWorld {
   /** How the outside sources have done. */
   readonly figures: AllFigures
   readonly baseUrl: string
+  /** Bases of the companion servers that have one of their own. */
+  readonly mcpUrls: Readonly<Record<string, string>>
   readonly sandbox: boolean
   readonly trustProxy: boolean
   /** Name of this process in leases. */
   readonly owner: string
   readonly report: (fault: unknown) => void
+  /** Told of every request; undefined: nobody wants to know. */
+  readonly observe: Observe | undefined
 }
 
 export interface Service {
@@ -80,6 +85,7 @@ export function createService(settings: ServiceSettings): Service {
     inFlight,
     deliveries: new Deliveries({ desk, inFlight, attendance, report }),
     current: () => current,
+    bound: () => addressOf(settings.server),
     daybook,
     refused: () => refused,
     get paywall() {
@@ -137,6 +143,12 @@ const WRITING_MS = 60_000
 /** How often a process looks for payments that were left behind. */
 const RECOVERY_MS = 5_000
 
-function storeOf({ table }: Revision, operation: string): Store | undefined {
-  return table.served.find(({ route }) => route.operation.id === operation)?.store
+function storeOf({ catalog, operations }: Revision, id: string): Store | undefined {
+  const operation = catalog.operations.find((each) => each.id === id)
+  return operation === undefined ? undefined : operations.get(operation.handler)?.store
+}
+
+function addressOf(server: Server): string | undefined {
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.address : undefined
 }

@@ -1,8 +1,8 @@
 import { templatesOf, type Route } from '../catalog/catalog.ts'
 import { Failure } from '../errors.ts'
-import { execute, NOBODY, type Workshop } from './execute.ts'
+import { execute, NOBODY, type Workshop } from '../work/execute.ts'
 import type { RawParameters } from './parameters.ts'
-import { unreadyFailure } from './readiness.ts'
+import { unreadyFailure } from '../work/readiness.ts'
 import type { Revision } from './revision.ts'
 
 /** What came of one route when it was run as its example says. */

@@ -6,7 +6,8 @@ import { asciiJson, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Challenge } from '../protocols/protocol.ts'
 import type { Foresight } from './foresight.ts'
-import { PROBLEM_TYPE, problemType, type Reply } from './reply.ts'
+import { problemType } from '../work/problem.ts'
+import { PROBLEM_TYPE, type Reply } from './reply.ts'
 
 /** Answers 402 for one route: everything but the offers' moving parts is serialised once. */
 export type Unpaid = (request: UnpaidRequest) => Reply
@@ -50,7 +51,7 @@ export function compileUnpaid(
     }
     members.push(said, `"detail":${asciiJson(detail)}`, readers)
     if (wouldFail !== undefined) members.push(`"would_fail":${wouldFail}`)
-    return { status: 402, headers, body: `{${members.join(',')}}` }
+    return { status: 402, headers, body: `{${members.join(',')}}`, code }
   }
 }
 

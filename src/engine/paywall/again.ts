@@ -70,9 +70,7 @@ async function takeTurn(
 
 /** Bought something else, or is another authorization that was signed under the same nonce. */
 function isForOther({ payment, offer, digest }: Purchasing, entry: Entry): boolean {
-  return (
-    entry.seal !== payment.seal || entry.operation !== offer.route.operation.id || entry.digest !== digest
-  )
+  return entry.seal !== payment.seal || entry.operation !== offer.face.operation.id || entry.digest !== digest
 }
 
 function reused({ payment }: Purchasing, entry: Entry): Outcome {

@@ -30,7 +30,7 @@ export async function findLost(
   verified: Verified,
 ): Promise<Outcome | undefined> {
   const { payment, offer, digest } = buying
-  const buyer = buyerName(verified.payer, offer.route.operation.id, digest)
+  const buyer = buyerName(verified.payer, offer.face.operation.id, digest)
   const bought = await paywall.ledger.bought(buyer, paywall.now() - LOST_MS)
   for (const entry of bought) {
     if (entry.key === payment.key || entry.protocol !== payment.protocol.name) continue
@@ -113,7 +113,7 @@ export async function shareIdentifier(
   anew: BuyAnew,
 ): Promise<Outcome> {
   const { offer, digest } = buying
-  if (standing.operation !== offer.route.operation.id || standing.digest !== digest)
+  if (standing.operation !== offer.face.operation.id || standing.digest !== digest)
     return { kind: 'reused', entry: standing, code: 'identifier_reused' }
   const found = await wait(paywall, buying, standing, async (entry): Promise<Finished | undefined> => {
     if (entry === undefined || entry.identifier !== standing.identifier) return { kind: 'free' }

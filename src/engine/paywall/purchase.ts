@@ -31,7 +31,7 @@ export async function purchase(paywall: Paywall, buying: Purchasing): Promise<Ou
 async function misfit(paywall: Paywall, { payment, offer }: Purchasing): Promise<Refusal | undefined> {
   const refusal = payment.check(offer, paywall.now())
   if (refusal === undefined) return undefined
-  const lately = await paywall.lately(offer.route.operation.id)
+  const lately = await paywall.lately(offer.face.operation.id)
   const fits = lately.some((price) => {
     const withdrawn: Offer = { ...offer, price }
     return price !== offer.price && payment.check(withdrawn, paywall.now()) === undefined
@@ -82,13 +82,13 @@ async function describe(
     seal: payment.seal,
     amount: payment.amount.toString(),
     validBefore,
-    operation: offer.route.operation.id,
+    operation: offer.face.operation.id,
     digest,
     revision,
     token: payment.token,
     flow: await flowOf(paywall, { payment, offer }, payer),
     redeliver: paywall.redeliver,
-    buyer: buyerName(payer, offer.route.operation.id, digest),
+    buyer: buyerName(payer, offer.face.operation.id, digest),
     identifier: identifier === undefined ? undefined : identifierName(payer, identifier),
   }
 }
@@ -99,7 +99,7 @@ async function flowOf(
   { payment, offer }: Pick<Purchasing, 'payment' | 'offer'>,
   payer: string,
 ): Promise<Flow> {
-  const { operation } = offer.route
+  const { operation } = offer.face
   if (operation.settle === 'upfront' || operation.timeout > payment.protocol.longestWork) return 'upfront'
   return (await isThrottled(ledger, payer, now())) ? 'upfront' : 'authorization'
 }

@@ -17,7 +17,7 @@ export async function work(
     payment: claim.entry.id,
     payer,
     account,
-    patience: Math.min(offer.route.operation.timeout, patience),
+    patience: Math.min(offer.face.operation.timeout, patience),
   }
   if (job.store !== undefined) await claim.note({ prepared: true })
   try {

@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Route } from '../catalog/catalog.ts'
+import type { Face } from '../catalog/catalog.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
 import type { Dispatch, Entry, Receipt } from '../ledger/entry.ts'
 import type { Micros } from '../money.ts'
+import type { Capabilities, ToolDemand } from './tool-demand.ts'
 
 /** A way to be paid. The engine holds a visible list of them; each knows its own headers, nothing of the others. */
 export interface Protocol {
@@ -12,8 +13,9 @@ export interface Protocol {
   readonly longestWork: number
   /** Finds this protocol’s payment in a request: reads, never trusts. */
   detect(headers: IncomingHttpHeaders): Detection
-  /** What a 402 of this route says in this protocol; undefined when nothing can be settled. Built once a revision. */
-  challenge(route: Route): Challenge | undefined
+  readonly tools: ToolBinding
+  /** What a 402 of this face says in this protocol; undefined when nothing can be settled. Built once a revision. */
+  challenge(face: Face): Challenge | undefined
   /** Finishes what another process began: for a payment whose header is gone. */
   resolve(entry: Entry): Promise<Settlement>
   /** Headers of an answer, good or bad by its status, to a payment that has settled. */
@@ -22,10 +24,24 @@ export interface Protocol {
   failureHeaders(entry: Entry, code: ErrorCode): Readonly<Record<string, string>>
 }
 
+/** How a protocol speaks in calls of MCP tools, which have no headers: under names of its own in `_meta`. */
+export interface ToolBinding {
+  /** What a server that takes it says of itself. */
+  readonly capabilities: Capabilities
+  /** Finds this protocol’s payment in the `_meta` of a call: reads, never trusts. */
+  detect(meta: JsonObject): Detection
+  /** `_meta` of an answer, good or bad by its status, to a payment that has settled. */
+  receipt(entry: Entry, receipt: Receipt, status: number): JsonObject
+  /** `_meta` of a refusal after work, when the settlement has definitely failed. */
+  failure(entry: Entry, code: ErrorCode): JsonObject
+}
+
 /** The standing part of a protocol’s 402. */
 export interface Challenge {
   /** Headers and body members for one request. `error`: why a payment was refused, else that one is required. */
   issue(request: ChallengeRequest): IssuedChallenge
+  /** The same for a call of a tool. */
+  demand(request: ChallengeRequest): ToolDemand
   /** What documents say of this offer: without anything random, concrete example path. */
   readonly published: JsonObject
   /** Bytes of the largest header this challenge sends. */
@@ -62,10 +78,10 @@ export interface Refusal {
 
 /** What is for sale at this request. */
 export interface Offer {
-  readonly route: Route
+  readonly face: Face
   readonly resource: string
   readonly scope: string
-  /** The route’s price, or one that was offered lately. */
+  /** The operation’s price, or one that was offered lately. */
   readonly price: Micros
 }
 

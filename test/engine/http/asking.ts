@@ -10,7 +10,7 @@ import type {
   EnvelopedAnswer,
   UntypedHandler,
 } from '../../../src/engine/handler.ts'
-import { execute, NOBODY, type Workshop } from '../../../src/engine/http/execute.ts'
+import { execute, NOBODY, type Workshop } from '../../../src/engine/work/execute.ts'
 import { createRevision, type Revision } from '../../../src/engine/http/revision.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
@@ -42,6 +42,7 @@ function kitchen(handlers: Readonly<Record<string, UntypedHandler>>): Kitchen {
     handlers,
     protocols: [],
     baseUrl: 'https://api.example.com',
+    mcpUrls: {},
     sandbox: false,
     proxy: { fetcher: fetch, secret: () => undefined },
     middleware: () => async () => undefined,

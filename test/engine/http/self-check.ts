@@ -27,6 +27,7 @@ function revise(
     handlers,
     protocols,
     baseUrl: BASE_URL,
+    mcpUrls: {},
     sandbox: false,
     proxy: { fetcher: fetch, secret },
     middleware: () => async () => undefined,

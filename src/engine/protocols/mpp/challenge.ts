@@ -1,9 +1,10 @@
-import type { Route } from '../../catalog/catalog.ts'
-import { canonicalJson, slim, type Json } from '../../json.ts'
+import type { Face } from '../../catalog/catalog.ts'
+import { canonicalJson, compact, slim, type Json, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
 import type { Challenge, IssuedChallenge } from '../protocol.ts'
 import { TOKEN_LENGTH } from '../tokens.ts'
 import { createBinder, movingSlots, standingSlots } from './binding.ts'
+import { demandOf } from './tool-binding.ts'
 
 export const METHOD = 'tempo'
 export const INTENT = 'charge'
@@ -32,9 +33,13 @@ export function realmOf(baseUrl: string): string {
 }
 
 /** `request` of a price: the client signs a transaction, and we broadcast it (pull mode). */
-export function requestOf({ chainId, currency, recipient }: Terms, price: Micros): string {
+export function requestOf(terms: Terms, price: Micros): string {
+  return encode(plainRequest(terms, price))
+}
+
+function plainRequest({ chainId, currency, recipient }: Terms, price: Micros): JsonObject {
   const amount = toAtomic(price, DECIMALS).toString()
-  return encode({ amount, currency, recipient, methodDetails: { chainId, supportedModes: ['pull'] } })
+  return { amount, currency, recipient, methodDetails: { chainId, supportedModes: ['pull'] } }
 }
 
 /**
@@ -45,13 +50,16 @@ export function opaqueOf(scope: string, nonce: string): string {
   return toBase64url(`{"_mppx_scope":${JSON.stringify(scope)},"nonce":${JSON.stringify(nonce)}}`)
 }
 
-function encode(value: Json): string {
+export function encode(value: Json): string {
   return toBase64url(canonicalJson(value))
 }
 
 function toBase64url(text: string): string {
   return Buffer.from(text, 'utf8').toString('base64url')
 }
+
+/** What is another in every challenge. */
+type Moving = Readonly<Record<'id' | 'expires' | 'opaque', string>>
 
 export interface ChallengeSettings {
   readonly terms: Terms
@@ -67,29 +75,38 @@ export interface ChallengeSettings {
  * scope and nonce is serialised once.
  */
 export function createChallenge(
-  route: Route,
+  face: Face,
   price: Micros,
   { terms, secretKey, now, nextNonce }: ChallengeSettings,
 ): Challenge {
   const request = requestOf(terms, price)
+  const description = descriptionOf(face)
   const { realm, currency } = terms
   const bind = createBinder(secretKey, standingSlots({ realm, method: METHOD, intent: INTENT, request }))
   const standing = slim(
-    `", realm="${realm}", method="${METHOD}", intent="${INTENT}", request="${request}"${descriptionOf(route)}, expires="`,
+    `", realm="${realm}", method="${METHOD}", intent="${INTENT}", request="${request}"${description === '' ? '' : `, description="${description}"`}, expires="`,
   )
-  const write = (scope: string, nonce: string): IssuedChallenge => {
+  const make = (scope: string, nonce: string): Moving => {
     const expires = new Date(now() + LIFETIME_MS).toISOString()
     const opaque = opaqueOf(scope, nonce)
-    const id = bind(movingSlots({ expires, opaque }))
+    return { id: bind(movingSlots({ expires, opaque })), expires, opaque }
+  }
+  const write = (scope: string, nonce: string): IssuedChallenge => {
+    const { id, expires, opaque } = make(scope, nonce)
     return {
       headers: { 'WWW-Authenticate': `Payment id="${id}${standing}${expires}", opaque="${opaque}"` },
       members: `"challengeId":"${id}"`,
     }
   }
-  const scope = `${route.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`
+  const scope = `${face.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`
   const longest = write(scope, 'x'.repeat(TOKEN_LENGTH)).headers['WWW-Authenticate']
   return {
     issue: ({ scope }) => write(scope, nextNonce()),
+    demand: ({ scope }) => {
+      const plain = { realm, method: METHOD, intent: INTENT, request: plainRequest(terms, price) }
+      const told = description === '' ? undefined : description
+      return demandOf(compact({ ...make(scope, nextNonce()), ...plain, description: told }))
+    },
     published: {
       intent: INTENT,
       method: METHOD,
@@ -105,10 +122,9 @@ const DIGEST_LENGTH = 43
 const LONGEST_DESCRIPTION = 200
 
 /** Display only, and not bound: what parsers in the field stumble over is left out. */
-function descriptionOf({ summary }: Route): string {
-  const plain = summary
+function descriptionOf({ summary }: Face): string {
+  return summary
     .normalize('NFKD')
     .replaceAll(/[^ !#-[\]-~]/g, '')
     .slice(0, LONGEST_DESCRIPTION)
-  return plain === '' ? '' : `, description="${plain}"`
 }

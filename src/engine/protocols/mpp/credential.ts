@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../../json.ts'
 import type { Detection } from '../protocol.ts'
 import type { BoundParameters } from './binding.ts'
-import { INTENT, METHOD } from './challenge.ts'
+import { encode, INTENT, METHOD } from './challenge.ts'
 
 /** The challenge as the client gives it back; `request` and `opaque` stay the texts they were. */
 export interface EchoedChallenge extends BoundParameters {
@@ -68,7 +68,21 @@ const schema = {
 const isEcho = new Ajv2020().compile<EchoedChallenge>(schema)
 
 function decode(token: string): Found {
-  const value = parseJson(Buffer.from(token, 'base64url').toString('utf8'))
+  return read(parseJson(Buffer.from(token, 'base64url').toString('utf8')), token)
+}
+
+/** Reads a credential that came as JSON, where the request of its challenge is JSON too. */
+export function readCredential(value: unknown): Found {
+  const challenge = isJsonObject(value) ? value['challenge'] : undefined
+  if (!isJsonObject(value) || !isJsonObject(challenge))
+    return unreadable('it is not a JSON object with a challenge')
+  const { request } = challenge
+  const echo = isJsonObject(request) ? { ...challenge, request: encode(request) } : challenge
+  const credential = { ...value, challenge: echo }
+  return read(credential, Buffer.from(JSON.stringify(credential), 'utf8').toString('base64url'))
+}
+
+function read(value: unknown, token: string): Found {
   if (!isJsonObject(value)) return unreadable('it does not hold a JSON object')
   const { challenge, payload } = value
   if (!isEcho(challenge)) return unreadable('challenge is not the echo of a challenge')

@@ -1,10 +1,12 @@
+import type { JsonObject } from '../../json.ts'
 import type { Entry, Receipt } from '../../ledger/entry.ts'
 import { Chain } from '../evm/chain.ts'
 import { createRpc, type Caller } from '../evm/rpc.ts'
-import type { Protocol, Settlement } from '../protocol.ts'
+import type { Detection, Protocol, Settlement } from '../protocol.ts'
 import { createTokens } from '../tokens.ts'
-import { createChallenge, METHOD, realmOf } from './challenge.ts'
-import { findCredential } from './credential.ts'
+import { createChallenge, INTENT, METHOD, realmOf } from './challenge.ts'
+import { findCredential, readCredential, type Found } from './credential.ts'
+import { bindTools, CREDENTIAL } from './tool-binding.ts'
 import { ChargePayment, networkOf, type Desk } from './payment.ts'
 import { FAILED, resume } from './settlement.ts'
 import type { Validator } from './validator.ts'
@@ -36,24 +38,28 @@ export function createMpp(settings: MppSettings): Protocol {
   const chain = new Chain(createRpc(rpcUrl, caller))
   const nextNonce = createTokens(random)
   const desk: Desk = { terms, secretKeys, validator, chain, now, sleep }
+  const take = (found: Found): Detection =>
+    found.kind === 'credential'
+      ? { kind: 'payment', payment: new ChargePayment(protocol, found.credential, desk) }
+      : found
   const protocol: Protocol = {
     name: 'mpp',
     longestWork: LONGEST_WORK_MS,
-    detect: ({ authorization }) => {
-      const found = findCredential(authorization)
-      return found.kind === 'credential'
-        ? { kind: 'payment', payment: new ChargePayment(protocol, found.credential, desk) }
-        : found
-    },
-    challenge: (route) => {
-      const { price } = route.operation
+    detect: ({ authorization }) => take(findCredential(authorization)),
+    tools: bindTools(
+      { name: METHOD, intent: INTENT },
+      ({ [CREDENTIAL]: sent }) => (sent === undefined ? { kind: 'none' } : take(readCredential(sent))),
+      receiptOf,
+    ),
+    challenge: (face) => {
+      const { price } = face.operation
       return price === undefined
         ? undefined
-        : createChallenge(route, price, { terms, secretKey: secretKeys[0], now, nextNonce })
+        : createChallenge(face, price, { terms, secretKey: secretKeys[0], now, nextNonce })
     },
     resolve: (entry) => resolve(desk, entry),
     receiptHeaders: (entry, receipt, status) =>
-      status >= 200 && status < 300 ? { 'Payment-Receipt': encodeReceipt(entry, receipt) } : {},
+      status >= 200 && status < 300 ? { 'Payment-Receipt': encode(receiptOf(entry, receipt)) } : {},
     failureHeaders: () => ({}),
   }
   return protocol
@@ -71,8 +77,11 @@ async function resolve(desk: Desk, entry: Entry): Promise<Settlement> {
 }
 
 /** Tempo method, “Receipt Generation”. Its time is that of the settlement: given again, it is the same receipt. */
-function encodeReceipt({ settledAt, updatedAt }: Entry, { transaction }: Receipt): string {
+function receiptOf({ settledAt, updatedAt }: Entry, { transaction }: Receipt): JsonObject {
   const timestamp = new Date(settledAt ?? updatedAt).toISOString()
-  const receipt = { method: METHOD, reference: transaction, status: 'success', timestamp }
-  return Buffer.from(JSON.stringify(receipt), 'utf8').toString('base64url')
+  return { method: METHOD, reference: transaction, status: 'success', timestamp }
+}
+
+function encode(value: JsonObject): string {
+  return Buffer.from(JSON.stringify(value), 'utf8').toString('base64url')
 }

@@ -1,4 +1,12 @@
-import { colonTemplate, templatesOf, type Parameter, type Route } from '../../catalog/catalog.ts'
+import {
+  colonTemplate,
+  templatesOf,
+  type Face,
+  type Parameter,
+  type Route,
+  type ToolFace,
+} from '../../catalog/catalog.ts'
+import { inputSchema } from '../../catalog/input-schema.ts'
 import { parameterSchema } from '../../catalog/parameter.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
@@ -12,8 +20,10 @@ export interface Detail {
 }
 
 /** From the most to the least a challenge can say, for as long as it does not fit the header budget. */
-export function* detailsOf({ operation }: Route): Iterable<Detail> {
+export function* detailsOf({ kind, operation }: Face): Iterable<Detail> {
   yield { input: 'full', levels: 2, members: Infinity }
+  // A tool has no header that could become too large.
+  if (kind === 'tool') return
   yield { input: 'plain', levels: 2, members: Infinity }
   yield { input: 'plain', levels: 1, members: Infinity }
   yield { input: 'outline', levels: 1, members: Infinity }
@@ -30,7 +40,26 @@ const FEW = 3
  * The bazaar extension: what facilitators list a route by. Schemas are inlined (a `$ref` is refused), examples satisfy
  * them, and a templated path carries the catalog's example, never the placeholder.
  */
-export function bazaarExtension(route: Route, detail: Detail): JsonObject {
+export function bazaarExtension(face: Face, detail: Detail): JsonObject {
+  return face.kind === 'tool' ? toolExtension(face) : routeExtension(face, detail)
+}
+
+function toolExtension({ tool, summary, parameters }: ToolFace): JsonObject {
+  return {
+    info: {
+      input: {
+        type: 'mcp',
+        toolName: tool.name,
+        description: summary,
+        transport: 'streamable-http',
+        inputSchema: inputSchema(parameters),
+      },
+    },
+    schema: TOOL_SCHEMA,
+  }
+}
+
+function routeExtension(route: Route, detail: Detail): JsonObject {
   const query = route.parameters.filter((parameter) => parameter.in === 'query')
   const path = route.parameters.filter((parameter) => parameter.in === 'path')
   return {
@@ -65,6 +94,25 @@ export function bazaarExtension(route: Route, detail: Detail): JsonObject {
     },
     ...(templatesOf(route.path).length === 0 ? {} : { routeTemplate: colonTemplate(route.path) }),
   }
+}
+
+const TOOL_SCHEMA: JsonObject = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  type: 'object',
+  properties: {
+    input: {
+      type: 'object',
+      properties: {
+        type: { const: 'mcp' },
+        toolName: { type: 'string' },
+        description: { type: 'string' },
+        transport: { enum: ['streamable-http'] },
+        inputSchema: { type: 'object' },
+      },
+      required: ['type', 'toolName', 'inputSchema'],
+    },
+  },
+  required: ['input'],
 }
 
 const OUTPUT_SCHEMA: JsonObject = {

@@ -1,4 +1,4 @@
-import { examplePath, type Operation, type Route, type Service } from '../../catalog/catalog.ts'
+import { examplePath, type Face, type Operation, type Service } from '../../catalog/catalog.ts'
 import { ERRORS } from '../../errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
@@ -9,6 +9,7 @@ import { frameBase64 } from './base64.ts'
 import { bazaarExtension, detailsOf, type Detail } from './bazaar.ts'
 import { IDENTIFIER, IDENTIFIER_EXTENSION } from './identifier.ts'
 import type { Requirements } from './payload.ts'
+import { demandOf } from './tool-binding.ts'
 
 /** One network money is taken on. */
 export interface Till {
@@ -77,15 +78,25 @@ export interface ListedChallenge extends Challenge {
 }
 
 /**
- * What a 402 of one route says (x402 v2 core §5.1): everything that does not change between requests is serialised
+ * What a 402 of one face says (x402 v2 core §5.1): everything that does not change between requests is serialised
  * here, once; a request adds its URL, the reason and a random token.
  */
-export function createChallenge(route: Route, price: Micros, settings: ChallengeSettings): ListedChallenge {
-  const accepts = settings.tills.map((till) => requirementsOf(till, price, route.operation.settle))
-  const example = settings.baseUrl + examplePath(route)
-  const { write, resource, bazaar, headerBytes } = fit(route, accepts, settings.service, example)
+export function createChallenge(face: Face, price: Micros, settings: ChallengeSettings): ListedChallenge {
+  const accepts = settings.tills.map((till) => requirementsOf(till, price, face.operation.settle))
+  const example = face.kind === 'tool' ? face.url : settings.baseUrl + examplePath(face)
+  const { write, resource, bazaar, headerBytes } = fit(face, accepts, settings.service, example)
   return {
     issue: ({ resource: url, error }) => write(url, error, settings.nextToken()),
+    demand: ({ resource: url, error }) => {
+      const redelivery = { info: { token: settings.nextToken() }, schema: TOKEN_SCHEMA }
+      return demandOf({
+        x402Version: 2,
+        error,
+        resource: { url, ...resource },
+        accepts: accepts.map(publish),
+        extensions: { bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
+      })
+    },
     published: {
       x402Version: 2,
       resource: { url: example, ...resource },
@@ -106,25 +117,25 @@ interface Draft {
 }
 
 /** The most detail that stays within the header target. */
-function fit(route: Route, accepts: readonly Requirements[], service: Service, example: string): Draft {
+function fit(face: Face, accepts: readonly Requirements[], service: Service, example: string): Draft {
   let draft: Draft | undefined
-  for (const detail of detailsOf(route)) {
-    draft = draw(route, accepts, service, example, detail)
+  for (const detail of detailsOf(face)) {
+    draft = draw(face, accepts, service, example, detail)
     if (draft.headerBytes <= HEADER_TARGET) break
   }
-  if (draft === undefined) throw new Error('a route has at least one detail')
+  if (draft === undefined) throw new Error('a face has at least one detail')
   return draft
 }
 
 function draw(
-  route: Route,
+  face: Face,
   accepts: readonly Requirements[],
   service: Service,
   example: string,
   detail: Detail,
 ): Draft {
-  const resource = resourceOf(route, service, detail)
-  const bazaar = bazaarExtension(route, detail)
+  const resource = resourceOf(face, service, detail)
+  const bazaar = bazaarExtension(face, detail)
   // A described resource holds one member at least: its URL is put before it.
   const described = JSON.stringify(resource).slice(1)
   const extensions = JSON.stringify({ bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
@@ -157,9 +168,9 @@ function publish(requirements: Requirements): JsonObject {
 
 const LONGEST_DESCRIPTION = 200
 
-function resourceOf(route: Route, service: Service, detail: Detail): JsonObject {
-  const words = [route.summary, route.operation.useWhen].filter((text) => text !== undefined)
-  const description = detail.input === 'full' ? words.join('. ') : route.summary
+function resourceOf(face: Face, service: Service, detail: Detail): JsonObject {
+  const words = [face.summary, face.operation.useWhen].filter((text) => text !== undefined)
+  const description = detail.input === 'full' ? words.join('. ') : face.summary
   return compact({
     description: Array.from(description).slice(0, LONGEST_DESCRIPTION).join(''),
     mimeType: 'application/json',

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import type { Json } from '../../json.ts'
 import type { Journal, Offer, Payment, Protocol, Refusal, Settlement, Verification } from '../protocol.ts'
-import type { Route } from '../../catalog/catalog.ts'
+import type { Face } from '../../catalog/catalog.ts'
 import { requirementsOf, type Listing, type Till } from './challenge.ts'
 import { IDENTIFIER } from './identifier.ts'
 import { orderOf, type Order } from './order.ts'
@@ -22,8 +22,8 @@ export interface OpenTill extends Till {
 export interface Counter {
   /** The networks; an older payment may have used another one. */
   readonly tills: readonly Till[]
-  /** What facilitators may list of a route. */
-  listingOf(route: Route): Listing | undefined
+  /** What facilitators may list of a route or a tool. */
+  listingOf(face: Face): Listing | undefined
 }
 
 /** One signed authorization of scheme exact, EIP-3009, bound to the till it pays into. */
@@ -66,18 +66,18 @@ export class ExactPayment implements Payment {
     return this.#payload.payload.authorization
   }
 
-  check({ route, resource, price }: Offer, now: number): Refusal | undefined {
+  check({ face, resource, price }: Offer, now: number): Refusal | undefined {
     if (!this.#counter.tills.some(({ network }) => network.id === this.network)) {
       return refuse('no_matching_requirements', 'payments on this network are not offered here')
     }
-    const offered = requirementsOf(this.#till, price, route.operation.settle)
+    const offered = requirementsOf(this.#till, price, face.operation.settle)
     if (!matches(this.#payload.accepted, offered)) {
-      return refuse('no_matching_requirements', '"accepted" is not one of the offers of this route')
+      return refuse('no_matching_requirements', '"accepted" is not one of the offers made here')
     }
     if (!namesResource(this.#payload.resource?.url, resource)) {
       return refuse('payment_wrong_resource', 'the payment was made for another path')
     }
-    const listing = this.#counter.listingOf(route)
+    const listing = this.#counter.listingOf(face)
     if (listing !== undefined) {
       const { signedBy } = this.#order
       this.#order = { ...orderOf(this.#till, this.#payload, { ...listing, url: resource }), signedBy }

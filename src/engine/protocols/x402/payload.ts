@@ -105,7 +105,12 @@ export type Decoded =
 export function decodePayload(header: string): Decoded {
   if (header.length > LONGEST || !BASE64.test(header)) return malformed('the header is not standard base64')
   const value = parseJson(Buffer.from(header, 'base64').toString('utf8'))
-  if (!isJsonObject(value)) return malformed('the header does not hold a JSON object')
+  return readPayload(value)
+}
+
+/** Reads a payment that came as JSON. */
+export function readPayload(value: unknown): Decoded {
+  if (!isJsonObject(value)) return malformed('the payment is not a JSON object')
   if (value['x402Version'] !== 2) return wrongVersion(value['x402Version'])
   if (validate(value))
     return fitsToken(value) ? { kind: 'payload', payload: spell(value) } : malformed(TOO_LARGE)

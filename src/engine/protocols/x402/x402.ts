@@ -1,14 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isAddress } from '../../address.ts'
-import type { Route, Service } from '../../catalog/catalog.ts'
-import type { ErrorCode } from '../../errors.ts'
+import type { Face, Service } from '../../catalog/catalog.ts'
 import type { JsonObject } from '../../json.ts'
-import type { Entry, Receipt } from '../../ledger/entry.ts'
+import type { Entry } from '../../ledger/entry.ts'
 import type { Detection, Protocol, Settlement } from '../protocol.ts'
 import { createTokens } from '../tokens.ts'
 import { createChallenge, type ChallengeSettings, type ListedChallenge, type Listing } from './challenge.ts'
+import { bindTools } from './tool-binding.ts'
+import { failureResponse, settlementResponse } from './settlement-response.ts'
 import { ExactPayment, readPaymentKey, type Counter, type OpenTill } from './exact.ts'
-import { decodePayload, VERSION_2 } from './payload.ts'
+import { decodePayload, VERSION_2, type Decoded } from './payload.ts'
 
 export interface X402Settings {
   readonly service: Service
@@ -24,16 +25,18 @@ export interface X402Settings {
 export function createX402(settings: X402Settings): Protocol {
   const { tills, reachable } = settings
   const offer = { ...settings, nextToken: createTokens(settings.random) }
-  const listings = new WeakMap<Route, Listing>()
-  const counter: Counter = { tills, listingOf: (route) => listings.get(route) }
+  const listings = new WeakMap<Face, Listing>()
+  const counter: Counter = { tills, listingOf: (face) => listings.get(face) }
+  const take = (decoded: Decoded): Detection => takePayment(protocol, reachable, counter, decoded)
   const protocol: Protocol = {
     name: 'x402',
     // A payment says itself how long it is valid.
     longestWork: Infinity,
-    detect: (headers) => detect(protocol, reachable, counter, headers),
-    challenge: (route) => {
-      const challenge = challengeOf(route, offer)
-      if (challenge !== undefined) listings.set(route, challenge.listing)
+    detect: (headers) => detect(headers, take),
+    tools: bindTools(take),
+    challenge: (face) => {
+      const challenge = challengeOf(face, offer)
+      if (challenge !== undefined) listings.set(face, challenge.listing)
       return challenge
     },
     resolve: (entry) => resolve(reachable, entry),
@@ -43,17 +46,20 @@ export function createX402(settings: X402Settings): Protocol {
   return protocol
 }
 
-function detect(
-  protocol: Protocol,
-  reachable: readonly OpenTill[],
-  counter: Counter,
-  headers: IncomingHttpHeaders,
-): Detection {
+function detect(headers: IncomingHttpHeaders, take: (decoded: Decoded) => Detection): Detection {
   const header = headers['payment-signature']
   if (header === undefined) return detectOld(headers)
   if (typeof header !== 'string')
     return { kind: 'malformed', code: 'invalid_payload', detail: 'the header stands twice' }
-  const decoded = decodePayload(header.trim())
+  return take(decodePayload(header.trim()))
+}
+
+function takePayment(
+  protocol: Protocol,
+  reachable: readonly OpenTill[],
+  counter: Counter,
+  decoded: Decoded,
+): Detection {
   if (decoded.kind === 'malformed') return decoded
   const { network } = decoded.payload.accepted
   const till = reachable.find((each) => each.network.id === network)
@@ -76,11 +82,11 @@ function detectOld(headers: IncomingHttpHeaders): Detection {
   }
 }
 
-function challengeOf(route: Route, settings: ChallengeSettings): ListedChallenge | undefined {
-  const { price } = route.operation
+function challengeOf(face: Face, settings: ChallengeSettings): ListedChallenge | undefined {
+  const { price } = face.operation
   return price === undefined || settings.tills.length === 0
     ? undefined
-    : createChallenge(route, price, settings)
+    : createChallenge(face, price, settings)
 }
 
 async function resolve(reachable: readonly OpenTill[], entry: Entry): Promise<Settlement> {
@@ -97,15 +103,6 @@ async function resolve(reachable: readonly OpenTill[], entry: Entry): Promise<Se
     value: BigInt(entry.amount),
   }
   return settler.resolve(movement, entry.dispatch, entry.validBefore, entry.createdAt)
-}
-
-/** x402 v2 core §5.3. */
-function settlementResponse({ transaction, network, payer, amount }: Receipt): JsonObject {
-  return { success: true, transaction, network, payer, amount }
-}
-
-function failureResponse({ network, payer }: Entry, errorReason: ErrorCode): JsonObject {
-  return { success: false, errorReason, transaction: '', network, payer }
 }
 
 function encode(value: JsonObject): string {

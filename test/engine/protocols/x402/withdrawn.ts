@@ -26,7 +26,7 @@ if (route === undefined) throw new Error('no route')
 const resource = `${BASE_URL}${route.path}`
 const { price } = route.operation
 if (price === undefined) throw new Error('no price')
-const offer = { route, resource, scope: 'none', price }
+const offer = { face: route, resource, scope: 'none', price }
 const PAYER = '0x52908400098527886E0F7030069857D2E4169EE7'
 const NONCE = `0x${'ab'.repeat(32)}` as const
 const HASH = `0x${'cd'.repeat(32)}` as const

@@ -1,5 +1,5 @@
 import type { Served } from '../cache/cache.ts'
-import type { Route } from '../catalog/catalog.ts'
+import type { Face, Route } from '../catalog/catalog.ts'
 import { Failure } from '../errors.ts'
 import { staleWarning, type Answer } from '../handler.ts'
 import { compact, type JsonObject } from '../json.ts'
@@ -13,7 +13,7 @@ export type Preview = (body: JsonObject) => JsonObject
 
 /** The answer as it is sent: the service's envelope around an endpoint's own fields, or the text as it is. */
 export function envelop(
-  route: Route,
+  face: Face,
   served: Served<Answer>,
   preview: Preview | undefined,
   now: number,
@@ -22,19 +22,19 @@ export function envelop(
   const at = new Date(served.at)
   if ('content' in answer)
     return sized({ kind: 'text', ...answer.content }, Buffer.byteLength(answer.content.text))
-  const sample = route.kind === 'sample'
-  const body = sample && preview !== undefined ? preview(answer.body) : answer.body
+  const sample = face.kind === 'sample' ? face : undefined
+  const body = sample !== undefined && preview !== undefined ? preview(answer.body) : answer.body
   const older = stale ? [staleWarning(at, new Date(now))] : []
   const warnings = [...(answer.warnings ?? []), ...older]
   const value: JsonObject = {
-    endpoint: route.path,
+    endpoint: face.path,
     source: answer.source.map((source) => compact({ ...source })),
     fetched_at: at.toISOString(),
     cached: served.cached,
-    cache_ttl_seconds: Math.round((route.operation.cache?.ttl ?? 0) / 1000),
+    cache_ttl_seconds: Math.round((face.operation.cache?.ttl ?? 0) / 1000),
     warnings: warnings.map((warning) => compact({ ...warning })),
     ...body,
-    ...(sample ? previewMembers(route, body !== answer.body) : {}),
+    ...(sample === undefined ? {} : previewMembers(sample, body !== answer.body)),
   }
   return sized({ kind: 'json', value }, Buffer.byteLength(JSON.stringify(value)))
 }

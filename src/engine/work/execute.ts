@@ -15,7 +15,7 @@ import {
 } from '../handler.ts'
 import { digestArguments } from './digest.ts'
 import { unreadyFailure } from './readiness.ts'
-import type { Revision } from './revision.ts'
+import type { Operations } from './served.ts'
 
 /** What running handlers needs of the world. */
 export interface Workshop {
@@ -39,7 +39,7 @@ export interface Work {
   /** `never` for work that leaves something behind: each payment has its own. */
   readonly reuse: 'cached' | 'never'
   /** What the handler may ask. */
-  readonly operations: Revision['operations']
+  readonly operations: Operations
 }
 
 /**
@@ -93,7 +93,7 @@ interface Occasion extends Caller, Pick<Context, 'signal'> {
 
 function contextOf(
   workshop: Workshop,
-  operations: Work['operations'],
+  operations: Operations,
   { signal, timeout, payment, signer }: Occasion,
 ): Context {
   const { cache, now, random } = workshop
@@ -116,17 +116,16 @@ function contextOf(
 
 async function ask(
   workshop: Workshop,
-  operations: Work['operations'],
+  operations: Operations,
   name: string,
   parameters: Arguments,
 ): Promise<Part> {
   const asked = operations.get(name)
   if (asked === undefined) throw new Failure('not_implemented', `this service has no ${name}`)
-  const { handler, readiness, store, route } = asked
+  const { handler, readiness, store, operation } = asked
   const unready = unreadyFailure(readiness)
   if (unready !== undefined) throw unready
   if (store !== undefined) throw new Error(`${name} stores something: it is for those who pay for it`)
-  const { operation } = route
   const args = withDefaults(operation, parameters)
   const patience = operation.timeout
   const work: Work = { operation, handler, args, caller: NOBODY, patience, reuse: 'cached', operations }

@@ -5,8 +5,8 @@ import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
 import type { Operation } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import type { Answer, Context, UntypedHandler } from '../../../src/engine/handler.ts'
-import { digestArguments } from '../../../src/engine/http/digest.ts'
-import { execute, NOBODY, type Work, type Workshop } from '../../../src/engine/http/execute.ts'
+import { digestArguments } from '../../../src/engine/work/digest.ts'
+import { execute, NOBODY, type Work, type Workshop } from '../../../src/engine/work/execute.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
 const CATALOG =

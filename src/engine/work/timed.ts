@@ -1,5 +1,4 @@
 import type { Tally } from '../tally/tally.ts'
-import type { Reply } from './reply.ts'
 
 export interface TimedRequest {
   readonly tally: Tally
@@ -8,7 +7,7 @@ export interface TimedRequest {
 }
 
 /** Counts the answer with the time it took, or that somebody who waited for it got none for a reason of ours. */
-export async function timed<T extends { readonly reply: Reply }>(
+export async function timed<T extends { readonly reply: { readonly status: number } }>(
   now: () => number,
   { tally, watch }: TimedRequest,
   answer: () => Promise<T>,

@@ -1,0 +1,98 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerCapabilities, StandardSchemaV1 } from '@modelcontextprotocol/server'
+import { isJsonObject, type JsonObject } from '../json.ts'
+import type { Toolbox } from './toolbox.ts'
+
+/** A call as it came, free of the SDK. */
+export interface IncomingCall {
+  readonly name: string
+  readonly arguments: unknown
+  readonly meta: JsonObject
+  /** Names of the extensions of MCP the client knows. */
+  readonly extensions: ReadonlySet<string>
+}
+
+/** The result, or undefined when there is no such tool. */
+export type AnswerCall = (call: IncomingCall) => Promise<JsonObject | undefined>
+
+/** Milliseconds for which clients may keep the list: a reload changes it, and a call of what is gone is told so. */
+const LIST_MS = 300_000
+
+/**
+ * Speaks MCP over one HTTP request, in its newest revision and every older one. The SDK costs 30 MB and a good part of a
+ * second, so it is loaded when somebody calls.
+ */
+export async function speak(
+  toolbox: Toolbox,
+  answer: AnswerCall,
+  {
+    request,
+    response,
+    body,
+  }: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly body: unknown },
+  report: (fault: unknown) => void,
+): Promise<void> {
+  const [sdk, { toNodeHandler }] = await Promise.all([
+    import('@modelcontextprotocol/server'),
+    import('@modelcontextprotocol/node'),
+  ])
+  const { Server, ProtocolError, ProtocolErrorCode, createMcpHandler, CLIENT_CAPABILITIES_META_KEY } = sdk
+  const create = (): InstanceType<typeof Server> => {
+    const server = new Server(
+      { name: toolbox.name, title: toolbox.title, version: toolbox.version },
+      {
+        capabilities: capabilitiesOf(toolbox),
+        ...(toolbox.description === undefined ? {} : { instructions: toolbox.description }),
+        cacheHints: {
+          'tools/list': { ttlMs: LIST_MS, cacheScope: 'public' },
+          'server/discover': { ttlMs: LIST_MS, cacheScope: 'public' },
+        },
+      },
+    )
+    server.setRequestHandler('tools/list', { params: ANYTHING }, () => ({ tools: toolbox.listed }))
+    server.setRequestHandler('tools/call', { params: ANYTHING }, async (params, { mcpReq }) => {
+      const { name, arguments: given, _meta: meta } = isJsonObject(params) ? params : {}
+      const envelope: unknown = mcpReq.envelope
+      const result = await answer({
+        name: typeof name === 'string' ? name : '',
+        arguments: given,
+        meta: isJsonObject(meta) ? meta : {},
+        extensions: extensionsOf(isJsonObject(envelope) ? envelope[CLIENT_CAPABILITIES_META_KEY] : undefined),
+      })
+      if (result === undefined)
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'there is no tool of this name')
+      return result
+    })
+    return server
+  }
+  // Nothing here changes under a client's eyes: no stream is kept open for it.
+  await toNodeHandler(createMcpHandler(create, { maxSubscriptions: 0 }), { onerror: report })(
+    {
+      method: request.method ?? 'POST',
+      url: request.url ?? '/',
+      headers: request.headers,
+      [Symbol.asyncIterator]: () => request[Symbol.asyncIterator](),
+    },
+    response,
+    body,
+  )
+}
+
+/** The SDK holds calls against the revision's own schema. */
+const ANYTHING: StandardSchemaV1<unknown, unknown> = {
+  '~standard': { version: 1, vendor: 'ratecard', validate: (value) => ({ value }) },
+}
+
+function extensionsOf(capabilities: unknown): ReadonlySet<string> {
+  const extensions = isJsonObject(capabilities) ? capabilities['extensions'] : undefined
+  return new Set(isJsonObject(extensions) ? Object.keys(extensions) : [])
+}
+
+function capabilitiesOf({ protocols }: Toolbox): ServerCapabilities {
+  const all = protocols.map(({ tools }) => tools.capabilities)
+  return {
+    tools: {},
+    extensions: Object.fromEntries(all.flatMap(({ extensions }) => Object.entries(extensions ?? {}))),
+    experimental: Object.fromEntries(all.flatMap(({ experimental }) => Object.entries(experimental ?? {}))),
+  }
+}

@@ -1,0 +1,99 @@
+import type { Binding, Catalog, Operation, Parameter, Route, Tool, ToolFace } from '../catalog/catalog.ts'
+import type { Challenge, Protocol } from '../protocols/protocol.ts'
+import type { ServedOperation } from '../work/served.ts'
+import { compileArguments, type Checked } from './arguments.ts'
+import { describeTool, type ToolDescription } from './listing.ts'
+
+/** One tool with all that answers its calls. */
+export interface ServedTool {
+  readonly face: ToolFace
+  readonly served: ServedOperation
+  readonly check: (given: unknown) => Checked
+  /** One for each protocol it can be paid with; none for what is free. */
+  readonly challenges: readonly Challenge[]
+}
+
+/** One companion server: what it lists, and what it answers. */
+export interface Toolbox {
+  readonly name: string
+  readonly title: string
+  readonly version: string
+  readonly description: string | undefined
+  /** Of its endpoint. */
+  readonly url: string
+  /** By name; those that cannot be called now too, so that callers learn why. */
+  readonly tools: ReadonlyMap<string, ServedTool>
+  /** What can be called, in the order of the catalog. */
+  readonly listed: readonly ToolDescription[]
+  readonly protocols: readonly Protocol[]
+  /** CAIP-2 names of the chains the catalog takes money on. */
+  readonly networks: readonly string[]
+}
+
+export interface ToolboxSettings {
+  readonly catalog: Catalog
+  /** Address of each server by its name. */
+  readonly endpoints: ReadonlyMap<string, string>
+  readonly protocols: readonly Protocol[]
+  readonly served: (operation: Operation) => ServedOperation
+}
+
+/** The companion servers of a catalog by name, made once a revision. */
+export function openToolboxes(settings: ToolboxSettings): ReadonlyMap<string, Toolbox> {
+  const { catalog, endpoints, protocols } = settings
+  return new Map(
+    Object.entries(catalog.servers).flatMap(([name, { title, description }]): [string, Toolbox][] => {
+      const url = endpoints.get(name)
+      if (url === undefined) return []
+      const tools = catalog.operations.flatMap((operation) => {
+        const { tool } = operation
+        return tool?.server === name ? [serveTool(operation, tool, url, settings)] : []
+      })
+      const ready = tools.filter(({ served }) => served.readiness === 'ready')
+      const toolbox: Toolbox = {
+        name,
+        title,
+        version: catalog.service.version,
+        description,
+        url,
+        tools: new Map(tools.map((each) => [each.face.tool.name, each])),
+        listed: ready.map(({ face, served }) => describeTool(face, served, protocols)),
+        protocols,
+        networks: catalog.payments.x402?.networks ?? [],
+      }
+      return [[name, toolbox]]
+    }),
+  )
+}
+
+function serveTool(
+  operation: Operation,
+  tool: Tool,
+  url: string,
+  { catalog, protocols, served }: ToolboxSettings,
+): ServedTool {
+  const route = catalog.routes.find((each) => each.operation === operation && each.kind !== 'sample')
+  const parameters = route?.parameters ?? operation.parameters
+  const face: ToolFace = {
+    kind: 'tool',
+    operation,
+    tool,
+    path: route?.path ?? `${tool.server}.${tool.name}`,
+    summary: operation.summary,
+    parameters,
+    url,
+  }
+  return {
+    face,
+    served: served(operation),
+    check: compileArguments({ operation, parameters, bindings: bindingsOf(route, parameters) }),
+    challenges: protocols.flatMap((protocol) => protocol.challenge(face) ?? []),
+  }
+}
+
+function bindingsOf(route: Route | undefined, parameters: readonly Parameter[]): readonly Binding[] {
+  return (
+    route?.bindings ??
+    parameters.map(({ name }): Binding => ({ kind: 'parameter', argument: name, parameter: name }))
+  )
+}
