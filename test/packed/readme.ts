@@ -31,14 +31,20 @@ function shape(line: string): string {
 }
 
 const SERVER = /npm run sandbox/
+const isTest = (line: string): boolean => line.startsWith('npm cit ')
 const blocks = readmeBlocks()
 
 t.test('the first command of README.md would start nothing', async (t) => {
-  const [first = '', tested = ''] = blocks.find(({ language }) => language === 'sh')?.text.split('\n') ?? []
+  const [first = '', ...others] =
+    blocks
+      .find(({ language }) => language === 'sh')
+      ?.text.trim()
+      .split('\n') ?? []
   const commands = first.replace(/ #.*/, '').split(' && ')
   t.equal(commands[0], 'npm ci', 'which the run of all checks begins with')
-  t.match(tested, /^npm cit /)
-  t.match(readFileSync(join(ROOT, '.ci/run'), 'utf8'), /^npm cit$/m)
+  const [tests, typed] = [others.filter(isTest), others.filter((line) => !isTest(line))]
+  t.equal(tests.length, 1)
+  t.match(readFileSync(join(ROOT, '.ci/run'), 'utf8'), /^npm cit$/m, 'and so does this')
   t.match(commands.at(-1), SERVER)
   const server = spawn('sh', ['-c', commands.slice(1).join(' && ')], {
     ...options,
@@ -58,6 +64,10 @@ t.test('the first command of README.md would start nothing', async (t) => {
     })
   })
 
+  for (const command of typed) {
+    const { status, stderr } = spawnSync('sh', ['-c', command], { ...options, encoding: 'utf8' })
+    t.equal(status, 0, command, { stderr })
+  }
   for (const { text } of blocks.filter(({ language, text }) => language === '' && text.startsWith('$ ')))
     for (const transcript of text.slice(2).split('\n$ '))
       await t.test(`README.md shows what does not happen: ${transcript.split('\n')[0]}`, async (t) => {
@@ -74,4 +84,14 @@ t.test('the first command of README.md would start nothing', async (t) => {
               t.match(happened, `"${name}": ${value}`)
           else if (line !== '') t.ok(shapes.has(shape(line)), line.trim(), { happened })
       })
+})
+
+t.test('README.md would name a command that is not there', async (t) => {
+  const { stdout } = spawnSync('sh', ['-c', 'npx --no-install ratecard --help'], {
+    ...options,
+    encoding: 'utf8',
+  })
+  const named = readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/`(?:npx )?ratecard ([a-z]+)/g)
+  for (const name of new Set(Array.from(named, ([, name = '']) => name)))
+    t.match(stdout, new RegExp(`^ +${name} `, 'm'), name)
 })
