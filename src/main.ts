@@ -15,6 +15,7 @@ import { exportPayments } from './cli/payments/export.ts'
 import { listPayments } from './cli/payments/list.ts'
 import { reconcilePayments } from './cli/payments/reconcile.ts'
 import { showPayment } from './cli/payments/show.ts'
+import { plan } from './cli/plan.ts'
 import { print } from './cli/print.ts'
 import { routes } from './cli/routes.ts'
 import { runCommand } from './cli/run.ts'
@@ -39,6 +40,7 @@ const commands: readonly Command[] = [
   serve,
   check,
   routes,
+  plan,
   addRoute,
   print,
   types,
@@ -193,6 +195,7 @@ process.exitCode = await runCommand({
     out: (line) => process.stdout.write(`${line}\n`),
     err: (line) => process.stderr.write(`${line}\n`),
     reader: process.stdout.isTTY ? 'person' : 'program',
+    logReader: process.stderr.isTTY ? 'person' : 'program',
     // Back to the start of the line, and the rest of it erased.
     progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
   },
