@@ -9,11 +9,21 @@ function yamlOf(file: string): string {
   return /```yaml\n([\s\S]*?)```/.exec(text)?.[1] ?? ''
 }
 
-t.test('a newcomer who copies the catalog of the README would meet an error', async (t) => {
-  const { catalog, warnings } = compileText('README.md', yamlOf('README.md'), SURROUNDINGS)
+t.test('who adds a route without code as the README does would meet an error', async (t) => {
+  const text = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  const route = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block = '']) => block).at(-1) ?? ''
+  const added = route.replaceAll(/^/gm, '  ')
+  const { catalog, warnings } = compileText('README.md', `${yamlOf('README.md')}${added}`, {
+    ...SURROUNDINGS,
+    handlers: ['tea/brew', 'tea/blend'],
+  })
   t.same(warnings, [])
-  t.equal(catalog.routes[0]?.path, '/paid/weather/{city}')
-  t.equal(catalog.operations[0]?.price, 5000n)
+  const stock = catalog.routes.find(({ path }) => path === '/paid/tea/stock/{leaf}')
+  t.match(stock?.operation, {
+    handler: 'proxy',
+    price: 1000n,
+    upstream: { credential: { env: 'STOCK_TOKEN' } },
+  })
 })
 
 t.test('a contributor who copies the routes of CONTRIBUTING would meet an error', async (t) => {

@@ -29,6 +29,7 @@ import { keepsMemories, memoryPlace } from './memory/place.ts'
 import { inSandbox, meansOf, withStandIns } from './means.ts'
 import { openPort } from './port.ts'
 import { reload } from './reload.ts'
+import { openLog } from './log.ts'
 import { listenToSignals } from './signals.ts'
 import { Watch } from './watch.ts'
 
@@ -163,6 +164,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       trustProxy: env.trustProxy,
       owner,
       report,
+      observe: await openLog(env.logLevel, terminal),
     })
     closing.push(() => service.idle())
     const load = (): Catalog => prepare(read())

@@ -89,7 +89,7 @@ export async function callTool(
   return {
     isError: result['isError'] === true,
     content: objectOf(result['structuredContent']) ?? {},
-    text: isJsonObject(first) ? String(first['text']) : '',
+    text: isJsonObject(first) && typeof first['text'] === 'string' ? first['text'] : '',
     meta: objectOf(result['_meta']) ?? {},
     whole: result,
   }

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import type { Observe } from '../access.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { HandlerMap } from '../handler.ts'
@@ -47,6 +48,8 @@ export interface ServiceSettings extends ServiceWorld {
   /** Name of this process in leases. */
   readonly owner: string
   readonly report: (fault: unknown) => void
+  /** Told of every request; undefined: nobody wants to know. */
+  readonly observe: Observe | undefined
 }
 
 export interface Service {
