@@ -143,4 +143,26 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
       return told.length === charged - exports
     })
   })
+
+  t.test('a person could not have everything of theirs deleted by the operator', async (t) => {
+    const key = await shop.wallet()
+    await buy(key, 'memory_write', { text: 'I live in the lighthouse', tags: ['home'] })
+    await shop.server.stop()
+    const run = (name: string, ...more: string[]) =>
+      runProgram(['memory', name, '--data-dir', shop.server.dataDir, ...more])
+    const own = ['--wallet', addressOf(key)]
+    const { stdout } = await run('export', ...own)
+    t.match(JSON.parse(stdout), {
+      wallet: `eip155:${addressOf(key).toLowerCase()}`,
+      text: 'I live in the lighthouse',
+      tags: ['home'],
+      embedder: 'hash-v1',
+    })
+    t.match(await run('forget', ...own), { code: 0, stdout: /^forgot 1 memories/ })
+    t.match(await run('export', ...own), { code: 0, stdout: /^$/ })
+    t.match(await run('reindex'), { code: 0, stdout: /^reindexed 0 memories/ })
+    t.match(await run('forget', '--wallet', 'me'), { code: 64, stderr: /address/ })
+    const mistyped = await runProgram(['memory', 'export', '--data-dir', '/nowhere'])
+    t.match(mistyped, { code: 1, stderr: /there are no memories in/ })
+  })
 })
