@@ -159,10 +159,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
       embedder: 'hash-v1',
     })
     t.match(await run('forget', ...own), { code: 0, stdout: /^forgot 1 memories/ })
-    t.match(await run('export', ...own), { code: 0, stdout: /^$/ })
     t.match(await run('reindex'), { code: 0, stdout: /^reindexed 0 memories/ })
     t.match(await run('forget', '--wallet', 'me'), { code: 64, stderr: /address/ })
-    const mistyped = await runProgram(['memory', 'export', '--data-dir', '/nowhere'])
-    t.match(mistyped, { code: 1, stderr: /there are no memories in/ })
   })
 })
