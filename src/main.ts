@@ -15,6 +15,7 @@ import { exportPayments } from './cli/payments/export.ts'
 import { listPayments } from './cli/payments/list.ts'
 import { reconcilePayments } from './cli/payments/reconcile.ts'
 import { showPayment } from './cli/payments/show.ts'
+import { plan } from './cli/plan.ts'
 import { print } from './cli/print.ts'
 import { routes } from './cli/routes.ts'
 import { runCommand } from './cli/run.ts'
@@ -39,6 +40,7 @@ const commands: readonly Command[] = [
   serve,
   check,
   routes,
+  plan,
   addRoute,
   print,
   types,
@@ -85,7 +87,7 @@ function createEgress(wire: Wire): Egress {
 
 const shop: Shop = {
   handlers: () => {
-    const { sources, sanctions, twitch, crossrefMailto, dnsServers } = env()
+    const { sources, sanctions, twitch, crossrefMailto, dnsServers, model, search } = env()
     const dns = new Dns(dnsServers)
     return createHandlers({
       world,
@@ -96,6 +98,8 @@ const shop: Shop = {
       egress: createEgress({ resolve: (host) => dns.addresses(host) }),
       dns,
       crossrefMailto,
+      model,
+      search,
       memories,
       standIn: false,
     })
@@ -132,6 +136,8 @@ const shop: Shop = {
       egress: createEgress({ resolve: (host) => dns.addresses(host), ...web.wire }),
       dns,
       rdapBootstrap: web.rdapBootstrap,
+      search: { searxngUrl: `${standIns.url}/searxng`, braveApiKey: undefined },
+      model: { baseUrl: `${standIns.url}/model`, apiKey: undefined, languageModel: 'stand-in' },
       memories,
       standIn: true,
     })

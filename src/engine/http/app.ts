@@ -18,7 +18,7 @@ import { servePaid, type Counter } from './paid.ts'
 import { failed, problem, type Reply } from './reply.ts'
 import type { Answered, RouteRequest } from './request.ts'
 import type { Page, Revision, ServedRoute } from './revision.ts'
-import { answerTools, toolboxAt, type ToolsSettings } from './tools.ts'
+import { answerTools, cardAt, toolboxAt, type ToolsSettings } from './tools.ts'
 import { timed } from '../work/timed.ts'
 
 export interface AppSettings extends Counter, LiveSettings, ToolsSettings {
@@ -89,7 +89,8 @@ function dispatch(settings: AppSettings): Middleware {
     const revision = settings.current()
     const target = splitTarget(ctx.req.url ?? '')
     const path = canonicalPath(target.path)
-    const page = path === undefined ? undefined : revision.pages.get(path)
+    const page =
+      path === undefined ? undefined : (revision.pages.get(path) ?? cardAt(revision, ctx.host, path))
     const live = path === undefined ? undefined : livePage(settings, revision, path, ctx.headers)
     const found =
       path === undefined || page !== undefined || live !== undefined ? undefined : revision.table.find(path)

@@ -1,4 +1,5 @@
 import type { Context } from 'koa'
+import { serverCardPath } from '../documents/servers/place.ts'
 import type { Observe } from '../access.ts'
 import { answerCall } from '../mcp/call.ts'
 import { serverAt } from '../mcp/endpoint.ts'
@@ -11,7 +12,7 @@ import { soldName } from '../tally/names.ts'
 import type { Deliveries } from './delivery.ts'
 import { goneSignal } from './gone.ts'
 import type { InFlight } from './in-flight.ts'
-import type { Revision } from './revision.ts'
+import type { Page, Revision } from './revision.ts'
 
 export interface ToolsSettings extends Counter {
   readonly daybook: Daybook
@@ -28,6 +29,15 @@ const METHODS = 'POST, GET, DELETE'
 export function toolboxAt({ tools, facts }: Revision, host: string, path: string): Toolbox | undefined {
   const name = serverAt(facts.mcpServers, host, path)
   return name === undefined ? undefined : tools.get(name)
+}
+
+const CARD = '/server-card'
+
+/** The card of the companion server whose endpoint this would be without its last part. */
+export function cardAt({ pages, facts }: Revision, host: string, path: string): Page | undefined {
+  if (!path.endsWith(CARD)) return undefined
+  const name = serverAt(facts.mcpServers, host, path.slice(0, -CARD.length))
+  return name === undefined ? undefined : pages.get(serverCardPath(name))
 }
 
 /** Answers one request to a companion server. */
