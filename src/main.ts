@@ -15,6 +15,7 @@ import { exportPayments } from './cli/payments/export.ts'
 import { listPayments } from './cli/payments/list.ts'
 import { reconcilePayments } from './cli/payments/reconcile.ts'
 import { showPayment } from './cli/payments/show.ts'
+import { plan } from './cli/plan.ts'
 import { print } from './cli/print.ts'
 import { routes } from './cli/routes.ts'
 import { runCommand } from './cli/run.ts'
@@ -39,6 +40,7 @@ const commands: readonly Command[] = [
   serve,
   check,
   routes,
+  plan,
   addRoute,
   print,
   types,

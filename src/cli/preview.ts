@@ -1,5 +1,13 @@
-import { createRevision, loadCatalog, type Catalog, type Ledger, type Revision } from '../engine/index.ts'
-import { openMpp, openTills, protocolsOf } from './assemble.ts'
+import {
+  createRevision,
+  loadCatalog,
+  type Catalog,
+  type HandlerMap,
+  type Ledger,
+  type Protocol,
+  type Revision,
+} from '../engine/index.ts'
+import { openMpp, openTills, protocolsOf, type AllTills, type PaymentMeans } from './assemble.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './handlers.ts'
 
@@ -8,35 +16,57 @@ export async function previewRevision(
   call: Call,
   file: string,
 ): Promise<{ readonly catalog: Catalog; readonly revision: Revision }> {
-  const { env, known } = call
+  const { env, known, terminal } = call
   const handlers = await handlersFor(call)
   const { catalog } = loadCatalog(file, { ...known, handlers: Object.keys(handlers) })
   const baseUrl = env.baseUrl ?? `http://localhost:${env.port}`
   const payTo = env.payTo ?? catalog.payments.payTo
-  const tills = {
-    x402: openTills({
-      payTo: payTo ?? '',
-      rpcUrls: env.rpcUrls,
-      signerKeys: env.settlerKeys,
-      facilitators: env.facilitators,
-      ledger: NO_LEDGER,
-      owner: 'preview',
-      report: call.terminal.err,
-    }),
-    mpp: openMpp(env, baseUrl, () => undefined),
-  }
   const payments = payTo === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments
-  const revision = createRevision({
+  const means = { ...env, payTo: payTo ?? '', signerKeys: env.settlerKeys, report: terminal.err }
+  const protocols = previewProtocols({ ...catalog, payments }, means, baseUrl)
+  const { mcpUrls, secret } = env
+  return { catalog, revision: revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret }) }
+}
+
+/** The ways in which a catalog could be paid with these means. */
+export function previewProtocols(
+  catalog: Catalog,
+  means: Omit<PaymentMeans, 'ledger' | 'owner'>,
+  baseUrl: string,
+): readonly Protocol[] {
+  return protocolsOf(catalog, previewTills(means, baseUrl), baseUrl)
+}
+
+/** Tills that nothing is ever paid into. */
+export function previewTills(means: Omit<PaymentMeans, 'ledger' | 'owner'>, baseUrl: string): AllTills {
+  return {
+    x402: openTills({ ...means, ledger: NO_LEDGER, owner: 'preview' }),
+    mpp: openMpp(means, baseUrl, () => undefined),
+  }
+}
+
+export interface Preview {
+  readonly catalog: Catalog
+  readonly handlers: HandlerMap
+  readonly protocols: readonly Protocol[]
+  readonly baseUrl: string
+  /** Bases of the MCP servers that have an address of their own. */
+  readonly mcpUrls: Readonly<Record<string, string>>
+  readonly secret: (name: string) => string | undefined
+}
+
+/** Everything that is derived from a catalog, and nobody who asks for it. */
+export function revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret }: Preview): Revision {
+  return createRevision({
     catalog,
     handlers,
-    protocols: protocolsOf({ ...catalog, payments }, tills, baseUrl),
+    protocols,
     baseUrl,
-    mcpUrls: env.mcpUrls,
+    mcpUrls,
     sandbox: false,
-    proxy: { fetcher: fetch, secret: env.secret },
+    proxy: { fetcher: fetch, secret },
     middleware: () => async () => undefined,
   })
-  return { catalog, revision }
 }
 
 /** Nothing is paid in a preview. */

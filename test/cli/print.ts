@@ -90,7 +90,7 @@ t.test('the MCP registry refuses what is printed for it', async (t) => {
     t.match(printed['name'], /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/)
     t.equal(printed['name'], `com.example.api/${server}`)
     for (const text of [printed['title'], printed['description']])
-      t.ok(text !== undefined && text.length > 0 && text.length <= 100, text)
+      t.ok(text !== undefined && text.length > 0 && text.length <= 100, `${text}`)
     t.match(printed['version'], /^\d+\.\d+\.\d+$/)
     t.match(printed['websiteUrl'], /^https:\/\/api\.example\.com\/docs\/servers\//)
     t.match(printed.icons, [{ src: /^https:/, mimeType: 'image/svg+xml', sizes: ['any'] }])

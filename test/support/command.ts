@@ -9,6 +9,7 @@ import { exportPayments } from '../../src/cli/payments/export.ts'
 import { listPayments } from '../../src/cli/payments/list.ts'
 import { reconcilePayments } from '../../src/cli/payments/reconcile.ts'
 import { showPayment } from '../../src/cli/payments/show.ts'
+import { plan } from '../../src/cli/plan.ts'
 import { print } from '../../src/cli/print.ts'
 import { routes } from '../../src/cli/routes.ts'
 import { runCommand } from '../../src/cli/run.ts'
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   serve,
   check,
   routes,
+  plan,
   addRoute,
   print,
   types,

@@ -50,7 +50,8 @@ function cleanText(_: string, value: unknown): unknown {
   return typeof value === 'string' ? clean(value) : value
 }
 
-function originOf(target: string): string {
+/** Throws `UsageError`. */
+export function originOf(target: string): string {
   const url = URL.canParse(target) ? new URL(target) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new UsageError(`${target} is no address of a service: http://… or https://…`)

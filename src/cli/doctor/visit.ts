@@ -47,10 +47,14 @@ const REASONS: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: 'what answers does not speak TLS: try http://',
 }
 
-function reasonOf(fault: unknown): string {
+/** Why there is no answer, in words that go on after the address. */
+export function reasonOf(fault: unknown): string {
   if (fault instanceof DOMException && fault.name === 'TimeoutError')
     return `no answer in ${PATIENCE_MS / 1000} seconds`
   const cause: unknown = fault instanceof Error ? fault.cause : undefined
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason'
-  return REASONS[code] ?? (/CERT|TLS|SSL/.test(code) ? `its certificate is not accepted (${code})` : code)
+  return (
+    REASONS[code] ??
+    (/CERT|TLS|SSL|UNABLE_TO_VERIFY/.test(code) ? `its certificate is not accepted (${code})` : code)
+  )
 }

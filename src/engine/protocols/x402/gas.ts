@@ -42,7 +42,7 @@ export async function checkGas(chain: Chain, signer: Address, { base, tip }: Fee
 }
 
 /** Fewer payments than this are worth a warning. */
-const FEW = 200n
+export const FEW = 200n
 
 /** A line for the operator whose signer will soon be unable to settle; undefined while there is no need. */
 export function gasWarning(
@@ -56,7 +56,7 @@ export function gasWarning(
 }
 
 /** To a billionth of the coin, rounded down. */
-function formatCoin(wei: bigint): string {
+export function formatCoin(wei: bigint): string {
   const digits = (wei / 1_000_000_000n).toString().padStart(10, '0')
   const fraction = digits.slice(-9).replace(/0+$/, '')
   return fraction === '' ? digits.slice(0, -9) : `${digits.slice(0, -9)}.${fraction}`

@@ -13,27 +13,28 @@ export interface HeaderBudgetSettings {
   readonly at: (path: string) => Position
 }
 
-/**
- * Routes whose PAYMENT-REQUIRED stays too large after everything that may be left out is left out, were all networks of
- * the catalog offered.
- */
-export function checkHeaderBudget(catalog: Catalog, { baseUrl, at }: HeaderBudgetSettings): Issue[] {
-  const { x402 } = catalog.payments
-  if (x402 === undefined) return []
+/** How many bytes the PAYMENT-REQUIRED of each paid route takes, were all networks of the catalog offered. */
+export function measureHeaders(
+  { payments: { x402 }, service, routes }: Catalog,
+  baseUrl: string,
+): ReadonlyMap<string, number> {
+  if (x402 === undefined) return new Map()
   const tills = x402.networks
     .flatMap((id) => findNetwork(id) ?? [])
     .map((network) => ({ network, payTo: SOMEBODY, timeoutSeconds: Math.floor(x402.timeout / 1000) }))
-  const settings = {
-    service: catalog.service,
-    baseUrl,
-    tills,
-    nextToken: () => '',
-  }
-  return catalog.routes.flatMap((route) => {
-    const { price } = route.operation
-    if (route.kind !== 'paid' || price === undefined) return []
-    return headerIssue(createChallenge(route, price, settings).headerBytes, at(route.path)) ?? []
-  })
+  const settings = { service, baseUrl, tills, nextToken: () => '' }
+  return new Map(
+    routes.flatMap((route): [string, number][] => {
+      const { price } = route.operation
+      if (route.kind !== 'paid' || price === undefined) return []
+      return [[route.path, createChallenge(route, price, settings).headerBytes]]
+    }),
+  )
+}
+
+/** Routes whose PAYMENT-REQUIRED stays too large after everything that may be left out is left out. */
+export function checkHeaderBudget(catalog: Catalog, { baseUrl, at }: HeaderBudgetSettings): Issue[] {
+  return [...measureHeaders(catalog, baseUrl)].flatMap(([path, bytes]) => headerIssue(bytes, at(path)) ?? [])
 }
 
 /** What is to be said of a header of this size; undefined while it is small enough. */

@@ -1,0 +1,72 @@
+import { addressOfKey, measureHeaders, HEADER_TARGET, sameAddress, type Catalog } from '../../engine/index.ts'
+import type { Env } from '../../env.ts'
+import type { AllTills } from '../assemble.ts'
+import { missingMeans, mistypedMeans, playMoneyProblems } from '../guard.ts'
+import type { Means } from '../means.ts'
+import { fails, look, ok, type Verdict } from './verdict.ts'
+
+/** Who is paid, by whose keys: nobody is asked. */
+export function judgeOwner(
+  { production, payerKey }: Pick<Env, 'production' | 'payerKey'>,
+  catalog: Catalog,
+  means: Means,
+  tills: AllTills,
+  play: ReadonlySet<string>,
+): Verdict[] {
+  const { payTo, signerKeys, mppRecipient } = means
+  const wrong = [
+    ...missingMeans(catalog, means, tills).filter((line) => !line.startsWith('to try it')),
+    ...mistypedMeans(means),
+    ...playMoneyProblems(means, play),
+  ].map((line) => fails('addresses', line))
+  const payees = Object.entries({ PAY_TO: payTo, MPP_RECIPIENT: mppRecipient ?? '' }).filter(
+    ([, to]) => to !== '',
+  )
+  const signers = signerKeys.flatMap((key) => addressOfKey(key) ?? [])
+  const shared = payees.filter(([, to]) => signers.some((signer) => sameAddress(signer, to)))
+  return [
+    ...(production
+      ? []
+      : [look('environment', 'NODE_ENV is not production: a sandbox could be started here')]),
+    ...(payerKey === undefined
+      ? []
+      : [look('environment', 'PAYER_PRIVATE_KEY is set: a server that sells needs none')]),
+    ...wrong,
+    ...(wrong.length > 0 ? [] : payees.map(([variable, to]) => ok('addresses', `${variable} ${to}`))),
+    ...shared.map(([variable]) =>
+      look(
+        'addresses',
+        `${variable} is the account that pays for gas: whoever takes the key from this machine has the revenue too`,
+      ),
+    ),
+  ]
+}
+
+export function judgeHeaders(catalog: Catalog, baseUrl: string): Verdict[] {
+  const sizes = [...measureHeaders(catalog, baseUrl)].toSorted(([, one], [, other]) => other - one)
+  const [largest] = sizes
+  if (largest === undefined) return []
+  const [path, bytes] = largest
+  const says = `PAYMENT-REQUIRED takes ${bytes} of ${HEADER_TARGET} bytes at ${path}`
+  return [bytes > HEADER_TARGET ? look('headers', `${says}: some proxies refuse it`) : ok('headers', says)]
+}
+
+/** On which terms the data may be sold: what nobody has agreed to is at the operator's risk. */
+export function judgeTerms({ sources, routes }: Catalog, secret: Env['secret']): Verdict[] {
+  return Object.entries(sources).flatMap(([name, { title, resale, terms, credentials }]) => {
+    const paths = routes.filter(
+      ({ kind, operation }) => kind === 'paid' && !operation.planned && operation.sources.includes(name),
+    )
+    if (paths.length === 0) return []
+    const missing = credentials.filter((variable) => secret(variable) === undefined)
+    if (missing.length > 0)
+      return [
+        look(title, `not sold before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`),
+      ]
+    const where = `${paths.map(({ path }) => path).join(', ')}${terms === undefined ? '' : `; terms: ${terms}`}`
+    if (resale === 'allowed') return [ok(title, 'may be sold')]
+    const state =
+      resale === 'unknown' ? 'does not say whether it may be sold' : 'may be sold by agreement only'
+    return [look(title, `${state}: ${where}`)]
+  })
+}

@@ -1,0 +1,48 @@
+import { world } from '../assemble.ts'
+import { clean } from '../clean.ts'
+import { columns } from '../columns.ts'
+import type { Call } from '../command.ts'
+import { handlersFor } from '../handlers.ts'
+import { loadServed } from '../load.ts'
+import { meansOf } from '../means.ts'
+import { previewTills } from '../preview.ts'
+import { judgeChains } from './chains.ts'
+import { judgeFront } from './front.ts'
+import { judgeHeaders, judgeOwner, judgeTerms } from './owner.ts'
+import { judgeStores } from './stores.ts'
+import type { Verdict } from './verdict.ts'
+
+/** Everything that real money depends on, looked at before the first of it comes; nothing is paid or changed. */
+export async function examineProduction(call: Call, url: string | undefined): Promise<number> {
+  const { env, flags, known, shop, terminal } = call
+  const file = flags.text('catalog') ?? env.catalog
+  const handlers = Object.keys(await handlersFor(call))
+  const { catalog } = loadServed(file, { ...known, handlers }, env)
+  const baseUrl = url ?? env.baseUrl
+  const means = meansOf(call, catalog, undefined)
+  const tills = previewTills({ ...means, report: () => undefined }, baseUrl ?? 'http://localhost')
+  const step = async (name: string, verdicts: Promise<Verdict[]> | Verdict[]): Promise<Verdict[]> => {
+    terminal.progress(name)
+    return verdicts
+  }
+  const play = await shop.playAddresses(env.dataDir)
+  const verdicts = [
+    ...judgeOwner(env, catalog, means, tills, play),
+    ...(await step('networks', judgeChains(catalog, means, tills))),
+    ...(await step('stores', judgeStores(env))),
+    ...(await step('BASE_URL', judgeFront(catalog, baseUrl))),
+    ...judgeHeaders(catalog, baseUrl ?? 'http://localhost'),
+    ...judgeTerms(catalog, env.secret),
+  ].map((verdict) => ({ ...verdict, says: clean(env.hide(verdict.says)) }))
+  terminal.progress('')
+  if (flags.given('json'))
+    terminal.out(JSON.stringify({ at: new Date(world.now()).toISOString(), verdicts }, null, 2))
+  else tell(call, verdicts)
+  return verdicts.some(({ level }) => level === 'fails') ? 1 : 0
+}
+
+function tell({ terminal }: Call, verdicts: readonly Verdict[]): void {
+  const count = (level: Verdict['level']): number => verdicts.filter((each) => each.level === level).length
+  terminal.out(columns(verdicts.map(({ level, subject, says }) => [level, subject, says])))
+  terminal.out(`\n${count('fails')} fail, ${count('look')} to look at, ${count('ok')} ok`)
+}

@@ -1,0 +1,127 @@
+import { formatPrice, type Micros } from '../../engine/index.ts'
+import type { Item, Snapshot } from './snapshot.ts'
+
+/** What becomes of one thing that is sold or shown. */
+export interface Change {
+  readonly kind: 'added' | 'removed' | 'changed'
+  readonly name: string
+  /** In words: `0.005000 → 0.005500 USD (+10.0 %)`. */
+  readonly price: string
+  /** One line for each parameter that differs. */
+  readonly parameters: readonly string[]
+  /** Bytes of its challenge before and after, where both are known and differ, or where it is new. */
+  readonly header: string
+}
+
+export interface Difference {
+  readonly changes: readonly Change[]
+  /** Documents and terms of payment, one line for each that differs. */
+  readonly lines: readonly string[]
+  /** What buyers have to be told of, one line for each kind. */
+  readonly alarms: readonly string[]
+}
+
+export function compare(before: Snapshot, after: Snapshot): Difference {
+  const names = [...new Set([...after.items.keys(), ...before.items.keys()])]
+  const told = names.map((name) => judge(name, before, after))
+  return {
+    changes: told.flatMap(({ change }) => change ?? []),
+    lines: [...documentLines(before, after), ...paymentLines(before, after)],
+    alarms: alarmLines(told),
+  }
+}
+
+interface Judgement {
+  readonly name: string
+  readonly change?: Change
+  readonly alarm?: Alarm
+}
+
+/** What buyers have to be told of, and how it is told. */
+const ALARMS = { dearer: 'buyers pay more for', gone: 'buyers lose', free: 'given away from now on' } as const
+type Alarm = keyof typeof ALARMS
+
+function alarmLines(told: readonly Judgement[]): string[] {
+  return (['dearer', 'gone', 'free'] as const).flatMap((kind) => {
+    const names = told.flatMap(({ name, alarm }) => (alarm === kind ? [name] : []))
+    return names.length === 0 ? [] : [`${ALARMS[kind]}: ${names.join(', ')}`]
+  })
+}
+
+function judge(name: string, before: Snapshot, after: Snapshot): Judgement {
+  const [old, now] = [before.items.get(name), after.items.get(name)]
+  const header = headerOf(before.headers.get(name), after.headers.get(name))
+  if (now === undefined) {
+    const price = priceOf(old?.price)
+    return { name, alarm: 'gone', change: { kind: 'removed', name, price, parameters: [], header: '' } }
+  }
+  if (old === undefined)
+    return { name, change: { kind: 'added', name, price: priceOf(now.price), parameters: [], header } }
+  const parameters = parameterLines(old, now)
+  if (old.price === now.price && parameters.length === 0) return { name }
+  const price = priceChange(old.price, now.price)
+  const alarm = alarmOf(old.price, now.price)
+  const change: Change = { kind: 'changed', name, price, parameters, header }
+  return alarm === undefined ? { name, change } : { name, change, alarm }
+}
+
+function alarmOf(old: Micros | undefined, now: Micros | undefined): Alarm | undefined {
+  if (old !== undefined && now === undefined) return 'free'
+  return now !== undefined && (old === undefined || now > old) ? 'dearer' : undefined
+}
+
+function priceOf(price: Micros | undefined): string {
+  return price === undefined ? 'free' : `${formatPrice(price)} USD`
+}
+
+function priceChange(old: Micros | undefined, now: Micros | undefined): string {
+  if (old === now) return priceOf(now)
+  if (old === undefined || now === undefined) return `${priceOf(old)} → ${priceOf(now)}`
+  return `${formatPrice(old)} → ${priceOf(now)} (${percent(old, now)} %)`
+}
+
+/** To a tenth, rounded; what is less is shown as more than nothing. */
+function percent(old: bigint, now: bigint): string {
+  const [sign, step] = now > old ? ['+', now - old] : ['-', old - now]
+  const tenths = (step * 2000n + old) / (old * 2n)
+  return tenths === 0n ? `${sign}<0.1` : `${sign}${tenths / 10n}.${tenths % 10n}`
+}
+
+function parameterLines(old: Item, now: Item): string[] {
+  const names = [...new Set([...old.parameters.keys(), ...now.parameters.keys()])]
+  return names.flatMap((name) => {
+    const [before, after] = [old.parameters.get(name), now.parameters.get(name)]
+    if (before === after) return []
+    if (before === undefined) return [`+ ${name}: ${after}`]
+    return after === undefined ? [`- ${name}: ${before}`] : [`~ ${name}: ${before} → ${after}`]
+  })
+}
+
+function headerOf(old: number | undefined, now: number | undefined): string {
+  if (now === undefined) return ''
+  return old === undefined || old === now ? `${now} B` : `${old} → ${now} B`
+}
+
+function documentLines(before: Snapshot, after: Snapshot): string[] {
+  const names = [...new Set([...after.documents.keys(), ...before.documents.keys()])]
+  const of = (fits: (name: string) => boolean): string => names.filter(fits).join(', ')
+  const isNew = of((name) => !before.documents.has(name))
+  const isGone = of((name) => !after.documents.has(name))
+  const isOther = of((name) => {
+    const [old, now] = [before.documents.get(name), after.documents.get(name)]
+    return old !== undefined && now !== undefined && old !== now
+  })
+  return [
+    ...(isOther === '' ? [] : [`documents changed: ${isOther}`]),
+    ...(isNew === '' ? [] : [`documents added: ${isNew}`]),
+    ...(isGone === '' ? [] : [`documents removed: ${isGone}`]),
+  ]
+}
+
+function paymentLines({ payments: before }: Snapshot, { payments: after }: Snapshot): string[] {
+  if (before === undefined || after === undefined) return []
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
+    const [old = 'none', now = 'none'] = [before.get(name), after.get(name)]
+    return old === now ? [] : [`payments ${name}: ${old} → ${now}`]
+  })
+}
