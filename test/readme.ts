@@ -31,7 +31,9 @@ t.test('a newcomer who adds the route without code of the README would meet an e
     shop,
   )
   t.same(warnings, [])
-  t.equal(catalog.routes.at(-1)?.path, '/paid/tea/stock/{leaf}')
+  const stock = catalog.routes.find(({ path }) => path === '/paid/tea/stock/{leaf}')
+  const wanted = { handler: 'proxy', price: 1000n, upstream: { credential: { env: 'STOCK_TOKEN' } } }
+  t.match(stock?.operation, wanted)
 })
 
 t.test('a newcomer who makes the mistake of the README would be told something else', async (t) => {
