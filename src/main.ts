@@ -87,7 +87,7 @@ function createEgress(wire: Wire): Egress {
 
 const shop: Shop = {
   handlers: () => {
-    const { sources, sanctions, twitch, crossrefMailto, dnsServers } = env()
+    const { sources, sanctions, twitch, crossrefMailto, dnsServers, model, search } = env()
     const dns = new Dns(dnsServers)
     return createHandlers({
       world,
@@ -98,6 +98,8 @@ const shop: Shop = {
       egress: createEgress({ resolve: (host) => dns.addresses(host) }),
       dns,
       crossrefMailto,
+      model,
+      search,
       memories,
       standIn: false,
     })
@@ -134,6 +136,8 @@ const shop: Shop = {
       egress: createEgress({ resolve: (host) => dns.addresses(host), ...web.wire }),
       dns,
       rdapBootstrap: web.rdapBootstrap,
+      search: { searxngUrl: `${standIns.url}/searxng`, braveApiKey: undefined },
+      model: { baseUrl: `${standIns.url}/model`, apiKey: undefined, languageModel: 'stand-in' },
       memories,
       standIn: true,
     })
@@ -191,6 +195,7 @@ process.exitCode = await runCommand({
     out: (line) => process.stdout.write(`${line}\n`),
     err: (line) => process.stderr.write(`${line}\n`),
     reader: process.stdout.isTTY ? 'person' : 'program',
+    logReader: process.stderr.isTTY ? 'person' : 'program',
     // Back to the start of the line, and the rest of it erased.
     progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
   },

@@ -45,6 +45,8 @@ export interface Terminal {
   readonly err: (line: string) => void
   /** Who reads stdout: a person sees short columns, a program gets whole values. */
   readonly reader: 'person' | 'program'
+  /** Who reads stderr. */
+  readonly logReader: 'person' | 'program'
   /** What a long run is at, in one line that gives way to the next; shown to a person only. */
   readonly progress: (line: string) => void
 }

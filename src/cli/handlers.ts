@@ -24,7 +24,7 @@ export async function importHandlers(directory: string): Promise<HandlerMap> {
   ) {
     return loaded.handlers
   }
-  throw new Error(`${file} exports no "handlers": an object of functions (or { run, preview }) by name`)
+  throw new Error(`${file} exports no "handlers": an object of functions (or { run, preview }, { run, configured }) by name`)
 }
 
 async function load(file: string): Promise<unknown> {
@@ -45,6 +45,7 @@ function isHandler(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   if ('prepare' in value && 'commit' in value && 'abort' in value)
     return [value.prepare, value.commit, value.abort].every((part) => typeof part === 'function')
-  if (!('run' in value && 'preview' in value)) return false
-  return typeof value.run === 'function' && typeof value.preview === 'function'
+  if (!('run' in value) || typeof value.run !== 'function') return false
+  if ('preview' in value) return typeof value.preview === 'function'
+  return 'configured' in value && typeof value.configured === 'boolean'
 }

@@ -207,6 +207,12 @@ export const ERRORS = {
     'Nothing was looked up. Try again after Retry-After.',
     OF_WORK,
   ),
+  schema_mismatch: kind(
+    502,
+    'No answer that satisfies the schema',
+    'Ask for fewer members, or make those optional that the text does not tell; errors says where it failed.',
+    OF_WORK,
+  ),
   quota_exceeded: kind(
     403,
     'Nothing more is kept for this wallet',

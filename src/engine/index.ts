@@ -1,4 +1,5 @@
 /** The door of the framework: everything outside the engine imports from here. */
+export type { Access, Observe } from './access.ts'
 export { hasSoundChecksum, isAddress, sameAddress, toChecksum, type Address } from './address.ts'
 export { findAsset } from './asset.ts'
 export { Cache, type CacheStore } from './cache/cache.ts'
@@ -55,6 +56,7 @@ export {
   type VerbatimAnswer,
   type Warning,
 } from './handler.ts'
+export type { Aside } from './http/app.ts'
 export { closeServer, createHttpServer, listen } from './http/server.ts'
 export { createService, type Service, type ServiceWorld } from './http/service.ts'
 export { createRevision, type Revision } from './http/revision.ts'

@@ -12,6 +12,9 @@ import { search } from './handlers/memory/search.ts'
 import { stats } from './handlers/memory/stats.ts'
 import { write } from './handlers/memory/write.ts'
 import { ping } from './handlers/ping.ts'
+import { extractStructured } from './handlers/research/extract-structured.ts'
+import { summarize } from './handlers/research/summarize.ts'
+import { webResearch } from './handlers/research/web-research.ts'
 import { hype } from './handlers/streaming/hype.ts'
 import { citation } from './handlers/util/citation.ts'
 import { emailVerify } from './handlers/util/email-verify.ts'
@@ -29,6 +32,7 @@ import { repurpose } from './handlers/util/repurpose.ts'
 import { sanctions } from './handlers/util/sanctions.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
+import { Brave, LIVE_BRAVE } from './sources/brave.ts'
 import type { Memories } from './memory/memories.ts'
 import { Crossref, LIVE_CROSSREF } from './sources/crossref.ts'
 import { DataCite, LIVE_DATACITE } from './sources/datacite.ts'
@@ -38,6 +42,9 @@ import type { Egress } from './sources/egress.ts'
 import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
 import { Igdb, LIVE_IGDB } from './sources/igdb.ts'
 import { Sanctions, type SanctionsOptions } from './sources/sanctions.ts'
+import { LanguageModel, LIVE_MODEL } from './sources/model.ts'
+import type { SearchEngine } from './sources/search.ts'
+import { LIVE_SEARXNG, Searxng } from './sources/searxng.ts'
 import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
 import { MailServers } from './sources/mail-servers.ts'
 import { Rdap } from './sources/rdap.ts'
@@ -64,6 +71,14 @@ export interface Outside {
   readonly sanctions: SanctionsOptions
   /** Undefined: what needs them is not served, or answers without its part. */
   readonly twitch: Credentials | undefined
+  /** The first that is set is asked; undefined: nothing is searched for. */
+  readonly search: { readonly searxngUrl: string | undefined; readonly braveApiKey: string | undefined }
+  /** Without the name of a model, none writes. */
+  readonly model: {
+    readonly baseUrl: string
+    readonly apiKey: string | undefined
+    readonly languageModel: string | undefined
+  }
   /** To addresses that callers name. */
   readonly egress: Egress
   readonly dns: Dns
@@ -128,6 +143,9 @@ export function createHandlers(outside: Outside): Handlers {
     egress,
     records.of('doi'),
   )
+  const model = modelOf(outside)
+  /** What a stand-in would make up is worth less than what the text says: it writes only where nothing else can. */
+  const author = outside.standIn ? undefined : model
   return {
     'bundle/app-dossier': appDossier,
     'bundle/market-snapshot': marketSnapshot,
@@ -141,6 +159,14 @@ export function createHandlers(outside: Outside): Handlers {
     'memory/stats': stats(outside.memories),
     'memory/write': write(outside.memories),
     ping,
+    'research/extract-structured': extractStructured(model),
+    'research/summarize': summarize(author),
+    'research/web-research': webResearch({
+      engine: engineOf(outside),
+      egress,
+      pages: { name: outside.standIn ? 'Sandbox stand-in for the web' : 'The pages under sources' },
+      model: author,
+    }),
     'streaming/hype': hype(twitch),
     'util/citation': citation({ crossref, datacite, doiResolver }),
     'util/email-verify': emailVerify({
@@ -165,6 +191,29 @@ export function createHandlers(outside: Outside): Handlers {
     'util/tokencost': tokencost,
     'util/workday': workday,
   }
+}
+
+function engineOf(outside: Outside): SearchEngine | undefined {
+  const { searxngUrl: baseUrl, braveApiKey: apiKey } = outside.search
+  const { world, records } = outside
+  const standIn = sourceOf(outside, 'a search engine')
+  if (baseUrl !== undefined) return new Searxng({ ...LIVE_SEARXNG, baseUrl, ...standIn }, world, records)
+  return apiKey === undefined ? undefined : new Brave({ ...LIVE_BRAVE, apiKey }, world, records)
+}
+
+function modelOf(outside: Outside): LanguageModel | undefined {
+  const { baseUrl, apiKey, languageModel: model } = outside.model
+  if (model === undefined) return undefined
+  const standIn = sourceOf(outside, 'a language model')
+  const options = {
+    ...LIVE_MODEL,
+    source: { name: `Language model ${model}` },
+    baseUrl,
+    apiKey,
+    model,
+    ...standIn,
+  }
+  return new LanguageModel(options, outside.world, outside.records)
 }
 
 function sourceOf({ standIn }: Outside, name: string): { readonly source?: Source } {

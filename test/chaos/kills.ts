@@ -1,11 +1,11 @@
 import t from 'tap'
 import { storm } from './storm/storm.ts'
 
-t.test('twelve kills under paid load, on two processes with one store and one signer', async (t) => {
+t.test('eight kills under paid load, on two processes with one store and one signer', async (t) => {
   const seed = Date.now() % 1_000_000
   t.comment(`seed ${seed}`)
   const { tally, findings, diary, leaked } = await storm({
-    kills: 12,
+    kills: 8,
     processes: 2,
     store: 'lmdb',
     protocol: 'x402',

@@ -5,8 +5,10 @@ import { importHandlers } from '../../src/cli/handlers.ts'
 t.test('handlers of an operator are taken, and nothing that only looks like them', async (t) => {
   const folder = (text: string): string =>
     t.testdir({ 'package.json': '{"type":"module"}', 'index.js': text })
-  const good = folder('export const handlers = { a: async () => {}, b: { run() {}, preview() {} } }')
-  t.strictSame(Object.keys(await importHandlers(good)), ['a', 'b'])
+  const good = folder(
+    'export const handlers = { a: async () => {}, b: { run() {}, preview() {} }, c: { run() {}, configured: false } }',
+  )
+  t.strictSame(Object.keys(await importHandlers(good)), ['a', 'b', 'c'])
 })
 
 for (const [name, text, words] of [

@@ -73,3 +73,28 @@ t.test('a broken catalog prints nothing but its mistakes', async (t) => {
     t.match(err, /catalog\.yaml:6:\d+ .*price/)
   }
 })
+
+t.test('the MCP registry refuses what is printed for it', async (t) => {
+  for (const server of ['game', 'memory', 'tools']) {
+    const { code, stdout } = await runProgram(['print', `mcp/${server}/server.json`], {
+      BASE_URL: 'https://api.example.com',
+      MCP_URL: 'https://mcp.example.com',
+    })
+    t.equal(code, 0)
+    const printed = JSON.parse(stdout) as Record<string, string> & { remotes: unknown; icons: unknown }
+    t.equal(
+      printed['$schema'],
+      'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+    )
+    // What the schema of the registry asks for, and whose namespace it is.
+    t.match(printed['name'], /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/)
+    t.equal(printed['name'], `com.example.api/${server}`)
+    for (const text of [printed['title'], printed['description']])
+      t.ok(text !== undefined && text.length > 0 && text.length <= 100, `${text}`)
+    t.match(printed['version'], /^\d+\.\d+\.\d+$/)
+    t.match(printed['websiteUrl'], /^https:\/\/api\.example\.com\/docs\/servers\//)
+    t.match(printed.icons, [{ src: /^https:/, mimeType: 'image/svg+xml', sizes: ['any'] }])
+    const url = server === 'game' ? 'https://mcp.example.com/mcp' : `https://api.example.com/mcp/${server}`
+    t.strictSame(printed.remotes, [{ type: 'streamable-http', url }])
+  }
+})

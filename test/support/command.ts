@@ -87,6 +87,7 @@ export async function runLine(
       out: (line) => out.push(line),
       err: (line) => err.push(line),
       reader,
+      logReader: 'program',
       progress: () => undefined,
     },
     shop: shopOf(handlers),

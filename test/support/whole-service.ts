@@ -63,6 +63,8 @@ export async function openWholeService(
     egress,
     dns,
     rdapBootstrap,
+    search: { searxngUrl: `${url}/searxng`, braveApiKey: undefined },
+    model: { baseUrl: `${url}/model`, apiKey: undefined, languageModel: 'stand-in' },
     memories: new Memories(),
     standIn: true,
   })

@@ -1,10 +1,14 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import Koa, { type Context, type Middleware } from 'koa'
+import type { Observe } from '../access.ts'
 import { Failure } from '../errors.ts'
+import type { Route } from '../catalog/catalog.ts'
 import type { Deliveries } from './delivery.ts'
 import { nameOfRoute } from './figures.ts'
 import { goneSignal } from './gone.ts'
 import type { InFlight } from './in-flight.ts'
 import { liveReply, type LiveSettings } from './live.ts'
+import { note, tellOf, type Notes } from './observed.ts'
 import { paymentIdOf, paymentState } from './payment-state.ts'
 import { negotiate, prefersPage, type Shown } from './negotiate.ts'
 import { canonicalPath, splitTarget, type Target } from './path.ts'
@@ -13,7 +17,7 @@ import { servePaid, type Counter } from './paid.ts'
 import { failed, problem, type Reply } from './reply.ts'
 import type { Answered, RouteRequest } from './request.ts'
 import type { Page, Revision, ServedRoute } from './revision.ts'
-import { answerTools, toolboxAt, type ToolsSettings } from './tools.ts'
+import { answerTools, cardAt, toolboxAt, type ToolsSettings } from './tools.ts'
 import { timed } from '../work/timed.ts'
 
 export interface AppSettings extends Counter, LiveSettings, ToolsSettings {
@@ -23,7 +27,14 @@ export interface AppSettings extends Counter, LiveSettings, ToolsSettings {
   readonly trustProxy: boolean
   readonly inFlight: InFlight
   readonly deliveries: Deliveries
+  /** Told of every request; undefined: nobody wants to know. */
+  readonly observe: Observe | undefined
+  /** What the operator alone is shown. */
+  readonly aside: Aside | undefined
 }
+
+/** Answers a path that is no part of the catalog for whom it is meant; undefined: to this caller there is nothing. */
+export type Aside = (path: string, headers: IncomingHttpHeaders) => (() => Promise<Reply>) | undefined
 
 /** What Koa carries from one step to the next. */
 interface State {
@@ -59,14 +70,16 @@ export function createApp(settings: AppSettings): Koa {
 }
 
 /** Nothing thrown below reaches the client as it is. */
-function guard({ report }: AppSettings): Middleware {
+function guard({ report, now, observe }: AppSettings): Middleware {
   return async (ctx, next) => {
+    const began = now()
     try {
       await next()
     } catch (fault) {
       report(fault)
       send(ctx, failed(new Failure('internal', 'something went wrong here'), 'unknown'))
     }
+    if (observe !== undefined) tellOf(ctx, now() - began, observe)
   }
 }
 
@@ -75,10 +88,14 @@ function dispatch(settings: AppSettings): Middleware {
     const revision = settings.current()
     const target = splitTarget(ctx.req.url ?? '')
     const path = canonicalPath(target.path)
-    const page = path === undefined ? undefined : revision.pages.get(path)
-    const live = path === undefined ? undefined : livePage(settings, revision, path)
+    const page =
+      path === undefined ? undefined : (revision.pages.get(path) ?? cardAt(revision, ctx.host, path))
+    const live = path === undefined ? undefined : livePage(settings, revision, path, ctx.headers)
     const found =
       path === undefined || page !== undefined || live !== undefined ? undefined : revision.table.find(path)
+    if (found !== undefined) note(ctx, placeOf(found.served.route))
+    else if (path !== undefined && (page !== undefined || live !== undefined))
+      note(ctx, { place: paymentIdOf(path) === undefined ? path : '/payments/{id}' })
     if (page === undefined && live === undefined && found === undefined) {
       const toolbox = path === undefined ? undefined : toolboxAt(revision, ctx.host, path)
       if (toolbox !== undefined) await answerTools(settings, ctx, revision, toolbox)
@@ -103,12 +120,19 @@ function dispatch(settings: AppSettings): Middleware {
   }
 }
 
+function placeOf({ path, kind, operation }: Route): Notes {
+  return { place: path, price: kind === 'paid' ? operation.price : undefined }
+}
+
 /** What is not rendered once a revision but told anew each time. */
 function livePage(
   settings: AppSettings,
   revision: Revision,
   path: string,
+  headers: IncomingHttpHeaders,
 ): (() => Promise<Reply>) | undefined {
+  const aside = settings.aside?.(path, headers)
+  if (aside !== undefined) return aside
   const live = revision.live.get(path)
   if (live !== undefined) return () => liveReply(settings, revision, live)
   const id = paymentIdOf(path)
@@ -178,7 +202,9 @@ function matches(header: string, etag: string): boolean {
 type Sent = Omit<Reply, 'body'> & { readonly body: string | Buffer }
 
 /** Writes the answer itself: Koa would take the headers one by one, which is a tenth of all the work of a 402. */
-function send(ctx: Context, { status, headers, body }: Sent): void {
+function send(ctx: Context, reply: Sent): void {
+  const { status, headers, body } = reply
+  note(ctx, { reply })
   ctx.respond = false
   const length = status === 204 || status === 304 ? {} : { 'Content-Length': Buffer.byteLength(body) }
   ctx.res.writeHead(status, { ...CORS, ...headers, ...length })

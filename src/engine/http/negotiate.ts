@@ -14,7 +14,7 @@ export function negotiate(ctx: Context, reply: Reply, shown: () => Shown): Reply
   if (!isJsonObject(problem)) return { ...reply, headers }
   const { html, policy } = renderPaymentPage({ ...shown(), problem })
   return {
-    status: reply.status,
+    ...reply,
     headers: {
       ...headers,
       'Content-Type': 'text/html; charset=utf-8',

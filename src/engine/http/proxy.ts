@@ -1,6 +1,6 @@
 import { fillPath, templatesOf, type Upstream } from '../catalog/catalog.ts'
 import { Failure } from '../errors.ts'
-import type { Arguments, UntypedHandler } from '../handler.ts'
+import type { Argument, Arguments, UntypedHandler } from '../handler.ts'
 
 export interface ProxySettings {
   readonly fetcher: typeof fetch
@@ -38,8 +38,7 @@ export function createProxy(upstream: Upstream, { fetcher, secret }: ProxySettin
 }
 
 function addressOf({ url }: Upstream, args: Arguments): URL {
-  const spell = (name: string): string => String(args[name] ?? '')
-  const filled = fillPath(url, spell)
+  const filled = fillPath(url, (name) => spell(args[name] ?? ''))
   // Dots need no encoding, and as a whole segment they would climb to paths that are not for sale.
   if (/\/\.{1,2}(?:[/?#]|$)/.test(filled))
     throw new Failure('not_found', 'the upstream has nothing under these parameters')
@@ -52,9 +51,14 @@ function addressOf({ url }: Upstream, args: Arguments): URL {
   }
   const inPath = templatesOf(url)
   for (const [name, value] of Object.entries(args)) {
-    if (value !== undefined && !inPath.includes(name)) address.searchParams.set(name, String(value))
+    if (value !== undefined && !inPath.includes(name)) address.searchParams.set(name, spell(value))
   }
   return address
+}
+
+function spell(value: Argument): string {
+  if (Array.isArray(value)) return value.join(',')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 function credentialHeaders(

@@ -1,5 +1,5 @@
 import { ERRORS, type Charged, type ErrorCode, type Failure, type ValidationError } from '../errors.ts'
-import type { JsonObject } from '../json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
 import { problemMembers } from '../work/problem.ts'
 
@@ -8,6 +8,10 @@ export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** Why it is no answer. */
+  readonly code?: ErrorCode
+  /** Whether the answer came from the cache, where it says so. */
+  readonly cached?: boolean
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -27,6 +31,7 @@ export function problem(code: ErrorCode, detail: string, options: ProblemOptions
     status,
     headers: { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...options.headers },
     body: JSON.stringify(body),
+    code,
   }
 }
 
@@ -44,6 +49,7 @@ export function invalid(errors: readonly ValidationError[]): Reply {
     status: 422,
     headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
     body: JSON.stringify({ detail: errors }),
+    code: 'parameters_invalid',
   }
 }
 
@@ -51,9 +57,11 @@ export function invalid(errors: readonly ValidationError[]): Reply {
 export function sold(stored: StoredAnswer, headers: Readonly<Record<string, string>>): Reply {
   if (stored.kind === 'text')
     return { status: 200, headers: { 'Content-Type': stored.type, ...headers }, body: stored.text }
+  const { cached }: { readonly cached?: Json } = isJsonObject(stored.value) ? stored.value : {}
   return {
     status: 200,
     headers: { 'Content-Type': JSON_TYPE, ...headers },
     body: JSON.stringify(stored.value),
+    ...(typeof cached === 'boolean' ? { cached } : {}),
   }
 }

@@ -51,7 +51,7 @@ export function compileUnpaid(
     }
     members.push(said, `"detail":${asciiJson(detail)}`, readers)
     if (wouldFail !== undefined) members.push(`"would_fail":${wouldFail}`)
-    return { status: 402, headers, body: `{${members.join(',')}}` }
+    return { status: 402, headers, body: `{${members.join(',')}}`, code }
   }
 }
 

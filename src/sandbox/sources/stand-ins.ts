@@ -7,7 +7,9 @@ import { answerApi, answerStore } from './gamestore.ts'
 import { answerSteamSpy } from './steamspy.ts'
 import { answerCrossref, answerDataCite } from './works.ts'
 import { answerIgdb } from './igdb.ts'
+import { answerModel } from './model.ts'
 import { answerSanctions } from './sanctions.ts'
+import { answerSearxng } from './searxng.ts'
 import type { StandIn, StandInResponse } from './stand-in.ts'
 import { answerHelix, answerLogin } from './twitch.ts'
 
@@ -22,6 +24,8 @@ const STAND_INS: Readonly<Record<string, StandIn>> = {
   '/sanctions': answerSanctions,
   '/crossref': answerCrossref,
   '/datacite': answerDataCite,
+  '/searxng': answerSearxng,
+  '/model': answerModel,
 }
 
 const STOOD_IN = [
@@ -35,6 +39,8 @@ const STOOD_IN = [
   'crossref',
   'datacite',
   'doi',
+  'searxng',
+  'language-model',
 ] as const
 
 export interface StandInsOptions {

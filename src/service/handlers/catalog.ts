@@ -4,6 +4,7 @@ import type {
   Handler as EngineHandler,
   Handlers as EngineHandlers,
   HandlerWithPreview as EngineHandlerWithPreview,
+  JsonObject,
   StoringHandler as EngineStoringHandler,
 } from '../../engine/index.ts'
 
@@ -51,6 +52,18 @@ export interface Parameters {
   }
   readonly ping: {
     readonly nonce?: string
+  }
+  readonly 'research/extract-structured': {
+    readonly text: string
+    readonly schema: JsonObject
+  }
+  readonly 'research/summarize': {
+    readonly text: string
+    readonly focus: string
+  }
+  readonly 'research/web-research': {
+    readonly query: string
+    readonly max_sources: number
   }
   readonly 'services/quote': {
     readonly need: string

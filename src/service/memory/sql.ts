@@ -8,7 +8,7 @@ const FITTING = `wallet = $1 and tags @> $6::text[] and ($7::timestamptz is null
 /**
  * $1 wallet, $2 vector, $3 terms, $4 how many, $5 embedder, $6 tags, $7 since or null, $8 size of the vector.
  *
- * Rare words of the wallet weigh more. Sums are rounded before they are compared: engines add in other orders. What is
+ * Rare words of the wallet weigh more, and short texts come before long ones. Sums are rounded before they are compared: engines add in other orders. What is
  * equal is ordered by its place, the newest first.
  */
 export const SEARCH = `
@@ -27,13 +27,13 @@ with asked as (
     limit ${DEPTH}
   ) nearest
 ), worded as (
-  select place, row_number() over (order by weight desc, place desc) as rank
+  select place, row_number() over (order by weight desc, size, place desc) as rank
   from (
-    select place, round(sum(weight)::numeric, 6) as weight
-    from (select place, unnest(terms) as term from memories where ${FITTING} and terms && $3::text[]) said
+    select place, size, round(sum(weight)::numeric, 6) as weight
+    from (select place, cardinality(terms) as size, unnest(terms) as term from memories where ${FITTING} and terms && $3::text[]) said
     join asked using (term)
-    group by place
-    order by weight desc, place desc
+    group by place, size
+    order by weight desc, size, place desc
     limit ${DEPTH}
   ) best
 ), found as (

@@ -4,7 +4,7 @@ import { claimOf, type Claim, type Testimony } from './testimony.ts'
 
 /** How the description of a skill ends that is called over HTTP; what the catalog wrote stands before it. */
 const CALL =
-  /(?:^| )(?:Price: (\d+\.\d+) USD per call|Free)\.(?: Charged first\.)? GET (\S+)(?: MCP tool \S+ at \S+)?$/
+  /(?:^| )(?:Price: (\d+\.\d+) USD per call|Free)\.(?: Charged first\.)? GET (\S+)(?: or MCP tool \S+ at \S+)?$/
 
 /** What the skills of the agent card say; one that cannot be used now names no route. */
 export function agentCardTestimony(document: string, card: JsonObject): Testimony {

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { answerDois } from './agency.ts'
+import { REPORTS } from './reports.ts'
 
 const HTML = { 'content-type': 'text/html; charset=utf-8' }
 const SAFE = {
@@ -83,6 +84,8 @@ export const answerSites: RequestListener = (request, response) => {
     const { status, headers, body } = answerDois(host, path)
     return send(status, headers, body)
   }
+  const report = REPORTS[host + path]
+  if (report !== undefined) return send(200, HTML, report)
   switch (path) {
     case '/':
       return host.startsWith('old.')

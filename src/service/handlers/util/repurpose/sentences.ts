@@ -21,6 +21,16 @@ const ABBREVIATION =
   /(?:^|[\s(])(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|u\.s|u\.k|no|nr|fig|al|approx|inc|ltd|co|corp|dept|gen|rep|sen|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|z\.b|d\.h|bzw|usw|ca|str|abb|bspw|evtl|p\.ex|sr|sra|av|[a-z])\.$/i
 
 export function sentencesOf(text: string, language: string): Sentence[] {
+  return placesOf(text, language).flatMap((place) => cutLong(text, place, language))
+}
+
+/** Where a sentence stands, however long it is. */
+interface Place {
+  readonly start: number
+  readonly end: number
+}
+
+export function placesOf(text: string, language: string): Place[] {
   const pieces: { start: number; end: number }[] = []
   for (const { segment, index } of new Intl.Segmenter(language, { granularity: 'sentence' }).segment(text)) {
     const start = index + segment.length - segment.trimStart().length
@@ -38,10 +48,10 @@ export function sentencesOf(text: string, language: string): Sentence[] {
       pieces.push({ start, end })
     }
   }
-  return pieces.flatMap((piece) => cutLong(text, piece, language))
+  return pieces
 }
 
-function cutLong(text: string, piece: { start: number; end: number }, language: string): Sentence[] {
+function cutLong(text: string, piece: Place, language: string): Sentence[] {
   const words = wordsOf(text.slice(piece.start, piece.end), language).map((word) => ({
     word: word.word,
     start: word.start + piece.start,

@@ -1,0 +1,4 @@
+import { attend } from '../../../threads/attend.ts'
+import { selectSentences } from './selection.ts'
+
+attend(selectSentences)

@@ -1,0 +1,4 @@
+import { attend } from '../../../threads/attend.ts'
+import { judge } from './judgement.ts'
+
+attend(judge)

@@ -1,0 +1,84 @@
+import type { Source } from '../../engine/index.ts'
+import { JsonSource } from './json-source.ts'
+import type { SearchEngine, SearchHit } from './search.ts'
+import { compileShape } from './shape.ts'
+import type { SourceRecords } from './source-record.ts'
+import type { World } from './world.ts'
+
+export interface BraveOptions {
+  /** As answers name where their data comes from. */
+  readonly source: Source
+  readonly baseUrl: string
+  readonly apiKey: string
+  /** For a question. */
+  readonly timeoutMs: number
+}
+
+/** Brave's own; a caller adds the key. */
+export const LIVE_BRAVE: Omit<BraveOptions, 'apiKey'> = {
+  source: { name: 'Brave Search', url: 'https://search.brave.com/' },
+  baseUrl: 'https://api.search.brave.com/res/v1',
+  timeoutMs: 5000,
+}
+
+const MOST_HITS = '20'
+/** Of a query; longer ones are refused. */
+const LONGEST = 400
+const MOST_WORDS = 50
+
+interface Answer {
+  /** Left out when nothing was found. */
+  readonly web?: { readonly results: readonly SearchHit[] }
+}
+
+const ANSWER = compileShape<Answer>({
+  type: 'object',
+  properties: {
+    web: {
+      type: 'object',
+      nullable: true,
+      required: ['results'],
+      properties: {
+        results: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['url', 'title'],
+            properties: { url: { type: 'string' }, title: { type: 'string' } },
+          },
+        },
+      },
+    },
+  },
+})
+
+/** The engine of Brave, which takes a key. */
+export class Brave implements SearchEngine {
+  readonly source: Source
+  readonly #api: JsonSource
+  readonly #headers: Readonly<Record<string, string>>
+
+  constructor({ source, baseUrl, apiKey, timeoutMs }: BraveOptions, world: World, records: SourceRecords) {
+    this.source = source
+    this.#headers = { 'x-subscription-token': apiKey }
+    // The smallest plan allows one call a second.
+    const rate = { perSecond: 1, burst: 1 }
+    this.#api = new JsonSource(
+      { name: 'The search engine', baseUrl, rate, timeoutMs },
+      world,
+      records.of('brave-search'),
+    )
+  }
+
+  async search(query: string, signal: AbortSignal): Promise<readonly SearchHit[]> {
+    const words = query.trim().split(/\s+/).slice(0, MOST_WORDS).join(' ')
+    const q = Array.from(words).slice(0, LONGEST).join('')
+    const question = {
+      path: '/web/search',
+      query: { q, count: MOST_HITS, result_filter: 'web' },
+      headers: this.#headers,
+      shape: ANSWER,
+    }
+    return (await this.#api.get(question, signal)).web?.results ?? []
+  }
+}

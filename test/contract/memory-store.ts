@@ -1,0 +1,269 @@
+import t, { type Test } from 'tap'
+import { Failure } from '../../src/engine/index.ts'
+import type { Database } from '../../src/service/memory/database.ts'
+import type { Embedder } from '../../src/service/memory/embedder.ts'
+import { hashEmbedder } from '../../src/service/memory/hash-embedder.ts'
+import { MemoryStore, QUOTA, type Draft, type Question } from '../../src/service/memory/memory-store.ts'
+import { migrate } from '../../src/service/memory/schema.ts'
+import { Upkeep } from '../../src/service/memory/upkeep.ts'
+import { KINDS, readMemories, score } from '../bench/retrieval/measure.ts'
+
+const AT = new Date('2026-11-22T10:00:00.000Z')
+const patient = new AbortController().signal
+
+/** Same memories, same questions: what one engine has found has to be what the other finds. */
+export interface Findings {
+  readonly places: readonly (readonly number[])[]
+  readonly scores: readonly (readonly number[])[]
+}
+
+/** What every engine must do; `open` gives an empty database. */
+export function testMemoryStore(
+  name: string,
+  open: (t: Test) => Promise<Database>,
+  compare: (t: Test, findings: Findings) => void,
+): void {
+  t.test(`memories in ${name}`, async (t) => {
+    const database = await open(t)
+    await Promise.all([migrate(database), migrate(database), migrate(database)])
+    const store = new MemoryStore(database, hashEmbedder)
+    let [wallets, payments] = [0, 0]
+    const newWallet = (): string => `eip155:0x${String((wallets += 1)).padStart(40, '0')}`
+    const newPayment = (): string => `payment-${(payments += 1)}`
+    const draft = (wallet: string, text: string, more: Partial<Draft> = {}): Draft => ({
+      ...{ wallet, text, tags: [], key: undefined },
+      ...more,
+    })
+    const question = (wallet: string, query: string, more: Partial<Question> = {}): Question => ({
+      ...{ wallet, query, most: 5, tags: [], since: undefined },
+      ...more,
+    })
+    const remember = async (wallet: string, text: string, more: Partial<Draft> = {}, at = AT) => {
+      const payment = newPayment()
+      const written = await store.prepare(payment, draft(wallet, text, more), at, patient)
+      await store.commit(payment)
+      return written.id
+    }
+    const found = async (wallet: string, query: string, more: Partial<Question> = {}) =>
+      (await store.search(question(wallet, query, more), patient)).map(({ text }) => text)
+    const kept = async (wallet: string) => (await store.usage(wallet)).memories
+
+    t.test('a memory that is not paid for would be had for nothing', async (t) => {
+      const wallet = newWallet()
+      const payment = newPayment()
+      await store.prepare(payment, draft(wallet, 'The key is under the mat'), AT, patient)
+      t.strictSame(await found(wallet, 'key under the mat'), [])
+      t.strictSame((await store.page(wallet, '0', 1000)).memories, [])
+      t.equal(await kept(wallet), 0)
+      await store.abort(payment)
+      await store.commit(payment)
+      t.equal(await kept(wallet), 0, 'and is gone when the payment fails')
+    })
+
+    t.test('a memory that was paid for would be lost, or stand there twice', async (t) => {
+      const wallet = newWallet()
+      const payment = newPayment()
+      const text = 'The key is under the mat'
+      const written = await Promise.all(
+        Array.from({ length: 20 }, () =>
+          store.prepare(payment, draft(wallet, text, { tags: ['home'] }), AT, patient),
+        ),
+      )
+      t.equal(new Set(written.map(({ id }) => id)).size, 1)
+      await Promise.all([store.commit(payment), store.commit(payment), store.commit(payment)])
+      await store.abort(payment)
+      const again = await store.prepare(payment, draft(wallet, text), AT, patient)
+      await store.commit(payment)
+      t.equal(again.id, written[0]?.id)
+      const [hit, ...others] = await store.search(question(wallet, 'where is the key'), patient)
+      t.strictSame(others, [])
+      t.strictSame(hit, { id: again.id, text, tags: ['home'], createdAt: AT, score: 1 })
+    })
+
+    t.test('a call that is repeated with its key would be remembered twice', async (t) => {
+      const wallet = newWallet()
+      const [lost, first, second] = [newPayment(), newPayment(), newPayment()]
+      const once = draft(wallet, 'Write this once', { key: 'k-1' })
+      await store.prepare(lost, once, AT, patient)
+      const one = await store.prepare(first, once, AT, patient)
+      const two = await store.prepare(second, once, AT, patient)
+      await store.abort(lost)
+      await store.commit(first)
+      await store.commit(second)
+      t.equal(await kept(wallet), 1)
+      t.equal(one.id, two.id)
+      const later = await store.prepare(newPayment(), once, new Date(), patient)
+      t.strictSame(later, { id: one.id, createdAt: AT, bytes: one.bytes, repeated: true })
+      const stranger = newWallet()
+      t.not(await remember(stranger, 'Write this once', { key: 'k-1' }), one.id, 'a key is a wallet’s own')
+    })
+
+    t.test('one wallet would read, count or delete what another has written', async (t) => {
+      const [mine, yours] = [newWallet(), newWallet()]
+      const id = await remember(mine, 'My secret is blue')
+      await remember(yours, 'Your secret is green')
+      t.strictSame(await found(yours, 'My secret is blue'), ['Your secret is green'])
+      t.strictSame(
+        (await store.page(yours, '0', 1000)).memories.map(({ text }) => text),
+        ['Your secret is green'],
+      )
+      t.equal(await store.delete(yours, id), 0)
+      t.equal(await store.clear(yours), 1)
+      t.strictSame([await kept(mine), await kept(yours)], [1, 0])
+      t.equal(await store.delete(mine, id), 1)
+      t.equal(await kept(mine), 0)
+    })
+
+    t.test('a search would ignore what it is told to look among', async (t) => {
+      const wallet = newWallet()
+      await remember(wallet, 'Red apples', { tags: ['fruit', 'red'] }, new Date('2026-01-01T00:00:00.000Z'))
+      await remember(wallet, 'Green apples', { tags: ['fruit'] })
+      await remember(wallet, 'Red apples and cars', { tags: ['red'] })
+      t.strictSame(await found(wallet, 'red apples', { tags: ['fruit', 'red'] }), ['Red apples'])
+      const recent = await found(wallet, 'red apples', { since: new Date('2026-06-01') })
+      t.strictSame(recent, ['Red apples and cars', 'Green apples'])
+      t.strictSame(await found(wallet, 'red apples', { most: 1 }), ['Red apples'])
+    })
+
+    t.test('text in any script, or of signs alone, would not be found again', async (t) => {
+      const wallet = newWallet()
+      const texts = [
+        '😀😀 🚀',
+        'Ελληνικά γράμματα',
+        'ภาษาไทยง่าย',
+        'हिन्दी में लिखा',
+        '한국어를 배웁니다',
+        'العَرَبِيَّة',
+      ]
+      for (const text of texts) await remember(wallet, text)
+      for (const text of texts) t.equal((await found(wallet, text))[0], text)
+      t.equal((await found(wallet, '한국어'))[0], '한국어를 배웁니다')
+      t.equal((await found(wallet, 'العربية'))[0], 'العَرَبِيَّة')
+    })
+
+    t.test('an export would leave something out, or tell it twice', async (t) => {
+      const wallet = newWallet()
+      const texts = Array.from({ length: 7 }, (_, number) => `Note ${number} ${'x'.repeat(300)}`)
+      for (const text of texts) await remember(wallet, text)
+      const told: string[] = []
+      let pages = 0
+      for (let next: string | undefined = '0'; next !== undefined; pages += 1) {
+        const page = await store.page(wallet, next, 1000)
+        told.push(...page.memories.map(({ text }) => text))
+        t.equal(page.remaining, texts.length - told.length)
+        next = page.next
+      }
+      t.strictSame(told, texts)
+      t.ok(pages >= 3)
+      t.equal(
+        (await store.page(wallet, '0', 1)).memories.length,
+        1,
+        'one that is larger than a page still comes',
+      )
+    })
+
+    t.test('a wallet would fill the disk', async (t) => {
+      const wallet = newWallet()
+      await remember(wallet, 'The first of many')
+      await database.query('update memories set bytes = $2 where wallet = $1', [wallet, QUOTA.bytes - 100])
+      await remember(wallet, 'Fits')
+      await t.rejects(store.prepare(newPayment(), draft(wallet, 'x'.repeat(100)), AT, patient), {
+        code: 'quota_exceeded',
+      })
+      t.equal(await kept(wallet), 2)
+    })
+
+    t.test('a write whose caller has left, or whose embedder fails, would stay for ever', async (t) => {
+      const wallet = newWallet()
+      const payment = newPayment()
+      const gone = AbortSignal.abort()
+      await t.rejects(store.prepare(payment, draft(wallet, 'Too late'), AT, gone))
+      await store.commit(payment)
+      const failing: Embedder = {
+        name: 'failing',
+        semantic: true,
+        embed: () =>
+          Promise.reject(new Failure('source_timeout', 'The embedding model did not answer in time')),
+      }
+      const without = new MemoryStore(database, failing)
+      await t.rejects(without.prepare(payment, draft(wallet, 'Never'), AT, patient), {
+        code: 'source_timeout',
+      })
+      await store.commit(payment)
+      t.equal(await kept(wallet), 0)
+    })
+
+    t.test('memories would be lost from sight when the operator takes another embedder', async (t) => {
+      const wallet = newWallet()
+      await remember(wallet, 'The harbour opens at dawn')
+      const flat: Embedder = {
+        name: 'flat',
+        semantic: true,
+        embed: async (texts) => texts.map((text) => Float32Array.of(text.includes('port') ? 0.8 : 1, 0.6, 0)),
+      }
+      const other = new MemoryStore(database, flat)
+      const ask = async (query: string) => (await other.search(question(wallet, query), patient)).length
+      t.equal(await ask('harbour'), 1, 'its words are still known')
+      t.equal(await ask('port'), 0)
+      const done: number[] = []
+      await new Upkeep(database, flat).reindex((number) => done.push(number))
+      t.equal(await ask('port'), 1)
+      t.ok((done.at(-1) ?? 0) > 0)
+      await new Upkeep(database, hashEmbedder).reindex(() => undefined)
+      t.equal((await found(wallet, 'harbor opening'))[0], 'The harbour opens at dawn')
+    })
+
+    t.test('a person who asks to be forgotten would be remembered on another chain', async (t) => {
+      const address = '0x00000000000000000000000000000000000ABCDE'
+      const [bare, contract] = [`eip155:${address.toLowerCase()}`, `eip155:8453:${address.toLowerCase()}`]
+      const bystander = newWallet()
+      await remember(bare, 'One')
+      await remember(contract, 'Two')
+      await remember(bystander, 'Three')
+      await store.prepare(newPayment(), draft(bare, 'Pending'), AT, patient)
+      const upkeep = new Upkeep(database, hashEmbedder)
+      const told = []
+      for await (const record of upkeep.records(address)) told.push(record)
+      t.strictSame(
+        told.map(({ wallet, text }) => [wallet, text]),
+        [
+          [bare, 'One'],
+          [contract, 'Two'],
+        ],
+      )
+      t.equal(await upkeep.forget(address), 2)
+      const left = await database.query('select payment from pending_memories where wallet = $1', [bare])
+      t.strictSame([left.length, await kept(bare), await kept(contract), await kept(bystander)], [0, 0, 0, 1])
+    })
+
+    t.test('what a wallet has stored would not be found by its words', async (t) => {
+      const wallet = newWallet()
+      const memories = readMemories()
+      for (const { text } of memories) await remember(wallet, text)
+      const texts = memories.map(({ text }) => text)
+      const findings: { places: number[][]; scores: number[][] } = { places: [], scores: [] }
+      for (const kind of KINDS) {
+        const places = []
+        // Every fourth: of all domains and languages, in a quarter of the time.
+        for (const [meant, memory] of memories.entries()) {
+          if (meant % 4 > 0) continue
+          const hits = await store.search(question(wallet, memory[kind]), patient)
+          const order = hits.map(({ text }) => texts.indexOf(text))
+          findings.places.push(order)
+          findings.scores.push(hits.map((hit) => hit.score))
+          places.push(order.includes(meant) ? order.indexOf(meant) + 1 : Infinity)
+        }
+        const reached = score(places)
+        t.comment(`${kind}: ${JSON.stringify(reached)}`)
+        if (kind === 'lexical') t.ok(reached['R@1'] >= 0.97, kind)
+        if (kind === 'morphology') t.ok(reached['R@1'] >= 0.9, kind)
+      }
+      compare(t, findings)
+    })
+
+    t.test('an older version would write over what a newer one has made', async (t) => {
+      await database.run('insert into memory_schema values (99)')
+      await t.rejects(migrate(database), { name: 'StoreRefusal', message: /newer/ })
+    })
+  })
+}

@@ -1,0 +1,486 @@
+import { request } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { privateKeyToAccount } from 'viem/accounts'
+import { createSiweMessage } from 'viem/siwe'
+import t from 'tap'
+import type { JsonObject } from '../../../src/engine/json.ts'
+import { callTool, listTools, rpc, type Revision, type ToolResult } from '../../support/mcp.ts'
+import {
+  addressOf,
+  challengeOf,
+  encode,
+  randomKey,
+  send,
+  sign,
+  type Challenge,
+  type Faults,
+  type Hex,
+} from '../../support/payment.ts'
+import { openShop } from '../../support/shop.ts'
+
+const CATALOG = fileURLToPath(new URL('../../fixtures/mcp/catalog.yaml', import.meta.url))
+const TOOLS_BASE = 'https://tools.example.com'
+const shop = await openShop(async () => ({ CATALOG, TOOLS_URL: TOOLS_BASE }))
+t.teardown(() => shop.close())
+const game = `${shop.url}/mcp/game`
+const tools = `${shop.url}/mcp/tools`
+const REVISIONS: readonly Revision[] = ['2026-07-28', '2025-06-18']
+
+async function charges(): Promise<number> {
+  const [uses, received] = await Promise.all([shop.witness.uses(), shop.witness.received(shop.payTo)])
+  if (uses.length !== received.length) throw new Error(`${uses.length} uses, ${received.length} transfers`)
+  return uses.length
+}
+
+/** What an unpaid call is asked for. */
+async function demandOf(url: string, name: string, args: JsonObject): Promise<Challenge> {
+  const { content } = await callTool(url, name, args)
+  return content as unknown as Challenge
+}
+
+async function payFor(
+  url: string,
+  name: string,
+  args: JsonObject,
+  key: Hex,
+  faults: Faults = {},
+): Promise<ToolResult> {
+  const { payload } = await sign(await demandOf(url, name, args), key, faults)
+  return callTool(url, name, args, { meta: { 'x402/payment': payload } })
+}
+
+t.test(
+  'a client of the newest revision learns what the server speaks and that it is paid by x402',
+  async (t) => {
+    const { status, result } = await rpc(tools, 'server/discover', {})
+    t.equal(status, 200)
+    t.match(result, {
+      supportedVersions: ['2026-07-28'],
+      capabilities: { tools: {}, extensions: { 'org.x402/payment': {} } },
+      instructions: 'Tools that only MCP serves.',
+    })
+    const older = await rpc(
+      tools,
+      'initialize',
+      { protocolVersion: '2025-03-26', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+      { revision: '2025-06-18' },
+    )
+    t.match(older.result, { protocolVersion: '2025-03-26', capabilities: { tools: {} } })
+  },
+)
+
+t.test(
+  'every revision lists the tools of the catalog in its order, with their price and a schema that compiles',
+  async (t) => {
+    for (const revision of REVISIONS) {
+      const listed = await listTools(tools, { revision })
+      t.strictSame(
+        listed.map(({ name }) => name),
+        ['paint', 'other_work', 'whoami', 'forget'],
+        'without what lacks a setting',
+      )
+      t.strictSame(listed, await listTools(tools, { revision }), 'the same again')
+      for (const { inputSchema } of listed)
+        t.ok(new Ajv2020({ strict: false }).compile(inputSchema as object))
+    }
+    const [paint, work, whoami, forget] = await listTools(tools)
+    t.match(paint, {
+      description: /Costs 0\.010000 USD per call/,
+      annotations: { readOnlyHint: true, destructiveHint: false },
+      _meta: { 'agents-x402/paymentRequired': true, 'agents-x402/priceUSD': 0.01 },
+      inputSchema: {
+        additionalProperties: false,
+        properties: { tags: { type: 'array', items: { type: 'string' } }, shape: { type: 'object' } },
+      },
+    })
+    t.match(work?.['description'], /Costs/)
+    t.notMatch(whoami?.['description'], /Costs/)
+    t.notOk(whoami?.['_meta'])
+    t.match(forget, {
+      description: /sign-in-with-x/,
+      annotations: { readOnlyHint: false, destructiveHint: true },
+    })
+    const { result } = await rpc(tools, 'tools/list', {})
+    t.match(result, { ttlMs: 300_000, cacheScope: 'public', resultType: 'complete' })
+  },
+)
+
+t.test('an unpaid call is told its price in every place a client may look, and nothing is run', async (t) => {
+  const before = shop.workplace.runs()
+  for (const revision of REVISIONS) {
+    const { isError, content, text, meta } = await callTool(tools, 'other_work', { n: 3 }, { revision })
+    t.ok(isError)
+    t.equal(text, JSON.stringify(content), 'byte for byte')
+    t.match(content, {
+      x402Version: 2,
+      resource: { url: `${TOOLS_BASE}/mcp` },
+      accepts: [{ scheme: 'exact', network: 'eip155:8453', amount: '10000', payTo: shop.payTo }],
+      extensions: { bazaar: { info: { input: { type: 'mcp', toolName: 'other_work' } } } },
+      code: 'payment_required',
+      charged: 'no',
+    })
+    t.match(meta['x402/error'], { x402Version: 2, accepts: [{ amount: '10000' }] })
+    t.notOk('resultType' in content)
+  }
+  t.equal(shop.workplace.runs(), before)
+})
+
+t.test('a client that knows the extension gets its result, and no other client does', async (t) => {
+  const { result } = await rpc(
+    tools,
+    'tools/call',
+    { name: 'paint', arguments: {} },
+    { extensions: { 'org.x402/payment': {} } },
+  )
+  t.match(result, {
+    resultType: 'payment_required',
+    paymentRequired: { x402Version: 2, accepts: [{ amount: '10000' }] },
+  })
+  t.notOk(result?.['isError'])
+  t.match((await rpc(tools, 'tools/call', { name: 'paint', arguments: {} })).result, {
+    resultType: 'complete',
+    isError: true,
+  })
+})
+
+t.test('a payment as an object or as the text of the header buys an answer with its receipt', async (t) => {
+  for (const form of ['object', 'text'] as const) {
+    const key = await shop.wallet()
+    const { payload } = await sign(await demandOf(tools, 'other_work', { n: 4 }), key)
+    const meta = { 'x402/payment': form === 'object' ? payload : encode(payload) }
+    const { isError, content, text, meta: told } = await callTool(tools, 'other_work', { n: 4 }, { meta })
+    t.notOk(isError, JSON.stringify(content))
+    t.match(content, { endpoint: 'tools.other_work', n: 4, payer: addressOf(key) })
+    t.equal(text, JSON.stringify(content))
+    t.match(told['x402/payment-response'], {
+      success: true,
+      network: 'eip155:8453',
+      payer: addressOf(key),
+      transaction: /^0x[0-9a-f]{64}$/,
+    })
+    t.match(told['ratecard/payment'], /^pay_/)
+    t.equal(await shop.witness.charges(addressOf(key)), 1)
+  }
+})
+
+t.test('one payment buys one answer, whether it comes by HTTP first or by MCP', async (t) => {
+  const before = { charges: await charges(), runs: shop.workplace.runs() }
+  const byHttp = await sign(await challengeOf(`${shop.url}/paid/work?n=7`), await shop.wallet())
+  const paid = await send(`${shop.url}/paid/work?n=7`, byHttp.header)
+  t.equal(paid.status, 200)
+  const { isError, content } = await callTool(
+    game,
+    'work',
+    { n: 7 },
+    { meta: { 'x402/payment': byHttp.payload } },
+  )
+  t.notOk(isError)
+  t.strictSame(content, await paid.json())
+  const byMcp = await sign(await demandOf(game, 'work', { n: 8 }), await shop.wallet())
+  const first = await callTool(game, 'work', { n: 8 }, { meta: { 'x402/payment': byMcp.payload } })
+  t.match(first.content, { endpoint: '/paid/work', n: 8 })
+  const second = await send(`${shop.url}/paid/work?n=8`, byMcp.header)
+  t.strictSame(await second.json(), first.content)
+  t.equal((await charges()) - before.charges, 2)
+  t.equal(shop.workplace.runs() - before.runs, 2)
+  const reused = await callTool(game, 'work', { n: 9 }, { meta: { 'x402/payment': byMcp.payload } })
+  t.match(reused.content, { code: 'payment_reused', charged: 'yes' }, 'and no other')
+  t.equal((await charges()) - before.charges, 2)
+})
+
+t.test('twenty copies at once: one run, one charge, twenty times the same answer', async (t) => {
+  const before = { charges: await charges(), runs: shop.workplace.runs() }
+  const { payload } = await sign(await demandOf(tools, 'other_work', { n: 20 }), await shop.wallet())
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () =>
+      callTool(tools, 'other_work', { n: 20 }, { meta: { 'x402/payment': payload } }),
+    ),
+  )
+  t.strictSame(
+    [...new Set(answers.map(({ isError, text }) => `${isError} ${text}`))],
+    [`false ${answers[0]?.text}`],
+  )
+  t.equal(shop.workplace.runs() - before.runs, 1)
+  t.equal((await charges()) - before.charges, 1)
+})
+
+t.test('a payment of another amount, payee, network or time buys nothing and says why', async (t) => {
+  const before = { charges: await charges(), runs: shop.workplace.runs() }
+  const faults: Record<string, Faults> = {
+    invalid_exact_evm_payload_authorization_value_mismatch: { value: 999n },
+    invalid_exact_evm_recipient_mismatch: { to: addressOf(randomKey()) },
+    no_matching_requirements: { accepted: { network: 'eip155:1' } },
+    invalid_exact_evm_payload_authorization_valid_before: {
+      validBefore: BigInt(Math.floor(Date.now() / 1000)),
+    },
+    payment_wrong_resource: { resource: { url: 'https://tools.example.com/other' } },
+  }
+  for (const [code, fault] of Object.entries(faults)) {
+    const { isError, content, text } = await payFor(tools, 'other_work', { n: 2 }, await shop.wallet(), fault)
+    t.ok(isError, code)
+    t.match(content, { x402Version: 2, error: code, code, charged: 'no', accepts: [{ amount: '10000' }] })
+    t.equal(text, JSON.stringify(content))
+  }
+  const poor = await payFor(tools, 'other_work', { n: 2 }, await shop.wallet(0n))
+  t.match(poor.content, { code: 'invalid_exact_evm_insufficient_balance', charged: 'no' })
+  const unread = await callTool(
+    tools,
+    'other_work',
+    { n: 2 },
+    { meta: { 'x402/payment': { x402Version: 2 } } },
+  )
+  t.match(unread.content, { code: 'invalid_payload', charged: 'no' })
+  t.equal((await charges()) - before.charges, 0)
+  t.equal(shop.workplace.runs() - before.runs, 0)
+})
+
+t.test(
+  'wrong arguments are told one by one before any payment, which is then good for right ones',
+  async (t) => {
+    const before = await charges()
+    const key = await shop.wallet()
+    const { payload } = await sign(await demandOf(tools, 'other_work', { n: 5 }), key)
+    const meta = { 'x402/payment': payload }
+    for (const [args, detail] of [
+      [{ n: '5' }, { loc: ['arguments', 'n'], type: 'int_type' }],
+      [{ n: 101 }, { loc: ['arguments', 'n'], type: 'less_than_equal', ctx: { le: 100 } }],
+      [
+        { n: 5, wallet: 'x' },
+        { loc: ['arguments', 'wallet'], type: 'extra_forbidden' },
+      ],
+    ] as const) {
+      const { isError, content } = await callTool(tools, 'other_work', args, { meta })
+      t.ok(isError)
+      t.match(content, { detail: [detail] })
+      t.notOk((await callTool(tools, 'other_work', args)).content['accepts'], 'nor is a price named for them')
+    }
+    t.equal((await charges()) - before, 0)
+    t.match((await callTool(tools, 'other_work', { n: 5 }, { meta })).content, {
+      n: 5,
+      payer: addressOf(key),
+    })
+    t.equal((await charges()) - before, 1)
+    const many = await callTool(tools, 'paint', {
+      tags: ['a', 'b', 'c', 'd'],
+      shape: 'x',
+      note: 'ab',
+      country: 'Germany',
+    })
+    t.strictSame(
+      (many.content['detail'] as JsonObject[]).map(({ loc }) => loc),
+      [
+        ['arguments', 'country'],
+        ['arguments', 'tags'],
+        ['arguments', 'shape'],
+        ['arguments', 'note'],
+      ],
+    )
+  },
+)
+
+t.test('lists, objects and defaults reach the handler as they are', async (t) => {
+  const key = await shop.wallet()
+  const given = {
+    tags: ['a', 'b', 'a'],
+    shape: { type: 'object', properties: { x: { type: 'string' } } },
+    country: 'de',
+    note: '',
+  }
+  t.strictSame((await payFor(tools, 'paint', given, key)).content['given'], {
+    ...given,
+    country: 'DE',
+    tags: ['a', 'b'],
+  })
+  t.strictSame((await payFor(tools, 'paint', {}, key)).content['given'], {
+    country: 'US',
+    shape: {},
+    note: '',
+  })
+})
+
+t.test('work that fails costs nothing, and its answer says so without a word of ours', async (t) => {
+  const before = await charges()
+  shop.workplace.during(() => Promise.reject(new Error('no')))
+  const failed = await payFor(tools, 'other_work', { n: 11 }, await shop.wallet())
+  shop.workplace.during(async () => {})
+  t.ok(failed.isError)
+  t.match(failed.content, { code: 'internal', charged: 'no', hint: /./ })
+  t.notMatch(failed.text, /viem|work\.js|http:\/\//)
+  t.equal((await charges()) - before, 0)
+})
+
+t.test(
+  'money that could not be moved buys no content, and money of which nothing is known asks for no second payment',
+  async (t) => {
+    const key = await shop.wallet()
+    shop.workplace.during(() => shop.witness.drain(addressOf(key), shop.payTo, 100_000_000n))
+    const unsettled = await payFor(tools, 'other_work', { n: 12 }, key)
+    shop.workplace.during(async () => {})
+    t.ok(unsettled.isError)
+    t.match(unsettled.content, { charged: 'no', accepts: [{ amount: '10000' }] })
+    t.notOk('worth' in unsettled.content)
+    t.match(unsettled.meta['x402/payment-response'], { success: false })
+    t.equal(await shop.witness.charges(addressOf(key)), 0)
+  },
+)
+
+t.test('a tool that lacks a setting says so before it asks for money', async (t) => {
+  const { isError, content } = await callTool(tools, 'unset', {})
+  t.ok(isError)
+  t.match(content, { code: 'not_configured', charged: 'no' })
+  t.notOk('accepts' in content)
+  t.match((await rpc(tools, 'tools/call', { name: 'nothing', arguments: {} })).error, { code: -32602 })
+})
+
+t.test('an address is proven by a signature for this server, fresh and once', async (t) => {
+  t.match((await callTool(tools, 'whoami', {})).content, { signer: null })
+  const asked = await callTool(tools, 'forget', {})
+  t.ok(asked.isError)
+  t.match(asked.content, { code: 'signature_required', charged: 'no' })
+  const { info } = (asked.content['extensions'] as { 'sign-in-with-x': { info: Record<string, string> } })[
+    'sign-in-with-x'
+  ]
+  t.match(info, {
+    domain: 'tools.example.com',
+    uri: `${TOOLS_BASE}/mcp`,
+    version: '1',
+    nonce: /^[0-9a-f]{32}$/,
+  })
+  const account = privateKeyToAccount(randomKey())
+  const prove = async (changes: Record<string, string> = {}): Promise<JsonObject> => {
+    const fields: Record<string, string> = { ...info, nonce: randomKey().slice(2, 34), ...changes }
+    const message = createSiweMessage({
+      domain: fields['domain'] ?? '',
+      address: account.address,
+      uri: fields['uri'] ?? '',
+      version: '1',
+      chainId: 8453,
+      nonce: fields['nonce'] ?? '',
+      issuedAt: new Date(fields['issuedAt'] ?? ''),
+      expirationTime: new Date(fields['expirationTime'] ?? ''),
+    })
+    return {
+      ...fields,
+      address: account.address,
+      chainId: 'eip155:8453',
+      type: 'eip191',
+      signature: await account.signMessage({ message }),
+    }
+  }
+  const proof = await prove()
+  const meta = { 'sign-in-with-x': proof }
+  t.match((await callTool(tools, 'forget', {}, { meta })).content, { signer: account.address })
+  t.match((await callTool(tools, 'forget', {}, { meta })).content, {
+    code: 'signature_refused',
+    detail: /used before/,
+  })
+  const header = { 'sign-in-with-x': encode(await prove()) }
+  t.match(
+    (await callTool(tools, 'whoami', {}, { headers: header })).content,
+    { signer: account.address },
+    'by the header too',
+  )
+  const copies = { 'sign-in-with-x': await prove() }
+  const all = await Promise.all(
+    Array.from({ length: 8 }, () => callTool(tools, 'forget', {}, { meta: copies })),
+  )
+  t.ok(all.filter(({ isError }) => !isError).length <= 1, 'copies at once pass once at the most')
+  const old = new Date(Date.now() - 301_000).toISOString()
+  for (const changes of [
+    { domain: 'evil.example.com' },
+    { uri: `${shop.baseUrl}/mcp/game` },
+    { issuedAt: old },
+    { issuedAt: new Date(Date.now() + 120_000).toISOString() },
+  ]) {
+    const { content } = await callTool(
+      tools,
+      'whoami',
+      {},
+      { meta: { 'sign-in-with-x': await prove(changes) } },
+    )
+    t.match(content, { code: 'signature_refused', charged: 'no' }, JSON.stringify(changes))
+  }
+  const stranger = { ...(await prove()), address: addressOf(randomKey()) }
+  t.match((await callTool(tools, 'whoami', {}, { meta: { 'sign-in-with-x': stranger } })).content, {
+    code: 'signature_refused',
+  })
+})
+
+interface Raw {
+  readonly host?: string
+  readonly path?: string
+  readonly origin?: string
+  readonly body?: string
+}
+
+function post({
+  host = 'localhost',
+  path = '/mcp/tools',
+  origin,
+  body = LIST,
+}: Raw): Promise<{ status: number; text: string }> {
+  const { port } = new URL(shop.url)
+  const headers = {
+    host,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...(origin === undefined ? {} : { origin }),
+  }
+  return new Promise((resolve, reject) => {
+    const asked = request({ port, path, method: 'POST', headers }, (response) => {
+      let text = ''
+      response.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')))
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+    })
+    asked.on('error', reject)
+    asked.end(body)
+  })
+}
+
+const LIST = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })
+
+t.test('a page of another site cannot call, and a body without end is not read', async (t) => {
+  t.equal((await post({})).status, 200)
+  t.equal((await post({ origin: 'https://tools.example.com' })).status, 200)
+  t.equal((await post({ origin: 'https://evil.example.com' })).status, 403)
+  t.equal((await post({ origin: 'null' })).status, 403)
+  t.equal((await post({ host: 'evil.example.com' })).status, 403)
+  t.equal(
+    (
+      await post({
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x', params: { x: 'y'.repeat(262_144) } }),
+      })
+    ).status,
+    413,
+  )
+  t.equal((await post({ body: '{' })).status, 400)
+})
+
+t.test(
+  'a server with a base of its own answers at /mcp of that host, and below the service too',
+  async (t) => {
+    t.match((await post({ host: 'tools.example.com', path: '/mcp' })).text, /"paint"/)
+    t.equal((await post({ host: 'api.example.com', path: '/mcp' })).status, 404)
+    t.match((await post({ host: 'api.example.com', path: '/mcp/game' })).text, /"work"/)
+    t.equal((await post({ path: '/mcp/nobody' })).status, 404)
+  },
+)
+
+t.test(
+  'a header that says something else than the body is refused, and a root _meta is understood',
+  async (t) => {
+    const { status, error } = await rpc(tools, 'tools/list', {}, { headers: { 'mcp-method': 'tools/call' } })
+    t.equal(status, 400)
+    t.match(error, { code: -32020 })
+    const { payload } = await sign(await demandOf(tools, 'paint', {}), await shop.wallet())
+    const body = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'paint', arguments: {} },
+      _meta: { 'x402/payment': payload },
+    }
+    t.match((await post({ body: JSON.stringify(body) })).text, /"x402\/payment-response"/)
+  },
+)

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  createPublicClient,
+  createTestClient,
+  http,
+  parseAbi,
+  parseAbiItem,
+  publicActions,
+  walletActions,
+} from 'viem'
+import { baseSepolia } from 'viem/chains'
+import type { JsonObject } from '../../../src/engine/json.ts'
+import { witness, type Witness } from '../../support/base-chain.ts'
+import { at, items } from '../../support/documents.ts'
+import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
+import { objectIn, openSandbox, textAt, type Market } from './market.ts'
+
+/** Makes the test token’s money; the node signs for it. */
+const FAUCET = '0x00000000000000000000000000000000000fa0ce'
+const PURSE = 10_000_000n
+const TRANSFER = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 amount)')
+const TOKEN = parseAbi(['function mint(address to, uint256 amount)'])
+
+/** The shipped service with its MCP servers, on chains of this machine. */
+export interface ToolShop {
+  readonly market: Market
+  readonly witness: Witness
+  readonly tempo: { readonly rpcUrl: string; readonly payerKey: Hex; readonly recipient: Hex }
+  /** Amounts that have come in on the chain of MPP, oldest first. */
+  received(): Promise<bigint[]>
+  /** Address of a server, as the index tells it. */
+  serverUrl(name: string): URL
+  /** A wallet nobody has used, with tokens. */
+  wallet(): Promise<Hex>
+}
+
+export async function openToolShop(t: Parameters<typeof openSandbox>[0]): Promise<ToolShop> {
+  const market = await openSandbox(t)
+  const { evm, tempo } = readSandbox(market)
+  const client = createTestClient({ mode: 'anvil', chain: baseSepolia, transport: http(evm.rpcUrl) })
+    .extend(publicActions)
+    .extend(walletActions)
+  const tempoClient = createPublicClient({ transport: http(tempo.rpcUrl) })
+  const index = await market.readJson('/')
+  return {
+    market,
+    witness: witness(evm),
+    tempo,
+    received: async () => {
+      const logs = await tempoClient.getLogs({
+        address: tempo.currency,
+        event: TRANSFER,
+        args: { to: tempo.recipient },
+        fromBlock: 0n,
+        strict: true,
+      })
+      return logs.map(({ args }) => args.amount)
+    },
+    serverUrl: (name) => {
+      const server = items(index['mcp_servers']).find((each) => at(each, 'name') === name)
+      return new URL(textAt(at(server, 'url')))
+    },
+    wallet: async () => {
+      const key = randomKey()
+      const hash = await client.writeContract({
+        account: FAUCET,
+        address: evm.asset,
+        abi: TOKEN,
+        functionName: 'mint',
+        args: [addressOf(key), PURSE],
+      })
+      await client.waitForTransactionReceipt({ hash })
+      return key
+    },
+  }
+}
+
+function readSandbox({ server }: Market) {
+  const { evm, tempo } = objectIn(readFileSync(join(server.dataDir, 'sandbox.json'), 'utf8'))
+  return {
+    evm: { rpcUrl: textAt(at(evm, 'rpcUrl')), chainId: baseSepolia.id, asset: hexAt(evm, 'asset') },
+    tempo: {
+      rpcUrl: textAt(at(tempo, 'rpcUrl')),
+      payerKey: hexAt(tempo, 'payerKey'),
+      recipient: hexAt(tempo, 'recipient'),
+      currency: hexAt(tempo, 'currency'),
+    },
+  }
+}
+
+function hexAt(value: JsonObject[string] | undefined, name: string): Hex {
+  return `0x${textAt(at(value, name)).slice(2)}`
+}

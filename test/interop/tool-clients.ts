@@ -1,0 +1,183 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { TOOL_CLIENT } from '../../src/engine/documents/servers/payment.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/engine/json.ts'
+import { at, items } from '../support/documents.ts'
+import { addressOf, type Hex } from '../support/payment.ts'
+import { objectIn, textAt } from './support/market.ts'
+import { BUYERS, openMppBuyer, signOffer } from './support/tool-buyers.ts'
+import { openToolShop } from './support/tool-shop.ts'
+
+t.setTimeout(240_000)
+
+const shop = await openToolShop(t)
+const { market, witness } = shop
+const game = shop.serverUrl('game')
+const PRICE = 5000n
+const TOOL = 'top_sellers'
+const TOOLS = [
+  'top_sellers',
+  'deals',
+  'app_intel',
+  'streaming_hype',
+  'game_metadata',
+  'market_snapshot',
+  'app_dossier',
+]
+
+/** Nobody shall get the answer that another has bought: each asks for a country of its own. */
+const COUNTRIES = ['US', 'DE', 'JP', 'FR', 'BR', 'GB', 'CA', 'PL', 'SE', 'IT']
+function country(): JsonObject {
+  return { country: COUNTRIES.shift() ?? 'US' }
+}
+
+function whyOf(result: JsonObject): string {
+  return textAt(at(result, 'content', 0, 'text')).slice(0, 300)
+}
+
+/** An answer that was paid for once: what it holds, the receipt, and what the chain has seen. */
+async function isPaid(t: Test, result: JsonObject, key: Hex): Promise<void> {
+  t.not(result['isError'], true, whyOf(result))
+  t.match(at(result, 'structuredContent', 'endpoint'), /\S/)
+  t.strictSame(objectIn(textAt(at(result, 'content', 0, 'text'))), result['structuredContent'])
+  const receipt = at(result, '_meta', 'x402/payment-response')
+  t.match(receipt, { success: true, network: 'eip155:84532', transaction: /^0x[0-9a-f]{64}$/ })
+  const payer = addressOf(key)
+  t.equal(textAt(at(receipt, 'payer')).toLowerCase(), payer.toLowerCase())
+  const uses = (await witness.uses()).filter((use) => use.payer.toLowerCase() === payer.toLowerCase())
+  t.strictSame(
+    uses.map(({ transaction }) => transaction),
+    [at(receipt, 'transaction')],
+    'charged once',
+  )
+}
+
+for (const [name, open] of Object.entries(BUYERS)) {
+  t.test(`whoever pays by ${name} gets no answer, or is charged twice`, async (t) => {
+    const key = await shop.wallet()
+    const buyer = await open(game, key)
+    t.teardown(() => buyer.close())
+    t.strictSame(await buyer.list(), TOOLS)
+    await isPaid(t, await buyer.buy(TOOL, country()), key)
+  })
+}
+
+t.test('whoever pays by the client of mppx gets no answer, or is charged twice', async (t) => {
+  const { rpcUrl, payerKey } = shop.tempo
+  const before = await shop.received()
+  const buyer = await openMppBuyer(game, rpcUrl, payerKey)
+  t.teardown(() => buyer.close())
+  const result = await buyer.buy(TOOL, country())
+  t.not(result['isError'], true, whyOf(result))
+  t.match(at(result, 'structuredContent', 'endpoint'), /\S/)
+  const receipt = at(result, '_meta', 'org.paymentauth/receipt')
+  t.match(receipt, { status: 'success', method: 'tempo', challengeId: /\S/ })
+  t.strictSame((await shop.received()).slice(before.length), [PRICE], 'charged once')
+})
+
+t.test('a developer copies the program of the documentation, and it does not pay', async (t) => {
+  const key = await shop.wallet()
+  const call = { name: TOOL, arguments: country() }
+  const head = `const url = new URL(${JSON.stringify(String(game))})\nconst call = ${JSON.stringify(call)}\n`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', head + TOOL_CLIENT], {
+    cwd: fileURLToPath(new URL('.', import.meta.url)),
+    env: { PATH: process.env['PATH'] ?? '', PAYER_PRIVATE_KEY: key },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += text))
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0, output)
+  t.match(output, /'x402\/payment-response': \{\s+success: true/)
+  t.equal(await witness.charges(addressOf(key)), 1)
+})
+
+const NEWEST = '2026-07-28'
+const EXTENSION = 'org.x402/payment'
+
+async function ask(
+  message: JsonObject,
+  headers: Readonly<Record<string, string>>,
+): Promise<Json | undefined> {
+  const response = await fetch(game, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+      ...headers,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }),
+  })
+  const text = await response.text()
+  return at(objectIn(/^data: (\{.*)$/m.exec(text)?.[1] ?? text), 'result')
+}
+
+/** One request of the newest revision, as the specification writes it. */
+function post(method: string, params: JsonObject, extensions: JsonObject): Promise<Json | undefined> {
+  const { _meta: meta, name } = params
+  const headers = {
+    'MCP-Protocol-Version': NEWEST,
+    'Mcp-Method': method,
+    ...(typeof name === 'string' ? { 'Mcp-Name': name } : {}),
+  }
+  const envelope = {
+    ...(isJsonObject(meta) ? meta : {}),
+    'io.modelcontextprotocol/protocolVersion': NEWEST,
+    'io.modelcontextprotocol/clientInfo': { name: 'buyer', version: '1.0.0' },
+    'io.modelcontextprotocol/clientCapabilities': { extensions },
+  }
+  return ask({ method, params: { ...params, _meta: envelope } }, headers)
+}
+
+t.test('a client that knows the payment extension is told to pay in words it does not know', async (t) => {
+  const discovered = await post('server/discover', {}, {})
+  t.ok(items(at(discovered, 'supportedVersions')).includes(NEWEST))
+  t.ok(at(discovered, 'capabilities', 'extensions', EXTENSION))
+  const key = await shop.wallet()
+  const call = { name: TOOL, arguments: country() }
+  const plain = await post('tools/call', call, {})
+  t.match(plain, { isError: true, resultType: 'complete' })
+  t.equal(at(plain, 'content', 0, 'text'), JSON.stringify(at(plain, 'structuredContent')))
+  const unpaid = await post('tools/call', call, { [EXTENSION]: {} })
+  t.match(unpaid, { resultType: 'payment_required' })
+  t.equal(at(unpaid, 'isError'), undefined)
+  const payment = await signOffer(key, at(unpaid, 'paymentRequired'))
+  const paid = await post('tools/call', { ...call, _meta: { 'x402/payment': payment } }, { [EXTENSION]: {} })
+  t.match(paid, { resultType: 'complete' })
+  await isPaid(t, asResult(paid), key)
+})
+
+t.test('a client that reads the card of a server finds another server there', async (t) => {
+  const { entries } = await market.readJson('/.well-known/ard.json')
+  const cards = items(entries).filter((each) => at(each, 'type') === 'application/mcp-server-card+json')
+  t.ok(cards.length > 0)
+  for (const entry of cards) {
+    const answer = await market.ask(new URL(textAt(at(entry, 'url'))).pathname)
+    t.equal(answer.headers.get('content-type'), 'application/mcp-server-card+json')
+    t.equal(answer.headers.get('access-control-allow-origin'), '*')
+    const card = objectIn(await answer.text())
+    t.equal(`${textAt(at(card, 'remotes', 0, 'url'))}/server-card`, at(entry, 'url'))
+    t.match(textAt(at(entry, 'identifier')), new RegExp(`:${textAt(card['name']).split('/')[1]}$`))
+  }
+  const card = await market.readJson(`${game.pathname}/server-card`)
+  const [newest, ...older] = items(at(card, 'remotes', 0, 'supportedProtocolVersions')).map(textAt)
+  const discovered = await post('server/discover', {}, {})
+  t.strictSame(at(discovered, 'supportedVersions'), [newest])
+  const told = [at(discovered, '_meta', 'io.modelcontextprotocol/serverInfo')]
+  for (const revision of older) {
+    const client = { capabilities: {}, clientInfo: { name: 'buyer', version: '1.0.0' } }
+    const answer = await ask({ method: 'initialize', params: { ...client, protocolVersion: revision } }, {})
+    t.equal(at(answer, 'protocolVersion'), revision)
+    told.push(at(answer, 'serverInfo'))
+  }
+  for (const info of told)
+    for (const name of ['name', 'title', 'version', 'description', 'websiteUrl'])
+      t.equal(at(info, name), card[name], name)
+})
+
+function asResult(value: Json | undefined): JsonObject {
+  if (!isJsonObject(value)) throw new Error('no result')
+  return value as JsonObject
+}

@@ -1,0 +1,80 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { listening } from './listening.ts'
+
+/** Debian keeps several beside each other, and none in the path. */
+const DEBIAN = '/usr/lib/postgresql'
+
+function programs(): string | undefined {
+  const versions = existsSync(DEBIAN)
+    ? readdirSync(DEBIAN).map((version) => join(DEBIAN, version, 'bin'))
+    : []
+  const given = (process.env['PATH'] ?? '').split(':')
+  return [...versions, ...given].find((directory) => existsSync(join(directory, 'postgres')))
+}
+
+/** Why tests with PostgreSQL cannot run here; undefined when they can. */
+export function postgresAbsence(): string | undefined {
+  const directory = programs()
+  if (directory === undefined) return 'there is no PostgreSQL on this machine'
+  const { stdout } = spawnSync(join(directory, 'pg_config'), ['--sharedir'], { encoding: 'utf8' })
+  const control = join((stdout ?? '').trim(), 'extension', 'vector.control')
+  return existsSync(control)
+    ? undefined
+    : `the PostgreSQL in ${directory} has no pgvector (Debian 13, Ubuntu 24.04: apt-get install postgresql-NN-pgvector)`
+}
+
+export interface RunningPostgres {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** It does not run as root; this user owns nothing. */
+const NOBODY = 65_534
+
+/** Starts a PostgreSQL of its own on a free port, with files of its own. */
+export async function startPostgres(): Promise<RunningPostgres> {
+  const bin = programs()
+  if (bin === undefined) throw new Error('there is no PostgreSQL')
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-postgres-'))
+  const asNobody = process.getuid?.() === 0
+  if (asNobody) chownSync(directory, NOBODY, NOBODY)
+  const user = { ...(asNobody ? { uid: NOBODY, gid: NOBODY } : {}), cwd: directory }
+  const files = join(directory, 'data')
+  const made = spawnSync(
+    join(bin, 'initdb'),
+    ['-D', files, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8'],
+    user,
+  )
+  if (made.status !== 0) throw new Error(`initdb: ${String(made.stderr)}`)
+  const { url, close } = await listening(createServer())
+  await close()
+  const { port } = new URL(url)
+  const settings = ['-p', port, '-k', directory, '-c', 'listen_addresses=127.0.0.1', '-c', 'fsync=off']
+  const child = spawn(join(bin, 'postgres'), ['-D', files, ...settings], {
+    ...user,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const end = (): void => {
+    child.kill('SIGKILL')
+  }
+  process.once('exit', end)
+  await new Promise<void>((resolve, reject) => {
+    child.stderr.on('data', (chunk) => /ready to accept connections/.test(String(chunk)) && resolve())
+    child.once('exit', (code) => reject(new Error(`PostgreSQL has ended with ${code}`)))
+  })
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    stop: async () => {
+      process.off('exit', end)
+      const exited = once(child, 'exit')
+      child.kill('SIGINT')
+      await exited
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}
