@@ -274,16 +274,6 @@ export class Failure extends Error {
   }
 }
 
-/** One item of the 422 body, in the words of `HTTPValidationError`. */
-export interface ValidationError {
-  readonly loc: readonly (string | number)[]
-  readonly msg: string
-  readonly type: string
-  /** What was sent; null when nothing was. */
-  readonly input?: string | null
-  readonly ctx?: JsonObject
-}
-
 /**
  * Parameters that fit their schema each but not together, or not the world: answered 422 and never charged.
  * Handlers name the parameter; the engine knows whether it stood in the path or the query.

@@ -1,4 +1,5 @@
-import { ERRORS, type ValidationError } from '../errors.ts'
+import { ERRORS } from '../errors.ts'
+import type { ValidationError } from '../validation-error.ts'
 import { examplePath, type Route } from '../catalog/catalog.ts'
 import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
 import { digestArguments, scopeOf } from '../work/digest.ts'

@@ -9,7 +9,7 @@ import {
   readList,
   toArgument,
 } from '../catalog/parameter.ts'
-import type { ValidationError } from '../errors.ts'
+import type { ValidationError } from '../validation-error.ts'
 import type { Argument, Arguments } from '../handler.ts'
 import type { JsonObject } from '../json.ts'
 import { describe, item, valueError } from '../work/parameter-fault.ts'

@@ -2,7 +2,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import type { Binding, Operation, Parameter } from '../catalog/catalog.ts'
 import { inputSchema } from '../catalog/input-schema.ts'
 import { isDate, isOptionalText, misfit, normalizeCountry, toArgument } from '../catalog/parameter.ts'
-import type { ValidationError } from '../errors.ts'
+import type { ValidationError } from '../validation-error.ts'
 import type { Argument, Arguments } from '../handler.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { describe } from '../work/parameter-fault.ts'

@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { Parameter, Scalar } from '../catalog/catalog.ts'
-import type { ValidationError } from '../errors.ts'
+import type { ValidationError } from '../validation-error.ts'
 import type { JsonObject } from '../json.ts'
 
 /** A fault of JSON Schema in the words of `HTTPValidationError`; `input` is the text that was sent. */

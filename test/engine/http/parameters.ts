@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ValidationError } from '../../../src/engine/errors.ts'
+import type { ValidationError } from '../../../src/engine/validation-error.ts'
 import type { Arguments } from '../../../src/engine/handler.ts'
 import { compileValidator, type Validator } from '../../../src/engine/http/parameters.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
