@@ -58,7 +58,7 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
   if (facts.memory !== undefined) terminal.err(`memory: ${facts.memory}`)
   for (const [name, { credentials }] of Object.entries(catalog.sources)) {
     const missing = credentials.filter((variable) => env.secret(variable) === undefined)
-    const isUsed = routes.some(({ operation }) => operation.sources.includes(name) && !operation.planned)
+    const isUsed = catalog.operations.some(({ sources, planned }) => sources.includes(name) && !planned)
     if (isUsed && missing.length > 0)
       terminal.err(
         `source ${name}: not used before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`,

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import Koa, { type Context, type Middleware } from 'koa'
 import type { Observe } from '../access.ts'
 import { Failure } from '../errors.ts'
@@ -16,7 +17,7 @@ import { servePaid, type Counter } from './paid.ts'
 import { failed, problem, type Reply } from './reply.ts'
 import type { Answered, RouteRequest } from './request.ts'
 import type { Page, Revision, ServedRoute } from './revision.ts'
-import { answerTools, toolboxAt, type ToolsSettings } from './tools.ts'
+import { answerTools, cardAt, toolboxAt, type ToolsSettings } from './tools.ts'
 import { timed } from '../work/timed.ts'
 
 export interface AppSettings extends Counter, LiveSettings, ToolsSettings {
@@ -28,7 +29,12 @@ export interface AppSettings extends Counter, LiveSettings, ToolsSettings {
   readonly deliveries: Deliveries
   /** Told of every request; undefined: nobody wants to know. */
   readonly observe: Observe | undefined
+  /** What the operator alone is shown. */
+  readonly aside: Aside | undefined
 }
+
+/** Answers a path that is no part of the catalog for whom it is meant; undefined: to this caller there is nothing. */
+export type Aside = (path: string, headers: IncomingHttpHeaders) => (() => Promise<Reply>) | undefined
 
 /** What Koa carries from one step to the next. */
 interface State {
@@ -82,8 +88,9 @@ function dispatch(settings: AppSettings): Middleware {
     const revision = settings.current()
     const target = splitTarget(ctx.req.url ?? '')
     const path = canonicalPath(target.path)
-    const page = path === undefined ? undefined : revision.pages.get(path)
-    const live = path === undefined ? undefined : livePage(settings, revision, path)
+    const page =
+      path === undefined ? undefined : (revision.pages.get(path) ?? cardAt(revision, ctx.host, path))
+    const live = path === undefined ? undefined : livePage(settings, revision, path, ctx.headers)
     const found =
       path === undefined || page !== undefined || live !== undefined ? undefined : revision.table.find(path)
     if (found !== undefined) note(ctx, placeOf(found.served.route))
@@ -122,7 +129,10 @@ function livePage(
   settings: AppSettings,
   revision: Revision,
   path: string,
+  headers: IncomingHttpHeaders,
 ): (() => Promise<Reply>) | undefined {
+  const aside = settings.aside?.(path, headers)
+  if (aside !== undefined) return aside
   const live = revision.live.get(path)
   if (live !== undefined) return () => liveReply(settings, revision, live)
   const id = paymentIdOf(path)

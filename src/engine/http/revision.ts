@@ -84,14 +84,13 @@ export function createRevision(settings: RevisionSettings): Revision {
   const published = new Map(
     served.map(({ route, challenges }) => [route.name, challenges.get('x402')?.published]),
   )
-  const endpoints = endpointsOf(catalog, baseUrl, mcpUrls)
   const facts: Facts = {
     baseUrl,
     sandbox,
     available: (operation) => servedOf(operation).readiness === 'ready',
     paymentRequired: (route) => published.get(route.name),
     protocols: protocols.map(({ name }) => name),
-    mcpServers: endpoints,
+    mcpServers: endpointsOf(catalog, baseUrl, mcpUrls),
   }
   return {
     catalog,
@@ -100,7 +99,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     live: new Map(livePlaces(catalog)),
     protocols,
     facts,
-    tools: openToolboxes({ catalog, endpoints, protocols, served: servedOf }),
+    tools: openToolboxes({ catalog, facts, protocols, served: servedOf }),
     foresights: new Foresights(baseUrl),
     operations: new Map([...operations.values()].toReversed().map((each) => [each.operation.handler, each])),
   }

@@ -1,4 +1,6 @@
 import type { Context } from 'koa'
+import { serverCardPath } from '../documents/servers/place.ts'
+import type { Observe } from '../access.ts'
 import { answerCall } from '../mcp/call.ts'
 import { serverAt } from '../mcp/endpoint.ts'
 import { hostsOf, readBody, refusalOf, refuse } from '../mcp/gate.ts'
@@ -10,7 +12,7 @@ import { soldName } from '../tally/names.ts'
 import type { Deliveries } from './delivery.ts'
 import { goneSignal } from './gone.ts'
 import type { InFlight } from './in-flight.ts'
-import type { Revision } from './revision.ts'
+import type { Page, Revision } from './revision.ts'
 
 export interface ToolsSettings extends Counter {
   readonly daybook: Daybook
@@ -18,6 +20,7 @@ export interface ToolsSettings extends Counter {
   readonly inFlight: InFlight
   /** Address this process listens on; undefined while it does not. */
   readonly bound: () => string | undefined
+  readonly observe: Observe | undefined
 }
 
 const METHODS = 'POST, GET, DELETE'
@@ -26,6 +29,15 @@ const METHODS = 'POST, GET, DELETE'
 export function toolboxAt({ tools, facts }: Revision, host: string, path: string): Toolbox | undefined {
   const name = serverAt(facts.mcpServers, host, path)
   return name === undefined ? undefined : tools.get(name)
+}
+
+const CARD = '/server-card'
+
+/** The card of the companion server whose endpoint this would be without its last part. */
+export function cardAt({ pages, facts }: Revision, host: string, path: string): Page | undefined {
+  if (!path.endsWith(CARD)) return undefined
+  const name = serverAt(facts.mcpServers, host, path.slice(0, -CARD.length))
+  return name === undefined ? undefined : pages.get(serverCardPath(name))
 }
 
 /** Answers one request to a companion server. */
@@ -52,6 +64,7 @@ export async function answerTools(
   const answer: AnswerCall = async (call) => {
     const tool = toolbox.tools.get(call.name)
     if (tool === undefined) return undefined
+    const began = settings.now()
     const answered = await settings.inFlight.add(
       answerCall(settings, {
         ...call,
@@ -64,6 +77,17 @@ export async function answerTools(
         watch: () => goneSignal(response),
       }),
     )
+    const { status, code = status === 402 ? 'payment_required' : 'internal' } = answered.reply
+    settings.observe?.({
+      method: 'POST',
+      place: `tool ${call.name}`,
+      status,
+      outcome: status < 400 ? 'ok' : code,
+      price: tool.served.operation.price,
+      cached: undefined,
+      ms: settings.now() - began,
+      payment: answered.delivered?.id,
+    })
     if (answered.delivered !== undefined) settings.deliveries.watch(ctx, answered.delivered)
     return answered.reply.result
   }

@@ -37,9 +37,10 @@ export async function speak(
     import('@modelcontextprotocol/node'),
   ])
   const { Server, ProtocolError, ProtocolErrorCode, createMcpHandler, CLIENT_CAPABILITIES_META_KEY } = sdk
+  const { name, title, version, description, websiteUrl } = toolbox.identity
   const create = (): InstanceType<typeof Server> => {
     const server = new Server(
-      { name: toolbox.name, title: toolbox.title, version: toolbox.version },
+      { name, title, version, description, ...(websiteUrl === undefined ? {} : { websiteUrl }) },
       {
         capabilities: capabilitiesOf(toolbox),
         ...(toolbox.description === undefined ? {} : { instructions: toolbox.description }),

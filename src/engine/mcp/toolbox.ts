@@ -1,5 +1,7 @@
 import type { Binding, Catalog, Operation, Tool, ToolFace } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
+import type { Facts } from '../documents/document.ts'
+import { identifyServer, type ServerIdentity } from '../documents/servers/identity.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { ServedOperation } from '../work/served.ts'
 import { compileArguments, type Checked } from './arguments.ts'
@@ -16,9 +18,7 @@ export interface ServedTool {
 
 /** One companion server: what it lists, and what it answers. */
 export interface Toolbox {
-  readonly name: string
-  readonly title: string
-  readonly version: string
+  readonly identity: ServerIdentity
   readonly description: string | undefined
   /** Of its endpoint. */
   readonly url: string
@@ -33,18 +33,17 @@ export interface Toolbox {
 
 export interface ToolboxSettings {
   readonly catalog: Catalog
-  /** Address of each server by its name. */
-  readonly endpoints: ReadonlyMap<string, string>
+  readonly facts: Facts
   readonly protocols: readonly Protocol[]
   readonly served: (operation: Operation) => ServedOperation
 }
 
 /** The companion servers of a catalog by name, made once a revision. */
 export function openToolboxes(settings: ToolboxSettings): ReadonlyMap<string, Toolbox> {
-  const { catalog, endpoints, protocols } = settings
+  const { catalog, facts, protocols } = settings
   return new Map(
-    Object.entries(catalog.servers).flatMap(([name, { title, description }]): [string, Toolbox][] => {
-      const url = endpoints.get(name)
+    Object.entries(catalog.servers).flatMap(([name, { description }]): [string, Toolbox][] => {
+      const url = facts.mcpServers.get(name)
       if (url === undefined) return []
       const tools = catalog.operations.flatMap((operation) => {
         const { tool } = operation
@@ -52,9 +51,7 @@ export function openToolboxes(settings: ToolboxSettings): ReadonlyMap<string, To
       })
       const ready = tools.filter(({ served }) => served.readiness === 'ready')
       const toolbox: Toolbox = {
-        name,
-        title,
-        version: catalog.service.version,
+        identity: identifyServer(catalog, facts, name),
         description,
         url,
         tools: new Map(tools.map((each) => [each.face.tool.name, each])),

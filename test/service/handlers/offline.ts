@@ -1,6 +1,8 @@
 import t from 'tap'
 import { witness } from '../../support/base-chain.ts'
-import { stockFetch } from '../../support/payment.ts'
+import type { JsonObject } from '../../../src/engine/json.ts'
+import { callTool } from '../../support/mcp.ts'
+import { sign, stockFetch, type Challenge } from '../../support/payment.ts'
 import { readSandboxFile, startServer } from '../../support/server.ts'
 
 const server = await startServer({ args: ['--sandbox', '--offline'] })
@@ -105,5 +107,52 @@ for (const { path, query, atomic, says, sample, shows, refused, parameter } of R
     t.equal(wrong.status, 422)
     t.match(await wrong.json(), { detail: [{ loc: ['query', parameter] }] })
     t.equal((await chain.uses()).length, used.length, 'no payment was used')
+  })
+}
+
+const TEXT = 'Portal 2 came out on 18 April 2011 and costs 9.75 euros. It is still sold. Few games are.'
+
+/** The research tools: what each sells, and who has answered in the place of the world. */
+const TOOLS: readonly {
+  readonly name: string
+  readonly args: JsonObject
+  readonly atomic: bigint
+  readonly says: object
+}[] = [
+  {
+    name: 'web_research',
+    args: { query: 'Which games sold best in Japan last week?' },
+    atomic: 20_000n,
+    says: {
+      mode: 'extractive',
+      source: [{ name: 'Sandbox stand-in for a search engine' }, { name: 'Sandbox stand-in for the web' }],
+      sources: [{ url: 'https://news.example.com/charts/japan' }, {}, { suspicious: true }],
+      pages: { read: 3, unread: { address: 1 } },
+    },
+  },
+  {
+    name: 'summarize',
+    args: { text: TEXT, focus: 'price in euros' },
+    atomic: 10_000n,
+    says: { mode: 'extractive', source: [{ name: 'computed' }], summary: /^Portal 2 .* 9\.75 euros\.$/ },
+  },
+  {
+    name: 'extract_structured',
+    args: { text: TEXT, schema: { type: 'object', properties: { price: { type: 'number' } } } },
+    atomic: 10_000n,
+    says: { data: { price: 9.75 }, source: [{ name: 'Sandbox stand-in for a language model' }] },
+  },
+]
+
+for (const { name, args, atomic, says } of TOOLS) {
+  t.test(`${name} works without a network, says who has answered, and is paid for once`, async (t) => {
+    const url = `${server.url}/mcp/tools`
+    const received = await chain.received(evm.payTo)
+    const { content: demand } = await callTool(url, name, args)
+    const { payload } = await sign(demand as unknown as Challenge, evm.payerKey)
+    const { isError, content } = await callTool(url, name, args, { meta: { 'x402/payment': payload } })
+    t.notOk(isError, JSON.stringify(content).slice(0, 300))
+    t.match(content, says)
+    t.strictSame((await chain.received(evm.payTo)).slice(received.length), [atomic])
   })
 }

@@ -67,15 +67,15 @@ const END_OF_SENTENCE = /[.!?…。！？]["”’»)]?$/
 
 /** Without a model: the sentences of the pages that come nearest to the question, the nearest first. */
 export async function quotePages(query: string, pages: readonly Page[], { signal }: Context): Promise<Brief> {
-  const quotes = await Promise.all(
-    pages.map(async ({ text }, index) => {
-      // A page has citations of its own, which would be taken for ours.
-      const own = text.slice(0, LONGEST_TEXT).replaceAll(/\s?\[\d{1,9}\]/g, '')
-      const { sentences } = await takeExcerpt({ text: own, focus: query, most: MOST_OF_ONE_PAGE }, signal)
-      return sentences.map(({ text: said, score }) => ({ text: tidy(said, pages), source: index + 1, score }))
-    }),
-  )
-  const all = quotes.flat()
+  const all: (Claim & { readonly score: number })[] = []
+  // One after the other: starting a second thread takes longer than the others need for their work.
+  for (const [index, { text }] of pages.entries()) {
+    // A page has citations of its own, which would be taken for ours.
+    const own = text.slice(0, LONGEST_TEXT).replaceAll(/\s?\[\d{1,9}\]/g, '')
+    const { sentences } = await takeExcerpt({ text: own, focus: query, most: MOST_OF_ONE_PAGE }, signal)
+    for (const { text: said, score } of sentences)
+      all.push({ text: tidy(said, pages), source: index + 1, score })
+  }
   const whole = all.filter(({ text }) => END_OF_SENTENCE.test(text))
   const claims: Claim[] = (whole.length > 0 ? whole : all)
     .sort((one, other) => other.score - one.score || one.source - other.source)

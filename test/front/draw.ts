@@ -1,0 +1,139 @@
+/**
+ * Draws the pictures of the front page from a real session: a price is edited while the shop of the fixtures serves, the
+ * service takes it over, `plan` tells what buyers would notice, and a call is paid; then the generated documentation.
+ * `npm run front` after a build; Chromium takes the picture.
+ */
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { startServer } from '../support/server.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const PROGRAM = join(ROOT, 'dist/main.js')
+const place = mkdtempSync(join(tmpdir(), 'ratecard-front-'))
+
+const HANDLERS = `
+const brew = async ({ leaf, cups }) => ({
+  source: [{ name: 'computed' }],
+  body: { leaf, grams: 2 * cups, celsius: 75, seconds: 60 },
+})
+const blend = async ({ leaves }) => ({ source: [{ name: 'computed' }], body: { leaves, celsius: 75 } })
+export const handlers = { 'tea/brew': brew, 'tea/blend': blend }
+`
+
+interface Line {
+  readonly text: string
+  readonly kind: 'typed' | 'told' | 'mark'
+}
+
+function run(...args: readonly string[]): readonly Line[] {
+  const { stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], {
+    cwd: place,
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], DATA_DIR: join(place, '.ratecard') },
+  })
+  return `${stderr}${stdout}`
+    .split('\n')
+    .filter((text) => text.trim() !== '')
+    .map((text) => ({ text, kind: 'told' }))
+}
+
+const typed = (text: string): Line => ({ text: `$ ${text}`, kind: 'typed' })
+
+async function session(): Promise<readonly Line[]> {
+  cpSync(join(ROOT, 'test/fixtures/shop/catalog.yaml'), join(place, 'catalog.yaml'))
+  cpSync(join(place, 'catalog.yaml'), join(place, 'before.yaml'))
+  mkdirSync(join(place, 'handlers'))
+  writeFileSync(join(place, 'handlers/index.js'), HANDLERS)
+  writeFileSync(join(place, 'package.json'), '{ "type": "module" }')
+  const server = await startServer({
+    program: PROGRAM,
+    cwd: place,
+    args: ['--sandbox', '--handlers', join(place, 'handlers')],
+    dataDir: join(place, '.ratecard'),
+  })
+  try {
+    const file = join(place, 'catalog.yaml')
+    writeFileSync(file, readFileSync(file, 'utf8').replace('price: 0.005', 'price: 0.006'))
+    await delay(1_500)
+    const reloaded = server
+      .output()
+      .split('\n')
+      .find((line) => line.includes('→'))
+    if (reloaded === undefined) throw new Error(`no reload:\n${server.output()}`)
+    const paid = run('pay', `${server.url}/paid/tea/brew/sencha?cups=3`)
+    return [
+      typed("sed -i 's/price: 0.005/price: 0.006/' catalog.yaml"),
+      { text: reloaded.replace(/ \(new handler.*/, ''), kind: 'mark' },
+      typed('ratecard plan --against before.yaml'),
+      ...run('plan', 'catalog.yaml', '--against', 'before.yaml'),
+      typed("ratecard pay '/paid/tea/brew/sencha?cups=3'"),
+      ...paid,
+    ]
+  } finally {
+    await server.stop()
+  }
+}
+
+const [WIDTH, LINE, PAD] = [920, 20, 18]
+const COLUMNS = 112
+const COLOURS = { typed: '#e6edf3', told: '#9fb0c0', mark: '#7ee2a8' } as const
+
+function escape(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
+
+/** Each line appears in its turn and stays; who wants no motion sees all of them at once. */
+function draw(lines: readonly Line[]): string {
+  const height = PAD * 2 + lines.length * LINE
+  let at = 0.4
+  const rows = lines.map(({ text, kind }, place) => {
+    at += kind === 'typed' ? 1.4 : kind === 'mark' ? 0.9 : 0.16
+    const shown = text.length > COLUMNS ? `${text.slice(0, COLUMNS - 1)}…` : text
+    const y = PAD + LINE * (place + 1) - 6
+    return `<text x="${PAD}" y="${y}" fill="${COLOURS[kind]}" style="animation-delay:${at.toFixed(2)}s">${escape(shown)}</text>`
+  })
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">`,
+    '<title>A price is edited, the running service takes it over, plan tells what buyers notice, a call is paid</title>',
+    '<style>text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre;opacity:0;animation:appear .2s forwards}@keyframes appear{to{opacity:1}}@media (prefers-reduced-motion:reduce){text{opacity:1;animation:none}}</style>',
+    `<rect width="${WIDTH}" height="${height}" rx="8" fill="#0d1420"/>`,
+    ...rows,
+    '</svg>',
+    '',
+  ].join('\n')
+}
+
+async function photograph(): Promise<void> {
+  const server = await startServer({ program: PROGRAM, cwd: ROOT, args: ['--sandbox', '--offline'] })
+  try {
+    const picture = join(ROOT, '.github/docs.png')
+    const { status, stderr } = spawnSync(
+      'chromium',
+      [
+        '--headless',
+        '--no-sandbox',
+        '--disable-gpu',
+        '--hide-scrollbars',
+        '--force-color-profile=srgb',
+        '--window-size=1280,800',
+        `--screenshot=${picture}`,
+        `${server.url}/docs`,
+      ],
+      { encoding: 'utf8', timeout: 60_000 },
+    )
+    if (status !== 0) throw new Error(stderr)
+  } finally {
+    await server.stop()
+  }
+}
+
+try {
+  writeFileSync(join(ROOT, '.github/terminal.svg'), draw(await session()))
+  await photograph()
+} finally {
+  rmSync(place, { recursive: true, force: true })
+}
