@@ -77,6 +77,50 @@ t.test('whoever pays by the client of mppx gets no answer, or is charged twice',
   t.strictSame((await shop.received()).slice(before.length), [PRICE], 'charged once')
 })
 
+t.test('a skill of the agent card leads to a tool that is not there', async (t) => {
+  const card = await market.readJson('/.well-known/agent-card.json')
+  const skills = items(card['skills'])
+  t.equal(skills.length, 8)
+  const listed = new Map<string, string[]>()
+  for (const skill of skills.filter((each) => at(each, 'available') === true)) {
+    const [, tool = '', url = ''] = /MCP tool (\S+) at (\S+)$/.exec(textAt(at(skill, 'description'))) ?? []
+    const names = listed.get(url) ?? (await namesAt(new URL(url)))
+    listed.set(url, names)
+    t.ok(names.includes(tool), textAt(at(skill, 'id')))
+  }
+  t.ok(listed.size >= 2, 'games and memory need nobody else')
+})
+
+async function namesAt(url: URL): Promise<string[]> {
+  const buyer = await openMppBuyer(url, shop.tempo.rpcUrl, shop.tempo.payerKey)
+  try {
+    return await buyer.list()
+  } finally {
+    await buyer.close()
+  }
+}
+
+t.test('what a wallet has stored is lost to it, or shown to another', async (t) => {
+  const open = BUYERS['Cloudflare’s client around SDK 1.x']
+  const memory = shop.serverUrl('memory')
+  const [mine, other] = [await shop.wallet(), await shop.wallet()]
+  const [owner, stranger] = await Promise.all([open?.(memory, mine), open?.(memory, other)])
+  t.teardown(() => Promise.all([owner?.close(), stranger?.close()]))
+  const text = 'The lighthouse keeper takes payment in herring'
+  let written = await owner?.buy('memory_write', { text })
+  // The store may take longer to open than the first call waits: that costs nothing, as the chain tells below.
+  for (let tries = 0; tries < 4 && at(written, 'structuredContent', 'code') === 'handler_timeout'; tries++)
+    written = await owner?.buy('memory_write', { text })
+  t.not(written?.['isError'], true, whyOf(written ?? {}))
+  const found = await owner?.buy('memory_search', { query: 'herring' })
+  t.match(JSON.stringify(at(found, 'structuredContent')), text)
+  const strange = await stranger?.buy('memory_search', { query: 'herring' })
+  t.not(strange?.['isError'], true, whyOf(strange ?? {}))
+  t.notMatch(JSON.stringify(strange), text)
+  t.equal(await witness.charges(addressOf(mine)), 2)
+  t.equal(await witness.charges(addressOf(other)), 1)
+})
+
 t.test('a developer copies the program of the documentation, and it does not pay', async (t) => {
   const key = await shop.wallet()
   const call = { name: TOOL, arguments: country() }
