@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { compileText } from '../src/engine/catalog/load.ts'
+import { readmeBlocks } from './support/readme.ts'
 
 const SURROUNDINGS = { handlers: ['util/workday'], documents: [], read: () => undefined }
 
@@ -9,22 +11,56 @@ function yamlOf(file: string): string {
   return /```yaml\n([\s\S]*?)```/.exec(text)?.[1] ?? ''
 }
 
-t.test('who adds a route without code as the README does would meet an error', async (t) => {
-  const text = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-  const route = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block = '']) => block).at(-1) ?? ''
-  const added = route.replaceAll(/^/gm, '  ')
-  const { catalog, warnings } = compileText('README.md', `${yamlOf('README.md')}${added}`, {
-    ...SURROUNDINGS,
-    handlers: ['tea/brew', 'tea/blend'],
-  })
+/** One catalog and what README.md adds to it: its first two blocks of YAML. */
+const [tea = '', addition = ''] = readmeBlocks().flatMap(({ language, text }) =>
+  language === 'yaml' ? [text] : [],
+)
+const shop = { ...SURROUNDINGS, handlers: ['tea/brew', 'tea/blend'] }
+
+t.test('a newcomer who copies the catalog of the README would meet an error', async (t) => {
+  const { catalog, warnings } = compileText('catalog.yaml', tea, shop)
+  t.same(warnings, [])
+  t.equal(catalog.operations[0]?.price, 5000n)
+  t.equal(catalog.routes.filter(({ kind }) => kind === 'paid').length, 3)
+})
+
+t.test('a newcomer who adds the route without code of the README would meet an error', async (t) => {
+  const { catalog, warnings } = compileText(
+    'catalog.yaml',
+    tea + addition.replaceAll(/^/gm, '  ').trimEnd(),
+    shop,
+  )
   t.same(warnings, [])
   const stock = catalog.routes.find(({ path }) => path === '/paid/tea/stock/{leaf}')
-  t.match(stock?.operation, {
-    handler: 'proxy',
-    price: 1000n,
-    upstream: { credential: { env: 'STOCK_TOKEN' } },
-  })
+  const wanted = { handler: 'proxy', price: 1000n, upstream: { credential: { env: 'STOCK_TOKEN' } } }
+  t.match(stock?.operation, wanted)
 })
+
+t.test('a newcomer who makes the mistake of the README would be told something else', async (t) => {
+  const shown = readmeBlocks().find(({ text }) => text.startsWith('catalog.yaml:'))?.text ?? ''
+  const [, price = ''] = /> +\d+ \| +price: (\S+)/.exec(shown) ?? []
+  const told = (): void =>
+    void compileText('catalog.yaml', tea.replace('price: 0.005', `price: ${price}`), shop)
+  t.throws(told, { message: shown.trimEnd() })
+})
+
+t.test('the README would give reasons for a package that nobody installs', async (t) => {
+  const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    readonly dependencies: object
+    readonly optionalDependencies: object
+  }
+  const installed = { ...dependencies, ...optionalDependencies }
+  const [, table = ''] = /^\| package .*\n.*\n((?:\|.*\n)+)/m.exec(readFileSync('README.md', 'utf8')) ?? []
+  const named = Array.from(table.matchAll(/^\| (.*?) +\|/gm)).flatMap(([, names = '']) => names.split(', '))
+  t.ok(named.length > 5)
+  for (const name of named) t.ok(name in installed, name)
+})
+
+for (const page of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'deploy/README.md'])
+  t.test(`a link of ${page} would lead nowhere`, async (t) => {
+    for (const [, target = ''] of readFileSync(page, 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g))
+      t.ok(existsSync(join(dirname(page), target)), target)
+  })
 
 t.test('a contributor who copies the routes of CONTRIBUTING would meet an error', async (t) => {
   const routes = yamlOf('CONTRIBUTING.md')

@@ -3,10 +3,12 @@ import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
 
 /** Lines are written together, or after so long. */
-const TOGETHER_BYTES = 16_000
+const TOGETHER_BYTES = 16_384
 const FLUSH_MS = 500
 /** Kept for a reader who does not read; what comes then is lost: a log must not stop a service, nor fill its memory. */
 const KEPT_BYTES = 16 * 1024 * 1024
+/** More than the end of a line ever has. */
+const LONGEST_END = 256
 
 const STDERR = 2
 
@@ -24,36 +26,68 @@ export async function openLog(
     return (access) => {
       if (wanted.includes(levelOf(access))) err(shortLine(access))
     }
+  const write = await openStderr()
+  const time = isoTime()
+  // A line of pino's own costs a tenth of an unpaid answer: what repeats is written out once, and there are no more kinds
+  // of lines than the catalog allows.
+  const kinds = new Map<string, Kind[]>()
+  return (access) => {
+    const { place, ms, payment } = access
+    let known = kinds.get(place)
+    if (known === undefined) kinds.set(place, (known = []))
+    let kind = known.find(({ like }) => isLike(like, access))
+    if (kind === undefined) {
+      kind = { like: access, begin: wanted.includes(levelOf(access)) ? repeated(access) : undefined }
+      known.push(kind)
+    }
+    if (kind.begin === undefined) return
+    const paid = payment === undefined ? '' : `,"payment":${JSON.stringify(payment)}`
+    write(kind.begin, `,"ms":${ms}${paid},"time":"${time()}"}\n`)
+  }
+}
+
+/** Lines of one place that differ in their end only. */
+interface Kind {
+  readonly like: Access
+  /** Undefined: they are below the level. */
+  readonly begin: Buffer | undefined
+}
+
+function isLike(one: Access, other: Access): boolean {
+  return (
+    one.outcome === other.outcome &&
+    one.method === other.method &&
+    one.status === other.status &&
+    one.cached === other.cached &&
+    one.price === other.price
+  )
+}
+
+/**
+ * Writes lines of two parts, many at a time. They become bytes at once: text that is strung together and kept for a while
+ * costs more than all the rest.
+ */
+async function openStderr(): Promise<(begin: Buffer, end: string) => void> {
   const { pino } = await import('pino')
   const destination = pino.destination({
     fd: STDERR,
-    // Written to the last line when the process ends, whatever ends it but SIGKILL: pino sees to that.
     sync: false,
-    minLength: TOGETHER_BYTES,
-    periodicFlush: FLUSH_MS,
     maxLength: KEPT_BYTES,
   })
   destination.on('error', () => undefined)
-  const logger = pino(
-    {
-      level,
-      base: null,
-      timestamp: isoTime(),
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    destination,
-  )
-  // What repeats is written out once: a third of the time of a whole line, and there are as many as the catalog allows.
-  const kinds = new Map<string, ReturnType<typeof logger.child>>()
-  return (access) => {
-    const { method, place, status, outcome, price, cached, ms, payment } = access
-    const name = `${method} ${place} ${status} ${outcome} ${price} ${cached}`
-    let kind = kinds.get(name)
-    if (kind === undefined) {
-      kind = logger.child(repeated(access))
-      kinds.set(name, kind)
-    }
-    kind[levelOf(access)](payment === undefined ? { ms } : { ms, payment })
+  const page = Buffer.allocUnsafe(TOGETHER_BYTES)
+  let used = 0
+  const turn = (): void => {
+    if (used > 0) destination.write(page.toString('utf8', 0, used))
+    used = 0
+  }
+  setInterval(turn, FLUSH_MS).unref()
+  // However the process ends, but for SIGKILL: what is in the destination then is written by pino.
+  process.prependListener('exit', turn)
+  return (begin, end) => {
+    if (used + begin.length + LONGEST_END > TOGETHER_BYTES) turn()
+    used += begin.copy(page, used)
+    used += page.write(end, used, 'latin1')
   }
 }
 
@@ -63,7 +97,7 @@ function isoTime(): () => string {
   let spelled = ''
   return () => {
     const now = Date.now()
-    if (now !== last) spelled = `,"time":"${new Date(now).toISOString()}"`
+    if (now !== last) spelled = new Date(now).toISOString()
     last = now
     return spelled
   }
@@ -77,8 +111,11 @@ function levelOf({ status, outcome }: Access): 'info' | 'warn' | 'error' {
   return status >= 500 ? 'warn' : 'info'
 }
 
-function repeated({ place, method, status, outcome, price, cached }: Access): Record<string, unknown> {
-  return {
+/** All of a line but its end. */
+function repeated(access: Access): Buffer {
+  const { place, method, status, outcome, price, cached } = access
+  const fields = {
+    level: levelOf(access),
     method,
     route: place,
     status,
@@ -86,6 +123,7 @@ function repeated({ place, method, status, outcome, price, cached }: Access): Re
     ...(price === undefined ? {} : { price: formatShort(price) }),
     ...(cached === undefined ? {} : { cache: cached ? 'hit' : 'miss' }),
   }
+  return Buffer.from(JSON.stringify(fields).slice(0, -1))
 }
 
 function shortLine({ place, method, status, outcome, price, cached, ms, payment }: Access): string {

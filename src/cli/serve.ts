@@ -30,6 +30,8 @@ import { inSandbox, meansOf, withStandIns } from './means.ts'
 import { openPort } from './port.ts'
 import { reload } from './reload.ts'
 import { openLog } from './log.ts'
+import { openMetrics } from './metrics.ts'
+import { metricsAside, openMetricsPort } from './metrics-port.ts'
 import { listenToSignals } from './signals.ts'
 import { Watch } from './watch.ts'
 
@@ -146,6 +148,16 @@ async function run(call: Call, plan: Plan): Promise<number> {
       ...(sandbox === undefined ? playMoneyProblems(means, await shop.playAddresses(plan.dataDir)) : []),
     ]
     if (problems.length > 0) return refuse(terminal, problems)
+    const log = await openLog(env.logLevel, terminal)
+    const metrics =
+      env.metrics.port === undefined && env.metrics.token === undefined
+        ? undefined
+        : await openMetrics({
+            ledger,
+            now: world.now,
+            figures: shop.figures,
+            revision: () => service.revision().catalog.revision,
+          })
     const service = createService({
       ...world,
       server,
@@ -164,8 +176,15 @@ async function run(call: Call, plan: Plan): Promise<number> {
       trustProxy: env.trustProxy,
       owner,
       report,
-      observe: await openLog(env.logLevel, terminal),
+      observe: (access) => {
+        log?.(access)
+        metrics?.observe(access)
+      },
+      settle: metrics?.settle,
+      aside: metrics === undefined ? undefined : metricsAside(env.metrics, metrics),
     })
+    if (metrics !== undefined && env.metrics.port !== undefined)
+      closing.push(await openMetricsPort(env.metrics.port, host, metrics))
     closing.push(() => service.idle())
     const load = (): Catalog => prepare(read())
     const problemsOf = (next: Catalog): string[] => [

@@ -56,6 +56,7 @@ export {
   type VerbatimAnswer,
   type Warning,
 } from './handler.ts'
+export type { Aside } from './http/app.ts'
 export { closeServer, createHttpServer, listen } from './http/server.ts'
 export { createService, type Service, type ServiceWorld } from './http/service.ts'
 export { createRevision, type Revision } from './http/revision.ts'

@@ -110,6 +110,22 @@ t.test(
   },
 )
 
+t.test('a tool that only agents see has a price too', async (t) => {
+  const shop = (price: string): string => `${catalogText(ROUTES)}mcp_servers: { sea: { title: Sea } }
+tools:
+  sounding: { server: sea, price: ${price}, summary: Depth of the sea at a place }
+`
+  const { file, plan } = open(t)
+  const old = join(dirname(file), 'before/catalog.yaml')
+  writeFileSync(old, shop('0.01'))
+  writeFileSync(file, shop('0.012'))
+  const { code, out } = await plan('--against', old)
+  t.equal(code, 2)
+  t.match(out, /~ +tool sea\.sounding +0\.010000 → 0\.012000 USD \(\+20\.0 %\)/)
+  writeFileSync(file, shop('free'))
+  t.match(await plan('--against', old), { code: 2, out: /! given away from now on: tool sea\.sounding/ })
+})
+
 t.test('a price is compared with a commit, with the files that stood beside it then', async (t) => {
   const { edit, plan, git, file } = open(t)
   t.match(await plan('--against', 'nowhere'), { code: 1, err: /nowhere/ })

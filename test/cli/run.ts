@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Call, Command } from '../../src/cli/command.ts'
 import { EnvError } from '../../src/env.ts'
 import { COMMANDS, runLine } from '../support/command.ts'
+import { runProgram } from '../support/server.ts'
 
 function command(work: (call: Call) => Promise<number>): Command {
   return { name: 'odd', summary: 's', usage: 'odd', takes: 0, examples: [], options: {}, run: work }
@@ -42,6 +44,11 @@ t.test('a wrong command line is 64, with what would be right, and does nothing',
     ['print'],
     ['print', '/a', '/b'],
     ['types', '--engine'],
+    ['routes', '--version'],
+    ['plan', 'a', 'b'],
+    ['plan', '--against'],
+    ['init', 'a', 'b'],
+    ['doctor', 'nowhere', '--production'],
     ['pay'],
     ['pay', '/x', '/y'],
     ['pay', 'paid/ping'],
@@ -62,6 +69,12 @@ t.test('a wrong command line is 64, with what would be right, and does nothing',
   t.equal(unknown.code, 64)
   t.match(unknown.err, 'there is no command "sevre"')
   t.equal((await runLine([])).code, 64)
+})
+
+t.test('who reports a mistake can say of which version', async (t) => {
+  t.strictSame(await runLine(['--version']), { code: 0, out: 'ratecard 9.8.7', err: '' })
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  t.strictSame(await runProgram(['--version']), { code: 0, stdout: `ratecard ${version}\n`, stderr: '' })
 })
 
 t.test('the environment is read when it is needed, and told of as a whole', async (t) => {

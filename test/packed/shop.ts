@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startBase, witness } from '../support/base-chain.ts'
 import { addressOf, randomKey, stockFetch } from '../support/payment.ts'
+import { readmeBlocks } from '../support/readme.ts'
 import { readSandboxFile, startServer } from '../support/server.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -32,17 +33,10 @@ function run(command: string, cwd = TEA): string {
   return out
 }
 
-/** What the README says of a catalog of one's own: its blocks by language. */
-function readme(): { readonly yaml: string; readonly ts: string; readonly sh: readonly string[] } {
-  const [, section = ''] = /^## Your own catalog\n([\s\S]*?)(?=^## )/m.exec(
-    readFileSync(join(ROOT, 'README.md'), 'utf8'),
-  ) ?? ['']
-  const block = (language: string): string =>
-    new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(section)?.[1] ?? ''
-  return { yaml: block('yaml'), ts: block('ts'), sh: block('sh').trim().split('\n') }
-}
-
-const { yaml, ts, sh } = readme()
+/** What the README says of a catalog of one's own. */
+const blocks = readmeBlocks().filter(({ section }) => section === 'Your own catalog')
+const blockOf = (wanted: string): string => blocks.find(({ language }) => language === wanted)?.text ?? ''
+const [yaml, ts, sh] = [blockOf('yaml'), blockOf('ts'), blockOf('sh').trim().split('\n')]
 const serving = sh.at(-1) ?? ''
 
 t.test('who types what the README says into an empty folder has a service', async (t) => {

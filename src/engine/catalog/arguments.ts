@@ -4,7 +4,7 @@ import { compileParameter, toArgument } from './parameter.ts'
 import type { Declared, DeclaredParameters } from './schema.ts'
 import { handlerOf, PROXY, routesOf, type DeclaredPlace } from './subject.ts'
 
-/** The declaration that says what a handler takes: the first route that uses it without fixed arguments. */
+/** The declaration that says what a handler takes: the first route that uses it without fixed arguments, else a tool. */
 export interface Owner {
   readonly handler: string
   readonly path: string
@@ -35,6 +35,11 @@ export function ownersOf(declared: Declared): ReadonlyMap<string, Owner> {
     const handler = handlerOf(place)
     if (handler === PROXY || owners.has(handler)) continue
     owners.set(handler, ownDeclaration(place))
+  }
+  for (const [name, tool] of Object.entries(declared.tools ?? {})) {
+    const handler = tool.handler ?? name
+    if (!owners.has(handler))
+      owners.set(handler, { handler, path: name, parameters: compileSet('', tool.parameters) })
   }
   return owners
 }

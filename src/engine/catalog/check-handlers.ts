@@ -16,9 +16,15 @@ export function checkHandlers(subject: Subject): Issue[] {
     ...checkProxy(subject, place),
     ...checkFaces(subject, place, ownerOf(owners, place)),
   ])
-  const tools = Object.entries(declared.tools ?? {}).flatMap(([name, tool]) =>
-    tool.planned === true ? [] : checkName(subject, tool.handler ?? name, ['tools', name]),
-  )
+  const tools = Object.entries(declared.tools ?? {}).flatMap(([name, tool]) => {
+    const [at, handler] = [['tools', name], tool.handler ?? name]
+    const owner = owners.get(handler)
+    const face = { parameters: compileSet('', tool.parameters), given: undefined, at }
+    return [
+      ...(tool.planned === true ? [] : checkName(subject, handler, at)),
+      ...(owner === undefined ? [] : checkFace(subject, face, owner)),
+    ]
+  })
   return [...routes, ...tools]
 }
 
@@ -135,7 +141,7 @@ function checkFace(subject: Subject, face: Face, owner: Owner): Issue[] {
     .map((name) =>
       differ(
         document.atKey(face.at),
-        `${owner.handler} needs "${name}" (declared by ${owner.path}): write it under parameters, or under "with"`,
+        `${owner.handler} needs "${name}" (declared by ${owner.path}): write it under parameters${face.at[0] === 'tools' ? '' : ', or under "with"'}`,
       ),
     )
   return [

@@ -1,7 +1,9 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import Koa, { type Context, type Middleware } from 'koa'
 import type { Observe } from '../access.ts'
 import { Failure } from '../errors.ts'
 import type { Route } from '../catalog/catalog.ts'
+import { clientOf } from './client.ts'
 import type { Deliveries } from './delivery.ts'
 import { nameOfRoute } from './figures.ts'
 import { goneSignal } from './gone.ts'
@@ -28,7 +30,12 @@ export interface AppSettings extends Counter, LiveSettings, ToolsSettings {
   readonly deliveries: Deliveries
   /** Told of every request; undefined: nobody wants to know. */
   readonly observe: Observe | undefined
+  /** What the operator alone is shown. */
+  readonly aside: Aside | undefined
 }
+
+/** Answers a path that is no part of the catalog for whom it is meant; undefined: to this caller there is nothing. */
+export type Aside = (path: string, headers: IncomingHttpHeaders) => (() => Promise<Reply>) | undefined
 
 /** What Koa carries from one step to the next. */
 interface State {
@@ -84,7 +91,7 @@ function dispatch(settings: AppSettings): Middleware {
     const path = canonicalPath(target.path)
     const page =
       path === undefined ? undefined : (revision.pages.get(path) ?? cardAt(revision, ctx.host, path))
-    const live = path === undefined ? undefined : livePage(settings, revision, path)
+    const live = path === undefined ? undefined : livePage(settings, revision, path, ctx.headers)
     const found =
       path === undefined || page !== undefined || live !== undefined ? undefined : revision.table.find(path)
     if (found !== undefined) note(ctx, placeOf(found.served.route))
@@ -123,7 +130,10 @@ function livePage(
   settings: AppSettings,
   revision: Revision,
   path: string,
+  headers: IncomingHttpHeaders,
 ): (() => Promise<Reply>) | undefined {
+  const aside = settings.aside?.(path, headers)
+  if (aside !== undefined) return aside
   const live = revision.live.get(path)
   if (live !== undefined) return () => liveReply(settings, revision, live)
   const id = paymentIdOf(path)
@@ -143,6 +153,7 @@ export function answerRoute(settings: AppSettings): (served: ServedRoute) => Mid
         revision,
         headers: ctx.headers,
         method: ctx.method,
+        client: () => clientOf(ctx.req, settings.trustProxy),
         parameters: { path: values, query: target.query },
         resource: revision.facts.baseUrl + target.path,
         watch: () => goneSignal(ctx.res),

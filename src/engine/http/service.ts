@@ -8,8 +8,8 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { RefusedReload } from '../documents/standing.ts'
 import { Daybook } from '../tally/daybook.ts'
 import { soldName } from '../tally/names.ts'
-import { watchLedger } from '../tally/watch-ledger.ts'
-import { answerRoute, createApp, type AppSettings } from './app.ts'
+import { watchLedger, type Settle } from '../tally/watch-ledger.ts'
+import { answerRoute, createApp, type AppSettings, type Aside } from './app.ts'
 import type { ProxySettings } from './proxy.ts'
 import { Attendance } from '../paywall/attendance.ts'
 import type { Store } from '../paywall/paywall.ts'
@@ -50,6 +50,10 @@ export interface ServiceSettings extends ServiceWorld {
   readonly report: (fault: unknown) => void
   /** Told of every request; undefined: nobody wants to know. */
   readonly observe: Observe | undefined
+  /** Told of every change of a payment that this process has made; undefined: nobody wants to know. */
+  readonly settle: Settle | undefined
+  /** What the operator alone is shown. */
+  readonly aside: Aside | undefined
 }
 
 export interface Service {
@@ -73,7 +77,7 @@ export interface Service {
 export function createService(settings: ServiceSettings): Service {
   const { owner, now, sleep, report } = settings
   const daybook = new Daybook({ ledger: settings.ledger, owner, now })
-  const ledger = watchLedger(settings.ledger, (operation) => daybook.of(soldName(operation)))
+  const ledger = watchLedger(settings.ledger, (operation) => daybook.of(soldName(operation)), settings.settle)
   const desk = { ledger, owner, now }
   const inFlight = new InFlight()
   const attendance = new Attendance()

@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import { serverCardPath } from '../documents/servers/place.ts'
+import type { Observe } from '../access.ts'
 import { answerCall } from '../mcp/call.ts'
 import { serverAt } from '../mcp/endpoint.ts'
 import { hostsOf, readBody, refusalOf, refuse } from '../mcp/gate.ts'
@@ -19,6 +20,7 @@ export interface ToolsSettings extends Counter {
   readonly inFlight: InFlight
   /** Address this process listens on; undefined while it does not. */
   readonly bound: () => string | undefined
+  readonly observe: Observe | undefined
 }
 
 const METHODS = 'POST, GET, DELETE'
@@ -62,6 +64,7 @@ export async function answerTools(
   const answer: AnswerCall = async (call) => {
     const tool = toolbox.tools.get(call.name)
     if (tool === undefined) return undefined
+    const began = settings.now()
     const answered = await settings.inFlight.add(
       answerCall(settings, {
         ...call,
@@ -74,6 +77,17 @@ export async function answerTools(
         watch: () => goneSignal(response),
       }),
     )
+    const { status, code = status === 402 ? 'payment_required' : 'internal' } = answered.reply
+    settings.observe?.({
+      method: 'POST',
+      place: `tool ${call.name}`,
+      status,
+      outcome: status < 400 ? 'ok' : code,
+      price: tool.served.operation.price,
+      cached: undefined,
+      ms: settings.now() - began,
+      payment: answered.delivered?.id,
+    })
     if (answered.delivered !== undefined) settings.deliveries.watch(ctx, answered.delivered)
     return answered.reply.result
   }

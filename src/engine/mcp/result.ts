@@ -7,6 +7,8 @@ import { problemMembers } from '../work/problem.ts'
 export interface ToolReply {
   readonly status: number
   readonly result: JsonObject
+  /** Why it is no answer. */
+  readonly code?: ErrorCode
 }
 
 /** An answer in the form it is stored in. */
@@ -48,7 +50,7 @@ export function problem(
   { charged, extra, meta = {} }: ProblemOptions,
 ): ToolReply {
   const { status } = ERRORS[code]
-  return refused(status, { ...problemMembers(code, detail, charged), ...extra }, meta)
+  return { ...refused(status, { ...problemMembers(code, detail, charged), ...extra }, meta), code }
 }
 
 /** A failure of the work. */
@@ -64,7 +66,7 @@ export function failed(
 /** The 422 of HTTP. */
 export function invalid(errors: readonly ValidationError[], meta: JsonObject = {}): ToolReply {
   const detail = errors.map(({ loc, ctx, ...error }) => compact({ ...error, loc: [...loc], ctx }))
-  return refused(422, { detail }, meta)
+  return { ...refused(422, { detail }, meta), code: 'parameters_invalid' }
 }
 
 /** Byte for byte the same in both places: clients read either. */

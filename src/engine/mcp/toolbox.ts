@@ -1,4 +1,5 @@
-import type { Binding, Catalog, Operation, Parameter, Route, Tool, ToolFace } from '../catalog/catalog.ts'
+import type { Binding, Catalog, Operation, Tool, ToolFace } from '../catalog/catalog.ts'
+import { toArgument } from '../catalog/parameter.ts'
 import type { Facts } from '../documents/document.ts'
 import { identifyServer, type ServerIdentity } from '../documents/servers/identity.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
@@ -83,14 +84,25 @@ function serveTool(
   return {
     face,
     served: served(operation),
-    check: compileArguments({ operation, parameters, bindings: bindingsOf(route, parameters) }),
+    check: compileArguments({
+      operation,
+      parameters,
+      bindings: route?.bindings ?? bindingsOf(operation, catalog),
+    }),
     challenges: protocols.flatMap((protocol) => protocol.challenge(face) ?? []),
   }
 }
 
-function bindingsOf(route: Route | undefined, parameters: readonly Parameter[]): readonly Binding[] {
-  return (
-    route?.bindings ??
-    parameters.map(({ name }): Binding => ({ kind: 'parameter', argument: name, parameter: name }))
-  )
+/** Of a tool without a route: what it does not take has the default of whoever declares the handler first. */
+function bindingsOf({ handler, parameters }: Operation, { operations }: Catalog): readonly Binding[] {
+  const own = new Set(parameters.map(({ name }) => name))
+  const taken = operations.find((each) => each.handler === handler)?.parameters ?? []
+  return [
+    ...parameters.map(({ name }): Binding => ({ kind: 'parameter', argument: name, parameter: name })),
+    ...taken.flatMap((parameter): Binding[] => {
+      const { name, default: value } = parameter
+      if (own.has(name) || value === undefined) return []
+      return [{ kind: 'fixed', argument: name, value: toArgument(parameter, value) }]
+    }),
+  ]
 }

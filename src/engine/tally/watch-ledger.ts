@@ -2,11 +2,14 @@ import type { Entry } from '../ledger/entry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Tally } from './tally.ts'
 
+/** Told of a change of an entry once it is made; must be quick and must not throw. */
+export type Settle = (previous: Entry, next: Entry) => void
+
 /**
  * The same ledger, which counts what becomes of the payments of an operation. Every change is made by one process and
  * once, whoever makes it: a request, a copy of it, or recovery after a crash. So is every count.
  */
-export function watchLedger(ledger: Ledger, tallyOf: (operation: string) => Tally): Ledger {
+export function watchLedger(ledger: Ledger, tallyOf: (operation: string) => Tally, settle?: Settle): Ledger {
   return {
     name: ledger.name,
     get: (key) => ledger.get(key),
@@ -14,7 +17,10 @@ export function watchLedger(ledger: Ledger, tallyOf: (operation: string) => Tall
     insert: (entry) => ledger.insert(entry),
     replace: async (previous, next) => {
       const replaced = await ledger.replace(previous, next)
-      if (replaced) countChange(tallyOf(next.operation), previous, next)
+      if (replaced) {
+        countChange(tallyOf(next.operation), previous, next)
+        settle?.(previous, next)
+      }
       return replaced
     },
     remove: async (entry) => {

@@ -322,6 +322,26 @@ t.test(
     t.notOk('worth' in unsettled.content)
     t.match(unsettled.meta['x402/payment-response'], { success: false })
     t.equal(await shop.witness.charges(addressOf(key)), 0)
+    const other = await shop.wallet()
+    const { payload } = await sign(await demandOf(tools, 'other_work', { n: 14 }), other)
+    const meta = { 'x402/payment': payload }
+    shop.node.set('broken_after_send')
+    const unknown = await callTool(tools, 'other_work', { n: 14 }, { meta })
+    shop.node.set('open')
+    t.ok(unknown.isError)
+    t.match(unknown.content, {
+      code: 'payment_pending',
+      charged: 'unknown',
+      payment: /^pay_/,
+      status_url: /\/payments\/pay_/,
+    })
+    t.notOk('accepts' in unknown.content)
+    t.match(
+      (await callTool(tools, 'other_work', { n: 14 }, { meta })).content,
+      { n: 14 },
+      'the same payment tells',
+    )
+    t.equal(await shop.witness.charges(addressOf(other)), 1)
   },
 )
 

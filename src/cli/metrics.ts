@@ -1,0 +1,127 @@
+import { findAsset, type Access, type AllFigures, type Entry, type Ledger } from '../engine/index.ts'
+
+export interface MetricsSettings {
+  readonly ledger: Ledger
+  readonly now: () => number
+  /** How the outside sources have done. */
+  readonly figures: AllFigures
+  readonly revision: () => string
+}
+
+/** What is counted in this process, in the text format of Prometheus; whoever scrapes several adds them up. */
+export interface Metrics {
+  readonly observe: (access: Access) => void
+  /** A payment has changed, by the doing of this process. */
+  readonly settle: (previous: Entry, next: Entry) => void
+  readonly read: () => Promise<{ readonly type: string; readonly text: string }>
+}
+
+/** Payments in doubt are looked for at most so often, and so many of them are counted. */
+const LOOK_MS = 10_000
+const MOST_UNKNOWN = 1_000
+/** In doubt is what recovery looks after again within this time. */
+const SOON_MS = 330_000
+
+/** Every label is a name of the catalog, of a network or of an error: none can be made up by a caller. */
+export async function openMetrics({ ledger, now, figures, revision }: MetricsSettings): Promise<Metrics> {
+  const { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } = await import('prom-client')
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  const requests = new Counter({
+    name: 'ratecard_requests_total',
+    help: 'Requests by route template and outcome: ok, or the code of the problem',
+    labelNames: ['route', 'status', 'outcome'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'ratecard_request_duration_seconds',
+    help: 'Time from the request to its answer',
+    labelNames: ['route'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+    registers,
+  })
+  const cached = new Counter({
+    name: 'ratecard_cache_answers_total',
+    help: 'Answers that came from the cache (hit) or were made for the request (miss)',
+    labelNames: ['route', 'result'],
+    registers,
+  })
+  const payments = new Counter({
+    name: 'ratecard_payments_total',
+    help: 'Payments that became settled, unknown or voided, as the ledger has it',
+    labelNames: ['operation', 'network', 'outcome'],
+    registers,
+  })
+  const revenue = new Counter({
+    name: 'ratecard_revenue_total',
+    help: 'Settled amounts in units of the token, as the ledger has it',
+    labelNames: ['operation', 'network', 'token'],
+    registers,
+  })
+  let looked: { readonly at: number; readonly count: Promise<number> } | undefined
+  new Gauge({
+    name: 'ratecard_payments_unknown',
+    help: 'Payments of which nobody knows yet whether they have settled, over all processes of the ledger',
+    registers,
+    async collect() {
+      if (looked === undefined || now() - looked.at >= LOOK_MS)
+        looked = { at: now(), count: countUnknown(ledger, now()) }
+      // A store that is away shows in the requests; the rest is to be read all the same.
+      this.set(await looked.count.catch(() => Number.NaN))
+    },
+  })
+  for (const [name, help, of] of [
+    ['ratecard_source_requests_total', 'Questions to outside sources', 'asked'],
+    ['ratecard_source_failures_total', 'Questions to outside sources without a usable answer', 'failed'],
+    ['ratecard_source_drifts_total', 'Answers of outside sources in another form than before', 'drifted'],
+  ] as const) {
+    new Counter({
+      name,
+      help,
+      labelNames: ['source'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [source, each] of figures()) this.inc({ source }, each[of])
+      },
+    })
+  }
+  new Gauge({
+    name: 'ratecard_catalog',
+    help: 'The revision that is served',
+    labelNames: ['revision'],
+    registers,
+    collect() {
+      this.reset()
+      this.set({ revision: revision() }, 1)
+    },
+  })
+  return {
+    observe: ({ place: route, status, outcome, ms, cached: fromCache }) => {
+      requests.inc({ route, status, outcome })
+      durations.observe({ route }, ms / 1000)
+      if (fromCache !== undefined) cached.inc({ route, result: fromCache ? 'hit' : 'miss' })
+    },
+    settle: (previous, next) => {
+      const { operation, network, asset, receipt, state } = next
+      if (previous.receipt === undefined && receipt !== undefined) {
+        payments.inc({ operation, network, outcome: 'settled' })
+        const token = findAsset(network, asset)
+        if (token !== undefined)
+          revenue.inc(
+            { operation, network, token: token.symbol },
+            Number(receipt.amount) / 10 ** token.decimals,
+          )
+      }
+      if (previous.state !== state && (state === 'unknown' || state === 'voided'))
+        payments.inc({ operation, network, outcome: state })
+    },
+    read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+  }
+}
+
+async function countUnknown(ledger: Ledger, now: number): Promise<number> {
+  const due = await ledger.due(now + SOON_MS, MOST_UNKNOWN)
+  return due.filter(({ state }) => state === 'unknown').length
+}
