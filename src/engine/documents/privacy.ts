@@ -1,5 +1,5 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
-import { listedRoutes } from './listing.ts'
+import { listedRoutes, listedTools } from './listing.ts'
 import { definePage, frameOf, readPage } from './page.ts'
 import type { TemplateContext } from './text.ts'
 import { webAddress } from './web-address.ts'
@@ -15,6 +15,9 @@ export const privacy = definePage('privacy', (catalog, facts) => {
     page: frameOf(catalog, facts, 'privacy'),
     sells: routes.some(({ kind }) => kind === 'paid'),
     redeliver: spellDuration(payments.redeliver),
+    remembering: listedTools(catalog, facts)
+      .filter(({ tool }) => tool.requires === 'payer')
+      .map(({ tool: { name } }) => ({ name })),
     cached: cachedRows(routes),
     sources: sourceRows(catalog, routes),
     email: service.contact.email ?? '',
