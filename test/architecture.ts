@@ -80,6 +80,8 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   koa: ['engine/http'],
   lmdb: ['engine/ledger'],
   'lru-cache': ['engine/cache'],
+  'prom-client': ['cli'],
+  pino: ['cli'],
   mppx: ['engine/protocols', 'cli'],
   pg: ['service'],
   'tiny-secp256k1': ['engine/protocols'],

@@ -64,6 +64,13 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
         `source ${name}: not used before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`,
       )
   }
+  for (const { operation, readiness } of service.revision().operations.values()) {
+    const unset = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
+    if (readiness === 'not_configured' && unset.length === 0 && operation.upstream === undefined)
+      terminal.err(
+        `${operation.id}: not served, none of its sources is set up: ${operation.sources.join(', ')}`,
+      )
+  }
   for (const { path, operation } of paid) {
     const variable = operation.upstream?.credential?.env
     if (variable !== undefined && env.secret(variable) === undefined)

@@ -24,7 +24,9 @@ export async function importHandlers(directory: string): Promise<HandlerMap> {
   ) {
     return loaded.handlers
   }
-  throw new Error(`${file} exports no "handlers": an object of functions (or { run, preview }, { run, configured }) by name`)
+  throw new Error(
+    `${file} exports no "handlers": an object of functions (or { run, preview }, { run, configured }) by name`,
+  )
 }
 
 async function load(file: string): Promise<unknown> {

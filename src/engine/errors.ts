@@ -219,6 +219,11 @@ export const ERRORS = {
     'Delete what is no longer needed, or write from another wallet.',
   ),
   answer_too_large: kind(502, 'Answer is too large', 'Ask for less in one call.', OF_WORK),
+  too_many_requests: passing(
+    429,
+    'Too many free calls',
+    'Try again after Retry-After; the paid route is not limited.',
+  ),
   starting: passing(503, 'Starting', 'Try again after Retry-After.'),
   internal: passing(500, 'Internal error', 'Try again; if it stays, tell the operator.', BY_PAYMENT),
 } as const satisfies Record<string, ErrorKind>

@@ -31,11 +31,18 @@ export function testMemoryStore(
     const newWallet = (): string => `eip155:0x${String((wallets += 1)).padStart(40, '0')}`
     const newPayment = (): string => `payment-${(payments += 1)}`
     const draft = (wallet: string, text: string, more: Partial<Draft> = {}): Draft => ({
-      ...{ wallet, text, tags: [], key: undefined },
+      wallet,
+      text,
+      tags: [],
+      key: undefined,
       ...more,
     })
     const question = (wallet: string, query: string, more: Partial<Question> = {}): Question => ({
-      ...{ wallet, query, most: 5, tags: [], since: undefined },
+      wallet,
+      query,
+      most: 5,
+      tags: [],
+      since: undefined,
       ...more,
     })
     const remember = async (wallet: string, text: string, more: Partial<Draft> = {}, at = AT) => {

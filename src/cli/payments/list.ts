@@ -12,12 +12,13 @@ const SHOWN = 50
 
 export const listPayments: Command = {
   name: 'payments list',
-  summary: 'list payments, newest first, with what they have brought',
+  summary: 'list payments, newest first, with what they have brought by route, network and day',
   usage:
-    'payments list [--state S] [--route OPERATION] [--payer ADDRESS] [--since DATE] [--limit N] [--json] [--data-dir D] [--sandbox]',
+    'payments list [--state S] [--route OPERATION] [--payer ADDRESS] [--since DATE] [--limit N] [--totals] [--json] [--data-dir D] [--sandbox]',
   takes: 0,
   examples: [
     'ratecard payments list --since 24h',
+    'ratecard payments list --totals --since 2026-11-01',
     'ratecard payments list --state unknown',
     "ratecard payments list --sandbox --json | jq '.[].payment'",
   ],
@@ -27,6 +28,7 @@ export const listPayments: Command = {
     payer: { type: 'string' },
     since: { type: 'string' },
     limit: { type: 'string' },
+    totals: { type: 'boolean' },
     json: { type: 'boolean' },
     ...BOOKS,
   },
@@ -44,7 +46,8 @@ export const listPayments: Command = {
         newest.add(rowOf(entry))
       }
       const rows = newest.rows()
-      if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
+      if (flags.given('totals')) printTotals(call, totals)
+      else if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
       else print(terminal, rows, totals)
       return 0
     } finally {
@@ -117,6 +120,12 @@ function print({ out, err, reader }: Terminal, rows: readonly PaymentRow[], tota
   out(reader === 'person' ? columns(lines) : lines.map((line) => line.join('\t')).join('\n'))
   if (rows.length < totals.count) out(`… the newest ${rows.length} of ${totals.count}; --limit shows more`)
   out(`\n${totals.text()}`)
+}
+
+function printTotals({ terminal, flags }: Call, totals: Totals): void {
+  if (flags.given('json')) terminal.out(JSON.stringify(totals.report(), null, 2))
+  else if (totals.count === 0) terminal.err('no payments')
+  else terminal.out(totals.text())
 }
 
 function cellsOf(row: PaymentRow, reader: Terminal['reader']): string[] {

@@ -1,4 +1,5 @@
 import type { Cache as Policy } from '../catalog/catalog.ts'
+import { MemoryBudget, type Rate } from './budget.ts'
 import { Failure, InvalidParameter } from '../errors.ts'
 
 /** A value and when its source gave it. */
@@ -19,6 +20,11 @@ export interface CacheStore {
   set(key: string, fetched: Fetched<unknown>, keepMs: number): Promise<void>
   /** Asks for the turn to fetch for `key`, which one process has at a time. */
   claim(key: string): Promise<Turn>
+  /**
+   * Takes one from the budget of a client, or none when nothing is left: then it resolves to the milliseconds from now
+   * until there is; else to 0. All who use the store count together. Rejects when that cannot be done.
+   */
+  spend(client: string, rate: Rate): Promise<number>
   close(): Promise<void>
 }
 
@@ -46,11 +52,13 @@ type Produce<Value> = (previous: Value | undefined) => Promise<Fetched<Value>>
 export class Cache {
   readonly #store: CacheStore
   readonly #now: () => number
+  readonly #budget: MemoryBudget
   readonly #flights = new Map<string, Promise<Served<unknown>>>()
 
   constructor(store: CacheStore, now: () => number) {
     this.#store = store
     this.#now = now
+    this.#budget = new MemoryBudget(now)
   }
 
   get name(): string {
@@ -130,6 +138,11 @@ export class Cache {
 
   #age({ at }: Fetched<unknown>): number {
     return this.#now() - at
+  }
+
+  /** As the store has it; when that is away, as this process has it alone. */
+  spend(client: string, rate: Rate): Promise<number> {
+    return this.#store.spend(client, rate).catch(() => this.#budget.spend(client, rate))
   }
 
   close(): Promise<void> {

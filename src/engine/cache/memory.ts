@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { MemoryBudget } from './budget.ts'
 import { UNDISPUTED, type CacheStore, type Fetched } from './cache.ts'
 
 /** Characters of values kept in the process; the least recently used go first. */
@@ -14,6 +15,7 @@ interface Kept {
 
 /** Keeps values in this process only. */
 export function createMemoryCache(): CacheStore {
+  const budget = new MemoryBudget(() => performance.now())
   const entries = new LRUCache<string, Kept>({
     maxSize: LARGEST,
     maxEntrySize: LARGEST_VALUE,
@@ -29,6 +31,7 @@ export function createMemoryCache(): CacheStore {
       entries.set(key, { json: JSON.stringify(value), moment }, { ttl: keepMs })
     },
     claim: async () => UNDISPUTED,
+    spend: async (client, rate) => budget.spend(client, rate),
     close: async () => entries.clear(),
   }
 }

@@ -28,6 +28,16 @@ local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return holder end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return ARGV[1]`
+/** As `MemoryBudget` does it, by the clock of Redis. */
+const SPEND = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local burst, interval = tonumber(ARGV[1]), tonumber(ARGV[2])
+local whole = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now) + interval
+local wait = whole - now - burst * interval
+if wait > 0 then return wait end
+redis.call('SET', KEYS[1], string.format('%d', whole), 'PX', whole - now)
+return 0`
 const END = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`
 
 /**
@@ -73,6 +83,8 @@ export async function openRedisCache({ address, random, report }: RedisCacheSett
       const holder = await take(turn, token)
       return holder === token ? ours(turn, token) : theirs(turn, holder)
     },
+    spend: async (client, { burst, interval }) =>
+      Number(await ask((redis) => redis.eval(SPEND, 1, KEYS.budget(client), burst, interval))),
     close,
   }
 }
@@ -80,6 +92,7 @@ export async function openRedisCache({ address, random, report }: RedisCacheSett
 /** Beside the ledger's, so that one rule for the user of a Redis covers both. */
 const KEYS = {
   value: (key: string): string => `{ratecard}:cache:${key}`,
+  budget: (client: string): string => `{ratecard}:budget:${client}`,
   turn: (key: string): string => `{ratecard}:turn:${key}`,
 }
 

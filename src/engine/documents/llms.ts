@@ -5,6 +5,7 @@ import { byCategory, listedRoutes, priceOf, toolPrice, type ListedTool } from '.
 import { readMarkdown } from './markdown.ts'
 import { listedServers } from './servers/listing.ts'
 import { toolPayment } from './servers/payment.ts'
+import { serverPagePath, toolAnchor } from './servers/place.ts'
 import type { TemplateContext } from './text.ts'
 import { CHARGED_FIRST, chargingOf, howToPay, SANDBOX, sentence, useWhen } from './wording.ts'
 
@@ -46,14 +47,23 @@ function sections(catalog: Catalog, facts: Facts, routes: readonly Route[]): Tem
 function companions(catalog: Catalog, facts: Facts): TemplateContext[] {
   return listedServers(catalog, facts)
     .filter(({ tools }) => tools.length > 0)
-    .map(({ title, tools }) => ({ title: `${title} (MCP)`, entries: tools.map(toolEntry) }))
+    .map(({ name, title, url, tools }) => {
+      const page = serverPagePath(catalog, name)
+      return {
+        title: `${title} (MCP at ${url})`,
+        entries: tools.map((listed) =>
+          toolEntry(listed, page === undefined ? undefined : facts.baseUrl + page),
+        ),
+      }
+    })
 }
 
-function toolEntry(listed: ListedTool): TemplateContext {
+/** An endpoint of MCP shows nothing to who only reads: the link leads to what is written of the tool. */
+function toolEntry(listed: ListedTool, page: string | undefined): TemplateContext {
   const { operation, tool, url, parameters } = listed
   return {
     name: tool.name,
-    url,
+    url: page === undefined ? `${url}/server-card` : `${page}#${toolAnchor(tool.name)}`,
     ...words(operation, operation.summary, toolPrice(listed)),
     parameters: brief(parameters),
     twin: false,

@@ -3,6 +3,7 @@ import Koa, { type Context, type Middleware } from 'koa'
 import type { Observe } from '../access.ts'
 import { Failure } from '../errors.ts'
 import type { Route } from '../catalog/catalog.ts'
+import { clientOf } from './client.ts'
 import type { Deliveries } from './delivery.ts'
 import { nameOfRoute } from './figures.ts'
 import { goneSignal } from './gone.ts'
@@ -152,6 +153,7 @@ export function answerRoute(settings: AppSettings): (served: ServedRoute) => Mid
         revision,
         headers: ctx.headers,
         method: ctx.method,
+        client: () => clientOf(ctx.req, settings.trustProxy),
         parameters: { path: values, query: target.query },
         resource: revision.facts.baseUrl + target.path,
         watch: () => goneSignal(ctx.res),

@@ -1,5 +1,7 @@
+import { Failure } from '../errors.ts'
 import { failed, invalid, sold } from './reply.ts'
 import type { FaultSettings } from '../work/fault.ts'
+import type { Rate } from '../cache/budget.ts'
 import { faultReply } from './fault.ts'
 import { NOBODY, type Workshop } from '../work/execute.ts'
 import { unreadyFailure } from '../work/readiness.ts'
@@ -13,6 +15,8 @@ export async function serveFree(counter: Workshop & FaultSettings, request: Rout
   if (unready !== undefined) return { reply: failed(unready, 'no') }
   const validated = served.validate(request.parameters)
   if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
+  const spent = await overspent(counter, request)
+  if (spent !== undefined) return { reply: failed(spent, 'no') }
   try {
     const { timeout } = served.route.operation
     const { operations } = request.revision
@@ -23,4 +27,20 @@ export async function serveFree(counter: Workshop & FaultSettings, request: Rout
   } catch (fault) {
     return { reply: faultReply(counter, request.served, fault, 'no') }
   }
+}
+
+/** A minute of a reader’s clicks, and more than an index asks for that looks at every sample once. */
+const FREE: Rate = { burst: 60, interval: 1_000 }
+
+/** What is free and asks outside sources is given to nobody without end: sources would shut us out for all. */
+async function overspent(
+  { cache }: Workshop,
+  { served: { operation }, client: clientOf }: RouteRequest,
+): Promise<Failure | undefined> {
+  if (operation.sources.length === 0 && operation.upstream === undefined) return undefined
+  const client = clientOf()
+  const wait = client === undefined ? 0 : await cache.spend(client, FREE)
+  if (wait === 0) return undefined
+  const detail = 'this address has asked for free answers from outside sources too often'
+  return new Failure('too_many_requests', detail, { retryAfter: wait / 1_000 })
 }

@@ -14,6 +14,8 @@ export interface RouteRequest {
   readonly headers: IncomingHttpHeaders
   readonly method: string
   readonly parameters: RawParameters
+  /** Who asks; undefined for this machine itself. */
+  readonly client: () => string | undefined
   /** Absolute URL of the concrete path. */
   readonly resource: string
   /** Aborted when the client has gone away before its answer: to be asked for before anything is waited for. */

@@ -14,6 +14,8 @@ export interface ServerSettings {
   readonly headersWithin?: number
   /** Milliseconds a client has for its whole request. */
   readonly requestWithin?: number
+  /** Milliseconds for which a client may leave an answer unread. */
+  readonly unreadWithin?: number
 }
 
 export interface HttpServer extends Server {
@@ -26,6 +28,7 @@ export function createHttpServer({
   headers = {},
   headersWithin = 15_000,
   requestWithin = 30_000,
+  unreadWithin = 30_000,
 }: ServerSettings = {}): HttpServer {
   const server = createServer({
     maxHeaderSize: LARGEST_HEADERS,
@@ -42,6 +45,12 @@ export function createHttpServer({
     unanswered.add(response)
     response.once('close', () => unanswered.delete(response))
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  })
+  server.timeout = unreadWithin
+  server.on('timeout', (socket) => {
+    // Nothing has moved on it for that long: while it waits for work of ours, that is as it should be.
+    const waits = Array.from(unanswered).some((response) => response.socket === socket)
+    if (!waits || socket.writableLength > 0) socket.destroy()
   })
   server.on('request', starting)
   // RFC 9110 §10.1.1 allows to pass over an expectation; Node would refuse it without a body.

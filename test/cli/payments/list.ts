@@ -89,6 +89,35 @@ t.test(
   },
 )
 
+t.test('an operator sees what each route, network and day has brought', async (t) => {
+  const shelf = await fill(t)
+  const { old, latest } = shelf
+  const dayOf = ({ settledAt = 0 }: Entry): string => new Date(settledAt).toISOString().slice(0, 10)
+  for (const flags of [[], ['--totals']]) {
+    const { out } = await list(t, shelf, ...flags)
+    t.match(out, /^ROUTE +CHARGED +MONEY\nbundle\/market-snapshot +1 +0\.250000 USDC on eip155:8453$/m)
+    t.match(out, /^util\/workday +1 +0\.005000 USDC on eip155:8453$/m, 'what was not charged brings nothing')
+    t.match(out, /^eip155:8453 +2 +0\.255000 USDC on eip155:8453$/m)
+    t.match(
+      out,
+      new RegExp(`^DAY .*\n${dayOf(latest)} +1 +0\\.005000 .*\n${dayOf(old)} +1 +0\\.250000 `, 'm'),
+    )
+    t.equal(out.includes(latest.id), flags.length === 0)
+  }
+  const { out } = await list(t, shelf, '--totals', '--json')
+  const money = [{ amount: '0.250000', token: 'USDC', network: 'eip155:8453' }]
+  t.match(JSON.parse(out), {
+    payments: 4,
+    revenue: { payments: 2 },
+    in_doubt: { payments: 1 },
+    states: { sent: { payments: 2 }, voided: { payments: 1 } },
+    routes: { 'bundle/market-snapshot': { payments: 1, money } },
+    networks: { 'eip155:8453': { payments: 2 } },
+    days: { [dayOf(old)]: { payments: 1, money } },
+  })
+  t.match(await list(t, shelf, '--totals', '--route', 'no/such'), { code: 0, out: '', err: 'no payments' })
+})
+
 t.test('a short list still sums up everything, and says that there is more', async (t) => {
   const shelf = await fill(t)
   const { out } = await list(t, shelf, '--limit', '1')

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { once } from 'node:events'
+import { Socket } from 'node:net'
 import Koa from 'koa'
 import {
   attach,
@@ -110,6 +111,33 @@ t.test('closing waits for a request in flight and refuses new ones', async (t) =
   t.equal(await (await answer).text(), 'worth the wait')
   await closing
   t.equal(server.unanswered.size, 0)
+})
+
+t.test('who leaves an answer unread loses the connection, who waits for work does not', async (t) => {
+  const app = new Koa()
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  app.use(async (ctx) => {
+    if (ctx.path === '/slow') await opened
+    ctx.body = ctx.path === '/slow' ? 'worth the wait' : 'x'.repeat(1_000_000)
+  })
+  const server = await serving(t, { unreadWithin: 200 }, app)
+  const waiting = fetch(`${server.url}/slow`)
+  await once(server, 'request')
+  const connected = once(server, 'connection')
+  const deaf = await dial(server.url)
+  deaf.on('error', () => undefined).pause()
+  const [held]: unknown[] = await connected
+  if (!(held instanceof Socket)) throw new Error('no connection')
+  const gone = once(held, 'close')
+  // More than the system keeps for either side.
+  deaf.write('GET /large HTTP/1.1\r\nHost: here\r\n\r\n'.repeat(50))
+  await gone
+  open()
+  t.equal(await (await waiting).text(), 'worth the wait')
+  deaf.destroy()
 })
 
 t.test('closing does not wait for connections that ask for nothing', async (t) => {

@@ -6,7 +6,7 @@ import type { TemplateContext } from '../text.ts'
 import { CHARGED_FIRST, sentence, spellDuration, useWhen } from '../wording.ts'
 import { argumentRow } from './argument.ts'
 import type { ListedServer } from './listing.ts'
-import { serverPagePath } from './place.ts'
+import { serverPagePath, toolAnchor } from './place.ts'
 import { setupsFor } from './setup.ts'
 
 /** All there is to say of one companion server, before it is set as a page or as Markdown. */
@@ -32,7 +32,7 @@ function toolManual(listed: ListedTool): TemplateContext {
   const { tool, operation, route, parameters } = listed
   const { summary, useWhen: when, description, settle, price, timeout } = operation
   return {
-    anchor: `tool.${tool.name}`,
+    anchor: toolAnchor(tool.name),
     name: tool.name,
     price: toolPrice(listed) ?? '',
     summary: sentence(summary),

@@ -14,3 +14,8 @@ export function serverPagePath(catalog: Catalog, name: string): string | undefin
 export function serverCardPath(name: string): string {
   return `/mcp/${name}/server-card`
 }
+
+/** Where a tool stands on the page of its server. */
+export function toolAnchor(name: string): string {
+  return `tool.${name}`
+}

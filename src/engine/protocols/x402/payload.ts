@@ -105,7 +105,7 @@ export type Decoded =
 export function decodePayload(header: string): Decoded {
   if (header.length > LONGEST || !BASE64.test(header)) return malformed('the header is not standard base64')
   const value = parseJson(Buffer.from(header, 'base64').toString('utf8'))
-  return readPayload(value)
+  return isJsonObject(value) ? readPayload(value) : malformed('the header does not hold a JSON object')
 }
 
 /** Reads a payment that came as JSON. */

@@ -36,7 +36,7 @@ async function compose(
   const context = fixedContext({
     ask: async (handler, { appid, name }) => {
       if (handler === 'game/metadata') {
-        looked.push(String(name))
+        looked.push(typeof name === 'string' ? name : 'no name')
         if (typeof metadata === 'string') throw new Failure(metadata, 'It does not work')
         return part('database', metadata)
       }

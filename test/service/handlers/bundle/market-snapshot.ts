@@ -20,7 +20,8 @@ async function compose(
 ): Promise<EnvelopedAnswer> {
   const ask: Parameters<typeof fixedContext>[0] = {
     ask: async (handler, { country = '' }) => {
-      const body = parts[`${handler} ${String(country)}`.trim()] ?? 'source_error'
+      const of = typeof country === 'string' ? country : ''
+      const body = parts[`${handler} ${of}`.trim()] ?? 'source_error'
       if (typeof body === 'string') throw new Failure(body, 'It does not work')
       const at = new Date('2026-11-20T19:55:00Z')
       return { answer: { source: [{ name: handler }], body }, at, cached: true, stale: false }

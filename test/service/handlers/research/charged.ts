@@ -220,6 +220,11 @@ t.test('without a model and an engine nobody is told to pay for what needs them'
     t.notOk('accepts' in content)
   }
   t.match((await callTool(there, 'summarize', { text: TEXT })).content, { accepts: [{ amount: '10000' }] })
+  t.match(bare.output(), /^source language-model: not used before LLM_MODEL is set$/m)
+  t.match(
+    bare.output(),
+    /^web_research: not served, none of its sources is set up: searxng, brave-search, public-web$/m,
+  )
   const card = await (await fetch(`${bare.url}/llms.txt`)).text()
   t.notMatch(card, /web_research|extract_structured/)
 })

@@ -13,7 +13,7 @@ const GUARDED: Partial<Context> = {
       source: [],
       body: {
         injection: {
-          findings: /Ignore all/.test(String(text)) ? [{ category: 'instruction_override' }] : [],
+          findings: /Ignore all/.test(JSON.stringify(text)) ? [{ category: 'instruction_override' }] : [],
         },
       },
     },

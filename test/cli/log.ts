@@ -1,0 +1,226 @@
+import t from 'tap'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
+import { openBuyer } from '../support/buyer.ts'
+import { addressOf, challengeOf, send, sign } from '../support/payment.ts'
+import { Secrets } from '../support/secrets.ts'
+import { openShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
+
+t.setTimeout(120_000)
+
+const CATALOG = `catalog: 1
+service: { name: Watched shop, version: '1.0.0' }
+payments: { currency: USD, x402: { networks: [base], timeout: 60s } }
+sources: { workplace: { title: Workplace, licence: None, resale: allowed } }
+routes:
+  /paid/work:
+    price: 0.01
+    summary: Works where the test says how
+    sources: [workplace]
+    cache: 10m
+    parameters: { n: { type: integer, default: 1, minimum: 1, maximum: 1000 } }
+    example: { n: 1 }
+    sample: true
+  /paid/slow:
+    price: 0.02
+    handler: work
+    summary: The same without a cache
+    parameters: { n: { type: integer, default: 1, minimum: 1, maximum: 1000 } }
+    example: { n: 1 }
+documents: { health: /health, llms: /llms.txt }
+`
+const TOKEN = 'a-token-for-scrapers-only'
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'ratecard-log-'))
+writeFileSync(join(directory, 'catalog.yaml'), CATALOG)
+const metricsPort = await freePort()
+const shop = await openShop(async () => ({
+  CATALOG: join(directory, 'catalog.yaml'),
+  METRICS_PORT: String(metricsPort),
+  METRICS_TOKEN: TOKEN,
+  TRUST_PROXY: '1',
+}))
+const secrets = new Secrets()
+secrets.keep('an RPC endpoint', shop.node.url)
+secrets.keep('the signer’s key', shop.settlerKey.slice(2))
+secrets.keep('the token of the metrics', TOKEN)
+t.teardown(async () => {
+  await shop.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+/** Lines of requests in the order of their answers. */
+function lines(): JsonObject[] {
+  return shop
+    .output()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line): unknown => JSON.parse(line))
+    .filter(isJsonObject)
+}
+
+const lineOf = (like: JsonObject): JsonObject | undefined =>
+  lines().findLast((line) => Object.entries(like).every(([name, value]) => line[name] === value))
+
+async function metrics(): Promise<string> {
+  return (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+}
+
+function valueOf(text: string, name: string, ...labels: readonly string[]): number {
+  const line = text
+    .split('\n')
+    .find((each) => each.startsWith(name) && labels.every((label) => each.includes(label)))
+  return Number(line?.split(' ').at(-1) ?? Number.NaN)
+}
+
+t.test('an operator sees what became of each request, and what it brought', async (t) => {
+  const buyer = openBuyer(await shop.wallet(), secrets)
+  t.match(await buyer.buy(`${shop.url}/paid/work?n=77`), { status: 200 })
+  t.match(await buyer.buy(`${shop.url}/paid/work?n=77`), { status: 200 })
+  t.equal((await fetch(`${shop.url}/paid/work?n=none`)).status, 402)
+  t.equal((await fetch(`${shop.url}/sample/work?n=none`)).status, 422)
+  t.equal((await fetch(`${shop.url}/secret-path-of-a-caller?key=hunter2`)).status, 404)
+  t.equal((await fetch(`${shop.url}/llms.txt`)).status, 200)
+  await until('all of it is written', () => lineOf({ route: '/llms.txt' }) !== undefined)
+  const work = { method: 'GET', route: '/paid/work', price: '0.01' }
+  t.match(lineOf({ ...work, status: 402 }), {
+    level: 'info',
+    outcome: 'payment_required',
+    ms: Number,
+    time: /Z$/,
+  })
+  t.match(lineOf({ ...work, outcome: 'ok', cache: 'miss' }), { status: 200, payment: /^pay_/ })
+  t.match(lineOf({ ...work, outcome: 'ok', cache: 'hit' }), { status: 200, payment: /^pay_/ })
+  t.match(lineOf({ route: '/sample/work' }), { status: 422, outcome: 'parameters_invalid' })
+  t.match(lineOf({ status: 404 }), { route: 'unknown', outcome: 'route_unknown' })
+  t.equal(await shop.witness.charges(buyer.address), 2)
+})
+
+t.test('a failing source is a warning without its words, and nothing is charged for it', async (t) => {
+  shop.workplace.during(() => Promise.reject(new Error('no')))
+  const key = await shop.wallet()
+  const bought = await openBuyer(key, secrets).buy(`${shop.url}/paid/work?n=13`)
+  t.equal(bought.status, 500)
+  await until('it is written', () => lineOf({ status: 500 }) !== undefined)
+  t.match(lineOf({ status: 500 }), { route: '/paid/work', level: 'error', outcome: 'internal' })
+  t.equal(await shop.witness.charges(addressOf(key)), 0)
+  shop.workplace.during(async () => undefined)
+})
+
+t.test('a dashboard gets requests, payments and revenue from the ledger', async (t) => {
+  const text = await metrics()
+  const value = (name: string, ...labels: readonly string[]): number => valueOf(text, name, ...labels)
+  t.equal(value('ratecard_requests_total', 'route="/paid/work"', 'outcome="ok"'), 2)
+  t.ok(value('ratecard_requests_total', 'route="/paid/work"', 'outcome="payment_required"') >= 4)
+  t.equal(value('ratecard_payments_total', 'outcome="settled"', 'network="eip155:8453"'), 2)
+  t.equal(value('ratecard_revenue_total', 'token="USDC"'), 0.02)
+  t.equal(value('ratecard_cache_answers_total', 'result="hit"'), 1)
+  t.equal(value('ratecard_payments_unknown'), 0)
+  t.ok(value('ratecard_request_duration_seconds_count', 'route="/paid/work"') > 0)
+  t.match(text, /^nodejs_eventloop_lag_seconds /m)
+  t.match(text, /^process_resident_memory_bytes /m)
+  t.notMatch(text, /secret-path|hunter2|n=77/)
+  secrets.listen(text)
+})
+
+t.test('nobody without the token sees that there are metrics', async (t) => {
+  const ask = (headers: Record<string, string>) => fetch(`${shop.url}/metrics`, { headers })
+  const refused = await Promise.all([ask({}), ask({ authorization: 'Bearer wrong' })])
+  t.strictSame(
+    refused.map(({ status }) => status),
+    [404, 404],
+  )
+  const told = await ask({ authorization: `Bearer ${TOKEN}` })
+  t.equal(told.status, 200)
+  t.match(await told.text(), 'ratecard_revenue_total')
+})
+
+t.test('who asks samples without end is told to wait, and nobody else is', async (t) => {
+  const ask = (path: string, client: string) =>
+    fetch(shop.url + path, { headers: { 'x-forwarded-for': `8.8.8.8, ${client}, 10.0.0.7` } })
+  const statuses: number[] = []
+  for (let n = 0; n < 70; n += 1) statuses.push((await ask('/sample/work', `2001:db8:1:2::${n + 1}`)).status)
+  const limited = statuses.indexOf(429)
+  t.ok(limited >= 60, `after ${limited} calls`)
+  const refused = await ask('/sample/work', '2001:db8:1:2:ffff::1')
+  t.equal(refused.status, 429)
+  t.match(await refused.json(), { code: 'too_many_requests', charged: 'no', retryable: true })
+  t.ok(Number(refused.headers.get('retry-after')) >= 1)
+  t.equal((await ask('/sample/work', '2001:db8:1:3::1')).status, 200, 'another subscriber')
+  t.equal((await ask('/sample/work', '203.0.113.9')).status, 200)
+  const probes = await Promise.all(Array.from({ length: 200 }, () => ask('/paid/work', '2001:db8:1:2::1')))
+  t.ok(
+    probes.every(({ status }) => status === 402),
+    'prices are shown to everybody',
+  )
+  await Promise.all(probes.map((probe) => probe.body?.cancel()))
+  t.equal((await ask('/llms.txt', '2001:db8:1:2::1')).status, 200)
+})
+
+t.test('a process that is told to stop answers the payment in flight, and charges it once', async (t) => {
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const runs = shop.workplace.runs()
+  shop.workplace.during(() => opened)
+  const key = await shop.wallet()
+  const buying = openBuyer(key, secrets).buy(`${shop.url}/paid/slow?n=5`)
+  await until('the work has begun', () => shop.workplace.runs() > runs)
+  const exited = once(shop.server.process, 'exit')
+  shop.server.process.kill('SIGTERM')
+  await shop.server.said(/stopping/)
+  await t.rejects(fetch(`${shop.url}/health`), 'nothing new is taken')
+  open()
+  t.match(await buying, { status: 200, transaction: /^0x/ })
+  t.strictSame(await exited, [0, null])
+  t.match(lineOf({ route: '/paid/slow', outcome: 'ok' }), { payment: /^pay_/ }, 'its line is written too')
+  t.equal(await shop.witness.charges(addressOf(key)), 1)
+})
+
+t.test(
+  'a payment in flight at a hasty stop is found again by the next process, and charged once',
+  async (t) => {
+    shop.workplace.during(async () => undefined)
+    const hasty = await shop.branch()
+    const key = await shop.wallet()
+    const payment = await sign(await challengeOf(`${hasty.url}/paid/slow`), key)
+    secrets.keepHeader(payment.header)
+    const runs = shop.workplace.runs()
+    shop.workplace.during(() => new Promise(() => undefined))
+    const lost = send(`${hasty.url}/paid/slow?n=6`, payment.header)
+    lost.catch(() => undefined)
+    await until('the work has begun', () => shop.workplace.runs() > runs)
+    const exited = once(hasty.process, 'exit')
+    for (const signal of ['SIGTERM', 'SIGTERM'] as const) {
+      hasty.process.kill(signal)
+      await hasty.said(/stopping/)
+    }
+    t.strictSame(await exited, [1, null])
+    await t.rejects(lost)
+    shop.workplace.during(async () => undefined)
+    const next = await shop.branch()
+    const again = await send(`${next.url}/paid/slow?n=6`, payment.header)
+    t.equal(again.status, 200)
+    t.equal(await shop.witness.charges(addressOf(key)), 1)
+  },
+)
+
+t.test('nothing that was asked or paid with is in any line', async (t) => {
+  secrets.listen(shop.output())
+  t.strictSame(secrets.leaked(), [])
+  t.notMatch(shop.output(), /hunter2|secret-path|n=77|2001:db8|203\.0\.113/)
+})

@@ -1,0 +1,165 @@
+import t from 'tap'
+import { privateKeyToAccount } from 'viem/accounts'
+import { createSiweMessage } from 'viem/siwe'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/json.ts'
+import { callTool, type ToolResult } from '../../support/mcp.ts'
+import { addressOf, sign, type Challenge, type Hex } from '../../support/payment.ts'
+import { runProgram } from '../../support/server.ts'
+import { openShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
+
+t.setTimeout(240_000)
+
+const toText = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
+
+t.test('what wallets remember, on the server an operator runs', async (t) => {
+  // The shipped catalog in the place of the one for tests.
+  const shop = await openShop(async () => ({ CATALOG: '' }))
+  t.teardown(shop.close)
+  const url = (): string => `${shop.url}/mcp/memory`
+  const call = (name: string, args: Json, meta: JsonObject = {}): Promise<ToolResult> =>
+    callTool(url(), name, args, { meta })
+  /** Signed for what the tool asks; sent by whoever gets it. */
+  const pay = async (key: Hex, name: string, args: Json): Promise<JsonObject> => {
+    const asked = await call(name, args)
+    const { payload } = await sign(asked.content as unknown as Challenge, key)
+    return { 'x402/payment': payload }
+  }
+  const buy = async (key: Hex, name: string, args: Json): Promise<ToolResult> =>
+    call(name, args, await pay(key, name, args))
+  const textsOf = (result: ToolResult, member: string): string[] => {
+    const list = result.content[member]
+    return Array.isArray(list) ? list.filter(isJsonObject).map(({ text }) => toText(text)) : []
+  }
+  const prove = async (key: Hex): Promise<JsonObject> => {
+    const { content } = await call('memory_delete', { all: true })
+    const extensions = content['extensions'] as { 'sign-in-with-x': { info: Record<string, string> } }
+    const { domain = '', uri = '', nonce = '', issuedAt = '' } = extensions['sign-in-with-x'].info
+    const account = privateKeyToAccount(key)
+    const fields = { domain, uri, nonce, version: '1', address: account.address } as const
+    const message = createSiweMessage({ ...fields, chainId: 8453, issuedAt: new Date(issuedAt) })
+    const signature = await account.signMessage({ message })
+    const proof = { ...fields, chainId: 'eip155:8453', type: 'eip191', issuedAt, signature }
+    return { 'sign-in-with-x': proof }
+  }
+  // A new store takes its time to be made; whoever calls meanwhile waits, and is told so after that.
+  await until('the store is made', async () => !(await call('memory_stats', {})).isError)
+
+  t.test('a memory would be stored for nothing, or for a payment that paid for another', async (t) => {
+    const key = await shop.wallet()
+    const args = { text: 'The harbour opens at dawn', tags: ['harbour'] }
+    const unpaid = await call('memory_write', args)
+    t.ok(unpaid.isError)
+    t.equal((unpaid.content as unknown as Challenge).accepts[0]?.amount, '1000')
+    const payment = await pay(key, 'memory_write', args)
+    const twenty = await Promise.all(Array.from({ length: 20 }, () => call('memory_write', args, payment)))
+    const ids = twenty.filter(({ isError }) => !isError).map(({ content }) => content['id'])
+    t.ok(ids.length > 0)
+    t.equal(new Set(ids).size, 1)
+    t.equal(await shop.witness.charges(addressOf(key)), 1)
+    const exported = await buy(key, 'memory_export', {})
+    t.strictSame(textsOf(exported, 'memories'), [args.text])
+    t.equal(exported.content['next_cursor'], null)
+    t.equal(await shop.witness.charges(addressOf(key)), 2)
+  })
+
+  t.test('one wallet would read what another has written', async (t) => {
+    const [mine, yours] = [await shop.wallet(), await shop.wallet()]
+    await buy(mine, 'memory_write', { text: 'My account is with Northbank' })
+    await buy(yours, 'memory_write', { text: 'Your account is with Southbank' })
+    const found = await buy(yours, 'memory_search', { query: 'My account is with Northbank' })
+    t.strictSame(textsOf(found, 'results'), ['Your account is with Southbank'])
+    t.equal(found.content['embedder'], 'hash-v1')
+    const named = await call('memory_search', { query: 'Northbank', wallet: addressOf(mine) })
+    t.ok(named.isError)
+    t.equal(await shop.witness.charges(addressOf(yours)), 2)
+  })
+
+  t.test('a wrong call would cost something, or its payment be lost', async (t) => {
+    const key = await shop.wallet()
+    const payment = await pay(key, 'memory_write', { text: 'x' })
+    for (const args of [{}, { text: 7 }, { text: 'a\u0000b' }, { text: 'x', tags: ['t'.repeat(65)] }])
+      t.ok((await call('memory_write', args, payment)).isError, JSON.stringify(args))
+    t.equal(await shop.witness.charges(addressOf(key)), 0)
+    t.notOk((await call('memory_write', { text: 'x' }, payment)).isError)
+    t.equal(await shop.witness.charges(addressOf(key)), 1)
+  })
+
+  t.test('anybody would learn what a wallet has, or delete it', async (t) => {
+    const [owner, stranger] = [await shop.wallet(), await shop.wallet()]
+    const { content } = await buy(owner, 'memory_write', { text: 'Something that was wrong' })
+    const args = { id: toText(content['id']) }
+    const open = await call('memory_stats', {})
+    t.equal(open.content['wallet'], undefined)
+    const own = await call('memory_stats', {}, await prove(owner))
+    t.match(own.content['wallet'], { memories: 1 })
+    t.ok((await call('memory_delete', args)).isError)
+    const theirs = await call('memory_delete', args, await prove(stranger))
+    t.equal(theirs.content['code'], 'not_found')
+    t.ok((await call('memory_delete', {}, await prove(owner))).isError, 'nothing named')
+    const deleted = await call('memory_delete', args, await prove(owner))
+    t.equal(deleted.content['deleted'], 1)
+    const left = await call('memory_stats', {}, await prove(owner))
+    t.match(left.content['wallet'], { memories: 0 })
+    t.equal(await shop.witness.charges(addressOf(owner)), 1)
+  })
+
+  t.test('a second process would destroy the files of the first', async (t) => {
+    const { code, stderr } = await runProgram(['memory', 'export', '--data-dir', shop.server.dataDir])
+    t.equal(code, 1)
+    t.match(stderr, /open in another process \(\d+\).*DATABASE_URL/s)
+    await t.rejects(shop.branch(), { message: /DATABASE_URL/ })
+  })
+
+  t.test('a power cut would lose what was answered, or give away what was not paid for', async (t) => {
+    const key = await shop.wallet()
+    const acknowledged: string[] = []
+    for (const round of [1, 2]) {
+      const writes = Array.from({ length: 12 }, async (_, number) => {
+        const args = { text: `Round ${round}, note ${number}` }
+        // Most connections break off.
+        const result = await buy(key, 'memory_write', args).catch(() => undefined)
+        if (result?.isError === false) acknowledged.push(args.text)
+      })
+      await until('some are answered', () => acknowledged.length >= round * 4)
+      await shop.restart()
+      await Promise.all(writes)
+    }
+    t.ok(acknowledged.length >= 8)
+    // Those that were being paid are finished when the lease of the dead process is over.
+    let exports = 0
+    await until('every payment has its memory', async () => {
+      const exported = await buy(key, 'memory_export', {})
+      if (exported.isError) return false
+      exports += 1
+      const told = textsOf(exported, 'memories')
+      t.strictSame(
+        acknowledged.filter((text) => !told.includes(text)),
+        [],
+        'nothing that was answered is lost',
+      )
+      const charged = await shop.witness.charges(addressOf(key))
+      t.ok(told.length <= charged, 'nothing is there that was not paid for')
+      return told.length === charged - exports
+    })
+  })
+
+  t.test('a person could not have everything of theirs deleted by the operator', async (t) => {
+    const key = await shop.wallet()
+    await buy(key, 'memory_write', { text: 'I live in the lighthouse', tags: ['home'] })
+    await shop.server.stop()
+    const run = (name: string, ...more: string[]) =>
+      runProgram(['memory', name, '--data-dir', shop.server.dataDir, ...more])
+    const own = ['--wallet', addressOf(key)]
+    const { stdout } = await run('export', ...own)
+    t.match(JSON.parse(stdout), {
+      wallet: `eip155:${addressOf(key).toLowerCase()}`,
+      text: 'I live in the lighthouse',
+      tags: ['home'],
+      embedder: 'hash-v1',
+    })
+    t.match(await run('forget', ...own), { code: 0, stdout: /^forgot 1 memories/ })
+    t.match(await run('reindex'), { code: 0, stdout: /^reindexed 0 memories/ })
+    t.match(await run('forget', '--wallet', 'me'), { code: 64, stderr: /address/ })
+  })
+})
