@@ -57,7 +57,7 @@ export async function signOffer(key: Hex, offer: Json | undefined): Promise<Json
 }
 
 function buyer(
-  client: Pick<Client2025 | Client2026, 'close'> & { listTools(): Promise<{ tools: { name: string }[] }> },
+  client: { close(): Promise<void>; listTools(): Promise<{ tools: { name: string }[] }> },
   pay: Caller,
 ): ToolBuyer {
   return {
