@@ -2,7 +2,7 @@ import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/json.ts'
-import { callTool, type ToolResult } from '../../support/mcp.ts'
+import { callTool, listTools, type ToolResult } from '../../support/mcp.ts'
 import { addressOf, sign, type Challenge, type Hex } from '../../support/payment.ts'
 import { runProgram } from '../../support/server.ts'
 import { openShop } from '../../support/shop.ts'
@@ -60,6 +60,39 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     const exported = await buy(key, 'memory_export', {})
     t.strictSame(textsOf(exported, 'memories'), [args.text])
     t.equal(exported.content['next_cursor'], null)
+    t.equal(await shop.witness.charges(addressOf(key)), 2)
+  })
+
+  t.test('a client would not be told before it calls what a memory costs', async (t) => {
+    const prices = (await listTools(url())).map(({ name, description }) => [
+      name,
+      /Costs (\S+) USD|Free/.exec(toText(description))?.[0],
+    ])
+    t.strictSame(prices, [
+      ['memory_write', 'Costs 0.001000 USD'],
+      ['memory_search', 'Costs 0.002000 USD'],
+      ['memory_export', 'Costs 0.010000 USD'],
+      ['memory_stats', 'Free'],
+      ['memory_delete', 'Free'],
+    ])
+  })
+
+  t.test('a memory would be kept whose money could not be moved', async (t) => {
+    const key = await shop.wallet()
+    const payment = await pay(key, 'memory_write', { text: 'This was never paid for' })
+    shop.node.onCall(async (method) => {
+      if (method === 'eth_sendRawTransaction')
+        await shop.witness.drain(addressOf(key), shop.payTo, 100_000_000n)
+    })
+    const unsettled = await call('memory_write', { text: 'This was never paid for' }, payment)
+    shop.node.onCall(async () => {})
+    t.ok(unsettled.isError)
+    t.match(unsettled.content, { charged: 'no' })
+    t.notOk('id' in unsettled.content)
+    await shop.chain.mint(addressOf(key), 1_000_000n)
+    t.notOk((await buy(key, 'memory_write', { text: 'This was' })).isError)
+    const exported = await buy(key, 'memory_export', {})
+    t.strictSame(textsOf(exported, 'memories'), ['This was'])
     t.equal(await shop.witness.charges(addressOf(key)), 2)
   })
 
