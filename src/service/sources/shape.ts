@@ -1,4 +1,5 @@
 import { Ajv2020, type ErrorObject, type JSONSchemaType } from 'ajv/dist/2020.js'
+import { once } from '../../engine/index.ts'
 
 /** Tells whether an answer has the form we read it by. */
 export interface Shape<Answer> {
@@ -8,14 +9,16 @@ export interface Shape<Answer> {
 }
 
 // The game store writes some numbers as text, now and then.
-const ajv = new Ajv2020({ allowUnionTypes: true })
+const compiler = once(() => new Ajv2020({ allowUnionTypes: true }))
 
 /**
- * Compiles a schema that is strict about the fields in use and silent about all others. The compiler holds `Answer`
+ * Compiles a schema, at the first answer, that is strict about the fields in use and silent about all others. The compiler holds `Answer`
  * and the schema together.
  */
 export function compileShape<Answer>(schema: JSONSchemaType<Answer>): Shape<Answer> {
-  return ajv.compile(schema)
+  const compiled = once(() => compiler().compile<Answer>(schema))
+  const shape = (answer: unknown): answer is Answer => compiled()(answer)
+  return Object.defineProperty(shape, 'errors', { get: () => compiled().errors })
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../../json.ts'
+import { once } from '../../once.ts'
 import type { Detection } from '../protocol.ts'
 import type { BoundParameters } from './binding.ts'
 import { encode, INTENT, METHOD } from './challenge.ts'
@@ -65,7 +66,7 @@ const schema = {
   },
 }
 
-const isEcho = new Ajv2020().compile<EchoedChallenge>(schema)
+const echoForm = once(() => new Ajv2020().compile<EchoedChallenge>(schema))
 
 function decode(token: string): Found {
   return read(parseJson(Buffer.from(token, 'base64url').toString('utf8')), token)
@@ -85,7 +86,7 @@ export function readCredential(value: unknown): Found {
 function read(value: unknown, token: string): Found {
   if (!isJsonObject(value)) return unreadable('it does not hold a JSON object')
   const { challenge, payload } = value
-  if (!isEcho(challenge)) return unreadable('challenge is not the echo of a challenge')
+  if (!echoForm()(challenge)) return unreadable('challenge is not the echo of a challenge')
   if (challenge.method !== METHOD || challenge.intent !== INTENT) {
     return {
       kind: 'malformed',

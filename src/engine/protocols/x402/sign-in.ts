@@ -2,6 +2,7 @@ import { keccak_256 } from '@noble/hashes/sha3'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import { isJsonObject, type JsonObject } from '../../json.ts'
+import { once } from '../../once.ts'
 import { recoverSigner, splitSignature } from './signature.ts'
 
 /** A proof of x402's extension sign-in-with-x: the fields of an EIP-4361 message, and who has signed it. */
@@ -56,18 +57,18 @@ const schema = {
   },
 }
 
-const isProof = new Ajv2020().compile<Proof>(schema)
+const proofForm = once(() => new Ajv2020().compile<Proof>(schema))
 
 /** Longest text that is looked at. */
 const LONGEST = 16_384
 
 /** Reads a proof: an object, or the text of the header (base64 of its JSON); undefined when it is none. */
 export function readProof(sent: unknown): Proof | undefined {
-  if (typeof sent !== 'string') return isProof(sent) ? sent : undefined
+  if (typeof sent !== 'string') return proofForm()(sent) ? sent : undefined
   if (sent.length > LONGEST) return undefined
   try {
     const value: unknown = JSON.parse(Buffer.from(sent, 'base64').toString('utf8'))
-    return isJsonObject(value) && isProof(value) ? value : undefined
+    return isJsonObject(value) && proofForm()(value) ? value : undefined
   } catch {
     return undefined
   }
