@@ -1,6 +1,6 @@
 import type { Source } from '../../engine/index.ts'
 import { JsonSource } from './json-source.ts'
-import type { SearchEngine, SearchHit } from './search.ts'
+import { HITS, type SearchEngine, type SearchHit } from './search.ts'
 import { compileShape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'
 import type { World } from './world.ts'
@@ -38,16 +38,7 @@ const ANSWER = compileShape<Answer>({
       type: 'object',
       nullable: true,
       required: ['results'],
-      properties: {
-        results: {
-          type: 'array',
-          items: {
-            type: 'object',
-            required: ['url', 'title'],
-            properties: { url: { type: 'string' }, title: { type: 'string' } },
-          },
-        },
-      },
+      properties: { results: HITS },
     },
   },
 })

@@ -1,6 +1,6 @@
 import type { Source } from '../../engine/index.ts'
 import { JsonSource } from './json-source.ts'
-import type { SearchEngine, SearchHit } from './search.ts'
+import { HITS, type SearchEngine, type SearchHit } from './search.ts'
 import { compileShape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'
 import type { World } from './world.ts'
@@ -26,16 +26,7 @@ interface Answer {
 const ANSWER = compileShape<Answer>({
   type: 'object',
   required: ['results'],
-  properties: {
-    results: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['url', 'title'],
-        properties: { url: { type: 'string' }, title: { type: 'string' } },
-      },
-    },
-  },
+  properties: { results: HITS },
 })
 
 /** An engine that the operator runs. It answers with 403 unless `json` stands under `search.formats` of its settings. */
