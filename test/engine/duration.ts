@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { formatDuration, parseDuration } from '../../src/engine/duration.ts'
+import { fc } from '../support/fast-check.ts'
 
 t.test('a cache or timeout lasts as long as the catalog says', async (t) => {
   t.equal(parseDuration('500ms'), 500)

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import {
   asciiJson,
@@ -8,6 +7,7 @@ import {
   isJsonObject,
   type Json,
 } from '../../src/engine/json.ts'
+import { fc } from '../support/fast-check.ts'
 
 const json = fc.jsonValue().map((value): Json => JSON.parse(JSON.stringify(value)) as Json)
 

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { formatPrice, formatShort, parsePrice, toAtomic, toMicros } from '../../src/engine/money.ts'
+import { fc } from '../support/fast-check.ts'
 
 const micros = fc.bigInt({ min: 1n, max: 1_000_000_000_000n }).map(toMicros)
 const priceOf = (text: string): bigint | string => {

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/path.ts'
 import { compileValidator } from '../../src/engine/http/parameters.ts'
@@ -10,6 +9,7 @@ import { x402Values } from '../support/fuzz/credentials.ts'
 import { paths, queries, targetsOf } from '../support/fuzz/targets.ts'
 import { encode } from '../support/payment.ts'
 import { shippedCatalog } from '../support/x402.ts'
+import { fc } from '../support/fast-check.ts'
 
 const catalog = shippedCatalog()
 const targets = targetsOf(catalog)

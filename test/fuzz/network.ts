@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { documentNames, loadCatalog } from '../../src/engine/index.ts'
 import type { Json } from '../../src/engine/json.ts'
@@ -12,6 +11,7 @@ import { writeOpenCatalog } from '../support/fuzz/open-catalog.ts'
 import { accepts, paths, queries, targetsOf } from '../support/fuzz/targets.ts'
 import { challengeOf, randomKey, sign } from '../support/payment.ts'
 import { startServer } from '../support/server.ts'
+import { fc } from '../support/fast-check.ts'
 
 const catalog = writeOpenCatalog()
 t.teardown(() => catalog.remove())

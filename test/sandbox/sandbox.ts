@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
 import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,6 +8,7 @@ import { createPublicClient, http, parseAbi, type Address } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import { readSandboxAddresses } from '../../src/sandbox/known-keys.ts'
 import { openSandbox } from '../../src/sandbox/sandbox.ts'
+import { randomBytes } from '../support/random.ts'
 
 const PROGRAM = fileURLToPath(new URL('../fixtures/sandbox/open.ts', import.meta.url))
 
@@ -17,7 +17,7 @@ function open(directory: string, lines: string[] = []) {
     directory,
     baseUrl: 'http://localhost:4021',
     now: () => new Date('2026-03-04T05:06:07.089Z'),
-    random: (bytes) => randomBytes(bytes),
+    random: randomBytes,
     log: (line) => lines.push(line),
   })
 }

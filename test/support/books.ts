@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +7,7 @@ import type { Entry, Purchase, Receipt, StoredAnswer } from '../../src/engine/le
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
 import { addressOf, randomKey } from './payment.ts'
+import { randomHex } from './random.ts'
 
 /** USD Coin on Base. */
 export const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
@@ -33,7 +33,7 @@ export const HOUR = 60 * MINUTE
 /** A purchase as x402 makes it on Base. */
 export function purchaseOf(changes: Partial<Purchase> = {}): Purchase {
   const payer = changes.payer ?? addressOf(randomKey())
-  const nonce = `0x${randomBytes(32).toString('hex')}`
+  const nonce = randomHex()
   return {
     key: ['x402', 'eip155:8453', USDC, payer, nonce].join(':').toLowerCase(),
     protocol: 'x402',
@@ -61,7 +61,7 @@ export function receiptOf({ network, payer, amount }: Purchase, transaction = ra
 }
 
 export function randomHash(): string {
-  return `0x${randomBytes(32).toString('hex')}`
+  return randomHex()
 }
 
 /** What a server does with one payment. */

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Challenge } from 'mppx'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
@@ -10,6 +9,7 @@ import { Validator } from '../../src/engine/protocols/mpp/validator.ts'
 import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/protocols/protocol.ts'
 import { compileRoutes, routeAt } from './compiled.ts'
 import { PATH_USD, TEMPO_CHAIN, type EchoedChallenge } from './tempo.ts'
+import { randomBytes } from './random.ts'
 
 const SCOPE = 'ping:the-arguments'
 const ROUTE = routeAt(compileRoutes('  /paid/ping: { price: 0.005, summary: Answers }\n'), '/paid/ping')
@@ -68,7 +68,7 @@ export function openMppCounter({
     caller: fetch,
     now,
     sleep,
-    random: (bytes) => randomBytes(bytes),
+    random: randomBytes,
   })
   const offer = { face: ROUTE, resource: `${baseUrl}/paid/ping`, scope: SCOPE, price: priceOf(ROUTE) }
   const counter: MppCounter = {

@@ -1,14 +1,12 @@
-import { randomBytes } from 'node:crypto'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { privateKeyToAccount } from 'viem/accounts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/engine/json.ts'
+import { randomHex } from './random.ts'
 
 export type Hex = `0x${string}`
 
-export function randomKey(): Hex {
-  return `0x${randomBytes(32).toString('hex')}`
-}
+export { randomHex as randomKey }
 
 export function addressOf(key: Hex): Hex {
   return privateKeyToAccount(key).address
@@ -110,7 +108,7 @@ export async function sign(challenge: Challenge, key: Hex, faults: Faults = {}):
     value: faults.value ?? BigInt(offer.amount),
     validAfter: faults.validAfter ?? 0n,
     validBefore: faults.validBefore ?? BigInt(Math.floor(Date.now() / 1000) + offer.maxTimeoutSeconds),
-    nonce: faults.nonce ?? `0x${randomBytes(32).toString('hex')}`,
+    nonce: faults.nonce ?? randomHex(),
   } as const
   const domain = {
     name: offer.extra.name,

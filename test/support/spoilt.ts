@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import type { World } from '../../src/service/sources/world.ts'
+import { fc } from './fast-check.ts'
 
 interface Change {
   readonly at: number

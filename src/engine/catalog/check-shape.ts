@@ -136,14 +136,16 @@ function typeIssue(fault: ShapeFault, path: Path, document: SourceDocument): Iss
   const at = document.at(path)
   const { data } = fault
   const words = descriptionOf(fault)
-  if (data === null && spelling === '' && path.at(-1) === 'price')
+  if (data === null && !spelling && path.at(-1) === 'price')
     return error('value_missing', at, priceless(path.at(-2) ?? 'this'))
   if (data === null) {
     const hash = wanted.includes('string') ? ' (a text that starts with # must be quoted)' : ''
     const what =
       spelling === ''
         ? `a value is missing behind the colon${hash}`
-        : `${spelling} is no value; leave out a key that has none`
+        : spelling === undefined
+          ? 'a key in { } needs a colon and a value'
+          : `${spelling} is no value; leave out a key that has none`
     return error('value_missing', at, `${what}${words}`)
   }
   if (wanted.includes('string') && !wanted.includes('number') && spelling !== undefined) {

@@ -1,18 +1,18 @@
 import t, { type Test } from 'tap'
-import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Cache, type CacheStore } from '../../../src/engine/cache/cache.ts'
 import { openRedisCache } from '../../../src/engine/cache/redis.ts'
 import { readRedisAddress } from '../../../src/engine/redis-address.ts'
 import { testCache } from '../../contract/cache.ts'
 import { redisAbsence, startRedis, type RunningRedis } from '../../support/redis.ts'
+import { randomBytes } from '../../support/random.ts'
 
 const POLICY = { ttl: 60_000, staleIfError: 600_000 }
 
 function openAt(url: string, report: (line: string) => void = () => undefined): Promise<CacheStore> {
   const address = readRedisAddress(url, 'CACHE_REDIS_URL')
   if ('fault' in address) throw new Error(address.fault)
-  return openRedisCache({ address, random: (bytes) => randomBytes(bytes), report })
+  return openRedisCache({ address, random: randomBytes, report })
 }
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import fc from 'fast-check'
 import t from 'tap'
 import { CatalogError, formatIssue, type Issue } from '../../../src/engine/catalog/issue.ts'
 import { compileText } from '../../../src/engine/catalog/load.ts'
 import { catalogSchema } from '../../../src/engine/catalog/schema.ts'
 import { documentNames } from '../../../src/engine/documents/all.ts'
+import { fc } from '../../support/fast-check.ts'
 
 const shipped = readFileSync(fileURLToPath(new URL('../../../catalog.yaml', import.meta.url)), 'utf8')
 const lines = shipped.split('\n')

@@ -1,8 +1,7 @@
 import t from 'tap'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import {
-  bytesToHex,
   concat,
   createTestClient,
   createWalletClient,
@@ -20,9 +19,10 @@ import {
   type Address,
   type Hex,
 } from 'viem'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { startEvmChain } from '../../../src/sandbox/evm/chain.ts'
+import { randomHex } from '../../support/random.ts'
 import token from '../../../src/sandbox/evm/token.json' with { type: 'json' }
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
@@ -90,7 +90,7 @@ for (const account of [payer, settler, shop]) await chain.setGas(account.address
 await chain.mint(payer.address, 1_000_000n)
 
 function freshAccount() {
-  return privateKeyToAccount(generatePrivateKey())
+  return privateKeyToAccount(randomHex())
 }
 
 interface Authorization {
@@ -109,7 +109,7 @@ function authorization(changes: Partial<Authorization> = {}): Authorization {
     value: 10_000n,
     validAfter: 0n,
     validBefore: 1n << 40n,
-    nonce: bytesToHex(randomBytes(32)),
+    nonce: randomHex(),
     ...changes,
   }
 }

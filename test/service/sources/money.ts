@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { moneyFromHundredths } from '../../../src/service/sources/money.ts'
+import { fc } from '../../support/fast-check.ts'
 
 t.test('a price keeps its value in currencies with two, no, and three decimals', async (t) => {
   t.same(moneyFromHundredths(1999n, 'USD'), {

@@ -1,10 +1,9 @@
-import fc from 'fast-check'
 import type { Test } from 'tap'
+import { fc } from '../fast-check.ts'
+import { SEED } from '../random.ts'
 
 /** All cases of a run over all targets: a few in CI, many by `npm run fuzz`. */
 const CASES = Number(process.env['FUZZ_CASES'] ?? 3_000)
-/** Of a run that is to be seen again; it is printed with every run. */
-const SEED = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
 /** A share of all cases, in parts of a hundred. */
 function casesOf(share: number): number {
@@ -26,7 +25,7 @@ export async function attempt<T>(
   const property = fc.asyncProperty(values, async (value) => {
     for (const name of await holds(value)) seen.set(name, (seen.get(name) ?? 0) + 1)
   })
-  const outcome = await fc.check(property, { numRuns, seed: SEED })
+  const outcome = await fc.check(property, { numRuns })
   const bring = `FUZZ_SEED=${SEED} FUZZ_CASES=${CASES}`
   t.comment(`${outcome.numRuns} cases; ${bring} brings them back`)
   const often = [...seen].sort(([, one], [, other]) => other - one)

@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import type { Json } from '../../../src/engine/json.ts'
 import { CANARY } from './judge.ts'
 import { mutated, strange } from './json-tree.ts'
+import { fc } from '../fast-check.ts'
 
 /** Octets a header may hold: everything but CR, LF and NUL. */
 const octets = fc.uint8Array({ maxLength: 200 }).map((bytes) =>

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import type { Json } from '../../../src/engine/json.ts'
 import { CANARY } from './judge.ts'
+import { fc } from '../fast-check.ts'
 
 /** JSON as it is written, not as it is read: keys may repeat, and a leaf may be anything. */
 type Tree =

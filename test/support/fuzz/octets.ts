@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../fast-check.ts'
 
 /** Mostly what is right. */
 function mostly(right: string, ...wrong: readonly string[]): fc.Arbitrary<string> {

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import type { Catalog } from '../../../src/engine/index.ts'
 import { CANARY } from './judge.ts'
+import { fc } from '../fast-check.ts'
 
 const unreserved = fc.constantFrom(...'abcxyzABC019-._~'.split(''))
 const pieces = fc.oneof(

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { Challenge, Credential } from 'mppx'
 import { Mppx, tempo } from 'mppx/server'
 import { createClient, http } from 'viem'
@@ -17,6 +17,7 @@ import type { IssuedChallenge } from '../../../../src/engine/protocols/protocol.
 import type { Route } from '../../../../src/engine/catalog/catalog.ts'
 import { parsePrice, type Micros } from '../../../../src/engine/money.ts'
 import { paidRoutes, shippedCatalog } from '../../../support/x402.ts'
+import { randomBytes } from '../../../support/random.ts'
 
 const SECRET = 'a secret of thirty-two bytes, at least'
 const TERMS = {
@@ -158,7 +159,7 @@ t.test('an id made by halves is the id that is checked, for secrets of every len
 t.test('a challenge lasts five minutes, and no two are alike', async (t) => {
   const [route] = routes
   if (route === undefined) throw new Error('no route')
-  const nextNonce = createTokens((bytes) => randomBytes(bytes))
+  const nextNonce = createTokens(randomBytes)
   const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW, nextNonce }
   const challenge = createChallenge(route, priceOf(route), settings)
   const ask = (scope: string): string =>

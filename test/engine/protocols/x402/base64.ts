@@ -1,6 +1,8 @@
 import t from 'tap'
-import { assert, property, string } from 'fast-check'
 import { frameBase64 } from '../../../../src/engine/protocols/x402/base64.ts'
+import { fc } from '../../../support/fast-check.ts'
+
+const { assert, property, string } = fc
 
 t.test('a challenge is readable base64 whatever its URL, its token and the catalog’s language', async () => {
   const text = string({ unit: 'binary' })

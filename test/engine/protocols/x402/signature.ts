@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import fc from 'fast-check'
 import t from 'tap'
 import { hashTypedData } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -11,6 +9,8 @@ import {
   splitSignature,
 } from '../../../../src/engine/protocols/x402/signature.ts'
 import type { Hex } from '../../../support/payment.ts'
+import { fc } from '../../../support/fast-check.ts'
+import { randomHex } from '../../../support/random.ts'
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const uint256 = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n })
@@ -74,7 +74,7 @@ t.test('what a wallet signs is what is checked, for every token and any numbers'
 
 t.test('whoever has signed is found, for many keys; and nobody else', async (t) => {
   for (let round = 0; round < 60; round += 1) {
-    const key: Hex = `0x${randomBytes(32).toString('hex')}`
+    const key: Hex = randomHex()
     const account = privateKeyToAccount(key)
     t.equal(addressOfKey(key), account.address)
     const network = NETWORKS[round % NETWORKS.length]

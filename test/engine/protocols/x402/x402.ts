@@ -1,9 +1,9 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { ERRORS } from '../../../../src/engine/errors.ts'
 import type { Detection, Payment } from '../../../../src/engine/protocols/protocol.ts'
 import { encode, randomKey, sign, type Challenge } from '../../../support/payment.ts'
 import { BASE_URL, paidRoutes, quietX402, shippedCatalog } from '../../../support/x402.ts'
+import { fc } from '../../../support/fast-check.ts'
 
 const catalog = shippedCatalog()
 const x402 = quietX402(catalog)

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { Failure, type Context, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
 import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
@@ -7,6 +6,7 @@ import type { World } from '../../../../src/service/sources/world.ts'
 import { enveloped, publishedExample } from '../../../support/fixed-context.ts'
 import { context, standIns, steamSpyAt, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
 import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { fc } from '../../../support/fast-check.ts'
 
 const GAME = 4100000050
 const FREE = 4100000030

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { Failure, type Context, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
 import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
@@ -8,6 +7,7 @@ import type { World } from '../../../../src/service/sources/world.ts'
 import { enveloped, publishedExample } from '../../../support/fixed-context.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
 import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { fc } from '../../../support/fast-check.ts'
 
 const QUERY = '/IStoreQueryService/Query/v1/'
 const ITEMS = '/IStoreBrowseService/GetItems/v1/'

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import fc from 'fast-check'
 import t from 'tap'
 import { Failure, InvalidParameter, type EnvelopedAnswer } from '../../../../src/engine/index.ts'
 import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
@@ -7,6 +6,7 @@ import { topSellers } from '../../../../src/service/handlers/gamestore/top-selle
 import type { World } from '../../../../src/service/sources/world.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
 import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { fc } from '../../../support/fast-check.ts'
 
 const SEARCH = '/search/results/'
 const ITEMS = '/IStoreBrowseService/GetItems/v1/'

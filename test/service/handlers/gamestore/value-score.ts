@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { scoreValue } from '../../../../src/service/handlers/gamestore/value-score.ts'
+import { fc } from '../../../support/fast-check.ts'
 
 t.test('a deal is scored as documented, to the digit', async (t) => {
   t.strictSame(

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Failure, type Context, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
 import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
@@ -9,6 +8,7 @@ import { enveloped, fixedContext, keepingContext, publishedExample } from '../..
 import { WORLD } from '../../../support/gamestore.ts'
 import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
 import { twitchAt, type TwitchTerms } from '../../../support/twitch.ts'
+import { fc } from '../../../support/fast-check.ts'
 
 const LOGIN = '/oauth2/token'
 const TOP = '/games/top'

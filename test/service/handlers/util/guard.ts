@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import fc from 'fast-check'
 import t from 'tap'
 import { parse } from 'yaml'
 import { isJsonObject, type Json, type JsonObject } from '../../../../src/engine/index.ts'
@@ -8,6 +7,7 @@ import { screen } from '../../../../src/service/handlers/util/guard/screening.ts
 import { compileBounded, guardRules } from '../../../../src/service/handlers/util/guard/rules.ts'
 import { growthOf, MOST_GROWTH } from '../../../support/growth.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { fc } from '../../../support/fast-check.ts'
 
 /** The least that is good enough to be sold; the bench prints what it is. */
 const LEAST_RECALL = 0.9

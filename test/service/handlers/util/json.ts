@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { property, assert as check, json as anyJson } from 'fast-check'
 import { Failure, InvalidParameter, isJsonObject } from '../../../../src/engine/index.ts'
 import type { EnvelopedAnswer, Json, JsonObject } from '../../../../src/engine/index.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { json } from '../../../../src/service/handlers/util/json.ts'
 import { perform } from '../../../../src/service/handlers/util/json/operations.ts'
 import { fixedContext } from '../../../support/fixed-context.ts'
+import { fc } from '../../../support/fast-check.ts'
+
+const { property, assert: check, json: anyJson } = fc
 
 type Op = Parameters['util/json']['op']
 

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { isJsonObject, type JsonObject } from '../../../../src/engine/index.ts'
 import { repurpose } from '../../../../src/service/handlers/util/repurpose.ts'
@@ -8,6 +7,7 @@ import { languageOf } from '../../../../src/service/handlers/util/repurpose/lang
 import { sentencesOf } from '../../../../src/service/handlers/util/repurpose/sentences.ts'
 import { growthOf, MOST_GROWTH } from '../../../support/growth.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { fc } from '../../../support/fast-check.ts'
 
 const ARTICLE = [
   'Why do some games sell for twenty years? The first answer is patience. Their makers kept fixing what players disliked, week after week, long after the reviews were written.',

@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { pageRange } from '../../../../src/service/sources/works/pages.ts'
 import { plain } from '../../../../src/service/sources/works/plain.ts'
+import { fc } from '../../../support/fast-check.ts'
 
 t.test('a reader of a reference sees words, not markup', async (t) => {
   for (const [marked, shown] of [

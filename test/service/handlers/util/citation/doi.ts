@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { doiAddress, readDoi } from '../../../../../src/service/handlers/util/citation/doi.ts'
+import { fc } from '../../../../support/fast-check.ts'
 
 t.test('a DOI is read however people write it', async (t) => {
   for (const text of [

@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { readAddress, type Mistake } from '../../../../../src/service/handlers/util/email-verify/address.ts'
 import { suggestDomain } from '../../../../../src/service/handlers/util/email-verify/typing-slip.ts'
+import { fc } from '../../../../support/fast-check.ts'
 
 const A64 = 'a'.repeat(64)
 

@@ -1,6 +1,8 @@
-import { assert as check, constantFrom, array, integer, property } from 'fast-check'
 import t from 'tap'
 import { cutText } from '../../../../../src/service/handlers/util/extract/chunks.ts'
+import { fc } from '../../../../support/fast-check.ts'
+
+const { assert: check, constantFrom, array, integer, property } = fc
 
 t.test('a chunk could be too long, torn from its place, or missing', async () => {
   const pieces = constantFrom(
