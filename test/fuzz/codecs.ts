@@ -1,6 +1,6 @@
 import t from 'tap'
 import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/path.ts'
-import { compileValidator } from '../../src/engine/http/parameters.ts'
+import { compileValidator } from '../../src/engine/catalog/validator.ts'
 import type { Route } from '../../src/engine/index.ts'
 import { frameBase64 } from '../../src/engine/protocols/x402/base64.ts'
 import { decodePayload } from '../../src/engine/protocols/x402/payload.ts'

@@ -1,6 +1,7 @@
 import { templatesOf, type Parameter } from './catalog.ts'
 import { error, type Issue } from './issue.ts'
-import { compileParameter, isOfType, misfit } from './parameter.ts'
+import { compileParameter, isOfType } from './parameter.ts'
+import { misfit } from './validator.ts'
 import { wordIn } from './position.ts'
 import type { Path, SourceDocument } from './source.ts'
 import type { DeclaredParameter, DeclaredParameters } from './schema.ts'

@@ -1,5 +1,5 @@
 import type { Argument } from '../handler.ts'
-import { compact, isJsonObject, type JsonObject } from '../json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { List, Parameter, Scalar } from './catalog.ts'
 import type { DeclaredParameter } from './schema.ts'
 
@@ -43,31 +43,6 @@ function compileList(list: NonNullable<DeclaredParameter['list']>): List {
   }
 }
 
-/** JSON Schema (2020-12) of one parameter's value as it travels: what documents print and validation enforces. */
-export function parameterSchema(parameter: Parameter): JsonObject {
-  return compact({
-    type: parameter.type,
-    description: parameter.description,
-    default: parameter.default,
-    enum: parameter.enum,
-    minimum: parameter.minimum,
-    maximum: parameter.maximum,
-    exclusiveMinimum: parameter.exclusiveMinimum,
-    minLength: parameter.minLength,
-    maxLength: parameter.maxLength,
-    pattern:
-      parameter.pattern ?? (parameter.list === undefined ? PATTERNS[parameter.format ?? 'none'] : undefined),
-    format: parameter.format === 'date' && !isOptionalText(parameter) ? 'date' : undefined,
-    examples: parameter.example === undefined ? undefined : [parameter.example],
-  })
-}
-
-/** Formats as plain patterns, so that any JSON Schema reader can check them; the empty text stays allowed by default. */
-const PATTERNS: Readonly<Record<string, string | undefined>> = {
-  country: '^[A-Z]{2}$',
-  none: undefined,
-}
-
 /** A text whose default is empty: the empty text means "not given" and no further rule is asked of it. */
 export function isOptionalText(parameter: Parameter): boolean {
   return (
@@ -89,79 +64,88 @@ export function isDate(text: string): boolean {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day
 }
 
-/** Why a list cannot be read, or its items. */
-export type ReadList =
-  | { readonly kind: 'items'; readonly items: readonly string[] | readonly number[] }
-  | { readonly kind: 'fault'; readonly sentence: string }
+const INTEGER = /^[+-]?\d{1,15}(?:\.0+)?$/
+const NUMBER = /^[+-]?(?:\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})(?:[eE][+-]?\d{1,2})?$/
 
-/** Reads a comma-separated list (`;`, `|` and spaces separate too); repeated items count once. */
-export function readList(parameter: Parameter, list: List, text: string): ReadList {
-  const { name } = parameter
-  const parts = [
-    ...new Set(
-      text
-        .split(/[,;|\s]+/)
-        .filter((part) => part !== '')
-        .map((part) => normalizeItem(parameter, part)),
-    ),
-  ]
-  if (parts.length < list.minItems) return fault(`${name} must list at least ${plural(list.minItems)}`)
-  if (parts.length > list.maxItems) return fault(`${name} must list at most ${plural(list.maxItems)}`)
-  const strange = parts.find((part) => parameter.format === 'country' && !/^[A-Z]{2}$/.test(part))
-  if (strange !== undefined) return fault(`${name} must list ISO 3166-1 alpha-2 country codes`)
-  if (list.items === 'string') return { kind: 'items', items: parts }
-  const wrong = parts.find((part) => !isWithin(list, part))
-  if (wrong !== undefined) return fault(`${name} must list whole numbers${range(list)}`)
-  return { kind: 'items', items: [...new Set(parts.map(Number))] }
+/**
+ * The value a text stands for: in a path, a query, or as a default. A text that cannot be read stays what it is, and the
+ * parameter’s schema refuses it.
+ */
+export function decode(parameter: Parameter, text: string): Json {
+  const { type, list } = parameter
+  if (list !== undefined) {
+    if (text === '' && isOptionalText(parameter)) return text
+    const items = text.split(/[,;|\s]+/).filter((item) => item !== '')
+    return list.items === 'integer' ? items.map((item) => numberOf(item, INTEGER)) : items
+  }
+  switch (type) {
+    case 'integer':
+      return numberOf(text.trim(), INTEGER, text)
+    case 'number':
+      return numberOf(text.trim(), NUMBER, text)
+    case 'boolean':
+      return /^(?:true|1)$/i.test(text.trim()) || (/^(?:false|0)$/i.test(text.trim()) ? false : text)
+    case 'object':
+      return objectOf(text) ?? text
+    case 'string':
+      return text
+  }
 }
 
-function isWithin(list: List, part: string): boolean {
-  if (!/^[+-]?\d{1,15}$/.test(part)) return false
-  const value = Number(part)
-  return value >= (list.minimum ?? -Infinity) && value <= (list.maximum ?? Infinity)
+function numberOf(text: string, form: RegExp, otherwise = text): number | string {
+  return form.test(text) ? Number(text) : otherwise
 }
 
-function range({ minimum, maximum }: List): string {
-  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`
-  if (minimum !== undefined) return ` of at least ${minimum}`
-  return maximum === undefined ? '' : ` of at most ${maximum}`
-}
-
-function fault(sentence: string): ReadList {
-  return { kind: 'fault', sentence }
-}
-
-function plural(count: number): string {
-  return count === 1 ? '1 value' : `${count} values`
-}
-
-function normalizeItem(parameter: Parameter, part: string): string {
-  return parameter.format === 'country' ? normalizeCountry(part) : part
-}
-
-/** Upper-cased ISO 3166-1 alpha-2; UK is understood as GB. */
-export function normalizeCountry(text: string): string {
-  // Letters of other alphabets may become two ASCII ones in upper case: they name no country.
-  const code = text.trim().replace(/[a-z]/g, (letter) => letter.toUpperCase())
-  return code === 'UK' ? 'GB' : code
-}
-
-/** The handler's argument of a value that has passed its checks; a number given for a list is its one item. */
-export function toArgument(parameter: Parameter, value: Scalar): Argument {
-  if (parameter.type === 'object') return readObject(value) ?? {}
-  if (parameter.list === undefined || typeof value === 'boolean') return value
-  const read = readList(parameter, parameter.list, String(value))
-  return read.kind === 'items' ? read.items : []
-}
-
-/** A default or example of an object, which the catalog writes as JSON text; undefined when it is none. */
-export function readObject(text: Scalar): JsonObject | undefined {
+function objectOf(text: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(String(text))
+    const value: unknown = JSON.parse(text)
     return isJsonObject(value) ? value : undefined
   } catch {
     return undefined
   }
+}
+
+/** One spelling for values that mean the same: aliases, countries in any case, repeated items of a list. */
+export function normalize({ format, list, aliases }: Parameter, value: Json): Json {
+  if (list !== undefined) {
+    if (!Array.isArray(value)) return value
+    return [...new Set(format === 'country' ? value.map(normalizeCountry) : value)]
+  }
+  if (typeof value !== 'string') return value
+  if (format === 'country') return normalizeCountry(value)
+  if (format === 'date') return value.trim()
+  return Object.hasOwn(aliases, value) ? (aliases[value] ?? value) : value
+}
+
+/** Upper-cased ISO 3166-1 alpha-2; UK is understood as GB. */
+function normalizeCountry(value: Json): Json {
+  if (typeof value !== 'string') return value
+  // Letters of other alphabets may become two ASCII ones in upper case: they name no country.
+  const code = value.trim().replace(/[a-z]/g, (letter) => letter.toUpperCase())
+  return code === 'UK' ? 'GB' : code
+}
+
+/** What a scalar of the catalog stands for: lists and objects are written as texts, and one number is a list of one. */
+export function valueOf(parameter: Parameter, written: Scalar): Json {
+  const { list, type } = parameter
+  const readable = typeof written === 'string' || (typeof written === 'number' && list?.items === 'integer')
+  if ((list === undefined && type !== 'object') || !readable) return written
+  return normalize(parameter, decode(parameter, String(written)))
+}
+
+/** The handler’s argument of a default, example or fixed value that has passed the checks. */
+export function toArgument(parameter: Parameter, written: Scalar): Argument {
+  return asArgument(parameter, valueOf(parameter, written)) ?? written
+}
+
+/** A valid value in the type that handlers know; the empty text of a list is the empty list. */
+export function asArgument({ list }: Parameter, value: Json): Argument | undefined {
+  if (value === '' && list !== undefined) return []
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
+  if (isJsonObject(value)) return value
+  if (!Array.isArray(value)) return undefined
+  const texts = value.filter((item) => typeof item === 'string')
+  return texts.length === value.length ? texts : value.filter((item) => typeof item === 'number')
 }
 
 /** Whether values of one parameter can be handed to a handler as another. */
@@ -170,67 +154,7 @@ export function isPassable(from: Parameter, to: Parameter): boolean {
   return from.type === 'integer' && (to.type === 'number' || to.list?.items === 'integer')
 }
 
-/**
- * Why a default, example or fixed argument does not fit its parameter, as a sentence without subject; undefined when
- * it does. The same rules as the parameter's JSON Schema, without compiling one for a single value.
- *
- * @example
- * misfit(days, 101) // 'must be at most 100'
- */
-export function misfit(parameter: Parameter, value: Scalar): string | undefined {
-  if (value === '' && isOptionalText(parameter)) return undefined
-  if (typeof value === 'number' && parameter.list?.items === 'integer')
-    return textMisfit(parameter, String(value))
-  if (parameter.type === 'object')
-    return readObject(value) === undefined ? 'must be a JSON object, written as a text' : undefined
-  if (!isOfType(parameter.type, value)) return typeSentence(parameter.type, value)
-  if (parameter.enum !== undefined && !parameter.enum.includes(value)) {
-    return `must be one of ${parameter.enum.join(', ')}`
-  }
-  if (typeof value === 'number') return numberMisfit(parameter, value)
-  return typeof value === 'string' ? textMisfit(parameter, value) : undefined
-}
-
 export function isOfType(type: Parameter['type'], value: unknown): boolean {
   if (type === 'object') return isJsonObject(value)
   return type === 'integer' ? Number.isInteger(value) : typeof value === type
-}
-
-const KINDS = {
-  string: 'a text: quote it',
-  integer: 'a whole number',
-  number: 'a number',
-  boolean: 'true or false',
-  object: 'an object',
-} as const
-
-function typeSentence(type: Parameter['type'], value: Scalar): string {
-  const numeric = typeof value === 'string' && value !== '' && Number.isFinite(Number(value))
-  const unquoted = (type === 'integer' || type === 'number') && numeric ? ', without quotes' : ''
-  return `must be ${KINDS[type]}${unquoted}`
-}
-
-function numberMisfit(parameter: Parameter, value: number): string | undefined {
-  const { minimum, maximum, exclusiveMinimum } = parameter
-  if (minimum !== undefined && value < minimum) return `must be at least ${minimum}`
-  if (exclusiveMinimum !== undefined && value <= exclusiveMinimum) {
-    return `must be greater than ${exclusiveMinimum}`
-  }
-  return maximum !== undefined && value > maximum ? `must be at most ${maximum}` : undefined
-}
-
-function textMisfit(parameter: Parameter, value: string): string | undefined {
-  const { minLength, maxLength, pattern, format, list } = parameter
-  // JSON Schema counts code points.
-  const length = Array.from(value).length
-  if (minLength !== undefined && length < minLength) return `must have at least ${minLength} characters`
-  if (maxLength !== undefined && length > maxLength) return `must have at most ${maxLength} characters`
-  if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) return `must match ${pattern}`
-  if (format === 'date' && list === undefined && !isDate(value)) return 'must be a date: YYYY-MM-DD'
-  if (format === 'country' && list === undefined && !/^[A-Z]{2}$/.test(value)) {
-    return 'must be an ISO 3166-1 alpha-2 code, such as US'
-  }
-  if (list === undefined) return undefined
-  const read = readList(parameter, list, value)
-  return read.kind === 'fault' ? read.sentence.slice(parameter.name.length + 1) : undefined
 }

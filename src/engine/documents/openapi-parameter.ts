@@ -1,5 +1,5 @@
 import type { Parameter } from '../catalog/catalog.ts'
-import { parameterSchema } from '../catalog/parameter.ts'
+import { parameterSchema } from '../catalog/parameter-schema.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { sentence, unspokenRules } from './wording.ts'
 

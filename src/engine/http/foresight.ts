@@ -1,9 +1,9 @@
 import { ERRORS } from '../errors.ts'
-import type { ValidationError } from '../validation-error.ts'
+import type { ValidationError } from '../catalog/validation-error.ts'
 import { examplePath, type Route } from '../catalog/catalog.ts'
 import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
 import { digestArguments, scopeOf } from '../work/digest.ts'
-import type { RawParameters, Validated, Validator } from './parameters.ts'
+import type { RawParameters, Validated, Validator } from '../catalog/validator.ts'
 import { UNREADY, type Readiness } from '../work/readiness.ts'
 
 /** What a 402 says of the request itself. */

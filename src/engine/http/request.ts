@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Entry } from '../ledger/entry.ts'
 import type { Tally } from '../tally/tally.ts'
-import type { RawParameters } from './parameters.ts'
+import type { RawParameters } from '../catalog/validator.ts'
 import type { Reply } from './reply.ts'
 import type { Revision, ServedRoute } from './revision.ts'
 

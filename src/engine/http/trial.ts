@@ -1,7 +1,7 @@
 import { templatesOf, type Route } from '../catalog/catalog.ts'
 import { Failure } from '../errors.ts'
 import { execute, NOBODY, type Workshop } from '../work/execute.ts'
-import type { RawParameters } from './parameters.ts'
+import type { RawParameters } from '../catalog/validator.ts'
 import { unreadyFailure } from '../work/readiness.ts'
 import type { Revision } from './revision.ts'
 

@@ -1,5 +1,5 @@
 import { ERRORS, type Charged, type ErrorCode, type Failure } from '../errors.ts'
-import type { ValidationError } from '../validation-error.ts'
+import type { ValidationError } from '../catalog/validation-error.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
 import { problemMembers } from '../work/problem.ts'

@@ -1,17 +1,17 @@
 import type { Binding, Catalog, Operation, Tool, ToolFace } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
+import { compileArguments, type Validated } from '../catalog/validator.ts'
 import type { Facts } from '../documents/document.ts'
 import { identifyServer, type ServerIdentity } from '../documents/servers/identity.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { ServedOperation } from '../work/served.ts'
-import { compileArguments, type Checked } from './arguments.ts'
 import { describeTool, type ToolDescription } from './listing.ts'
 
 /** One tool with all that answers its calls. */
 export interface ServedTool {
   readonly face: ToolFace
   readonly served: ServedOperation
-  readonly check: (given: unknown) => Checked
+  readonly check: (given: unknown) => Validated
   /** One for each protocol it can be paid with; none for what is free. */
   readonly challenges: readonly Challenge[]
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Foresights } from '../../../src/engine/http/foresight.ts'
-import { compileValidator, type RawParameters } from '../../../src/engine/http/parameters.ts'
+import { compileValidator, type RawParameters } from '../../../src/engine/catalog/validator.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
 /** A route with two parameters, and the queries that were looked at. */

@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { ValidationError } from '../../../src/engine/validation-error.ts'
+import type { ValidationError } from '../../../src/engine/catalog/validation-error.ts'
 import type { Arguments } from '../../../src/engine/handler.ts'
-import { compileValidator, type Validator } from '../../../src/engine/http/parameters.ts'
+import { compileValidator, type Validator } from '../../../src/engine/catalog/validator.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
 /** The check of a route with these parameters. */

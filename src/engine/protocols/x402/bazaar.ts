@@ -6,8 +6,7 @@ import {
   type Route,
   type ToolFace,
 } from '../../catalog/catalog.ts'
-import { inputSchema } from '../../catalog/input-schema.ts'
-import { parameterSchema } from '../../catalog/parameter.ts'
+import { inputSchema, parameterSchema } from '../../catalog/parameter-schema.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
 /** How much a challenge says of its route. */

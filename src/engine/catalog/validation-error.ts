@@ -1,0 +1,182 @@
+import type { ErrorObject } from 'ajv/dist/2020.js'
+import type { Json, JsonObject } from '../json.ts'
+import type { List, Parameter, Scalar } from './catalog.ts'
+
+/** One item of the 422 body, in the words of `HTTPValidationError`. */
+export interface ValidationError {
+  readonly loc: readonly (string | number)[]
+  readonly msg: string
+  readonly type: string
+  /** What was sent; null when nothing was. */
+  readonly input?: string | null
+  readonly ctx?: JsonObject
+}
+
+/** Whether values came as text, in a path or query, or as typed JSON. */
+export type Form = 'text' | 'json'
+
+type Said = Pick<ValidationError, 'type' | 'msg' | 'ctx'>
+
+/** An error of JSON Schema as an item of the 422 body. */
+export function describe(
+  parameters: readonly Parameter[],
+  given: JsonObject,
+  error: ErrorObject,
+  form: Form,
+): ValidationError {
+  const { keyword, params, instancePath } = error
+  const [, within = '', index] = instancePath.split('/')
+  const name = String(params['missingProperty'] ?? params['additionalProperty'] ?? within)
+  const parameter = parameters.find((each) => each.name === name)
+  const loc =
+    form === 'text'
+      ? [parameter?.in ?? 'query', name]
+      : ['arguments', name, ...(index === undefined ? [] : [Number(index)])]
+  if (keyword === 'required') return { type: 'missing', loc, msg: 'Field required', input: null }
+  if (parameter === undefined) return { type: 'extra_forbidden', loc, msg: 'Extra inputs are not permitted' }
+  const said = say(parameter, error, form)
+  const silent = form === 'json' && said.ctx === undefined
+  return { ...said, loc, ...(silent ? {} : { input: inputOf(given[name]) }) }
+}
+
+function inputOf(value: Json | undefined): string | null {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : null
+}
+
+function say(parameter: Parameter, error: ErrorObject, form: Form): Said {
+  const { keyword, params } = error
+  const { name, list, format } = parameter
+  const limit = Number(params['limit'])
+  if (list !== undefined && form === 'text') return valueError(`${name} ${listRule(parameter, list, error)}`)
+  switch (keyword) {
+    case 'type':
+      return typeError(String(params['type']), form)
+    case 'minimum':
+      return bound('greater_than_equal', `greater than or equal to ${limit}`, { ge: limit })
+    case 'maximum':
+      return bound('less_than_equal', `less than or equal to ${limit}`, { le: limit })
+    case 'exclusiveMinimum':
+      return bound('greater_than', `greater than ${limit}`, { gt: limit })
+    case 'minLength':
+      return {
+        type: 'string_too_short',
+        msg: `String should have at least ${count(limit, 'character')}`,
+        ctx: { min_length: limit },
+      }
+    case 'maxLength':
+      return {
+        type: 'string_too_long',
+        msg: `String should have at most ${count(limit, 'character')}`,
+        ctx: { max_length: limit },
+      }
+    case 'minItems':
+      return { type: 'too_short', msg: `List should have at least ${count(limit, 'item')}` }
+    case 'maxItems':
+      return { type: 'too_long', msg: `List should have at most ${count(limit, 'item')}` }
+    case 'enum':
+      return bound('enum', quoted(parameter.enum ?? []), { expected: quoted(parameter.enum ?? []) })
+    case 'pattern': {
+      if (format === 'country') return valueError(`${name} must be an ISO 3166-1 alpha-2 code`)
+      const pattern = String(params['pattern'])
+      return {
+        type: 'string_pattern_mismatch',
+        msg: `String should match pattern '${pattern}'`,
+        ctx: { pattern },
+      }
+    }
+    case 'format':
+      return valueError(`${name} must be YYYY-MM-DD`)
+    case 'joinedLength':
+      return valueError(`${name} must have at most ${parameter.maxLength} characters`)
+    default:
+      return valueError(`${name} is not valid`)
+  }
+}
+
+function bound(type: string, rule: string, ctx: JsonObject): Said {
+  return { type, msg: `Input should be ${rule}`, ctx }
+}
+
+function valueError(sentence: string): Said {
+  return { type: 'value_error', msg: `Value error, ${sentence}`, ctx: { error: {} } }
+}
+
+const TYPES: Readonly<Record<string, readonly [code: string, kind: string, parsing: string]>> = {
+  string: ['string', 'string', ''],
+  integer: ['int', 'integer', 'unable to parse string as an integer'],
+  number: ['float', 'number', 'unable to parse string as a number'],
+  boolean: ['bool', 'boolean', 'unable to interpret input'],
+  array: ['list', 'list', ''],
+  object: ['dict', 'dictionary', ''],
+}
+
+function typeError(type: string, form: Form): Said {
+  const [code, kind, parsing] = TYPES[type] ?? ['value', 'value', '']
+  const msg = `Input should be a valid ${kind}`
+  return form === 'text'
+    ? { type: `${code}_parsing`, msg: `${msg}, ${parsing}` }
+    : { type: `${code}_type`, msg }
+}
+
+function quoted(values: readonly Scalar[]): string {
+  const texts = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
+  const last = texts.pop() ?? ''
+  return texts.length === 0 ? last : `${texts.join(', ')} or ${last}`
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** The rule of a comma-separated list that an error is about, without its subject. */
+function listRule({ format, maxLength }: Parameter, list: List, { keyword }: ErrorObject): string {
+  if (keyword === 'minItems') return `must list at least ${count(list.minItems, 'value')}`
+  if (keyword === 'maxItems') return `must list at most ${count(list.maxItems, 'value')}`
+  if (keyword === 'joinedLength') return `must have at most ${maxLength} characters`
+  if (format === 'country') return 'must list ISO 3166-1 alpha-2 country codes'
+  const { minimum, maximum } = list
+  if (minimum !== undefined && maximum !== undefined)
+    return `must list whole numbers from ${minimum} to ${maximum}`
+  if (minimum !== undefined) return `must list whole numbers of at least ${minimum}`
+  return `must list whole numbers${maximum === undefined ? '' : ` of at most ${maximum}`}`
+}
+
+const KINDS = {
+  string: 'a text: quote it',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'a JSON object, written as a text',
+} as const
+
+/** Why a value that the catalog gives does not fit its parameter, as a sentence without subject. */
+export function ruleOf(parameter: Parameter, value: Scalar, error: ErrorObject): string {
+  const { type, list, format } = parameter
+  const limit = Number(error.params['limit'])
+  switch (error.keyword) {
+    case 'enum':
+      return `must be one of ${(parameter.enum ?? []).join(', ')}`
+    case 'minLength':
+      return `must have at least ${limit} characters`
+    case 'maxLength':
+      return `must have at most ${limit} characters`
+    case 'format':
+      return 'must be a date: YYYY-MM-DD'
+  }
+  if (list !== undefined && error.params['type'] !== 'array') return listRule(parameter, list, error)
+  switch (error.keyword) {
+    case 'pattern':
+      return format === 'country'
+        ? 'must be an ISO 3166-1 alpha-2 code, such as US'
+        : `must match ${parameter.pattern}`
+    case 'minimum':
+      return `must be at least ${limit}`
+    case 'exclusiveMinimum':
+      return `must be greater than ${limit}`
+    case 'maximum':
+      return `must be at most ${limit}`
+  }
+  const numeric = typeof value === 'string' && value !== '' && Number.isFinite(Number(value))
+  const unquoted = (type === 'integer' || type === 'number') && numeric ? ', without quotes' : ''
+  return `must be ${KINDS[type]}${unquoted}`
+}

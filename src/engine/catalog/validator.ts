@@ -1,0 +1,182 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { Argument, Arguments } from '../handler.ts'
+import { isJsonObject, type Json, type JsonObject } from '../json.ts'
+import type { Binding, Operation, Parameter, Scalar } from './catalog.ts'
+import { asArgument, decode, isDate, isOptionalText, normalize, valueOf } from './parameter.ts'
+import { inputSchema, validationSchema } from './parameter-schema.ts'
+import { describe, ruleOf, type Form, type ValidationError } from './validation-error.ts'
+
+/** Parameters of one HTTP request as they came: path templates decoded, the query raw. */
+export interface RawParameters {
+  readonly path: Readonly<Record<string, string>>
+  readonly query: string
+}
+
+export type Validated =
+  | { readonly kind: 'valid'; readonly args: Arguments }
+  | { readonly kind: 'invalid'; readonly errors: readonly ValidationError[] }
+
+export type Validator = (raw: RawParameters) => Validated
+
+/** What a route or a tool takes, and how the handler’s arguments are made of it. */
+export interface Inputs {
+  readonly operation: Operation
+  readonly parameters: readonly Parameter[]
+  readonly bindings: readonly Binding[]
+}
+
+/** Validates the path and query of a request. Unknown parameters are ignored; of repeated ones the last counts. */
+export function compileValidator(inputs: Inputs): Validator {
+  const validate = compileInputs(inputs, 'text')
+  return ({ path, query }) => {
+    const search = new URLSearchParams(query)
+    const given = inputs.parameters.flatMap(({ name, in: place }): [string, string][] => {
+      const text = place === 'path' ? path[name] : search.getAll(name).at(-1)
+      return text === undefined ? [] : [[name, text]]
+    })
+    return validate(Object.fromEntries(given))
+  }
+}
+
+/** Validates the arguments of a tool call: typed JSON in which nothing is coerced and nothing unknown allowed. */
+export function compileArguments(inputs: Inputs): (given: unknown) => Validated {
+  const validate = compileInputs(inputs, 'json')
+  return (given = {}) => (isJsonObject(given) ? validate(given) : { kind: 'invalid', errors: [NO_OBJECT] })
+}
+
+const NO_OBJECT: ValidationError = {
+  type: 'dict_type',
+  loc: ['arguments'],
+  msg: 'Input should be a valid dictionary',
+}
+
+/** All errors of a request are reported together, one for each parameter. The schema is compiled at first use. */
+function compileInputs(
+  { operation, parameters, bindings }: Inputs,
+  form: Form,
+): (given: JsonObject) => Validated {
+  const validate = schemaValidator(() => operationSchema(parameters))
+  const bind = compileBindings(operation, parameters, bindings, form)
+  return (given) => {
+    const values: Record<string, Json> = { ...given }
+    const empty: Record<string, string> = {}
+    for (const parameter of parameters) {
+      const value = read(parameter, given, form)
+      if (value === undefined) continue
+      // The empty text says "not given" where nothing has to be: no rule applies to it.
+      if (value !== '' || !isOptionalText(parameter)) values[parameter.name] = value
+      else {
+        empty[parameter.name] = value
+        delete values[parameter.name]
+      }
+    }
+    const errors = validate(values).map((error) => describe(parameters, given, error, form))
+    return errors.length > 0 ? invalid(parameters, errors) : bind({ ...values, ...empty }, given)
+  }
+}
+
+function read(parameter: Parameter, given: JsonObject, form: Form): Json | undefined {
+  const value = Object.hasOwn(given, parameter.name) ? given[parameter.name] : undefined
+  if (value === undefined) return parameter.default === '' ? '' : undefined
+  return normalize(parameter, form === 'text' && typeof value === 'string' ? decode(parameter, value) : value)
+}
+
+function invalid(parameters: readonly Parameter[], errors: readonly ValidationError[]): Validated {
+  const names = parameters.map(({ name }) => name)
+  const place = ({ loc: [, name] }: ValidationError): number =>
+    names.includes(String(name)) ? names.indexOf(String(name)) : names.length
+  const first = new Map(errors.toReversed().map((error) => [error.loc.slice(0, 2).join('/'), error]))
+  return { kind: 'invalid', errors: [...first.values()].toSorted((one, other) => place(one) - place(other)) }
+}
+
+/** A sample may declare a parameter more loosely than the handler takes it: what the handler takes decides. */
+function compileBindings(
+  operation: Operation,
+  parameters: readonly Parameter[],
+  bindings: readonly Binding[],
+  form: Form,
+): (values: JsonObject, given: JsonObject) => Validated {
+  const fixed = bindings.flatMap((binding) =>
+    binding.kind === 'fixed' ? [[binding.argument, binding.value] as const] : [],
+  )
+  const passed = bindings.flatMap((binding) => {
+    if (binding.kind === 'fixed') return []
+    const parameter = parameters.find(({ name }) => name === binding.parameter)
+    const argument = operation.parameters.find(({ name }) => name === binding.argument)
+    if (parameter === undefined || argument === undefined) return []
+    const taken = { ...argument, name: parameter.name, in: parameter.in }
+    return [{ parameter, argument, taken, validate: schemaValidator(() => operationSchema([taken])) }]
+  })
+  return (values, given) => {
+    const args: Record<string, Argument> = Object.fromEntries(fixed)
+    const errors: ValidationError[] = []
+    for (const { parameter, argument, taken, validate } of passed) {
+      const value = convert(argument, values[parameter.name])
+      if (value === undefined) continue
+      const bound = asArgument(argument, value)
+      if (bound !== undefined) args[argument.name] = bound
+      if (argument === parameter || (value === '' && isOptionalText(argument))) continue
+      errors.push(
+        ...validate({ [parameter.name]: value }).map((error) => describe([taken], given, error, form)),
+      )
+    }
+    return errors.length > 0 ? invalid(parameters, errors) : { kind: 'valid', args }
+  }
+}
+
+/** A list from one value, or one text from a list, where the handler takes the other. */
+function convert(argument: Parameter, value: Json | undefined): Json | undefined {
+  if (Array.isArray(value)) return argument.list === undefined ? value.join(',') : value
+  if (argument.list === undefined || (typeof value !== 'string' && typeof value !== 'number')) return value
+  return normalize(argument, decode(argument, String(value)))
+}
+
+/** Compiled schemas of single parameters: most parameters of a catalog are alike, and so are its revisions. */
+const misfits = new Map<string, (value: Json) => readonly ErrorObject[]>()
+const MOST_MISFITS = 2_000
+
+/**
+ * Says why a default, example or fixed argument does not fit its parameter, as a sentence without subject; undefined
+ * when it does.
+ *
+ * @example
+ * misfit(days, 101) // 'must be at most 100'
+ */
+export function misfit(parameter: Parameter, written: Scalar): string | undefined {
+  if (written === '' && isOptionalText(parameter)) return undefined
+  const schema = validationSchema(parameter)
+  const key = JSON.stringify(schema)
+  const validate = misfits.get(key) ?? schemaValidator(() => schema)
+  if (misfits.size >= MOST_MISFITS) misfits.clear()
+  misfits.set(key, validate)
+  const [error] = validate(valueOf(parameter, written))
+  return error === undefined ? undefined : ruleOf(parameter, written, error)
+}
+
+function operationSchema(parameters: readonly Parameter[]): JsonObject {
+  const properties = parameters.map((parameter) => [parameter.name, validationSchema(parameter)] as const)
+  return { ...inputSchema(parameters), properties: Object.fromEntries(properties) }
+}
+
+/** The schemas are made here, and their patterns checked with the catalog. */
+const ajv = new Ajv2020({ allErrors: true, useDefaults: true, strict: false, validateSchema: false })
+ajv.addFormat('date', isDate)
+ajv.addKeyword({
+  keyword: 'joinedLength',
+  type: 'array',
+  validate: (limit: number, items: readonly unknown[]) => Array.from(items.join(',')).length <= limit,
+})
+
+/** Compiles a schema when the first value comes. Values get the schema’s defaults. */
+function schemaValidator(schemaOf: () => JsonObject): (value: Json) => readonly ErrorObject[] {
+  let compiled: ValidateFunction | undefined
+  return (value) => {
+    if (compiled === undefined) {
+      const schema = schemaOf()
+      compiled = ajv.compile(schema)
+      // ajv keeps every schema it has seen: those of former revisions must not stay behind.
+      ajv.removeSchema(schema)
+    }
+    return compiled(value) ? [] : (compiled.errors ?? [])
+  }
+}
