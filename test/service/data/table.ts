@@ -6,10 +6,17 @@ import { deliveryRules } from '../../../src/service/handlers/util/delivery-order
 import { guardRules } from '../../../src/service/handlers/util/guard/rules.ts'
 import { occasions } from '../../../src/service/handlers/util/occasion/table.ts'
 import { platformLimits } from '../../../src/service/handlers/util/platform-spec/table.ts'
-import { decrees } from '../../../src/service/handlers/util/workday/decree.ts'
+import { holidayCorrections } from '../../../src/service/handlers/util/workday/corrections.ts'
 
 t.test('every table that ships can be read, and says of what day it is', async (t) => {
-  for (const open of [servicePrices, deliveryRules, guardRules, occasions, platformLimits, decrees]) {
+  for (const open of [
+    servicePrices,
+    deliveryRules,
+    guardRules,
+    occasions,
+    platformLimits,
+    holidayCorrections,
+  ]) {
     const { version } = open()
     t.equal(new Date(version).toISOString().slice(0, 10), version)
   }

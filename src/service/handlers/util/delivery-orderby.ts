@@ -2,8 +2,8 @@ import { InvalidParameter, type JsonObject } from '../../../engine/index.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { planDelivery, type OrderBy, type Plan } from './delivery-orderby/plan.ts'
 import { deliveryRules } from './delivery-orderby/table.ts'
-import { gapBetween, openCalendar, type Calendar } from './workday/calendar.ts'
-import { addDays, dayIn, daysBetween, type Day } from './workday/day.ts'
+import { openCalendar, workdayWarnings, type Calendar } from './workday/calendar.ts'
+import { addDays, dayIn, daysBetween, daysFrom, type Day } from './workday/day.ts'
 import { HOLIDAYS } from './workday/source.ts'
 
 const SAMPLED = [
@@ -33,7 +33,11 @@ export const deliveryOrderby: HandlerWithPreview<'util/delivery-orderby'> = {
     const { transit, unit, buffer } = plan.service
     return {
       source: [{ name: 'Delivery rules', version: deliveryRules().version }, HOLIDAYS],
-      warnings: gapBetween(calendar, plan.safe.date, arriveBy),
+      warnings: workdayWarnings(
+        calendar,
+        daysFrom(plan.safe.date, daysBetween(plan.safe.date, arriveBy) + 1),
+        today,
+      ),
       body: {
         arrive_by: arriveBy,
         country: calendar.country,

@@ -5,7 +5,7 @@ import { keptDays, type KeptDay } from './occasion/kept.ts'
 import { anniversariesOf, materialOf, parsePersonal, type Anniversary } from './occasion/personal.ts'
 import { knownYears } from './occasion/rule.ts'
 import { occasions } from './occasion/table.ts'
-import { gapBetween, openCalendar, type Calendar } from './workday/calendar.ts'
+import { missingHolidays, openCalendar, type Calendar } from './workday/calendar.ts'
 import { addDays, dayIn, daysBetween, weekdayOf, yearOf, type Day } from './workday/day.ts'
 import { HOLIDAYS } from './workday/source.ts'
 
@@ -29,7 +29,7 @@ export const occasion: HandlerWithPreview<'util/occasion'> = {
     ].sort(byDate)
     return {
       source: [HOLIDAYS, { name: 'Occasions', version: occasions().version }],
-      warnings: [...gapBetween(calendar, first, last), ...unknownDates(calendar, first, last)],
+      warnings: [...missingHolidays(calendar, [first, last]), ...unknownDates(calendar, first, last)],
       body: {
         country: calendar.country,
         from_date: first,

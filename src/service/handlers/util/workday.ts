@@ -1,7 +1,7 @@
 import { InvalidParameter, type Json } from '../../../engine/index.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
-import { gapBetween, openCalendar, type Calendar } from './workday/calendar.ts'
-import { addDays, dayIn, daysFrom, weekdayOf, type Day } from './workday/day.ts'
+import { workdayWarnings, openCalendar, type Calendar } from './workday/calendar.ts'
+import { addDays, daysBetween, dayIn, daysFrom, weekdayOf, type Day } from './workday/day.ts'
 import type { Holiday } from './workday/holiday.ts'
 import { HOLIDAYS } from './workday/source.ts'
 import { weekendOf } from './workday/weekend.ts'
@@ -11,6 +11,7 @@ const SAMPLED = [
   'country',
   'country_name',
   'timezone',
+  'verified',
   'date',
   'is_workday',
   'reason',
@@ -26,14 +27,18 @@ export const workday: HandlerWithPreview<'util/workday'> = {
     const first = date === '' ? dayIn(calendar.timezone, now()) : date
     const range = daysFrom(first, days)
     const added = addWorkdays(calendar, first, days)
+    const last = range.at(-1) ?? first
+    const covered = daysFrom(first, daysBetween(first, added > last ? added : last) + 1)
+    const warnings = workdayWarnings(calendar, covered, dayIn(calendar.timezone, now()))
     return {
       source: [HOLIDAYS],
-      warnings: gapBetween(calendar, first, added),
+      warnings,
       body: {
         country: calendar.country,
         country_name: calendar.name,
         timezone: calendar.timezone,
         scope: calendar.scope,
+        verified: warnings.length === 0,
         date: first,
         days,
         weekend: weekendOf(calendar.country),

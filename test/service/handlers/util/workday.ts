@@ -131,7 +131,12 @@ t.test('a holiday that begins on the day before in UTC stays on its own date', a
 t.test('holidays of several days cover all their days and no more, also when clocks change', async (t) => {
   t.strictSame(weekdaysOff(await bodyFor('BA', '2025-03-28', 7)), ['2025-03-31', '2025-04-01'])
   t.match(await bodyFor('AT', '2025-10-26'), { reason: 'holiday', next_workday: '2025-10-27' })
-  t.strictSame(weekdaysOff(await bodyFor('AE', '2026-05-25', 7)), ['2026-05-27', '2026-05-28', '2026-05-29'])
+  t.strictSame(weekdaysOff(await bodyFor('AE', '2026-05-25', 7)), [
+    '2026-05-26',
+    '2026-05-27',
+    '2026-05-28',
+    '2026-05-29',
+  ])
 })
 
 t.test('a feast that began in the year before still counts in January', async (t) => {
@@ -148,7 +153,7 @@ t.test('a public holiday for part of the people, or for half a day, leaves a day
     reason: null,
     holiday: { name: "Children's Day", day_off: false, note: 'Children below the age of 14' },
   })
-  t.match(await bodyFor('CN', '2027-05-04'), {
+  t.match(await bodyFor('CN', '2023-05-04'), {
     is_workday: true,
     holiday: { name: 'Youth Day', half_day: true },
   })
@@ -211,7 +216,8 @@ t.test('the first and the last date, a year long, in every shape of calendar', a
 })
 
 t.test('years for which lunar holidays are not known carry a warning', async (t) => {
-  const warningsOf = async (country: string, date: string) => (await ask(country, { date })).warnings
+  const warningsOf = async (country: string, date: string) =>
+    ((await ask(country, { date })).warnings ?? []).filter(({ code }) => code === 'holidays_incomplete')
   t.match(await warningsOf('AE', '2090-01-01'), [
     { code: 'holidays_incomplete', message: /Islamic calendar are known from 1970 to 2076/ },
   ])

@@ -1,7 +1,7 @@
 import type Holidays from 'date-holidays'
 import type { HolidaysTypes } from 'date-holidays'
 import type { Warning } from '../../../../engine/index.ts'
-import { decreeGap, isDecreedWorkday, withDecree } from './decree.ts'
+import { correct, doubtOf, holidayCorrections } from './corrections.ts'
 import type { Holiday } from './holiday.ts'
 import { remember } from './remember.ts'
 import { addDays, yearOf, type Day } from './day.ts'
@@ -23,6 +23,8 @@ export interface Calendar {
   readonly feastsOn: (day: Day) => readonly Holiday[]
   /** Whether people work on this day by decree, though it is a weekend. */
   readonly isDecreedWorkday: (day: Day) => boolean
+  /** Why it is not certain whether people work on a day; undefined when it is. */
+  readonly doubtOf: (day: Day) => string | undefined
   /** Says which holidays are missing in this year for want of data, if any are. */
   readonly gapIn: (year: number) => string | undefined
 }
@@ -43,6 +45,7 @@ async function open(country: string): Promise<Calendar | undefined> {
   const part = Object.hasOwn(PARTS, country) ? PARTS[country] : undefined
   const holidays = part === undefined ? new Library(country) : new Library(country, part.code)
   const [language = 'en'] = holidays.getLanguages()
+  const corrections = holidayCorrections().of(country)
   const yearly = remember(12, (year: number) => byDay(holidays, year, language))
   const feastsOn = (day: Day): Holiday[] =>
     [...new Set([yearOf(day), yearOf(addDays(day, -LONGEST_FEAST))])]
@@ -54,14 +57,15 @@ async function open(country: string): Promise<Calendar | undefined> {
     scope: part?.scope ?? 'national',
     timezone: holidays.getTimezones()[0] ?? 'UTC',
     holidaysOn: (day) =>
-      withDecree(
-        country,
+      correct(
+        corrections,
         day,
         feastsOn(day).filter(({ type }) => type !== 'observance'),
       ),
     feastsOn,
-    isDecreedWorkday: (day) => isDecreedWorkday(country, day),
-    gapIn: remember(12, (year) => BY_STATE[country] ?? decreeGap(country, year) ?? gap(holidays, year)),
+    isDecreedWorkday: (day) => corrections.worked.has(day),
+    doubtOf: (day) => doubtOf(corrections, day),
+    gapIn: remember(12, (year) => BY_STATE[country] ?? gap(holidays, year)),
   }
 }
 
@@ -72,7 +76,9 @@ function byDay(holidays: Holidays, year: number, language: string): Map<Day, Hol
     holidays.getHolidays(year, language).map((entry) => [`${entry.date} ${entry.rule}`, entry.name]),
   )
   const found = new Map<Day, Holiday[]>()
-  for (const entry of holidays.getHolidays(year, 'en')) {
+  // The United States write Labor Day, and the library's plain English does not.
+  const english = holidays.getLanguages().find((each) => each.startsWith('en')) ?? 'en'
+  for (const entry of holidays.getHolidays(year, english)) {
     const type = TYPES[entry.type]
     if (type === undefined) continue
     const holiday = describe(entry, type, localNames.get(`${entry.date} ${entry.rule}`) ?? entry.name)
@@ -101,6 +107,7 @@ function describe(entry: HolidaysTypes.Holiday, type: Holiday['type'], localName
     substitute: entry.substitute === true,
     half_day: half,
     day_off: type === 'public' && !half && !(note !== null && FOR_SOME.test(note)),
+    moon_dependent: ISLAMIC.months.test(entry.rule),
     note,
   }
 }
@@ -121,14 +128,15 @@ function hoursOf(entry: HolidaysTypes.Holiday): number {
   return (entry.end.getTime() - entry.start.getTime()) / HOUR_MS
 }
 
-/** The two calendars that the library holds as tables, with the years in which its tables are whole. */
+/** The two calendars that the library holds as tables, with the years in which its tables are complete. */
+const ISLAMIC = {
+  name: 'Islamic',
+  months: /Muharram|Safar|awwal|thani|Rajab|Shaban|Ramadan|Shawwal|Qidah|Hijjah/,
+  first: 1970,
+  last: 2076,
+} as const
 const TABLES = [
-  {
-    name: 'Islamic',
-    months: /Muharram|Safar|awwal|thani|Rajab|Shaban|Ramadan|Shawwal|Qidah|Hijjah/,
-    first: 1970,
-    last: 2076,
-  },
+  ISLAMIC,
   {
     name: 'Hebrew',
     months: /Nisan|Iyyar|Sivan|Tamuz|\bAv\b|Elul|Tishrei|Cheshvan|Kislev|Tevet|Shvat|Adar/,
@@ -154,9 +162,32 @@ function gap(holidays: Holidays, year: number): string | undefined {
   )
 }
 
-/** What must be said of holidays that are missing in the years of two days; at most one warning. */
-export function gapBetween(calendar: Calendar, first: Day, last: Day): Warning[] {
-  const missing = calendar.gapIn(yearOf(first)) ?? calendar.gapIn(yearOf(last))
-  if (missing === undefined) return []
-  return [{ code: 'holidays_incomplete', message: missing, source: 'date-holidays' }]
+/** Says which holidays are missing on some of the days; at most one warning. */
+export function missingHolidays(calendar: Calendar, days: readonly Day[]): Warning[] {
+  const missing = [...new Set(days.map(yearOf))].map(calendar.gapIn).find((gap) => gap !== undefined)
+  return missing === undefined ? [] : [warning('holidays_incomplete', missing)]
+}
+
+/** Says why it is not certain on which of the days people work; at most one warning of each kind. */
+export function workdayWarnings(calendar: Calendar, days: readonly Day[], today: Day): Warning[] {
+  const doubts = [...new Set(days.flatMap((day) => calendar.doubtOf(day) ?? []))].slice(0, 3)
+  const sighted = days
+    .filter((day) => day > today)
+    .filter((day) => calendar.holidaysOn(day).some((each) => each.moon_dependent && each.day_off))
+  return [
+    ...missingHolidays(calendar, days),
+    ...(doubts.length === 0 ? [] : [warning('holidays_unverified', doubts.join('. '))]),
+    ...(sighted.length === 0
+      ? []
+      : [
+          warning(
+            'holidays_moon_dependent',
+            `Set by the sighting of the moon, may move by a day until announced: ${sighted.join(', ')}`,
+          ),
+        ]),
+  ]
+}
+
+function warning(code: string, message: string): Warning {
+  return { code, message, source: 'date-holidays' }
 }

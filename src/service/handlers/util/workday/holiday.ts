@@ -8,5 +8,7 @@ export type Holiday = {
   readonly half_day: boolean
   /** Whether work in general rests: a whole public holiday that is for everybody. */
   readonly day_off: boolean
+  /** Set by the sighting of the moon: the date may move by a day until it is announced. */
+  readonly moon_dependent: boolean
   readonly note: string | null
 }

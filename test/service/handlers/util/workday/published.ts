@@ -99,6 +99,6 @@ t.test('a calendar that is known in part says so', async (t) => {
       ({ code }) => code,
     )
   t.strictSame(await codesOf('CN', '2026-05-01'), [])
-  t.strictSame(await codesOf('CN', '2027-05-01'), ['holidays_incomplete'])
-  t.strictSame(await codesOf('IN', '2026-05-01'), ['holidays_incomplete'])
+  t.strictSame(await codesOf('CN', '2027-05-01'), ['holidays_unverified'])
+  t.strictSame(await codesOf('IN', '2026-05-01'), ['holidays_incomplete', 'holidays_unverified'])
 })
