@@ -123,7 +123,7 @@ export const ERRORS = {
   ),
   invalid_exact_evm_payload_authorization_valid_before: kind(
     402,
-    'Authorization expires too soon',
+    'Authorization expires too soon or too late',
     'Set validBefore to now plus maxTimeoutSeconds and send it at once.',
   ),
   invalid_exact_evm_payload_authorization_valid_after: kind(

@@ -32,7 +32,7 @@ export interface Shop {
   /** Kills the server as a power cut would and starts it again on what it has left. */
   restart(): Promise<void>
   /** Another process on the same store and with the same signer, on a port of its own. */
-  branch(): Promise<RunningServer>
+  branch(more?: Readonly<Record<string, string>>): Promise<RunningServer>
   /** What every process has written, the killed ones too. */
   readonly output: () => string
   readonly close: () => Promise<void>
@@ -53,7 +53,7 @@ export async function openShop(furnish: Furnish = async () => ({})): Promise<Sho
   const baseUrl = 'https://api.example.com'
   const furniture = await furnish(chain, node)
   const servers = new Set<RunningServer>()
-  const start = async (): Promise<RunningServer> => {
+  const start = async (more: Readonly<Record<string, string>> = {}): Promise<RunningServer> => {
     const started = await startServer({
       args: ['--handlers', HANDLERS],
       dataDir,
@@ -66,6 +66,7 @@ export async function openShop(furnish: Furnish = async () => ({})): Promise<Sho
         RPC_URL_8453: node.url,
         WORKPLACE: workplace.url,
         ...furniture,
+        ...more,
       },
     })
     servers.add(started)

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Context } from 'koa'
 import type { Desk } from '../ledger/claim.ts'
@@ -6,21 +7,28 @@ import type { Attendance } from '../paywall/attendance.ts'
 import { markSent, markUndelivered } from '../paywall/delivery.ts'
 import type { InFlight } from './in-flight.ts'
 
-/** Two seconds after the last byte without a reset: the buyer has the answer. */
+/** This long after the last byte without a reset, the buyer has the answer. */
 const DELIVERED_MS = 2_000
+/**
+ * A proxy takes the answer whether or not the buyer does, and shares its connections between buyers. Until this long
+ * after the last byte, whoever pays for the same again is taken for a buyer whose answer was lost.
+ */
+const DELIVERED_BY_PROXY_MS = 30_000
 
 export interface DeliverySettings {
   readonly desk: Desk
   readonly inFlight: InFlight
   readonly attendance: Attendance
+  /** Whether buyers are connected to a proxy, and not to this process. */
+  readonly trustProxy: boolean
   readonly report: (fault: unknown) => void
 }
 
 /** Watches paid answers on their way to the buyers. */
 export class Deliveries {
   readonly #settings: DeliverySettings
-  /** The last answer on a connection, while it is not known to have arrived; undefined when it is. */
-  readonly #onTheirWay = new WeakMap<Socket, Entry | undefined>()
+  /** Answers that are not known to have arrived. One response may hold several: MCP once knew batches. */
+  readonly #onTheirWay = new WeakMap<Socket | ServerResponse, Set<Entry>>()
 
   constructor(settings: DeliverySettings) {
     this.#settings = settings
@@ -28,31 +36,54 @@ export class Deliveries {
 
   /** To be called before the answer is written. */
   watch({ req: { socket }, res }: Context, entry: Entry): void {
-    if (!this.#onTheirWay.has(socket)) socket.once('close', () => this.#closed(socket))
-    this.#onTheirWay.set(socket, entry)
-    if (socket.destroyed) this.#closed(socket)
-    res.once('finish', () => {
-      this.#settings.inFlight.later(DELIVERED_MS, async () => {
-        if (this.#onTheirWay.get(socket) === entry && socket.errored === null) await this.confirm(socket)
+    if (!this.#onTheirWay.has(socket)) socket.once('close', () => this.#lost(socket))
+    if (!this.#onTheirWay.has(res)) {
+      res.once('finish', () => this.#finished(socket, res))
+      res.once('close', () => {
+        if (!res.writableFinished) this.#lost(res)
       })
-    })
-    res.once('close', () => {
-      if (!res.writableFinished) this.#closed(socket)
-    })
+    }
+    for (const way of [socket, res]) this.#onTheirWay.set(way, this.#on(way).add(entry))
+    if (socket.destroyed) this.#lost(socket)
   }
 
   /** Who asks again on a connection has read what came before: clients do not send requests ahead. */
   async confirm(socket: Socket): Promise<void> {
-    const entry = this.#onTheirWay.get(socket)
-    if (entry === undefined) return
-    this.#onTheirWay.set(socket, undefined)
-    await this.#mark(markSent, entry)
+    if (this.#settings.trustProxy) return
+    await Promise.all(this.#take(socket).map((entry) => this.#mark(markSent, entry)))
+  }
+
+  #finished(socket: Socket, response: ServerResponse): void {
+    const { inFlight, trustProxy } = this.#settings
+    if (!trustProxy) {
+      inFlight.later(DELIVERED_MS, async () => {
+        if (socket.errored !== null) return
+        const unconfirmed = this.#on(socket)
+        const entries = this.#take(response).filter((entry) => unconfirmed.delete(entry))
+        await Promise.all(entries.map((entry) => this.#mark(markSent, entry)))
+      })
+      return
+    }
+    for (const entry of this.#take(response)) {
+      this.#on(socket).delete(entry)
+      void this.#mark(markUndelivered, entry)
+      inFlight.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markSent, entry))
+    }
   }
 
   /** Even a connection that was closed in good order may have been closed before the answer was read. */
-  #closed(socket: Socket): void {
-    const entry = this.#onTheirWay.get(socket)
-    if (entry !== undefined) void this.#mark(markUndelivered, entry)
+  #lost(way: Socket | ServerResponse): void {
+    for (const entry of this.#take(way)) void this.#mark(markUndelivered, entry)
+  }
+
+  #on(way: Socket | ServerResponse): Set<Entry> {
+    return this.#onTheirWay.get(way) ?? new Set()
+  }
+
+  #take(way: Socket | ServerResponse): readonly Entry[] {
+    const entries = Array.from(this.#on(way))
+    this.#on(way).clear()
+    return entries
   }
 
   #mark(how: typeof markSent, entry: Entry): Promise<void> {

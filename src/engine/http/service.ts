@@ -75,7 +75,7 @@ export interface Service {
  * const service = createService({ server, catalog, handlers, protocols, ledger, cache, ...world })
  */
 export function createService(settings: ServiceSettings): Service {
-  const { owner, now, sleep, report } = settings
+  const { owner, now, sleep, trustProxy, report } = settings
   const daybook = new Daybook({ ledger: settings.ledger, owner, now })
   const ledger = watchLedger(settings.ledger, (operation) => daybook.of(soldName(operation)), settings.settle)
   const desk = { ledger, owner, now }
@@ -87,7 +87,7 @@ export function createService(settings: ServiceSettings): Service {
   const app: AppSettings = {
     ...settings,
     inFlight,
-    deliveries: new Deliveries({ desk, inFlight, attendance, report }),
+    deliveries: new Deliveries({ desk, inFlight, attendance, trustProxy, report }),
     current: () => current,
     bound: () => addressOf(settings.server),
     daybook,

@@ -21,13 +21,24 @@ export function dueOf(entry: Omit<Entry, 'due'>): number | undefined {
     case 'sent':
       return afterSettlement(entry)
     case 'voided':
-      return entry.prepared === undefined ? Math.max(leaseUntil, end) : leaseUntil
+      return entry.prepared === undefined ? Math.max(leaseUntil, end) : nextAttempt(entry)
     case 'unknown':
-      return entry.updatedAt + Math.min(FIRST_LOOK_MS * 2 ** Math.min(entry.attempts, 10), LONGEST_WAIT_MS)
+      return entry.updatedAt + backoff(entry.attempts)
   }
 }
 
-function afterSettlement({ answer, prepared, leaseUntil, settledAt, redeliver }: Omit<Entry, 'due'>) {
-  if (prepared !== undefined) return leaseUntil
+/** Less and less often: what fails now may fail for long. */
+function backoff(attempts: number): number {
+  return Math.min(FIRST_LOOK_MS * 2 ** Math.min(attempts, 10), LONGEST_WAIT_MS)
+}
+
+/** The first attempt is due at the end of the lease, in case its process has died. */
+function nextAttempt({ leaseUntil, updatedAt, attempts }: Omit<Entry, 'due'>): number {
+  return attempts <= 1 ? leaseUntil : Math.max(leaseUntil, updatedAt + backoff(attempts))
+}
+
+function afterSettlement(entry: Omit<Entry, 'due'>): number | undefined {
+  const { answer, prepared, settledAt, redeliver } = entry
+  if (prepared !== undefined) return nextAttempt(entry)
   return answer === undefined ? undefined : (settledAt ?? 0) + redeliver
 }

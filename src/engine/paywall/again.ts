@@ -22,14 +22,22 @@ export async function again(
   verified: Verified,
   anew: BuyAnew,
 ): Promise<Outcome> {
-  return wait(paywall, buying, known, async (entry) => {
+  const { attendance, now } = paywall
+  // Before its broadcast, nobody but the buyer can have seen the payment.
+  const isBuyer = buying.payment.token !== undefined || known.dispatch === undefined
+  attendance.begin(known.id, buying.gone)
+  const outcome = await wait(paywall, buying, known, async (entry) => {
     if (entry === undefined || isFree(entry, paywall.now())) return anew(paywall, buying, verified)
     // Asked each time: while this copy waited, the payment may have bought something else, or its answer have arrived.
     if (isForOther(buying, entry) || !mayHaveAgain(paywall, buying, entry)) return reused(buying, entry)
-    return buying.payment.copies === 'wait'
-      ? lookAgain(paywall, buying, entry, verified)
-      : lookOnce(paywall, buying, entry, verified)
-  })
+    if (buying.payment.copies !== 'wait') return lookOnce(paywall, buying, entry, verified)
+    // Whoever has seen it in the pool shows no token either: the buyer on the line goes first.
+    if (!isBuyer && entry.leaseUntil > now()) return undefined
+    return lookAgain(paywall, buying, entry, verified)
+  }).finally(() => attendance.end(known.id, buying.gone))
+  // Its way to this copy is watched too.
+  if (outcome.kind === 'delivered') attendance.begin(outcome.entry.id, buying.gone)
+  return outcome
 }
 
 /** Whoever holds the payment gets its answer. */

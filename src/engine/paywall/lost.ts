@@ -1,7 +1,7 @@
 import { takeOver, type Claim } from '../ledger/claim.ts'
 import type { Entry } from '../ledger/entry.ts'
-import { buyerName } from '../ledger/ledger.ts'
-import type { Settlement } from '../protocols/protocol.ts'
+import { buyerName, identifierName } from '../ledger/ledger.ts'
+import type { Payment, Settlement } from '../protocols/protocol.ts'
 import type { BuyAnew } from './again.ts'
 import {
   deliverable,
@@ -11,33 +11,54 @@ import {
   type Purchasing,
   type Verified,
 } from './paywall.ts'
-import { holding, proceed } from './sale.ts'
+import { conclude, holding, proceed } from './sale.ts'
 import { wait } from './wait.ts'
 import { undo } from './work.ts'
 
 /** How old a purchase may be whose answer is taken for lost. */
 const LOST_MS = 600_000
 
+/** Nothing is lost: the new payment buys. `unsold`: an earlier purchase that was worked for and could not be settled. */
+export interface NewPurchase {
+  readonly kind: 'new'
+  readonly unsold: Entry | undefined
+}
+
 /**
  * Stock clients never send a payment again: they meet a fresh 402 and sign anew. Whoever has paid for the same thing a
  * moment ago, and is not known to have the answer, is given that one; the new payment stays unused.
- *
- * Undefined when nothing is lost: the new payment buys.
  */
 export async function findLost(
   paywall: Paywall,
   buying: Purchasing,
   verified: Verified,
-): Promise<Outcome | undefined> {
+): Promise<Outcome | NewPurchase> {
   const { payment, offer, digest } = buying
   const buyer = buyerName(verified.payer, offer.face.operation.id, digest)
   const bought = await paywall.ledger.bought(buyer, paywall.now() - LOST_MS)
   for (const entry of bought) {
     if (entry.key === payment.key || entry.protocol !== payment.protocol.name) continue
+    if (isAnotherPurchase(payment, verified, entry)) continue
     const found = await wait(paywall, buying, entry, (now) => follow(paywall, buying, now, verified))
     if (found.kind !== 'free') return found
   }
-  return undefined
+  return { kind: 'new', unsold: bought.find((entry) => isUnsold(entry, paywall.now())) }
+}
+
+/**
+ * Whoever has had an answer sent, asks for a fresh challenge and names the purchase by an identifier of its own wants the
+ * same thing once more.
+ */
+function isAnotherPurchase({ identifier, token }: Payment, { payer }: Verified, entry: Entry): boolean {
+  if (identifier === undefined || token === undefined || deliverable(entry) === undefined) return false
+  return entry.token !== token && entry.identifier !== identifierName(payer, identifier)
+}
+
+/** Worked for, and nothing was sent to settle it: the network was away. */
+function isUnsold({ state, answer, receipt, prepared, leaseUntil }: Entry, now: number): boolean {
+  if (state !== 'fulfilled' || receipt !== undefined || leaseUntil > now) return false
+  // What a handler has stored belongs to its own payment.
+  return answer !== undefined && prepared === undefined
 }
 
 /** What has become of a purchase, if it is lost; undefined while that is being decided. */
@@ -78,21 +99,12 @@ async function finish(
   let free = false
   const outcome = await holding(paywall, buying, claim, async () => {
     const settlement = await settlementOf(buying, claim.entry)
-    switch (settlement.kind) {
-      case 'settled':
-        if (claim.entry.receipt === undefined) await claim.settle(settlement.receipt)
-        return proceed(paywall, buying, claim, verified)
-      case 'unknown': {
-        const { id } = await claim.advance('unknown')
-        await claim.letGo()
-        return { kind: 'pending', id }
-      }
-      case 'failed':
-        await claim.void()
-        await undo(paywall, buying.job.store, claim)
-        free = true
-        return { kind: 'refused', refusal: settlement.refusal }
-    }
+    if (claim.entry.receipt !== undefined) return proceed(paywall, buying, claim, verified)
+    if (settlement.kind !== 'failed') return conclude(paywall, buying, claim, verified, settlement)
+    await claim.void()
+    await undo(paywall, buying.job.store, claim)
+    free = true
+    return { kind: 'refused', refusal: settlement.refusal }
   })
   return free ? { kind: 'free' } : outcome
 }

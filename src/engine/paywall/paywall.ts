@@ -1,16 +1,16 @@
 import type { Desk } from '../ledger/claim.ts'
 import type { Entry, Receipt, StoredAnswer } from '../ledger/entry.ts'
-import type { Micros } from '../money.ts'
 import type { Offer, Payment, Refusal, Verification } from '../protocols/protocol.ts'
 import type { Attendance } from './attendance.ts'
+import type { RecentOffer } from './prices.ts'
 
 /** What selling needs besides the payment: the same for every request of a revision. */
 export interface Paywall extends Desk {
   readonly sleep: (ms: number) => Promise<void>
   /** Milliseconds a settled payment is answered again. */
   readonly redeliver: number
-  /** Prices of an operation that were offered lately, the present one among them perhaps. */
-  readonly lately: (operation: string) => Promise<readonly Micros[]>
+  /** How an operation was offered lately, the present offer among them perhaps. */
+  readonly lately: (operation: string) => Promise<readonly RecentOffer[]>
   readonly attendance: Attendance
   /** Told of faults whose request is answered all the same. */
   readonly report: (fault: unknown) => void

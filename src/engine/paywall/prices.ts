@@ -9,14 +9,31 @@ export const OFFERING_MS = 20_000
 /** Where the processes of a ledger tell each other what they offer. */
 const OFFERS = 'offers'
 
+/** However many payments do not fit, the ledger is asked once in this time. */
+const MEMO_MS = 1_000
+
 type PriceSettings = Pick<Desk, 'ledger' | 'owner' | 'now'>
 
+/** What an operation was offered for. */
+export interface RecentOffer {
+  readonly price: Micros
+  /** Seconds an x402 payment was to be valid for. */
+  readonly timeoutSeconds?: number
+}
+
+interface Fact {
+  readonly prices: Readonly<Record<string, string | undefined>>
+  readonly timeoutSeconds?: number
+}
+
 /**
- * Amounts that buyers may have signed a moment ago. Every process writes its offers down for the others and for the one
- * that comes after it, so that a price change, a restart or an older process beside a newer one fails nobody’s payment.
+ * Offers that buyers may have signed a moment ago. Every process writes its offers down for the others and for the one
+ * that comes after it, so that a change of price or timeout, a restart or an older process beside a newer one fails
+ * nobody’s payment.
  */
 export class Prices {
   readonly #settings: PriceSettings
+  #memo: { readonly until: number; readonly facts: Promise<readonly Fact[]> } | undefined
 
   constructor(settings: PriceSettings) {
     this.#settings = settings
@@ -32,24 +49,43 @@ export class Prices {
     return this.#remember(catalog, grace)
   }
 
-  /** What an operation has cost lately, for one process or another. */
-  async lately(operation: string): Promise<readonly Micros[]> {
-    const { ledger, now } = this.#settings
-    const offers = await ledger.recall(OFFERS, now())
-    return offers.flatMap((offer) => {
-      const { prices }: { prices: Readonly<Record<string, string | undefined>> } = JSON.parse(offer)
+  /** How an operation was offered lately, by one process or another. */
+  async lately(operation: string): Promise<readonly RecentOffer[]> {
+    const facts = await this.#recall()
+    return facts.flatMap(({ prices, timeoutSeconds }) => {
       const price = prices[operation]
-      return price !== undefined ? toMicros(BigInt(price)) : []
+      if (price === undefined) return []
+      return {
+        price: toMicros(BigInt(price)),
+        ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+      }
     })
   }
 
-  async #remember({ operations }: Catalog, ms: number): Promise<void> {
+  #recall(): Promise<readonly Fact[]> {
+    const { ledger, now } = this.#settings
+    const time = now()
+    if (this.#memo === undefined || this.#memo.until <= time) {
+      const facts = ledger.recall(OFFERS, time).then((texts) => texts.map((text): Fact => JSON.parse(text)))
+      this.#memo = { until: time + MEMO_MS, facts }
+      facts.catch(() => (this.#memo = undefined))
+    }
+    return this.#memo.facts
+  }
+
+  async #remember({ operations, payments }: Catalog, ms: number): Promise<void> {
     const { ledger, owner, now } = this.#settings
     const prices = operations.flatMap(({ id, price }): [string, string][] =>
       price === undefined ? [] : [[id, price.toString()]],
     )
+    const { x402 } = payments
     // By process: one that stops offering a price must not take it back for another that still does.
-    const fact = canonicalJson({ by: owner, prices: Object.fromEntries(prices) })
+    const fact = canonicalJson({
+      by: owner,
+      prices: Object.fromEntries(prices),
+      ...(x402 === undefined ? {} : { timeoutSeconds: Math.floor(x402.timeout / 1000) }),
+    })
     if (prices.length > 0) await ledger.remember(OFFERS, fact, now() + ms)
+    this.#memo = undefined
   }
 }

@@ -1,7 +1,7 @@
 import { isFree, reserve } from '../ledger/claim.ts'
 import type { Flow, Purchase } from '../ledger/entry.ts'
 import { buyerName, identifierName } from '../ledger/ledger.ts'
-import type { Offer, Refusal } from '../protocols/protocol.ts'
+import type { Offer } from '../protocols/protocol.ts'
 import { again } from './again.ts'
 import { findLost, shareIdentifier } from './lost.ts'
 import type { Outcome, Paywall, Purchasing, Verified } from './paywall.ts'
@@ -10,7 +10,7 @@ import { isThrottled } from './throttle.ts'
 
 /** Takes the payment, does the work once, charges once, and answers everyone who holds the payment. */
 export async function purchase(paywall: Paywall, buying: Purchasing): Promise<Outcome> {
-  const { payment } = buying
+  const { payment, offer } = buying
   const known = await paywall.ledger.get(payment.key)
   if (known !== undefined && !isFree(known, paywall.now())) {
     const verification = await payment.verify()
@@ -21,37 +21,37 @@ export async function purchase(paywall: Paywall, buying: Purchasing): Promise<Ou
       ? { kind: 'pending', id: known.id }
       : { kind: 'refused', refusal }
   }
-  const unfit = await misfit(paywall, buying)
-  if (unfit !== undefined) return { kind: 'refused', refusal: unfit }
+  const refusal = payment.check(offer, paywall.now())
   const verification = await payment.verify()
-  return verification.kind === 'refused' ? verification : buyAnew(paywall, buying, verification)
+  if (verification.kind === 'refused')
+    return refusal === undefined ? verification : { kind: 'refused', refusal }
+  // What was offered lately is asked of other processes: for whoever has signed a payment, and for nobody else.
+  if (refusal !== undefined && !(await fitsRecentOffer(paywall, buying))) return { kind: 'refused', refusal }
+  return buyAnew(paywall, buying, verification)
 }
 
-/** Why the payment fits neither the present offer nor one that was withdrawn a moment ago. */
-async function misfit(paywall: Paywall, { payment, offer }: Purchasing): Promise<Refusal | undefined> {
-  const refusal = payment.check(offer, paywall.now())
-  if (refusal === undefined) return undefined
-  const lately = await paywall.lately(offer.face.operation.id)
-  const fits = lately.some((price) => {
-    const withdrawn: Offer = { ...offer, price }
-    return price !== offer.price && payment.check(withdrawn, paywall.now()) === undefined
+/** Whether the payment was signed for an offer that was withdrawn a moment ago. */
+async function fitsRecentOffer(paywall: Paywall, { payment, offer }: Purchasing): Promise<boolean> {
+  const recent = await paywall.lately(offer.face.operation.id)
+  return recent.some((terms) => {
+    const withdrawn: Offer = { ...offer, ...terms }
+    return payment.check(withdrawn, paywall.now()) === undefined
   })
-  return fits ? undefined : refusal
 }
 
 /** A payment that has bought nothing yet. */
 async function buyAnew(paywall: Paywall, buying: Purchasing, verified: Verified): Promise<Outcome> {
-  const [lost, purchased] = await Promise.all([
+  const [earlier, purchased] = await Promise.all([
     findLost(paywall, buying, verified),
     describe(paywall, buying, verified),
   ])
-  if (lost !== undefined) return lost
+  if (earlier.kind !== 'new') return earlier
   const refusal = tooLate(paywall, purchased.flow, verified)
   if (refusal !== undefined) return { kind: 'refused', refusal }
   const reservation = await reserve(paywall, purchased)
   if (reservation.kind === 'claimed') {
     const { claim } = reservation
-    return holding(paywall, buying, claim, () => serve(paywall, buying, claim, verified))
+    return holding(paywall, buying, claim, () => serve(paywall, buying, claim, verified, earlier.unsold))
   }
   const { entry } = reservation
   return entry.key === buying.payment.key
@@ -61,8 +61,9 @@ async function buyAnew(paywall: Paywall, buying: Purchasing, verified: Verified)
 
 /** While it waited for another purchase, its offer may have ended. */
 async function buyLater(paywall: Paywall, buying: Purchasing, verified: Verified): Promise<Outcome> {
-  const unfit = await misfit(paywall, buying)
-  return unfit === undefined ? buyAnew(paywall, buying, verified) : { kind: 'refused', refusal: unfit }
+  const refusal = buying.payment.check(buying.offer, paywall.now())
+  if (refusal !== undefined && !(await fitsRecentOffer(paywall, buying))) return { kind: 'refused', refusal }
+  return buyAnew(paywall, buying, verified)
 }
 
 async function describe(

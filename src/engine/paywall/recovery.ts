@@ -2,6 +2,7 @@ import { LostClaim, takeOver, type Claim, type Desk } from '../ledger/claim.ts'
 import type { Entry } from '../ledger/entry.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { isRemembered, type Store } from './paywall.ts'
+import { noteFailure } from './throttle.ts'
 
 export interface RecoverySettings extends Desk {
   /** The ways to be paid that are spoken now. */
@@ -11,8 +12,10 @@ export interface RecoverySettings extends Desk {
   readonly report: (fault: unknown) => void
 }
 
-/** Entries looked after in one round, beside each other: one that waits for its block must not hold up the others. */
+/** Looked after beside each other: a payment that waits for its block must not hold up the others. */
 const AT_ONCE = 20
+/** Entries read from the ledger in one piece. */
+const BATCH = 500
 
 /**
  * Finishes what processes that have died, or did not know, have left: payments to be resolved by what the chain shows,
@@ -21,9 +24,30 @@ const AT_ONCE = 20
  * Resolves to the number of entries it has found due.
  */
 export async function recover(settings: RecoverySettings): Promise<number> {
-  const entries = await settings.ledger.due(settings.now(), AT_ONCE)
-  await Promise.all(entries.map((entry) => tend(settings, entry)))
-  return entries.length
+  const seen = new Set<string>()
+  const payments: Promise<void>[] = []
+  for (;;) {
+    const due = await settings.ledger.due(settings.now(), BATCH)
+    const entries = due.filter(({ key }) => !seen.has(key))
+    for (const { key } of entries) seen.add(key)
+    // Entries that only have to be cleaned up, however many, keep no payment waiting.
+    for (const entry of entries.filter(isUndecided))
+      if (payments.length < AT_ONCE) payments.push(tend(settings, entry))
+    const others = entries.filter((entry) => !isUndecided(entry)).values()
+    await Promise.all(Array.from({ length: AT_ONCE }, () => tendAll(settings, others)))
+    if (entries.length === 0 || due.length < BATCH) break
+  }
+  await Promise.all(payments)
+  return seen.size
+}
+
+/** Whether it is still to be found out if the money has moved. */
+function isUndecided({ state, receipt }: Entry): boolean {
+  return receipt === undefined && state !== 'reserved' && state !== 'voided'
+}
+
+async function tendAll(settings: RecoverySettings, entries: Iterable<Entry>): Promise<void> {
+  for (const entry of entries) await tend(settings, entry)
 }
 
 async function tend(settings: RecoverySettings, entry: Entry): Promise<void> {
@@ -68,6 +92,10 @@ async function resolve(settings: RecoverySettings, claim: Claim): Promise<void> 
   const protocol = settings.protocols().find(({ name }) => name === entry.protocol)
   if (protocol === undefined) return claim.letGo()
   const settlement = await protocol.resolve(entry)
+  const { id, payer, answer } = entry
+  const now = settings.now()
+  if (settlement.kind === 'failed' && entry.dispatch !== undefined && answer !== undefined)
+    await noteFailure(settings.ledger, payer, id, now).catch(settings.report)
   switch (settlement.kind) {
     case 'settled':
       await claim.settle(settlement.receipt)
@@ -78,7 +106,7 @@ async function resolve(settings: RecoverySettings, claim: Claim): Promise<void> 
       return claim.letGo()
     case 'failed':
       // The payment may come again until it ends, and be charged then: the work is not done twice.
-      if (entry.answer !== undefined && settings.now() < entry.validBefore) return claim.shelve()
+      if (answer !== undefined && now < entry.validBefore) return claim.shelve()
       await claim.void()
       await decide(settings, claim, 'abort')
       return claim.letGo()
@@ -87,13 +115,20 @@ async function resolve(settings: RecoverySettings, claim: Claim): Promise<void> 
 
 /** Tells the handler what became of the payment it has stored something for. */
 async function decide(
-  { storeOf, report }: RecoverySettings,
+  { storeOf, report, now }: RecoverySettings,
   claim: Claim,
   decision: 'commit' | 'abort',
 ): Promise<void> {
-  const { id, operation, prepared } = claim.entry
+  const { id, operation, prepared, createdAt, redeliver } = claim.entry
+  if (prepared === undefined) return
   const store = storeOf(operation)
-  if (prepared === undefined || store === undefined) return
+  if (store === undefined) {
+    // Another process, or the next revision, may have the operation.
+    if (now() - createdAt < redeliver) return
+    report(new Error(`${operation} is gone: what it stored for payment ${id} cannot be ${decision}ted`))
+    await claim.unprepare()
+    return
+  }
   try {
     await store[decision](id)
   } catch (fault) {

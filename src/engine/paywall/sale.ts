@@ -1,7 +1,8 @@
-import { LostClaim, type Claim } from '../ledger/claim.ts'
-import type { Flow, State } from '../ledger/entry.ts'
+import { LostClaim, takeOver, type Claim } from '../ledger/claim.ts'
+import { dueOf } from '../ledger/due.ts'
+import type { Entry, Flow, Receipt, State } from '../ledger/entry.ts'
 import type { Refusal, Settlement } from '../protocols/protocol.ts'
-import { deliverable, type Outcome, type Paywall, type Purchasing, type Verified } from './paywall.ts'
+import { type Outcome, type Paywall, type Purchasing, type Verified } from './paywall.ts'
 import { noteFailure } from './throttle.ts'
 import { keep, undo, work } from './work.ts'
 
@@ -34,7 +35,7 @@ export async function holding(
   paywall.attendance.begin(id, gone)
   const outcome = await held(paywall, claim, work)
   // An answer is watched on its way: who does that says when it is over.
-  if (outcome.kind !== 'delivered') paywall.attendance.end(id)
+  if (outcome.kind !== 'delivered') paywall.attendance.end(id, gone)
   return outcome
 }
 
@@ -59,6 +60,7 @@ export async function serve(
   buying: Purchasing,
   claim: Claim,
   verified: Verified,
+  unsold: Entry | undefined,
 ): Promise<Outcome> {
   const refusal = (await buying.payment.simulate()) ?? tooLate(paywall, claim.entry.flow, verified)
   if (refusal !== undefined) {
@@ -66,9 +68,21 @@ export async function serve(
     return { kind: 'refused', refusal }
   }
   const doomed = await rehearse(paywall, buying, claim, verified)
-  if (doomed === undefined) return proceed(paywall, buying, claim, verified)
+  if (doomed === undefined) {
+    if (unsold !== undefined && claim.entry.flow === 'authorization') await adopt(paywall, claim, unsold)
+    return proceed(paywall, buying, claim, verified)
+  }
   await claim.drop()
   return { kind: 'failed', fault: doomed.fault }
+}
+
+/** The same buyer’s answer to the same request waits for a payment that can be settled: the work is not done twice. */
+async function adopt(paywall: Paywall, claim: Claim, unsold: Entry): Promise<void> {
+  const standing = await takeOver(paywall, unsold)
+  if (standing === undefined) return
+  const { answer } = standing.entry
+  await standing.drop()
+  if (answer !== undefined) await claim.advance('fulfilled', { answer })
 }
 
 /** What would make work fail that is paid for first, when it says so beforehand. */
@@ -95,13 +109,14 @@ export async function proceed(
   verified: Verified,
 ): Promise<Outcome> {
   const { entry } = claim
-  if (entry.receipt !== undefined) return fulfil(paywall, buying, claim, verified)
+  if (entry.receipt !== undefined) return fulfil(paywall, buying, claim, verified, entry, entry.receipt)
   if (entry.state === 'settling' || entry.state === 'unknown') {
     const settlement = await buying.payment.protocol.resolve(entry)
     // A transaction that was lost has moved nothing: below, it is made anew.
     if (settlement.kind !== 'failed') return conclude(paywall, buying, claim, verified, settlement)
   }
   if (entry.flow === 'authorization' && entry.answer === undefined) {
+    if (!paywall.attendance.has(entry.id)) return abandon(paywall, buying, claim)
     const patience = verified.validBefore - paywall.now() - SETTLING_MS
     const done = await work(paywall, buying, claim, verified, patience)
     if (done.kind === 'fault') {
@@ -113,24 +128,31 @@ export async function proceed(
   return charge(paywall, buying, claim, verified)
 }
 
-/** What was paid for already. */
+/**
+ * What was paid for already. The proof of it is in hand: a store that fails from here on costs a record, and never the
+ * buyer on the line the answer.
+ */
 async function fulfil(
   paywall: Paywall,
   buying: Purchasing,
   claim: Claim,
   verified: Verified,
+  entry: Entry,
+  receipt: Receipt,
 ): Promise<Outcome> {
-  const { entry } = claim
-  if (entry.answer === undefined && entry.receipt !== undefined) {
+  let { answer } = entry
+  if (answer === undefined) {
     const done = await work(paywall, buying, claim, verified, Infinity)
     if (done.kind === 'fault') {
-      await claim.letGo()
-      return { kind: 'owed', entry: claim.entry, receipt: entry.receipt, fault: done.fault }
+      await claim.letGo().catch(paywall.report)
+      return { kind: 'owed', entry, receipt, fault: done.fault }
     }
-    await claim.advance('fulfilled', { answer: done.value })
+    answer = done.value
+    await claim.advance('fulfilled', { answer }).catch(paywall.report)
   }
-  await keep(paywall, buying.job.store, claim)
-  return deliverable(claim.entry) ?? { kind: 'pending', id: entry.id }
+  await keep(paywall, buying.job.store, claim).catch(paywall.report)
+  const stored = claim.entry.receipt === undefined ? entry : claim.entry
+  return { kind: 'delivered', entry: { ...stored, answer }, answer, receipt }
 }
 
 /** The client left before anything was sent to move its money. */
@@ -143,21 +165,22 @@ async function charge(
   claim: Claim,
   verified: Verified,
 ): Promise<Outcome> {
-  const { payment, gone } = buying
+  const { payment } = buying
+  const hasLeft = (): boolean => !paywall.attendance.has(claim.entry.id)
   let recording = false
   try {
-    if (gone.aborted) throw new Abandoned()
+    if (hasLeft()) throw new Abandoned()
     const settlement = await payment.settle({
       record: async (dispatch) => {
         // A signer may write a payment down anew: what stands there already goes on.
-        if (gone.aborted && !recording) throw new Abandoned()
+        if (!recording && hasLeft()) throw new Abandoned()
         recording = true
         await claim.advance('settling', { dispatch })
       },
     })
     return await conclude(paywall, buying, claim, verified, settlement)
   } catch (fault) {
-    if (fault instanceof Abandoned) return await abandon(claim)
+    if (fault instanceof Abandoned) return await abandon(paywall, buying, claim)
     // The record may have been stored although the store said no: then recovery sends it, and the money moves.
     if (!recording || fault instanceof LostClaim) throw fault
     paywall.report(fault)
@@ -165,13 +188,19 @@ async function charge(
   }
 }
 
-async function abandon(claim: Claim): Promise<Outcome> {
-  if (claim.entry.answer === undefined) await claim.drop()
-  else await claim.letGo()
+/** Work for a buyer who is not there to pay for it counts like work that could not be charged, and nothing of it is kept. */
+async function abandon(paywall: Paywall, { job }: Purchasing, claim: Claim): Promise<Outcome> {
+  const { id, payer, answer } = claim.entry
+  if (answer !== undefined) await noteFailure(paywall.ledger, payer, id, paywall.now()).catch(paywall.report)
+  await undo(paywall, job.store, claim)
+  // What could not be undone is left to recovery.
+  if (claim.entry.prepared === undefined) await claim.drop()
+  else await claim.void()
   return { kind: 'abandoned' }
 }
 
-async function conclude(
+/** Goes on from what became of the money. */
+export async function conclude(
   paywall: Paywall,
   buying: Purchasing,
   claim: Claim,
@@ -180,8 +209,14 @@ async function conclude(
 ): Promise<Outcome> {
   switch (settlement.kind) {
     case 'settled':
-      await claim.settle(settlement.receipt)
-      return fulfil(paywall, buying, claim, verified)
+      return fulfil(
+        paywall,
+        buying,
+        claim,
+        verified,
+        await recordReceipt(paywall, claim, settlement.receipt),
+        settlement.receipt,
+      )
     case 'failed':
       return giveUp(paywall, buying, claim, settlement.refusal)
     case 'unknown': {
@@ -189,6 +224,30 @@ async function conclude(
       await claim.letGo()
       return { kind: 'pending', id }
     }
+  }
+}
+
+/** A store that was rolled back or emptied takes the record as new. */
+async function recordReceipt(
+  { ledger, now, report }: Paywall,
+  claim: Claim,
+  receipt: Receipt,
+): Promise<Entry> {
+  try {
+    return await claim.settle(receipt)
+  } catch (fault) {
+    report(fault)
+    const { dispatch: _dispatch, ...entry } = claim.entry
+    const settled = {
+      ...entry,
+      state: 'settled',
+      receipt,
+      settledAt: now(),
+      version: entry.version + 1,
+    } as const
+    const record: Entry = { ...settled, due: dueOf(settled) }
+    await ledger.insert(record).catch(report)
+    return record
   }
 }
 

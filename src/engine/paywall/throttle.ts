@@ -13,7 +13,9 @@ export async function noteFailure(ledger: Ledger, payer: string, id: string, now
 /** Whether a payer has to pay before the work. */
 export async function isThrottled(ledger: Ledger, payer: string, now: number): Promise<boolean> {
   const facts = await ledger.recall(nameOf(payer), now)
-  const times = facts.map((fact) => Number.parseInt(fact, 10)).sort((a, b) => a - b)
+  // A payment may be noted twice: by the request that has seen it fail, and by recovery.
+  const byPayment = new Map(facts.map((fact) => [fact.split(' ')[1], Number.parseInt(fact, 10)]))
+  const times = Array.from(byPayment.values()).sort((a, b) => a - b)
   return times.some((time, place) => {
     const before = times[place - 1]
     return before !== undefined && time - before <= CLOSE_MS && now - time < UPFRONT_MS

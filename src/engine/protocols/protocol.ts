@@ -83,6 +83,8 @@ export interface Offer {
   readonly scope: string
   /** The operation’s price, or one that was offered lately. */
   readonly price: Micros
+  /** Seconds an x402 payment was to be valid for when it was offered lately; absent: as offered now. */
+  readonly timeoutSeconds?: number
 }
 
 /** What the payer’s signature has told. */

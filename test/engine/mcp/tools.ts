@@ -5,6 +5,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 import t from 'tap'
 import type { JsonObject } from '../../../src/engine/json.ts'
+import { paymentId } from '../../../src/engine/ledger/ledger.ts'
 import { callTool, listTools, rpc, type Revision, type ToolResult } from '../../support/mcp.ts'
 import {
   addressOf,
@@ -18,6 +19,7 @@ import {
   type Hex,
 } from '../../support/payment.ts'
 import { openShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
 
 const CATALOG = fileURLToPath(new URL('../../fixtures/mcp/catalog.yaml', import.meta.url))
 const TOOLS_BASE = 'https://tools.example.com'
@@ -203,6 +205,39 @@ t.test('twenty copies at once: one run, one charge, twenty times the same answer
   )
   t.equal(shop.workplace.runs() - before.runs, 1)
   t.equal((await charges()) - before.charges, 1)
+})
+
+t.test('charges two paid calls of one legacy batch once each, and once more when bought again', async (t) => {
+  const key = await shop.wallet()
+  const ids: string[] = []
+  const stateOf = async (id: string): Promise<unknown> =>
+    ((await (await fetch(`${shop.url}/payments/${id}`)).json()) as JsonObject)['state']
+  const buyBoth = async (): Promise<string> => {
+    const calls = await Promise.all(
+      [11, 12].map(async (n) => {
+        const args = { n }
+        const { payload, authorization } = await sign(await demandOf(tools, 'other_work', args), key)
+        const { from, nonce } = authorization
+        ids.push(paymentId(['x402', 'eip155:8453', shop.chain.asset, from, nonce].join(':').toLowerCase()))
+        const params = { name: 'other_work', arguments: args, _meta: { 'x402/payment': payload } }
+        return { jsonrpc: '2.0', id: n, method: 'tools/call', params }
+      }),
+    )
+    const response = await fetch(tools, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify(calls),
+    })
+    return response.text()
+  }
+  for (const bought of [2, 4]) {
+    const text = await buyBoth()
+    t.equal(text.match(/"success":true/g)?.length, 2, text)
+    t.equal(await shop.witness.charges(addressOf(key)), bought)
+    await until('all are known to have arrived', async () =>
+      (await Promise.all(ids.map(stateOf))).every((state) => state === 'sent'),
+    )
+  }
 })
 
 t.test('a payment of another amount, payee, network or time buys nothing and says why', async (t) => {

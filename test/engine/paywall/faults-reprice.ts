@@ -71,6 +71,16 @@ t.test('a price that changes between signature and request fails nobody, at any 
   t.equal(await chargesOf(late), 0, 'after the grace it is refused, and not charged')
 })
 
+t.test('a timeout that changes between signature and request fails nobody', async (t) => {
+  const [paid, late] = [await signed(), await signed()]
+  writeFileSync(catalog, readFileSync(catalog, 'utf8').replace('timeout: 60s', 'timeout: 30s'))
+  await shop.restart()
+  t.equal((await challengeOf(`${shop.url}/paid/work`)).accepts[0]?.maxTimeoutSeconds, 30)
+  t.equal(await statusOf(`${shop.url}${work(9)}`, paid), 200)
+  t.equal(await statusOf(`${branch.url}${work(10)}`, late), 200)
+  t.strictSame(await Promise.all([paid, late].map(chargesOf)), [1, 1])
+})
+
 t.test('a price that changes with a power cut fails nobody either', async (t) => {
   const payment = await signed()
   publish('0.03')

@@ -1,3 +1,4 @@
+import { Agent, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { isJsonObject, type JsonObject } from '../../../src/engine/json.ts'
@@ -195,6 +196,49 @@ t.test('who rebuilds a payment from the chain gets nothing that was sold, howeve
     { status: 200 },
     'the buyer does',
   )
+  t.equal(await shop.witness.charges(addressOf(key)), 1)
+})
+
+t.test('gives a buyer who signs anew behind a proxy the answer that was lost, for nothing', async (t) => {
+  // The proxy has a connection of its own to the service, which all buyers share, and takes every answer in full.
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  const behind = await shop.branch({ TRUST_PROXY: '1' })
+  const ask = (path: string, header: string): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      request(`${behind.url}${path}`, { agent, headers: { 'payment-signature': header } }, (response) => {
+        response.resume().once('end', () => resolve(response.statusCode))
+      })
+        .once('error', reject)
+        .end()
+    })
+  const [key, other] = [await shop.wallet(), await shop.wallet()]
+  const [path, another] = [query(), query()]
+  t.equal(await ask(path, (await pay(path, key)).header), 200)
+  t.equal(await ask(another, (await pay(another, other)).header), 200, 'on the same connection')
+  await delay(2_500)
+  t.equal(await ask(path, (await pay(path, key)).header), 200)
+  t.equal(await shop.witness.charges(addressOf(key)), 1)
+})
+
+t.test('keeps an observer of the pool away from the answer of a client that echoes no token', async (t) => {
+  const key = await shop.wallet()
+  const path = query()
+  const payment = await sign(await challengeOf(`${shop.url}${path}`), key, { extensions: null })
+  secrets.keepHeader(payment.header)
+  await shop.witness.setMining('by hand')
+  const calls = shop.node.calls().length
+  const bought = send(`${shop.url}${path}`, payment.header)
+  await until('it is in the pool', () => shop.node.calls().slice(calls).includes('eth_sendRawTransaction'))
+  const observed = at.map((url) => send(`${url}${path}`, payment.header))
+  await delay(300)
+  await shop.witness.setMining('automatic')
+  await shop.witness.mine()
+  t.match(await readBought(await bought), { status: 200 })
+  for (const response of await Promise.all(observed)) {
+    t.equal(response.status, 409)
+    await secrets.hear(response)
+  }
   t.equal(await shop.witness.charges(addressOf(key)), 1)
 })
 

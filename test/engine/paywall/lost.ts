@@ -214,6 +214,28 @@ t.test(
   },
 )
 
+t.test('takes a payment with a name of its own, for a fresh challenge, for another purchase', async (t) => {
+  const named = (shop: Shop, changes: object) => ({
+    ...sign(shop, 'two'),
+    identifier: 'order-0000000002',
+    ...changes,
+  })
+  for (const [changes, charges] of [
+    [{}, 2],
+    [{ token: 'secret' }, 1],
+    [{ identifier: undefined }, 1],
+  ] as const) {
+    const shop = await openShop(t)
+    await lose(shop)
+    t.match(await shop.buy({ payment: named(shop, changes) }), { kind: 'delivered' })
+    t.equal(shop.bank.charges, charges, JSON.stringify(changes))
+  }
+  const owed = await openShop(t)
+  await owed.buy({ route: DEEP, run: () => Promise.reject(new Error('broken')) })
+  t.match(await owed.buy({ route: DEEP, payment: named(owed, {}) }), { entry: { key: 'test:one' } })
+  t.equal(owed.bank.charges, 1, 'no answer was sent yet: it is owed')
+})
+
 t.test('payments under one identifier of a payer are one purchase, however they are signed', async (t) => {
   const shop = await openShop(t)
   const named = (name: string) => ({ ...sign(shop, name), identifier: 'order-0000000001' })

@@ -1,8 +1,12 @@
 import t from 'tap'
 import { OFFERING_MS, Prices } from '../../../src/engine/paywall/prices.ts'
+import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import type { Micros } from '../../../src/engine/money.ts'
 import { compileRoutes } from '../../support/compiled.ts'
-import { FORGED, NOW, openShop } from '../../support/bank.ts'
+import { FORGED, NOW, openShop, POOR } from '../../support/bank.ts'
+
+const pricesOf = async (prices: Prices, operation: string): Promise<Micros[]> =>
+  (await prices.lately(operation)).map(({ price }) => price)
 
 const at = (price: string) =>
   compileRoutes(`  /paid/tide:
@@ -16,15 +20,15 @@ t.test('a buyer who signed just before a price change would be turned away', asy
   const shop = await openShop(t)
   const prices = new Prices(shop.paywall)
   await prices.offer(at('0.005'))
-  t.strictSame(await prices.lately('tide'), [5_000n])
+  t.strictSame(await pricesOf(prices, 'tide'), [5_000n])
   await prices.withdraw(at('0.005'), 300_000)
   await prices.offer(at('0.01'))
-  t.strictSame(new Set(await prices.lately('tide')), new Set([5_000n, 10_000n]))
-  t.strictSame(await prices.lately('moon'), [])
+  t.strictSame(new Set(await pricesOf(prices, 'tide')), new Set([5_000n, 10_000n]))
+  t.strictSame(await pricesOf(prices, 'moon'), [])
   shop.clock.now = NOW + 299_999
-  t.ok((await prices.lately('tide')).includes(5_000n as Micros))
-  shop.clock.now += 1
-  t.notOk((await prices.lately('tide')).includes(5_000n as Micros))
+  t.ok((await pricesOf(prices, 'tide')).includes(5_000n as Micros))
+  shop.clock.now += 1_000
+  t.notOk((await pricesOf(prices, 'tide')).includes(5_000n as Micros))
 })
 
 t.test('a process that was killed has offered its prices until then, or a moment longer', async (t) => {
@@ -34,9 +38,9 @@ t.test('a process that was killed has offered its prices until then, or a moment
   await next.offer(at('0.01'))
   const grace = at('0.01').payments.repriceGrace
   shop.clock.now = NOW + grace + OFFERING_MS - 1
-  t.ok((await next.lately('tide')).includes(5_000n as Micros))
-  shop.clock.now += 1
-  t.notOk((await next.lately('tide')).includes(5_000n as Micros))
+  t.ok((await pricesOf(next, 'tide')).includes(5_000n as Micros))
+  shop.clock.now += 1_000
+  t.notOk((await pricesOf(next, 'tide')).includes(5_000n as Micros))
 })
 
 t.test('an older process beside a newer one keeps its price when the newer one takes it back', async (t) => {
@@ -47,12 +51,12 @@ t.test('an older process beside a newer one keeps its price when the newer one t
   await newer.offer(at('0.005'))
   await newer.withdraw(at('0.005'), 1_000)
   shop.clock.now += 2_000
-  t.strictSame(await newer.lately('tide'), [5_000n])
+  t.strictSame(await pricesOf(newer, 'tide'), [5_000n])
 })
 
 t.test('the grace covers the amount and nothing else', async (t) => {
   const shop = await openShop(t)
-  const paywall = { ...shop.paywall, lately: async () => [7_000n as Micros] }
+  const paywall = { ...shop.paywall, lately: async () => [{ price: 7_000n as Micros }] }
   const asked: bigint[] = []
   const payment = shop.payment({
     check: ({ price }) => {
@@ -64,4 +68,49 @@ t.test('the grace covers the amount and nothing else', async (t) => {
   t.strictSame(asked, [5_000n, 7_000n])
   const misfit = shop.payment({ key: 'test:two', check: () => FORGED })
   t.strictSame(await shop.buy({ payment: misfit }, paywall), { kind: 'refused', refusal: FORGED })
+})
+
+t.test('asks other processes for their offers only when a payment is signed', async (t) => {
+  const shop = await openShop(t)
+  let asked = 0
+  const lately = async (): Promise<[]> => {
+    asked += 1
+    return []
+  }
+  shop.bank.check = POOR
+  shop.bank.verify = FORGED
+  t.strictSame(await shop.buy({}, { ...shop.paywall, lately }), { kind: 'refused', refusal: POOR })
+  t.equal(asked, 0)
+  shop.bank.verify = undefined
+  t.strictSame(await shop.buy({}, { ...shop.paywall, lately }), { kind: 'refused', refusal: POOR })
+  t.equal(asked, 1)
+})
+
+t.test('reads the offers of other processes once a second, however many ask', async (t) => {
+  const shop = await openShop(t)
+  let read = 0
+  const ledger: Ledger = {
+    ...shop.ledger,
+    recall: (name, now) => {
+      read += 1
+      return shop.ledger.recall(name, now)
+    },
+  }
+  const prices = new Prices({ ...shop.paywall, ledger })
+  await prices.offer(at('0.005'))
+  await Promise.all(Array.from({ length: 50 }, () => prices.lately('tide')))
+  t.equal(read, 1)
+  shop.clock.now += 1_000
+  t.strictSame(await pricesOf(prices, 'tide'), [5_000n])
+  t.equal(read, 2)
+})
+
+t.test('remembers how long a payment was to be valid for', async (t) => {
+  const shop = await openShop(t)
+  const prices = new Prices(shop.paywall)
+  const catalog = at('0.005')
+  const { x402 } = catalog.payments
+  if (x402 === undefined) throw new Error('the catalog takes x402')
+  await prices.offer({ ...catalog, payments: { ...catalog.payments, x402: { ...x402, timeout: 90_000 } } })
+  t.match(await prices.lately('tide'), [{ price: 5_000n, timeoutSeconds: 90 }])
 })

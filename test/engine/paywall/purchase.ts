@@ -4,12 +4,13 @@ import type { Route } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import type { State, StoredAnswer } from '../../../src/engine/ledger/entry.ts'
-import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { LedgerError, type Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { toMicros } from '../../../src/engine/money.ts'
 import { markSent } from '../../../src/engine/paywall/delivery.ts'
 import type { Order, Outcome, Paywall } from '../../../src/engine/paywall/paywall.ts'
 import {
   AWAY,
+  DEEP,
   FAILED,
   FORGED,
   KEY,
@@ -22,6 +23,7 @@ import {
   SETTLED,
   STORED,
   TIDE,
+  TRANSACTION,
   UNKNOWN,
   type Shop,
 } from '../../support/bank.ts'
@@ -226,7 +228,7 @@ t.test(
     const shop = await openShop(t)
     await leave(shop, 'reserved', { leaseUntil: NOW + 1 })
     const payment = shop.payment({ check: ({ price }) => (price === 4_000n ? undefined : FORGED) })
-    const copy = shop.buy({ payment }, { ...shop.paywall, lately: async () => [toMicros(4_000n)] })
+    const copy = shop.buy({ payment }, { ...shop.paywall, lately: async () => [{ price: toMicros(4_000n) }] })
     await delay(10)
     shop.clock.now += 1
     t.match(await copy, { kind: 'delivered' })
@@ -334,14 +336,154 @@ t.test('a payment that is lost before its transaction is recorded is not sent', 
   t.equal(shop.runs(), 1)
 })
 
-t.test('a client that has gone before the settlement is not charged; when it comes back, once', async (t) => {
+t.test('runs no work for a client that has gone before it begins', async (t) => {
   const shop = await openShop(t)
   t.strictSame(await shop.buy({ gone: AbortSignal.abort() }), { kind: 'abandoned' })
-  t.match(await shop.stored(), { state: 'fulfilled' })
+  t.equal(await shop.stored(), undefined)
+  t.equal(shop.runs() + shop.bank.charges, 0)
+  t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } } }, 'when it comes back')
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('keeps nothing of work whose client has gone, and has such a payer pay first', async (t) => {
+  const shop = await openShop(t)
+  for (const key of ['test:one', 'test:two']) {
+    const leaving = new AbortController()
+    const run = async (): Promise<StoredAnswer> => {
+      leaving.abort()
+      return STORED
+    }
+    const payment = shop.payment({ key })
+    t.strictSame(await shop.buy({ payment, run, gone: leaving.signal }), { kind: 'abandoned' })
+    t.equal(await shop.ledger.get(key), undefined)
+  }
   t.equal(shop.bank.charges, 0)
-  t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } } }, 'at once')
+  t.match(await shop.buy({ payment: shop.payment({ key: 'test:three' }) }), {
+    kind: 'delivered',
+    entry: { flow: 'upfront' },
+  })
+})
+
+t.test('finishes the work of a client that has gone for a copy that still waits', async (t) => {
+  const shop = await openShop(t)
+  const leaving = new AbortController()
+  let copy: Promise<Outcome> | undefined
+  const run = async (): Promise<StoredAnswer> => {
+    copy = shop.buy()
+    await delay(20)
+    leaving.abort()
+    return STORED
+  }
+  await shop.buy({ run, gone: leaving.signal })
+  t.match(await copy, { kind: 'delivered', answer: STORED })
+  t.equal(shop.bank.charges, 1)
+  t.equal(shop.runs(), 0)
+})
+
+t.test('answers the buyer on the line when the store loses the record after the money moved', async (t) => {
+  const lost: [string, (shop: Shop) => Ledger][] = [
+    [
+      'it cannot be reached',
+      (shop) => ({
+        ...shop.ledger,
+        replace: async (previous, next) => {
+          if (next.receipt !== undefined) throw new LedgerError('away')
+          return shop.ledger.replace(previous, next)
+        },
+      }),
+    ],
+    [
+      'it was emptied',
+      (shop) => ({
+        ...shop.ledger,
+        insert: async (entry) => {
+          const standing = await shop.stored()
+          if (entry.receipt !== undefined && standing !== undefined) await shop.ledger.remove(standing)
+          return shop.ledger.insert(entry)
+        },
+        replace: async (previous, next) => {
+          if (previous.state === 'settling') return false
+          return shop.ledger.replace(previous, next)
+        },
+      }),
+    ],
+  ]
+  for (const [name, ledgerOf] of lost) {
+    for (const route of [TIDE, DEEP]) {
+      const shop = await openShop(t)
+      const faults: unknown[] = []
+      const paywall = {
+        ...shop.paywall,
+        ledger: ledgerOf(shop),
+        report: (fault: unknown) => faults.push(fault),
+      }
+      t.match(await shop.buy({ route }, paywall), {
+        kind: 'delivered',
+        receipt: RECEIPT,
+        answer: { value: { run: 1 } },
+        entry: { state: 'settled' },
+      })
+      t.ok(faults.length > 0, `${name}: the operator is told`)
+      t.equal(shop.bank.charges, 1)
+      if (name === 'it was emptied')
+        t.match(await shop.stored(), { receipt: RECEIPT }, 'the record is made once more')
+    }
+  }
+})
+
+t.test('keeps an observer of the pool waiting until the buyer on the line has the answer', async (t) => {
+  const shop = await openShop(t)
+  const token = undefined
+  const leased = { token, leaseUntil: NOW + LEASE_MS, dispatch: TRANSACTION }
+  const entry = await leave(shop, 'settling', leased)
+  const observed = shop.buy({ payment: shop.payment({ token }) })
+  const settled = nextEntry(entry, { state: 'settled', answer: STORED, receipt: RECEIPT, settledAt: NOW })
+  await shop.ledger.replace(entry, settled)
+  await delay(20)
+  await markSent(shop.paywall, settled)
+  t.match(await observed, { kind: 'reused', code: 'payment_reused' })
+})
+
+t.test(
+  'answers every copy that came before the payment could be seen, with a token or without',
+  async (t) => {
+    const shop = await openShop(t)
+    const gate = newGate()
+    const bare = shop.payment({ token: undefined })
+    const run = async (): Promise<StoredAnswer> => {
+      await gate.opened
+      return STORED
+    }
+    const first = shop.buy({ payment: bare, run })
+    const copies = [1, 2, 3].map(() => shop.buy({ payment: bare }))
+    await delay(20)
+    gate.open()
+    for (const outcome of await Promise.all([first, ...copies]))
+      t.match(outcome, { kind: 'delivered', answer: STORED })
+    t.equal(shop.bank.charges, 1)
+  },
+)
+
+t.test('does not run the work again for a new payment when the network was away for the first', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.settlements = [AWAY, AWAY, SETTLED]
+  for (const key of ['test:one', 'test:two'])
+    t.match(await shop.buy({ payment: shop.payment({ key }) }), {
+      kind: 'refused',
+      refusal: { code: 'chain_unavailable' },
+    })
+  t.match(await shop.buy({ payment: shop.payment({ key: 'test:three' }) }), {
+    kind: 'delivered',
+    entry: { key: 'test:three' },
+    answer: { value: { run: 1 } },
+  })
   t.equal(shop.runs(), 1)
   t.equal(shop.bank.charges, 1)
+  t.equal(await shop.ledger.get('test:two'), undefined, 'the answer was sold once')
+  t.match(await shop.buy({ payment: shop.payment({ key: 'test:four' }), digest: 'others' }), {
+    kind: 'delivered',
+    answer: { value: { run: 2 } },
+  })
 })
 
 t.test('who has seen a payment on its way to the chain would take the answer before its buyer', async (t) => {
@@ -488,7 +630,8 @@ t.test(
   'an authorization of nothing, signed under the same nonce, would take a finished answer for free',
   async (t) => {
     const shop = await openShop(t)
-    t.match(await shop.buy({ gone: AbortSignal.abort() }), { kind: 'abandoned' })
+    shop.bank.settlements = [AWAY, SETTLED]
+    t.match(await shop.buy(), { kind: 'refused' })
     t.equal((await shop.stored())?.state, 'fulfilled')
     const payment = shop.payment({ seal: 'another authorization', amount: 0n })
     t.match(await shop.buy({ payment }), { kind: 'reused' })

@@ -3,6 +3,7 @@ import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import type { Entry, State } from '../../../src/engine/ledger/entry.ts'
 import { paymentId } from '../../../src/engine/ledger/ledger.ts'
 import { recover } from '../../../src/engine/paywall/recovery.ts'
+import { isThrottled } from '../../../src/engine/paywall/throttle.ts'
 import type { Store } from '../../../src/engine/paywall/paywall.ts'
 import { FAILED, KEY, leave, NOW, openShop, RECEIPT, STORED, UNKNOWN, type Shop } from '../../support/bank.ts'
 
@@ -131,11 +132,61 @@ t.test('what was stored for a payment is decided after a crash, as the payment w
     await t.rejects(sweep(shop, store), /the store is away/)
     t.match(await shop.stored(), { prepared: true }, `${state}: not forgotten when the handler fails`)
     broken = false
-    shop.clock.now += LEASE_MS
+    shop.clock.now += 60_000
     await sweep(shop, store)
     t.strictSame(told, [`${decision} ${entry.id}`, `${decision} ${entry.id}`], state)
     t.notHas(await shop.stored(), { prepared: true })
   }
+})
+
+t.test('gives up what an operation has stored that is gone for good', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'settled', { prepared: true, settledAt: NOW })
+  let rounds = 0
+  for (; rounds < 2_000; rounds += 1) {
+    const faults: unknown[] = []
+    const { protocol } = shop.payment()
+    const found = await recover({
+      ...shop.paywall,
+      protocols: () => [protocol],
+      storeOf: () => undefined,
+      report: (fault) => faults.push(fault),
+    })
+    if (faults.length > 0) break
+    shop.clock.now += found > 0 ? 5_000 : 60_000
+  }
+  t.ok(shop.clock.now - NOW >= 86_400_000 - LEASE_MS, 'another process may have it')
+  t.ok(rounds < 2_000, 'said once')
+  t.notHas(await shop.stored(), { prepared: true })
+  const left = await shop.stored()
+  t.ok((left?.attempts ?? 0) < 500, `${left?.attempts} attempts in a day`)
+})
+
+t.test('asks about payments at once however many entries have to be cleaned up first', async (t) => {
+  const shop = await openShop(t)
+  for (let n = 0; n < 1_200; n += 1) {
+    const key = `test:void:${n}`
+    await leave(shop, 'voided', { key, id: paymentId(key), identifier: undefined, due: NOW - 1_000 })
+  }
+  await leave(shop, 'settling')
+  await sweep(shop)
+  t.match(await shop.stored(), { state: 'settled' })
+  t.strictSame(await shop.ledger.due(NOW, 10), [])
+})
+
+t.test('counts a settlement that recovery finds failed against its payer, once', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.resolution = FAILED
+  const throttled = () => isThrottled(shop.ledger, 'buyer', shop.clock.now)
+  await leave(shop, 'settling', { payer: 'buyer' })
+  await sweep(shop)
+  shop.clock.now = END
+  await sweep(shop)
+  t.notOk(await throttled(), 'one payment')
+  const key = 'test:two'
+  await leave(shop, 'settling', { payer: 'buyer', key, id: paymentId(key), due: END })
+  await sweep(shop)
+  t.ok(await throttled())
 })
 
 t.test('two processes that recover the same payment settle it once', async (t) => {

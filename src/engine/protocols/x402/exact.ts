@@ -12,6 +12,8 @@ import type { Settler } from './settler.ts'
 
 /** Seconds of validity a payment must still have, as every x402 implementation asks. */
 const MARGIN_SECONDS = 6
+/** Seconds a payment may outlast its offer, for buyers whose clocks are fast: what is kept for it has to end. */
+const SLACK_SECONDS = 600
 
 /** A till with the means to settle, which are brought up at the first payment. */
 export interface OpenTill extends Till {
@@ -66,11 +68,14 @@ export class ExactPayment implements Payment {
     return this.#payload.payload.authorization
   }
 
-  check({ face, resource, price }: Offer, now: number): Refusal | undefined {
+  check(
+    { face, resource, price, timeoutSeconds = this.#till.timeoutSeconds }: Offer,
+    now: number,
+  ): Refusal | undefined {
     if (!this.#counter.tills.some(({ network }) => network.id === this.network)) {
       return refuse('no_matching_requirements', 'payments on this network are not offered here')
     }
-    const offered = requirementsOf(this.#till, price, face.operation.settle)
+    const offered = requirementsOf({ ...this.#till, timeoutSeconds }, price, face.operation.settle)
     if (!matches(this.#payload.accepted, offered)) {
       return refuse('no_matching_requirements', '"accepted" is not one of the offers made here')
     }
@@ -97,6 +102,11 @@ export class ExactPayment implements Payment {
     if (BigInt(validBefore) < BigInt(seconds + MARGIN_SECONDS)) {
       const code = 'invalid_exact_evm_payload_authorization_valid_before'
       return refuse(code, `authorization.validBefore leaves less than ${MARGIN_SECONDS} seconds`)
+    }
+    if (BigInt(validBefore) > BigInt(seconds + offered.maxTimeoutSeconds + SLACK_SECONDS)) {
+      const code = 'invalid_exact_evm_payload_authorization_valid_before'
+      const most = `${offered.maxTimeoutSeconds} seconds, with ${SLACK_SECONDS} more for clocks that differ`
+      return refuse(code, `authorization.validBefore is further away than ${most}`)
     }
     if (BigInt(validAfter) > BigInt(seconds)) {
       return refuse(

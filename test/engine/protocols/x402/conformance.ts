@@ -321,6 +321,16 @@ const REFUSED: readonly {
     code: 'invalid_exact_evm_payload_authorization_valid_before',
   },
   {
+    name: '19 valid for longer than was offered, and than clocks differ',
+    faults: () => ({ validBefore: now() + 700n }),
+    code: 'invalid_exact_evm_payload_authorization_valid_before',
+  },
+  {
+    name: '19 valid for ever',
+    faults: () => ({ validBefore: 253_402_300_799n }),
+    code: 'invalid_exact_evm_payload_authorization_valid_before',
+  },
+  {
     name: '19 too short to do the work in',
     faults: () => ({ validBefore: now() + 8n }),
     code: 'deadline_too_short',

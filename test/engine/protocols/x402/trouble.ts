@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { paymentId } from '../../../../src/engine/ledger/ledger.ts'
 import { readProblem } from '../../../support/answer.ts'
 import type { Way } from '../../../support/node-proxy.ts'
 import {
@@ -10,10 +11,12 @@ import {
   readHeader,
   send,
   sign,
+  stockFetch,
   type Hex,
   type SignedPayment,
 } from '../../../support/payment.ts'
 import { openShop } from '../../../support/shop.ts'
+import { until } from '../../../support/until.ts'
 
 const shop = await openShop()
 t.teardown(() => shop.close())
@@ -27,6 +30,12 @@ const work = (n: number, path = '/paid/work'): string => `${shop.url}${path}?n=$
 
 async function fresh(key?: Hex, path = '/paid/work'): Promise<SignedPayment> {
   return sign(await challengeOf(`${shop.url}${path}`), key ?? (await shop.wallet()))
+}
+
+async function stateOf({ authorization: { from, nonce } }: SignedPayment): Promise<unknown> {
+  const id = paymentId(['x402', 'eip155:8453', shop.chain.asset, from, nonce].join(':').toLowerCase())
+  const { state } = await readProblem(await fetch(`${shop.url}/payments/${id}`))
+  return state
 }
 
 /** How often the wallet of a payment was charged. */
@@ -96,6 +105,24 @@ t.test(
   },
 )
 
+t.test('does work for a payer who keeps hanging up only once it is paid for', async (t) => {
+  const key = await shop.wallet()
+  const payer = addressOf(key)
+  const chargedBefore: number[] = []
+  for (let n = 20; n < 24; n += 1) {
+    const payment = await fresh(key)
+    const leaving = new AbortController()
+    shop.workplace.during(async () => {
+      chargedBefore.push(await shop.witness.charges(payer))
+      leaving.abort()
+    })
+    const headers = { 'payment-signature': payment.header }
+    await t.rejects(fetch(work(n), { headers, signal: leaving.signal }))
+    await until('the purchase is over', async () => (await stateOf(payment)) !== 'reserved')
+  }
+  t.strictSame(chargedBefore, [0, 0, 1, 2], 'from the third purchase on the money moves first')
+})
+
 t.test('work that breaks is not charged, and what broke it stays here', async (t) => {
   const payment = await fresh()
   shop.workplace.during(() => Promise.reject(new Error('unwell')))
@@ -118,14 +145,29 @@ t.test('work that takes too long is not charged', async (t) => {
   await stillGood(t, payment, work(5, '/paid/hasty'))
 })
 
-t.test('a payment valid for years buys as any other, from the cache too', async (t) => {
+t.test('a payment of a buyer whose clock is ten minutes fast buys as any other', async (t) => {
   const challenge = await challengeOf(`${shop.url}/paid/remembered`)
   const key = await shop.wallet()
   for (const n of [1, 1]) {
-    const payment = await sign(challenge, key, { validBefore: 4_000_000_000n })
+    const validBefore = BigInt(Math.floor(Date.now() / 1000) + 60 + 590)
+    const payment = await sign(challenge, key, { validBefore })
     const response = await send(work(n, '/paid/remembered'), payment.header)
     t.equal(response.status, 200)
   }
+})
+
+t.test('runs the work once for a stock client that pays again while its node comes and goes', async (t) => {
+  const key = await shop.wallet()
+  const runs = shop.workplace.runs()
+  shop.workplace.during(async () => shop.node.set('down'))
+  t.equal((await stockFetch(key)(work(7))).status, 503)
+  shop.node.set('open')
+  shop.workplace.during(async () => {})
+  const response = await stockFetch(key)(work(7))
+  t.equal(response.status, 200)
+  t.match(await response.json(), { run: runs + 1 })
+  t.equal(shop.workplace.runs(), runs + 1)
+  t.equal(await shop.witness.charges(addressOf(key)), 1)
 })
 
 t.test('a payer who moves the money away during the work gets a 402 and not the answer', async (t) => {
@@ -197,7 +239,7 @@ t.test('a payment that a stranger carries out during the work is paid, and is an
 })
 
 t.test(
-  'a buyer who hangs up during the work is not charged, and finds the answer when coming back',
+  'a buyer who hangs up during the work is not charged, and buys with the same payment when coming back',
   async (t) => {
     const payment = await fresh()
     const runs = shop.workplace.runs()
@@ -212,6 +254,24 @@ t.test(
     t.equal(await chargesOf(payment), 0)
     shop.workplace.during(async () => {})
     await stillGood(t, payment, work(14))
-    t.equal(shop.workplace.runs() - runs, 1, 'the work was done once')
+    t.equal(shop.workplace.runs() - runs, 2, 'nothing was kept')
   },
 )
+
+t.test('does work for a payer who keeps hanging up only once it is paid for', async (t) => {
+  const key = await shop.wallet()
+  const payer = addressOf(key)
+  const chargedBefore: number[] = []
+  for (let n = 20; n < 24; n += 1) {
+    const payment = await fresh(key)
+    const leaving = new AbortController()
+    shop.workplace.during(async () => {
+      chargedBefore.push(await shop.witness.charges(payer))
+      leaving.abort()
+    })
+    const headers = { 'payment-signature': payment.header }
+    await t.rejects(fetch(work(n), { headers, signal: leaving.signal }))
+    await until('the purchase is over', async () => (await stateOf(payment)) !== 'reserved')
+  }
+  t.strictSame(chargedBefore, [0, 0, 1, 2], 'from the third purchase on the money moves first')
+})
