@@ -1,12 +1,4 @@
-import {
-  checkRevision,
-  fillPath,
-  tellDisagreement,
-  type Catalog,
-  type Revision,
-  type Route,
-  type Service,
-} from '../engine/index.ts'
+import { fillPath, type Catalog, type Route, type Service } from '../engine/index.ts'
 import type { AllTills } from './assemble.ts'
 import type { Call } from './command.ts'
 
@@ -86,29 +78,6 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
     )
   }
   terminal.out(`listening on http://${host}:${port}`)
-}
-
-/** A thousand routes are read in a fifth of a second, in which nobody is answered. */
-const COMPARED = 1_000
-
-/** Says where documents and challenges of this revision contradict each other: a mistake of ours that costs buyers. */
-export function examine({ terminal }: Call, service: Service): void {
-  const revision = service.revision()
-  const { length } = revision.catalog.routes
-  if (length > COMPARED)
-    terminal.err(
-      `documents: not compared at the start, for there are ${length} routes: ratecard doctor <url>`,
-    )
-  else for (const line of disagreements(revision)) terminal.err(`documents: ${line}`)
-}
-
-/** Reading them is a check and no more: what goes wrong with it stops nothing. */
-function disagreements(revision: Revision): readonly string[] {
-  try {
-    return checkRevision(revision).map(tellDisagreement)
-  } catch (fault) {
-    return [`could not be compared: ${fault instanceof Error ? fault.message : String(fault)}`]
-  }
 }
 
 /** A call that succeeds when it is paid for: required parameters have an example. */

@@ -1,5 +1,4 @@
 import { CatalogError, type Catalog, type Issue, type Service } from '../engine/index.ts'
-import { examine } from './announce.ts'
 import type { Call } from './command.ts'
 
 export interface Reload {
@@ -29,7 +28,6 @@ export function reload(call: Call, { file, service, load, problems }: Reload): v
     }
     const { catalog } = service.swap(next)
     terminal.err(`${file}: revision ${before} → ${catalog.revision} (new handler code needs a restart)`)
-    examine(call, service)
   } catch (fault) {
     if (fault instanceof CatalogError)
       return kept(fault.message, fault.issues.filter(({ severity }) => severity === 'error').map(placeOf))

@@ -9,7 +9,7 @@ import {
   LedgerError,
   type Catalog,
 } from '../engine/index.ts'
-import { announce, examine } from './announce.ts'
+import { announce } from './announce.ts'
 import { openMpp, openTills, protocolsOf, world } from './assemble.ts'
 import { openCache } from './cache.ts'
 import type { Call, Command, Terminal } from './command.ts'
@@ -207,7 +207,6 @@ async function run(call: Call, plan: Plan): Promise<number> {
       port,
       host,
     })
-    examine(call, service)
     const { x402 } = catalog.payments
     if (x402 !== undefined) {
       for (const look of [tills.x402.survey, tills.x402.inspect])

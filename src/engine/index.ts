@@ -23,17 +23,6 @@ export { documentNames } from './documents/all.ts'
 export { openapiParameter } from './documents/openapi-parameter.ts'
 export { listedServers } from './documents/servers/listing.ts'
 export { renderServerJson } from './documents/servers/registry.ts'
-export { catalogTestimony } from './documents/agreement/catalog-testimony.ts'
-export { challengeTestimonies, type Demand } from './documents/agreement/challenge-testimonies.ts'
-export { documentPlaces, openapiTestimony, pathExamples } from './documents/agreement/openapi-testimony.ts'
-export { readDocument, SPEAKING } from './documents/agreement/reading.ts'
-export { at, listAt, membersAt, readObject, textAt } from './documents/agreement/spelling.ts'
-export {
-  compareTestimonies,
-  tellDisagreement,
-  type Disagreement,
-  type Testimony,
-} from './documents/agreement/testimony.ts'
 export { formatDuration, parseDuration } from './duration.ts'
 export { ERRORS, Failure, InvalidParameter, type ErrorCode } from './errors.ts'
 export {
@@ -60,7 +49,6 @@ export type { Aside } from './http/app.ts'
 export { closeServer, createHttpServer, listen } from './http/server.ts'
 export { createService, type Service, type ServiceWorld } from './http/service.ts'
 export { createRevision, type Revision } from './http/revision.ts'
-export { checkRevision } from './http/self-check.ts'
 export type { AllFigures, SourceFigures } from './http/status.ts'
 export { tryRoutes, type Trial } from './http/trial.ts'
 export { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './json.ts'

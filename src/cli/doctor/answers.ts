@@ -1,32 +1,19 @@
+import { fillPath, isJsonObject, type JsonObject } from '../../engine/index.ts'
+import { readObject } from '../json-access.ts'
 import {
-  challengeTestimonies,
+  challengeClaims,
   documentPlaces,
-  fillPath,
-  isJsonObject,
   pathExamples,
-  readDocument,
-  readObject,
-  SPEAKING,
-  type Demand,
-  type JsonObject,
-  type Testimony,
-} from '../../engine/index.ts'
+  READERS,
+  type PaymentRequired,
+} from './claim-readers.ts'
+import type { Mismatch, RouteClaims } from './route-claims.ts'
 import { visit } from './visit.ts'
-
-/** One thing that does not fit. */
-export interface Difference {
-  readonly path: string
-  readonly field: string
-  readonly document: string
-  readonly says: string
-  readonly reference: string
-  readonly expected: string
-}
 
 /** What one part of the service says, and what was wrong with how it said it. */
 export interface Found {
-  readonly testimonies: readonly Testimony[]
-  readonly differences: readonly Difference[]
+  readonly claims: readonly RouteClaims[]
+  readonly differences: readonly Mismatch[]
 }
 
 const OPENAPI = '/openapi.json'
@@ -55,14 +42,14 @@ export async function openOpenapi(
 /** How many routes are asked at a time. */
 const ABREAST = 8
 
-export async function readDemands(
+export async function readChallenges(
   origin: string,
   openapi: JsonObject,
   paths: readonly string[],
   progress: (line: string) => void,
 ): Promise<Found> {
-  const demands: Demand[] = []
-  const differences: Difference[] = []
+  const challenges: PaymentRequired[] = []
+  const differences: Mismatch[] = []
   const ask = async (path: string): Promise<void> => {
     progress(path)
     const examples = pathExamples(openapi, path)
@@ -72,7 +59,7 @@ export async function readDemands(
     )
     const says = got.kind === 'fault' ? got.reason : String(got.status)
     if (got.kind === 'answer' && got.status === 402)
-      demands.push({ path, header: got.header, body: got.text })
+      challenges.push({ path, header: got.header, body: got.text })
     else
       differences.push({
         path,
@@ -84,7 +71,7 @@ export async function readDemands(
       })
   }
   for (let at = 0; at < paths.length; at += ABREAST) await Promise.all(paths.slice(at, at + ABREAST).map(ask))
-  return { testimonies: challengeTestimonies(demands), differences }
+  return { claims: challengeClaims(challenges), differences }
 }
 
 /** Documents that say something else from one moment to the next. */
@@ -96,32 +83,27 @@ export async function readDocuments(
   places: ReadonlyMap<string, readonly string[]>,
   known: string,
 ): Promise<Found> {
-  const testimonies: Testimony[] = []
-  const differences: Difference[] = []
-  const silent = [...places.keys()].filter((name) => !SPEAKING.some((each) => each === name))
-  for (const name of [...SPEAKING, ...silent]) {
+  const claims: RouteClaims[] = []
+  const differences: Mismatch[] = []
+  for (const name of new Set([...READERS.keys(), ...places.keys()])) {
     const [first = '', ...aliases] = places.get(name) ?? []
     const text = first === '' ? undefined : await readText(origin, first, differences)
     if (text === undefined) continue
-    const speaking = SPEAKING.find((each) => each === name)
-    const reading = speaking === undefined ? undefined : readDocument(speaking, first, text)
-    if (reading?.kind === 'unreadable')
+    const read = READERS.get(name)
+    const claimed = read?.(first, text)
+    if (read !== undefined && claimed === undefined)
       differences.push(oddity(first, 'form', 'no JSON object', 'a JSON object'))
-    if (reading?.kind === 'says' && first !== known) testimonies.push(reading.testimony)
+    if (claimed !== undefined && first !== known) claims.push(claimed)
     for (const alias of aliases) {
       const other = await readText(origin, alias, differences)
       if (other !== undefined && other !== text && !LIVE.has(name))
         differences.push({ ...oddity(alias, 'bytes', 'other bytes', 'the same bytes'), reference: first })
     }
   }
-  return { testimonies, differences }
+  return { claims, differences }
 }
 
-async function readText(
-  origin: string,
-  path: string,
-  differences: Difference[],
-): Promise<string | undefined> {
+async function readText(origin: string, path: string, differences: Mismatch[]): Promise<string | undefined> {
   const got = await visit(origin, path)
   if (got.kind === 'answer' && got.status === 200) return got.text
   const says = got.kind === 'fault' ? got.reason : String(got.status)
@@ -130,6 +112,6 @@ async function readText(
 }
 
 /** What is wrong with a document as a whole. */
-function oddity(document: string, field: string, says: string, expected: string): Difference {
+function oddity(document: string, field: string, says: string, expected: string): Mismatch {
   return { path: '*', field, document, says, reference: OPENAPI, expected }
 }

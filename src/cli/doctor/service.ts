@@ -1,42 +1,42 @@
-import {
-  catalogTestimony,
-  compareTestimonies,
-  documentPlaces,
-  loadCatalog,
-  openapiTestimony,
-  type Testimony,
-} from '../../engine/index.ts'
+import { loadCatalog } from '../../engine/index.ts'
 import { clean } from '../clean.ts'
 import { columns } from '../columns.ts'
 import { UsageError, type Call } from '../command.ts'
 import { handlersFor } from '../handlers.ts'
-import { openOpenapi, readDemands, readDocuments, type Difference } from './answers.ts'
+import { openOpenapi, readChallenges, readDocuments } from './answers.ts'
+import { catalogClaims, documentPlaces, openapiClaims } from './claim-readers.ts'
+import { compareClaims, type Mismatch, type RouteClaims } from './route-claims.ts'
 
 /**
- * Holds what a running service says against itself: its catalog (when this machine has it), its documents, and the 402 of
+ * Compares what a running service says of itself: its catalog (when this machine has it), its documents, and the 402 of
  * every route by every protocol. Nothing is paid.
  */
 export async function examineService(call: Call, target: string): Promise<number> {
   const { terminal, flags } = call
   const origin = originOf(target)
-  const declared = await declaredTestimony(call)
+  const declared = await declaredClaims(call)
   const opened = await openOpenapi(origin)
   if (typeof opened === 'string') {
     terminal.err(`ratecard doctor: ${clean(opened)}`)
     return 1
   }
   const { document, openapi } = opened
-  const first = openapiTestimony(document, openapi)
+  const first = openapiClaims(document, openapi)
   const sold = soldPaths(declared ?? first)
-  const demands = await readDemands(origin, openapi, sold, (path) => terminal.progress(clean(path)))
+  const challenges = await readChallenges(origin, openapi, sold, (path) => terminal.progress(clean(path)))
   const documents = await readDocuments(origin, documentPlaces(openapi), document)
-  const testimonies = [...(declared === undefined ? [] : [declared]), first, ...demands.testimonies]
-  const differences: Difference[] = [
-    ...demands.differences,
-    ...documents.differences,
-    ...compareTestimonies([...testimonies, ...documents.testimonies]),
+  const claims = [
+    ...(declared === undefined ? [] : [declared]),
+    first,
+    ...challenges.claims,
+    ...documents.claims,
   ]
-  const names = [...testimonies, ...documents.testimonies].map((testimony) => testimony.document)
+  const differences: Mismatch[] = [
+    ...challenges.differences,
+    ...documents.differences,
+    ...compareClaims(claims),
+  ]
+  const names = claims.map((each) => each.document)
   if (flags.given('json'))
     terminal.out(
       JSON.stringify({ url: origin, routes: first.claims.size, compared: names, differences }, cleanText, 2),
@@ -59,21 +59,21 @@ export function originOf(target: string): string {
 }
 
 /** What the catalog of this machine says; undefined when none is named. */
-async function declaredTestimony(call: Call): Promise<Testimony | undefined> {
+async function declaredClaims(call: Call): Promise<RouteClaims | undefined> {
   const file = call.flags.text('catalog')
   if (file === undefined) return undefined
   const handlers = Object.keys(await handlersFor(call))
-  return catalogTestimony(loadCatalog(file, { ...call.known, handlers }).catalog)
+  return catalogClaims(loadCatalog(file, { ...call.known, handlers }).catalog)
 }
 
-function soldPaths({ claims }: Testimony): string[] {
+function soldPaths({ claims }: RouteClaims): string[] {
   return [...claims].filter(([, claim]) => claim.get('price') !== 'free').map(([path]) => path)
 }
 
 interface Finding {
   readonly routes: number
   readonly names: readonly string[]
-  readonly differences: readonly Difference[]
+  readonly differences: readonly Mismatch[]
 }
 
 function tell({ terminal }: Call, { routes, names, differences }: Finding): void {
@@ -92,8 +92,8 @@ function tell({ terminal }: Call, { routes, names, differences }: Finding): void
 }
 
 /** Documents that differ from the same one in the same way share a row. */
-function rowsOf(differences: readonly Difference[]): string[][] {
-  const rows = new Map<string, { readonly first: Difference; readonly documents: string[] }>()
+function rowsOf(differences: readonly Mismatch[]): string[][] {
+  const rows = new Map<string, { readonly first: Mismatch; readonly documents: string[] }>()
   for (const each of differences) {
     const key = JSON.stringify([each.path, each.field, each.says, each.expected, each.reference])
     const row = rows.get(key)

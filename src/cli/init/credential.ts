@@ -1,4 +1,5 @@
-import { at, isJsonObject, listAt, textAt, type Json, type JsonObject } from '../../engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
+import { at, listAt, textAt } from '../json-access.ts'
 import { follow } from './openapi.ts'
 import { snake } from './parameter.ts'
 

@@ -1,5 +1,6 @@
 import { parse } from 'yaml'
-import { at, isJsonObject, textAt, type Json, type JsonObject } from '../../engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
+import { at, textAt } from '../json-access.ts'
 
 export type ReadOpenapi =
   | { readonly kind: 'document'; readonly openapi: JsonObject }

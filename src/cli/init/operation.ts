@@ -1,12 +1,5 @@
-import {
-  at,
-  isJsonObject,
-  listAt,
-  membersAt,
-  textAt,
-  type Json,
-  type JsonObject,
-} from '../../engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
+import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import type { Draft } from '../draft.ts'
 import { credentialOf } from './credential.ts'
 import { follow } from './openapi.ts'

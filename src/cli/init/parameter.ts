@@ -1,4 +1,5 @@
-import { isJsonObject, listAt, membersAt, textAt, type Json, type JsonObject } from '../../engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
+import { listAt, membersAt, textAt } from '../json-access.ts'
 import { follow } from './openapi.ts'
 
 /** A parameter of an OpenAPI operation as a catalog can have it. */

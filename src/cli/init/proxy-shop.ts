@@ -1,4 +1,5 @@
-import { textAt, type Json, type JsonObject } from '../../engine/index.ts'
+import { type Json, type JsonObject } from '../../engine/index.ts'
+import { textAt } from '../json-access.ts'
 import { clean } from '../clean.ts'
 import { spell, spellDraft, type Draft } from '../draft.ts'
 import type { Files } from '../new-files.ts'

@@ -1,19 +1,16 @@
 import {
-  at,
-  documentPlaces,
   isJsonObject,
-  listAt,
   measureHeaders,
   openapiParameter,
-  openapiTestimony,
   parsePrice,
-  textAt,
   type Catalog,
   type Json,
   type JsonObject,
   type Micros,
   type Operation,
 } from '../../engine/index.ts'
+import { at, listAt, textAt } from '../json-access.ts'
+import { documentPlaces, openapiClaims } from '../doctor/claim-readers.ts'
 import { spell } from '../draft.ts'
 import { previewProtocols, revise } from '../preview.ts'
 
@@ -108,7 +105,7 @@ function documentsOf(catalog: Catalog, baseUrl: string): ReadonlyMap<string, str
 
 /** What the OpenAPI document of a running service tells. */
 export function serviceSnapshot(openapi: JsonObject): Snapshot {
-  const { claims } = openapiTestimony('openapi', openapi)
+  const { claims } = openapiClaims('openapi', openapi)
   const items = [...claims].map(([path, claim]): [string, Item] => {
     const price = parsePrice(claim.get('price') ?? 'free')
     const parameters = listAt(openapi, 'paths', path, 'get', 'parameters')
