@@ -60,7 +60,6 @@ function checkProxy({ document }: Subject, place: DeclaredPlace): Issue[] {
       )
   }
   if (route.upstream === undefined) {
-    if (document.has([...at, 'upstream'])) return []
     return [
       error(
         'upstream_missing',
@@ -135,10 +134,8 @@ function checkFace(subject: Subject, face: Face, owner: Owner): Issue[] {
     ),
   )
   const meant = new Set(unused.map((name) => suggest(name, missing)))
-  // An empty "parameters:" is told as a value that is missing.
-  const unsaid = document.spelling([...face.at, 'parameters']) === ''
   const needed = missing
-    .filter((name) => !unsaid && !meant.has(name) && !document.has([...face.at, 'parameters', name]))
+    .filter((name) => !meant.has(name))
     .map((name) =>
       differ(
         document.atKey(face.at),
@@ -180,8 +177,7 @@ function checkGiven({ document }: Subject, face: Face, owner: Owner, name: strin
     const sentence = `$${source} is ${parameter.type} here, but ${owner.handler} takes "${name}" as ${argument.type} (declared by ${owner.path})`
     return [differ(document.at(place), sentence)]
   }
-  const fine = isReliable(parameter, argument) || document.has([...face.at, 'parameters', source, 'default'])
-  return fine ? [] : [differ(document.at(place), unreliable(source, owner))]
+  return isReliable(parameter, argument) ? [] : [differ(document.at(place), unreliable(source, owner))]
 }
 
 /** A parameter that is passed on by its name has the handler's type, and is there whenever the handler relies on it. */
@@ -194,8 +190,7 @@ function checkTaken({ document }: Subject, face: Face, owner: Owner, parameter: 
     const sentence = `"${name}" is ${parameter.type} here and ${argument.type} at ${owner.path}`
     return [differ(document.at([...place, 'type']), sentence)]
   }
-  const fine = isReliable(parameter, argument) || document.has([...place, 'default'])
-  return fine ? [] : [differ(document.atKey(place), unreliable(name, owner))]
+  return isReliable(parameter, argument) ? [] : [differ(document.atKey(place), unreliable(name, owner))]
 }
 
 /** What the handler can rely on has to be given by every face. */

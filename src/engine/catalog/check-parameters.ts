@@ -37,7 +37,7 @@ function checkSet(subject: Subject, path: string, set: DeclaredParameters | unde
   const names = Object.keys(set ?? {})
   const templates = soundTemplates(path)
   const undeclared = templates
-    .filter((name) => !names.includes(name) && !document.has([...at, name]))
+    .filter((name) => !names.includes(name))
     .map((name) => {
       const key = document.atKey(document.has(at) ? at : at.slice(0, -1))
       return error(
@@ -94,12 +94,7 @@ function checkOne(subject: Subject, parameter: Parameter, declared: DeclaredPara
     )
   }
   const contradicts = issues.some(({ code }) => code === 'required_with_default')
-  if (
-    parameter.required &&
-    parameter.example === undefined &&
-    !contradicts &&
-    !document.has([...at, 'example'])
-  ) {
+  if (parameter.required && parameter.example === undefined && !contradicts) {
     issues.push(
       error(
         'example_missing',

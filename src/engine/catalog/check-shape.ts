@@ -2,8 +2,8 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../json.ts'
 import { formOf, properName, type Form } from './forms.ts'
 import { error, type Issue } from './issue.ts'
-import { knownKeys, mend, toPath, type Mended, type ShapeFault } from './mend.ts'
 import { catalogSchema, type Declared } from './schema.ts'
+import { knownKeys, soundPart, toPath, type ShapeFault } from './shape-fault.ts'
 import type { Position } from './position.ts'
 import type { Path, SourceDocument } from './source.ts'
 import { didYouMean, suggest } from './suggest.ts'
@@ -18,15 +18,18 @@ const validate: ValidateFunction<Declared> = new Ajv2020({
   validateSchema: false,
 }).compile<Declared>(catalogSchema)
 
-export interface Shaped extends Mended {
+export interface Shaped {
+  /** What is sound of the catalog; undefined when its other parts mean nothing without what is faulty. */
+  readonly declared: Declared | undefined
   readonly issues: readonly Issue[]
 }
 
 /** Holds a parsed file against the catalog's JSON Schema and says every difference in words. */
 export function checkShape(document: SourceDocument): Shaped {
-  if (validate(document.value)) return { declared: document.value, document, issues: [] }
-  const issues = (validate.errors ?? []).flatMap((fault) => describe(fault, document))
-  return { ...mend(document, validate), issues }
+  if (validate(document.value)) return { declared: document.value, issues: [] }
+  const faults = validate.errors ?? []
+  const issues = faults.flatMap((fault) => describe(fault, document))
+  return { declared: soundPart(document.value, validate), issues }
 }
 
 function describe(fault: ShapeFault, document: SourceDocument): Issue[] {

@@ -36,7 +36,7 @@ export function check(text: string, surroundings: Surroundings): Checked {
   const shape = checkShape(document)
   const found = [...syntax, ...firstOfEachPlace(shape.issues)]
   if (shape.declared === undefined) return { kind: 'unsound', issues: inOrder(found) }
-  const subject = { ...surroundings, declared: shape.declared, document: shape.document }
+  const subject = { ...surroundings, declared: shape.declared, document }
   const said = new Set(found.filter(isAboutValue).map(placeOf))
   const sense = RULES.flatMap((rule) => rule(subject)).filter((issue) => !said.has(placeOf(issue)))
   const issues = inOrder([...found, ...sense])

@@ -1,75 +1,47 @@
-/** A pattern of the catalog's schema in words: what to write instead, and a text that fits. */
+/** A pattern of the catalog's schema in words: what to write instead. */
 export interface Form {
   readonly code: string
   readonly sentence: string
-  readonly example: string
 }
 
-const FORMS: readonly (readonly [pattern: string, code: string, sentence: string, example: string])[] = [
-  [
-    '^[1-9][0-9]{0,6}(ms|s|m|h|d)$',
+const FORMS: Readonly<Record<string, readonly [code: string, sentence: string]>> = {
+  '^[1-9][0-9]{0,6}(ms|s|m|h|d)$': [
     'duration_invalid',
     'must be a duration: a whole number and ms, s, m, h or d, such as 30s, 5m, 24h or 7d',
-    '1m',
   ],
-  [
-    '^0x[0-9a-fA-F]{40}$',
-    'address_invalid',
-    'must be an address in quotes: "0x" and 40 hexadecimal digits',
-    '0x1111111111111111111111111111111111111111',
-  ],
-  ['^/sample/', 'sample_path_invalid', 'a sample stands under /sample/', '/sample/-'],
-  ['^\\./', 'file_path_invalid', 'a file is named from the catalog’s folder: ./folder/file.json', './-'],
-  ['^/', 'path_invalid', 'a path starts with "/"', '/-'],
-  [
-    '^https?://',
-    'upstream_invalid',
-    'must be an address that starts with https:// or http://',
-    'http://localhost',
-  ],
-  [
-    '^https?://[^\\s<>"]+$',
-    'web_address_invalid',
-    'must be an address that starts with https:// or http://',
-    'https://example.com',
-  ],
-  ['^[^\\s<>@]+@[^\\s<>@]+$', 'email_invalid', 'must be an e-mail address', 'support@example.com'],
-  [
-    '^[A-Z][A-Z0-9_]*$',
+  '^0x[0-9a-fA-F]{40}$': ['address_invalid', 'must be an address in quotes: "0x" and 40 hexadecimal digits'],
+  '^/sample/': ['sample_path_invalid', 'a sample stands under /sample/'],
+  '^\\./': ['file_path_invalid', 'a file is named from the catalog’s folder: ./folder/file.json'],
+  '^/': ['path_invalid', 'a path starts with "/"'],
+  '^https?://': ['upstream_invalid', 'must be an address that starts with https:// or http://'],
+  '^https?://[^\\s<>"]+$': ['web_address_invalid', 'must be an address that starts with https:// or http://'],
+  '^[^\\s<>@]+@[^\\s<>@]+$': ['email_invalid', 'must be an e-mail address'],
+  '^[A-Z][A-Z0-9_]*$': [
     'variable_invalid',
     'must be the name of an environment variable (A-Z, 0-9, _), never the secret itself',
-    'A',
   ],
-  [
-    '^[a-z][a-z0-9_-]*\\.[a-z][a-z0-9_]*$',
+  '^[a-z][a-z0-9_-]*\\.[a-z][a-z0-9_]*$': [
     'tool_name_invalid',
     'must be server.tool_name, for example game.app_intel',
-    'a.a',
   ],
-  ['^\\d{4}-\\d{2}-\\d{2}$', 'date_invalid', 'must be a date in quotes: "2026-11-20"', '2026-01-01'],
-  [
-    '^[ -~]+$',
+  '^\\d{4}-\\d{2}-\\d{2}$': ['date_invalid', 'must be a date in quotes: "2026-11-20"'],
+  '^[ -~]+$': [
     'text_not_ascii',
     'must be plain ASCII letters, digits and signs: wallets and listings show it as it is',
-    '-',
   ],
-  ['^[A-Za-z][A-Za-z0-9-]*$', 'header_invalid', 'must be the name of a header, such as X-Api-Key', 'A'],
-  ['^[a-z][a-z0-9-]*$', 'name_invalid', 'must be lower-case words joined by "-"', 'a'],
-  ['^[a-z][a-z0-9_-]*$', 'name_invalid', 'must be lower-case words joined by "-" or "_"', 'a'],
-  ['^[a-z][a-z0-9_]*$', 'name_invalid', 'must be lower-case words joined by "_"', 'a'],
-  [
-    '^[A-Za-z]',
+  '^[A-Za-z][A-Za-z0-9-]*$': ['header_invalid', 'must be the name of a header, such as X-Api-Key'],
+  '^[a-z][a-z0-9-]*$': ['name_invalid', 'must be lower-case words joined by "-"'],
+  '^[a-z][a-z0-9_-]*$': ['name_invalid', 'must be lower-case words joined by "-" or "_"'],
+  '^[a-z][a-z0-9_]*$': ['name_invalid', 'must be lower-case words joined by "_"'],
+  '^[A-Za-z]': [
     'network_unknown',
     'must be a network: a nickname such as base, or a CAIP-2 id such as eip155:8453',
-    'base',
   ],
-]
+}
 
 export function formOf(pattern: string): Form | undefined {
-  const found = FORMS.find(([known]) => known === pattern)
-  if (found === undefined) return undefined
-  const [, code, sentence, example] = found
-  return { code, sentence, example }
+  const [code, sentence] = FORMS[pattern] ?? []
+  return code === undefined || sentence === undefined ? undefined : { code, sentence }
 }
 
 /** The nearest name that a pattern of names allows: `appId` → `app_id`, `robots.txt` → `/robots.txt`. */
