@@ -23,7 +23,7 @@ import { serve } from './cli/serve.ts'
 import { figures } from './cli/figures.ts'
 import { types } from './cli/types.ts'
 import { doctor } from './cli/doctor.ts'
-import { documentNames } from './engine/index.ts'
+import { documentNames, once } from './engine/index.ts'
 import { readEnv } from './env.ts'
 import { chooseEmbedder } from './service/memory/choose-embedder.ts'
 import { Memories } from './service/memory/memories.ts'
@@ -34,6 +34,7 @@ import type { Wire } from './service/sources/egress/connection.ts'
 import { LISTS, STAND_IN_LISTS } from './service/sources/sanctions/lists.ts'
 import { Sanctions } from './service/sources/sanctions.ts'
 import { SourceRecords } from './service/sources/source-record.ts'
+import type { World } from './service/sources/world.ts'
 
 const commands: readonly Command[] = [
   init,
@@ -59,9 +60,11 @@ const commands: readonly Command[] = [
 ]
 
 const env = () => readEnv(process.env)
+const version = readVersion()
 
-const world = {
-  fetch,
+const world: World = {
+  fetch: (url, { headers, ...options }) =>
+    fetch(url, { ...options, headers: { 'user-agent': userAgent(), ...headers } }),
   now: () => new Date(),
   sleep: async (ms: number, signal: AbortSignal) => {
     await delay(ms, undefined, { signal })
@@ -70,19 +73,25 @@ const world = {
 }
 
 /** One for all handlers this process ever makes: a reload of the catalog does not forget what the sources did. */
-const records = new SourceRecords(world.now)
+const records = new SourceRecords(world.now, (line) => process.stderr.write(`${line}\n`))
 
 /** What the handlers of this process remember, over reloads too. */
 const memories = new Memories()
 
-/** How sites name us in their robots.txt, and how their operators reach ours. */
+/** How sites name us in their robots.txt. */
 const AGENT = 'Ratecard'
+
+/** What every source and site sees, with where its operator reaches ours. */
+const userAgent = once(() => {
+  const { baseUrl, crossrefMailto } = env()
+  const contact = [baseUrl && `+${baseUrl}`, crossrefMailto && `mailto:${crossrefMailto}`].filter(Boolean)
+  return [`${AGENT}/${version}`, ...(contact.length === 0 ? [] : [`(${contact.join('; ')})`])].join(' ')
+})
 
 function createEgress(wire: Wire): Egress {
   const { baseUrl, egressAllow: allow } = env()
   const own = baseUrl === undefined ? [] : [new URL(baseUrl).hostname]
-  const userAgent = baseUrl === undefined ? `${AGENT}/1.0` : `${AGENT}/1.0 (+${baseUrl})`
-  return new Egress({ agent: AGENT, userAgent, policy: { own, allow }, wire }, world.now)
+  return new Egress({ agent: AGENT, userAgent: userAgent(), policy: { own, allow }, wire }, world.now)
 }
 
 const shop: Shop = {
@@ -200,6 +209,6 @@ process.exitCode = await runCommand({
     progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
   },
   shop,
-  version: readVersion(),
+  version,
   known: () => ({ handlers: Object.keys(shop.handlers()), documents: documentNames }),
 })

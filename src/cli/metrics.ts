@@ -87,6 +87,17 @@ export async function openMetrics({ ledger, now, figures, revision }: MetricsSet
       },
     })
   }
+  new Counter({
+    name: 'ratecard_source_skipped_total',
+    help: 'Rows and fields of outside sources that were not as expected, by field',
+    labelNames: ['source', 'field'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [source, { fields }] of figures())
+        for (const [field, count] of fields) this.inc({ source, field }, count)
+    },
+  })
   new Gauge({
     name: 'ratecard_catalog',
     help: 'The revision that is served',

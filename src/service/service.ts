@@ -2,7 +2,7 @@ import type { Source } from '../engine/index.ts'
 import type { Handlers } from './handlers/catalog.ts'
 import { appDossier } from './handlers/bundle/app-dossier.ts'
 import { marketSnapshot } from './handlers/bundle/market-snapshot.ts'
-import { metadata } from './handlers/game/metadata.ts'
+import { metadata, metadataOfApp } from './handlers/game/metadata.ts'
 import { app } from './handlers/gamestore/app.ts'
 import { deals } from './handlers/gamestore/deals.ts'
 import { topSellers } from './handlers/gamestore/top-sellers.ts'
@@ -147,7 +147,7 @@ export function createHandlers(outside: Outside): Handlers {
   /** What a stand-in would make up is worth less than what the text says: it writes only where nothing else can. */
   const author = outside.standIn ? undefined : model
   return {
-    'bundle/app-dossier': appDossier,
+    'bundle/app-dossier': appDossier(metadataOfApp(igdb)),
     'bundle/market-snapshot': marketSnapshot,
     'game/metadata': metadata(igdb),
     'gamestore/app': app(gamestore, steamSpy),
@@ -180,7 +180,7 @@ export function createHandlers(outside: Outside): Handlers {
     'util/guard': guard,
     'util/json': json,
     'util/mock': mock,
-    'util/site-intel': siteIntel({ egress, dns, rdap: new Rdap(egress, rdapBootstrap) }),
+    'util/site-intel': siteIntel({ egress, dns, rdap: new Rdap(egress, rdapBootstrap, records.of('rdap')) }),
     'util/occasion': occasion,
     'util/platform-spec': platformSpec,
     'util/repurpose': repurpose,

@@ -3,6 +3,7 @@ import { startWeb } from '../../src/sandbox/sources/web/web.ts'
 import { Dns } from '../../src/service/sources/dns.ts'
 import { Egress } from '../../src/service/sources/egress.ts'
 import { Rdap } from '../../src/service/sources/rdap.ts'
+import { SourceRecord } from '../../src/service/sources/source-record.ts'
 import { openInternet } from './hostile-site.ts'
 
 interface Teardown {
@@ -36,7 +37,12 @@ export async function openWeb(t: Teardown, own: readonly string[] = []): Promise
     () => new Date(),
   )
   const { rdapBootstrap, doiResolver } = web
-  return { egress, dns, rdap: new Rdap(egress, rdapBootstrap), rdapBootstrap, doiResolver }
+  return { egress, dns, rdap: rdapOf(egress, rdapBootstrap), rdapBootstrap, doiResolver }
+}
+
+/** A registry client whose questions nobody counts. */
+export function rdapOf(egress: Egress, bootstrap: string): Rdap {
+  return new Rdap(egress, bootstrap, new SourceRecord(() => new Date()))
 }
 
 /** One site that answers with what the test gives it, and the address of its pages. */

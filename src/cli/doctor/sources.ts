@@ -30,6 +30,11 @@ export async function trySources(call: Call): Promise<number> {
     terminal.out('')
     terminal.out(columns([FIGURES, ...figures.map(([name, each]) => figureRow(catalog, name, each))]))
   }
+  const fields = figures.flatMap(([name, each]) => fieldRows(catalog, name, each))
+  if (fields.length > 0) {
+    terminal.out('')
+    terminal.out(columns([FIELDS, ...fields]))
+  }
   return trials.some(isSick) || figures.some(([, { drifted }]) => drifted > 0) ? 1 : 0
 }
 
@@ -53,16 +58,21 @@ function wordsOf(fault: unknown): string {
   return fault instanceof Error ? fault.name : 'unknown fault'
 }
 
-const FIGURES = ['SOURCE', 'ASKED', 'FAILED', 'OTHER FORM', 'WHERE', 'RESALE']
+const FIGURES = ['SOURCE', 'ASKED', 'FAILED', 'OTHER FORM', 'SKIPPED', 'RESALE']
+const FIELDS = ['SOURCE', 'FIELD NOT AS EXPECTED', 'TIMES']
 
 function figureRow({ sources }: Catalog, name: string, figures: SourceFigures): string[] {
-  const { asked, failed, drifted, lastDrift } = figures
+  const { asked, failed, drifted, skipped } = figures
   return [
     sources[name]?.title ?? name,
     String(asked),
     String(failed),
     String(drifted),
-    lastDrift?.where ?? '-',
+    String(skipped),
     sources[name]?.resale ?? '-',
   ]
+}
+
+function fieldRows({ sources }: Catalog, name: string, { fields }: SourceFigures): string[][] {
+  return Array.from(fields, ([field, count]) => [sources[name]?.title ?? name, field, String(count)])
 }

@@ -63,6 +63,7 @@ export interface SourceStanding {
   readonly asked: number
   readonly failed: number
   readonly drifted: number
+  readonly skipped: number
   readonly last_drift?: { readonly at: string; readonly where: string }
 }
 

@@ -81,12 +81,20 @@ function percent(share: number): string {
   return `${Math.floor(share * 1_000) / 10} %`
 }
 
-function sourceRow({ title, asked, failed, drifted, last_drift: drift }: SourceStanding): TemplateContext {
+function sourceRow({
+  title,
+  asked,
+  failed,
+  drifted,
+  skipped,
+  last_drift: drift,
+}: SourceStanding): TemplateContext {
   return {
     title,
     asked: String(asked),
     failed: String(failed),
     drifted: String(drifted),
+    skipped: String(skipped),
     driftAt: drift === undefined ? '' : momentOf(drift.at),
     driftWhere: drift?.where ?? '',
   }

@@ -15,6 +15,10 @@ export interface SourceFigures {
   readonly failed: number
   /** Answered in another form than the one it is read by. Not counted as failed. */
   readonly drifted: number
+  /** Rows and fields that could not be read and were left out of answers that were used. */
+  readonly skipped: number
+  /** How often each field was not as expected, with what was wrong: `items/#/price: type`. */
+  readonly fields: ReadonlyMap<string, number>
   /** `where` names fields, never what stood in them. */
   readonly lastDrift: { readonly at: Date; readonly where: string } | undefined
 }
@@ -117,7 +121,13 @@ function verdict(
   }
 }
 
-const NONE: SourceFigures = { asked: 0, failed: 0, drifted: 0, lastDrift: undefined }
+const NONE: Pick<SourceFigures, 'asked' | 'failed' | 'drifted' | 'skipped' | 'lastDrift'> = {
+  asked: 0,
+  failed: 0,
+  drifted: 0,
+  skipped: 0,
+  lastDrift: undefined,
+}
 
 function sourceStandings(
   { catalog, table }: Revision,
@@ -127,8 +137,8 @@ function sourceStandings(
   return Object.entries(catalog.sources)
     .filter(([name]) => used.has(name) || seen.has(name))
     .map(([name, { title }]) => {
-      const { asked, failed, drifted, lastDrift } = seen.get(name) ?? NONE
+      const { asked, failed, drifted, skipped, lastDrift } = seen.get(name) ?? NONE
       const drift = lastDrift && { at: lastDrift.at.toISOString(), where: lastDrift.where }
-      return { name, title, asked, failed, drifted, ...(drift && { last_drift: drift }) }
+      return { name, title, asked, failed, drifted, skipped, ...(drift && { last_drift: drift }) }
     })
 }

@@ -48,15 +48,21 @@ export interface Work {
  */
 export async function execute(workshop: Workshop, work: Work): Promise<Served<Answer>> {
   const { operation, args, patience } = work
+  const began = workshop.now()
+  // What a handler keeps for several answers may be older than its answer.
+  const told = (served: Served<Answer>): Served<Answer> => ({
+    ...served,
+    cached: served.cached || served.at < began,
+  })
   if (operation.cache === undefined || work.reuse === 'never') {
     const fetched = await run(workshop, work, Math.min(operation.timeout, patience), work.caller)
-    return { ...fetched, cached: false, stale: false }
+    return told({ ...fetched, cached: false, stale: false })
   }
   const key = `v2:${operation.handler}:${operation.form}:${digestArguments(operation, args)}`
   const shared = workshop.cache.through(key, operation.cache, isAnswer, () =>
     run(workshop, work, operation.timeout, NOBODY),
   )
-  return within(patience, shared)
+  return told(await within(patience, shared))
 }
 
 /** What the work has to say before it is paid for: rejects when it would fail for good. */

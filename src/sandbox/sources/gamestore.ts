@@ -47,6 +47,7 @@ interface Input {
   readonly query?: {
     readonly start?: number
     readonly count?: number
+    readonly sort?: number
     readonly filters?: { readonly price_filters?: { readonly min_discount_percent?: number } }
   }
 }
@@ -103,11 +104,12 @@ function frontPage(country: string): object {
   }
 }
 
-/** Pages overlap, so a game may come twice. */
+/** Pages overlap, so a game may come twice. Of the orders only one says which games sell best: 10. */
 function queried(input: Input): object {
-  const { start = 0, count = 10, filters } = input.query ?? {}
+  const { start = 0, count = 10, sort, filters } = input.query ?? {}
   const least = filters?.price_filters?.min_discount_percent ?? 0
-  const found = chart('US').filter((game) => game.discountPercent >= least && game !== UNSOLD)
+  const games = sort === 10 ? chart('US') : GAMES.toSorted((one, other) => one.name.localeCompare(other.name))
+  const found = games.filter((game) => game.discountPercent >= least && game !== UNSOLD)
   const page = [...found.slice(start, start + count), ...found.slice(start, start + 1)]
   return {
     metadata: { total_matching_records: found.length, start, count: page.length },

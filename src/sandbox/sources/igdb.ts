@@ -1,4 +1,4 @@
-import { GAMES, type InventedGame } from './games.ts'
+import { findGame, GAMES, type InventedGame } from './games.ts'
 import { json, type StandIn } from './stand-in.ts'
 import { igdbIdOf, isLetIn } from './twitch.ts'
 
@@ -17,9 +17,23 @@ export const answerIgdb: StandIn = (request) => {
   // As there, a text that breaks out of its quotes is a syntax error.
   const name = /^search "((?:[^"\\]|\\.)*)";/.exec(body)?.[1]?.replace(/\\(.)/g, '$1')
   if (path === '/games' && name !== undefined) return json(search(name))
+  const appid = Number(/where external_game_source = 1 & uid = "(\d+)";/.exec(body)?.[1])
+  if (path === '/external_games' && appid > 0) return json(entriesOf(appid))
+  const ids = /where id = \(([\d,]+)\);/.exec(body)?.[1]?.split(',').map(Number)
+  if (path === '/games' && ids !== undefined) return json(described(ids))
   const id = Number(/where game_id = (\d+);/.exec(body)?.[1])
   if (path === '/game_time_to_beats' && id > 0) return json(timesOf(id))
   return json([{ title: 'Syntax Error', status: 400, cause: 'Expecting a STRING as input' }], 400)
+}
+
+/** What a game is called at the store; the ids of examples answer too. */
+function entriesOf(appid: number): readonly object[] {
+  const place = GAMES.findIndex((game) => game === findGame(appid))
+  return place < 0 ? [] : [{ id: 8, game: igdbIdOf(place) }]
+}
+
+function described(ids: readonly number[]): readonly object[] {
+  return GAMES.flatMap((game, place) => (ids.includes(igdbIdOf(place)) ? [describe(game, place)] : []))
 }
 
 /** Any word in common is a hit, and the order is nobody's idea of the best match, as there. */

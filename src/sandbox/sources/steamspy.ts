@@ -34,7 +34,7 @@ export function answerSteamSpy({ path, query }: StandInRequest): StandInResponse
     ...blank,
     price: String(game.cents),
     owners: `${grouped(RANGES[above - 1] ?? 0)} .. ${grouped(RANGES[above] ?? 20_000_000)}`,
-    ...minutes(300 + (game.reviews % 4000)),
+    ...minutes(0),
     ccu: Math.floor(game.reviews / 7),
     tags: { Invented: 900, Atmospheric: 400 + (game.reviews % 300), 'Great Soundtrack': 120 },
   })

@@ -31,17 +31,20 @@ interface Answer {
   readonly web?: { readonly results: readonly SearchHit[] }
 }
 
-const ANSWER = compileShape<Answer>({
-  type: 'object',
-  properties: {
-    web: {
-      type: 'object',
-      nullable: true,
-      required: ['results'],
-      properties: { results: HITS },
+const ANSWER = compileShape<Answer>(
+  {
+    type: 'object',
+    properties: {
+      web: {
+        type: 'object',
+        nullable: true,
+        required: ['results'],
+        properties: { results: HITS },
+      },
     },
   },
-})
+  { rows: 'web/results' },
+)
 
 /** The engine of Brave, which takes a key. */
 export class Brave implements SearchEngine {

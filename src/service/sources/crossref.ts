@@ -33,22 +33,28 @@ export interface Hit {
 const ROWS = '5'
 const FIELDS = 'DOI,title,author,issued,container-title,type,score'
 
-const WORK = compileShape<{ readonly message: Message }>({
-  type: 'object',
-  required: ['message'],
-  properties: { message: MESSAGE },
-})
-const HITS = compileShape<{ readonly message: { readonly items: readonly Message[] } }>({
-  type: 'object',
-  required: ['message'],
-  properties: {
-    message: {
-      type: 'object',
-      required: ['items'],
-      properties: { items: { type: 'array', items: MESSAGE } },
+const WORK = compileShape<{ readonly message: Message }>(
+  {
+    type: 'object',
+    required: ['message'],
+    properties: { message: MESSAGE },
+  },
+  { expected: ['message/title', 'message/type', 'message/issued', 'message/publisher'] },
+)
+const HITS = compileShape<{ readonly message: { readonly items: readonly Message[] } }>(
+  {
+    type: 'object',
+    required: ['message'],
+    properties: {
+      message: {
+        type: 'object',
+        required: ['items'],
+        properties: { items: { type: 'array', items: MESSAGE } },
+      },
     },
   },
-})
+  { rows: 'message/items', expected: ['title', 'type', 'score'] },
+)
 
 /** The largest registry of scholarly works. Throws `Failure` as `JsonSource` does. */
 export class Crossref {

@@ -2,7 +2,7 @@ import { Failure, isJsonObject, type Json, type JsonObject, type Source } from '
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import type { Egress } from './egress.ts'
 import type { Outcome } from './egress/outcome.ts'
-import { compileShape, whereItDiffers } from './shape.ts'
+import { compileShape } from './shape.ts'
 import type { SourceRecord } from './source-record.ts'
 import { MESSAGE } from './works/crossref-message.ts'
 import { readMessage } from './works/read-message.ts'
@@ -68,14 +68,15 @@ export class DoiResolver {
     if (status === 429) throw this.#failed('source_limited', 'limits how often it may be asked')
     if (status >= 500) throw this.#failed('source_error', 'answered with an error')
     if (status !== 200 || !JSON_TYPE.test(header('content-type') ?? '')) return undefined
-    const message = asMessage(parse(body))
-    if (IS_MESSAGE(message)) {
-      const work = readMessage(message)
-      // Few agencies say so here, and none says that nothing was retracted.
-      return { ...work, isRetracted: work.retraction === null ? null : true }
+    const reading = IS_MESSAGE.read(asMessage(parse(body)))
+    if (reading.kind === 'unreadable') {
+      this.#record.countDrifted(reading.where)
+      throw new Failure('source_error', 'The agency of the DOI answered in an unknown form')
     }
-    this.#record.countDrifted(whereItDiffers(IS_MESSAGE))
-    throw new Failure('source_error', 'The agency of the DOI answered in an unknown form')
+    for (const { where, count } of reading.flaws) this.#record.countSkipped(where, count)
+    const work = readMessage(reading.answer)
+    // Few agencies say so here, and none says that nothing was retracted.
+    return { ...work, isRetracted: work.retraction === null ? null : true }
   }
 
   async #get(address: string, signal: AbortSignal): Promise<Outcome> {

@@ -1,6 +1,6 @@
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import type { Measure } from './egress/body.ts'
-import { SiteBudget } from './egress/budget.ts'
+import { SiteBudget, type SiteTerms } from './egress/budget.ts'
 import { showCertificate, type Certificate } from './egress/certificate.ts'
 import type { Wire } from './egress/connection.ts'
 import { hop, type Hop } from './egress/hop.ts'
@@ -51,15 +51,15 @@ export class Egress {
   /** By origin; promises, so that a site is asked once by all who want to know at the same time. */
   readonly #robots = new Map<string, { readonly until: number; readonly verdict: Promise<Verdict> }>()
 
-  constructor(options: EgressOptions, now: () => Date) {
+  constructor(options: EgressOptions, now: () => Date, terms?: SiteTerms) {
     this.#options = options
     this.#now = now
-    this.#budget = new SiteBudget(now)
+    this.#budget = new SiteBudget(now, terms)
   }
 
   /** The same way out with budgets of its own: who uses this one up takes nothing from that one. */
-  apart(): Egress {
-    return new Egress(this.#options, this.#now)
+  apart(terms?: SiteTerms): Egress {
+    return new Egress(this.#options, this.#now, terms)
   }
 
   async get(address: string, request: Request, signal: AbortSignal): Promise<Outcome> {

@@ -1,11 +1,12 @@
 import { Failure, type Source } from '../../engine/index.ts'
 import { storeCurrency } from '../data/store-currencies.ts'
 import { APP_PAGES, detailsOf, type Details } from './gamestore/details.ts'
-import { FEATURED, ITEMS, SEARCH, WEEKLY, type StoreItem } from './gamestore/shapes.ts'
+import { FEATURED, ITEMS, QUERIED, SEARCH, WEEKLY, type StoreItem } from './gamestore/shapes.ts'
 import { PLAYERS, REVIEWS, type ReviewTotals } from './gamestore/figures.ts'
+import { attempt } from './attempt.ts'
 import { titleOfFeatured, titleOfStoreItem, type Title } from './gamestore/title.ts'
 import { JsonSource } from './json-source.ts'
-import type { SourceRecords } from './source-record.ts'
+import type { SourceRecord, SourceRecords } from './source-record.ts'
 import type { World } from './world.ts'
 
 export interface GamestoreOptions {
@@ -32,6 +33,27 @@ export interface Listing {
   readonly title: Title | undefined
 }
 
+/** Games on sale, the best-selling first. */
+export interface Discounted {
+  readonly titles: readonly Title[]
+  /** How many entries were read for them. */
+  readonly read: number
+  /** How many games are on sale; undefined when the store does not say. */
+  readonly total: number | undefined
+  /** Pages that could not be read. */
+  readonly missingPages: number
+}
+
+/** Of a page of the store's query, which gives up to 1,000 entries: so many stay below the size of an answer we read. */
+const PAGE = 500
+/** Entries of the query that are read at most. */
+const MOST_DISCOUNTED = 2000
+/**
+ * How the query orders what it finds: 1 title, 10 top sellers, 20 new and trending, 21 top rated, 30 most played, 40
+ * newest. The numbers are documented nowhere; public clients measured them in October 2026. Without one, pages overlap.
+ */
+const TOP_SELLERS = 10
+
 /** What the store prices a country in when our table does not know: so it says of itself. */
 const ELSEWHERE = 'USD'
 const LANGUAGE = 'english'
@@ -52,6 +74,8 @@ export class Gamestore {
   readonly source: Source
   readonly #store: JsonSource
   readonly #api: JsonSource
+  readonly #storeRecord: SourceRecord
+  readonly #apiRecord: SourceRecord
 
   constructor(
     { source, storeUrl, apiUrl, timeoutMs }: GamestoreOptions,
@@ -59,18 +83,20 @@ export class Gamestore {
     records: SourceRecords,
   ) {
     this.source = source
+    this.#storeRecord = records.of('steam-store')
+    this.#apiRecord = records.of('steam-api')
     // The store was measured to limit one address at about 0.7 calls a second after some 250.
     const slow = { perSecond: 0.6, burst: 60 }
     this.#store = new JsonSource(
       { name: 'The game store', baseUrl: storeUrl, rate: slow, timeoutMs },
       world,
-      records.of('steam-store'),
+      this.#storeRecord,
     )
     const fast = { perSecond: 5, burst: 20 }
     this.#api = new JsonSource(
       { name: 'The item service of the game store', baseUrl: apiUrl, rate: fast, timeoutMs },
       world,
-      records.of('steam-api'),
+      this.#apiRecord,
     )
   }
 
@@ -120,19 +146,44 @@ export class Gamestore {
     }
     const path = '/IStoreBrowseService/GetItems/v1/'
     const { response } = await this.#api.get({ path, query: inputJson(input), shape: ITEMS }, signal)
-    const titles = response.store_items.flatMap((item) => this.#title(item, country) ?? [])
+    const titles = this.#titles(response.store_items, country)
     return new Map(titles.map((title) => [title.appid, title]))
   }
 
-  /** Up to `count` games sold at a discount in a country, in the store's own order, each with its title. */
-  async discounted(country: string, count: number, signal: AbortSignal): Promise<readonly Title[]> {
+  /**
+   * The best-selling games that are sold at a discount in a country, up to 2,000, each with its title. The first page
+   * must be there; of the others a gap is said.
+   */
+  async discounted(country: string, signal: AbortSignal): Promise<Discounted> {
+    const first = await this.#discountedPage(country, 0, signal)
+    const until = Math.min(first.total ?? 0, MOST_DISCOUNTED)
+    const starts = Array.from({ length: Math.ceil(until / PAGE) - 1 }, (_, page) => (page + 1) * PAGE)
+    const others = await Promise.all(
+      starts.map((start) => attempt(this.#discountedPage(country, start, signal))),
+    )
+    const pages = [first, ...others.flatMap((each) => (each.kind === 'done' ? each.value : []))]
+    const once = new Map(pages.flatMap(({ titles }) => titles).map((title) => [title.appid, title]))
+    if (once.size === 0) throw new Failure('source_error', 'The game store named no games')
+    return {
+      titles: [...once.values()],
+      read: pages.reduce((sum, { entries }) => sum + entries, 0),
+      total: first.total,
+      missingPages: others.filter(({ kind }) => kind === 'failed').length,
+    }
+  }
+
+  async #discountedPage(
+    country: string,
+    start: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly titles: Title[]; readonly entries: number; readonly total: number | undefined }> {
     const input = {
       query: {
-        start: 0,
-        count,
-        // Without an order, the store's own pages overlap.
-        sort: 2,
+        start,
+        count: PAGE,
+        sort: TOP_SELLERS,
         filters: {
+          released_only: true,
           type_filters: { include_games: true },
           price_filters: { min_discount_percent: 1 },
         },
@@ -141,11 +192,11 @@ export class Gamestore {
       data_request: { include_reviews: true },
     }
     const path = '/IStoreQueryService/Query/v1/'
-    const { response } = await this.#api.get({ path, query: inputJson(input), shape: ITEMS }, signal)
-    const titles = response.store_items.flatMap((item) => this.#title(item, country) ?? [])
-    const once = new Map(titles.map((title) => [title.appid, title]))
-    if (once.size === 0) throw new Failure('source_error', 'The game store named no games')
-    return [...once.values()]
+    const { response } = await this.#api.get({ path, query: inputJson(input), shape: QUERIED }, signal)
+    const items = response.store_items ?? []
+    const total = response.metadata?.total_matching_records ?? undefined
+    if (total === undefined) this.#apiRecord.countSkipped('response/metadata/total_matching_records: absent')
+    return { titles: this.#titles(items, country), entries: items.length, total }
   }
 
   /** The top sellers, or the special offers, on a country's front page: about ten, with prices and little else. */
@@ -158,7 +209,8 @@ export class Gamestore {
     const path = '/api/featuredcategories/'
     const { [list]: featured } = await this.#store.get({ path, query, shape: FEATURED }, signal)
     const apps = featured.items.filter(({ type }) => type === 0)
-    return ranking(apps.map((item) => ({ appid: item.id, title: exact(() => titleOfFeatured(item)) })))
+    const titles = exact(apps, titleOfFeatured, this.#storeRecord)
+    return ranking(apps.map(({ id }, place) => ({ appid: id, title: titles[place] })))
   }
 
   /** Last week's official chart of a country. */
@@ -174,12 +226,9 @@ export class Gamestore {
     const path = '/IStoreTopSellersService/GetWeeklyTopSellers/v1/'
     const { response } = await this.#api.get({ path, query: inputJson(input), shape: WEEKLY }, signal)
     const ranks = (response.ranks ?? []).toSorted((one, other) => one.rank - other.rank)
-    return ranking(
-      ranks.map(({ appid, item }) => ({
-        appid,
-        title: item ? this.#title({ ...item, appid }, country) : undefined,
-      })),
-    )
+    const items = ranks.flatMap(({ appid, item }) => (item ? [{ ...item, appid }] : []))
+    const titles = new Map(this.#titles(items, country).map((title) => [title.appid, title]))
+    return ranking(ranks.map(({ appid }) => ({ appid, title: titles.get(appid) })))
   }
 
   /** The store page of an app as sold in a country; undefined when the store does not show it there. */
@@ -187,7 +236,7 @@ export class Gamestore {
     const query = { appids: String(appid), cc: country, l: LANGUAGE }
     const pages = await this.#store.get({ path: '/api/appdetails', query, shape: APP_PAGES }, signal)
     const data = pages[appid]?.data
-    return data ? exact(() => detailsOf(data)) : undefined
+    return data ? exact([data], detailsOf, this.#storeRecord)[0] : undefined
   }
 
   /** Review totals over all languages and ways of buying; zeros when nobody has written one. */
@@ -212,8 +261,11 @@ export class Gamestore {
     return answer?.response.result === 1 ? (answer.response.player_count ?? undefined) : undefined
   }
 
-  #title(item: StoreItem, country: string): Title | undefined {
-    return exact(() => titleOfStoreItem(item, this.currency(country).code))
+  #titles(items: readonly StoreItem[], country: string): Title[] {
+    const { code } = this.currency(country)
+    return exact(items, (item) => titleOfStoreItem(item, code), this.#apiRecord).flatMap(
+      (title) => title ?? [],
+    )
   }
 }
 
@@ -229,12 +281,26 @@ function ranking(listings: readonly Listing[]): readonly Listing[] {
   return [...first.values()]
 }
 
-/** An amount its currency cannot hold shows that we misread the currency: then no price is better than a wrong one. */
-function exact<Result>(read: () => Result): Result {
-  try {
-    return read()
-  } catch (cause) {
-    if (!(cause instanceof RangeError)) throw cause
-    throw new Failure('source_error', 'The game store gave a price that its currency cannot hold', { cause })
-  }
+/**
+ * Reads entries with prices; undefined for one whose amount its currency cannot hold. Of most of them that shows that we
+ * misread the currency: then no price is better than a wrong one.
+ */
+function exact<Entry, Result>(
+  entries: readonly Entry[],
+  read: (entry: Entry) => Result,
+  record: SourceRecord,
+): (Result | undefined)[] {
+  let odd = 0
+  const results = entries.map((entry) => {
+    try {
+      return read(entry)
+    } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause
+      odd += 1
+      return undefined
+    }
+  })
+  if (odd > 0) record.countSkipped('price: not an amount of its currency', odd)
+  if (odd <= entries.length / 2) return results
+  throw new Failure('source_error', 'The game store gave prices that their currency cannot hold')
 }

@@ -1,5 +1,5 @@
 import type { Source } from '../../engine/index.ts'
-import { GAMES, TIMES, type Game, type TimeToBeat } from './igdb/shapes.ts'
+import { EXTERNAL, GAMES, TIMES, type Game, type TimeToBeat } from './igdb/shapes.ts'
 import { JsonSource } from './json-source.ts'
 import type { Shape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'
@@ -30,6 +30,8 @@ const FIELDS = `
   similar_games.name, similar_games.slug, similar_games.total_rating, similar_games.first_release_date
 `.replace(/\s+/g, '')
 const CANDIDATES = 10
+/** What IGDB calls the game store among its external sources. */
+export const STEAM = 1
 
 /** The game database of Twitch. Throws `Failure` as `TwitchAccess.ask` does. */
 export class Igdb {
@@ -53,6 +55,21 @@ export class Igdb {
   search(name: string, signal: AbortSignal): Promise<readonly Game[]> {
     const text = `search "${escape(name)}"; fields ${FIELDS}; where version_parent = null; limit ${CANDIDATES};`
     return this.#ask('/games', text, GAMES, signal)
+  }
+
+  /** The games that an app id of the game store belongs to: mostly one, none for an app that IGDB does not know. */
+  async ofStoreApp(appid: number, signal: AbortSignal): Promise<readonly Game[]> {
+    // Asked of the entries themselves: a condition on games would take the id from one store and the source from another.
+    const where = `external_game_source = ${STEAM} & uid = "${appid}"`
+    const entries = await this.#ask(
+      '/external_games',
+      `fields game; where ${where}; limit ${CANDIDATES};`,
+      EXTERNAL,
+      signal,
+    )
+    if (entries.length === 0) return []
+    const ids = entries.map(({ game }) => game).join(',')
+    return this.#ask('/games', `fields ${FIELDS}; where id = (${ids}); limit ${CANDIDATES};`, GAMES, signal)
   }
 
   /** How long players take for a game; undefined when nobody has told. */

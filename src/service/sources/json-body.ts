@@ -2,18 +2,16 @@ import type { Reply, ReplyBody } from './world.ts'
 
 export type JsonBody =
   | { readonly kind: 'json'; readonly value: unknown }
-  | { readonly kind: 'fault'; readonly fault: 'not JSON' | 'empty' | 'too large' }
+  | { readonly kind: 'fault'; readonly fault: 'not JSON' | 'empty' | 'too large' | 'a refusal' }
+
+/** SteamSpy says so with status 200. */
+const REFUSAL = /^[^{[]{0,200}too many (?:connections|requests)/i
 
 /**
- * Reads a JSON body of at most `maxBytes`, counted while it streams in. Throws what the stream throws when the
- * connection breaks.
+ * Reads a JSON body of at most `maxBytes`, counted while it streams in, whatever its media type: some sources name
+ * another one. Throws what the stream throws when the connection breaks.
  */
 export async function readJson(reply: Reply, maxBytes: number): Promise<JsonBody> {
-  const type = reply.headers.get('content-type')
-  if (type !== null && !/^[\w.-]+\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) {
-    await discard(reply.body)
-    return { kind: 'fault', fault: 'not JSON' }
-  }
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of reply.body ?? []) {
@@ -38,6 +36,7 @@ function parse(bytes: Uint8Array): JsonBody {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     if (text.trim() === '') return { kind: 'fault', fault: 'empty' }
+    if (REFUSAL.test(text)) return { kind: 'fault', fault: 'a refusal' }
     return { kind: 'json', value: JSON.parse(text) }
   } catch {
     return { kind: 'fault', fault: 'not JSON' }

@@ -2,7 +2,7 @@ import { Failure } from '../../engine/index.ts'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import { discard, readJson } from './json-body.ts'
 import { parseReset, parseRetryAfter } from './retry-after.ts'
-import { whereItDiffers, type Shape } from './shape.ts'
+import type { Shape } from './shape.ts'
 import type { SourceRecord } from './source-record.ts'
 import { TokenBucket, type Rate } from './token-bucket.ts'
 import type { FetchOptions, Reply, World } from './world.ts'
@@ -47,9 +47,12 @@ const MAX_BYTES = 2 * 1024 * 1024
 /** A limited host that does not say for how long. */
 const PAUSE_SECONDS = 30
 const RETRY_MS = 150
+/** Crossref answers the DOI of a work that has another one now with a redirect to that. */
+const MOST_REDIRECTS = 2
 
 /**
- * Asks one host for JSON: within a deadline, a size and a rate, with one retry, and with every answer checked.
+ * Asks one host for JSON: within a deadline, a size and a rate, with one retry, and with every
+ * answer checked: what is odd in it is left out and counted.
  * Whatever goes wrong becomes a `Failure`: `source_error`, `source_timeout` or `source_limited`.
  *
  * @example
@@ -82,9 +85,13 @@ export class JsonSource {
     const outcome = await this.#recorded(() => this.#ask(question, signal))
     if (outcome.kind === 'absent') return undefined
     if (outcome.kind !== 'json') throw outcome.failure
-    if (question.shape(outcome.value)) return outcome.value
-    this.#record.countDrifted(whereItDiffers(question.shape))
-    throw this.#failed('answered in an unknown form').failure
+    const reading = question.shape.read(outcome.value)
+    if (reading.kind === 'unreadable') {
+      this.#record.countDrifted(reading.where)
+      throw this.#failed('answered in an unknown form').failure
+    }
+    for (const { where, count } of reading.flaws) this.#record.countSkipped(where, count)
+    return reading.answer
   }
 
   async #recorded(ask: () => Promise<Outcome>): Promise<Outcome> {
@@ -126,7 +133,14 @@ export class JsonSource {
       }
       const posted = post && ({ method: 'POST', body: post.text } as const)
       if (post !== undefined) sent.headers['content-type'] = post.type
-      return await this.#judge(await this.#world.fetch(url, { ...sent, ...posted }))
+      let reply = await this.#world.fetch(url, { ...sent, ...posted })
+      for (let hops = 0; hops < MOST_REDIRECTS && post === undefined; hops++) {
+        const next = redirectWithin(url, reply)
+        if (next === undefined) break
+        await discard(reply.body)
+        reply = await this.#world.fetch(next, sent)
+      }
+      return await this.#judge(reply)
     } catch (cause) {
       if (signal.aborted) throw cause
       return { ...this.#failed('could not be reached', cause), kind: 'hiccup' }
@@ -138,7 +152,8 @@ export class JsonSource {
     this.#refuseWhilePaused()
     // Half of the time may go by waiting, the other half belongs to the call.
     const ticket = this.#bucket.take(this.#options.timeoutMs / 2)
-    if (ticket.kind === 'refused') throw this.#limited(ticket.waitMs / 1000).failure
+    if (ticket.kind === 'refused')
+      throw this.#limited(ticket.waitMs / 1000, 'is asked as often as we may').failure
     if (ticket.waitMs === 0) return
     try {
       await this.#world.sleep(ticket.waitMs, signal)
@@ -153,7 +168,9 @@ export class JsonSource {
     const { status, headers, body } = reply
     if (status >= 200 && status < 300) {
       const content = await readJson(reply, MAX_BYTES)
-      return content.kind === 'json' ? content : this.#failed(`sent a body that is ${content.fault}`)
+      if (content.kind === 'json') return content
+      if (content.fault === 'a refusal') return this.#pauseFor(PAUSE_SECONDS)
+      return this.#failed(`sent a body that is ${content.fault}`)
     }
     await discard(body)
     const now = this.#world.now()
@@ -182,11 +199,12 @@ export class JsonSource {
     if (now >= from && now < until) throw this.#limited((until - now) / 1000).failure
   }
 
-  #limited(seconds: number): { readonly kind: 'failed'; readonly failure: Failure } {
+  #limited(
+    seconds: number,
+    verb = 'limits how often it may be asked',
+  ): { readonly kind: 'failed'; readonly failure: Failure } {
     const retryAfter = Math.max(1, Math.ceil(seconds))
-    const failure = new Failure('source_limited', `${this.#options.name} limits how often it may be asked`, {
-      retryAfter,
-    })
+    const failure = new Failure('source_limited', `${this.#options.name} ${verb}`, { retryAfter })
     return { kind: 'failed', failure }
   }
 
@@ -196,4 +214,12 @@ export class JsonSource {
       failure: new Failure('source_error', `${this.#options.name} ${verb}`, { cause }),
     }
   }
+}
+
+/** Where a source sends on to within its own host; a source that sends elsewhere has moved, or wants a log-in. */
+function redirectWithin({ origin, href }: URL, { status, headers }: Reply): URL | undefined {
+  const location = [301, 302, 303, 307, 308].includes(status) ? headers.get('location') : null
+  if (location === null || !URL.canParse(location, href)) return undefined
+  const next = new URL(location, href)
+  return next.origin === origin ? next : undefined
 }

@@ -1,5 +1,7 @@
 import { isJsonObject, type Context, type Json, type JsonObject } from '../../engine/index.ts'
 import type { Egress } from './egress.ts'
+import type { SourceRecord } from './source-record.ts'
+import { keepWhole } from './whole.ts'
 
 /** What a registry says of a name. Nothing of the people behind it is read. */
 export interface Registration {
@@ -14,9 +16,12 @@ export interface Registration {
 }
 
 export type Registered =
-  | { readonly kind: 'known'; readonly registration: Registration }
+  /** `at`: when the registry said so. */
+  | { readonly kind: 'known'; readonly registration: Registration; readonly at: Date }
   /** The registry of this top-level domain has no such service. */
   | { readonly kind: 'unsupported' }
+  /** Asked too often: by what we allow ourselves, or by what the registry allows us. */
+  | { readonly kind: 'limited'; readonly by: 'us' | 'registry' }
   | { readonly kind: 'unknown' }
 
 const REQUEST = {
@@ -26,29 +31,61 @@ const REQUEST = {
 } as const
 const DAY = 86_400_000
 const KEPT = { ttl: DAY, staleIfError: 30 * DAY }
+/** Of a name that is registered: one that is not may be taken at any moment. */
+const KEPT_DOMAIN = { ttl: DAY, staleIfError: 0 }
+/** All names below a top-level domain are asked of one registry, whoever wants to know. */
+const REGISTRY = { perSecond: 5, burst: 100, atOnce: 20 }
 
 /** Registration data of domain names (RFC 9082, RFC 9083), from the registry that IANA's list names (RFC 9224). */
 export class Rdap {
   readonly #egress: Egress
   readonly #bootstrap: string
+  readonly #record: SourceRecord
 
-  constructor(egress: Egress, bootstrap: string) {
-    this.#egress = egress
+  /** Registries have a budget of their own, each: nothing of it is taken from the sites that callers name. */
+  constructor(egress: Egress, bootstrap: string, record: SourceRecord) {
+    this.#egress = egress.apart(REGISTRY)
     this.#bootstrap = bootstrap
+    this.#record = record
   }
 
   /** `domain` is a registered name in ASCII. */
-  async find(domain: string, { keep, signal }: Pick<Context, 'keep' | 'signal'>): Promise<Registered> {
-    const base = await this.#baseFor(domain, keep)
+  async find(domain: string, context: Pick<Context, 'keep' | 'now'>): Promise<Registered> {
+    const base = await this.#baseFor(domain, context.keep)
     if (base instanceof NoList) return { kind: 'unknown' }
     if (base === undefined) return { kind: 'unsupported' }
-    const outcome = await this.#egress.get(`${base.replace(/\/*$/, '/')}domain/${domain}`, REQUEST, signal)
-    if (outcome.kind !== 'answered') return { kind: 'unknown' }
-    const { status, body } = outcome.reply
-    if (status === 404) return { kind: 'known', registration: NOT_REGISTERED }
-    const answer = status === 200 ? parse(body) : undefined
-    if (!isJsonObject(answer) || answer['objectClassName'] !== 'domain') return { kind: 'unknown' }
-    return { kind: 'known', registration: registrationOf(answer) }
+    const address = `${base.replace(/\/*$/, '/')}domain/${domain}`
+    const { value, at } = await keepWhole(
+      context,
+      `rdap/1/${domain}`,
+      KEPT_DOMAIN,
+      isAnswered,
+      ({ answered }) => typeof answered === 'object' && answered.registered,
+      async (signal) => ({ answered: await this.#ask(address, signal) }),
+    )
+    const { answered } = value
+    if (typeof answered === 'object') return { kind: 'known', registration: answered, at }
+    return answered === 'unknown' ? { kind: answered } : { kind: 'limited', by: answered }
+  }
+
+  async #ask(address: string, signal: AbortSignal): Promise<Answered> {
+    this.#record.countAsked()
+    const outcome = await this.#egress.get(address, REQUEST, signal)
+    const status = outcome.kind === 'answered' ? outcome.reply.status : undefined
+    if (status === 404) return NOT_REGISTERED
+    if (outcome.kind !== 'answered' || status !== 200) {
+      this.#record.countFailed()
+      if (status === 429) return 'registry'
+      return outcome.kind === 'failed' && outcome.mishap === 'limited' ? 'us' : 'unknown'
+    }
+    const answer = parse(outcome.reply.body)
+    if (!isJsonObject(answer) || answer['objectClassName'] !== 'domain') {
+      this.#record.countDrifted('objectClassName: absent')
+      return 'unknown'
+    }
+    for (const field of EXPECTED)
+      if (!Array.isArray(answer[field])) this.#record.countSkipped(`${field}: absent`)
+    return registrationOf(answer)
   }
 
   async #baseFor(domain: string, keep: Context['keep']): Promise<string | NoList | undefined> {
@@ -68,6 +105,21 @@ export class Rdap {
 }
 
 class NoList extends Error {}
+
+/** What the registry said, or why it did not: `us` and `registry` are those who limit. */
+type Answered = Registration | 'us' | 'registry' | 'unknown'
+
+/** Of every name that is registered (RFC 9083 §5.3). */
+const EXPECTED = ['events', 'status', 'entities']
+
+function isAnswered(value: unknown): value is { readonly answered: Answered } {
+  if (typeof value !== 'object' || value === null || !('answered' in value)) return false
+  const { answered } = value
+  return (
+    typeof answered === 'string' ||
+    (typeof answered === 'object' && answered !== null && 'status' in answered)
+  )
+}
 
 type Services = readonly (readonly [string, string])[]
 

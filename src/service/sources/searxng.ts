@@ -23,11 +23,14 @@ interface Answer {
   readonly results: readonly SearchHit[]
 }
 
-const ANSWER = compileShape<Answer>({
-  type: 'object',
-  required: ['results'],
-  properties: { results: HITS },
-})
+const ANSWER = compileShape<Answer>(
+  {
+    type: 'object',
+    required: ['results'],
+    properties: { results: HITS },
+  },
+  { rows: 'results' },
+)
 
 /** An engine that the operator runs. It answers with 403 unless `json` stands under `search.formats` of its settings. */
 export class Searxng implements SearchEngine {

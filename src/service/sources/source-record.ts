@@ -1,16 +1,30 @@
 import type { SourceFigures } from '../../engine/index.ts'
 
+/** Fields counted for one source; further ones are counted together. */
+const MOST_FIELDS = 50
+const OTHER_FIELDS = 'other fields'
+
 /** Counts what becomes of the questions to one source. */
 export class SourceRecord {
   readonly #now: () => Date
-  #figures: SourceFigures = { asked: 0, failed: 0, drifted: 0, lastDrift: undefined }
+  readonly #report: (where: string) => void
+  readonly #fields = new Map<string, number>()
+  #figures: Omit<SourceFigures, 'fields'> = {
+    asked: 0,
+    failed: 0,
+    drifted: 0,
+    skipped: 0,
+    lastDrift: undefined,
+  }
 
-  constructor(now: () => Date) {
+  /** `report` is called once for each field that is not as it should be. */
+  constructor(now: () => Date, report: (where: string) => void = () => {}) {
     this.#now = now
+    this.#report = report
   }
 
   get figures(): SourceFigures {
-    return this.#figures
+    return { ...this.#figures, fields: this.#fields }
   }
 
   countAsked(): void {
@@ -21,10 +35,24 @@ export class SourceRecord {
     this.#figures = { ...this.#figures, failed: this.#figures.failed + 1 }
   }
 
-  /** `where` names fields, as `whereItDiffers` says them. */
+  /** A whole answer. `where` names fields, as `whereItDiffers` says them. */
   countDrifted(where: string): void {
-    const lastDrift = { at: this.#now(), where }
-    this.#figures = { ...this.#figures, drifted: this.#figures.drifted + 1, lastDrift }
+    this.#note(where, 1)
+    this.#figures = { ...this.#figures, drifted: this.#figures.drifted + 1 }
+  }
+
+  /** Rows or fields of an answer that was used without them. */
+  countSkipped(where: string, count = 1): void {
+    this.#note(where, count)
+    this.#figures = { ...this.#figures, skipped: this.#figures.skipped + count }
+  }
+
+  #note(where: string, count: number): void {
+    const seen = this.#fields.get(where)
+    const name = seen === undefined && this.#fields.size >= MOST_FIELDS ? OTHER_FIELDS : where
+    if (seen === undefined && name === where) this.#report(where)
+    this.#fields.set(name, (this.#fields.get(name) ?? 0) + count)
+    this.#figures = { ...this.#figures, lastDrift: { at: this.#now(), where } }
   }
 }
 
@@ -34,18 +62,23 @@ export class SourceRecord {
  * @example
  * const records = new SourceRecords(now)
  * new JsonSource(options, world, records.of('steam-store'))
- * records.figures().get('steam-store') // { asked: 12, failed: 0, drifted: 1, lastDrift: { … } }
+ * records.figures().get('steam-store') // { asked: 12, failed: 0, drifted: 1, skipped: 3, … }
  */
 export class SourceRecords {
   readonly #now: () => Date
+  readonly #report: (line: string) => void
   readonly #records = new Map<string, SourceRecord>()
 
-  constructor(now: () => Date) {
+  /** `report` takes a line for the operator, once for each source and field. */
+  constructor(now: () => Date, report: (line: string) => void = () => {}) {
     this.#now = now
+    this.#report = report
   }
 
   of(key: string): SourceRecord {
-    const record = this.#records.get(key) ?? new SourceRecord(this.#now)
+    const record =
+      this.#records.get(key) ??
+      new SourceRecord(this.#now, (where) => this.#report(`source ${key}: unexpected form at ${where}`))
     this.#records.set(key, record)
     return record
   }

@@ -22,10 +22,11 @@ export const LIVE_STEAMSPY: SteamSpyOptions = {
 /** What SteamSpy estimates of one app, once a day. A type, not an interface, so that it counts as JSON. */
 export type Estimate = {
   readonly owners: { readonly low: number; readonly high: number }
-  /** Minutes over the whole time, and most of the players of yesterday at one moment. */
-  readonly averageForever: number
-  readonly medianForever: number
-  readonly peakYesterday: number
+  /** Minutes over the whole time. Of most apps SteamSpy has no play times any more and says zero: here, null. */
+  readonly averageForever?: number | null
+  readonly medianForever?: number | null
+  /** Most players of yesterday at one moment. */
+  readonly peakYesterday?: number | null
   /** The most used first. */
   readonly tags: readonly string[]
 }
@@ -34,11 +35,11 @@ interface SpiedApp {
   readonly appid: number
   readonly name?: string | null
   readonly owners: string
-  readonly average_forever: number
-  readonly median_forever: number
-  readonly ccu: number
+  readonly average_forever?: number | null
+  readonly median_forever?: number | null
+  readonly ccu?: number | null
   /** Votes by name; an empty list when there are none. */
-  readonly tags: Readonly<Record<string, number>> | readonly number[]
+  readonly tags?: Readonly<Record<string, number>> | readonly number[] | null
 }
 
 /** Takes the place of the app whose developer wants no figures shown. */
@@ -46,25 +47,31 @@ const HIDDEN = 999999
 const OWNERS = /^([\d,]{1,15}) \.\. ([\d,]{1,15})$/
 const MOST_TAGS = 20
 const COUNT = { type: 'integer', minimum: 0 } as const
+const OPTIONAL_COUNT = { ...COUNT, nullable: true } as const
 
-const APP = compileShape<SpiedApp>({
-  type: 'object',
-  required: ['appid', 'owners', 'average_forever', 'median_forever', 'ccu', 'tags'],
-  properties: {
-    appid: { type: 'integer' },
-    name: { type: 'string', nullable: true },
-    owners: { type: 'string', pattern: OWNERS.source },
-    average_forever: COUNT,
-    median_forever: COUNT,
-    ccu: COUNT,
-    tags: {
-      anyOf: [
-        { type: 'object', required: [], additionalProperties: COUNT },
-        { type: 'array', items: COUNT, maxItems: 0 },
-      ],
+const APP = compileShape<SpiedApp>(
+  {
+    type: 'object',
+    required: ['appid', 'owners'],
+    properties: {
+      appid: { type: 'integer' },
+      name: { type: 'string', nullable: true },
+      owners: { type: 'string', pattern: OWNERS.source },
+      average_forever: OPTIONAL_COUNT,
+      median_forever: OPTIONAL_COUNT,
+      ccu: OPTIONAL_COUNT,
+      tags: {
+        type: ['object', 'array'],
+        nullable: true,
+        anyOf: [
+          { type: 'object', required: [], additionalProperties: COUNT },
+          { type: 'array', items: COUNT, maxItems: 0 },
+        ],
+      },
     },
   },
-})
+  { expected: ['ccu', 'tags'] },
+)
 
 /** SteamSpy: estimates from a sample of players. Throws `Failure` as `JsonSource` does. */
 export class SteamSpy {
@@ -86,10 +93,10 @@ export class SteamSpy {
     const [, low = '', high = ''] = OWNERS.exec(app.owners) ?? []
     return {
       owners: { low: whole(low), high: whole(high) },
-      averageForever: app.average_forever,
-      medianForever: app.median_forever,
-      peakYesterday: app.ccu,
-      tags: Object.entries(app.tags)
+      averageForever: app.average_forever || null,
+      medianForever: app.median_forever || null,
+      peakYesterday: app.ccu ?? null,
+      tags: Object.entries(app.tags ?? {})
         .toSorted(([, one], [, other]) => other - one)
         .slice(0, MOST_TAGS)
         .map(([tag]) => tag),

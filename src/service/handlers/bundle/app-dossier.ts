@@ -6,8 +6,9 @@ import {
   type Part,
   type Warning,
 } from '../../../engine/index.ts'
-import { attempt, type Attempt } from '../attempt.ts'
+import { attempt, type Attempt } from '../../sources/attempt.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
+import type { FindByApp } from '../game/metadata.ts'
 import { missing, oldest, partRow, sourcesOf } from './part.ts'
 
 const PREVIEWED = 2
@@ -16,61 +17,83 @@ const PREVIEWED = 2
  * Up to five apps at once, each from its own operation and cache, and the game database's word on the first. One app
  * must be found; of the others their entry says what is wrong.
  */
-export const appDossier: HandlerWithPreview<'bundle/app-dossier'> = {
-  check: async ({ appids }, { ask }) => {
-    const apps = await Promise.all(appids.map((appid) => attempt(ask('gamestore/app', { appid }))))
-    if (apps.every(({ kind }) => kind === 'failed')) throw whyNone(apps)
-  },
-  async run({ appids }, { ask, now }) {
-    const asked = appids.map((appid) => attempt(ask('gamestore/app', { appid })))
-    const [apps, metadata] = await Promise.all([Promise.all(asked), readMetadata(asked[0], ask)])
-    const found = apps.flatMap((app) => (app.kind === 'done' ? app.value : []))
-    if (found.length === 0) throw whyNone(apps)
-    const parts = [...found, ...(metadata?.kind === 'done' ? [metadata.value] : [])]
-    const moment = now()
-    return {
-      source: sourcesOf(parts),
-      fetchedAt: oldest(parts, moment),
-      warnings: [
-        ...apps.flatMap((app, place) =>
-          app.kind === 'failed' && app.failure.code !== 'not_found'
-            ? missing(`app ${appids[place]}`, app.failure)
-            : [],
-        ),
-        ...(metadata === undefined ? [] : metadataWarnings(metadata, appids[0])),
-      ],
-      body: {
-        appids,
-        apps: apps.map((app, place) =>
-          app.kind === 'done'
-            ? partRow(app.value, moment)
-            : { appid: appids[place] ?? null, error: app.failure.code },
-        ),
-        first_title: {
-          appid: appids[0] ?? null,
-          ...firstTitle(metadata?.kind === 'done' ? partRow(metadata.value, moment) : undefined),
+export function appDossier(findByApp: FindByApp): HandlerWithPreview<'bundle/app-dossier'> {
+  return {
+    check: async ({ appids }, { ask }) => {
+      const apps = await Promise.all(appids.map((appid) => attempt(ask('gamestore/app', { appid }))))
+      if (apps.every(({ kind }) => kind === 'failed')) throw whyNone(apps)
+    },
+    async run({ appids }, context) {
+      const { ask, now } = context
+      const asked = appids.map((appid) => attempt(ask('gamestore/app', { appid })))
+      const [apps, metadata] = await Promise.all([
+        Promise.all(asked),
+        readMetadata(asked[0], findByApp, context),
+      ])
+      const found = apps.flatMap((app) => (app.kind === 'done' ? app.value : []))
+      if (found.length === 0) throw whyNone(apps)
+      const known = metadata?.kind === 'done' ? metadata.value : undefined
+      const parts = [...found, ...(known === undefined ? [] : [known.part])]
+      const moment = now()
+      return {
+        source: sourcesOf(parts),
+        fetchedAt: oldest(parts, moment),
+        warnings: [
+          ...apps.flatMap((app, place) =>
+            app.kind === 'failed' && app.failure.code !== 'not_found'
+              ? missing(`app ${appids[place]}`, app.failure)
+              : [],
+          ),
+          ...(metadata === undefined ? [] : metadataWarnings(metadata, appids[0])),
+        ],
+        body: {
+          appids,
+          apps: apps.map((app, place) =>
+            app.kind === 'done'
+              ? partRow(app.value, moment)
+              : { appid: appids[place] ?? null, error: app.failure.code },
+          ),
+          first_title: {
+            appid: appids[0] ?? null,
+            matched_by: known?.by ?? null,
+            ...firstTitle(known && partRow(known.part, moment)),
+          },
         },
-      },
-    }
-  },
-  preview,
+      }
+    },
+    preview,
+  }
+}
+
+/** The game database's word on a title, and what it was found by. */
+interface Metadata {
+  readonly part: Part
+  readonly by: 'steam_appid' | 'name'
 }
 
 /** Undefined when there is no first title to look up. */
 async function readMetadata(
   first: Promise<Attempt<Part>> | undefined,
-  ask: Context['ask'],
-): Promise<Attempt<Part> | undefined> {
+  findByApp: FindByApp,
+  context: Context,
+): Promise<Attempt<Metadata> | undefined> {
   const app = await first
   if (app?.kind !== 'done') return undefined
-  const { name } = app.value.answer.body
-  return typeof name === 'string' ? attempt(ask('game/metadata', { name })) : undefined
+  const { appid, name } = app.value.answer.body
+  if (typeof appid !== 'number' || typeof name !== 'string') return undefined
+  const find = async (): Promise<Metadata> => {
+    const part = await findByApp(appid, context)
+    if (part !== undefined) return { part, by: 'steam_appid' }
+    return { part: await context.ask('game/metadata', { name }), by: 'name' }
+  }
+  return attempt(find())
 }
 
-/** The database is asked by name, and names are not unique: its own app id, where it has one, tells. */
-function metadataWarnings(metadata: Attempt<Part>, appid: number | undefined): Warning[] {
+/** What was found by name may be a namesake: the app id that the database has for it, where it has one, tells. */
+function metadataWarnings(metadata: Attempt<Metadata>, appid: number | undefined): Warning[] {
   if (metadata.kind === 'failed') return [missing('metadata of the first title', metadata.failure)]
-  const { game = null } = metadata.value.answer.body
+  if (metadata.value.by === 'steam_appid') return []
+  const { game = null } = metadata.value.part.answer.body
   const ids = isJsonObject(game) ? game['external_ids'] : undefined
   const known = isJsonObject(ids) ? ids['steam'] : undefined
   if (typeof known !== 'string' || known === String(appid)) return []

@@ -1,6 +1,7 @@
 import { Failure, isJsonObject, type Json, type JsonObject, type Part } from '../../../engine/index.ts'
-import { attempt, type Attempt } from '../attempt.ts'
+import { attempt, type Attempt } from '../../sources/attempt.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
+import { readCountry } from '../gamestore/country.ts'
 import { missing, oldest, partRow, sourcesOf } from './part.ts'
 
 const PREVIEWED = 3
@@ -11,6 +12,7 @@ const PREVIEWED = 3
  */
 export const marketSnapshot: HandlerWithPreview<'bundle/market-snapshot'> = {
   check: async ({ countries, deals_count }, { ask }) => {
+    for (const country of countries) readCountry(country, 'countries')
     const deals = ask('gamestore/deals', { count: deals_count })
     const charts = countries.map((country) => attempt(ask('gamestore/top-sellers', { country })))
     await deals
@@ -18,6 +20,7 @@ export const marketSnapshot: HandlerWithPreview<'bundle/market-snapshot'> = {
     if (read.every(({ kind }) => kind === 'failed')) throw firstFailure(read)
   },
   async run({ countries, deals_count, hype_limit }, { ask, now }) {
+    for (const country of countries) readCountry(country, 'countries')
     const [charts, deals, hype] = await Promise.all([
       Promise.all(countries.map((country) => attempt(ask('gamestore/top-sellers', { country })))),
       attempt(ask('gamestore/deals', { count: deals_count })),

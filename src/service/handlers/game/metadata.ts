@@ -3,10 +3,13 @@ import {
   InvalidParameter,
   isJsonObject,
   staleWarning,
+  type Context,
   type JsonObject,
+  type KeptValue,
+  type Part,
   type Warning,
 } from '../../../engine/index.ts'
-import type { Igdb } from '../../sources/igdb.ts'
+import { STEAM, type Igdb } from '../../sources/igdb.ts'
 import { GAMES, type Game, type Named, type SimilarGame, type TimeToBeat } from '../../sources/igdb/shapes.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { fold, rankMatches, type Match } from './match.ts'
@@ -18,40 +21,75 @@ const PARTIAL = 5 * 60_000
 const ALTERNATIVES = 5
 const UNSURE = 0.5
 const SUMMARY = 160
+/** No summary is longer by much. */
+const LONGEST_SUMMARY = 20_000
 const PAGES = 'https://www.igdb.com/games/'
 const COVERS = 'https://images.igdb.com/igdb/image/upload/t_cover_big/'
-/** What IGDB calls the game store among its external sources. */
-const STORE = 1
 
 /** What the game database knows of the game that a name means. */
 export function metadata(igdb: Igdb): HandlerWithPreview<'game/metadata'> {
   return {
-    async run({ name }, { keep, signal, now }) {
+    async run({ name }, context) {
       if (fold(name) === '') throw new InvalidParameter('name', 'name must not be blank')
-      const found = await keep(`game/metadata/search/1/${fold(name)}`, SEARCH, GAMES, (limit) =>
+      const found = await context.keep(`game/metadata/search/1/${fold(name)}`, SEARCH, GAMES, (limit) =>
         igdb.search(name, limit),
       )
       const [best, ...others] = rankMatches(name, found.value)
       if (best === undefined) throw new Failure('not_found', `No game found for name '${name}'`)
-      const times = await readTimes(igdb, best.game.id, signal)
-      const stale = found.stale ? [staleWarning(found.at, now(), igdb.source.name)] : []
+      const { warnings, body, ...answer } = await answerWith(igdb, best.game, found, context)
       return {
-        source: [igdb.source],
-        fetchedAt: found.at,
-        ...(times === 'unknown' ? { fetchedAt: now(), freshFor: PARTIAL } : {}),
-        warnings: [...unsure(best, igdb), ...stale, ...(times === 'unknown' ? [timesMissing(igdb)] : [])],
+        ...answer,
+        warnings: [...unsure(best, igdb), ...warnings],
         body: {
           query: name,
           match: {
             confidence: best.confidence,
             alternatives: others.slice(0, ALTERNATIVES).map(({ game }) => alternative(game)),
           },
-          game: describe(best.game, times === 'unknown' ? undefined : times),
-          similar_games: (best.game.similar_games ?? []).map(similar),
+          ...body,
         },
       }
     },
     preview,
+  }
+}
+
+/** What the game database knows of an app of the store; undefined when it does not have its id. */
+export type FindByApp = (appid: number, context: Context) => Promise<Part | undefined>
+
+/** Finds a game by its id at the store: names are not unique, ids are. Throws `Failure` as `Igdb` does. */
+export function metadataOfApp(igdb: Igdb): FindByApp {
+  return async (appid, context) => {
+    const found = await context.keep(`game/metadata/steam/1/${appid}`, SEARCH, GAMES, (limit) =>
+      igdb.ofStoreApp(appid, limit),
+    )
+    // Editions may share the id of their game.
+    const [best] = rankMatches('', found.value)
+    if (best === undefined) return undefined
+    const answer = await answerWith(igdb, best.game, found, context)
+    return { answer, at: found.at, cached: false, stale: found.stale }
+  }
+}
+
+/** The game as one part of an answer. */
+async function answerWith(
+  igdb: Igdb,
+  game: Game,
+  found: KeptValue<readonly Game[]>,
+  { signal, now }: Context,
+) {
+  const times = await readTimes(igdb, game.id, signal)
+  const stale = found.stale ? [staleWarning(found.at, now(), igdb.source.name)] : []
+  return {
+    source: [igdb.source],
+    fetchedAt: found.at,
+    // The age is counted from when the game was read.
+    ...(times === 'unknown' ? { freshFor: now().getTime() - found.at.getTime() + PARTIAL } : {}),
+    warnings: [...stale, ...(times === 'unknown' ? [timesMissing(igdb)] : [])],
+    body: {
+      game: describe(game, times === 'unknown' ? undefined : times),
+      similar_games: (game.similar_games ?? []).map(similar),
+    },
   }
 }
 
@@ -77,7 +115,7 @@ function describe(game: Game, times: TimeToBeat | undefined): JsonObject {
     slug: game.slug ?? null,
     url: game.url ?? pageOf(game),
     game_type: game.game_type?.type.toLowerCase().replaceAll(/[^a-z]+/g, '_') ?? null,
-    summary: game.summary ?? null,
+    summary: game.summary?.slice(0, LONGEST_SUMMARY) ?? null,
     first_release_date: dateOf(game.first_release_date),
     genres: namesOf(game.genres),
     themes: namesOf(game.themes),
@@ -149,7 +187,7 @@ function hoursOf({ hastily, normally, completely, count }: TimeToBeat): JsonObje
 
 function storeIdOf({ external_games }: Game): string | null {
   const entry = (external_games ?? []).find(
-    ({ external_game_source: source, uid }) => source === STORE && /^\d{1,10}$/.test(uid),
+    ({ external_game_source: source, uid }) => source === STEAM && /^\d{1,10}$/.test(uid),
   )
   return entry?.uid ?? null
 }

@@ -2,7 +2,7 @@ import { Failure, type Warning } from '../../../engine/index.ts'
 import type { Gamestore } from '../../sources/gamestore.ts'
 import type { Details } from '../../sources/gamestore/details.ts'
 import type { Title } from '../../sources/gamestore/title.ts'
-import { attempt } from '../attempt.ts'
+import { attempt } from '../../sources/attempt.ts'
 
 export interface AppPage {
   readonly details: Details

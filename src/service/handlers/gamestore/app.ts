@@ -1,64 +1,90 @@
-import { staleWarning, type JsonObject, type Warning } from '../../../engine/index.ts'
+import { staleWarning, type Failure, type JsonObject, type Warning } from '../../../engine/index.ts'
 import type { Gamestore } from '../../sources/gamestore.ts'
 import type { Details } from '../../sources/gamestore/details.ts'
 import type { ReviewTotals } from '../../sources/gamestore/figures.ts'
-import type { SteamSpy } from '../../sources/steamspy.ts'
-import { attempt } from '../attempt.ts'
+import type { Estimate, SteamSpy } from '../../sources/steamspy.ts'
+import { attempt, type Attempt } from '../../sources/attempt.ts'
 import type { Handler } from '../catalog.ts'
 import { readAppPage } from './app-page.ts'
 import { ownersByReviews, ownersBySteamSpy, ownersRow } from './owners.ts'
 import { readSpied } from './spied.ts'
 
 const COUNTRY = 'US'
+/** An answer with gaps is kept no longer: they may be filled. */
+const WITH_GAPS = 30_000
 
 /** All that is known of one app now. Only its page must be there; each other part may be missing, and a warning says so. */
 export function app(store: Gamestore, steamSpy: SteamSpy): Handler<'gamestore/app'> {
   return async ({ appid }, { signal, now, keep }) => {
     const [{ details, warnings }, players, reviews, spied] = await Promise.all([
       readAppPage(store, appid, COUNTRY, signal),
-      part(store.source.name, 'live players', store.players(appid, signal)),
-      part(store.source.name, 'reviews', store.reviews(appid, signal)),
-      part(steamSpy.source.name, 'playtime, peak, tags and sampled owners', readSpied(steamSpy, appid, keep)),
+      attempt(store.players(appid, signal)),
+      attempt(store.reviews(appid, signal)),
+      attempt(readSpied(steamSpy, appid, keep)),
     ])
-    const estimate = spied.value?.value.estimate ?? null
+    const gaps = [
+      ...gapOf(players, store.source.name, ['live_players']),
+      ...gapOf(reviews, store.source.name, ['reviews']),
+      ...gapOf(spied, steamSpy.source.name, ['owners_estimate', 'playtime', 'peak_ccu_yesterday', 'tags']),
+    ]
+    const totals = valueOf(reviews)
+    const current = valueOf(players)
+    const kept = valueOf(spied)
+    const estimate = kept?.value.estimate ?? null
     const owners = [
       estimate && ownersBySteamSpy(estimate.owners),
-      reviews.value && ownersByReviews(factsOf(details, reviews.value)),
+      totals && ownersByReviews(factsOf(details, totals)),
     ]
-    const stale = spied.value?.stale ? [staleWarning(spied.value.at, now(), steamSpy.source.name)] : []
+    const stale = kept?.stale ? [staleWarning(kept.at, now(), steamSpy.source.name)] : []
     return {
       source: [store.source, ...(estimate ? [steamSpy.source] : [])],
-      warnings: [...warnings, ...[players, reviews, spied].flatMap(({ warning }) => warning ?? []), ...stale],
+      warnings: [...warnings, ...gaps.map(gapWarning), ...stale],
+      ...(gaps.length === 0 ? {} : { freshFor: WITH_GAPS }),
       body: {
         appid,
         name: details.name,
         type: details.type,
         url: `https://store.steampowered.com/app/${appid}/`,
         details: detailsRow(details),
-        live_players:
-          players.value === undefined ? null : { current: players.value, as_of: now().toISOString() },
-        reviews: reviews.value ? reviewsRow(reviews.value) : null,
+        live_players: current === undefined ? null : { current, as_of: now().toISOString() },
+        reviews: totals ? reviewsRow(totals) : null,
         owners_estimate: ownersRow(owners.flatMap((each) => each ?? [])),
-        playtime: estimate && {
-          average_forever_minutes: estimate.averageForever,
-          median_forever_minutes: estimate.medianForever,
-        },
-        peak_ccu_yesterday: estimate && estimate.peakYesterday,
+        playtime: estimate && playtimeRow(estimate),
+        peak_ccu_yesterday: estimate?.peakYesterday ?? null,
         tags: estimate && estimate.tags,
+        gaps: gaps.map(gapRow),
       },
     }
   }
 }
 
-interface Part<Value> {
-  readonly value?: Value
-  readonly warning?: Warning
+/** Fields that are null, or come from a poorer source, because one source could not be read. */
+interface Gap {
+  readonly source: string
+  readonly fields: readonly string[]
+  readonly failure: Failure
 }
 
-async function part<Value>(source: string, what: string, work: Promise<Value>): Promise<Part<Value>> {
-  const made = await attempt(work)
-  if (made.kind === 'done') return { value: made.value }
-  return { warning: { code: 'upstream_unavailable', message: `No ${what} now`, source } }
+function gapOf(part: Attempt<unknown>, source: string, fields: readonly string[]): Gap[] {
+  return part.kind === 'failed' ? [{ source, fields, failure: part.failure }] : []
+}
+
+function valueOf<Value>(part: Attempt<Value>): Value | undefined {
+  return part.kind === 'done' ? part.value : undefined
+}
+
+function gapWarning({ source, fields, failure: { code, detail } }: Gap): Warning {
+  const message = `${detail}: without it ${fields.join(', ')}`
+  return { code: code === 'source_limited' ? code : 'upstream_unavailable', message, source }
+}
+
+function gapRow({ source, fields, failure: { code, retryAfter } }: Gap): JsonObject {
+  return { fields, reason: code, source, retry_after_seconds: retryAfter ?? null }
+}
+
+function playtimeRow({ averageForever = null, medianForever = null }: Estimate): JsonObject | null {
+  if (averageForever === null && medianForever === null) return null
+  return { average_forever_minutes: averageForever, median_forever_minutes: medianForever }
 }
 
 function factsOf(details: Details, totals: ReviewTotals): Parameters<typeof ownersByReviews>[0] {

@@ -1,4 +1,5 @@
 import { InvalidParameter } from '../../../engine/index.ts'
+import { isCountry } from '../../data/countries.ts'
 
 /**
  * The country of a request as the game store writes it: two capital letters. Throws `InvalidParameter`.
@@ -6,13 +7,12 @@ import { InvalidParameter } from '../../../engine/index.ts'
  * @example
  * readCountry(' uk ') // 'GB'
  */
-export function readCountry(text: string): string {
+export function readCountry(text: string, parameter = 'country'): string {
   const letters = text.trim()
   // Looked at before the capitals are made: they would turn ß into SS.
-  if (!/^[A-Za-z]{2}$/.test(letters)) {
-    throw new InvalidParameter('country', 'country must be an ISO 3166-1 alpha-2 code')
-  }
-  const country = letters.toUpperCase()
+  const capitals = /^[A-Za-z]{2}$/.test(letters) ? letters.toUpperCase() : ''
   // In wide use, but not the code of the standard.
-  return country === 'UK' ? 'GB' : country
+  const country = capitals === 'UK' ? 'GB' : capitals
+  if (isCountry(country)) return country
+  throw new InvalidParameter(parameter, `${parameter} must be an ISO 3166-1 alpha-2 code`)
 }

@@ -1,6 +1,6 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
 import { Failure } from '../../../engine/index.ts'
-import type { Gamestore } from '../../sources/gamestore.ts'
+import type { Discounted, Gamestore } from '../../sources/gamestore.ts'
 import type { Title } from '../../sources/gamestore/title.ts'
 import { MONEY, moneyFromHundredths, type Money } from '../../sources/money.ts'
 import { compileShape } from '../../sources/shape.ts'
@@ -24,12 +24,16 @@ export type Deal = {
 export type DealPool = {
   readonly origin: 'store_query' | 'store_search' | 'store_featured'
   readonly deals: readonly Deal[]
+  /** Games the deals were chosen from, and how many are on sale in all; null when the store does not say. */
+  readonly read: number
+  readonly total?: number | null
+  /** Pages of games that could not be read. */
+  readonly missingPages: number
 }
 
 /** Savings are compared in one currency. */
 export const COUNTRY = 'US'
 const CURRENCY = 'USD'
-const POOL = 500
 /** The item batch takes no more. */
 const SEARCHED = 100
 /** Below this, a share of positive reviews says nothing. */
@@ -64,16 +68,19 @@ const DEAL: JSONSchemaType<Deal> = {
 /** A pool as a cache kept it. */
 export const isDealPool = compileShape<DealPool>({
   type: 'object',
-  required: ['origin', 'deals'],
+  required: ['origin', 'deals', 'read', 'missingPages'],
   properties: {
+    read: { type: 'integer' },
+    total: { type: 'integer', nullable: true },
+    missingPages: { type: 'integer' },
     origin: { type: 'string', enum: ['store_query', 'store_search', 'store_featured'] },
     deals: { type: 'array', items: DEAL },
   },
 })
 
 /**
- * The best pool that can be had now: the store's query in one call, else its search or the front page, each with one
- * call for prices and reviews. Throws the failure of the first when none can be had: without reviews there is no score.
+ * The best pool that can be had now: the store's query for best-selling games on sale, else its search or the front page,
+ * each with one call for prices and reviews. Throws the failure of the first when none can be had: without reviews there is no score.
  */
 export async function readDealPool(store: Gamestore, signal: AbortSignal): Promise<DealPool> {
   const failures: Failure[] = []
@@ -86,8 +93,8 @@ export async function readDealPool(store: Gamestore, signal: AbortSignal): Promi
       return undefined
     }
   }
-  const queried = await attempt(async () => some(dealsOf(await store.discounted(COUNTRY, POOL, signal))))
-  if (queried) return { origin: 'store_query', deals: queried }
+  const queried = await attempt(async () => poolOf(await store.discounted(COUNTRY, signal)))
+  if (queried) return queried
 
   const searched = await attempt(() => store.search(COUNTRY, 'discounted', SEARCHED, signal))
   const listed = searched ?? (await attempt(() => store.featured(COUNTRY, 'specials', signal)))
@@ -95,8 +102,15 @@ export async function readDealPool(store: Gamestore, signal: AbortSignal): Promi
   const detailed =
     appids &&
     (await attempt(async () => some(dealsOf((await store.items(appids, COUNTRY, signal)).values()))))
-  if (detailed) return { origin: searched ? 'store_search' : 'store_featured', deals: detailed }
+  if (detailed) {
+    const origin = searched ? 'store_search' : 'store_featured'
+    return { origin, deals: detailed, read: appids.length, total: null, missingPages: 0 }
+  }
   throw failures[0] ?? new Failure('internal', 'The deals failed without a failure')
+}
+
+function poolOf({ titles, read, total, missingPages }: Discounted): DealPool {
+  return { origin: 'store_query', deals: some(dealsOf(titles)), read, total: total ?? null, missingPages }
 }
 
 function dealsOf(titles: Iterable<Title>): Deal[] {

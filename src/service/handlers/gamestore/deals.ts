@@ -12,7 +12,7 @@ const KEEPING = { ttl: 10 * 60_000, staleIfError: 60 * 60_000 }
 export function deals(store: Gamestore): HandlerWithPreview<'gamestore/deals'> {
   return {
     async run({ min_discount, min_review, count }, { keep, now }) {
-      const kept = await keep('gamestore/deals/pool/1', KEEPING, isDealPool, (signal) =>
+      const kept = await keep('gamestore/deals/pool/2', KEEPING, isDealPool, (signal) =>
         readDealPool(store, signal),
       )
       const matching = kept.value.deals.filter(
@@ -31,6 +31,8 @@ export function deals(store: Gamestore): HandlerWithPreview<'gamestore/deals'> {
           currency: store.currency(COUNTRY).code,
           filters: { min_discount, min_review, count },
           pool_size: kept.value.deals.length,
+          pool_read: kept.value.read,
+          total_on_sale: kept.value.total ?? null,
           matched: matching.length,
           count: items.length,
           scoring: SCORING,
@@ -80,8 +82,12 @@ function row(rank: number, deal: Deal, { score, components }: ValueScore): JsonO
   }
 }
 
-function poolWarnings({ origin, deals }: DealPool, { source }: Gamestore): Warning[] {
-  if (origin === 'store_query') return []
+function poolWarnings({ origin, deals, missingPages }: DealPool, { source }: Gamestore): Warning[] {
+  if (origin === 'store_query' && missingPages === 0) return []
+  if (origin === 'store_query') {
+    const gap = `Pages of games on sale that could not be read now: ${missingPages}`
+    return [{ code: 'pool_partial', message: gap, source: source.name }]
+  }
   const message = `The full list of deals cannot be read now: ranked among ${deals.length} that the store shows`
   return [{ code: 'pool_fallback', message, source: source.name }]
 }

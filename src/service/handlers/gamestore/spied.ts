@@ -11,14 +11,15 @@ const DAY = 24 * 60 * 60_000
 const KEEPING = { ttl: DAY, staleIfError: 6 * DAY }
 
 const COUNT = { type: 'integer' } as const
+const OPTIONAL_COUNT = { ...COUNT, nullable: true } as const
 const ESTIMATE: JSONSchemaType<Estimate> = {
   type: 'object',
-  required: ['owners', 'averageForever', 'medianForever', 'peakYesterday', 'tags'],
+  required: ['owners', 'tags'],
   properties: {
     owners: { type: 'object', required: ['low', 'high'], properties: { low: COUNT, high: COUNT } },
-    averageForever: COUNT,
-    medianForever: COUNT,
-    peakYesterday: COUNT,
+    averageForever: OPTIONAL_COUNT,
+    medianForever: OPTIONAL_COUNT,
+    peakYesterday: OPTIONAL_COUNT,
     tags: { type: 'array', items: { type: 'string' } },
   },
 }
@@ -33,7 +34,7 @@ export function readSpied(
   appid: number,
   keep: Context['keep'],
 ): Promise<KeptValue<Spied>> {
-  return keep(`steamspy/1/${appid}`, KEEPING, isSpied, async (signal) => ({
+  return keep(`steamspy/2/${appid}`, KEEPING, isSpied, async (signal) => ({
     estimate: (await steamSpy.estimate(appid, signal)) ?? null,
   }))
 }

@@ -1,5 +1,6 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
 import { Failure } from '../../../engine/index.ts'
+import { attempt } from '../../sources/attempt.ts'
 import { beforeDeadline, DeadlinePassed } from '../../sources/deadline.ts'
 import { compileShape } from '../../sources/shape.ts'
 import { PAGE, type Twitch } from '../../sources/twitch.ts'
@@ -165,16 +166,4 @@ function sumOf(streams: readonly Stream[]): number {
 
 function nothing(): Failure {
   return new Failure('source_error', 'Twitch shows no live channels')
-}
-
-type Attempt<Value> =
-  { readonly kind: 'done'; readonly value: Value } | { readonly kind: 'failed'; readonly failure: Failure }
-
-async function attempt<Value>(work: Promise<Value>): Promise<Attempt<Value>> {
-  try {
-    return { kind: 'done', value: await work }
-  } catch (fault) {
-    if (!(fault instanceof Failure)) throw fault
-    return { kind: 'failed', failure: fault }
-  }
 }

@@ -77,7 +77,7 @@ export function siteIntel({ egress, dns, rdap }: SiteIntelSources): HandlerWithP
           http: reply === undefined ? null : httpOf(reply),
           page: head === undefined ? null : pageOf(head),
           files: { robots_txt: null, sitemap: null, security_txt: null, llms_txt: null, ...files },
-          technologies: reply === undefined ? [] : recognise(reply, page, head?.generator ?? null),
+          technologies: reply === undefined ? null : recognise(reply, page, head?.generator ?? null),
           security: judgeSecurity({ certificate, reply, dmarc: records.dmarc, hasCaa: records.hasCaa }),
         },
       }
@@ -143,7 +143,7 @@ function registrationOf(registered: Registered, now: Date): JsonObject | null {
   const { status, ...registration } = registered.registration
   const created = registration.created_at === null ? undefined : Date.parse(registration.created_at)
   const age = created === undefined ? null : Math.floor((now.getTime() - created) / DAY_MS)
-  return { ...registration, age_days: age, status: [...status] }
+  return { ...registration, age_days: age, status: [...status], read_at: registered.at.toISOString() }
 }
 
 function certificateOf(certificate: Certificate, now: Date): JsonObject {
@@ -190,6 +190,15 @@ function warningsOf(unknown: readonly string[], registered: Registered, front: O
       code: 'rdap_not_supported',
       source: 'rdap',
       message: 'the registry of this domain has no RDAP',
+    })
+  if (registered.kind === 'limited')
+    warnings.push({
+      code: 'source_limited',
+      source: 'rdap',
+      message:
+        registered.by === 'us'
+          ? 'the registry of this domain is asked as often as we may: registration was not read'
+          : 'the registry of this domain limits how often it may be asked: registration was not read',
     })
   if (registered.kind === 'unknown')
     warnings.push({ code: 'upstream_unavailable', source: 'rdap', message: 'the registry did not answer' })

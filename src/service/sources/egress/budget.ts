@@ -1,4 +1,4 @@
-import { TokenBucket } from '../token-bucket.ts'
+import { TokenBucket, type Rate } from '../token-bucket.ts'
 
 export type Entry =
   | { readonly kind: 'granted'; readonly leave: () => void }
@@ -9,26 +9,33 @@ interface Site {
   open: number
 }
 
-const RATE = { perSecond: 0.5, burst: 30 }
-const AT_ONCE = 8
+export interface SiteTerms extends Rate {
+  /** Calls under way at the same time. */
+  readonly atOnce: number
+}
+
+/** Of a site that a caller names. */
+const CALLERS: SiteTerms = { perSecond: 0.5, burst: 30, atOnce: 8 }
 const SITES = 10_000
 
 /** Keeps what callers make us ask of one site below what a site notices: nobody is flooded through us. */
 export class SiteBudget {
   readonly #now: () => Date
+  readonly #terms: SiteTerms
   readonly #sites = new Map<string, Site>()
 
-  constructor(now: () => Date) {
+  constructor(now: () => Date, terms = CALLERS) {
     this.#now = now
+    this.#terms = terms
   }
 
   /** `site` is the registered name, so that a thousand subdomains are one; `leave` belongs to the end of the call. */
   enter(site: string): Entry {
-    const known = this.#sites.get(site) ?? { bucket: new TokenBucket(RATE, this.#now), open: 0 }
+    const known = this.#sites.get(site) ?? { bucket: new TokenBucket(this.#terms, this.#now), open: 0 }
     this.#sites.delete(site)
     this.#sites.set(site, known)
     this.#forgetOldest()
-    if (known.open >= AT_ONCE) return { kind: 'refused', retryAfter: 2 }
+    if (known.open >= this.#terms.atOnce) return { kind: 'refused', retryAfter: 2 }
     const ticket = known.bucket.take(0)
     if (ticket.kind === 'refused') return { kind: 'refused', retryAfter: Math.ceil(ticket.waitMs / 1000) }
     known.open += 1

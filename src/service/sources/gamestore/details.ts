@@ -66,7 +66,7 @@ interface Page {
 
 const TEXT = { type: 'string', maxLength: 500 } as const
 const OPTIONAL_TEXT = { ...TEXT, nullable: true } as const
-const LONG_TEXT = { type: 'string', nullable: true, maxLength: 20_000 } as const
+const LONG_TEXT = { type: 'string', nullable: true } as const
 const NAMES = { type: 'array', nullable: true, items: TEXT } as const
 const DESCRIBED = {
   type: 'array',
@@ -131,19 +131,31 @@ const APP_DATA: JSONSchemaType<AppData> = {
 }
 
 /** `api/appdetails`: one page by the app's id; without data for an app the store does not show. */
-export const APP_PAGES = compileShape<Readonly<Record<string, Page>>>({
-  type: 'object',
-  required: [],
-  minProperties: 1,
-  additionalProperties: {
+export const APP_PAGES = compileShape<Readonly<Record<string, Page>>>(
+  {
     type: 'object',
-    required: ['success'],
-    properties: { success: { type: 'boolean' }, data: { ...APP_DATA, nullable: true } },
-    if: { properties: { success: { const: true } } },
-    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-    then: { required: ['data'] },
+    required: [],
+    minProperties: 1,
+    additionalProperties: {
+      type: 'object',
+      required: ['success'],
+      properties: { success: { type: 'boolean' }, data: { ...APP_DATA, nullable: true } },
+      if: { properties: { success: { const: true } } },
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+      then: { required: ['data'] },
+    },
   },
-})
+  {
+    given: ['*/success', true],
+    expected: [
+      '*/data/short_description',
+      '*/data/release_date',
+      '*/data/developers',
+      '*/data/genres',
+      '*/data/platforms',
+    ],
+  },
+)
 
 /** What a store page says. Throws RangeError for an amount the currency cannot hold. */
 export function detailsOf(data: AppData): Details {

@@ -1,5 +1,5 @@
 import { moneyFromHundredths, type Money } from '../money.ts'
-import type { FeaturedItem, Platforms, PurchaseOption, StoreItem } from './shapes.ts'
+import type { Digits, FeaturedItem, Platforms, PurchaseOption, StoreItem } from './shapes.ts'
 
 /** One game (or other app) of the store, in our own words. Null is unknown, except for a price: a free game has none. */
 export interface Title {
@@ -64,12 +64,12 @@ export function titleOfStoreItem(item: StoreItem, currency: string): Title | und
     isFree,
     price,
     originalPrice: price && (original ?? price),
-    discountPercent: (price && option?.discount_pct) ?? 0,
+    discountPercent: (price && whole(option?.discount_pct)) ?? 0,
     discountEndsAt: endOf(price && option?.active_discounts),
     reviews: {
       label: summary?.review_score_label ?? null,
-      percentPositive: summary?.percent_positive ?? null,
-      count: summary?.review_count ?? null,
+      percentPositive: whole(summary?.percent_positive),
+      count: whole(summary?.review_count),
     },
     releaseDate: dateOf(item.release?.steam_release_date),
     platforms: platformsOf(item.platforms),
@@ -97,8 +97,12 @@ export function titleOfFeatured(item: FeaturedItem): Title {
   }
 }
 
+function whole(digits: Digits | null | undefined): number | null {
+  return digits === null || digits === undefined ? null : Number(digits)
+}
+
 function priced(
-  hundredths: string | number | null | undefined,
+  hundredths: Digits | null | undefined,
   currency: string,
   formatted?: string | null,
 ): Money | null {

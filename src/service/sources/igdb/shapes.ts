@@ -51,7 +51,7 @@ export type TimeToBeat = {
 const ID = { type: 'integer', minimum: 1 } as const
 const TEXT = { type: 'string', maxLength: 500 } as const
 const OPTIONAL_TEXT = { ...TEXT, nullable: true } as const
-const LONG_TEXT = { type: 'string', nullable: true, maxLength: 20_000 } as const
+const LONG_TEXT = { type: 'string', nullable: true } as const
 const RATING = { type: 'number', nullable: true, minimum: 0, maximum: 100 } as const
 const COUNT = { type: 'integer', nullable: true, minimum: 0 } as const
 /** From 1900, which is before all of them, to 2200, which every Date can hold. */
@@ -134,7 +134,19 @@ const GAME: JSONSchemaType<Game> = {
 }
 
 /** `games`. */
-export const GAMES = compileShape<readonly Game[]>({ type: 'array', items: GAME })
+export const GAMES = compileShape<readonly Game[]>(
+  { type: 'array', items: GAME },
+  { rows: '', expected: ['slug', 'first_release_date', 'genres', 'platforms', 'game_type/type'] },
+)
+
+/** `external_games`: the game that an id at a store belongs to. */
+export const EXTERNAL = compileShape<readonly { readonly game: number }[]>(
+  {
+    type: 'array',
+    items: { type: 'object', required: ['game'], properties: { game: ID } },
+  },
+  { rows: '' },
+)
 
 /** `game_time_to_beats`. */
 export const TIMES = compileShape<readonly TimeToBeat[]>({

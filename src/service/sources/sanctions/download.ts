@@ -65,7 +65,7 @@ async function follow(
   world: World,
   signal: AbortSignal,
 ): Promise<Reply> {
-  const headers: Record<string, string> = { accept: '*/*', 'user-agent': 'ratecard' }
+  const headers: Record<string, string> = { accept: '*/*' }
   if (held?.etag) headers['if-none-match'] = held.etag
   if (held?.lastModified) headers['if-modified-since'] = held.lastModified
   const isConditional = 'if-none-match' in headers || 'if-modified-since' in headers

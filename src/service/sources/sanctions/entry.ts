@@ -30,12 +30,23 @@ export interface ListContent {
   /** The day the list says it is of, `2026-11-18`; null where it does not say. */
   readonly publishedAt: string | null
   readonly entries: readonly ListedEntry[]
+  /** What is odd about a list that is used all the same, and how often, for its operator. */
+  readonly oddities: readonly Oddity[]
+}
+
+export interface Oddity {
+  /** Names of fields or columns, never what stood in them. */
+  readonly where: string
+  readonly count: number
 }
 
 /** A file that is not, or not all of, the list it should be. The message ends a sentence that begins with the list's name. */
 export class ListFault extends Error {
   override readonly name = 'ListFault'
 }
+
+/** A few entries are odd in every list; more than this share of them means that we misread it. */
+export const ODD_SHARE = 0.01
 
 /** Joins the parts of a name that are there. */
 export function joinName(parts: readonly (string | undefined)[]): string {

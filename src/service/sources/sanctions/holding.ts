@@ -135,6 +135,8 @@ export class Holding {
   /** What is wrong; undefined when the list is in use, and on disk where it should be. */
   #take(outcome: Outcome): string | undefined {
     if (outcome.kind === 'shelved') {
+      if (outcome.facts.sha256 !== this.#facts?.sha256)
+        for (const { where, count } of outcome.facts.oddities) this.#record.countSkipped(where, count)
       this.#facts = outcome.facts
       this.#fault = undefined
       return outcome.unkept

@@ -1,6 +1,15 @@
 import { parse } from 'csv-parse/sync'
 import { isoDate } from './dates.ts'
-import { distinct, ListFault, orNull, type Kind, type ListedEntry, type ListedName } from './entry.ts'
+import {
+  distinct,
+  ListFault,
+  ODD_SHARE,
+  orNull,
+  type Kind,
+  type ListContent,
+  type ListedEntry,
+  type ListedName,
+} from './entry.ts'
 import { ofacPage } from './ofac-page.ts'
 
 /** Columns of SDN.CSV and ALT.CSV, which have no header. */
@@ -11,9 +20,10 @@ const ALIAS_COLUMNS = 5
  * Reads OFAC's SDN.CSV with its aliases in ALT.CSV. `-0-` stands for nothing, and the byte 0x1A for the end: without it
  * a file was cut off. The files do not say when they were published.
  */
-export function readOfacCsv(list: string, aliases: string): ListedEntry[] {
+export function readOfacCsv(list: string, aliases: string): Pick<ListContent, 'entries' | 'oddities'> {
   const aliasesOf = new Map<string, ListedName[]>()
-  for (const [uid = '', , type, name] of rowsOf(aliases, ALIAS_COLUMNS)) {
+  const [main, beside] = [rowsOf(list, COLUMNS), rowsOf(aliases, ALIAS_COLUMNS)]
+  for (const [uid = '', , type, name] of beside.rows) {
     const text = orNull(name)
     if (text === null) continue
     const alias: ListedName = {
@@ -23,7 +33,10 @@ export function readOfacCsv(list: string, aliases: string): ListedEntry[] {
     }
     aliasesOf.set(uid, [...(aliasesOf.get(uid) ?? []), alias])
   }
-  return rowsOf(list, COLUMNS).map((row) => entryOf(row, aliasesOf))
+  const oddities = [main, beside].flatMap(({ odd }) =>
+    odd === 0 ? [] : [{ where: 'row: number of columns', count: odd }],
+  )
+  return { entries: main.rows.map((row) => entryOf(row, aliasesOf)), oddities }
 }
 
 function entryOf(row: readonly string[], aliasesOf: ReadonlyMap<string, readonly ListedName[]>): ListedEntry {
@@ -78,13 +91,14 @@ function weakAliases(remarks: string): ListedName[] {
 
 const END = '\u001a'
 
-function rowsOf(file: string, columns: number): string[][] {
+function rowsOf(file: string, columns: number): { readonly rows: string[][]; readonly odd: number } {
   const text = file.trimEnd()
   if (!text.endsWith(END)) throw new ListFault('is cut off: its end mark is missing')
   const rows = read(text.slice(0, -1))
-  if (rows.some((row) => row.length !== columns))
-    throw new ListFault(`has rows of other than ${columns} columns`)
-  return rows
+  const whole = rows.filter((row) => row.length === columns)
+  const odd = rows.length - whole.length
+  if (odd > ODD_SHARE * rows.length) throw new ListFault(`has rows of other than ${columns} columns`)
+  return { rows: whole, odd }
 }
 
 function read(text: string): string[][] {

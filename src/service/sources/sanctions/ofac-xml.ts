@@ -25,14 +25,18 @@ export function readOfacXml(onEntry: (entry: ListedEntry) => void) {
   })
   return {
     write: (text: string) => xml.write(text),
-    end: (): Pick<ListContent, 'publishedAt'> => {
+    end: (): Omit<ListContent, 'entries'> => {
       const { texts } = xml.end()
+      // What it counts is documented nowhere. A file that was cut off is no XML, and one that has lost entries is refused
+      // beside the one in use.
       const declared = texts.get('Record_Count')
-      if (declared !== undefined && Number(declared) !== count)
-        throw new ListFault(`holds ${count} entries and says it holds ${Number(declared)}`)
+      const differs = declared !== undefined && Number(declared) !== count
       const publishedAt = publicationDay(fromAmerican(texts.get('Publish_Date')))
       if (publishedAt === null) throw new ListFault('does not say when it was published')
-      return { publishedAt }
+      return {
+        publishedAt,
+        oddities: differs ? [{ where: 'Record_Count: not the number of entries', count: 1 }] : [],
+      }
     },
   }
 }

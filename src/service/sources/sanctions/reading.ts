@@ -1,4 +1,4 @@
-import { ListFault, type ListContent, type ListedEntry } from './entry.ts'
+import { ListFault, ODD_SHARE, type ListContent, type ListedEntry } from './entry.ts'
 import { readEuXml } from './eu-xml.ts'
 import { readOfacCsv } from './ofac-csv.ts'
 import { readOfacXml } from './ofac-xml.ts'
@@ -15,8 +15,6 @@ export interface ListFile {
 }
 
 const PIECE = 256 * 1024
-/** A few entries are odd in every list; many mean that we misread it. */
-const ODD_SHARE = 0.01
 
 /**
  * Reads a list in any form its publisher has for it. `breathe` is awaited between pieces, so that others have a turn.
@@ -36,9 +34,11 @@ export async function readList(
   const isXml = beginning.startsWith('<')
   const content = isXml ? await readXml(format, file.main, breathe) : readCsv(format, file)
   const sound = content.entries.filter(({ uid, names }) => uid !== '' && names.length > 0)
-  if (content.entries.length - sound.length > ODD_SHARE * content.entries.length)
+  const odd = content.entries.length - sound.length
+  if (odd > ODD_SHARE * content.entries.length)
     throw new ListFault('has entries without a name or a number: its form has changed')
-  return { ...content, entries: sound }
+  const nameless = odd === 0 ? [] : [{ where: 'entry: name or number absent', count: odd }]
+  return { ...content, entries: sound, oddities: [...content.oddities, ...nameless] }
 }
 
 const XML = { ofac: readOfacXml, un: readUnXml, eu: readEuXml }
@@ -64,5 +64,5 @@ function readCsv(format: Format, { main, aliases }: ListFile): ListContent {
   if (format === 'uk') return readUkCsv(decoder.decode(main))
   if (format !== 'ofac') throw new ListFault('is not XML')
   if (aliases === undefined) throw new ListFault('is SDN.CSV without its aliases, which are in ALT.CSV')
-  return { publishedAt: null, entries: readOfacCsv(decoder.decode(main), decoder.decode(aliases)) }
+  return { publishedAt: null, ...readOfacCsv(decoder.decode(main), decoder.decode(aliases)) }
 }

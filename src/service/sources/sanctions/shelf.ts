@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ListFault } from './entry.ts'
+import { ListFault, type Oddity } from './entry.ts'
 import type { ListTerms } from './lists.ts'
 import { readList, type ListFile } from './reading.ts'
 import { Register } from './register.ts'
@@ -12,6 +12,7 @@ export interface ListFacts {
   readonly fetchedAt: number
   readonly entries: number
   readonly sha256: string
+  readonly oddities: readonly Oddity[]
 }
 
 export interface Shelved {
@@ -36,8 +37,8 @@ export async function shelve(
 ): Promise<Shelved> {
   const sha256 = digest(file)
   if (inUse?.facts.sha256 === sha256) return { ...inUse, facts: { ...inUse.facts, fetchedAt } }
-  const { publishedAt, entries } = await readList(terms.format, file, breathe)
-  const facts = { publishedAt, fetchedAt, entries: entries.length, sha256 }
+  const { publishedAt, entries, oddities } = await readList(terms.format, file, breathe)
+  const facts = { publishedAt, fetchedAt, entries: entries.length, sha256, oddities }
   if (facts.entries < terms.fewest)
     throw new ListFault(`holds ${facts.entries} entries; the whole list has ${terms.fewest} or more`)
   if (inUse !== undefined) compare(facts, inUse.facts)

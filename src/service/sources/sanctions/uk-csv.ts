@@ -4,6 +4,7 @@ import {
   distinct,
   joinName,
   ListFault,
+  ODD_SHARE,
   orNull,
   type Kind,
   type ListContent,
@@ -15,6 +16,8 @@ type Row = Readonly<Record<string, string | undefined>>
 
 /** Read by name: the list has more than fifty columns, and their order is not promised. */
 const NEEDED = ['Unique ID', 'Name 6', 'Name type', 'Regime Name', 'Designation Type']
+/** What a column is called in other editions of the list. */
+const OTHERWISE: Readonly<Record<string, string>> = { 'Individual, Entity, Ship': 'Designation Type' }
 const WANTED = new Set(
   'Name 1,Name 2,Name 3,Name 4,Name 5,Alias strength,Name non-latin script,Title,Other Information,D.O.B,Nationality(/ies),IMO number'
     .split(',')
@@ -29,7 +32,7 @@ export function readUkCsv(text: string): ListContent {
   const [, date, table] = /^\uFEFF?"?Report Date: *([^",\r\n]+)"?,*\r?\n([^]*)$/.exec(text) ?? []
   const publishedAt = publicationDay(date)
   if (publishedAt === null || table === undefined) throw new ListFault('does not say when it was published')
-  const rows = rowsOf(table)
+  const { rows, odd } = rowsOf(table)
   const missing = NEEDED.filter((column) => rows[0]?.[column] === undefined)
   if (missing.length > 0) throw new ListFault(`has no column "${missing.join('", "')}"`)
   const grouped = new Map<string, Row[]>()
@@ -37,7 +40,12 @@ export function readUkCsv(text: string): ListContent {
     const uid = row['Unique ID'] ?? ''
     grouped.set(uid, [...(grouped.get(uid) ?? []), row])
   }
-  return { publishedAt, entries: Array.from(grouped, ([uid, own]) => entryOf(uid, own)) }
+  const entries = Array.from(grouped, ([uid, own]) => entryOf(uid, own))
+  return {
+    publishedAt,
+    entries,
+    oddities: odd === 0 ? [] : [{ where: 'row: number of columns', count: odd }],
+  }
 }
 
 function entryOf(uid: string, rows: readonly Row[]): ListedEntry {
@@ -52,7 +60,8 @@ function entryOf(uid: string, rows: readonly Row[]): ListedEntry {
     nationalities: distinct(
       values('Nationality(/ies)').flatMap((text) => text.split(/\s*(?:\||;|\(\d\))\s*/)),
     ),
-    identifiers: kind === 'vessel' ? values('IMO number').map((number) => `IMO ${number}`) : [],
+    identifiers:
+      kind === 'vessel' ? values('IMO number').map((number) => number.replace(/^(?:IMO\s*)?/i, 'IMO ')) : [],
     title: orNull(values('Title').join('; ')),
     remarks: orNull(values('Other Information').join(' ')),
     url: null,
@@ -75,7 +84,10 @@ function namesOf(rows: readonly Row[]): ListedName[] {
     const original = orNull(row['Name non-latin script'])
     if (original !== null) names.set(original, { text: original, kind: 'original_script', weak: false })
   }
-  return [...names.values()]
+  // The rows of an alias may come before those of the name.
+  return [...names.values()].toSorted(
+    (one, other) => Number(other.kind === 'primary') - Number(one.kind === 'primary'),
+  )
 }
 
 function nameKind(type = ''): ListedName['kind'] {
@@ -83,14 +95,25 @@ function nameKind(type = ''): ListedName['kind'] {
   return /^primary/i.test(type) ? 'primary' : 'alias'
 }
 
-function rowsOf(table: string): Row[] {
-  try {
-    return parse<Row>(table, {
-      columns: (header: string[]) => header.map((name) => WANTED.has(name.trim()) && name.trim()),
-      skip_empty_lines: true,
-      trim: true,
-    })
-  } catch {
+/** A last row with other columns shows that the file was cut off; a few others are left out. */
+function rowsOf(table: string): { readonly rows: Row[]; readonly odd: number } {
+  const [header = [], ...lines] = linesOf(table)
+  const whole = lines.filter((line) => line.length === header.length)
+  const odd = lines.length - whole.length
+  if (odd > ODD_SHARE * lines.length || lines.at(-1)?.length !== header.length)
     throw new ListFault('is cut off, or is not CSV with as many columns in every row')
+  const columns = header.map((name) => OTHERWISE[name] ?? name)
+  const wanted = columns.flatMap((name, place) => (WANTED.has(name) ? [{ name, place }] : []))
+  const rows = whole.map((line): Row =>
+    Object.fromEntries(wanted.map(({ name, place }) => [name, line[place]])),
+  )
+  return { rows, odd }
+}
+
+function linesOf(table: string): string[][] {
+  try {
+    return parse(table, { relax_column_count: true, skip_empty_lines: true, trim: true })
+  } catch {
+    throw new ListFault('is cut off, or is not CSV')
   }
 }

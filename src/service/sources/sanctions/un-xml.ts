@@ -19,10 +19,10 @@ export function readUnXml(onEntry: (entry: ListedEntry) => void) {
   })
   return {
     write: (text: string) => xml.write(text),
-    end: (): Pick<ListContent, 'publishedAt'> => {
+    end: (): Omit<ListContent, 'entries'> => {
       const publishedAt = publicationDay(xml.end().attributes['dateGenerated'])
       if (publishedAt === null) throw new ListFault('does not say when it was published')
-      return { publishedAt }
+      return { publishedAt, oddities: [] }
     },
   }
 }

@@ -49,25 +49,31 @@ const STREAM: JSONSchemaType<Stream> = {
 }
 
 /** `games/top`. */
-export const CATEGORIES = compileShape<{ readonly data: readonly Category[] }>({
-  type: 'object',
-  required: ['data'],
-  properties: { data: { type: 'array', items: CATEGORY } },
-})
+export const CATEGORIES = compileShape<{ readonly data: readonly Category[] }>(
+  {
+    type: 'object',
+    required: ['data'],
+    properties: { data: { type: 'array', items: CATEGORY } },
+  },
+  { rows: 'data', expected: ['box_art_url', 'igdb_id'] },
+)
 
 /** `streams`; the last page has no cursor. */
 export const STREAMS = compileShape<{
   readonly data: readonly Stream[]
   readonly pagination?: { readonly cursor?: string | null } | null
-}>({
-  type: 'object',
-  required: ['data'],
-  properties: {
-    data: { type: 'array', items: STREAM },
-    pagination: {
-      type: 'object',
-      nullable: true,
-      properties: { cursor: { type: 'string', nullable: true, maxLength: 2000 } },
+}>(
+  {
+    type: 'object',
+    required: ['data'],
+    properties: {
+      data: { type: 'array', items: STREAM },
+      pagination: {
+        type: 'object',
+        nullable: true,
+        properties: { cursor: { type: 'string', nullable: true, maxLength: 2000 } },
+      },
     },
   },
-})
+  { rows: 'data', expected: ['language'] },
+)

@@ -50,61 +50,64 @@ const PERSON = {
   },
 } as const
 
-export const DATACITE_WORK = compileShape<{ readonly data: { readonly attributes: Attributes } }>({
-  type: 'object',
-  required: ['data'],
-  properties: {
-    data: {
-      type: 'object',
-      required: ['attributes'],
-      properties: {
-        attributes: {
-          type: 'object',
-          required: ['doi'],
-          properties: {
-            doi: { type: 'string' },
-            creators: { type: 'array', items: { type: 'object', properties: PERSON }, nullable: true },
-            contributors: {
-              type: 'array',
-              items: { type: 'object', properties: { ...PERSON, contributorType: TEXT } },
-              nullable: true,
-            },
-            titles: {
-              type: 'array',
-              items: { type: 'object', properties: { title: TEXT, titleType: TEXT } },
-              nullable: true,
-            },
-            publisher: TEXT,
-            container: {
-              type: 'object',
-              properties: {
-                title: TEXT,
-                volume: TEXT,
-                issue: TEXT,
-                firstPage: TEXT,
-                lastPage: TEXT,
-                identifier: TEXT,
-                identifierType: TEXT,
+export const DATACITE_WORK = compileShape<{ readonly data: { readonly attributes: Attributes } }>(
+  {
+    type: 'object',
+    required: ['data'],
+    properties: {
+      data: {
+        type: 'object',
+        required: ['attributes'],
+        properties: {
+          attributes: {
+            type: 'object',
+            required: ['doi'],
+            properties: {
+              doi: { type: 'string' },
+              creators: { type: 'array', items: { type: 'object', properties: PERSON }, nullable: true },
+              contributors: {
+                type: 'array',
+                items: { type: 'object', properties: { ...PERSON, contributorType: TEXT } },
+                nullable: true,
               },
-              nullable: true,
+              titles: {
+                type: 'array',
+                items: { type: 'object', properties: { title: TEXT, titleType: TEXT } },
+                nullable: true,
+              },
+              publisher: TEXT,
+              container: {
+                type: 'object',
+                properties: {
+                  title: TEXT,
+                  volume: TEXT,
+                  issue: TEXT,
+                  firstPage: TEXT,
+                  lastPage: TEXT,
+                  identifier: TEXT,
+                  identifierType: TEXT,
+                },
+                nullable: true,
+              },
+              publicationYear: { type: 'integer', nullable: true },
+              dates: {
+                type: 'array',
+                items: { type: 'object', properties: { date: TEXT, dateType: TEXT } },
+                nullable: true,
+              },
+              types: {
+                type: 'object',
+                properties: { resourceTypeGeneral: TEXT, citeproc: TEXT },
+                nullable: true,
+              },
+              version: TEXT,
+              language: TEXT,
+              citationCount: { type: 'integer', nullable: true },
             },
-            publicationYear: { type: 'integer', nullable: true },
-            dates: {
-              type: 'array',
-              items: { type: 'object', properties: { date: TEXT, dateType: TEXT } },
-              nullable: true,
-            },
-            types: {
-              type: 'object',
-              properties: { resourceTypeGeneral: TEXT, citeproc: TEXT },
-              nullable: true,
-            },
-            version: TEXT,
-            language: TEXT,
-            citationCount: { type: 'integer', nullable: true },
           },
         },
       },
     },
   },
-})
+  { expected: ['titles', 'creators', 'publicationYear', 'types'].map((name) => `data/attributes/${name}`) },
+)

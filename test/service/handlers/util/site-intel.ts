@@ -2,9 +2,8 @@ import t from 'tap'
 import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/index.ts'
 import { siteIntel } from '../../../../src/service/handlers/util/site-intel.ts'
 import { Dns } from '../../../../src/service/sources/dns.ts'
-import { Rdap } from '../../../../src/service/sources/rdap.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
-import { openSite, openWeb, type Web } from '../../../support/web.ts'
+import { openSite, openWeb, rdapOf, type Web } from '../../../support/web.ts'
 
 async function look(web: Web, target: string): Promise<JsonObject> {
   return enveloped(await siteIntel(web).run({ target }, fixedContext())).body
@@ -86,7 +85,7 @@ t.test('a registrant’s name would be sold', async (t) => {
 t.test('an answer that knows nothing would be sold', async (t) => {
   const { egress } = await openSite(t, (_, response) => response.destroy())
   const dns = new Dns(['127.0.0.1:9'])
-  const rdap = new Rdap(egress, 'http://127.0.0.1:9/')
+  const rdap = rdapOf(egress, 'http://127.0.0.1:9/')
   const fault = await look({ egress, dns, rdap }, 'example.com').catch((thrown: unknown) => thrown)
   t.ok(fault instanceof Failure, String(fault))
   t.match(fault, { code: 'source_error' })

@@ -4,8 +4,9 @@ import type { Dns, Lookup } from '../../../sources/dns.ts'
 /** What DNS says of a host and of the domain it belongs to; null where it could not be found out. */
 export interface Records {
   readonly resolves: boolean | null
-  readonly dmarc: string | null
-  readonly hasCaa: boolean
+  /** What receivers are asked to do with forged mail; null when that is unknown. */
+  readonly dmarc: 'none' | 'quarantine' | 'reject' | null
+  readonly hasCaa: boolean | null
   readonly body: JsonObject
   /** Kinds of records that no name server answered for. */
   readonly unknown: readonly string[]
@@ -29,28 +30,42 @@ export async function readRecords(dns: Dns, host: string, domain: string): Promi
   const addresses = [...found(a), ...found(aaaa)]
   return {
     resolves: addresses.length > 0 ? true : [a, aaaa].some(({ kind }) => kind === 'unknown') ? null : false,
-    dmarc:
-      policy === undefined
-        ? null
-        : (/;\s*p\s*=\s*(none|quarantine|reject)/i.exec(policy)?.[1]?.toLowerCase() ?? null),
-    hasCaa: found(caa).length > 0,
+    dmarc: dmarc.kind === 'unknown' ? null : policyIn(policy ?? ''),
+    hasCaa: caa.kind === 'unknown' ? null : found(caa).length > 0,
     unknown: named.flatMap(([name, { kind }]) => (kind === 'unknown' ? [name] : [])),
     body: {
-      a: found(a).slice(0, SHOWN),
-      aaaa: found(aaaa).slice(0, SHOWN),
-      ns: found(ns).slice(0, SHOWN).toSorted(),
-      mx: found(mx)
-        .toSorted((one, other) => one.priority - other.priority)
-        .slice(0, SHOWN)
-        .map(({ exchange, priority }) => ({ exchange, priority })),
-      txt_count: found(txt).length,
+      a: shown(a)?.slice() ?? null,
+      aaaa: shown(aaaa)?.slice() ?? null,
+      ns: shown(ns)?.toSorted() ?? null,
+      mx:
+        shown(mx, (one, other) => one.priority - other.priority)?.map(({ exchange, priority }) => ({
+          exchange,
+          priority,
+        })) ?? null,
+      txt_count: txt.kind === 'unknown' ? null : found(txt).length,
       spf,
       dmarc: policy ?? null,
-      caa: found(caa)
-        .slice(0, SHOWN)
-        .map(({ tag, value }) => `${tag} ${value}`),
+      caa: shown(caa)?.map(({ tag, value }) => `${tag} ${value}`) ?? null,
     },
   }
+}
+
+/** Undefined when no name server answered: nothing was read, which is not the same as none. */
+function shown<Record>(
+  lookup: Lookup<Record>,
+  order?: (one: Record, other: Record) => number,
+): Record[] | undefined {
+  return lookup.kind === 'unknown'
+    ? undefined
+    : found(lookup)
+        .toSorted(order ?? (() => 0))
+        .slice(0, SHOWN)
+}
+
+/** `none` without a policy that can be read, as receivers take it (RFC 7489 §6.6.3). */
+function policyIn(record: string): 'none' | 'quarantine' | 'reject' {
+  const policy = /;\s*p\s*=\s*(quarantine|reject)/i.exec(record)?.[1]?.toLowerCase()
+  return policy === 'quarantine' || policy === 'reject' ? policy : 'none'
 }
 
 function found<Record>(lookup: Lookup<Record>): readonly Record[] {
