@@ -141,3 +141,27 @@ t.test('what was read before is still sold then, without asking again', async (t
     calls,
   )
 })
+
+t.test('every source sees who asks, in which version, and where to complain', (t) => {
+  for (const agent of standIns.userAgents)
+    t.match(agent, /^Ratecard\/\d+\.\d+\.\d+ \(\+https:\/\/api\.example\.com\)$/)
+  t.equal(standIns.userAgents.size, 1)
+  t.end()
+})
+
+t.test(
+  'a country that does not exist is refused by the route and by its sample, and costs nothing',
+  async (t) => {
+    const before = await taken()
+    for (const country of ['ZZ', 'XX', 'EU'])
+      for (const kind of ['paid', 'sample']) {
+        const { status, body } = await answers(`/${kind}/gamestore/top-sellers?country=${country}`)
+        t.equal(status, 422, `${kind} ${country}`)
+        t.match(body, { detail: [{ loc: ['query', 'country'] }] })
+      }
+    const snapshot = await answers('/sample/bundle/market-snapshot?country=ZZ')
+    t.equal(snapshot.status, 422)
+    t.match(snapshot.body, { detail: [{ loc: ['query', 'country'] }] })
+    t.equal(await taken(), before)
+  },
+)

@@ -65,7 +65,7 @@ export function fail(fault: Fault, { body }: StandInResponse, response: ServerRe
       response.writeHead(200, JSON_TYPE).end(body + ' '.repeat(3 * 1024 * 1024))
       return
     case 'redirect':
-      response.writeHead(302, { location: '/steam-store/search/results/' }).end()
+      response.writeHead(302, { location: 'https://login.example/' }).end()
       return
     case 'drift':
       response.writeHead(200, JSON_TYPE).end('{"success":2,"message":"moved"}')

@@ -55,16 +55,20 @@ export interface StandIns {
   readonly sources: readonly string[]
   /** How often each address was asked, by prefix and path: `/steam-store/api/appdetails`. */
   readonly asked: ReadonlyMap<string, number>
+  /** How those who asked called themselves. */
+  readonly userAgents: ReadonlySet<string>
   readonly stop: () => Promise<void>
 }
 
 /** Starts one local server that stands in for every outside source: no network, invented data. */
 export async function startStandIns({ faults = {} }: StandInsOptions = {}): Promise<StandIns> {
   const asked = new Map<string, number>()
+  const userAgents = new Set<string>()
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(request.url ?? '/', 'http://stand-in')
     const [, prefix = '', path = ''] = /^(\/[^/]*)(.*)$/.exec(url.pathname) ?? []
     const { method = 'GET', headers } = request
+    userAgents.add(headers['user-agent'] ?? '')
     const body = await text(request)
     const due = answerSafely(STAND_INS[prefix], { path, query: url.searchParams, method, headers, body })
     const fault = faults[prefix + path] ?? faults[path]
@@ -84,6 +88,7 @@ export async function startStandIns({ faults = {} }: StandInsOptions = {}): Prom
     url: `http://127.0.0.1:${port}`,
     sources: STOOD_IN,
     asked,
+    userAgents,
     stop: async () => {
       server.close()
       server.closeAllConnections()

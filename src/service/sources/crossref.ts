@@ -2,7 +2,7 @@ import type { Source } from '../../engine/index.ts'
 import { JsonSource } from './json-source.ts'
 import { compileShape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'
-import { MESSAGE, type Message } from './works/crossref-message.ts'
+import { CITED, MESSAGE, type Message } from './works/crossref-message.ts'
 import { readMessage } from './works/read-message.ts'
 import type { Work } from './works/work.ts'
 import type { World } from './world.ts'
@@ -39,7 +39,10 @@ const WORK = compileShape<{ readonly message: Message }>(
     required: ['message'],
     properties: { message: MESSAGE },
   },
-  { expected: ['message/title', 'message/type', 'message/issued', 'message/publisher'] },
+  {
+    vital: CITED.map((field) => `message/${field}`),
+    expected: ['message/title', 'message/type', 'message/issued', 'message/publisher'],
+  },
 )
 const HITS = compileShape<{ readonly message: { readonly items: readonly Message[] } }>(
   {

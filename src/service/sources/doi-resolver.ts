@@ -4,7 +4,7 @@ import type { Egress } from './egress.ts'
 import type { Outcome } from './egress/outcome.ts'
 import { compileShape } from './shape.ts'
 import type { SourceRecord } from './source-record.ts'
-import { MESSAGE } from './works/crossref-message.ts'
+import { CITED, MESSAGE } from './works/crossref-message.ts'
 import { readMessage } from './works/read-message.ts'
 import type { Work } from './works/work.ts'
 
@@ -30,7 +30,7 @@ const REQUEST = {
 } as const
 const JSON_TYPE = /^application\/([\w.-]+\+)?json\s*(;|$)/i
 
-const IS_MESSAGE = compileShape(MESSAGE)
+const IS_MESSAGE = compileShape(MESSAGE, { vital: CITED })
 
 /**
  * What an agency says of a DOI, whichever it belongs to: doi.org sends on to it, and it is asked for CSL-JSON. Where that

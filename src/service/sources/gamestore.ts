@@ -166,7 +166,7 @@ export class Gamestore {
     if (once.size === 0) throw new Failure('source_error', 'The game store named no games')
     return {
       titles: [...once.values()],
-      read: pages.reduce((sum, { entries }) => sum + entries, 0),
+      read: new Set(pages.flatMap(({ appids }) => appids)).size,
       total: first.total,
       missingPages: others.filter(({ kind }) => kind === 'failed').length,
     }
@@ -176,7 +176,11 @@ export class Gamestore {
     country: string,
     start: number,
     signal: AbortSignal,
-  ): Promise<{ readonly titles: Title[]; readonly entries: number; readonly total: number | undefined }> {
+  ): Promise<{
+    readonly titles: Title[]
+    readonly appids: readonly unknown[]
+    readonly total: number | undefined
+  }> {
     const input = {
       query: {
         start,
@@ -196,7 +200,7 @@ export class Gamestore {
     const items = response.store_items ?? []
     const total = response.metadata?.total_matching_records ?? undefined
     if (total === undefined) this.#apiRecord.countSkipped('response/metadata/total_matching_records: absent')
-    return { titles: this.#titles(items, country), entries: items.length, total }
+    return { titles: this.#titles(items, country), appids: items.map(({ appid }) => appid), total }
   }
 
   /** The top sellers, or the special offers, on a country's front page: about ten, with prices and little else. */

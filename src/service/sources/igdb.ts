@@ -72,11 +72,10 @@ export class Igdb {
     return this.#ask('/games', `fields ${FIELDS}; where id = (${ids}); limit ${CANDIDATES};`, GAMES, signal)
   }
 
-  /** How long players take for a game; undefined when nobody has told. */
-  async timeToBeat(id: number, signal: AbortSignal): Promise<TimeToBeat | undefined> {
+  /** How long players take for a game; empty when nobody has told. */
+  timesToBeat(id: number, signal: AbortSignal): Promise<readonly TimeToBeat[]> {
     const text = `fields hastily,normally,completely,count; where game_id = ${id}; limit 1;`
-    const [times] = await this.#ask('/game_time_to_beats', text, TIMES, signal)
-    return times
+    return this.#ask('/game_time_to_beats', text, TIMES, signal)
   }
 
   #ask<Answer>(path: string, text: string, shape: Shape<Answer>, signal: AbortSignal): Promise<Answer> {

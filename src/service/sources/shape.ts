@@ -14,7 +14,10 @@ export interface Shape<Answer> {
 export interface Content {
   /** Where the rows are: `response/store_items`; empty when the answer is the list. Undefined: the answer is one row. */
   readonly rows?: string
-  /** Fields of a row without which nobody would buy the answer: absent from most rows, the source has changed. */
+  /**
+   * Fields of a row without which nobody would buy the answer: absent from most rows, the source has changed. Of an answer
+   * that is one row nothing in them is left out.
+   */
   readonly vital?: readonly string[]
   /** Fields of a row that are absent from some rows but never from all. */
   readonly expected?: readonly string[]
@@ -68,7 +71,10 @@ export function compileShape<Answer>(schema: JSONSchemaType<Answer>, content: Co
     const changed = [...left].find(([, { nodes }]) => isMost(before, (row) => nodes.has(row)))
     if (changed && before.length >= FEWEST_ROWS) return { kind: 'unreadable', where: changed[0] }
     const { vital = [], expected = [] } = content
-    const vanished = vital.find((field) => isMost(rows, (row) => isAbsent(row, field)))
+    const vanished =
+      content.rows === undefined
+        ? undefined
+        : vital.find((field) => isMost(rows, (row) => isAbsent(row, field)))
     if (vanished !== undefined) return { kind: 'unreadable', where: `${inRow(content, vanished)}: absent` }
     const absent =
       rows.length === 0 ? [] : expected.filter((field) => rows.every((row) => isAbsent(row, field)))
@@ -148,7 +154,7 @@ interface Removal {
 }
 
 /** The innermost entry of a list, or field that need not be there, in which the error lies. */
-function removalOf(answer: unknown, schema: object, { rows = '' }: Content, error: ErrorObject): Removal {
+function removalOf(answer: unknown, schema: object, content: Content, error: ErrorObject): Removal {
   const keys = error.instancePath
     .split('/')
     .slice(1)
@@ -163,15 +169,22 @@ function removalOf(answer: unknown, schema: object, { rows = '' }: Content, erro
     const { properties, required, items, additionalProperties } = form
     const isField = isJsonObject(properties) && key in properties
     named.push(isField ? key : '#')
-    // Without its rows an answer would say that there are none.
-    const holdsRows = `${rows}/`.startsWith(`${named.join('/')}/`)
     const isRequired = isField && Array.isArray(required) && required.includes(key)
-    if (!isRequired && !holdsRows) removal = { path, parent: node, key }
+    if (!isRequired && !isHeld(named.join('/'), content)) removal = { path, parent: node, key }
     form = isField ? properties[key] : Array.isArray(node) ? items : additionalProperties
     node = Reflect.get(node, key)
     nodes.push(node)
   }
   return { ...removal, nodes, where: wordsOf(named.join('/'), error) }
+}
+
+/** Without its rows an answer would say that there are none, and without a part of what is vital it would be wrong. */
+function isHeld(place: string, { rows, vital = [] }: Content): boolean {
+  const isWithin = (inner: string, outer: string): boolean => `${inner}/`.startsWith(`${outer}/`)
+  if (rows !== undefined) return isWithin(rows, place)
+  return vital
+    .map((field) => field.replaceAll('*', '#'))
+    .some((field) => isWithin(field, place) || isWithin(place, field))
 }
 
 function rowsIn(answer: unknown, { rows, given }: Content): readonly unknown[] {

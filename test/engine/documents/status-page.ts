@@ -36,6 +36,7 @@ const STANDING: Standing = {
       asked: 3,
       failed: 1,
       drifted: 1,
+      skipped: 4,
       last_drift: { at: '2026-11-21T19:00:00.000Z', where: HOSTILE },
     },
   ],

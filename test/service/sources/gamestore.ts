@@ -1,4 +1,5 @@
 import t from 'tap'
+import { SourceRecords } from '../../../src/service/sources/source-record.ts'
 import type { World } from '../../../src/service/sources/world.ts'
 import { standIns, storeAt, WORLD } from '../../support/gamestore.ts'
 
@@ -101,7 +102,11 @@ t.test('what the store leaves out is unknown, not invented', async (t) => {
     platforms: null,
     headerImage: null,
   })
-  for (const broken of [{ success: 15 }, { name: '' }, { name: null }, { appid: null }]) {
+  for (const broken of [{ name: null }, { appid: null }]) {
+    const store = storeAt('http://store.example', answering(item(broken)))
+    await t.rejects(store.items([7], 'DE', signal), { code: 'source_error' }, JSON.stringify(broken))
+  }
+  for (const broken of [{ success: 15 }, { name: '' }]) {
     const none = await storeAt('http://store.example', answering(item(broken))).items([7], 'DE', signal)
     t.equal(none.size, 0, JSON.stringify(broken))
   }
@@ -113,22 +118,130 @@ t.test('a free game has no price, whatever may be bought inside', async (t) => {
   t.match(titles.get(7), { isFree: true, price: null, originalPrice: null, discountPercent: 0 })
 })
 
-t.test('a field of another type makes the whole answer untrusted', async (t) => {
-  for (const drift of [
-    { best_purchase_option: { final_price_in_cents: 499 } },
-    { best_purchase_option: { final_price_in_cents: '4.99' } },
-    { best_purchase_option: { formatted_final_price: '4,99€' } },
-    { best_purchase_option: { final_price_in_cents: '499', discount_pct: 101 } },
-    { is_free: 'yes' },
-    { name: 7 },
-    { release: { steam_release_date: '2021' } },
-    { release: { steam_release_date: 1e15 } },
-    { platforms: [] },
-  ]) {
-    const store = storeAt('http://store.example', answering(item(drift)))
-    await t.rejects(store.items([7], 'DE', signal), { code: 'source_error' }, JSON.stringify(drift))
+t.test('a number is read as a number or as text', async (t) => {
+  // The store writes both, as the readers of its items in public clients expect (serde with `lenient_i64`).
+  const sold = (price: unknown, discount: unknown, count: unknown, percent: unknown) => ({
+    best_purchase_option: { final_price_in_cents: price, discount_pct: discount },
+    reviews: { summary_filtered: { review_count: count, percent_positive: percent } },
+  })
+  for (const more of [sold('499', 75, 1623, 84), sold(499, '75', '1623', '84')]) {
+    const titles = await storeAt('http://store.example', answering(item(more))).items([7], 'US', signal)
+    t.match(titles.get(7), {
+      price: { amount_minor: 499 },
+      discountPercent: 75,
+      reviews: { count: 1623, percentPositive: 84 },
+    })
   }
 })
+
+/** Eight sound items, and odd ones among them. */
+const eight = (odd: object, count: number) => ({
+  response: {
+    store_items: Array.from({ length: 8 }, (_, place) => ({
+      appid: place + 1,
+      success: 1,
+      name: `Game ${place}`,
+      best_purchase_option: { final_price_in_cents: '499' },
+      ...(place < count ? odd : {}),
+    })),
+  },
+})
+
+t.test('an odd row costs its own field or its own place, never the answer', async (t) => {
+  const records = new SourceRecords(WORLD.now)
+  const read = (odd: object) =>
+    storeAt('http://store.example', answering(eight(odd, 1)), 5000, records).items([1], 'US', signal)
+  const price = await read({ best_purchase_option: { formatted_final_price: '4,99€' } })
+  t.equal(price.size, 8)
+  t.equal(price.get(1)?.price, null)
+  t.equal((await read({ name: 7 })).has(1), false)
+  t.equal((await read({ release: { steam_release_date: 'soon' } })).get(1)?.releaseDate, null)
+  const { figures } = records.of('steam-api')
+  t.match(figures, { asked: 3, drifted: 0 })
+  const field = 'response/store_items/#/best_purchase_option/final_price_in_cents: required'
+  t.equal(figures.fields.get(field), 1)
+})
+
+t.test('a field that most rows lack, or have in another form, is an outage of the source', async (t) => {
+  for (const odd of [
+    { name: null },
+    { name: 7 },
+    { appid: 'seven' },
+    { best_purchase_option: { formatted_final_price: '4,99€' } },
+    { platforms: [] },
+  ]) {
+    const few = storeAt('http://store.example', answering(eight(odd, 4)))
+    t.ok((await few.items([1], 'US', signal)).size >= 4, `half: ${JSON.stringify(odd)}`)
+    const most = storeAt('http://store.example', answering(eight(odd, 5)))
+    await t.rejects(most.items([1], 'US', signal), { code: 'source_error' }, JSON.stringify(odd))
+  }
+})
+
+t.test(
+  'games on sale are read page by page, the best-selling first, and how many there are is said',
+  async (t) => {
+    // Pages, order and total as public clients of IStoreQueryService/Query read them in October 2026.
+    const asked: { readonly start: number; readonly count: number; readonly sort: number }[] = []
+    const shop = (total: number, fails: number): World => ({
+      ...WORLD,
+      fetch: async (url) => {
+        const { query } = JSON.parse(url.searchParams.get('input_json') ?? '')
+        asked.push(query)
+        if (query.start === fails) return new Response('', { status: 403 })
+        const store_items = Array.from(
+          { length: Math.min(query.count, total - query.start) },
+          (_, place) => ({
+            appid: query.start + place + 1,
+            success: 1,
+            name: 'x',
+            best_purchase_option: {
+              final_price_in_cents: '500',
+              original_price_in_cents: '1000',
+              discount_pct: 50,
+            },
+            reviews: { summary_filtered: { review_count: 10, percent_positive: 80 } },
+          }),
+        )
+        return Response.json({ response: { metadata: { total_matching_records: total }, store_items } })
+      },
+    })
+    const read = (total: number, fails = -1) =>
+      storeAt('http://store.example', shop(total, fails)).discounted('US', signal)
+    const some = await read(1234)
+    t.match(some, { read: 1234, total: 1234, missingPages: 0, titles: { length: 1234 } })
+    t.strictSame(
+      asked.map(({ start, sort }) => [start, sort]),
+      [
+        [0, 10],
+        [500, 10],
+        [1000, 10],
+      ],
+    )
+    t.match(await read(14_203), { read: 2000, total: 14_203 }, 'no more than the 2,000 best-selling')
+    t.match(await read(1234, 500), { read: 734, total: 1234, missingPages: 1 }, 'a gap is said')
+    await t.rejects(read(1234, 0), { code: 'source_error' })
+  },
+)
+
+t.test(
+  'a field of another type leaves the rest of the answer, and one that must be there leaves nothing',
+  async (t) => {
+    for (const drift of [
+      { best_purchase_option: { final_price_in_cents: '4.99' } },
+      { best_purchase_option: { formatted_final_price: '4,99€' } },
+      { best_purchase_option: { final_price_in_cents: '499', discount_pct: 101 } },
+      { is_free: 'yes' },
+      { release: { steam_release_date: '2021' } },
+      { release: { steam_release_date: 1e15 } },
+      { platforms: [] },
+    ]) {
+      const store = storeAt('http://store.example', answering(item(drift)))
+      t.match((await store.items([7], 'DE', signal)).get(7), { name: 'Seven' }, JSON.stringify(drift))
+    }
+    const nameless = storeAt('http://store.example', answering(item({ name: 7 })))
+    await t.rejects(nameless.items([7], 'DE', signal), { code: 'source_error' })
+  },
+)
 
 t.test('a price its currency cannot hold is refused: then the currency was misread', async (t) => {
   const more = { best_purchase_option: { final_price_in_cents: '1999' } }

@@ -19,9 +19,17 @@ t.test('what calls itself JSON is read, and so is what calls itself nothing', as
     t.same(await readJson(reply('{"a":1}', type), 100), { kind: 'json', value: { a: 1 } }, String(type))
 })
 
-t.test('a page is not taken for data, even when it could be read as such', async (t) => {
-  for (const type of ['text/html', 'text/plain', 'application/jsonp', 'application/javascript'])
-    t.same(await readJson(reply('{"a":1}', type), 100), { kind: 'fault', fault: 'not JSON' }, type)
+t.test('JSON is read under any media type, and a page under none', async (t) => {
+  for (const type of ['text/html', 'text/plain', 'application/jsonp', 'application/javascript']) {
+    t.same(await readJson(reply('{"a":1}', type), 100), { kind: 'json', value: { a: 1 } }, type)
+    t.same(await readJson(reply('<!doctype html>', type), 100), { kind: 'fault', fault: 'not JSON' }, type)
+  }
+})
+
+t.test('a limit that is told with status 200 is a refusal', async (t) => {
+  // As public clients of SteamSpy meet it now and then.
+  const refusal = await readJson(reply('Connection failed: Too many connections', 'text/html'), 100)
+  t.same(refusal, { kind: 'fault', fault: 'a refusal' })
 })
 
 t.test('the size is counted in bytes, and the limit itself still fits', async (t) => {

@@ -67,6 +67,19 @@ for (const [fault, code, attempts] of FAULTS) {
   })
 }
 
+t.test('a redirect within the host is followed, as Crossref answers for the DOI of an alias', async (t) => {
+  const world: World = {
+    ...WORLD,
+    fetch: async ({ pathname }) =>
+      pathname === '/steam-store/search/results/'
+        ? new Response(null, { status: 301, headers: { location: '/steam-store/elsewhere' } })
+        : Response.json({ items: [{ logo: `https://host.example/apps/7${pathname}` }] }),
+  }
+  const { world: seen, asked } = watched(world)
+  t.equal((await source('http://store.example', seen).get(QUESTION, signal)).items.length, 1)
+  t.strictSame(asked, ['/steam-store/search/results/', '/steam-store/elsewhere'])
+})
+
 t.test('a host that is not there is a source error, asked twice', async (t) => {
   const { url, stop } = await startStandIns()
   await stop()
@@ -158,20 +171,30 @@ t.test('a caller who is gone is not worth a call', async (t) => {
 })
 
 t.test('an operator sees how often a source was asked, failed and changed its form, and where', async (t) => {
-  const record = new SourceRecord(() => new Date('2026-11-20T20:00:00Z'))
+  const reported: string[] = []
+  const record = new SourceRecord(
+    () => new Date('2026-11-20T20:00:00Z'),
+    (where) => reported.push(where),
+  )
   const url = await standIns(t)
   const ask = (fetch: World['fetch'], options: Partial<JsonSourceOptions> = {}) =>
     source(url, { ...WORLD, fetch }, options, record)
       .get(QUESTION, signal)
       .catch(() => undefined)
   await ask(WORLD.fetch)
-  await ask(async () => Response.json({ items: [{ logo: 'a' }, { logo: 7 }] }))
+  const good = { logo: 'https://host.example/apps/7/capsule.jpg' }
+  await ask(async () => Response.json({ items: [good, good, { logo: 7 }] }))
+  t.match(record.figures, { asked: 2, failed: 0, drifted: 0, skipped: 1 }, 'one odd row is left out')
+  await ask(async () => Response.json({ items: [good, { logo: 7 }, { logo: 7 }] }))
   t.strictSame(record.figures, {
-    asked: 2,
+    asked: 3,
     failed: 0,
     drifted: 1,
+    skipped: 1,
     lastDrift: { at: new Date('2026-11-20T20:00:00Z'), where: 'items/#/logo: type' },
+    fields: new Map([['items/#/logo: type', 2]]),
   })
+  t.strictSame(reported, ['items/#/logo: type'], 'each field is reported once')
   await ask(async () => Response.json({ items: [{}] }))
   t.equal(record.figures.lastDrift?.where, 'items/#/logo: required')
   await ask(async () => Response.json(null))
@@ -181,5 +204,5 @@ t.test('an operator sees how often a source was asked, failed and changed its fo
   await ask(async () => new Response('Sorry', { headers: { 'content-type': 'text/html' } }))
   await ask(async () => new Response('null', { status: 429 }))
   await ask(() => new Promise(() => {}), { timeoutMs: 20 })
-  t.match(record.figures, { asked: 8, failed: 3, drifted: 4 })
+  t.match(record.figures, { asked: 9, failed: 3, drifted: 4 })
 })

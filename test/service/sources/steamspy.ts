@@ -33,19 +33,32 @@ t.test('what SteamSpy does not know or may not show is no estimate of zero', asy
   t.equal(await spy({ ...APP, name: null, owners: '0 .. 20,000', tags: [] }), undefined)
 })
 
-t.test('a field of another type makes the whole answer untrusted', async (t) => {
-  for (const drift of [
-    { owners: 150_000_000 },
-    { owners: '100M .. 200M' },
-    { owners: '100,000,000' },
-    { ccu: '12' },
-    { tags: { FPS: 'many' } },
-    { tags: ['FPS'] },
-    { average_forever: -1 },
-    { average_forever: undefined },
-  ]) {
+t.test('without owners there is no estimate, and without anything else there is', async (t) => {
+  for (const drift of [{ owners: 150_000_000 }, { owners: '100M .. 200M' }, { owners: '100,000,000' }])
     await t.rejects(spy({ ...APP, ...drift }), { code: 'source_error' }, JSON.stringify(drift))
-  }
-  for (const body of [null, [], {}, 'Too many connections'])
+  t.match(await spy({ ...APP, ccu: '12' }), { peakYesterday: null, tags: ['FPS', 'Classic', 'Shooter'] })
+  t.match(await spy({ ...APP, tags: { FPS: 'many', Classic: 3 } }), { tags: ['Classic'] })
+  t.match(await spy({ ...APP, tags: ['FPS'] }), { tags: [] })
+  t.match(await spy({ ...APP, average_forever: -1 }), { averageForever: null, medianForever: 6000 })
+  for (const body of [null, [], {}, { error: 'no data' }])
     await t.rejects(spy(body), { code: 'source_error' })
 })
+
+t.test('a play time of zero is one that SteamSpy does not have', async (t) => {
+  const none = await spy({ ...APP, average_forever: 0, median_forever: 0 })
+  t.match(none, { averageForever: null, medianForever: null })
+})
+
+t.test(
+  'a limit told with status 200 is a limit, and a page of JSON is read under any media type',
+  async (t) => {
+    const says = (body: string): World => ({
+      ...WORLD,
+      fetch: async () => new Response(body, { headers: { 'content-type': 'text/html; charset=UTF-8' } }),
+    })
+    const busy = steamSpyAt('http://spy.example', says('Connection failed: Too many connections'))
+    await t.rejects(busy.estimate(7, signal), { code: 'source_limited' })
+    const found = await steamSpyAt('http://spy.example', says(JSON.stringify(APP))).estimate(7, signal)
+    t.equal(found?.owners.low, 100_000_000)
+  },
+)

@@ -10,7 +10,15 @@ import {
   type Warning,
 } from '../../../engine/index.ts'
 import { STEAM, type Igdb } from '../../sources/igdb.ts'
-import { GAMES, type Game, type Named, type SimilarGame, type TimeToBeat } from '../../sources/igdb/shapes.ts'
+import {
+  GAMES,
+  TIMES,
+  type Game,
+  type Named,
+  type SimilarGame,
+  type TimeToBeat,
+} from '../../sources/igdb/shapes.ts'
+import { attempt } from '../../sources/attempt.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { fold, rankMatches, type Match } from './match.ts'
 
@@ -72,13 +80,9 @@ export function metadataOfApp(igdb: Igdb): FindByApp {
 }
 
 /** The game as one part of an answer. */
-async function answerWith(
-  igdb: Igdb,
-  game: Game,
-  found: KeptValue<readonly Game[]>,
-  { signal, now }: Context,
-) {
-  const times = await readTimes(igdb, game.id, signal)
+async function answerWith(igdb: Igdb, game: Game, found: KeptValue<readonly Game[]>, context: Context) {
+  const { now } = context
+  const times = await readTimes(igdb, game.id, context)
   const stale = found.stale ? [staleWarning(found.at, now(), igdb.source.name)] : []
   return {
     source: [igdb.source],
@@ -97,14 +101,12 @@ async function answerWith(
 async function readTimes(
   igdb: Igdb,
   id: number,
-  signal: AbortSignal,
+  { keep }: Context,
 ): Promise<TimeToBeat | undefined | 'unknown'> {
-  try {
-    return await igdb.timeToBeat(id, signal)
-  } catch (fault) {
-    if (!(fault instanceof Failure)) throw fault
-    return 'unknown'
-  }
+  const times = await attempt(
+    keep(`game/times/1/${id}`, SEARCH, TIMES, (signal) => igdb.timesToBeat(id, signal)),
+  )
+  return times.kind === 'failed' ? 'unknown' : times.value.value[0]
 }
 
 function describe(game: Game, times: TimeToBeat | undefined): JsonObject {

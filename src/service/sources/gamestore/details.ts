@@ -147,6 +147,7 @@ export const APP_PAGES = compileShape<Readonly<Record<string, Page>>>(
   },
   {
     given: ['*/success', true],
+    vital: ['*/data/price_overview'],
     expected: [
       '*/data/short_description',
       '*/data/release_date',

@@ -46,6 +46,9 @@ export interface Update {
   readonly updated?: Dated | null
 }
 
+/** A citation that lacks a part of these is a wrong one. */
+export const CITED = ['title', 'author', 'issued', 'container-title']
+
 const TEXT = { type: 'string', nullable: true } as const
 const TEXTS = { type: 'array', items: { type: 'string' }, nullable: true } as const
 const DATED = {

@@ -109,5 +109,8 @@ export const DATACITE_WORK = compileShape<{ readonly data: { readonly attributes
       },
     },
   },
-  { expected: ['titles', 'creators', 'publicationYear', 'types'].map((name) => `data/attributes/${name}`) },
+  {
+    vital: ['titles', 'creators', 'publicationYear', 'dates'].map((name) => `data/attributes/${name}`),
+    expected: ['titles', 'creators', 'publicationYear', 'types'].map((name) => `data/attributes/${name}`),
+  },
 )

@@ -20,6 +20,9 @@ const METADATA: JsonObject = {
   similar_games: [{ name: 'Eight' }, { name: 'Nine' }, { name: 'Ten' }],
 }
 
+/** A dossier before a database that has no ids of the store. */
+const byName = appDossier(async () => undefined)
+
 /** A dossier of apps that are answered by hand: a name, or the code of a failure. */
 async function compose(
   apps: Readonly<Record<number, string | { readonly fails: ErrorCode }>>,
@@ -46,7 +49,7 @@ async function compose(
     },
   })
   const appids = Object.keys(apps).map(Number)
-  return { answer: enveloped(await appDossier.run({ appids }, context)), looked }
+  return { answer: enveloped(await byName.run({ appids }, context)), looked }
 }
 
 t.test('a dossier of five titles asks each source once for each title, all at once', async (t) => {
@@ -59,6 +62,18 @@ t.test('a dossier of five titles asks each source once for each title, all at on
   t.equal(count('/steamspy/api.php'), 5)
   for (const appid of FIVE) t.equal(count(`/steam-store/appreviews/${appid}`), 1)
   t.equal(count('/steam-api/IStoreBrowseService/GetItems/v1/'), 0, 'not needed while pages answer')
+})
+
+t.test('an answer made of what was read before says so', async (t) => {
+  const { send, pass } = await openWholeService(t)
+  const deals = (min_review: number) =>
+    send('/paid/gamestore/deals', { min_discount: 20, min_review, count: 3 }) as Promise<JsonObject>
+  const first = await deals(60)
+  t.equal(first['cached'], false)
+  pass(5 * 60_000)
+  const second = await deals(61)
+  t.equal(second['cached'], true, 'another filter, the same pool')
+  t.equal(second['fetched_at'], first['fetched_at'])
 })
 
 t.test('the dossier, its sample and the single route share what was fetched', async (t) => {
@@ -98,6 +113,22 @@ t.test('metadata and neighbours belong to the first title', async (t) => {
   })
   t.strictSame(answer.source, [{ name: 'store' }, { name: 'database' }])
   t.strictSame(answer.warnings, [])
+})
+
+t.test('the game database is asked by the app id, and by name only when it does not have that', async (t) => {
+  const { serve, asked } = await openWholeService(t)
+  const [appid = 0] = FIVE
+  const { body, warnings } = await serve(DOSSIER, { appids: [appid] })
+  t.match(body['first_title'], {
+    appid,
+    matched_by: 'steam_appid',
+    metadata: { game: { external_ids: { steam: String(appid) } } },
+  })
+  t.strictSame(warnings, [])
+  t.equal(asked.get('/igdb/external_games'), 1)
+  const { answer, looked } = await compose({ 7: 'Seven' }, METADATA)
+  t.match(answer.body['first_title'], { matched_by: 'name' })
+  t.strictSame(looked, ['Seven'])
 })
 
 t.test('metadata of a namesake is marked as such', async (t) => {
@@ -152,7 +183,7 @@ t.test('an app that is older than it should be says so in its own place', async 
 
 t.test('the free sample shows name, players, owners and reviews, and two neighbours', async (t) => {
   const { answer } = await compose({ 7: 'Seven' }, METADATA)
-  t.strictSame(appDossier.preview(answer.body)['first_title'], {
+  t.strictSame(byName.preview(answer.body)['first_title'], {
     appid: 7,
     name: 'Seven',
     similar_titles: [{ name: 'Eight' }, { name: 'Nine' }],

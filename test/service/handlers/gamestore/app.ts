@@ -161,7 +161,8 @@ for (const [path, missing] of [
       const timeoutMs = fault === 'hang' ? 300 : 5000
       const answer = await run(await standIns(t, { [path]: fault }), { timeoutMs })
       t.match(answer.body, missing)
-      t.match(codes(answer), [/^upstream_unavailable/])
+      t.match(codes(answer), [fault.includes('429') ? /^source_limited/ : /^upstream_unavailable/])
+      t.match(answer.body['gaps'], [{ reason: /^source_/, source: String }], 'the answer says why')
       t.notMatch(answer.warnings?.[0]?.message, /http|127|fetch|Unexpected|token/)
     })
   }

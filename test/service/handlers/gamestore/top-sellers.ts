@@ -102,7 +102,7 @@ t.test('a country is read as people write it, and refused when it is none', asyn
 })
 
 t.test('a currency that is only assumed is marked', async (t) => {
-  const answer = await run(await standIns(t), 'XQ')
+  const answer = await run(await standIns(t), 'KE')
   t.equal(answer.body.currency, 'USD')
   t.ok(codes(answer).includes('currency_assumed'))
 })

@@ -74,8 +74,34 @@ t.test('a name that nobody has would be an error instead of an answer', async (t
     tls: null,
     http: null,
     page: null,
-    security: { score: 0 },
+    dns: { a: [], mx: [] },
+    technologies: null,
+    security: { score: null, checks: { valid_certificate: null, content_security_policy: null, caa: false } },
   })
+})
+
+t.test('sixty sites below one top-level domain are all looked up, and our own limit is said', async (t) => {
+  const web = await openWeb(t)
+  const { rdap } = web
+  const find = async (count: number, from: number) => {
+    const kinds: string[] = []
+    for (let done = 0; done < count; done += 20) {
+      const names = Array.from({ length: 20 }, (_, place) => `nobody${from + done + place}.com`)
+      const found = await Promise.all(names.map((name) => rdap.find(name, fixedContext())))
+      kinds.push(...found.map((each) => (each.kind === 'limited' ? `limited by ${each.by}` : each.kind)))
+    }
+    return kinds
+  }
+  t.strictSame(new Set(await find(60, 0)), new Set(['known']))
+  const more = await find(400, 100)
+  t.ok(more.includes('limited by us'))
+  t.notOk(more.includes('unknown'))
+  t.match(enveloped(await siteIntel(web).run({ target: 'example.com' }, fixedContext())).warnings, [
+    {
+      code: 'source_limited',
+      message: 'the registry of this domain is asked as often as we may: registration was not read',
+    },
+  ])
 })
 
 t.test('a registrant’s name would be sold', async (t) => {
