@@ -73,7 +73,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@electric-sql/pglite': ['service'],
   '@koa/router': ['engine/http'],
-  '@modelcontextprotocol/node': ['engine/mcp'],
   '@modelcontextprotocol/server': ['engine/mcp'],
   handlebars: ['engine/documents'],
   ioredis: ['engine/ledger', 'engine/cache'],

@@ -65,7 +65,6 @@ export function revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret 
     mcpUrls,
     sandbox: false,
     proxy: { fetcher: fetch, secret },
-    middleware: () => async () => undefined,
   })
 }
 

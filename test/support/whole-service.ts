@@ -76,7 +76,6 @@ export async function openWholeService(
     mcpUrls: {},
     sandbox: true,
     proxy: { fetcher: fetch, secret: (name) => name },
-    middleware: () => async () => undefined,
   })
   let passed = 0
   const now = () => Date.now() + passed

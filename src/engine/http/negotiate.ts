@@ -9,12 +9,14 @@ export type Shown = Omit<PaymentPage, 'problem'>
 /** An unpaid answer as its reader wants it: a page for a browser, JSON for everyone else, the same headers for both. */
 export function negotiate(ctx: Context, reply: Reply, shown: () => Shown): Reply {
   if (reply.status !== 402) return reply
-  const headers = { ...reply.headers, Vary: 'Accept' }
+  const { headers } = reply
+  const vary = 'Accept'
   const problem: unknown = prefersPage(ctx) ? JSON.parse(reply.body) : undefined
-  if (!isJsonObject(problem)) return { ...reply, headers }
+  if (!isJsonObject(problem)) return { ...reply, vary }
   const { html, policy } = renderPaymentPage({ ...shown(), problem })
   return {
     ...reply,
+    vary,
     headers: {
       ...headers,
       'Content-Type': 'text/html; charset=utf-8',

@@ -14,7 +14,8 @@ export function tell(counter: FaultSettings, request: RouteRequest, outcome: Out
   switch (outcome.kind) {
     case 'delivered': {
       const headers = { ...PAID, ...receiptHeaders(request, outcome, 200) }
-      return { reply: sold(outcome.answer, headers), delivered: outcome.entry }
+      const reply = { ...sold(outcome.answer, headers), vary: 'PAYMENT-SIGNATURE, Authorization' }
+      return { reply, delivered: outcome.entry }
     }
     case 'owed': {
       const reply = faultReply(counter, request.served, outcome.fault, 'yes')
@@ -60,7 +61,7 @@ function receiptHeaders(
   return { 'Ratecard-Payment': entry.id, ...protocol?.receiptHeaders(entry, receipt, status) }
 }
 
-const PAID = { 'Cache-Control': 'private, no-cache', Vary: 'PAYMENT-SIGNATURE, Authorization' }
+const PAID = { 'Cache-Control': 'private, no-cache' }
 
 function refuse(request: RouteRequest, { code, detail }: Refusal): Reply {
   if (ERRORS[code].status === 402) return challenge(request, code, detail)

@@ -1,3 +1,5 @@
+import type { Context, Next } from 'koa'
+
 /** The two parts of a request target that matter here. */
 export interface Target {
   readonly path: string
@@ -14,6 +16,14 @@ export function splitTarget(target: string): Target {
   return mark === -1
     ? { path: local, query: '' }
     : { path: local.slice(0, mark), query: local.slice(mark + 1) }
+}
+
+/** Answers only the one spelling of each path; an absolute-form target is rewritten to its path and query. */
+export function canonicalPaths(ctx: Context, next: Next): Promise<unknown> | undefined {
+  const { path, query } = splitTarget(ctx.url)
+  if (canonicalPath(path) === undefined) return undefined
+  if (!ctx.url.startsWith('/')) ctx.url = query === '' ? path : `${path}?${query}`
+  return next()
 }
 
 /**

@@ -1,18 +1,30 @@
+import type { Context } from 'koa'
 import { ERRORS, type Charged, type ErrorCode, type Failure } from '../errors.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
 import { problemMembers } from '../work/problem.ts'
+import { note } from './access-log.ts'
 
-/** What is sent for one request: made as a value, written in one place. */
+/** What is sent for one request. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** Names of request headers that the answer depends on. */
+  readonly vary?: string
   /** Why it is no answer. */
   readonly code?: ErrorCode
   /** Whether the answer came from the cache, where it says so. */
   readonly cached?: boolean
+}
+
+export function respond(ctx: Context, { status, headers, body, vary, code, cached }: Reply): void {
+  note(ctx, { code, cached })
+  ctx.status = status
+  ctx.set(headers)
+  if (vary !== undefined) ctx.vary(vary)
+  ctx.body = body
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { Middleware } from 'koa'
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import { documents, liveDocuments, type LiveDocument } from '../documents/all.ts'
 import { brandFiles } from '../documents/brand.ts'
@@ -14,13 +13,12 @@ import type { Operations, ServedOperation } from '../work/served.ts'
 import { Foresights } from './foresight.ts'
 import { compileValidator, type Validator } from '../catalog/validator.ts'
 import { serveOperation, type OperationSettings } from './operation.ts'
-import { createTable, type RouteTable } from './table.ts'
 import { compileUnpaid, type Unpaid } from './unpaid.ts'
 
 /** Everything derived from one catalog, once: a request takes the current one and finishes on it. */
 export interface Revision {
   readonly catalog: Catalog
-  readonly table: RouteTable<ServedRoute>
+  readonly routes: readonly ServedRoute[]
   /** Rendered documents and files by path. */
   readonly pages: ReadonlyMap<string, Page>
   /** What is told anew each time, by path. */
@@ -61,7 +59,6 @@ export interface RevisionSettings extends OperationSettings {
   /** Bases of the companion servers that have one of their own. */
   readonly mcpUrls: Readonly<Record<string, string>>
   readonly sandbox: boolean
-  readonly middleware: (served: ServedRoute) => Middleware
 }
 
 export function createRevision(settings: RevisionSettings): Revision {
@@ -70,7 +67,7 @@ export function createRevision(settings: RevisionSettings): Revision {
   const operations = new Map(catalog.operations.map((each) => [each, serveOperation(each, settings)]))
   const servedOf = (operation: Operation): ServedOperation =>
     operations.get(operation) ?? serveOperation(operation, settings)
-  const served = catalog.routes.map((route): ServedRoute => {
+  const routes = catalog.routes.map((route): ServedRoute => {
     const challenges = route.kind === 'paid' ? challengesOf(route, protocols) : new Map<string, Challenge>()
     return {
       ...servedOf(route.operation),
@@ -82,7 +79,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     }
   })
   const published = new Map(
-    served.map(({ route, challenges }) => [route.name, challenges.get('x402')?.published]),
+    routes.map(({ route, challenges }) => [route.name, challenges.get('x402')?.published]),
   )
   const facts: Facts = {
     baseUrl,
@@ -94,7 +91,7 @@ export function createRevision(settings: RevisionSettings): Revision {
   }
   return {
     catalog,
-    table: createTable(served, settings.middleware),
+    routes,
     pages: renderPages(catalog, facts),
     live: new Map(livePlaces(catalog)),
     protocols,

@@ -67,12 +67,12 @@ function starting(_: unknown, response: ServerResponse): void {
   send(response, problem('starting', 'the service is starting', { charged: 'no', headers }))
 }
 
-/** From now on the application answers. */
+/** From now on the application answers. Middleware that is added before the first request takes part. */
 export function attach(server: Server, app: Koa): void {
-  const answer = app.callback()
+  let answer: ReturnType<Koa['callback']> | undefined
   server.off('request', starting)
   server.on('request', (request, response) => {
-    if (namesHost(request)) void answer(request, response)
+    if (namesHost(request)) void (answer ??= app.callback())(request, response)
     else
       send(response, problem('request_malformed', 'a request of HTTP/1.1 names its Host', { charged: 'no' }))
   })

@@ -1,4 +1,6 @@
 import type { Server } from 'node:http'
+import type { RouterMiddleware } from '@koa/router'
+import type Koa from 'koa'
 import type { Observe } from '../access.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -9,7 +11,7 @@ import type { RefusedReload } from '../documents/standing.ts'
 import { Daybook } from '../tally/daybook.ts'
 import { soldName } from '../tally/names.ts'
 import { watchLedger, type Settle } from '../tally/watch-ledger.ts'
-import { answerRoute, createApp, type AppSettings, type Aside } from './app.ts'
+import { createApp, type AppSettings, type Aside } from './app.ts'
 import type { ProxySettings } from './proxy.ts'
 import { Attendance } from '../paywall/attendance.ts'
 import type { Store } from '../paywall/paywall.ts'
@@ -18,6 +20,7 @@ import { recover } from '../paywall/recovery.ts'
 import { Deliveries } from './delivery.ts'
 import { InFlight } from './in-flight.ts'
 import { createRevision, type Revision } from './revision.ts'
+import { createRouter, type RouterSettings } from './routes.ts'
 import { attach } from './server.ts'
 import type { AllFigures } from './status.ts'
 
@@ -57,6 +60,7 @@ export interface ServiceSettings extends ServiceWorld {
 }
 
 export interface Service {
+  readonly koa: Koa
   readonly revision: () => Revision
   /** Resolves when nothing uses the ledger any more; to be asked once no request can come. */
   idle(): Promise<void>
@@ -83,13 +87,15 @@ export function createService(settings: ServiceSettings): Service {
   const attendance = new Attendance()
   const prices = new Prices(desk)
   let current: Revision
+  let routes: RouterMiddleware
   let refused: RefusedReload | undefined
-  const app: AppSettings = {
+  const app: AppSettings & RouterSettings = {
     ...settings,
+    current: () => current,
+    routes: () => routes,
+    bound: () => addressOf(settings.server),
     inFlight,
     deliveries: new Deliveries({ desk, inFlight, attendance, trustProxy, report }),
-    current: () => current,
-    bound: () => addressOf(settings.server),
     daybook,
     refused: () => refused,
     get paywall() {
@@ -103,15 +109,13 @@ export function createService(settings: ServiceSettings): Service {
       }
     },
   }
-  const build = (catalog: Catalog): Revision =>
-    createRevision({
-      ...settings,
-      catalog,
-      protocols: settings.protocols(catalog),
-      middleware: answerRoute(app),
-    })
-  current = build(settings.catalog)
-  attach(settings.server, createApp(app))
+  const serve = (catalog: Catalog): void => {
+    current = createRevision({ ...settings, catalog, protocols: settings.protocols(catalog) })
+    routes = createRouter(app, current).routes()
+  }
+  serve(settings.catalog)
+  const koa = createApp(app)
+  attach(settings.server, koa)
   const offer = (): Promise<void> => prices.offer(current.catalog)
   const withdraw = ({ catalog }: Revision): Promise<void> =>
     prices.withdraw(catalog, current.catalog.payments.repriceGrace)
@@ -122,6 +126,7 @@ export function createService(settings: ServiceSettings): Service {
   inFlight.every(WRITING_MS, () => daybook.write().catch(report))
   void inFlight.add(offer().catch(report))
   return {
+    koa,
     idle: async () => {
       await inFlight.end()
       await withdraw(current).catch(report)
@@ -130,7 +135,7 @@ export function createService(settings: ServiceSettings): Service {
     revision: () => current,
     swap: (catalog) => {
       const before = current
-      current = build(catalog)
+      serve(catalog)
       if (catalog !== before.catalog) refused = undefined
       void inFlight.add(withdraw(before).then(offer).catch(report))
       return current

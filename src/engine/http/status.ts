@@ -41,7 +41,7 @@ export function standing(revision: Revision, sight: Sight): Standing {
   const { catalog, facts } = revision
   const { service } = catalog
   const { now, days, sources, refused } = sight
-  const readiness = new Map(revision.table.served.map((each) => [each.route, each.readiness]))
+  const readiness = new Map(revision.routes.map((each) => [each.route, each.readiness]))
   const listed = listedRoutes(catalog).map((route) => ({
     route,
     readiness: readiness.get(route) ?? 'planned',
@@ -130,10 +130,10 @@ const NONE: Pick<SourceFigures, 'asked' | 'failed' | 'drifted' | 'skipped' | 'la
 }
 
 function sourceStandings(
-  { catalog, table }: Revision,
+  { catalog, routes }: Revision,
   seen: ReadonlyMap<string, SourceFigures>,
 ): SourceStanding[] {
-  const used = new Set(table.served.flatMap(({ route }) => route.operation.sources))
+  const used = new Set(routes.flatMap(({ route }) => route.operation.sources))
   return Object.entries(catalog.sources)
     .filter(([name]) => used.has(name) || seen.has(name))
     .map(([name, { title }]) => {

@@ -1,9 +1,10 @@
-import type { Context } from 'koa'
+import { Readable } from 'node:stream'
+import type { Context, Middleware } from 'koa'
 import { serverCardPath } from '../documents/servers/place.ts'
 import type { Observe } from '../access.ts'
 import { answerCall } from '../mcp/call.ts'
 import { serverAt } from '../mcp/endpoint.ts'
-import { hostsOf, readBody, refusalOf, refuse } from '../mcp/gate.ts'
+import { hostsOf, readBody, refusalOf } from '../mcp/gate.ts'
 import { speak, type AnswerCall } from '../mcp/server.ts'
 import type { Counter } from '../mcp/tool-call.ts'
 import type { Toolbox } from '../mcp/toolbox.ts'
@@ -12,9 +13,11 @@ import { soldName } from '../tally/names.ts'
 import type { Deliveries } from './delivery.ts'
 import { goneSignal } from './gone.ts'
 import type { InFlight } from './in-flight.ts'
-import type { Page, Revision } from './revision.ts'
+import type { Revision } from './revision.ts'
 
 export interface ToolsSettings extends Counter {
+  /** The revision that serves now; requests keep the one they began with. */
+  readonly current: () => Revision
   readonly daybook: Daybook
   readonly deliveries: Deliveries
   readonly inFlight: InFlight
@@ -24,43 +27,49 @@ export interface ToolsSettings extends Counter {
 }
 
 const METHODS = 'POST, GET, DELETE'
-
-/** The companion server a request is for. */
-export function toolboxAt({ tools, facts }: Revision, host: string, path: string): Toolbox | undefined {
-  const name = serverAt(facts.mcpServers, host, path)
-  return name === undefined ? undefined : tools.get(name)
-}
-
 const CARD = '/server-card'
 
-/** The card of the companion server whose endpoint this would be without its last part. */
-export function cardAt({ pages, facts }: Revision, host: string, path: string): Page | undefined {
-  if (!path.endsWith(CARD)) return undefined
-  const name = serverAt(facts.mcpServers, host, path.slice(0, -CARD.length))
-  return name === undefined ? undefined : pages.get(serverCardPath(name))
+/** The MCP servers of the catalog. The card of each is a document of the router, under its own address too. */
+export function toolServers(settings: ToolsSettings): Middleware {
+  return async (ctx, next) => {
+    if (!ctx.path.includes('/mcp')) return next()
+    const revision = settings.current()
+    const { mcpServers } = revision.facts
+    const name = serverAt(mcpServers, ctx.host, ctx.path)
+    const toolbox = name === undefined ? undefined : revision.tools.get(name)
+    if (toolbox !== undefined) return answerTools(settings, ctx, revision, toolbox)
+    const carded = ctx.path.endsWith(CARD)
+      ? serverAt(mcpServers, ctx.host, ctx.path.slice(0, -CARD.length))
+      : undefined
+    if (carded !== undefined) ctx.path = serverCardPath(carded)
+    return next()
+  }
 }
 
-/** Answers one request to a companion server. */
-export async function answerTools(
+async function answerTools(
   settings: ToolsSettings,
   ctx: Context,
   revision: Revision,
   toolbox: Toolbox,
 ): Promise<void> {
-  ctx.respond = false
-  const { req: request, res: response } = ctx
   const { facts } = revision
   const hosts = hostsOf([facts.baseUrl, ...facts.mcpServers.values()], settings.bound())
-  const { origin } = request.headers
+  const { origin } = ctx.headers
   const refusal = refusalOf({ host: ctx.host, origin }, hosts)
-  if (refusal !== undefined) return refuse(response, 403, -32000, refusal)
-  if (origin !== undefined) allow(response, origin)
-  if (request.method === 'OPTIONS') return void response.writeHead(204, { Allow: METHODS }).end()
-  await settings.deliveries.confirm(request.socket)
-  if (request.method !== 'POST')
-    return speak(toolbox, noCalls, { request, response, body: undefined }, settings.report)
-  const body = await readBody(request)
-  if (body.kind === 'fault') return refuse(response, body.status, body.code, body.message)
+  if (refusal !== undefined) return refuse(ctx, 403, -32000, refusal)
+  if (origin !== undefined) allow(ctx, origin)
+  if (ctx.method === 'OPTIONS') {
+    ctx.set('Allow', METHODS)
+    ctx.status = 204
+    return
+  }
+  await settings.deliveries.confirm(ctx.req.socket)
+  const body = ctx.method === 'POST' ? await readBody(ctx.req) : undefined
+  if (body?.kind === 'fault') {
+    // What is left of a body that is too large is not read.
+    if (body.status === 413) ctx.set('Connection', 'close')
+    return refuse(ctx, body.status, body.code, body.message)
+  }
   const answer: AnswerCall = async (call) => {
     const tool = toolbox.tools.get(call.name)
     if (tool === undefined) return undefined
@@ -72,9 +81,9 @@ export async function answerTools(
         tool,
         operations: revision.operations,
         revision: revision.catalog.revision,
-        headers: request.headers,
+        headers: ctx.headers,
         tally: settings.daybook.of(soldName(tool.served.operation.id)),
-        watch: () => goneSignal(response),
+        watch: () => goneSignal(ctx.res),
       }),
     )
     const { status, code = status === 402 ? 'payment_required' : 'internal' } = answered.reply
@@ -91,19 +100,36 @@ export async function answerTools(
     if (answered.delivered !== undefined) settings.deliveries.watch(ctx, answered.delivered)
     return answered.reply.result
   }
-  await speak(toolbox, answer, { request, response, body: body.value }, settings.report)
+  const { method, headers } = ctx
+  const message = { method, headers, body: body?.value, signal: goneSignal(ctx.res) }
+  const response = await speak(toolbox, answer, message, settings.report)
+  ctx.status = response.status
+  for (const [name, value] of response.headers) ctx.set(name, value)
+  if (response.headers.get('Content-Type') === 'text/event-stream' && response.body !== null)
+    ctx.body = Readable.fromWeb(response.body)
+  else sendText(ctx, response.status, await response.text())
 }
 
-/** Calls are posted. */
-const noCalls: AnswerCall = () => Promise.resolve(undefined)
+/** Koa takes an empty body for 204. */
+function sendText(ctx: Context, status: number, text: string): void {
+  ctx.body = text === '' ? null : text
+  ctx.status = status
+}
+
+/** A failure of the request itself, as JSON-RPC has it. */
+function refuse(ctx: Context, status: number, code: number, message: string): void {
+  ctx.status = status
+  ctx.set('Content-Type', 'application/json')
+  ctx.body = JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null })
+}
 
 /** For the pages of our own hosts; those of others have been refused. */
-function allow(response: Context['res'], origin: string): void {
-  response.setHeader('Access-Control-Allow-Origin', origin)
-  response.setHeader('Vary', 'Origin')
-  response.setHeader('Access-Control-Allow-Methods', METHODS)
-  response.setHeader(
-    'Access-Control-Allow-Headers',
-    'Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, SIGN-IN-WITH-X',
-  )
+function allow(ctx: Context, origin: string): void {
+  ctx.set({
+    'Access-Control-Allow-Origin': origin,
+    Vary: 'Origin',
+    'Access-Control-Allow-Methods': METHODS,
+    'Access-Control-Allow-Headers':
+      'Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, SIGN-IN-WITH-X',
+  })
 }

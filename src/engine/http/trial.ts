@@ -16,8 +16,8 @@ export interface Trial {
  * and nothing comes from the cache. Routes that store something are left alone.
  */
 export async function* tryRoutes(revision: Revision, workshop: Workshop): AsyncGenerator<Trial> {
-  const { table, operations } = revision
-  for (const { route, readiness, validate, handler, store } of table.served) {
+  const { routes, operations } = revision
+  for (const { route, readiness, validate, handler, store } of routes) {
     if (route.kind !== 'paid' || store !== undefined) continue
     const unready = unreadyFailure(readiness)
     const validated = validate(exampleOf(route))

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { isJsonObject } from '../json.ts'
 
 /** More than any call needs: arguments are texts of some thousand characters. */
@@ -64,16 +64,4 @@ function nestMeta(message: unknown): unknown {
   const params = isJsonObject(rest['params']) ? rest['params'] : {}
   const inner = isJsonObject(params['_meta']) ? params['_meta'] : {}
   return { ...rest, params: { ...params, _meta: { ...outer, ...inner } } }
-}
-
-/** A failure of the request itself, as JSON-RPC has it. */
-export function refuse(response: ServerResponse, status: number, code: number, message: string): void {
-  const body = JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null })
-  response.writeHead(status, {
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(body),
-    // What is left of a body that is too large is not read.
-    ...(status === 413 ? { Connection: 'close' } : {}),
-  })
-  response.end(body)
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { ServerCapabilities, StandardSchemaV1 } from '@modelcontextprotocol/server'
 import { isJsonObject, type JsonObject } from '../json.ts'
 import type { Toolbox } from './toolbox.ts'
@@ -18,6 +18,16 @@ export type AnswerCall = (call: IncomingCall) => Promise<JsonObject | undefined>
 /** Milliseconds for which clients may keep the list: a reload changes it, and a call of what is gone is told so. */
 const LIST_MS = 300_000
 
+/** One HTTP request to a server. */
+export interface Message {
+  readonly method: string
+  readonly headers: IncomingHttpHeaders
+  /** Parsed; undefined without one. */
+  readonly body: unknown
+  /** Aborted when the client has gone away before its answer. */
+  readonly signal: AbortSignal
+}
+
 /**
  * Speaks MCP over one HTTP request, in its newest revision and every older one. The SDK costs 30 MB and a good part of a
  * second, so it is loaded when somebody calls.
@@ -25,17 +35,10 @@ const LIST_MS = 300_000
 export async function speak(
   toolbox: Toolbox,
   answer: AnswerCall,
-  {
-    request,
-    response,
-    body,
-  }: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly body: unknown },
+  { method, headers, body, signal }: Message,
   report: (fault: unknown) => void,
-): Promise<void> {
-  const [sdk, { toNodeHandler }] = await Promise.all([
-    import('@modelcontextprotocol/server'),
-    import('@modelcontextprotocol/node'),
-  ])
+): Promise<Response> {
+  const sdk = await import('@modelcontextprotocol/server')
   const { Server, ProtocolError, ProtocolErrorCode, createMcpHandler, CLIENT_CAPABILITIES_META_KEY } = sdk
   const { name, title, version, description, websiteUrl } = toolbox.identity
   const create = (): InstanceType<typeof Server> => {
@@ -67,16 +70,16 @@ export async function speak(
     return server
   }
   // Nothing here changes under a client's eyes: no stream is kept open for it.
-  await toNodeHandler(createMcpHandler(create, { maxSubscriptions: 0 }), { onerror: report })(
-    {
-      method: request.method ?? 'POST',
-      url: request.url ?? '/',
-      headers: request.headers,
-      [Symbol.asyncIterator]: () => request[Symbol.asyncIterator](),
-    },
-    response,
-    body,
-  )
+  const { fetch } = createMcpHandler(create, { maxSubscriptions: 0, onerror: report })
+  const request = new Request(toolbox.url, { method, headers: headersOf(headers), signal })
+  return fetch(request, body === undefined ? {} : { parsedBody: body })
+}
+
+function headersOf(incoming: IncomingHttpHeaders): Headers {
+  const headers = new Headers()
+  for (const [name, values = []] of Object.entries(incoming))
+    for (const value of [values].flat()) headers.append(name, value)
+  return headers
 }
 
 /** The SDK holds calls against the revision's own schema. */

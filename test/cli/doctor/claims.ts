@@ -16,7 +16,6 @@ function pagesOf(catalog: Catalog): ReadonlyMap<string, string> {
     mcpUrls: {},
     sandbox: false,
     proxy: { fetcher: fetch, secret: (name) => name },
-    middleware: () => async () => undefined,
   })
   return new Map([...pages].map(([path, { body }]) => [path, body.toString()]))
 }

@@ -45,7 +45,6 @@ function kitchen(handlers: Readonly<Record<string, UntypedHandler>>): Kitchen {
     mcpUrls: {},
     sandbox: false,
     proxy: { fetcher: fetch, secret: () => undefined },
-    middleware: () => async () => undefined,
   })
   const workshop: Workshop = {
     cache: new Cache(createMemoryCache(), () => now),

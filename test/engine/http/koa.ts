@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { brotliDecompressSync } from 'node:zlib'
+import t from 'tap'
+import { examplePath } from '../../../src/engine/catalog/catalog.ts'
+import { loadCatalog } from '../../../src/engine/catalog/load.ts'
+import { documentNames } from '../../../src/engine/documents/all.ts'
+import { startServer } from '../../support/server.ts'
+
+const shipped = fileURLToPath(new URL('../../../catalog.yaml', import.meta.url))
+const { catalog } = loadCatalog(shipped, { handlers: undefined, documents: documentNames })
+
+const program = fileURLToPath(new URL('../../fixtures/koa/serve.mjs', import.meta.url))
+const mounted = await startServer({ program })
+t.teardown(() => mounted.stop())
+
+interface Received {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  /** As it came over the wire, and as it reads. */
+  readonly bytes: number
+  readonly text: string
+}
+
+/** A request that asks for Brotli and does not decompress by itself. */
+async function ask(
+  path: string,
+  {
+    method = 'GET',
+    headers = {},
+    body = '',
+  }: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Received> {
+  const sent = request(mounted.url + path, { method, headers: { 'Accept-Encoding': 'br', ...headers } })
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk as Buffer)
+  const raw = Buffer.concat(chunks)
+  const { statusCode: status = 0, headers: received } = response
+  const text = (received['content-encoding'] === 'br' ? brotliDecompressSync(raw) : raw).toString('utf8')
+  return { status, headers: received, bytes: raw.length, text }
+}
+
+const INITIALIZE = {
+  method: 'POST',
+  headers: {
+    'Content-Type': 'application/json',
+    Accept: 'application/json, text/event-stream',
+    'MCP-Protocol-Version': '2025-06-18',
+  },
+  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }),
+}
+
+t.test('stock compression in front of the service compresses every kind of answer', async (t) => {
+  const unpaid = await ask('/paid/echo/tea')
+  t.equal(unpaid.status, 402)
+  t.equal(unpaid.headers['content-encoding'], 'br')
+  t.equal(unpaid.headers['vary'], 'Accept-Encoding, Accept')
+  const challenge: unknown = JSON.parse(
+    Buffer.from(String(unpaid.headers['payment-required']), 'base64').toString('utf8'),
+  )
+  t.match(JSON.parse(unpaid.text), challenge, 'the header survives beside the compressed body')
+
+  const sample = await ask('/sample/echo/tea')
+  t.equal(sample.status, 200)
+  t.equal(sample.headers['content-encoding'], 'br')
+  t.match(sample.text, '"word":"tea"')
+
+  const document = await ask('/openapi.json')
+  t.equal(document.status, 200)
+  t.ok(document.bytes < document.text.length / 2, `${document.bytes} bytes for ${document.text.length}`)
+  t.match(JSON.parse(document.text), { paths: { '/paid/echo/{word}': {} } })
+
+  const again = await ask('/openapi.json', { headers: { 'If-None-Match': String(document.headers['etag']) } })
+  t.equal(again.status, 304)
+  t.equal(again.bytes, 0)
+  t.equal(again.headers['etag'], document.headers['etag'])
+
+  const tools = await ask('/mcp/tools', INITIALIZE)
+  t.equal(tools.status, 200)
+  t.match(tools.text, '"name":"echo"')
+
+  const missing = await ask('/nothing')
+  t.equal(missing.status, 404)
+  t.match(JSON.parse(missing.text), { code: 'route_unknown' })
+})
+
+t.test('HEAD has no body and the headers of GET', async (t) => {
+  for (const path of ['/paid/echo/tea', '/sample/echo/tea', '/openapi.json', '/health', '/nothing']) {
+    const plain = { headers: { 'Accept-Encoding': 'identity' } }
+    const [get, head] = [await ask(path, plain), await ask(path, { ...plain, method: 'HEAD' })]
+    t.equal(head.status, get.status, path)
+    t.equal(head.bytes, 0)
+    t.same(Object.keys(head.headers).toSorted(), Object.keys(get.headers).toSorted(), path)
+  }
+})
+
+t.test(
+  'a stock logger and own middleware in front see status, length and the name of the route',
+  async (t) => {
+    const sized = await ask('/paid/echo/tea', { headers: { 'Accept-Encoding': 'identity' } })
+    t.equal(Number(sized.headers['content-length']), sized.bytes)
+    await mounted.said(/route of GET \/paid\/echo\/tea: paid_echo_word$/m)
+    await mounted.said(/route of GET \/sample\/echo\/tea: sample_echo_word$/m)
+    await mounted.said(/route of GET \/openapi\.json: \/openapi\.json$/m)
+    // eslint-disable-next-line no-control-regex
+    const lines = mounted.output().replace(/\u001b\[\d+m/g, '')
+    t.match(lines, /--> GET \/paid\/echo\/tea 402 \d+ms /)
+    t.match(lines, /--> GET \/openapi\.json 304 \d+ms/)
+    t.match(lines, /--> POST \/mcp\/tools 200 \d+ms/)
+  },
+)
+
+t.test('a router behind the service answers what the catalog does not have', async (t) => {
+  const own = await ask('/own', { headers: { 'Accept-Encoding': 'identity' } })
+  t.equal(own.status, 200)
+  t.equal(own.text, 'mine')
+  const refused = await ask('/own', { method: 'POST' })
+  t.equal(refused.status, 405)
+  t.equal(refused.headers['allow'], 'GET, HEAD, OPTIONS')
+  const expected = await ask('/refusing', { headers: { 'Accept-Encoding': 'identity' } })
+  t.equal(expected.status, 418)
+  t.equal(expected.text, 'not here')
+  const broken = await ask('/broken')
+  t.equal(broken.status, 500)
+  t.match(JSON.parse(broken.text), { code: 'internal', charged: 'unknown' })
+  t.notMatch(broken.text, 'mistake')
+  await mounted.said(/reported: Error: the owner of this middleware has made a mistake/)
+})
+
+t.test('the debug output of @koa/router shows the dispatch of every route', async (t) => {
+  const server = await startServer({
+    args: ['--sandbox', '--offline'],
+    env: { DEBUG: 'koa-router', DEBUG_COLORS: '0', LOG_LEVEL: 'silent' },
+  })
+  t.teardown(() => server.stop())
+  for (const route of catalog.routes) {
+    const path = examplePath(route)
+    await fetch(server.url + path, { method: 'HEAD' })
+    const escaped = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    await t.resolves(server.said(new RegExp(`koa-router HEAD ${escaped}\\n`)), route.name)
+  }
+  t.match(server.output(), /koa-router defined route \[ 'HEAD', 'GET' \] \/paid\/gamestore\/app\/:appid/)
+})
