@@ -218,6 +218,7 @@ export const ERRORS = {
     'Nothing more is kept for this wallet',
     'Delete what is no longer needed, or write from another wallet.',
   ),
+  page_unreadable: kind(502, 'Page has no readable text', 'Name a page that others can read.', OF_WORK),
   answer_too_large: kind(502, 'Answer is too large', 'Ask for less in one call.', OF_WORK),
   too_many_requests: passing(
     429,

@@ -1,21 +1,29 @@
-import { InvalidParameter, digestJson, type JsonObject } from '../../../engine/index.ts'
+import { Failure, InvalidParameter, digestJson, type JsonObject } from '../../../engine/index.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { planDelivery } from '../util/delivery-orderby/plan.ts'
 import { daysOfOccasion, occasions, type Occasion } from '../util/occasion/table.ts'
 import { openCalendar, type Calendar } from '../util/workday/calendar.ts'
 import { addDays, dayIn, yearOf, type Day } from '../util/workday/day.ts'
 import { HOLIDAYS } from '../util/workday/source.ts'
-import { matchCategories } from './quote/category.ts'
+import { matchCategories, quantityIn } from './quote/category.ts'
 import { optionsFor } from './quote/options.ts'
 import { currencyOf, factorOf, servicePrices, type Category } from './quote/table.ts'
 
 const VALID_DAYS = 7
 const MOST_ALTERNATIVES = 3
-const UNCERTAIN_BELOW = 0.5
+/** Below it no price is given: 404, uncharged. */
+const LEAST_CONFIDENCE = 0.4
+const UNCERTAIN_BELOW = 0.6
 
 const UNCERTAIN = {
   code: 'low_confidence',
   message: 'The need could not be assigned to one category with confidence: see category.alternatives',
+}
+
+const UNKNOWN_NEED = 'No price is known for this need: name a service or gift of one of the categories'
+
+function categoryIds(): string[] {
+  return servicePrices().categories.map(({ id }) => id)
 }
 
 /** What a service or gift costs by rule of thumb, and three ways to spend a budget on it; nothing is ordered. */
@@ -27,15 +35,21 @@ export const quote: HandlerWithPreview<'services/quote'> = {
     if (calendar === undefined) throw new InvalidParameter('country', `country '${country}' is not supported`)
     const today = dayIn(calendar.timezone, now())
     const [best, ...others] = matchCategories(need, occasion)
-    if (best === undefined) throw new Error('the table of services has no category for others')
+    if (best === undefined || best.confidence < LEAST_CONFIDENCE)
+      throw new Failure('not_found', UNKNOWN_NEED, { extra: { categories: categoryIds() } })
     const { category, confidence } = best
     const factor = factorOf(country)
+    const quantity = quantityIn(need, category)
+    const units = quantity === undefined ? 1 : quantity / (category.counted?.size ?? 1)
     const [low, typical, high] = [category.low, category.typical, category.high].map((price) =>
-      Math.round(price * factor * 100),
+      Math.round(price * factor * units * 100),
     )
     const cents = { budget: Math.round(budget * 100), low: low ?? 0, typical: typical ?? 0, high: high ?? 0 }
     return {
-      source: [{ name: 'Prices by rule of thumb', version: servicePrices().version }, HOLIDAYS],
+      source: [
+        { name: `Prices: ${servicePrices().source}`, version: servicePrices().version },
+        ...(occasion === '' ? [] : [HOLIDAYS]),
+      ],
       warnings: confidence < UNCERTAIN_BELOW ? [UNCERTAIN] : [],
       body: {
         need,
@@ -56,6 +70,9 @@ export const quote: HandlerWithPreview<'services/quote'> = {
           high: dollars(cents.high),
           currency: 'USD',
           unit: category.unit,
+          quantity: quantity ?? null,
+          units,
+          recorded_at: category.recorded_at,
           price_level: factor,
           binding: false,
         },

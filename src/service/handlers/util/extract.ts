@@ -1,4 +1,5 @@
 import {
+  Failure,
   InvalidParameter,
   isJsonObject,
   type Json,
@@ -25,6 +26,7 @@ export function extract(egress: Egress): HandlerWithPreview<'util/extract'> {
       const request = { accept: READABLE_TYPES, measure: MEASURE, robots: 'honour' } as const
       const reply = answerOf(await egress.get(url, request, context.signal), 'url')
       const reading = await readReply(reply, { longest: max_chars, overlap }, context.signal)
+      refuseUnreadable(reading)
       const { flags, warnings } = await screenPage(reading, context)
       return {
         source: [{ name: 'The page itself', url: reply.url.href }],
@@ -37,6 +39,20 @@ export function extract(egress: Egress): HandlerWithPreview<'util/extract'> {
       chunks: Array.isArray(body['chunks']) ? body['chunks'].slice(0, 1).map(shorten) : [],
     }),
   }
+}
+
+/** What gates in front of pages say, in their titles or instead of a text. */
+const GATE =
+  /^just a moment\b|attention required!|access (?:to this page has been )?denied|verify(?:ing)? (?:that )?you are (?:a )?human|are you (?:a )?(?:robot|human)|enable javascript and cookies|checking your browser|ddos protection by|pardon our interruption|complete the captcha|unusual traffic from your/i
+/** A gate is short; a page that writes about gates is not. */
+const LONGEST_GATE = 150
+
+/** Throws for a page without a text to sell: nothing is charged for it. */
+function refuseUnreadable({ head, chunks, text, words }: Reading): void {
+  if (words <= LONGEST_GATE && GATE.test(`${head.title ?? ''}\n${text}`))
+    throw new Failure('page_unreadable', 'The site shows a check for robots in place of the page')
+  if (chunks.length === 0 || words === 0)
+    throw new Failure('page_unreadable', 'The page holds no text; it may need JavaScript to show one')
 }
 
 function charsetWarning({ unknownCharset }: Reading): readonly Warning[] {

@@ -171,13 +171,31 @@ t.test('a page made to hang would hang the service, or stop the loop', async (t)
   const { egress, url } = await openSite(t, ({ url: path = '' }, response) =>
     response.writeHead(200, { 'content-type': 'text/html' }).end(pages[path.slice(1)]),
   )
-  await read(egress, `${url}/scripts`)
+  await refusal(read(egress, `${url}/scripts`))
   const lag = monitorEventLoopDelay({ resolution: 5 })
   lag.enable()
   for (const name of Object.keys(pages)) {
     const said = await refusal(read(egress, `${url}/${name}`, { max_chars: 200, overlap: 199 }))
-    t.match(said, /^answered$|too complex to read within 3 seconds$/, `${name}: ${said}`)
+    t.match(
+      said,
+      /^answered$|too complex to read within 3 seconds$|^page_unreadable: The page holds no text/,
+      `${name}: ${said}`,
+    )
   }
   lag.disable()
   t.comment(`event loop p99 ${(lag.percentile(99) / 1e6).toFixed(1)} ms, with the site in the same process`)
+})
+
+t.test('refuses a page without a text, and a check for robots in its place', async (t) => {
+  const gate = page(
+    '<title>Just a moment...</title><body><h1>example.com</h1><p>Enable JavaScript and cookies to continue</p>',
+  )
+  const empty = page('<title>App</title><body><div id="root"></div><script>render()</script></body>')
+  for (const [site, reason] of [
+    [gate, /^page_unreadable: The site shows a check for robots/],
+    [empty, /^page_unreadable: The page holds no text/],
+  ] as const) {
+    const { egress, url } = await openSite(t, site)
+    t.match(await refusal(read(egress, url)), reason)
+  }
 })

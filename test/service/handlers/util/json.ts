@@ -265,7 +265,7 @@ t.test('a member called __proto__ is a member and nothing else', async (t) => {
   t.equal(Object.hasOwn(Object.prototype, 'polluted'), false)
 })
 
-t.test('broken JSON is mended', async (t) => {
+t.test('repairs broken JSON', async (t) => {
   t.same(await resultOf('repair', "{a:1, 'b':[1,2,], c: True}"), {
     value: { a: 1, b: [1, 2], c: true },
     text: '{"a":1, "b":[1,2], "c": true}',
@@ -274,10 +274,25 @@ t.test('broken JSON is mended', async (t) => {
   t.same(await resultOf('repair', '[1]'), { value: [1], text: '[1]', changed: false })
   t.same(await resultOf('repair', '```json\n{"a": [1, 2}\n```'), {
     value: { a: [1, 2] },
-    text: '\n{"a": [1, 2]}\n',
+    text: '{"a": [1, 2]}',
     changed: true,
   })
   t.equal(await refusalOf('repair', '}'), 'data: data cannot be repaired: stuck at position 1')
+})
+
+t.test('takes JSON values out of what a language model writes around them', async (t) => {
+  const answers: readonly [string, Json][] = [
+    ['Here you are:\n```json\n{"a": [1, 2}\n```\nAnything else?', { a: [1, 2] }],
+    ['The answer is {"a": 1}.', { a: 1 }],
+    ['{"a":1}{"b":2}', [{ a: 1 }, { b: 2 }]],
+    ['<think>perhaps {"x": 1}?</think>\n{"a": 2}', { a: 2 }],
+    ['See [1]: {"quoted": "a } in a text"} as asked', { quoted: 'a } in a text' }],
+    ['```\n[1]\n```\nand\n```\n[2,\n```', [[1], [2]]],
+  ]
+  for (const [data, value] of answers) {
+    t.match(await resultOf('repair', data), { value, changed: true }, data)
+    t.match(await warningsOf('repair', data), [/^surrounding_text_removed: data holds /], data)
+  }
 })
 
 // RFC 9535 §1.5, with the document of §1.5 and the paths its table names

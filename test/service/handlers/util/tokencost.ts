@@ -62,7 +62,14 @@ t.test('without a model the usual ones are compared, the cheapest first', async 
     totals.toSorted((a, b) => a - b),
   )
   t.equal(body['cheapest'], models(body)[0]?.['model'])
-  t.ok(models(body).some((row) => row['model'] === 'gpt-4o'))
+  const names = models(body).map(({ model }) => (typeof model === 'string' ? model : ''))
+  for (const maker of ['gpt-', 'claude-', 'gemini-', 'grok-', 'deepseek-', 'mistral-'])
+    t.ok(
+      names.some((name) => name.startsWith(maker)),
+      maker,
+    )
+  // The data set of September 2026 knows newer ones.
+  t.notOk(names.includes('gpt-4o'))
 })
 
 t.test('tokens win over text, and text over chars', async (t) => {
@@ -138,6 +145,15 @@ t.test('the answer names the prices it used, and the tokenizer when it counted',
     (await ask({ text: 'x' })).source.map(({ name }) => name),
     ['genai-prices', 'gpt-tokenizer'],
   )
+})
+
+t.test('names as cheapest a model whose context the input fits', async (t) => {
+  const { body } = await ask({ tokens: 900_000, output_tokens: 1000 })
+  const cheapest = models(body).find((row) => row['model'] === body['cheapest'])
+  t.equal(cheapest?.['fits_context'] === false, false)
+  const fitting = models(body).filter((row) => row['fits_context'] !== false)
+  t.equal(fitting[0]?.['model'], body['cheapest'])
+  t.ok(fitting.length < models(body).length, 'some do not fit')
 })
 
 t.test('the free sample shows three models', async (t) => {

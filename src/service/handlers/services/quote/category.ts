@@ -2,11 +2,14 @@ import { servicePrices, type Category } from './table.ts'
 
 export interface Match {
   readonly category: Category
-  /** 0 to 1: how much of what was found speaks for it. */
+  /** 0 to 1: how clearly the words speak for it, and for nothing else. */
   readonly confidence: number
 }
 
-/** The categories that the words of a need speak for, the best first; `other` alone when there is none. */
+/** What a word of a category's `weak` list counts, against one of its `words`. */
+const WEAK = 0.2
+
+/** The categories that the words of a need speak for, the best first; none when no word is known. */
 export function matchCategories(need: string, occasion: string): Match[] {
   const words = wordsOf(need)
   const hints = wordsOf(occasion)
@@ -19,26 +22,53 @@ export function matchCategories(need: string, occasion: string): Match[] {
     .filter(({ score }) => score > 0)
     .sort((one, other) => other.score - one.score)
   const total = scores.reduce((sum, { score }) => sum + score, 0)
-  // One word alone may mean something else.
-  const matches = scores.map(({ category, score }) => ({
+  return scores.map(({ category, score }) => ({
     category,
-    confidence: round((score / total) * (1 - 0.1 / score)),
+    // One word alone may mean something else.
+    confidence: round((score / total) * (score / (score + 0.5))),
   }))
-  return matches.length > 0
-    ? matches
-    : servicePrices()
-        .categories.filter(({ id }) => id === 'other')
-        .map((category) => ({ category, confidence: 0.1 }))
 }
 
-function scoreOf(category: Category, words: readonly string[], weight: (place: number) => number): number {
-  const own = category.words.split(' ').filter((word) => word !== '')
-  return words.reduce((sum, word, place) => {
-    const speaks = own.some((each) =>
-      each.endsWith('*') ? word.startsWith(each.slice(0, -1)) : word === each,
-    )
-    return speaks ? sum + weight(place) : sum
+function scoreOf(
+  { words, weak }: Category,
+  said: readonly string[],
+  weight: (place: number) => number,
+): number {
+  const strong = words.split(' ')
+  const faint = weak?.split(' ') ?? []
+  return said.reduce((sum, word, place) => {
+    if (strong.some((each) => speaksFor(word, each))) return sum + weight(place)
+    return faint.some((each) => speaksFor(word, each)) ? sum + WEAK * weight(place) : sum
   }, 0)
+}
+
+function speaksFor(word: string, pattern: string): boolean {
+  return pattern.endsWith('*') ? word.startsWith(pattern.slice(0, -1)) : word === pattern
+}
+
+const NUMBERS = ['two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve']
+const NUMBER = `(\\d{1,3}(?:[,.\u2009\u202f ]\\d{3})+|\\d{1,7}|${NUMBERS.join('|')})`
+/** "10,000 words", "three short clips", "dinner for six". */
+const COUNTED = new RegExp(`\\b${NUMBER}\\s+(?:\\p{L}{1,30}\\s+)?(\\p{L}{1,30})`, 'giu')
+const FOR_PEOPLE = new RegExp(`\\bfor\\s+${NUMBER}(?![\\d.,]|\\s+(?:hour|day|night|week))`, 'iu')
+const LARGEST = 1_000_000
+
+/** How many of what the category counts a need asks for; undefined when it does not say. */
+export function quantityIn(need: string, { counted }: Category): number | undefined {
+  if (counted === undefined || counted === null) return undefined
+  const units = counted.words.split(' ')
+  for (const [match, number = '', unit = ''] of need.matchAll(COUNTED)) {
+    const said = match.toLowerCase().split(/\s+/)
+    if (units.includes(unit.toLowerCase()) || said.some((word) => units.includes(word))) return read(number)
+  }
+  const people = units.includes('people') ? FOR_PEOPLE.exec(need)?.[1] : undefined
+  return people === undefined ? undefined : read(people)
+}
+
+function read(number: string): number | undefined {
+  const place = NUMBERS.indexOf(number.toLowerCase())
+  const value = place === -1 ? Number(number.replace(/\D/g, '')) : place + 2
+  return value >= 1 && value <= LARGEST ? value : undefined
 }
 
 function wordsOf(text: string): string[] {

@@ -3,10 +3,14 @@ import { openTable } from '../../../data/table.ts'
 interface Row {
   /** Separated by spaces; * stands for any ending. */
   readonly words: string
+  /** Words that speak for it a little: alone they do not decide. */
+  readonly weak?: string | null
   readonly low: number
   readonly typical: number
   readonly high: number
   readonly unit: string
+  /** What a need counts, in words separated by spaces, and how many of it one price covers. */
+  readonly counted?: { readonly words: string; readonly size: number } | null
   /** The delivery service that brings it; absent where somebody comes or goes. */
   readonly delivery?: string | null
   /** What an order is made of, as shares of its price that add up to 1. */
@@ -53,11 +57,19 @@ export const servicePrices = openTable(
           required: ['words', 'low', 'typical', 'high', 'unit', 'items', 'questions', 'recorded_at'],
           additionalProperties: false,
           properties: {
-            words: { type: 'string' },
+            words: TEXT,
+            weak: { ...TEXT, nullable: true },
             low: DOLLARS,
             typical: DOLLARS,
             high: DOLLARS,
             unit: TEXT,
+            counted: {
+              type: 'object',
+              nullable: true,
+              required: ['words', 'size'],
+              additionalProperties: false,
+              properties: { words: TEXT, size: { type: 'integer', minimum: 1 } },
+            },
             delivery: { ...TEXT, nullable: true },
             items: { type: 'object', required: [], additionalProperties: DOLLARS },
             questions: { type: 'array', items: TEXT },

@@ -2,21 +2,39 @@ import { JSONRepairError, jsonrepair } from 'jsonrepair'
 import { InvalidParameter } from '../../../../engine/index.ts'
 import type { JsonObject, Warning } from '../../../../engine/index.ts'
 import { parseDocument } from './document.ts'
+import { findValues } from './values-in-text.ts'
 
 export interface Repaired {
   readonly result: JsonObject
   readonly warnings: readonly Warning[]
 }
 
-/** Makes JSON of what was meant to be: missing quotes, commas and ends, comments, Python words, fences of Markdown. */
+/**
+ * Makes JSON of what was meant to be: missing quotes, commas and ends, comments, Python words. Values that stand in
+ * other text, as answers of language models do, are taken out of it first; several of them become an array.
+ */
 export function repair(text: string): Repaired {
   if (text === '') throw new InvalidParameter('data', 'data is required')
-  const repaired = mend(text)
+  const found = findValues(text)
+  const repaired = found.kind === 'whole' ? repairValue(text) : joined(found.values.map(repairValue))
   const { value, warnings } = parseDocument('data', repaired)
-  return { result: { value, text: repaired, changed: repaired !== text }, warnings }
+  return {
+    result: { value, text: repaired, changed: repaired !== text },
+    warnings: found.kind === 'whole' ? warnings : [surrounded(found.values.length), ...warnings],
+  }
 }
 
-function mend(text: string): string {
+function joined(values: readonly string[]): string {
+  const [only = ''] = values
+  return values.length === 1 ? only : `[${values.join(',')}]`
+}
+
+function surrounded(values: number): Warning {
+  const found = values === 1 ? 'one JSON value' : `${values} JSON values, returned as an array`
+  return { code: 'surrounding_text_removed', message: `data holds ${found} among other text` }
+}
+
+function repairValue(text: string): string {
   try {
     return jsonrepair(text)
   } catch (error) {

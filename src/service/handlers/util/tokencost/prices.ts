@@ -99,6 +99,43 @@ export async function similarModels(name: string, at: Date, limit: number): Prom
   return found.flatMap((model) => (model === undefined ? [] : [model.name])).slice(0, limit)
 }
 
+/**
+ * The lines of models that are compared when none is named: a maker, what its ids look like, and where the version stands
+ * in them. The newest of every variant counts, so that the comparison follows the data set.
+ */
+const LINES = [
+  {
+    maker: 'openai',
+    id: /^gpt-(?<version>\d+(?:\.\d+)?)(?:-(?<variant>mini|nano|pro|astra|luna|sol|terra))?$/,
+  },
+  { maker: 'anthropic', id: /^claude-(?<variant>[a-z]+)-(?<version>\d+(?:-\d)?)$/ },
+  { maker: 'google', id: /^gemini-(?<version>\d+(?:\.\d+)?)-(?<variant>pro|flash|flash-lite)(?:-preview)?$/ },
+  { maker: 'x-ai', id: /^grok-(?<version>\d+(?:\.\d+)?)$/ },
+  { maker: 'deepseek', id: /^deepseek-v(?<version>\d+(?:\.\d+)?)-(?<variant>flash|pro)$/ },
+  { maker: 'mistral', id: /^mistral-(?<variant>large|medium|small)(?<version>)(?:-latest)?$/ },
+] as const
+/** Of each maker: the newest ones. */
+const MOST_OF_A_LINE = 4
+
+/** Names of current models of the large makers, by what the data set knows. */
+export async function currentModels(): Promise<string[]> {
+  const { findProvider } = await library()
+  return LINES.flatMap(({ maker, id }) => {
+    const newest = new Map<string, { readonly name: string; readonly version: number }>()
+    for (const model of findProvider({ providerId: maker })?.models ?? []) {
+      const found = id.exec(model.id)?.groups
+      if (found === undefined || model.deprecated === true) continue
+      const variant = found['variant'] ?? ''
+      const version = Number((found['version'] ?? '').replace('-', '.'))
+      if (version >= (newest.get(variant)?.version ?? -1)) newest.set(variant, { name: model.id, version })
+    }
+    return [...newest.values()]
+      .toSorted((one, other) => other.version - one.version)
+      .slice(0, MOST_OF_A_LINE)
+      .map(({ name }) => name)
+  })
+}
+
 /** 20 MB of prices: loaded by the first question, not at boot. */
 function library() {
   return import('@pydantic/genai-prices')

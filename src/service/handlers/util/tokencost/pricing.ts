@@ -3,7 +3,15 @@ import { InvalidParameter, type EnvelopedAnswer, type Source } from '../../../..
 import type { Parameters } from '../../catalog.ts'
 import { costOf, costText, type Cost } from './cost.ts'
 import { counterOf, type Count, type Input } from './count.ts'
-import { findModel, PRICES_PUBLISHED, PRICES_VERSION, ratesFor, similarModels, type Model } from './prices.ts'
+import {
+  currentModels,
+  findModel,
+  PRICES_PUBLISHED,
+  PRICES_VERSION,
+  ratesFor,
+  similarModels,
+  type Model,
+} from './prices.ts'
 
 const tokenizerPackage: { readonly version: string } = createRequire(import.meta.url)(
   'gpt-tokenizer/package.json',
@@ -22,21 +30,6 @@ const TOKENIZER: Source = {
   licence: 'MIT',
   version: tokenizerPackage.version,
 }
-
-/** Compared when no model is named; those that the prices do not know are left out. */
-const COMPARED = [
-  'gpt-5',
-  'gpt-5-mini',
-  'gpt-4o',
-  'gpt-4o-mini',
-  'claude-sonnet-4-5',
-  'claude-haiku-4-5',
-  'gemini-2.5-pro',
-  'gemini-2.5-flash',
-  'deepseek-chat',
-  'mistral-large-latest',
-  'grok-4',
-]
 
 /** The model whose count stands for the input when several are compared. */
 const COUNTED_AS = 'gpt-4o'
@@ -68,7 +61,7 @@ export async function price({ parameters, at }: PricingTask): Promise<EnvelopedA
       output_tokens: parameters.output_tokens,
       currency: 'USD',
       models: rows.map(({ shown }) => shown),
-      cheapest: rows[0]?.shown.model ?? null,
+      cheapest: rows.find(({ shown }) => shown.fits_context !== false)?.shown.model ?? null,
       prices: { dataset: `genai-prices ${PRICES_VERSION}`, published_at: PRICES_PUBLISHED },
     },
   }
@@ -90,7 +83,7 @@ function charsOf(input: Input): number | null {
 
 async function modelsFor(name: string, at: Date): Promise<Model[]> {
   if (name === '') {
-    const found = await Promise.all(COMPARED.map((each) => findModel(each, at)))
+    const found = await Promise.all((await currentModels()).map((each) => findModel(each, at)))
     return found.filter((model) => model !== undefined)
   }
   const model = await findModel(name, at)
