@@ -1,8 +1,18 @@
-import { createTestClient, http, parseAbi, parseAbiItem, publicActions, walletActions } from 'viem'
+import {
+  createTestClient,
+  defineChain,
+  http,
+  parseAbi,
+  parseAbiItem,
+  publicActions,
+  walletActions,
+} from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { base, baseSepolia } from 'viem/chains'
 import { startEvmChain, type EvmChain } from '../../src/sandbox/evm/chain.ts'
 import type { Hex, SignedPayment } from './payment.ts'
+
+/** As viem needs it. `viem/chains` would load 730 modules in every test file that starts a chain. */
+export const base = evmChain(8453)
 
 /** USD Coin on Base, as Circle publishes it. */
 const USD_COIN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
@@ -54,10 +64,15 @@ export interface Witness {
   mine(): Promise<void>
 }
 
+function evmChain(id: number) {
+  const nativeCurrency = { name: 'Ether', symbol: 'ETH', decimals: 18 }
+  return defineChain({ id, name: `Chain ${id}`, nativeCurrency, rpcUrls: { default: { http: [] } } })
+}
+
 export function witness({ rpcUrl, asset, chainId }: Pick<EvmChain, 'rpcUrl' | 'asset' | 'chainId'>): Witness {
   const client = createTestClient({
     mode: 'anvil',
-    chain: chainId === base.id ? base : baseSepolia,
+    chain: evmChain(chainId),
     transport: http(rpcUrl),
     pollingInterval: 20,
     cacheTime: 0,

@@ -5,10 +5,10 @@ import { toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { createWalletClient, http, publicActions, type Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { base } from 'viem/chains'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
 import { listening } from './listening.ts'
 import { addressOf, randomKey } from './payment.ts'
+import { base } from './base-chain.ts'
 
 /** How a facilitator answers POST /verify. */
 export type VerifyWay =

@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { createTestClient, encodeFunctionData, http, parseAbi, publicActions, walletActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { base } from 'viem/chains'
 import { toChecksum } from '../../src/engine/address.ts'
 import type { Dispatch, OwnTransaction } from '../../src/engine/ledger/entry.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
@@ -24,6 +23,7 @@ import type { Movement } from '../../src/engine/protocols/x402/token.ts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
 import { addressOf, randomKey, sign, type Challenge, type Faults, type Hex } from './payment.ts'
 import { networkNamed, PAY_TO } from './x402.ts'
+import { base } from './base-chain.ts'
 
 export const BASE = networkNamed('base')
 

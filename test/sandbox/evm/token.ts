@@ -20,9 +20,9 @@ import {
   type Hex,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { base } from 'viem/chains'
 import { startEvmChain } from '../../../src/sandbox/evm/chain.ts'
 import { randomHex } from '../../support/random.ts'
+import { base } from '../../support/base-chain.ts'
 import token from '../../../src/sandbox/evm/token.json' with { type: 'json' }
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
