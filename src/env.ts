@@ -35,6 +35,8 @@ export interface Env {
   readonly cacheRedisUrl: string | undefined
   /** The operator answers for Redis settings that cannot be read. */
   readonly ledgerUnsafe: boolean
+  /** Replicas of Redis that must have a change before it counts as stored. */
+  readonly ledgerReplicas: number
   readonly sources: SourceUrls
   /** Whom Crossref may write to about our calls: it answers those faster who say. */
   readonly crossrefMailto: string | undefined
@@ -91,6 +93,7 @@ export function readEnv(variables: Variables): Env {
     redisUrl: reader.redis('REDIS_URL'),
     cacheRedisUrl: reader.redis('CACHE_REDIS_URL'),
     ledgerUnsafe: reader.flag('LEDGER_UNSAFE'),
+    ledgerReplicas: reader.count('LEDGER_REPLICAS') ?? 0,
     sources: {
       steamStore: reader.url('STEAM_STORE_URL') ?? 'https://store.steampowered.com',
       steamApi: reader.url('STEAM_API_URL') ?? 'https://api.steampowered.com',

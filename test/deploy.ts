@@ -64,7 +64,7 @@ t.test('a name nobody reads would be filled in for nothing', async (t) => {
 t.test('a default that .env.example promises would be another one', async (t) => {
   const promised = Array.from(variables('.env.example')).filter(
     ([name, value]) =>
-      /^(PORT|HOST|CATALOG|DATA_DIR|LOG_LEVEL|TRUST_PROXY|LEDGER_UNSAFE|SANCTIONS_DIR|OPENAI_BASE_URL|OFAC_URL)$|^(STEAM|TWITCH_API|TWITCH_ID|IGDB|CROSSREF|DATACITE|DOI|RDAP)\w*URL$/.test(
+      /^(PORT|HOST|CATALOG|DATA_DIR|LOG_LEVEL|TRUST_PROXY|LEDGER_UNSAFE|LEDGER_REPLICAS|SANCTIONS_DIR|OPENAI_BASE_URL|OFAC_URL)$|^(STEAM|TWITCH_API|TWITCH_ID|IGDB|CROSSREF|DATACITE|DOI|RDAP)\w*URL$/.test(
         name,
       ) && value !== '',
   )

@@ -31,6 +31,7 @@ t.test('without any variable everything has its default', async (t) => {
     redisUrl: undefined,
     cacheRedisUrl: undefined,
     ledgerUnsafe: false,
+    ledgerReplicas: 0,
     sources: {
       steamStore: 'https://store.steampowered.com',
       steamApi: 'https://api.steampowered.com',
@@ -103,6 +104,7 @@ t.test('every variable has its effect', async (t) => {
     METRICS_PORT: '9464',
     METRICS_TOKEN: 'token of the metrics',
     LEDGER_UNSAFE: 'yes',
+    LEDGER_REPLICAS: '2',
     STEAM_STORE_URL: 'https://store.example/',
     STEAM_API_URL: 'https://api.example',
     STEAMSPY_URL: 'https://spy.example',
@@ -146,6 +148,7 @@ t.test('every variable has its effect', async (t) => {
     redisUrl: 'rediss://:word@ledger.example',
     cacheRedisUrl: 'redis://cache.example/1',
     ledgerUnsafe: true,
+    ledgerReplicas: 2,
     sources: {
       steamStore: 'https://store.example',
       steamApi: 'https://api.example',

@@ -11,13 +11,13 @@ export interface OpenedLedger {
 
 /** Play money stays on this machine; payments go to Redis as soon as there is one. Throws `LedgerError`. */
 export async function openLedger(
-  { redisUrl, ledgerUnsafe }: Pick<Env, 'redisUrl' | 'ledgerUnsafe'>,
+  { redisUrl, ledgerUnsafe, ledgerReplicas }: Pick<Env, 'redisUrl' | 'ledgerUnsafe' | 'ledgerReplicas'>,
   dataDir: string,
   sandbox: Pick<Sandbox, 'ledgerDirectory'> | undefined,
 ): Promise<OpenedLedger> {
   if (redisUrl !== undefined && sandbox === undefined) {
     const settings = ledgerUnsafe ? 'unchecked' : 'checked'
-    const ledger = await openRedisLedger({ url: redisUrl, settings })
+    const ledger = await openRedisLedger({ url: redisUrl, settings, replicas: ledgerReplicas })
     return { ledger, title: `${ledger.name} at ${new URL(redisUrl).host}` }
   }
   const ledger = await openLmdbLedger(sandbox?.ledgerDirectory ?? join(dataDir, 'ledger'))

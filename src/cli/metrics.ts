@@ -133,6 +133,6 @@ export async function openMetrics({ ledger, now, figures, revision }: MetricsSet
 }
 
 async function countUnknown(ledger: Ledger, now: number): Promise<number> {
-  const due = await ledger.due(now + SOON_MS, MOST_UNKNOWN)
+  const due = await ledger.due('money', now + SOON_MS, MOST_UNKNOWN)
   return due.filter(({ state }) => state === 'unknown').length
 }

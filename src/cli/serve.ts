@@ -160,6 +160,8 @@ async function run(call: Call, plan: Plan): Promise<number> {
           })
     const service = createService({
       ...world,
+      // Processes on several machines measure leases by one clock.
+      now: ledger.now,
       server,
       catalog,
       handlers,

@@ -43,6 +43,13 @@ export class Reader {
     return undefined
   }
 
+  count(name: string): number | undefined {
+    const value = this.text(name)
+    if (value === undefined || /^\d{1,3}$/.test(value)) return value === undefined ? undefined : Number(value)
+    this.#problem(name, 'must be a whole number')
+    return undefined
+  }
+
   url(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined || isWeb(value)) return value?.replace(/\/+$/, '')

@@ -7,6 +7,7 @@ import { runTogether } from '../support/worker.ts'
 
 const NOW = 1_800_000_000_000
 const FAR = Number.MAX_SAFE_INTEGER - 1
+const RECEIPT = { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' }
 
 /** How entries are found by anything but their key, and what is remembered besides them: a part of `testLedger`. */
 export function testFinding(name: string, newPlace: (t: Test) => string): void {
@@ -23,8 +24,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     const two = { ...makeEntry('x402:two'), identifier: 'mine' }
     t.strictSame(await ledger.insert(two), one)
     t.equal(await ledger.get('x402:two'), undefined, 'nothing of the second was stored')
-    t.strictSame(await ledger.due(FAR, 10), [one], 'in no list')
-    t.strictSame(await ledger.bought(two.buyer, 0), [one])
+    t.strictSame(await ledger.due('cleanup', FAR, 10), [one], 'in no list')
     t.equal(await ledger.insert({ ...two, identifier: 'yours' }), undefined)
     const three = makeEntry('x402:three')
     t.equal(await ledger.insert({ ...three, identifier: undefined }), undefined, 'and many have none')
@@ -62,19 +62,19 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
 
   t.test(`${name}: what is due is found, the longest overdue first, as many as were asked for`, async (t) => {
     const ledger = await openNew(t)
-    t.strictSame(await ledger.due(NOW, 10), [])
+    t.strictSame(await ledger.due('cleanup', NOW, 10), [])
     for (const due of [5, 1, 4, 2, 3]) await ledger.insert({ ...makeEntry(`x402:${due}`), due: NOW + due })
     await ledger.insert({ ...makeEntry('x402:never'), due: undefined })
     const dues = async (now: number, limit: number): Promise<number[]> =>
-      (await ledger.due(now, limit)).map(({ due = 0 }) => due - NOW)
+      (await ledger.due('cleanup', now, limit)).map(({ due = 0 }) => due - NOW)
     t.strictSame(await dues(NOW, 10), [], 'not before its time')
     t.strictSame(await dues(NOW + 3, 10), [1, 2, 3], 'at its time')
     t.strictSame(await dues(NOW + 3, 2), [1, 2])
     t.strictSame(await dues(NOW + 99, 10), [1, 2, 3, 4, 5], 'and never what is not due at all')
     const many = Array.from({ length: 40 }, (_, at) => ({ ...makeEntry(`x402:many ${at}`), due: NOW + 2 }))
     await Promise.all(many.map((entry) => ledger.insert(entry)))
-    t.equal((await ledger.due(NOW + 2, 100)).length, 42, 'any number at one time')
-    t.equal((await ledger.due(NOW + 2, 33)).length, 33)
+    t.equal((await ledger.due('cleanup', NOW + 2, 100)).length, 42, 'any number at one time')
+    t.equal((await ledger.due('cleanup', NOW + 2, 33)).length, 33)
   })
 
   t.test(`${name}: what was looked after is due at its new time only, or never again`, async (t) => {
@@ -83,24 +83,24 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     await ledger.insert(one)
     const later = nextEntry(one, { due: 20 })
     await ledger.replace(one, later)
-    t.strictSame(await ledger.due(19, 10), [])
-    t.strictSame(await ledger.due(20, 10), [later])
+    t.strictSame(await ledger.due('cleanup', 19, 10), [])
+    t.strictSame(await ledger.due('cleanup', 20, 10), [later])
     const sooner = nextEntry(later, { due: 5 })
     await ledger.replace(later, sooner)
-    t.strictSame(await ledger.due(30, 10), [sooner], 'once')
+    t.strictSame(await ledger.due('cleanup', 30, 10), [sooner], 'once')
     const { due: _, ...rest } = nextEntry(sooner)
     const done = { ...rest, due: undefined }
     await ledger.replace(sooner, done)
-    t.strictSame(await ledger.due(FAR, 10), [])
+    t.strictSame(await ledger.due('cleanup', FAR, 10), [])
     const other = { ...makeEntry('x402:other'), due: 60 }
     await ledger.insert(other)
-    t.strictSame(await ledger.due(FAR, 1), [other], 'nor does it stand in the way of others')
+    t.strictSame(await ledger.due('cleanup', FAR, 1), [other], 'nor does it stand in the way of others')
     await ledger.remove(other)
     const again = nextEntry(done, { due: 40 })
     await ledger.replace(done, again)
-    t.strictSame(await ledger.due(40, 10), [again])
+    t.strictSame(await ledger.due('cleanup', 40, 10), [again])
     const [found] = await Promise.all([
-      ledger.due(40, 10),
+      ledger.due('cleanup', 40, 10),
       ledger.replace(again, nextEntry(again, { due: 70 })),
     ])
     t.ok(
@@ -108,31 +108,57 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
       'nobody is given what somebody else has looked after meanwhile',
     )
     await ledger.remove(nextEntry(again, { due: 70 }))
-    t.strictSame(await ledger.due(FAR, 10), [])
+    t.strictSame(await ledger.due('cleanup', FAR, 10), [])
     await ledger.insert({ ...one, due: 50 })
-    t.strictSame(await ledger.due(49, 10), [], 'nothing is left of what it was before')
+    t.strictSame(await ledger.due('cleanup', 49, 10), [], 'nothing is left of what it was before')
   })
 
-  t.test(`${name}: what a buyer has bought is found, the newest first, since a time`, async (t) => {
+  t.test(`${name}: lists payments before clean-up, each in a queue of its own`, async (t) => {
+    const ledger = await openNew(t)
+    const money = { ...makeEntry('x402:money'), state: 'unknown', due: 30 } as const
+    const over = { ...makeEntry('x402:over'), state: 'voided', due: 10 } as const
+    for (const entry of [over, money]) await ledger.insert(entry)
+    t.strictSame(await ledger.due('money', 30, 1), [money], 'nothing stands in its way')
+    t.strictSame(await ledger.due('cleanup', 30, 10), [over])
+    const voided = nextEntry(money, { state: 'voided', due: 20 })
+    await ledger.replace(money, voided)
+    t.strictSame(await ledger.due('money', FAR, 10), [])
+    t.strictSame(await ledger.due('cleanup', FAR, 10), [over, voided])
+    const prepared = nextEntry(voided, { prepared: true })
+    await ledger.replace(voided, prepared)
+    t.strictSame(await ledger.due('money', FAR, 10), [prepared], 'a handler has to be asked')
+    t.strictSame(await ledger.due('cleanup', FAR, 10), [over])
+  })
+
+  t.test(`${name}: finds what a buyer is not known to have, the newest first, since a time`, async (t) => {
     const ledger = await openNew(t)
     const buy = (buyer: string, at: number) =>
-      ledger.insert({ ...makeEntry(`x402:${buyer} ${at}`, at), buyer })
+      ledger.insert({ ...makeEntry(`x402:${buyer} ${at}`, at), state: 'unknown', buyer })
     for (const at of [300, 100, 9, 200, 1_000]) await buy('b', at)
     for (const buyer of ['a', 'ba', 'B', '']) await buy(buyer, 150)
-    const times = async (buyer: string, since: number): Promise<number[]> =>
-      (await ledger.bought(buyer, since)).map(({ createdAt }) => createdAt)
+    const times = async (buyer: string, since: number, limit = 10): Promise<number[]> =>
+      (await ledger.undelivered(buyer, since, limit)).map(({ createdAt }) => createdAt)
     t.strictSame(await times('b', 0), [1_000, 300, 200, 100, 9])
+    t.strictSame(await times('b', 0, 2), [1_000, 300], 'as many as were asked for')
     t.strictSame(await times('b', 200), [1_000, 300, 200], 'that time counts')
     t.strictSame(await times('b', 201), [1_000, 300])
     t.strictSame(await times('b', 1_001), [])
     t.strictSame(await times('nobody', 0), [])
     for (const buyer of ['a', 'ba', 'B']) t.strictSame(await times(buyer, 0), [150], 'one buyer’s only')
-    const [entry] = await ledger.bought('b', 300)
-    if (entry !== undefined) await ledger.replace(entry, nextEntry(entry, { state: 'settled' }))
-    t.equal((await ledger.bought('b', 1_000))[0]?.state, 'settled', 'as it is now')
-    const [changed] = await ledger.bought('b', 300)
-    if (changed !== undefined) await ledger.remove(changed)
-    t.strictSame(await times('b', 0), [300, 200, 100, 9])
+    const [newest, second] = await ledger.undelivered('b', 300, 10)
+    if (newest === undefined || second === undefined) throw new Error('two are missing')
+    const settled = nextEntry(newest, { state: 'settled', receipt: RECEIPT })
+    await ledger.replace(newest, settled)
+    t.strictSame((await ledger.undelivered('b', 1_000, 1))[0], settled, 'as it is now')
+    const sent = nextEntry(settled, { state: 'sent' })
+    await ledger.replace(settled, sent)
+    t.strictSame(await times('b', 0), [300, 200, 100, 9], 'without what has arrived')
+    await ledger.replace(sent, nextEntry(sent, { state: 'fulfilled' }))
+    t.strictSame(await times('b', 0), [1_000, 300, 200, 100, 9], 'until it is worked for again')
+    await ledger.remove(second)
+    t.strictSame(await times('b', 0), [1_000, 200, 100, 9])
+    await ledger.insert({ ...makeEntry('x402:new', 500), buyer: 'b' })
+    t.strictSame(await times('b', 0), [1_000, 200, 100, 9], 'and without what was only reserved')
   })
 
   t.test(`${name}: a fact is known under its name until its end`, async (t) => {
@@ -179,7 +205,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     const ledger = await openNew(t, place)
     const said = await runTogether(2, [name, place, 'identify', 'mine'])
     t.strictSame(new Set(said), new Set(['0', '1']))
-    t.equal((await ledger.due(FAR, 100)).length, 1)
+    t.equal((await ledger.due('cleanup', FAR, 100)).length, 1)
   })
 
   t.test(`${name}: two processes leave every list as the payments are`, async (t) => {
@@ -190,10 +216,13 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     for await (const entry of ledger.entries()) entries.push(entry)
     t.ok(entries.length > 0 && entries.length <= 10)
     const ids = (list: readonly Entry[]): string[] => list.map(({ id }) => id).sort()
-    t.strictSame(ids(await ledger.due(FAR, 100)), ids(entries))
+    t.strictSame(ids(await ledger.due('cleanup', FAR, 100)), ids(entries))
     for (const due of [0, 1, 2, 3, 4, 5])
-      t.strictSame(ids(await ledger.due(due, 100)), ids(entries.filter((entry) => (entry.due ?? 99) <= due)))
-    t.strictSame(ids(await ledger.bought(makeEntry('x402').buyer, 0)), ids(entries))
+      t.strictSame(
+        ids(await ledger.due('cleanup', due, 100)),
+        ids(entries.filter((entry) => (entry.due ?? 99) <= due)),
+      )
+    t.strictSame(ids(await ledger.undelivered(makeEntry('x402').buyer, 0, 100)), [])
     for (const entry of entries) t.equal(await ledger.remove(entry), true)
     for (let number = 0; number < 10; number += 1)
       t.equal(await ledger.insert(makeEntry(`x402:${number}`)), undefined, 'and no identifier taken')

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Entry } from '../../src/engine/ledger/entry.ts'
-import { paymentId, type Ledger } from '../../src/engine/ledger/ledger.ts'
+import { paymentId, type Lease, type Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { asStored, makeEntry, nextEntry } from '../support/entry.ts'
 import { runTogether, startWorker } from '../support/worker.ts'
@@ -120,7 +121,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal(await ledger.replace(late, nextEntry(late, { state: 'fulfilled' })), false)
     t.equal(await ledger.remove(late), false)
     t.strictSame(await ledger.get('x402:one'), entry)
-    t.equal((await ledger.due(NOW + 99_999, 10)).length, 1)
+    t.equal((await ledger.due('cleanup', NOW + 99_999, 10)).length, 1)
   })
 
   t.test(`${name}: keys of any characters and length stay apart`, async (t) => {
@@ -154,17 +155,75 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal((await all(ledger)).length, keys.length)
   })
 
-  t.test(`${name}: an answer of a megabyte, and many of them, come back whole`, async (t) => {
+  t.test(`${name}: a record of a megabyte, and many of them, come back whole`, async (t) => {
     const ledger = await openNew(t)
-    const value = { text: 'é🪙"\\\n'.repeat(125_000), numbers: [0.1, -1e300, 2 ** 53] }
+    const seal = 'é🪙"\\\n'.repeat(125_000)
     const entries = Array.from({ length: 8 }, (_, number) => makeEntry(`x402:${number}`))
     await Promise.all(entries.map((entry) => ledger.insert(entry)))
-    const fulfilled = entries.map((entry) => nextEntry(entry, { answer: { kind: 'json', value } }))
+    const sealed = entries.map((entry) => nextEntry(entry, { seal }))
     t.strictSame(
-      await Promise.all(entries.map((entry, at) => ledger.replace(entry, fulfilled[at] ?? entry))),
+      await Promise.all(entries.map((entry, at) => ledger.replace(entry, sealed[at] ?? entry))),
       entries.map(() => true),
     )
-    for (const entry of fulfilled) t.strictSame(await ledger.get(entry.key), entry)
+    for (const entry of sealed) t.strictSame(await ledger.get(entry.key), entry)
+  })
+
+  t.test(`${name}: changes of several entries are made together or not at all`, async (t) => {
+    const ledger = await openNew(t)
+    const entries = Array.from({ length: 5 }, (_, number) => makeEntry(`x402:${number}`, NOW + number))
+    for (const entry of entries) await ledger.insert(entry)
+    const settling = entries.map((previous) => ({
+      previous,
+      next: nextEntry(previous, { state: 'settling', due: 9 }),
+    }))
+    const [first, ...others] = settling
+    if (first === undefined) throw new Error('there are five')
+    const changed = nextEntry(first.previous, { state: 'fulfilled' })
+    t.equal(await ledger.replace(first.previous, changed), true)
+    t.equal(await ledger.commit([...others, first]), false, 'somebody has changed one of them')
+    t.strictSame(await all(ledger), [changed, ...entries.slice(1)], 'so nothing was made of the others')
+    t.strictSame(await ledger.due('money', 9, 10), [])
+    t.equal(await ledger.commit([...others, { previous: changed, next: undefined }]), true)
+    const left = others.map(({ next }) => next)
+    t.strictSame(await all(ledger), left)
+    t.strictSame(new Set(await ledger.due('money', 9, 10)), new Set(left), 'and all lists know it')
+    t.equal(await ledger.insert(first.previous), undefined, 'the key and the identifier are free')
+    t.equal(await ledger.commit([]), true, 'nothing is done at once')
+  })
+
+  t.test(`${name}: of commits that share an entry, one is made`, async (t) => {
+    const ledger = await openNew(t)
+    const entries = Array.from({ length: 8 }, (_, number) => makeEntry(`x402:${number}`))
+    for (const entry of entries) await ledger.insert(entry)
+    const tries = entries.map((_, start) =>
+      ledger.commit(
+        entries.map((_, place) => {
+          const previous = entries[(start + place) % entries.length] ?? makeEntry('none')
+          return { previous, next: nextEntry(previous, { owner: `owner ${start}` }) }
+        }),
+      ),
+    )
+    const made = await Promise.all(tries)
+    t.equal(made.filter((each) => each).length, 1)
+    t.strictSame(
+      new Set((await all(ledger)).map(({ owner }) => owner)),
+      new Set([`owner ${made.indexOf(true)}`]),
+    )
+  })
+
+  t.test(`${name}: a process killed while it commits leaves all changes of a commit or none`, async (t) => {
+    const place = newPlace(t)
+    const worker = startWorker([name, place, 'commit', 'x402'])
+    t.equal(await worker.line(), 'ready')
+    worker.begin()
+    for (let line = 0; line < 20; line += 1) await worker.line()
+    await worker.kill()
+    const ledger = await openLedger(name, place)
+    t.teardown(() => ledger.close())
+    const entries = await all(ledger)
+    t.equal(entries.length, 50)
+    t.equal(new Set(entries.map(({ version }) => version)).size, 1, 'they are all of one commit')
+    t.ok(entries.every(({ version }) => version > 20))
   })
 
   t.test(`${name}: every entry is listed, oldest first`, async (t) => {
@@ -212,38 +271,35 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
 
   t.test(`${name}: a lease has one holder`, async (t) => {
     const ledger = await openNew(t)
-    const tries = Array.from({ length: 50 }, (_, number) =>
-      ledger.lease('signer', `owner ${number}`, NOW, NOW + 10),
-    )
+    const tries = Array.from({ length: 50 }, (_, number) => take(ledger, 'signer', `owner ${number}`))
     t.equal((await Promise.all(tries)).filter((lease) => lease !== undefined).length, 1)
-    t.not(await ledger.lease('another', 'somebody', NOW, NOW + 10), undefined, 'another thing is free')
+    t.not(await take(ledger, 'another', 'somebody'), undefined, 'another thing is free')
   })
 
   t.test(`${name}: a holder renews its lease and keeps its fence`, async (t) => {
     const ledger = await openNew(t)
-    const first = await ledger.lease('signer', 'a', NOW, NOW + 10)
+    const first = await take(ledger, 'signer', 'a', 50)
     t.strictSame(first, { name: 'signer', owner: 'a', fence: 1, left: undefined })
-    t.strictSame(await ledger.lease('signer', 'a', NOW + 5, NOW + 15), first)
-    t.equal(await ledger.lease('signer', 'b', NOW + 12, NOW + 30), undefined, 'the renewal counts')
-    t.strictSame(
-      await ledger.lease('signer', 'a', NOW + 20, NOW + 30),
-      first,
-      'expired, and nobody else was there',
-    )
+    t.strictSame(await take(ledger, 'signer', 'a'), first)
+    await delay(60)
+    t.equal(await take(ledger, 'signer', 'b'), undefined, 'the renewal counts')
+    await take(ledger, 'signer', 'a', 1)
+    await delay(5)
+    t.strictSame(await take(ledger, 'signer', 'a'), first, 'expired, and nobody else was there')
   })
 
   t.test(`${name}: an expired lease is taken over, and the late holder has no say any more`, async (t) => {
     const ledger = await openNew(t)
-    const first = await ledger.lease('signer', 'a', NOW, NOW + 10)
-    t.equal(await ledger.lease('signer', 'b', NOW + 9, NOW + 30), undefined)
-    const second = await ledger.lease('signer', 'b', NOW + 10, NOW + 30)
+    const first = await take(ledger, 'signer', 'a', 1)
+    await delay(5)
+    const second = await take(ledger, 'signer', 'b')
     t.equal(second?.fence, 2)
-    t.equal(await ledger.lease('signer', 'a', NOW + 11, NOW + 30), undefined)
+    t.equal(await take(ledger, 'signer', 'a'), undefined)
     if (first !== undefined) await ledger.release(first, { value: 99, at: NOW })
-    t.equal(await ledger.lease('signer', 'c', NOW + 12, NOW + 40), undefined, 'the late release ends nothing')
-    const third = await ledger.lease('signer', 'c', NOW + 30, NOW + 40)
+    t.equal(await take(ledger, 'signer', 'c'), undefined, 'the late release ends nothing')
+    if (second !== undefined) await ledger.release(second, undefined)
     t.strictSame(
-      third,
+      await take(ledger, 'signer', 'c'),
       { name: 'signer', owner: 'c', fence: 3, left: undefined },
       'nor does it leave anything',
     )
@@ -251,17 +307,19 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
 
   t.test(`${name}: a released lease is free at once, with what was left`, async (t) => {
     const ledger = await openNew(t)
-    const first = await ledger.lease('signer', 'a', NOW, NOW + 10)
+    const left = { value: 7, at: NOW }
+    const first = await take(ledger, 'signer', 'a')
     t.not(first, undefined)
-    if (first !== undefined) await ledger.release(first, { value: 7, at: NOW })
-    const second = await ledger.lease('signer', 'b', NOW + 1, NOW + 10)
-    t.strictSame(second, { name: 'signer', owner: 'b', fence: 2, left: { value: 7, at: NOW } })
-    t.strictSame(await ledger.lease('signer', 'b', NOW + 2, NOW + 10), second, 'a renewal keeps it')
-    const third = await ledger.lease('signer', 'a', NOW + 10, NOW + 20)
-    t.strictSame(third?.left, { value: 7, at: NOW }, 'and so does who dies without leaving anything')
+    if (first !== undefined) await ledger.release(first, left)
+    const second = await take(ledger, 'signer', 'b')
+    t.strictSame(second, { name: 'signer', owner: 'b', fence: 2, left })
+    t.strictSame(await take(ledger, 'signer', 'b', 1), second, 'a renewal keeps it')
+    await delay(5)
+    const third = await take(ledger, 'signer', 'a')
+    t.strictSame(third?.left, left, 'and so does who dies without leaving anything')
     if (third !== undefined) await ledger.release(third, undefined)
-    t.equal((await ledger.lease('signer', 'a', NOW + 11, NOW + 20))?.left, undefined)
-    t.equal((await ledger.lease('signer', 'a', NOW + 11, NOW + 20))?.fence, 4, 'a new turn of the same owner')
+    t.equal((await take(ledger, 'signer', 'a'))?.left, undefined)
+    t.equal((await take(ledger, 'signer', 'a'))?.fence, 4, 'a new turn of the same owner')
   })
 
   t.test(`${name}: what was stored is there after closing, which may be done twice`, async (t) => {
@@ -269,7 +327,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const before = await openLedger(name, place)
     const entry = fullEntry('x402:one')
     await before.insert(entry)
-    const lease = await before.lease('signer', 'a', NOW, NOW + 10)
+    const lease = await take(before, 'signer', 'a')
     if (lease !== undefined) await before.release(lease, { value: 7, at: NOW })
     await before.close()
     await before.close()
@@ -277,7 +335,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.teardown(() => after.close())
     t.strictSame(await after.get(entry.key), entry)
     t.strictSame(await after.find(entry.id), entry)
-    t.strictSame((await after.lease('signer', 'b', NOW, NOW + 10))?.left, { value: 7, at: NOW })
+    t.strictSame((await take(after, 'signer', 'b'))?.left, { value: 7, at: NOW })
   })
 
   for (const processes of [2, 4]) {
@@ -295,11 +353,11 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       t.equal(stored?.attempts, processes * 500)
       t.equal(stored?.version, processes * 500 + 1)
       t.strictSame(
-        await ledger.due(processes * 500 - 1, 10),
+        await ledger.due('cleanup', processes * 500 - 1, 10),
         [],
         'nor do they leave it where it was due before',
       )
-      t.strictSame(await ledger.due(processes * 500, 10), [stored])
+      t.strictSame(await ledger.due('cleanup', processes * 500, 10), [stored])
     })
   }
 
@@ -325,8 +383,9 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       worker.begin()
       t.match(JSON.parse((await worker.line()) ?? ''), { name: 'signer', fence: 1 })
       await worker.kill()
-      t.equal(await ledger.lease('signer', 'me', 1_999, 3_000), undefined)
-      t.equal((await ledger.lease('signer', 'me', 2_000, 3_000))?.fence, 2)
+      t.equal(await take(ledger, 'signer', 'me'), undefined)
+      await delay(1_000)
+      t.equal((await take(ledger, 'signer', 'me'))?.fence, 2)
     },
   )
 
@@ -366,12 +425,17 @@ function fullEntry(key: string): Entry {
   return {
     ...makeEntry(key),
     state: 'settled',
-    answer: { kind: 'json', value: { a: [1, null, true, 'ä', { b: {} }] } },
+    answer: { kind: 'json', mediaType: 'application/json', size: 9, digest: 'digest', attempt: 1 },
     dispatch: { kind: 'own', hash: '0x01', raw: '0x02', signer: '0x03', nonce: 0 },
     receipt: { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' },
     settledAt: NOW,
     prepared: true,
   }
+}
+
+/** By the time of this machine, for a minute unless given. */
+function take(ledger: Ledger, name: string, owner: string, ms = 60_000): Promise<Lease | undefined> {
+  return ledger.lease(name, owner, Date.now(), Date.now() + ms)
 }
 
 async function all(ledger: Ledger): Promise<Entry[]> {

@@ -7,6 +7,7 @@ import type { Route } from '../../src/engine/catalog/catalog.ts'
 import { LEASE_MS } from '../../src/engine/ledger/claim.ts'
 import type { Entry, Receipt, State, StoredAnswer } from '../../src/engine/ledger/entry.ts'
 import { buyerName, type Ledger } from '../../src/engine/ledger/ledger.ts'
+import { writeAnswer } from '../../src/engine/ledger/answers.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import { Attendance } from '../../src/engine/paywall/attendance.ts'
 import type { Job, Outcome, Paywall, Purchasing, Store } from '../../src/engine/paywall/paywall.ts'
@@ -116,16 +117,13 @@ export async function openShop(t: Test): Promise<Shop> {
       if (standing === undefined) noted(entry)
       return standing
     },
-    replace: async (previous, next) => {
-      const made = await lmdb.replace(previous, next)
-      if (made) noted(next)
+    commit: async (changes) => {
+      const made = await lmdb.commit(changes)
+      if (made) for (const { previous, next } of changes) noted(next ?? { ...previous, state: 'voided' })
       return made
     },
-    remove: async (entry) => {
-      const made = await lmdb.remove(entry)
-      if (made) noted({ ...entry, state: 'voided' })
-      return made
-    },
+    replace: (previous, next) => ledger.commit([{ previous, next }]),
+    remove: (entry) => ledger.commit([{ previous: entry, next: undefined }]),
   }
   const clock = { now: NOW }
   const bank: Bank = {
@@ -238,7 +236,7 @@ export async function leave(
   state: State,
   changes: Partial<Entry> = {},
 ): Promise<Entry> {
-  const entry: Entry = {
+  const left: Entry = {
     ...makeEntry(KEY, NOW - LEASE_MS, 'dead'),
     protocol: 'test',
     redeliver: 86_400_000,
@@ -248,11 +246,13 @@ export async function leave(
     digest: 'arguments',
     token: 'secret',
     state,
-    ...(state === 'reserved' ? {} : { answer: STORED }),
     ...(state === 'settling' || state === 'unknown' ? { dispatch: TRANSACTION } : {}),
     ...(state === 'settled' || state === 'sent' ? { receipt: RECEIPT } : {}),
     ...changes,
   }
+  const unworked = state === 'reserved' || state === 'voided'
+  const answer = unworked ? undefined : await writeAnswer(ledger.answers, left, STORED)
+  const entry = answer === undefined || 'answer' in changes ? left : { ...left, answer }
   await ledger.insert(entry)
   history.length = 0
   return (await ledger.get(entry.key)) ?? entry

@@ -107,9 +107,7 @@ function dispatchOf({ dispatch }: Entry): JsonObject | null {
 
 function answerOf({ answer }: Entry): JsonObject | null {
   if (answer === undefined) return null
-  const [type, text] =
-    answer.kind === 'json' ? ['application/json', JSON.stringify(answer.value)] : [answer.type, answer.text]
-  return { type: clean(type), bytes: Buffer.byteLength(text) }
+  return { type: clean(answer.mediaType), bytes: answer.size }
 }
 
 function tableOf(facts: JsonObject): string {

@@ -1,5 +1,5 @@
 import { ERRORS } from '../errors.ts'
-import { chargedBy } from '../ledger/charged.ts'
+import { chargedBy } from '../ledger/lifecycle.ts'
 import type { Outcome } from '../paywall/paywall.ts'
 import type { Refusal } from '../protocols/protocol.ts'
 import { challenge } from './challenge.ts'

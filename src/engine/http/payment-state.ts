@@ -1,4 +1,4 @@
-import { chargedBy } from '../ledger/charged.ts'
+import { chargedBy } from '../ledger/lifecycle.ts'
 import { compact } from '../json.ts'
 import type { Entry } from '../ledger/entry.ts'
 import { LedgerError, type Ledger } from '../ledger/ledger.ts'

@@ -5,6 +5,7 @@ import type { Observe } from '../access.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { HandlerMap } from '../handler.ts'
+import { sweepAnswers } from '../ledger/clean-up.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { RefusedReload } from '../documents/standing.ts'
@@ -123,6 +124,9 @@ export function createService(settings: ServiceSettings): Service {
     recover({ ...desk, protocols: () => current.protocols, storeOf: (id) => storeOf(current, id), report })
   inFlight.every(OFFERING_MS / 2, () => offer().catch(report))
   inFlight.every(RECOVERY_MS, () => tend().catch(report))
+  const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)
+  void inFlight.add(sweep())
+  inFlight.every(SWEEPING_MS, sweep)
   inFlight.every(WRITING_MS, () => daybook.write().catch(report))
   void inFlight.add(offer().catch(report))
   return {
@@ -148,6 +152,9 @@ export function createService(settings: ServiceSettings): Service {
 
 /** How often a process writes down what it has counted: as much is lost when it is killed. */
 const WRITING_MS = 60_000
+
+/** How often a process looks for answers that belong to no payment. */
+const SWEEPING_MS = 3_600_000
 
 /** How often a process looks for payments that were left behind. */
 const RECOVERY_MS = 5_000

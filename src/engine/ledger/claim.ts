@@ -1,10 +1,11 @@
-import { dueOf } from './due.ts'
+import { readAnswer, writeAnswer } from './answers.ts'
+import { closed, deleteAnswer } from './clean-up.ts'
 import type { Dispatch, Entry, Purchase, Receipt, State, StoredAnswer } from './entry.ts'
 import { newEntry, type Ledger } from './ledger.ts'
-import { stampOf } from './stamp.ts'
+import { isLeased, LEASE_MS, nextCheckAt } from './lifecycle.ts'
+import { casToken } from './record-codec.ts'
 
-/** How long an owner that has died keeps others waiting. */
-export const LEASE_MS = 10_000
+export { LEASE_MS } from './lifecycle.ts'
 
 /** Another process has taken the entry over: whatever this one was doing to it is void. */
 export class LostClaim extends Error {
@@ -21,6 +22,8 @@ export interface Changes {
   readonly prepared?: true
 }
 
+type Unscheduled = Omit<Entry, 'due'>
+
 /**
  * One process's hold on one payment: the only way entries change. Changes are made one after the other, each durable
  * before the next begins, and the lease is renewed until the claim is put down. After that nothing writes to the entry
@@ -30,6 +33,7 @@ export class Claim {
   readonly #ledger: Ledger
   readonly #now: () => number
   #entry: Entry
+  #answer: StoredAnswer | undefined
   #last: Promise<unknown> = Promise.resolve()
   #changing = 0
   #timer: NodeJS.Timeout | undefined
@@ -57,12 +61,24 @@ export class Claim {
 
   /** Throws `LostClaim` when another process has taken over. */
   advance(state: State, changes: Changes = {}): Promise<Entry> {
-    return this.#change({ state, ...changes })
+    return this.note(changes, state)
   }
 
-  /** Writes down what has happened without moving on. */
-  note(changes: Changes): Promise<Entry> {
-    return this.#change(changes)
+  /** Writes down what has happened, without moving on unless there is a state to move to. */
+  note({ answer, ...changes }: Changes, state?: State): Promise<Entry> {
+    const moved = state === undefined ? changes : { ...changes, state }
+    if (answer === undefined) return this.#change(moved)
+    return this.#write(async (entry) => {
+      const reference = await writeAnswer(this.#ledger.answers, entry, answer)
+      this.#answer = answer
+      return { ...entry, ...moved, answer: reference }
+    }, LEASE_MS)
+  }
+
+  /** The stored answer; undefined when there is none, or when it was lost: then the work has to be done again. */
+  async readAnswer(): Promise<StoredAnswer | undefined> {
+    if (this.#entry.answer === undefined) return undefined
+    return (this.#answer ??= await readAnswer(this.#ledger.answers, this.#entry))
   }
 
   /** What the handler had stored is decided. */
@@ -78,29 +94,37 @@ export class Claim {
 
   /** The time of redelivery is over: the record of the sale stays, the answer goes. */
   forget(): Promise<Entry> {
-    return this.#write(({ answer: _answer, ...entry }) => ({ ...entry, identifier: undefined }), 0)
+    return this.#withoutAnswer((entry) => ({ ...closed(entry), owner: entry.owner }), 0)
   }
 
-  /** What was sent can never be needed again: it is as good as a payment order. */
+  /** The money has moved. What was sent is kept until the payment has expired: a reorganisation may ask for it again. */
   settle(receipt: Receipt): Promise<Entry> {
-    return this.#write(({ dispatch, ...entry }) => {
-      const settled = { ...entry, state: 'settled', receipt, settledAt: this.#now() } as const
-      return dispatch === undefined ? settled : { ...settled, dispatch: disarm(dispatch) }
-    }, LEASE_MS)
+    const settledAt = this.#now()
+    return this.#write((entry) => ({ ...entry, state: 'settled', receipt, settledAt }), LEASE_MS)
   }
 
   /** Nothing was charged and nothing will be: what was worked for and signed for it is forgotten. */
   void(): Promise<Entry> {
-    return this.#write(({ answer: _answer, dispatch: _dispatch, ...entry }) => {
+    return this.#withoutAnswer(({ answer: _answer, dispatch: _dispatch, ...entry }) => {
       return { ...entry, state: 'voided', identifier: undefined }
     }, LEASE_MS)
+  }
+
+  async #withoutAnswer(change: (entry: Entry) => Unscheduled, leaseMs: number): Promise<Entry> {
+    const { id, answer } = this.#entry
+    const entry = await this.#write(change, leaseMs)
+    this.#answer = undefined
+    if (answer !== undefined) await deleteAnswer(this.#ledger.answers, id, answer)
+    return entry
   }
 
   /** The payment has bought nothing and moved nothing: as if it had never come. */
   async drop(): Promise<void> {
     this.putDown()
     await this.#last
-    if (!(await this.#ledger.remove(this.#entry))) throw new LostClaim(this.#entry.id)
+    const { id, answer } = this.#entry
+    if (!(await this.#ledger.remove(this.#entry))) throw new LostClaim(id)
+    if (answer !== undefined) await deleteAnswer(this.#ledger.answers, id, answer)
   }
 
   /** Leaves the entry as it is for whoever comes next, at once. */
@@ -120,7 +144,7 @@ export class Claim {
       return await this.#ledger.replace(previous, entry)
     } catch (fault) {
       const standing = await this.#ledger.get(entry.key).catch(() => undefined)
-      if (standing !== undefined && stampOf(standing) === stampOf(entry)) return true
+      if (standing !== undefined && casToken(standing) === casToken(entry)) return true
       throw fault
     }
   }
@@ -129,28 +153,29 @@ export class Claim {
     return this.#write((entry) => ({ ...entry, ...changes }), leaseMs)
   }
 
-  #write(change: (entry: Entry) => Omit<Entry, 'due'>, leaseMs: number): Promise<Entry> {
-    const next = this.#last.then(async () => {
+  #write(change: (entry: Entry) => Unscheduled | Promise<Unscheduled>, leaseMs: number): Promise<Entry> {
+    const writing = this.#last.then(async () => {
       const previous = this.#entry
+      const next = await change(previous)
       const now = this.#now()
       const changed = {
-        ...change(previous),
+        ...next,
         leaseUntil: now + leaseMs,
         updatedAt: now,
         version: previous.version + 1,
       }
-      const entry: Entry = { ...changed, due: dueOf(changed) }
+      const entry: Entry = { ...changed, due: nextCheckAt(changed) }
       if (!(await this.#replace(previous, entry))) throw new LostClaim(previous.id)
       this.#entry = entry
       return entry
     })
     this.#changing += 1
-    this.#last = next
+    this.#last = writing
       .catch(() => undefined)
       .then(() => {
         this.#changing -= 1
       })
-    return next
+    return writing
   }
 }
 
@@ -181,7 +206,7 @@ export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase):
 /** Takes over an entry whose owner has died; undefined when it has not, or another process was faster. */
 export async function takeOver({ ledger, owner, now }: Desk, entry: Entry): Promise<Claim | undefined> {
   const time = now()
-  if (entry.leaseUntil > time) return undefined
+  if (isLeased(entry, time)) return undefined
   const taken = {
     ...entry,
     owner,
@@ -190,29 +215,12 @@ export async function takeOver({ ledger, owner, now }: Desk, entry: Entry): Prom
     updatedAt: time,
     version: entry.version + 1,
   }
-  const next = { ...taken, due: dueOf(taken) }
+  const next = { ...taken, due: nextCheckAt(taken) }
   return (await ledger.replace(entry, next)) ? new Claim(ledger, next, now) : undefined
 }
 
 /** Nothing was charged, nothing is left of the work and nobody is at it: the payment may be used as if it were new, for another purchase too. */
 export function isFree(entry: Entry, now: number): boolean {
   if (entry.prepared !== undefined) return false
-  return entry.state === 'voided' || (entry.state === 'reserved' && entry.leaseUntil <= now)
-}
-
-function disarm(dispatch: Dispatch): Dispatch {
-  switch (dispatch.kind) {
-    case 'own': {
-      const { raw: _raw, ...rest } = dispatch
-      return rest
-    }
-    case 'payer': {
-      const { raw: _raw, ...rest } = dispatch
-      return rest
-    }
-    case 'facilitator': {
-      const { request: _request, ...rest } = dispatch
-      return rest
-    }
-  }
+  return entry.state === 'voided' || (entry.state === 'reserved' && !isLeased(entry, now))
 }

@@ -21,9 +21,22 @@ export type StoredAnswer =
   | { readonly kind: 'json'; readonly value: Json }
   | { readonly kind: 'text'; readonly type: string; readonly text: string }
 
+/** Where an answer is in the answer store, and what it must be: one that differs counts as missing. */
+export interface AnswerReference {
+  readonly kind: StoredAnswer['kind']
+  readonly mediaType: string
+  /** Bytes. */
+  readonly size: number
+  /** SHA-256 of the payment id and the bytes, base64url. */
+  readonly digest: string
+  /** The attempt that has written it: a process that was too late writes to another place. */
+  readonly attempt: number
+}
+
 /**
  * What was sent, or is about to be, to move the money: kept before it is sent, so that no crash can forget it. What
- * works as a payment order (`raw`, `request`) is erased once the payment is settled.
+ * works as a payment order (`raw`, `request`) is erased once the signed payment has expired: until then a
+ * reorganisation may undo the settlement, and it is sent again.
  */
 export type Dispatch = OwnTransaction | PayerTransaction | FacilitatorRequest
 
@@ -84,7 +97,7 @@ export interface Purchase {
   /** Random token of the challenge, which only the buyer has seen; undefined when the client does not echo it. */
   readonly token: string | undefined
   readonly flow: Flow
-  /** Milliseconds after its settlement in which the same payment is answered again. */
+  /** Milliseconds after its settlement in which the same payment is answered again; 0 once they are over. */
   readonly redeliver: number
   /** Name of "this payer asks for this operation with these arguments": finds what such a buyer has paid for lately. */
   readonly buyer: string
@@ -102,7 +115,7 @@ export interface Entry extends Purchase {
   readonly leaseUntil: number
   /** When somebody has to look after it: to finish it, or to forget its answer. Undefined: never again. */
   readonly due: number | undefined
-  readonly answer?: StoredAnswer
+  readonly answer?: AnswerReference
   readonly dispatch?: Dispatch
   readonly receipt?: Receipt
   readonly settledAt?: number

@@ -1,42 +1,69 @@
 import { createHash } from 'node:crypto'
+import type { AnswerStore } from './answers.ts'
 import type { Entry, Purchase } from './entry.ts'
+import type { Queue } from './lifecycle.ts'
 
 /**
  * Where payments are kept. Every change is a compare-and-set on the entry's version, durable when its promise resolves,
- * so that any number of processes may work on one store; one that rejects has not been made, as far as can be known. All rules of the payment's life are above it, in `claim.ts`.
+ * so that any number of processes may work on one store; one that rejects has not been made, as far as can be known. All
+ * rules of the payment's life are above it, in `lifecycle.ts` and `claim.ts`.
  * What it gives out is a copy. `test/contract/ledger.ts` says what an implementation has to do.
  */
 export interface Ledger {
   /** For people: `lmdb`, `redis`. */
   readonly name: string
+  /** What the payments have bought. */
+  readonly answers: AnswerStore
+  /** The clock by which leases are measured, the same for all processes: milliseconds since the epoch. */
+  readonly now: () => number
+  /**
+   * Rejects with `LedgerError` when the store is there and must not be trusted with new payments: somebody has deleted
+   * its files or changed its settings. `insert`, `remember` and `recall` reject then, too; what is under way goes on.
+   */
+  check(): Promise<void>
   get(key: string): Promise<Entry | undefined>
   /** By public id: `paymentId` of its key. */
   find(id: string): Promise<Entry | undefined>
   /** Stores a new entry and resolves to undefined; else to the one in its way, which has its key or its identifier. */
   insert(entry: Entry): Promise<Entry | undefined>
-  /**
-   * Replaces `previous`; false when somebody else has changed it. `next.version` is `previous.version + 1`; key, buyer and
-   * time of creation stay, and the identifier stays or goes.
-   */
+  /** Makes all changes or none; false when somebody else has changed one of the entries. */
+  commit(changes: readonly Change[]): Promise<boolean>
+  /** A commit of one change. */
   replace(previous: Entry, next: Entry): Promise<boolean>
-  /** Forgets an entry; false when somebody else has changed it. */
+  /** A commit that forgets one entry. */
   remove(entry: Entry): Promise<boolean>
   /** Every entry, oldest first. */
   entries(): AsyncIterable<Entry>
-  /** Entries whose `due` has come by `now`, longest overdue first, `limit` at most. */
-  due(now: number, limit: number): Promise<readonly Entry[]>
-  /** What one buyer has paid for, or tried to, since a time: newest first. */
-  bought(buyer: string, since: number): Promise<readonly Entry[]>
+  /** Entries of a queue whose `due` has come by `now`, longest overdue first, `limit` at most. */
+  due(queue: Queue, now: number, limit: number): Promise<readonly Entry[]>
+  /**
+   * What was worked for a buyer since a time, or paid by it, or perhaps, and is not known to have arrived: newest first,
+   * `limit` at most.
+   */
+  undelivered(buyer: string, since: number, limit: number): Promise<readonly Entry[]>
   /** Keeps a fact under a name until a time, for every process; the same fact again only moves its end. */
   remember(name: string, fact: string, until: number): Promise<void>
   /** The facts under a name whose end has not come at `now`, in no order. */
   recall(name: string, now: number): Promise<readonly string[]>
-  /** Takes or renews the lease `name` for `owner` until `until`; undefined when another owner holds it. */
+  /**
+   * Takes or renews the lease `name` for `owner` until `until`; undefined when another owner holds it. A store with a
+   * clock of its own takes the length from the two times and nothing else. A lease that seems to have begun in the
+   * future, by a clock that was wrong, ends its length after now.
+   */
   lease(name: string, owner: string, now: number, until: number): Promise<Lease | undefined>
   /** Gives the lease back and remembers `left` for the next holder; without effect once somebody has taken it over. */
   release(lease: Lease, left: Left | undefined): Promise<void>
   /** May be called again; nothing else may be called after it. */
   close(): Promise<void>
+}
+
+/**
+ * One compare-and-set: `next` takes the place of `previous`, or nothing does. `next.version` is `previous.version + 1`;
+ * key, buyer and time of creation stay, and the identifier stays or goes. No entry is in one commit twice.
+ */
+export interface Change {
+  readonly previous: Entry
+  readonly next: Entry | undefined
 }
 
 /** What the holder of a lease leaves to the next. */

@@ -1,28 +1,62 @@
-import { closeSync, existsSync, mkdirSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readSync, realpathSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { open, type RootDatabase } from 'lmdb'
 import { LedgerError } from './ledger.ts'
+import { FORMAT, refuseFormat } from './record-codec.ts'
 
 export interface Store {
   readonly root: RootDatabase
+  /** Throws `LedgerError` when the files are not those any more that were opened. */
+  readonly check: () => void
+  /** Throws `LedgerError` when a newer version has changed the format. */
+  readonly checkFormat: () => void
   readonly close: () => Promise<void>
 }
 
 /** LMDB's lock belongs to the process: its main thread, opening a store for the second time, would wait for itself. */
 const opened = new Set<string>()
 
-/** Throws `LedgerError` when the directory cannot be used. */
-export function openStore(directory: string): Store {
+/** Throws `LedgerError` when the directory cannot be used, or holds a store of another format, which stays as it is. */
+export async function openStore(directory: string): Promise<Store> {
+  const { root, file, close } = openDirectory(directory)
+  const { ino } = statSync(file)
+  const meta = root.openDB<unknown, string>({ name: 'meta', encoding: 'json' })
+  const checkFormat = (): void => {
+    const found = meta.get('format')
+    if (found !== FORMAT) throw new LedgerError(refuseFormat(`the ledger in ${directory}`, found))
+  }
+  const check = (): void => {
+    if (statSync(file, { throwIfNoEntry: false })?.ino !== ino)
+      throw new LedgerError(
+        `the ledger files in ${directory} were deleted or replaced while this process uses them: no new payment is taken; stop the process, put the files back and start it again`,
+      )
+  }
+  try {
+    if (meta.get('format') === undefined)
+      await commit(root, () => {
+        // Another process may have opened the same store.
+        if (meta.get('format') === undefined) void meta.put('format', FORMAT)
+      })
+    checkFormat()
+  } catch (fault) {
+    await close()
+    throw fault
+  }
+  return { root, check, checkFormat, close }
+}
+
+function openDirectory(directory: string): Pick<Store, 'root' | 'close'> & { readonly file: string } {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const path = realpathSync(directory)
     if (opened.has(path)) throw new Error('it is open in this process already')
-    checkFile(join(path, 'data.mdb'))
+    const file = join(path, 'data.mdb')
+    checkFile(file)
     const root = openCurrent(path)
     opened.add(path)
     let closed: Promise<void> | undefined
-    return { root, close: () => (closed ??= root.close().finally(() => opened.delete(path))) }
+    return { root, file, close: () => (closed ??= root.close().finally(() => opened.delete(path))) }
   } catch (fault) {
     throw new LedgerError(`the ledger directory ${directory} cannot be used: ${messageOf(fault)}`, {
       cause: fault,
@@ -38,19 +72,43 @@ export function openStore(directory: string): Store {
 const DURABLE = { overlappingSync: false, eventTurnBatching: false }
 
 /** What every LMDB file has near its beginning. */
-const MAGIC = Buffer.from('dec0efbe', 'hex')
+const MAGIC = 0xbeefc0de
+/** Where the first of two meta pages has its members: after the header of the page, little-endian. */
+const META = { magic: 24, pageSize: 48, lastPage: 144, transaction: 152 }
+const HEADER_BYTES = 160
+/** Free pages at the end of the file need not have been written. */
+const UNWRITTEN_PAGES = 64n
 
-/** The library ends the whole process with a segmentation fault when the file is not one of its own. */
+/** The library ends the whole process with a signal when the file is not one of its own, or shorter than it says. */
 function checkFile(file: string): void {
-  if (!existsSync(file) || statSync(file).size === 0) return
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  if (size === 0) return
   const descriptor = openSync(file, 'r')
   try {
-    const start = Buffer.alloc(64)
-    readSync(descriptor, start)
-    if (!start.includes(MAGIC)) throw new Error('data.mdb is not an LMDB file')
+    const metaAt = (position: number): Buffer => {
+      const page = Buffer.alloc(HEADER_BYTES)
+      if (readSync(descriptor, page, 0, HEADER_BYTES, position) < HEADER_BYTES) throw new Error(cutOff(size))
+      if (page.readUInt32LE(META.magic) !== MAGIC) throw new Error('data.mdb is not an LMDB file')
+      return page
+    }
+    const first = metaAt(0)
+    const pageSize = first.readUInt32LE(META.pageSize)
+    const second = metaAt(pageSize)
+    const isFirst = first.readBigUInt64LE(META.transaction) > second.readBigUInt64LE(META.transaction)
+    const pages = (isFirst ? first : second).readBigUInt64LE(META.lastPage) + 1n
+    const needed = pages * BigInt(pageSize)
+    if (BigInt(size) >= needed) return
+    if (BigInt(size) < needed - UNWRITTEN_PAGES * BigInt(pageSize)) throw new Error(cutOff(size, needed))
+    // To read behind the end of a file ends the process.
+    truncateSync(file, Number(needed))
   } finally {
     closeSync(descriptor)
   }
+}
+
+function cutOff(size: number, needed?: bigint): string {
+  const whole = needed === undefined ? '' : ` of ${needed}`
+  return `data.mdb is cut off (${size}${whole} bytes): restore it from a backup, or move the directory aside, start with an empty one and compare with "ratecard payments reconcile"`
 }
 
 /** Opening anew puts the pointer right. */

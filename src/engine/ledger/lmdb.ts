@@ -1,14 +1,17 @@
+import { join } from 'node:path'
+import { openAnswerFiles } from './answer-files.ts'
 import type { Entry } from './entry.ts'
-import { paymentId, type Ledger, type Lease, type Left } from './ledger.ts'
+import { paymentId, type Change, type Ledger, type Lease, type Left } from './ledger.ts'
 import { openFacts } from './lmdb-facts.ts'
-import { settleFormat } from './lmdb-format.ts'
 import { openIndexes, type Age } from './lmdb-indexes.ts'
 import { commit, openStore } from './lmdb-store.ts'
-import { stampOf } from './stamp.ts'
+import { casToken, decodeRecord, encodeRecord } from './record-codec.ts'
 
 interface Held {
   readonly owner: string
   readonly until: number
+  /** Milliseconds. */
+  readonly length: number
   readonly fence: number
   readonly left?: Left | undefined
 }
@@ -20,13 +23,9 @@ interface Held {
  * Throws `LedgerError` when the directory cannot be used or holds a store of another format.
  */
 export async function openLmdbLedger(directory: string): Promise<Ledger> {
-  const { root, close } = openStore(directory)
-  const checkFormat = await settleFormat(root, `the ledger in ${directory}`).catch(async (fault: unknown) => {
-    await close()
-    throw fault
-  })
+  const { root, check, checkFormat, close } = await openStore(directory)
   // By public id, which is short and plain whatever the key is.
-  const payments = root.openDB<Entry, string>({ name: 'payments', encoding: 'json' })
+  const payments = root.openDB<string, string>({ name: 'payments', encoding: 'string' })
   const leases = root.openDB<Held, string>({ name: 'leases', encoding: 'json' })
   const indexes = openIndexes(root)
   const facts = openFacts(root)
@@ -36,31 +35,50 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
       checkFormat()
       return work()
     })
-  const exchange = (previous: Entry, next: Entry | undefined): Promise<boolean> =>
+  const read = (id: string): Entry | undefined => {
+    const text = payments.get(id)
+    return text === undefined ? undefined : decodeRecord(text)
+  }
+  const put = (previous: Entry | undefined, next: Entry): void => {
+    void payments.put(next.id, encodeRecord(next))
+    indexes.move(previous, next)
+  }
+  const commitAll = (changes: readonly Change[]): Promise<boolean> =>
     change(() => {
-      const standing = payments.get(previous.id)
-      if (standing === undefined || stampOf(standing) !== stampOf(previous)) return false
-      if (next === undefined) void payments.remove(previous.id)
-      else void payments.put(previous.id, next)
-      indexes.move(standing, next)
+      const made = changes.flatMap(({ previous, next }) => {
+        const standing = read(previous.id)
+        return standing !== undefined && casToken(standing) === casToken(previous) ? [{ standing, next }] : []
+      })
+      if (made.length < changes.length) return false
+      for (const { standing, next } of made) {
+        if (next !== undefined) put(standing, next)
+        else {
+          void payments.remove(standing.id)
+          indexes.move(standing, undefined)
+        }
+      }
       return true
     })
-  const found = (ids: readonly string[]): Entry[] => ids.flatMap((id) => payments.get(id) ?? [])
+  const found = (ids: readonly string[]): Entry[] => ids.flatMap((id) => read(id) ?? [])
 
   return {
     name: 'lmdb',
-    get: async (key) => payments.get(paymentId(key)),
-    find: async (id) => payments.get(id),
+    answers: openAnswerFiles(join(directory, 'answers')),
+    now: () => Date.now(),
+    check: async () => check(),
+    get: async (key) => read(paymentId(key)),
+    find: async (id) => read(id),
     insert: (entry) =>
       change(() => {
+        check()
         const [standing] = found([entry.id, ...indexes.identified(entry)])
         if (standing !== undefined) return standing
-        void payments.put(entry.id, entry)
-        indexes.move(undefined, entry)
+        put(undefined, entry)
         return undefined
       }),
-    replace: (previous, next) => exchange(previous, next),
-    remove: (entry) => exchange(entry, undefined),
+    commit: commitAll,
+    replace: (previous, next) => commitAll([{ previous, next }]),
+    remove: (entry) => commitAll([{ previous: entry, next: undefined }]),
     entries: async function* () {
       let last: Age | undefined
       for (;;) {
@@ -72,25 +90,34 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
         }
       }
     },
-    due: async (now, limit) => found(indexes.due(now, limit)),
-    bought: async (buyer, since) => found(indexes.bought(buyer, since)),
-    remember: (name, fact, until) => change(() => facts.remember(name, fact, until)),
+    due: async (queue, now, limit) => found(indexes.due(queue, now, limit)),
+    undelivered: async (buyer, since, limit) => found(indexes.undelivered(buyer, since, limit)),
+    remember: (name, fact, until) =>
+      change(() => {
+        check()
+        facts.remember(name, fact, until)
+      }),
     recall: async (name, now) => {
+      check()
       if (facts.haveEnded(now)) await change(() => facts.forget(now))
       return facts.recall(name, now)
     },
     lease: (name, owner, now, until) =>
       change((): Lease | undefined => {
         const held = leases.get(name)
-        if (held !== undefined && held.owner !== owner && held.until > now) return undefined
+        if (held !== undefined && held.owner !== owner && held.until > now) {
+          if (held.until - held.length > now) void leases.put(name, { ...held, until: now + held.length })
+          return undefined
+        }
         const fence = held?.owner === owner ? held.fence : (held?.fence ?? 0) + 1
         const left = held?.left
-        void leases.put(name, { owner, until, fence, left })
+        void leases.put(name, { owner, until, length: until - now, fence, left })
         return { name, owner, fence, left }
       }),
     release: ({ name, fence }, left) =>
       change(() => {
-        if (leases.get(name)?.fence === fence) void leases.put(name, { owner: '', until: 0, fence, left })
+        if (leases.get(name)?.fence === fence)
+          void leases.put(name, { owner: '', until: 0, length: 0, fence, left })
       }),
     close,
   }

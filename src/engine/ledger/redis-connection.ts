@@ -22,6 +22,8 @@ type Send<T> = (redis: Redis) => Promise<T>
  * a restart takes less; who asks after them does not wait.
  */
 const TIMEOUT_MS = 3_000
+/** How long replicas may take for a change. */
+const REPLICATION_MS = 1_000
 
 /**
  * By itself the library would send once more what was under way when a connection was lost, or send it later, when
@@ -37,8 +39,11 @@ const ONCE = {
 /** It would tell the console about users who may not do these. */
 const QUIET = { enableReadyCheck: false, disableClientInfo: true } as const
 
-/** Throws `LedgerError` when the URL is wrong, or Redis cannot be reached or refuses the credentials. */
-export async function connectRedis(url: string): Promise<RedisConnection> {
+/**
+ * `replicas` must have a change before it counts as stored.
+ * Throws `LedgerError` when the URL is wrong, or Redis cannot be reached or refuses the credentials.
+ */
+export async function connectRedis(url: string, replicas: number): Promise<RedisConnection> {
   const address = readRedisAddress(url, 'REDIS_URL')
   if ('fault' in address) throw new LedgerError(address.fault)
   const { place, options } = address
@@ -93,7 +98,19 @@ export async function connectRedis(url: string): Promise<RedisConnection> {
   return {
     place,
     ask: (command) => send(command, () => send(command, () => silence(''))),
-    change: (command) => send(command, () => silence(': whether the change was stored cannot be known')),
+    change: async (command) => {
+      const unknown = (): Promise<never> => silence(': whether the change was stored cannot be known')
+      // Sent at once, so that nobody else's change comes in between and is waited for, too.
+      const [done, reached] = await send(
+        (redis) =>
+          Promise.all([command(redis), replicas > 0 ? redis.wait(replicas, REPLICATION_MS) : replicas]),
+        unknown,
+      )
+      if (reached >= replicas) return done
+      throw new LedgerError(
+        `the ledger in Redis at ${place} has stored a change on ${reached} of ${replicas} replicas: a failover may lose it`,
+      )
+    },
     close: () =>
       (closed ??= redis.quit().then(
         () => undefined,

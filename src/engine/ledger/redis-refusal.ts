@@ -27,7 +27,7 @@ const SENTENCES = {
   WRONGPASS: 'it does not accept the credentials in REDIS_URL',
   NOAUTH: 'it asks for credentials; put them into REDIS_URL',
   NOPERM:
-    'its user may not do what is needed; allow @read, @write, @scripting and @connection for ~{ratecard}:*',
+    'its user may not do what is needed; allow @read, @write, @scripting, @connection and time for ~{ratecard}:*',
   MOVED: 'it is a node of a cluster that keeps the ledger on another one; REDIS_URL has to name that one',
   'DB index': 'it does not have the database that REDIS_URL names',
 } as const

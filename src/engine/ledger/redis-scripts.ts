@@ -1,4 +1,5 @@
-import { FORMAT } from './format.ts'
+import type { Queue } from './lifecycle.ts'
+import { FORMAT } from './record-codec.ts'
 
 /** The braces keep all keys of the ledger in one slot of a cluster. */
 const PREFIX = '{ratecard}:'
@@ -8,9 +9,9 @@ export const KEYS = {
   /** Sorted by the text of its members: time of creation, id. */
   ages: `${PREFIX}ages`,
   /** Sorted by the text of its members: buyer, time of creation, id. */
-  buyers: `${PREFIX}buyers`,
-  /** Ids by the time when they are due. */
-  dues: `${PREFIX}dues`,
+  undelivered: `${PREFIX}undelivered`,
+  /** Ids of a queue by the time when they are due. */
+  dues: (queue: Queue) => `${PREFIX}dues:${queue}`,
   /** Id of the entry that has an identifier. */
   identifiers: `${PREFIX}identifiers`,
   /** Names of facts by the time when the last of each ends. */
@@ -19,6 +20,7 @@ export const KEYS = {
   /** Facts of a name by their ends. */
   facts: (name: string) => `${PREFIX}facts:${name}`,
   lease: (name: string) => `${PREFIX}lease:${name}`,
+  answer: (id: string, attempt: number, place: number) => `${PREFIX}answer:${id}:${attempt}:${place}`,
 } as const
 
 /** A program that Redis runs as one step: all of it happens, or nothing. */
@@ -65,63 +67,107 @@ export function settleFormat(): Script {
 /** What is kept of an entry; an empty text stands for what it does not have. */
 export interface Stored {
   readonly id: string
-  readonly stamp: string
-  readonly json: string
+  readonly token: string
+  readonly record: string
   readonly age: string
-  readonly bought: string
+  readonly undelivered: string
+  readonly queue: Queue
   readonly due: string
   readonly identifier: string
 }
 
+const INDEXES = {
+  ages: KEYS.ages,
+  undelivered: KEYS.undelivered,
+  money: KEYS.dues('money'),
+  cleanup: KEYS.dues('cleanup'),
+  identifiers: KEYS.identifiers,
+}
+
+/** Puts an entry into its place and into all indexes. */
+const PUT = `
+local function put(payment, id, token, record, member, queue, due, identifier)
+  redis.call('SET', payment, token .. '\\n' .. identifier .. '\\n' .. record)
+  if member ~= '' then redis.call('ZADD', undelivered, 0, member) end
+  if due ~= '' then
+    redis.call('ZADD', queue == 'money' and money or cleanup, due, id)
+    redis.call('ZREM', queue == 'money' and cleanup or money, id)
+  else
+    redis.call('ZREM', money, id)
+    redis.call('ZREM', cleanup, id)
+  end
+  if identifier ~= '' then redis.call('HSET', identifiers, identifier, id) end
+end`
+
+function putValues({ id, token, record, undelivered, queue, due, identifier }: Stored): string[] {
+  return [id, token, record, undelivered, queue, due, identifier]
+}
+
 /** Answers with the entry in the way, if there is one. */
-export function insert({ id, stamp, json, age, bought, due, identifier }: Stored): Script {
-  const { ages, buyers, dues, identifiers } = KEYS
+export function insert(stored: Stored): Script {
+  const { id, token, record, age, undelivered: member, queue, due, identifier } = stored
   return guarded(
-    { payment: KEYS.payment(id), ages, buyers, dues, identifiers },
-    { payments: KEYS.payment(''), id, stamp, json, age, bought, due, identifier },
-    `local standing = redis.call('HGET', payment, 'json')
+    { payment: KEYS.payment(id), ...INDEXES },
+    { payments: KEYS.payment(''), id, token, record, age, member, queue, due, identifier },
+    `${PUT}
+     local standing = redis.call('GET', payment)
      local other = identifier ~= '' and redis.call('HGET', identifiers, identifier)
-     if not standing and other then standing = redis.call('HGET', payments .. other, 'json') end
+     if not standing and other then standing = redis.call('GET', payments .. other) end
      if standing then return standing end
-     redis.call('HSET', payment, 'json', json, 'stamp', stamp, 'identifier', identifier)
      redis.call('ZADD', ages, 0, age)
-     redis.call('ZADD', buyers, 0, bought)
-     if due ~= '' then redis.call('ZADD', dues, due, id) end
-     if identifier ~= '' then redis.call('HSET', identifiers, identifier, id) end
+     put(payment, id, token, record, member, queue, due, identifier)
      return false`,
   )
 }
 
-/** Answers 1, or 0 when the entry does not have the previous stamp any more. */
-export function replace(previous: string, { id, stamp, json, due, identifier }: Stored): Script {
-  const { dues, identifiers } = KEYS
-  return guarded(
-    { payment: KEYS.payment(id), dues, identifiers },
-    { previous, id, stamp, json, due, identifier },
-    `local standing = redis.call('HMGET', payment, 'stamp', 'identifier')
-     if standing[1] ~= previous then return 0 end
-     redis.call('HSET', payment, 'json', json, 'stamp', stamp, 'identifier', identifier)
-     if due ~= '' then redis.call('ZADD', dues, due, id) else redis.call('ZREM', dues, id) end
-     if standing[2] ~= identifier then redis.call('HDEL', identifiers, standing[2]) end
-     return 1`,
-  )
+export interface StoredChange {
+  readonly previous: Stored
+  readonly next: Stored | undefined
 }
 
-/** Answers 1, or 0 when the entry does not have the stamp any more. */
-export function remove({ id, stamp, age, bought }: Stored): Script {
-  const { ages, buyers, dues, identifiers } = KEYS
-  return guarded(
-    { payment: KEYS.payment(id), ages, buyers, dues, identifiers },
-    { id, stamp, age, bought },
-    `local standing = redis.call('HMGET', payment, 'stamp', 'identifier')
-     if standing[1] ~= stamp then return 0 end
-     redis.call('DEL', payment)
-     redis.call('ZREM', ages, age)
-     redis.call('ZREM', buyers, bought)
-     redis.call('ZREM', dues, id)
-     redis.call('HDEL', identifiers, standing[2])
+/** Answers 1, or 0 when one of the entries does not have the previous token any more: then nothing has changed. */
+export function commit(changes: readonly StoredChange[]): Script {
+  const { lua, keys, values } = guarded(
+    INDEXES,
+    { changes: changes.length },
+    `${PUT}
+     local count, width = tonumber(changes), 11
+     local first, place = #KEYS - count, #ARGV - count * width
+     local olds = {}
+     for change = 1, count do
+       local value = redis.call('GET', KEYS[first + change])
+       local token, identifier = string.match(value or '', '^(.-)\\n(.-)\\n')
+       if not value or token ~= ARGV[place + (change - 1) * width + 1] then return 0 end
+       olds[change] = identifier
+     end
+     for change = 1, count do
+       local payment = KEYS[first + change]
+       local at = place + (change - 1) * width
+       local age, member, kind = ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+       local id, identifier = ARGV[at + 5], ARGV[at + 11]
+       if member ~= '' and member ~= ARGV[at + 8] then redis.call('ZREM', undelivered, member) end
+       if olds[change] ~= '' and olds[change] ~= identifier then redis.call('HDEL', identifiers, olds[change]) end
+       if kind == 'put' then
+         put(payment, id, ARGV[at + 6], ARGV[at + 7], ARGV[at + 8], ARGV[at + 9], ARGV[at + 10], identifier)
+       else
+         redis.call('DEL', payment)
+         redis.call('ZREM', ages, age)
+         redis.call('ZREM', money, id)
+         redis.call('ZREM', cleanup, id)
+       end
+     end
      return 1`,
   )
+  const operands = changes.flatMap(({ previous, next }) => {
+    const { token, age, undelivered } = previous
+    const put = next === undefined ? [previous.id, '', '', '', '', '', ''] : putValues(next)
+    return [token, age, undelivered, next === undefined ? 'delete' : 'put', ...put]
+  })
+  return {
+    lua,
+    keys: [...keys, ...changes.map(({ previous }) => KEYS.payment(previous.id))],
+    values: [...values, ...operands],
+  }
 }
 
 export function remember(name: string, fact: string, until: number): Script {
@@ -147,16 +193,25 @@ export function recall(name: string, now: number): Script {
   )
 }
 
-/** Answers with the fence and what was left, or with nothing when somebody else has the lease. */
-export function lease(name: string, owner: string, now: number, until: number): Script {
+/**
+ * Answers with the fence and what was left, or with nothing when somebody else has the lease. One that seems to have
+ * begun in the future is held for its length from now: the clock has been set back.
+ */
+export function lease(name: string, owner: string, length: number): Script {
   return guarded(
     { lease: KEYS.lease(name) },
-    { owner, now, ending: until },
-    `local held = redis.call('HMGET', lease, 'owner', 'end', 'fence', 'left')
-     if held[1] and held[1] ~= owner and tonumber(held[2]) > tonumber(now) then return false end
+    { owner, length },
+    `local time = redis.call('TIME')
+     local now = time[1] * 1000 + math.floor(time[2] / 1000)
+     local held = redis.call('HMGET', lease, 'owner', 'end', 'fence', 'left', 'length')
+     if held[1] and held[1] ~= owner and tonumber(held[2]) > now then
+       local latest = now + tonumber(held[5])
+       if tonumber(held[2]) > latest then redis.call('HSET', lease, 'end', string.format('%d', latest)) end
+       return false
+     end
      local fence = held[3]
      if held[1] ~= owner then fence = redis.call('HINCRBY', lease, 'fence', 1) end
-     redis.call('HSET', lease, 'owner', owner, 'end', ending)
+     redis.call('HSET', lease, 'owner', owner, 'end', string.format('%d', now + length), 'length', length)
      return { fence, held[4] or '' }`,
   )
 }

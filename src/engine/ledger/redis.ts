@@ -1,33 +1,48 @@
 import type { Redis } from 'ioredis'
 import type { Entry } from './entry.ts'
-import { FORMAT, refuseFormat } from './format.ts'
-import { LedgerError, paymentId, type Ledger, type Left } from './ledger.ts'
+import { LedgerError, paymentId, type Change, type Ledger, type Left } from './ledger.ts'
+import { isUndelivered, queueOf } from './lifecycle.ts'
+import { casToken, decodeRecord, encodeRecord, FORMAT, refuseFormat } from './record-codec.ts'
+import { openRedisAnswers } from './redis-answers.ts'
 import { connectRedis, type RedisConnection } from './redis-connection.ts'
 import * as scripts from './redis-scripts.ts'
 import { KEYS, type Script, type Stored } from './redis-scripts.ts'
 import { checkSettings } from './redis-settings.ts'
-import { stampOf } from './stamp.ts'
 
 export interface RedisLedgerSettings {
   /** `redis://` or `rediss://`, with credentials and the number of a database. */
   readonly url: string
   /** `unchecked`: the operator answers for `appendonly yes` and `noeviction`. */
   readonly settings: 'checked' | 'unchecked'
+  /** Replicas that must have a change before it counts as stored. */
+  readonly replicas: number
 }
 
 /**
  * The ledger of several machines, in one Redis with its append-only file. A change is one script, so that it happens as a
- * whole or not at all; times come from those who ask, never from Redis.
+ * whole or not at all. Leases are measured by the clock of Redis.
  *
  * Throws `LedgerError` when Redis cannot be reached, is not set up for a ledger or holds one of another format. A change
  * that was under way when the connection was lost rejects too, and may have been made: the next one for the entry tells.
  */
-export async function openRedisLedger({ url, settings }: RedisLedgerSettings): Promise<Ledger> {
-  const connection = await connectRedis(url)
+export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSettings): Promise<Ledger> {
+  const connection = await connectRedis(url, replicas)
   const { ask, change, close } = connection
+  const clock = createClock(connection)
+  let checkedAt = performance.now()
+  let unsafe: LedgerError | undefined
+  const check = async (): Promise<void> => {
+    if (performance.now() - checkedAt >= CHECK_MS) {
+      checkedAt = performance.now()
+      await clock.synchronize()
+      unsafe = settings === 'checked' ? await faultOf(checkSettings(connection)) : undefined
+    }
+    if (unsafe !== undefined) throw unsafe
+  }
   try {
     if (settings === 'checked') await checkSettings(connection)
     await checkFormat(connection)
+    await clock.synchronize()
   } catch (fault) {
     await close()
     throw fault
@@ -36,22 +51,37 @@ export async function openRedisLedger({ url, settings }: RedisLedgerSettings): P
   /** Of the same owner, a lease that is taken or given back once more is the same lease. */
   const again = (script: Script): Promise<unknown> => ask((redis) => runIn(redis, script))
   const find = async (id: string): Promise<Entry | undefined> => {
-    const json = await ask((redis) => redis.hget(KEYS.payment(id), 'json'))
-    return json === null ? undefined : entryOf(json)
+    const value = await ask((redis) => redis.get(KEYS.payment(id)))
+    return value === null ? undefined : entryOf(value)
   }
-  const found = async (ids: readonly string[]): Promise<Entry[]> =>
-    (await Promise.all(ids.map(find))).flatMap((entry) => entry ?? [])
+  const found = async (ids: readonly string[]): Promise<Entry[]> => {
+    if (ids.length === 0) return []
+    const values = await ask((redis) => redis.mget(ids.map(KEYS.payment)))
+    return values.flatMap((value) => (value === null ? [] : [entryOf(value)]))
+  }
+  const commit = async (changes: readonly Change[]): Promise<boolean> => {
+    const made = changes.map(({ previous, next }) => ({
+      previous: storedOf(previous),
+      next: next === undefined ? undefined : storedOf(next),
+    }))
+    return (await once(scripts.commit(made))) === 1
+  }
 
   return {
     name: 'redis',
+    answers: openRedisAnswers(connection),
+    now: clock.now,
+    check,
     get: (key) => find(paymentId(key)),
     find,
     insert: async (entry) => {
+      await check()
       const standing = await once(scripts.insert(storedOf(entry)))
       return typeof standing === 'string' ? entryOf(standing) : undefined
     },
-    replace: async (previous, next) => (await once(scripts.replace(stampOf(previous), storedOf(next)))) === 1,
-    remove: async (entry) => (await once(scripts.remove(storedOf(entry)))) === 1,
+    commit,
+    replace: (previous, next) => commit([{ previous, next }]),
+    remove: (entry) => commit([{ previous: entry, next: undefined }]),
     entries: async function* () {
       let last = '-'
       for (;;) {
@@ -62,24 +92,32 @@ export async function openRedisLedger({ url, settings }: RedisLedgerSettings): P
         last = `(${ages.at(-1)}`
       }
     },
-    due: async (now, limit) => {
-      const ids = await ask((redis) => redis.zrangebyscore(KEYS.dues, '-inf', now, 'LIMIT', 0, limit))
+    due: async (queue, now, limit) => {
+      const ids = await ask((redis) => redis.zrangebyscore(KEYS.dues(queue), '-inf', now, 'LIMIT', 0, limit))
       // Somebody may have looked after one of them since.
-      return (await found(ids)).filter(({ due }) => due !== undefined && due <= now)
+      return (await found(ids)).filter(
+        (entry) => entry.due !== undefined && entry.due <= now && queueOf(entry) === queue,
+      )
     },
-    bought: async (buyer, since) => {
+    undelivered: async (buyer, since, limit) => {
       const [oldest, newest] = [`[${buyer}:${timeOf(since)}`, `[${buyer}:~`]
-      return found((await ask((redis) => redis.zrevrangebylex(KEYS.buyers, newest, oldest))).map(idOf))
+      return found(
+        (await ask((redis) => redis.zrevrangebylex(KEYS.undelivered, newest, oldest, 'LIMIT', 0, limit))).map(
+          idOf,
+        ),
+      )
     },
     remember: async (name, fact, until) => {
+      await check()
       await again(scripts.remember(name, fact, until))
     },
     recall: async (name, now) => {
+      await check()
       const facts = await again(scripts.recall(name, now))
       return Array.isArray(facts) ? facts.map(String) : []
     },
     lease: async (name, owner, now, until) => {
-      const held = await again(scripts.lease(name, owner, now, until))
+      const held = await again(scripts.lease(name, owner, until - now))
       if (!Array.isArray(held)) return undefined
       const [fence, left]: unknown[] = held
       return { name, owner, fence: Number(fence), left: leftOf(String(left)) }
@@ -108,12 +146,47 @@ function storedOf(entry: Entry): Stored {
   const age = `${timeOf(createdAt)}:${id}`
   return {
     id,
-    stamp: stampOf(entry),
-    json: JSON.stringify(entry),
+    token: casToken(entry),
+    record: encodeRecord(entry),
     age,
-    bought: `${buyer}:${age}`,
+    undelivered: isUndelivered(entry) ? `${buyer}:${age}` : '',
+    queue: queueOf(entry),
     due: due === undefined ? '' : String(due),
     identifier: identifier ?? '',
+  }
+}
+
+/** A record behind what scripts read of it: the token of compare-and-set and the identifier, a line each. */
+function entryOf(value: string): Entry {
+  return decodeRecord(value.slice(value.indexOf('\n', value.indexOf('\n') + 1) + 1))
+}
+
+/** How often a Redis is asked for its settings and its time while payments come. */
+const CHECK_MS = 60_000
+
+/** The clock of Redis, kept by one that nobody sets. */
+function createClock({ ask }: RedisConnection): {
+  readonly now: () => number
+  readonly synchronize: () => Promise<void>
+} {
+  let offset = 0
+  return {
+    now: () => Math.round(performance.now() + offset),
+    synchronize: async () => {
+      const before = performance.now()
+      const [seconds, micros] = await ask((redis) => redis.time())
+      offset = Number(seconds) * 1000 + Number(micros) / 1000 - (before + performance.now()) / 2
+    },
+  }
+}
+
+async function faultOf(check: Promise<void>): Promise<LedgerError | undefined> {
+  try {
+    await check
+    return undefined
+  } catch (fault) {
+    if (fault instanceof LedgerError) return fault
+    throw fault
   }
 }
 
@@ -124,11 +197,6 @@ function timeOf(time: number): string {
 
 function idOf(member: string): string {
   return member.slice(member.lastIndexOf(':') + 1)
-}
-
-function entryOf(json: string): Entry {
-  const entry: Entry = JSON.parse(json)
-  return entry
 }
 
 function leftOf(json: string): Left | undefined {

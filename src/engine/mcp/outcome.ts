@@ -1,6 +1,6 @@
 import { ERRORS, Failure, type InvalidParameter } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
-import { chargedBy } from '../ledger/charged.ts'
+import { chargedBy } from '../ledger/lifecycle.ts'
 import type { Entry, Receipt } from '../ledger/entry.ts'
 import type { Outcome } from '../paywall/paywall.ts'
 import type { Protocol, Refusal } from '../protocols/protocol.ts'

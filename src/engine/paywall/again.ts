@@ -47,7 +47,7 @@ async function lookAgain(
   entry: Entry,
   verified: Verified,
 ): Promise<Outcome | undefined> {
-  return deliverable(entry) ?? takeTurn(paywall, buying, entry, verified)
+  return (await deliverable(paywall, entry)) ?? takeTurn(paywall, buying, entry, verified)
 }
 
 /** A payment that is good for one answer: it is given again only when it is not known to have arrived. */
@@ -60,7 +60,7 @@ async function lookOnce(
   if (entry.state === 'sent') return reused(buying, entry)
   const atWork = entry.leaseUntil > paywall.now()
   // On its way to the buyer: whether it arrives is known in a moment.
-  if (atWork && deliverable(entry) !== undefined) return undefined
+  if (atWork && entry.receipt !== undefined && entry.answer !== undefined) return undefined
   return atWork ? reused(buying, entry) : takeTurn(paywall, buying, entry, verified)
 }
 

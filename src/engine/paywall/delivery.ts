@@ -1,4 +1,4 @@
-import { dueOf } from '../ledger/due.ts'
+import { nextCheckAt } from '../ledger/lifecycle.ts'
 import type { Desk } from '../ledger/claim.ts'
 import type { Entry } from '../ledger/entry.ts'
 
@@ -22,5 +22,5 @@ async function change(
   if (current?.receipt === undefined || current.attempts !== delivered.attempts || current.state === 'sent')
     return
   const marked = { ...mark(current), updatedAt: now(), version: current.version + 1 }
-  await ledger.replace(current, { ...marked, due: dueOf(marked) })
+  await ledger.replace(current, { ...marked, due: nextCheckAt(marked) })
 }

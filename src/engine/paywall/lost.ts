@@ -17,6 +17,8 @@ import { undo } from './work.ts'
 
 /** How old a purchase may be whose answer is taken for lost. */
 const LOST_MS = 600_000
+/** Answers of one buyer that may be lost at once; older ones are given to their own payments only. */
+const MOST_LOST = 20
 
 /** Nothing is lost: the new payment buys. `unsold`: an earlier purchase that was worked for and could not be settled. */
 export interface NewPurchase {
@@ -35,7 +37,7 @@ export async function findLost(
 ): Promise<Outcome | NewPurchase> {
   const { payment, offer, digest } = buying
   const buyer = buyerName(verified.payer, offer.face.operation.id, digest)
-  const bought = await paywall.ledger.bought(buyer, paywall.now() - LOST_MS)
+  const bought = await paywall.ledger.undelivered(buyer, paywall.now() - LOST_MS, MOST_LOST)
   for (const entry of bought) {
     if (entry.key === payment.key || entry.protocol !== payment.protocol.name) continue
     if (isAnotherPurchase(payment, verified, entry)) continue
@@ -50,7 +52,8 @@ export async function findLost(
  * same thing once more.
  */
 function isAnotherPurchase({ identifier, token }: Payment, { payer }: Verified, entry: Entry): boolean {
-  if (identifier === undefined || token === undefined || deliverable(entry) === undefined) return false
+  if (identifier === undefined || token === undefined) return false
+  if (entry.answer === undefined || entry.receipt === undefined) return false
   return entry.token !== token && entry.identifier !== identifierName(payer, identifier)
 }
 
@@ -129,7 +132,7 @@ export async function shareIdentifier(
     return { kind: 'reused', entry: standing, code: 'identifier_reused' }
   const found = await wait(paywall, buying, standing, async (entry): Promise<Finished | undefined> => {
     if (entry === undefined || entry.identifier !== standing.identifier) return { kind: 'free' }
-    const stored = deliverable(entry)
+    const stored = await deliverable(paywall, entry)
     if (stored !== undefined) return stored
     const claim = await takeOver(paywall, entry)
     return claim === undefined ? undefined : finish(paywall, buying, claim, verified)

@@ -1,3 +1,4 @@
+import { readAnswer } from '../ledger/answers.ts'
 import type { Desk } from '../ledger/claim.ts'
 import type { Entry, Receipt, StoredAnswer } from '../ledger/entry.ts'
 import type { Offer, Payment, Refusal, Verification } from '../protocols/protocol.ts'
@@ -83,12 +84,15 @@ export interface Delivered {
   readonly receipt: Receipt
 }
 
-/** The outcome of an entry that has both its answer and its receipt. */
-export function deliverable(entry: Entry): Delivered | undefined {
-  const { answer, receipt } = entry
-  return answer === undefined || receipt === undefined
-    ? undefined
-    : { kind: 'delivered', entry, answer, receipt }
+/** The outcome of an entry that has both its receipt and its answer, unless that was lost. */
+export async function deliverable(
+  { ledger }: Pick<Paywall, 'ledger'>,
+  entry: Entry,
+): Promise<Delivered | undefined> {
+  const { receipt } = entry
+  if (receipt === undefined) return undefined
+  const answer = await readAnswer(ledger.answers, entry)
+  return answer === undefined ? undefined : { kind: 'delivered', entry, answer, receipt }
 }
 
 /** Whether a settled payment is still answered again. */

@@ -1,5 +1,7 @@
+import { cleanUp } from '../ledger/clean-up.ts'
 import { LostClaim, takeOver, type Claim, type Desk } from '../ledger/claim.ts'
 import type { Entry } from '../ledger/entry.ts'
+import { payableUntil } from '../ledger/lifecycle.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { isRemembered, type Store } from './paywall.ts'
 import { noteFailure } from './throttle.ts'
@@ -24,26 +26,13 @@ const BATCH = 500
  * Resolves to the number of entries it has found due.
  */
 export async function recover(settings: RecoverySettings): Promise<number> {
-  const seen = new Set<string>()
-  const payments: Promise<void>[] = []
-  for (;;) {
-    const due = await settings.ledger.due(settings.now(), BATCH)
-    const entries = due.filter(({ key }) => !seen.has(key))
-    for (const { key } of entries) seen.add(key)
-    // Entries that only have to be cleaned up, however many, keep no payment waiting.
-    for (const entry of entries.filter(isUndecided))
-      if (payments.length < AT_ONCE) payments.push(tend(settings, entry))
-    const others = entries.filter((entry) => !isUndecided(entry)).values()
-    await Promise.all(Array.from({ length: AT_ONCE }, () => tendAll(settings, others)))
-    if (entries.length === 0 || due.length < BATCH) break
-  }
-  await Promise.all(payments)
-  return seen.size
-}
-
-/** Whether it is still to be found out if the money has moved. */
-function isUndecided({ state, receipt }: Entry): boolean {
-  return receipt === undefined && state !== 'reserved' && state !== 'voided'
+  const entries = await settings.ledger.due('money', settings.now(), BATCH)
+  const payments = entries.values()
+  const [cleaned] = await Promise.all([
+    cleanUp(settings),
+    ...Array.from({ length: AT_ONCE }, () => tendAll(settings, payments)),
+  ])
+  return entries.length + cleaned
 }
 
 async function tendAll(settings: RecoverySettings, entries: Iterable<Entry>): Promise<void> {
@@ -106,7 +95,7 @@ async function resolve(settings: RecoverySettings, claim: Claim): Promise<void> 
       return claim.letGo()
     case 'failed':
       // The payment may come again until it ends, and be charged then: the work is not done twice.
-      if (answer !== undefined && now < entry.validBefore) return claim.shelve()
+      if (answer !== undefined && now < payableUntil(entry)) return claim.shelve()
       await claim.void()
       await decide(settings, claim, 'abort')
       return claim.letGo()

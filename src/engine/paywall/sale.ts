@@ -1,6 +1,6 @@
 import { LostClaim, takeOver, type Claim } from '../ledger/claim.ts'
-import { dueOf } from '../ledger/due.ts'
 import type { Entry, Flow, Receipt, State } from '../ledger/entry.ts'
+import { nextCheckAt } from '../ledger/lifecycle.ts'
 import type { Refusal, Settlement } from '../protocols/protocol.ts'
 import { type Outcome, type Paywall, type Purchasing, type Verified } from './paywall.ts'
 import { noteFailure } from './throttle.ts'
@@ -80,7 +80,7 @@ export async function serve(
 async function adopt(paywall: Paywall, claim: Claim, unsold: Entry): Promise<void> {
   const standing = await takeOver(paywall, unsold)
   if (standing === undefined) return
-  const { answer } = standing.entry
+  const answer = await standing.readAnswer()
   await standing.drop()
   if (answer !== undefined) await claim.advance('fulfilled', { answer })
 }
@@ -115,7 +115,7 @@ export async function proceed(
     // A transaction that was lost has moved nothing: below, it is made anew.
     if (settlement.kind !== 'failed') return conclude(paywall, buying, claim, verified, settlement)
   }
-  if (entry.flow === 'authorization' && entry.answer === undefined) {
+  if (entry.flow === 'authorization' && (await claim.readAnswer()) === undefined) {
     if (!paywall.attendance.has(entry.id)) return abandon(paywall, buying, claim)
     const patience = verified.validBefore - paywall.now() - SETTLING_MS
     const done = await work(paywall, buying, claim, verified, patience)
@@ -140,7 +140,7 @@ async function fulfil(
   entry: Entry,
   receipt: Receipt,
 ): Promise<Outcome> {
-  let { answer } = entry
+  let answer = await claim.readAnswer()
   if (answer === undefined) {
     const done = await work(paywall, buying, claim, verified, Infinity)
     if (done.kind === 'fault') {
@@ -151,8 +151,12 @@ async function fulfil(
     await claim.advance('fulfilled', { answer }).catch(paywall.report)
   }
   await keep(paywall, buying.job.store, claim).catch(paywall.report)
-  const stored = claim.entry.receipt === undefined ? entry : claim.entry
-  return { kind: 'delivered', entry: { ...stored, answer }, answer, receipt }
+  return {
+    kind: 'delivered',
+    entry: claim.entry.receipt === undefined ? entry : claim.entry,
+    answer,
+    receipt,
+  }
 }
 
 /** The client left before anything was sent to move its money. */
@@ -245,7 +249,7 @@ async function recordReceipt(
       settledAt: now(),
       version: entry.version + 1,
     } as const
-    const record: Entry = { ...settled, due: dueOf(settled) }
+    const record: Entry = { ...settled, due: nextCheckAt(settled) }
     await ledger.insert(record).catch(report)
     return record
   }

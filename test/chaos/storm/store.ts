@@ -30,7 +30,7 @@ export async function openStore(name: StoreName, dataDir: string): Promise<Store
       const redis = await startRedis()
       return {
         env: { REDIS_URL: redis.url },
-        open: () => openRedisLedger({ url: redis.url, settings: 'checked' }),
+        open: () => openRedisLedger({ url: redis.url, settings: 'checked', replicas: 0 }),
         kill: async () => {
           await redis.kill()
           await redis.restart()

@@ -11,6 +11,7 @@ import {
   type Claim,
   type Desk,
 } from '../../../src/engine/ledger/claim.ts'
+import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
 import type { Entry, Receipt } from '../../../src/engine/ledger/entry.ts'
 import { LedgerError, type Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
@@ -161,7 +162,7 @@ t.test('a process that is alive keeps its payment; one of many gets what a dead 
     attempts: 2,
     leaseUntil: clock.now + LEASE_MS,
   })
-  t.strictSame(claim?.entry.answer, { kind: 'json', value: { a: 1 } }, 'the work is not lost')
+  t.strictSame(await claim?.readAnswer(), { kind: 'json', value: { a: 1 } }, 'the work is not lost')
 })
 
 t.test('who was thought dead changes nothing any more, and learns of it', async (t) => {
@@ -186,26 +187,39 @@ t.test('who was thought dead changes nothing any more, and learns of it', async 
   t.strictSame(await ledger.get(PURCHASE.key), claim.entry, 'and nothing was written')
 })
 
-t.test('a settled payment keeps no bytes that could move money', async (t) => {
-  const { mine, ledger } = await newWorld(t)
-  const claim = await claimed(t, mine)
-  await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
-  t.strictSame((await claim.advance('settling', { dispatch: DISPATCH })).dispatch, DISPATCH)
-  const entry = await claim.settle(RECEIPT)
-  t.match(entry, { state: 'settled', receipt: RECEIPT })
-  t.strictSame(entry.dispatch, { kind: 'own', hash: '0x01', signer: '0x03', nonce: 4 })
-  t.strictSame(await ledger.get(PURCHASE.key), entry)
-})
-
-t.test('nor does one that the payer has signed, or that a facilitator was asked for', async (t) => {
-  const { mine } = await newWorld(t)
-  const claim = await claimed(t, mine)
-  await claim.advance('settling', { dispatch: { kind: 'payer', hash: '0x01', raw: '0x02' } })
-  t.strictSame((await claim.settle(RECEIPT)).dispatch, { kind: 'payer', hash: '0x01' })
-  const url = 'https://facilitator.example'
-  await claim.advance('settling', { dispatch: { kind: 'facilitator', url, request: '{}' } })
-  t.strictSame((await claim.settle(RECEIPT)).dispatch, { kind: 'facilitator', url })
-})
+t.test(
+  'keeps what was sent until the payment expires, for a reorganisation may undo it, then erases it',
+  async (t) => {
+    const url = 'https://facilitator.example'
+    for (const [dispatch, erased] of [
+      [DISPATCH, { kind: 'own', hash: '0x01', signer: '0x03', nonce: 4 }],
+      [
+        { kind: 'payer', hash: '0x01', raw: '0x02' },
+        { kind: 'payer', hash: '0x01' },
+      ],
+      [
+        { kind: 'facilitator', url, request: '{}' },
+        { kind: 'facilitator', url },
+      ],
+    ] as const) {
+      const { mine, ledger, clock } = await newWorld(t)
+      const claim = await claimed(t, mine)
+      await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
+      await claim.advance('settling', { dispatch })
+      const entry = await claim.settle(RECEIPT)
+      claim.putDown()
+      t.match(entry, { state: 'settled', receipt: RECEIPT, dispatch })
+      clock.now = PURCHASE.validBefore
+      t.equal(await cleanUp(mine), 0, 'a block after its end has to be there first')
+      t.strictSame((await ledger.get(PURCHASE.key))?.dispatch, dispatch)
+      clock.now += 30_000
+      t.equal(await cleanUp(mine), 1)
+      const stored = await ledger.get(PURCHASE.key)
+      t.strictSame(stored?.dispatch, erased)
+      t.match(stored, { state: 'settled', receipt: RECEIPT, token: PURCHASE.token })
+    }
+  },
+)
 
 t.test(
   'a payment that is given up keeps neither the work nor what was signed, nor its identifier',

@@ -1,11 +1,23 @@
 import t from 'tap'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { open } from 'lmdb'
+import { writeAnswer } from '../../../src/engine/ledger/answers.ts'
+import { sweepAnswers } from '../../../src/engine/ledger/clean-up.ts'
 import { LedgerError } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
+import { testAnswers } from '../../contract/answers.ts'
 import { testLedger } from '../../contract/ledger.ts'
 import { makeEntry, nextEntry } from '../../support/entry.ts'
 import { startWorker } from '../../support/worker.ts'
@@ -19,6 +31,7 @@ function newPlace(t: { teardown(end: () => void): unknown }): string {
 }
 
 testLedger('lmdb', newPlace)
+testAnswers('lmdb', newPlace)
 
 t.test('lmdb: a directory that is not there is made, for its owner only', async (t) => {
   const directory = join(newPlace(t), 'data', 'ledger')
@@ -31,9 +44,9 @@ t.test(
   'lmdb: a store of another format is refused and left as it is, with a word on what to do',
   async (t) => {
     for (const [format, sentence] of [
-      [3, 'has format 3, this version works with format 2: a newer version has written it; start that one'],
-      [0, 'has format 0, this version works with format 2: this version cannot migrate it'],
-      ['what?', 'has no known format, this version works with format 2: this version cannot migrate it'],
+      [4, 'has format 4, this version works with format 3: start the version that has written it'],
+      [2, 'has format 2, this version works with format 3: start the version that has written it'],
+      ['what?', 'has an unknown format, this version works with format 3: start the version'],
     ] as const) {
       const directory = newPlace(t)
       const root = open({ path: directory, encoding: 'json', maxDbs: 8 })
@@ -43,7 +56,7 @@ t.test(
       const fault = await openLmdbLedger(directory).catch((caught: unknown) => caught)
       t.ok(fault instanceof LedgerError)
       t.match(fault, { message: `the ledger in ${directory} ${sentence}` })
-      t.match(fault, { message: / or set the store aside and begin with an empty one$/ })
+      t.match(fault, { message: / or move the store aside and start with an empty one$/ })
       t.ok(before.equals(readFileSync(join(directory, 'data.mdb'))), 'not a byte was written')
     }
   },
@@ -66,7 +79,7 @@ t.test('lmdb: a store that a newer version migrates is not written to any more',
     () => ledger.remember('name', 'fact', 1),
     () => ledger.lease('name', 'owner', 1, 2),
   ]
-  for (const change of changes) await t.rejects(change(), { name: 'LedgerError', message: / has format 3, / })
+  for (const change of changes) await t.rejects(change(), { name: 'LedgerError', message: / has format 4, / })
   t.strictSame(await ledger.get('x402:one'), entry)
   await worker.finish()
 })
@@ -167,6 +180,98 @@ t.test('lmdb: a file that is no store is refused and left as it is, and the proc
   }
 })
 
+t.test('lmdb: refuses a file that is cut off, leaves it as it is and says what to do', async (t) => {
+  const directory = newPlace(t)
+  const ledger = await openLmdbLedger(directory)
+  const payments = Array.from({ length: 500 }, (_, number) => makeEntry(`x402:${number}`))
+  await Promise.all(payments.map((entry) => ledger.insert(entry)))
+  await ledger.close()
+  const file = join(directory, 'data.mdb')
+  const whole = readFileSync(file)
+  for (const size of [100, 5_000, Math.floor(whole.length / 2)]) {
+    writeFileSync(file, whole.subarray(0, size))
+    // It used to end the process with a signal.
+    const worker = startWorker(['lmdb', directory, 'insert', 'x402:one'])
+    t.match(
+      await worker.line(),
+      /^LedgerError: the ledger directory .* cannot be used: data\.mdb is cut off \(\d+.* bytes\): restore it from a backup, or move the directory aside/,
+    )
+    await worker.finish()
+    t.equal(statSync(file).size, size)
+  }
+  writeFileSync(file, whole)
+  const again = await openLmdbLedger(directory)
+  t.teardown(() => again.close())
+  t.strictSame(await again.get('x402:77'), payments[77])
+})
+
+t.test(
+  'lmdb: notices that its files were deleted, takes no new payment and finishes the old ones',
+  async (t) => {
+    const directory = newPlace(t)
+    const ledger = await openLmdbLedger(directory)
+    t.teardown(() => ledger.close())
+    const entry = makeEntry('x402:one')
+    await ledger.insert(entry)
+    await ledger.check()
+    rmSync(directory, { recursive: true })
+    const refused = {
+      name: 'LedgerError',
+      message:
+        /^the ledger files in .* were deleted or replaced while this process uses them: no new payment is taken; stop/,
+    }
+    const calls: (() => Promise<unknown>)[] = [
+      () => ledger.check(),
+      () => ledger.insert(makeEntry('x402:two')),
+      () => ledger.remember('a', 'b', 1),
+      () => ledger.recall('a', 1),
+    ]
+    for (const call of calls) await t.rejects(call(), refused)
+    t.equal(await ledger.replace(entry, nextEntry(entry, { state: 'fulfilled' })), true)
+  },
+)
+
+t.test('lmdb: a lease of a clock that was an hour ahead ends its length after now', async (t) => {
+  const ledger = await openLmdbLedger(newPlace(t))
+  t.teardown(() => ledger.close())
+  const now = 1_800_000_000_000
+  await ledger.lease('signer', 'ahead', now + 3_600_000, now + 3_615_000)
+  t.equal(await ledger.lease('signer', 'me', now, now + 15_000), undefined)
+  t.equal(await ledger.lease('signer', 'me', now + 14_999, now + 20_000), undefined)
+  t.equal((await ledger.lease('signer', 'me', now + 15_000, now + 20_000))?.fence, 2)
+})
+
+t.test('lmdb: answers are files for their owner only, and their names are those of payments', async (t) => {
+  const directory = newPlace(t)
+  const { answers, close, ...ledger } = await openLmdbLedger(directory)
+  t.teardown(close)
+  const entry = makeEntry('x402:one')
+  const { id } = entry
+  const reference = await writeAnswer(answers, entry, { kind: 'json', value: 1 })
+  const file = join(directory, 'answers', id.slice(4, 5), `${id}.1`)
+  t.equal(readFileSync(file, 'utf8'), '1')
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.equal(statSync(join(directory, 'answers')).mode & 0o777, 0o700)
+  const body = [Buffer.from('x')]
+  for (const bad of ['../../etc/passwd', 'pay_', `pay_${'/'.repeat(22)}`, `${id}/..`, `${id}\n`, '']) {
+    const answer = { id: bad, kind: 'json', mediaType: 'a/b', attempt: 1, expiresAt: 0 } as const
+    await t.rejects(answers.write(answer, body), RangeError, bad)
+  }
+  writeFileSync(file, '2')
+  t.equal(await answers.read(id, reference), undefined, 'changed')
+  writeFileSync(file, '1')
+  t.not(await answers.read(id, reference), undefined)
+  truncateSync(file, 0)
+  t.equal(await answers.read(id, reference), undefined, 'torn')
+  t.equal(await sweepAnswers({ ...ledger, answers, close }, Date.now()), 0, 'its record may be on its way')
+  const later = Date.now() + 2 * 3_600_000
+  await ledger.insert({ ...entry, answer: reference })
+  writeFileSync(`${file}.tmp`, 'left behind')
+  await writeAnswer(answers, makeEntry('x402:stale'), { kind: 'json', value: 2 })
+  t.equal(await sweepAnswers({ ...ledger, answers, close }, later), 2, 'what belongs to no payment goes')
+  t.ok(statSync(file))
+})
+
 t.test('lmdb: a file that was made and not written yet is a new store', async (t) => {
   const directory = newPlace(t)
   writeFileSync(join(directory, 'data.mdb'), '')
@@ -232,7 +337,7 @@ t.test('lmdb: a full disk costs the change that does not fit, and not the proces
   t.equal(await worker.line(), 'closed')
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
-  t.equal((await ledger.get('x402:0'))?.answer?.kind, 'text', 'what was stored is there')
+  t.equal((await ledger.get('x402:0'))?.seal.length, 300_000, 'what was stored is there')
   t.not(await ledger.get('x402'), undefined)
 })
 
@@ -244,10 +349,7 @@ t.test('lmdb: speed of the five commits of a paid call (for information)', async
     let entry = makeEntry(`x402:${(sold += 1)}`)
     await ledger.insert(entry)
     for (const state of ['fulfilled', 'settling', 'settled', 'sent'] as const) {
-      const next = nextEntry(entry, {
-        state,
-        answer: { kind: 'text', type: 'text/plain', text: 'a'.repeat(1_500) },
-      })
+      const next = nextEntry(entry, { state })
       if (!(await ledger.replace(entry, next))) throw new Error('a change was lost')
       entry = next
     }

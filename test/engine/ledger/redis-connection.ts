@@ -24,7 +24,7 @@ function testConnection(): void {
     t.equal(await ledger.replace(entry, next), true)
     await redis.kill()
     await redis.restart()
-    t.strictSame(await ledger.due(7, 10), [next])
+    t.strictSame(await ledger.due('money', 7, 10), [next])
     t.strictSame(await ledger.insert(makeEntry('x402:one')), next)
   })
 
@@ -57,7 +57,11 @@ function testConnection(): void {
     const entry = makeEntry('x402:one')
     await ledger.insert(entry)
     await redis.kill()
-    const found = Promise.all([ledger.get('x402:one'), ledger.find(entry.id), ledger.due(entry.due ?? 0, 1)])
+    const found = Promise.all([
+      ledger.get('x402:one'),
+      ledger.find(entry.id),
+      ledger.due('cleanup', entry.due ?? 0, 1),
+    ])
     await redis.restart()
     t.strictSame(await found, [entry, entry, [entry]])
     t.equal(await ledger.replace(entry, nextEntry(entry)), true)
@@ -146,13 +150,15 @@ function testConnection(): void {
     await redis.command('CONFIG', 'SET', 'maxmemory', 1)
     await refused('OOM')
     await redis.command('CONFIG', 'SET', 'maxmemory', 0)
-    await redis.command('SET', '{ratecard}:format', '3')
+    await redis.command('SET', '{ratecard}:format', '4')
     await refused('FORMAT')
-    await redis.command('SET', '{ratecard}:format', '2')
-    await redis.command('RENAME', '{ratecard}:dues', '{ratecard}:kept')
-    await redis.command('SET', '{ratecard}:dues', 'no list')
-    await t.rejects(ledger.due(1, 1), { message: / has refused: it cannot do what was asked \(WRONGTYPE\)$/ })
-    await redis.command('RENAME', '{ratecard}:kept', '{ratecard}:dues')
+    await redis.command('SET', '{ratecard}:format', '3')
+    await redis.command('RENAME', '{ratecard}:dues:cleanup', '{ratecard}:kept')
+    await redis.command('SET', '{ratecard}:dues:cleanup', 'no list')
+    await t.rejects(ledger.due('cleanup', 1, 1), {
+      message: / has refused: it cannot do what was asked \(WRONGTYPE\)$/,
+    })
+    await redis.command('RENAME', '{ratecard}:kept', '{ratecard}:dues:cleanup')
     t.equal(await ledger.replace(entry, nextEntry(entry)), true, 'it goes on when that is mended')
   })
 
@@ -169,7 +175,7 @@ function testConnection(): void {
     t.strictSame(await ledger.get('x402:one'), entry)
     const after = /total_connections_received:(\d+)/.exec(String(await redis.command('INFO')))?.[1]
     t.ok(Number(after) > connections, 'the name is looked up anew: it may lead elsewhere')
-    const fault: unknown = await openRedisLedger({ url: redis.url, settings: 'checked' }).catch(
+    const fault: unknown = await openRedisLedger({ url: redis.url, settings: 'checked', replicas: 0 }).catch(
       (caught: unknown) => caught,
     )
     t.match(fault, { message: replica })
@@ -189,9 +195,11 @@ function testConnection(): void {
       [`[::1]:${redis.port}`, /^ \((?:ECONNREFUSED|EADDRNOTAVAIL|EAFNOSUPPORT)\)$/],
       ['no-such-host.invalid', /^ \((?:ENOTFOUND|EAI_AGAIN)\)$/],
     ] as const) {
-      const fault: unknown = await openRedisLedger({ url: `redis://${place}`, settings: 'checked' }).catch(
-        (caught: unknown) => caught,
-      )
+      const fault: unknown = await openRedisLedger({
+        url: `redis://${place}`,
+        settings: 'checked',
+        replicas: 0,
+      }).catch((caught: unknown) => caught)
       t.match(fault, { name: 'LedgerError' })
       const [, shown = '', why = ''] =
         /^the ledger in Redis at (\S+) cannot be reached(.*)$/.exec(
@@ -208,9 +216,12 @@ function testConnection(): void {
       socket.once('data', (chunk) => hello.push(chunk) && socket.destroy()),
     )
     for (const host of ['localhost', '127.0.0.1'])
-      await t.rejects(openRedisLedger({ url: `REDISS://:secret@${host}:${port}`, settings: 'checked' }), {
-        name: 'LedgerError',
-      })
+      await t.rejects(
+        openRedisLedger({ url: `REDISS://:secret@${host}:${port}`, settings: 'checked', replicas: 0 }),
+        {
+          name: 'LedgerError',
+        },
+      )
     t.strictSame(
       hello.map((chunk) => chunk[0]),
       [0x16, 0x16],
@@ -262,7 +273,7 @@ function testConnection(): void {
     await ledger.lease('{a} thing', 'somebody', 1, 2)
     const keys = await redis.command('KEYS', '*')
     if (!Array.isArray(keys)) throw new Error('there are no keys')
-    t.equal(keys.length, 9)
+    t.equal(keys.length, 8)
     for (const key of keys.map(String)) t.ok(key.startsWith('{ratecard}:'), key)
   })
 }
@@ -274,7 +285,7 @@ async function newWorld(t: Test): Promise<{ redis: RunningRedis; ledger: Ledger 
 }
 
 async function open(t: Test, url: string): Promise<Ledger> {
-  const ledger = await openRedisLedger({ url, settings: 'checked' })
+  const ledger = await openRedisLedger({ url, settings: 'checked', replicas: 0 })
   t.teardown(() => ledger.close())
   return ledger
 }
@@ -289,8 +300,8 @@ function callsOf(ledger: Ledger): (() => Promise<unknown>)[] {
     () => ledger.replace(one, nextEntry(one)),
     () => ledger.remove(one),
     () => ledger.entries()[Symbol.asyncIterator]().next(),
-    () => ledger.due(1, 1),
-    () => ledger.bought(one.buyer, 0),
+    () => ledger.due('money', 1, 1),
+    () => ledger.undelivered(one.buyer, 0, 1),
     () => ledger.remember('name', 'fact', 1),
     () => ledger.recall('name', 1),
     () => ledger.lease('thing', 'owner', 1, 2),

@@ -64,14 +64,14 @@ function testSettings(): void {
 
   t.test('a user of Redis needs no more rights than the operator is told', async (t) => {
     const redis = await newRedis(t)
-    const rights = ['+@read', '+@write', '+@scripting', '+@connection']
+    const rights = ['+@read', '+@write', '+@scripting', '+@connection', '+time']
     await redis.command('ACL', 'SETUSER', 'shop', 'on', '>secret', '~{ratecard}:*', ...rights)
     const url = redis.url.replace('//', '//shop:secret@')
     await works(t, url, 'unchecked')
     await redis.command('ACL', 'SETUSER', 'shop', '-@scripting')
     t.match(
       await refusal(url, 'unchecked'),
-      /its user may not do what is needed; allow @read, @write, @scripting and @connection for ~\{ratecard\}:\* \(NOPERM\)$/,
+      /its user may not do what is needed; allow @read, @write, @scripting, @connection and time for ~\{ratecard\}:\* \(NOPERM\)$/,
     )
   })
 
@@ -115,9 +115,9 @@ function testSettings(): void {
     const redis = await newRedis(t)
     const place = `the ledger in Redis at 127.0.0.1:${redis.port}`
     for (const [format, sentence] of [
-      ['1', `${place} has format 1, this version works with format 2: this version cannot migrate it`],
-      ['3', `${place} has format 3, this version works with format 2: a newer version has written it`],
-      ['what?', `${place} has no known format, this version works with format 2: this version cannot`],
+      ['2', `${place} has format 2, this version works with format 3: start the version that has written it`],
+      ['4', `${place} has format 4, this version works with format 3: start the version that has written it`],
+      ['what?', `${place} has an unknown format, this version works with format 3: start the version`],
     ] as const) {
       await redis.command('SET', '{ratecard}:format', format)
       t.match(await refusal(redis.url), sentence)
@@ -129,7 +129,7 @@ function testSettings(): void {
   t.test('two processes that open an empty Redis at the same time agree', async (t) => {
     const redis = await newRedis(t)
     const ledgers = await Promise.all([1, 2, 3].map(() => open(t, redis.url)))
-    t.equal(await redis.command('GET', '{ratecard}:format'), '2')
+    t.equal(await redis.command('GET', '{ratecard}:format'), '3')
     t.equal(await ledgers[0]?.insert(makeEntry('x402:one')), undefined)
     t.not(await ledgers[1]?.get('x402:one'), undefined)
   })
@@ -146,7 +146,7 @@ async function open(
   url: string,
   settings: RedisLedgerSettings['settings'] = 'checked',
 ): Promise<Ledger> {
-  const ledger = await openRedisLedger({ url, settings })
+  const ledger = await openRedisLedger({ url, settings, replicas: 0 })
   t.teardown(() => ledger.close())
   return ledger
 }
@@ -156,14 +156,16 @@ async function works(t: Test, url: string, settings: RedisLedgerSettings['settin
   const entry = makeEntry('x402:one')
   t.equal(await ledger.insert(entry), undefined)
   t.strictSame(await ledger.get('x402:one'), entry)
-  t.strictSame(await ledger.bought(entry.buyer, 0), [entry])
+  t.strictSame(await ledger.due('cleanup', entry.due ?? 0, 1), [entry])
   await ledger.remember('a name', 'a fact', 10)
   t.strictSame(await ledger.recall('a name', 10), [])
   t.match(await ledger.lease('a thing', 'somebody', 1, 2), { fence: 1 })
 }
 
 async function faultOf(url: string, settings: RedisLedgerSettings['settings'] = 'checked'): Promise<Error> {
-  const fault: unknown = await openRedisLedger({ url, settings }).catch((caught: unknown) => caught)
+  const fault: unknown = await openRedisLedger({ url, settings, replicas: 0 }).catch(
+    (caught: unknown) => caught,
+  )
   if (fault instanceof Error && fault.name === 'LedgerError') return fault
   throw new Error('it was not refused')
 }

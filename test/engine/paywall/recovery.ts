@@ -5,7 +5,7 @@ import { paymentId } from '../../../src/engine/ledger/ledger.ts'
 import { recover } from '../../../src/engine/paywall/recovery.ts'
 import { isThrottled } from '../../../src/engine/paywall/throttle.ts'
 import type { Store } from '../../../src/engine/paywall/paywall.ts'
-import { FAILED, KEY, leave, NOW, openShop, RECEIPT, STORED, UNKNOWN, type Shop } from '../../support/bank.ts'
+import { FAILED, KEY, leave, NOW, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
 
 /** Looks after everything that is due, until nothing is at this time. */
 async function sweep(shop: Shop, store?: Store): Promise<void> {
@@ -29,9 +29,9 @@ t.test('what a dead process has left is finished although nobody asks for it aga
   const ends: [State, Partial<Entry>, number, object | undefined][] = [
     // state, more, when, what is left
     ['reserved', {}, NOW, undefined],
-    ['settling', {}, NOW, { state: 'settled', receipt: RECEIPT, answer: STORED }],
-    ['unknown', {}, NOW, { state: 'settled', receipt: RECEIPT, answer: STORED }],
-    ['fulfilled', {}, END, { state: 'settled', receipt: RECEIPT, answer: STORED }],
+    ['settling', {}, NOW, { state: 'settled', receipt: RECEIPT, answer: { size: 9 } }],
+    ['unknown', {}, NOW, { state: 'settled', receipt: RECEIPT, answer: { size: 9 } }],
+    ['fulfilled', {}, END, { state: 'settled', receipt: RECEIPT, answer: { size: 9 } }],
     ['voided', {}, END, undefined],
     ['sent', { settledAt: NOW }, NOW + 86_400_000, { state: 'sent', receipt: RECEIPT, answer: undefined }],
   ]
@@ -66,7 +66,7 @@ t.test(
     shop.bank.resolution = FAILED
     await leave(shop, 'settling', { validBefore: NOW + 60_000 })
     await sweep(shop)
-    t.match(await shop.stored(), { state: 'fulfilled', answer: STORED })
+    t.match(await shop.stored(), { state: 'fulfilled', answer: { size: 9 } })
     shop.clock.now = END
     await sweep(shop)
     t.match(await shop.stored(), { state: 'voided', answer: undefined })
@@ -171,7 +171,7 @@ t.test('asks about payments at once however many entries have to be cleaned up f
   await leave(shop, 'settling')
   await sweep(shop)
   t.match(await shop.stored(), { state: 'settled' })
-  t.strictSame(await shop.ledger.due(NOW, 10), [])
+  t.strictSame(await shop.ledger.due('cleanup', NOW, 10), [])
 })
 
 t.test('counts a settlement that recovery finds failed against its payer, once', async (t) => {

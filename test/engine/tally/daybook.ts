@@ -25,7 +25,7 @@ async function openLmdb(t: Test): Promise<Ledger> {
 
 async function openRedis(t: Test): Promise<Ledger> {
   const redis = await startRedis()
-  const ledger = await openRedisLedger({ url: redis.url, settings: 'checked' })
+  const ledger = await openRedisLedger({ url: redis.url, settings: 'checked', replicas: 0 })
   t.teardown(async () => {
     await ledger.close()
     await redis.stop()
@@ -131,7 +131,7 @@ else t.comment(absence)
 const unread = { skip: absence ?? false }
 t.test('redis: what nobody reads does not fill the store that payments need', unread, async (t) => {
   const redis = await startRedis()
-  const ledger = await openRedisLedger({ url: redis.url, settings: 'checked' })
+  const ledger = await openRedisLedger({ url: redis.url, settings: 'checked', replicas: 0 })
   t.teardown(async () => {
     await ledger.close()
     await redis.stop()

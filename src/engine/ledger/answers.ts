@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto'
+import type { AnswerReference, Entry, StoredAnswer } from './entry.ts'
+import { payableUntil } from './lifecycle.ts'
+
+export const LARGEST_ANSWER_BYTES = 10 * 1024 * 1024
+
+/**
+ * What payments have bought, besides their records. An answer is written once, before its payment is settled, and is
+ * either there as it was written or not at all: what is torn, swapped or lost counts as missing, and the payment it
+ * belongs to is owed its answer. `test/contract/answers.ts` says what an implementation has to do.
+ */
+export interface AnswerStore {
+  /**
+   * Durable when it resolves. `expiresAt`: when the store may delete it by itself, milliseconds since the epoch. Rejects
+   * with `AnswerTooLargeError` above `LARGEST_ANSWER_BYTES`, and with `LedgerError` when it cannot be stored.
+   */
+  write(
+    answer: WrittenAnswer,
+    body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  ): Promise<AnswerReference>
+  /** Undefined when it is missing. It was read once and was whole when this resolves. */
+  read(id: string, reference: AnswerReference): Promise<AsyncIterable<Uint8Array> | undefined>
+  delete(id: string, reference: AnswerReference): Promise<void>
+  /** Deletes answers that are older than an hour at `now` and that `isKept` does not know; resolves to their number. */
+  sweep(now: number, isKept: (id: string, attempt: number) => Promise<boolean>): Promise<number>
+}
+
+export interface WrittenAnswer extends Pick<AnswerReference, 'kind' | 'mediaType' | 'attempt'> {
+  /** Public id of the payment. */
+  readonly id: string
+  readonly expiresAt: number
+}
+
+/** The answer is larger than an answer store takes. */
+export class AnswerTooLargeError extends Error {
+  constructor() {
+    super(`the answer is larger than ${LARGEST_ANSWER_BYTES / 1024 / 1024} MB`)
+    this.name = 'AnswerTooLargeError'
+  }
+}
+
+/** Where an implementation keeps the pieces of one answer. */
+export interface Pieces {
+  /** Pieces have this size, except for the last. */
+  readonly pieceBytes: number
+  append(piece: Uint8Array, place: number): Promise<void>
+  /** All are there: they become visible, and durable. */
+  finish(): Promise<void>
+  /** Nothing may be left of them. */
+  abandon(): Promise<void>
+}
+
+/** Writes an answer in pieces of one size, whatever the sizes it comes in. */
+export async function writePieces(
+  { id, kind, mediaType, attempt }: WrittenAnswer,
+  body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  pieces: Pieces,
+): Promise<AnswerReference> {
+  const hash = createHash('sha256').update(`${id}\n`)
+  const piece = Buffer.alloc(pieces.pieceBytes)
+  let [size, place, filled] = [0, 0, 0]
+  const flush = async (): Promise<void> => {
+    await pieces.append(piece.subarray(0, filled), place)
+    place += 1
+    filled = 0
+  }
+  try {
+    for await (const chunk of body) {
+      size += chunk.length
+      if (size > LARGEST_ANSWER_BYTES) throw new AnswerTooLargeError()
+      hash.update(chunk)
+      for (let at = 0; at < chunk.length;) {
+        const part = chunk.subarray(at, at + piece.length - filled)
+        piece.set(part, filled)
+        filled += part.length
+        at += part.length
+        if (filled === piece.length) await flush()
+      }
+    }
+    if (filled > 0) await flush()
+    await pieces.finish()
+  } catch (fault) {
+    await pieces.abandon().catch(() => undefined)
+    throw fault
+  }
+  return { kind, mediaType, size, attempt, digest: hash.digest('base64url') }
+}
+
+/**
+ * Reads an answer in pieces, twice: who sends it on must know that it is whole before the first byte has left. One of a
+ * single piece is read once.
+ */
+export async function readPieces(
+  id: string,
+  { size, digest }: AnswerReference,
+  pieceBytes: number,
+  pieceAt: (place: number) => Promise<Uint8Array | undefined>,
+): Promise<AsyncIterable<Uint8Array> | undefined> {
+  const count = Math.ceil(size / pieceBytes)
+  const hash = createHash('sha256').update(`${id}\n`)
+  let only: Uint8Array | undefined
+  for (let place = 0; place < count; place += 1) {
+    const piece = await pieceAt(place)
+    if (piece?.length !== Math.min(pieceBytes, size - place * pieceBytes)) return undefined
+    hash.update(piece)
+    if (count === 1) only = piece
+  }
+  if (hash.digest('base64url') !== digest) return undefined
+  return (async function* () {
+    for (let place = 0; place < count; place += 1) {
+      const piece = only ?? (await pieceAt(place))
+      if (piece === undefined) throw new Error(`the answer of ${id} was deleted while it was read`)
+      yield piece
+    }
+  })()
+}
+
+/** An answer without a record may be one whose record is about to be written. */
+export const STALE_MS = 3_600_000
+
+/** Stores what was worked for a payment, before the record refers to it. */
+export function writeAnswer(
+  store: AnswerStore,
+  entry: Entry,
+  answer: StoredAnswer,
+): Promise<AnswerReference> {
+  const { id, attempts: attempt, redeliver } = entry
+  const expiresAt = payableUntil(entry) + redeliver + STALE_MS
+  const [mediaType, text] =
+    answer.kind === 'json' ? [JSON_TYPE, JSON.stringify(answer.value)] : [answer.type, answer.text]
+  return store.write({ id, kind: answer.kind, mediaType, attempt, expiresAt }, [Buffer.from(text)])
+}
+
+/** Undefined when there is none, or none that is whole: a payment that was settled is owed its answer then. */
+export async function readAnswer(
+  store: AnswerStore,
+  { id, answer }: Pick<Entry, 'id' | 'answer'>,
+): Promise<StoredAnswer | undefined> {
+  const body = answer === undefined ? undefined : await store.read(id, answer)
+  if (answer === undefined || body === undefined) return undefined
+  const pieces: Uint8Array[] = []
+  for await (const piece of body) pieces.push(piece)
+  const text = Buffer.concat(pieces).toString()
+  return answer.kind === 'json'
+    ? { kind: 'json', value: JSON.parse(text) }
+    : { kind: 'text', type: answer.mediaType, text }
+}
+
+const JSON_TYPE = 'application/json'
