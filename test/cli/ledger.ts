@@ -25,7 +25,7 @@ else {
     t.notMatch(server.output(), 'tricky-word')
     t.notOk(existsSync(join(dataDir, 'ledger')), 'and none stays on this machine')
     await redis.command('SELECT', 3)
-    t.equal(await redis.command('GET', '{ratecard}:format'), '2')
+    t.equal(await redis.command('GET', '{ratecard}:format'), '3')
     t.equal(await server.stop(), 0)
   })
 

@@ -87,8 +87,10 @@ function checkFile(file: string): void {
   try {
     const metaAt = (position: number): Buffer => {
       const page = Buffer.alloc(HEADER_BYTES)
-      if (readSync(descriptor, page, 0, HEADER_BYTES, position) < HEADER_BYTES) throw new Error(cutOff(size))
+      const read = readSync(descriptor, page, 0, HEADER_BYTES, position)
+      if (position > 0 && read === 0) throw new Error(cutOff(size))
       if (page.readUInt32LE(META.magic) !== MAGIC) throw new Error('data.mdb is not an LMDB file')
+      if (read < HEADER_BYTES) throw new Error(cutOff(size))
       return page
     }
     const first = metaAt(0)

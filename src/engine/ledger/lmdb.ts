@@ -68,14 +68,15 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
     check: async () => check(),
     get: async (key) => read(paymentId(key)),
     find: async (id) => read(id),
-    insert: (entry) =>
-      change(() => {
-        check()
+    insert: async (entry) => {
+      check()
+      return change(() => {
         const [standing] = found([entry.id, ...indexes.identified(entry)])
         if (standing !== undefined) return standing
         put(undefined, entry)
         return undefined
-      }),
+      })
+    },
     commit: commitAll,
     replace: (previous, next) => commitAll([{ previous, next }]),
     remove: (entry) => commitAll([{ previous: entry, next: undefined }]),
@@ -92,11 +93,10 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
     },
     due: async (queue, now, limit) => found(indexes.due(queue, now, limit)),
     undelivered: async (buyer, since, limit) => found(indexes.undelivered(buyer, since, limit)),
-    remember: (name, fact, until) =>
-      change(() => {
-        check()
-        facts.remember(name, fact, until)
-      }),
+    remember: async (name, fact, until) => {
+      check()
+      await change(() => facts.remember(name, fact, until))
+    },
     recall: async (name, now) => {
       check()
       if (facts.haveEnded(now)) await change(() => facts.forget(now))

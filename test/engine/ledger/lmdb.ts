@@ -243,8 +243,9 @@ t.test('lmdb: a lease of a clock that was an hour ahead ends its length after no
 
 t.test('lmdb: answers are files for their owner only, and their names are those of payments', async (t) => {
   const directory = newPlace(t)
-  const { answers, close, ...ledger } = await openLmdbLedger(directory)
-  t.teardown(close)
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(() => ledger.close())
+  const { answers } = ledger
   const entry = makeEntry('x402:one')
   const { id } = entry
   const reference = await writeAnswer(answers, entry, { kind: 'json', value: 1 })
@@ -263,12 +264,12 @@ t.test('lmdb: answers are files for their owner only, and their names are those 
   t.not(await answers.read(id, reference), undefined)
   truncateSync(file, 0)
   t.equal(await answers.read(id, reference), undefined, 'torn')
-  t.equal(await sweepAnswers({ ...ledger, answers, close }, Date.now()), 0, 'its record may be on its way')
+  t.equal(await sweepAnswers(ledger, Date.now()), 0, 'its record may be on its way')
   const later = Date.now() + 2 * 3_600_000
   await ledger.insert({ ...entry, answer: reference })
   writeFileSync(`${file}.tmp`, 'left behind')
   await writeAnswer(answers, makeEntry('x402:stale'), { kind: 'json', value: 2 })
-  t.equal(await sweepAnswers({ ...ledger, answers, close }, later), 2, 'what belongs to no payment goes')
+  t.equal(await sweepAnswers(ledger, later), 2, 'what belongs to no payment goes')
   t.ok(statSync(file))
 })
 

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { testAnswers } from '../../contract/answers.ts'
 import { testLedger } from '../../contract/ledger.ts'
 import { redisAbsence, startRedis } from '../../support/redis.ts'
 
@@ -8,5 +9,7 @@ else {
   const redis = await startRedis()
   t.teardown(() => redis.stop())
   let places = 0
-  testLedger('redis', () => `${redis.url}/${(places += 1)}`)
+  const newPlace = (): string => `${redis.url}/${(places += 1)}`
+  testLedger('redis', newPlace)
+  testAnswers('redis', newPlace)
 }
