@@ -147,3 +147,8 @@ export async function readAnswer(
 }
 
 const JSON_TYPE = 'application/json'
+
+/** What stays is swept away later. */
+export async function deleteAnswer(store: AnswerStore, id: string, answer: AnswerReference): Promise<void> {
+  await store.delete(id, answer).catch(() => undefined)
+}

@@ -1,8 +1,7 @@
-import { readAnswer, writeAnswer } from './answers.ts'
-import { closed, deleteAnswer } from './clean-up.ts'
+import { deleteAnswer, readAnswer, writeAnswer } from './answers.ts'
 import type { Dispatch, Entry, Purchase, Receipt, State, StoredAnswer } from './entry.ts'
 import { newEntry, type Ledger } from './ledger.ts'
-import { isLeased, LEASE_MS, nextCheckAt } from './lifecycle.ts'
+import { closed, isLeased, LEASE_MS, nextCheckAt } from './lifecycle.ts'
 import { casToken } from './record-codec.ts'
 
 export { LEASE_MS } from './lifecycle.ts'

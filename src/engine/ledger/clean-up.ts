@@ -1,8 +1,8 @@
-import { STALE_MS, type AnswerStore } from './answers.ts'
+import { deleteAnswer, STALE_MS } from './answers.ts'
 import type { Desk } from './claim.ts'
-import type { AnswerReference, Entry } from './entry.ts'
+import type { Entry } from './entry.ts'
 import type { Change, Ledger } from './ledger.ts'
-import { isLeased, nextCheckAt, payableUntil, redact } from './lifecycle.ts'
+import { closed, isLeased, nextCheckAt, payableUntil, redact } from './lifecycle.ts'
 
 const BATCH = 200
 /** Batches of one round: other processes take their part, and the event loop breathes in between. */
@@ -50,19 +50,6 @@ function cleaned(entry: Entry, now: number): Entry | undefined {
     version: entry.version + 1,
   }
   return { ...next, due: nextCheckAt(next) }
-}
-
-/**
- * The record of a sale, once its answer is not given again any more. Whoever shows the payment is told that it was used,
- * for which its key is enough.
- */
-export function closed({ answer: _answer, token: _token, ...entry }: Entry): Entry {
-  return { ...entry, token: undefined, seal: '', owner: '', identifier: undefined, redeliver: 0 }
-}
-
-/** What stays is swept away later. */
-export async function deleteAnswer(store: AnswerStore, id: string, answer: AnswerReference): Promise<void> {
-  await store.delete(id, answer).catch(() => undefined)
 }
 
 /** Deletes answers that no record refers to: those of processes that have died in between. */

@@ -112,3 +112,11 @@ export function redact(dispatch: Dispatch): Dispatch {
     }
   }
 }
+
+/**
+ * The record of a sale, once its answer is not given again any more. Whoever shows the payment is told that it was used,
+ * for which its key is enough.
+ */
+export function closed({ answer: _answer, token: _token, ...entry }: Entry): Entry {
+  return { ...entry, token: undefined, seal: '', owner: '', identifier: undefined, redeliver: 0 }
+}
