@@ -30,8 +30,11 @@ const WEIRD = [
   { a: 1 },
 ]
 const change = fc.record({ at: fc.nat(), value: fc.constantFrom(...WEIRD) })
-/** A few fields dropped or mistyped, anywhere in an answer. */
-export const changes = fc.array(change, { minLength: 1, maxLength: 3 })
+/** A few fields dropped or mistyped, or many, anywhere in an answer. */
+export const changes = fc.oneof(
+  fc.array(change, { minLength: 1, maxLength: 3 }),
+  fc.array(change, { minLength: 60, maxLength: 120 }),
+)
 
 /** A world in which one source answers with changes, and others not at all. */
 export function spoiling(world: World, { path, down }: Place, made: readonly Change[]): World {

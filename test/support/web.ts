@@ -23,7 +23,11 @@ export interface WholeWeb extends Web {
 }
 
 /** The web of the sandbox, until the test is over. */
-export async function openWeb(t: Teardown, own: readonly string[] = []): Promise<WholeWeb> {
+export async function openWeb(
+  t: Teardown,
+  own: readonly string[] = [],
+  now: () => Date = () => new Date(),
+): Promise<WholeWeb> {
   const web = await startWeb()
   t.teardown(web.stop)
   const dns = new Dns([web.nameServer])
@@ -34,7 +38,7 @@ export async function openWeb(t: Teardown, own: readonly string[] = []): Promise
       policy: { own, allow: [] },
       wire: { resolve: (host) => dns.addresses(host), ...web.wire },
     },
-    () => new Date(),
+    now,
   )
   const { rdapBootstrap, doiResolver } = web
   return { egress, dns, rdap: rdapOf(egress, rdapBootstrap), rdapBootstrap, doiResolver }
