@@ -161,7 +161,7 @@ t.test(
       }
     const snapshot = await answers('/sample/bundle/market-snapshot?country=ZZ')
     t.equal(snapshot.status, 422)
-    t.match(snapshot.body, { detail: [{ loc: ['query', 'country'] }] })
+    t.match(snapshot.body, { detail: [{ loc: ['query', 'countries'] }] })
     t.equal(await taken(), before)
   },
 )

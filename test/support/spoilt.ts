@@ -1,7 +1,7 @@
 import type { World } from '../../src/service/sources/world.ts'
 import { fc } from './fast-check.ts'
 
-interface Change {
+export interface Change {
   readonly at: number
   readonly value: unknown
 }
@@ -54,7 +54,7 @@ export function assertClean(body: unknown): void {
 }
 
 /** Replaces the part at a position, counted through the whole tree; undefined removes it. */
-function spoil(json: unknown, { at, value }: Change): unknown {
+export function spoil(json: unknown, { at, value }: Change): unknown {
   const places: (readonly [Record<string, unknown>, string])[] = []
   const visit = (node: unknown) => {
     if (typeof node !== 'object' || node === null) return

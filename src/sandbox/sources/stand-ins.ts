@@ -46,6 +46,8 @@ const STOOD_IN = [
 export interface StandInsOptions {
   /** What goes wrong, by path below the prefix: `{ '/search/results/': 'html' }`. For tests. */
   readonly faults?: Readonly<Record<string, Fault>>
+  /** Changes what is answered as JSON, by prefix and path: `/steam-store/api/appdetails`. For tests. */
+  readonly spoil?: (address: string, body: unknown) => unknown
 }
 
 export interface StandIns {
@@ -61,7 +63,7 @@ export interface StandIns {
 }
 
 /** Starts one local server that stands in for every outside source: no network, invented data. */
-export async function startStandIns({ faults = {} }: StandInsOptions = {}): Promise<StandIns> {
+export async function startStandIns({ faults = {}, spoil }: StandInsOptions = {}): Promise<StandIns> {
   const asked = new Map<string, number>()
   const userAgents = new Set<string>()
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -74,7 +76,9 @@ export async function startStandIns({ faults = {} }: StandInsOptions = {}): Prom
     const fault = faults[prefix + path] ?? faults[path]
     const before = asked.get(prefix + path) ?? 0
     asked.set(prefix + path, before + 1)
-    if (fault === undefined || (fault.endsWith('-once') && before > 0)) send(due, response)
+    if (spoil !== undefined && due.status === 200 && /json/.test(due.headers['content-type'] ?? ''))
+      send({ ...due, body: JSON.stringify(spoil(prefix + path, JSON.parse(due.body))) }, response)
+    else if (fault === undefined || (fault.endsWith('-once') && before > 0)) send(due, response)
     else fail(fault, due, response)
   }
   const server = createServer((request, response) => {
