@@ -91,6 +91,9 @@ function planOf({ flags, env, terminal }: Call): Plan | undefined {
   }
 }
 
+/** How often the networks are looked at again. */
+const INSPECTION_MS = 300_000
+
 /** As long as a signed payment is valid: what is paid for by then is answered before the process ends. */
 const DRAIN_MS = 60_000
 
@@ -193,7 +196,21 @@ async function run(call: Call, plan: Plan): Promise<number> {
       ...missingMeans(next, means, tills),
       ...movedPayee(means, meansOf(call, next, sandbox)),
     ]
-    const again = (): void => reload(call, { file: plan.file, service, load, problems: problemsOf })
+    /** Networks that cannot be settled on are not offered, until they can. */
+    const inspect = (): void => {
+      const { x402 } = service.revision().catalog.payments
+      if (x402 === undefined) return
+      for (const look of [tills.x402.survey, tills.x402.inspect])
+        void look(x402, terminal.err).then((found) => {
+          if (found === 'changed') service.swap(service.revision().catalog)
+        })
+    }
+    const inspecting = setInterval(inspect, INSPECTION_MS)
+    closing.push(async () => clearInterval(inspecting))
+    const again = (): void => {
+      reload(call, { file: plan.file, service, load, problems: problemsOf })
+      inspect()
+    }
     signals.onReload(again)
     watch.start(again)
     announce(call, service, {
@@ -209,13 +226,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       port,
       host,
     })
-    const { x402 } = catalog.payments
-    if (x402 !== undefined) {
-      for (const look of [tills.x402.survey, tills.x402.inspect])
-        void look(x402, terminal.err).then((found) => {
-          if (found === 'withdrawn') service.swap(service.revision().catalog)
-        })
-    }
+    inspect()
     await signals.stopped
     terminal.err('stopping: requests in flight are finished first')
     return 0

@@ -14,3 +14,9 @@ export function parseGwei(text: string): bigint | undefined {
   const wei = BigInt(whole + fraction.padEnd(9, '0'))
   return wei === 0n ? undefined : wei
 }
+
+/** As `parseGwei`, of an amount of a coin with 18 decimals, such as ETH. */
+export function parseCoin(text: string): bigint | undefined {
+  const billionths = parseGwei(text)
+  return billionths === undefined ? undefined : billionths * 1_000_000_000n
+}

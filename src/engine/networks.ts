@@ -19,6 +19,8 @@ export interface Limits {
   readonly confirmations: number
   /** Wei for each unit of gas, tip included; above it nothing is sent. */
   readonly maxFeePerGas: bigint
+  /** Wei that reverted transactions may cost in an hour; above it nothing is sold on the network. */
+  readonly maxGasLoss: bigint
 }
 
 export interface Token {
@@ -37,6 +39,9 @@ interface Usdc extends Pick<Network, 'chainId' | 'nickname' | 'title' | 'coin'> 
   readonly maxFeeGwei: bigint
 }
 
+/** Gas of five transfers at the highest fee: at usual fees, thousands of reverted transactions. */
+const GAS_LOST = 1_000_000n
+
 /** One block is enough: a network that undoes blocks often needs more, which the catalog can ask for. */
 const CONFIRMATIONS = 1
 
@@ -48,10 +53,16 @@ function usdc({ chainId, nickname, title, coin, address, name, maxFeeGwei }: Usd
     chainId,
     testnet: TESTNETS.has(chainId),
     coin,
-    limits: { confirmations: CONFIRMATIONS, maxFeePerGas: maxFeeGwei * 1_000_000_000n },
+    limits: {
+      confirmations: CONFIRMATIONS,
+      maxFeePerGas: maxFeeGwei * GWEI,
+      maxGasLoss: maxFeeGwei * GWEI * GAS_LOST,
+    },
     token: { address, symbol: 'USDC', decimals: 6, name, version: '2' },
   }
 }
+
+const GWEI = 1_000_000_000n
 
 const TESTNETS: ReadonlySet<number> = new Set([84532, 421614, 43113])
 

@@ -184,6 +184,7 @@ export async function openShop(t: Test): Promise<Shop> {
         ? { kind: 'verified', payer: 'buyer', account: 'key', validBefore: bank.validBefore }
         : { kind: 'refused', refusal: bank.verify },
     simulate: async () => bank.simulate,
+    release: () => undefined,
     settle: async (journal) => {
       await bank.beforeRecord()
       await journal.record(TRANSACTION)

@@ -13,12 +13,9 @@ import type { Limits } from '../../src/engine/networks.ts'
 import { Chain } from '../../src/engine/protocols/evm/chain.ts'
 import { createRpc } from '../../src/engine/protocols/evm/rpc.ts'
 import type { Journal, Settlement } from '../../src/engine/protocols/protocol.ts'
-import { openAccount } from '../../src/engine/protocols/x402/account.ts'
-import type { Bench } from '../../src/engine/protocols/x402/bench.ts'
+import { openBench as openContext, type Bench } from '../../src/engine/protocols/x402/bench.ts'
 import type { Authorization } from '../../src/engine/protocols/x402/payload.ts'
 import { settle } from '../../src/engine/protocols/x402/settlement.ts'
-import { Signer } from '../../src/engine/protocols/x402/signer.ts'
-import { Signers } from '../../src/engine/protocols/x402/signers.ts'
 import type { Movement } from '../../src/engine/protocols/x402/token.ts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
 import { addressOf, randomKey, sign, type Challenge, type Faults, type Hex } from './payment.ts'
@@ -68,18 +65,19 @@ export async function openBench(chain: EvmChain, options: BenchOptions): Promise
   const report = (line: string): number => reported.push(line)
   const node = new Chain(createRpc(url, fetch))
   for (const key of keys) await chain.setGas(addressOf(key), 10n ** 18n)
-  const signers = keys.map((key) => {
-    const account = openAccount(key)
-    return new Signer({ account, chain: node, network: BASE, ledger, owner, now, sleep, report })
-  })
-  return {
-    networkId: BASE.id,
-    token: BASE.token.address,
+  const context = openContext({
     chain: node,
-    limits: { ...BASE.limits, ...limits },
-    signers: new Signers(signers),
+    network: BASE,
+    signerKeys: keys,
+    ledger,
+    owner,
     now,
     sleep,
+    report,
+  })
+  return {
+    ...context,
+    limits: { ...BASE.limits, ...limits },
     reported,
     signerKeys: keys,
     wait: (ms) => (ahead += ms),
@@ -220,6 +218,11 @@ export function openMischief({ rpcUrl }: Pick<EvmChain, 'rpcUrl'>) {
         to: token.address,
         data: encodeFunctionData({ abi: TOKEN, functionName: 'cancelAuthorization', args }),
       })
+    },
+    /** Nobody’s transactions are mined below this price any more, from the next block on. */
+    setBaseFee: async (gwei: bigint): Promise<void> => {
+      await client.setNextBlockBaseFeePerGas({ baseFeePerGas: gwei * 1_000_000_000n })
+      await client.mine({ blocks: 1 })
     },
     /** Undoes the newest blocks, and what was in them. */
     reorg: (depth: number): Promise<unknown> =>

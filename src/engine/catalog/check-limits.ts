@@ -27,14 +27,23 @@ export function checkLimits({ declared, document }: Subject): Issue[] {
       return [error('list_repeats', at, sentence)]
     }
     seen.add(network.id)
-    return checkFee(document, name)
+    return [
+      ...checkAmount(document, name, 'max_fee_gwei', 'a price of gas: write gwei', 'like 5 or 0.05'),
+      ...checkAmount(document, name, 'max_gas_loss', `an amount of ${network.coin}: write it`, 'like 0.005'),
+    ]
   })
 }
 
-function checkFee(document: Subject['document'], name: string): Issue[] {
-  const path = [...LIMITS, name, 'max_fee_gwei']
+function checkAmount(
+  document: Subject['document'],
+  name: string,
+  key: 'max_fee_gwei' | 'max_gas_loss',
+  what: string,
+  example: string,
+): Issue[] {
+  const path = [...LIMITS, name, key]
   const spelling = document.spelling(path)
   if (spelling === undefined || parseGwei(spelling) !== undefined) return []
-  const sentence = `${spelling} is no price of gas: write gwei as a decimal greater than zero, with at most nine places, like 5 or 0.05`
+  const sentence = `${spelling} is not ${what} as a decimal greater than zero, with at most nine places, ${example}`
   return [error('fee_invalid', document.at(path), sentence)]
 }

@@ -2,7 +2,7 @@ import { toChecksum } from '../address.ts'
 import { parseDuration } from '../duration.ts'
 import { digestJson, isJsonObject, type Json } from '../json.ts'
 import { parsePrice, type Micros } from '../money.ts'
-import { parseGwei } from '../gwei.ts'
+import { parseCoin, parseGwei } from '../gwei.ts'
 import { findNetwork, type Limits } from '../networks.ts'
 import { ownersOf } from './arguments.ts'
 import type { Catalog, DocumentPlace, OutsideSource, Payments, ServedFile, Service } from './catalog.ts'
@@ -88,7 +88,10 @@ function compileLimits(limits: DeclaredLimits, document: Subject['document']): R
     Object.entries(limits).flatMap(([name, { confirmations }]): [string, Limits][] => {
       const network = findNetwork(name)
       if (network === undefined) return []
-      const fee = parseGwei(document.spelling(['payments', 'x402', 'limits', name, 'max_fee_gwei']) ?? '')
+      const spelt = (key: string): string =>
+        document.spelling(['payments', 'x402', 'limits', name, key]) ?? ''
+      const fee = parseGwei(spelt('max_fee_gwei'))
+      const loss = parseCoin(spelt('max_gas_loss'))
       const usual = network.limits
       return [
         [
@@ -96,6 +99,7 @@ function compileLimits(limits: DeclaredLimits, document: Subject['document']): R
           {
             confirmations: confirmations ?? usual.confirmations,
             maxFeePerGas: fee ?? usual.maxFeePerGas,
+            maxGasLoss: loss ?? usual.maxGasLoss,
           },
         ],
       ]

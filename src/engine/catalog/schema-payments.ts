@@ -53,6 +53,12 @@ export const payments = {
                 maximum: 1_000_000,
                 description: 'Highest price of a unit of gas, tip included; above it nothing is settled: 5.',
               },
+              max_gas_loss: {
+                type: 'number',
+                maximum: 1_000_000,
+                description:
+                  'Most that reverted transactions may cost in an hour, in the coin of the network; above it nothing is sold there: 0.005.',
+              },
             },
           },
         },

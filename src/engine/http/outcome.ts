@@ -63,10 +63,10 @@ function receiptHeaders(
 
 const PAID = { 'Cache-Control': 'private, no-cache' }
 
-function refuse(request: RouteRequest, { code, detail }: Refusal): Reply {
+function refuse(request: RouteRequest, { code, detail, retryAfter = 5 }: Refusal): Reply {
   if (ERRORS[code].status === 402) return challenge(request, code, detail)
   return problem(code, detail, {
     charged: 'no',
-    headers: ERRORS[code].retryable ? { 'Retry-After': '5' } : {},
+    headers: ERRORS[code].retryable ? { 'Retry-After': String(retryAfter) } : {},
   })
 }

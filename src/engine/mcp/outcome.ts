@@ -60,12 +60,12 @@ export function thrown(
 }
 
 function refuse(
-  { code, detail }: Refusal,
+  { code, detail, retryAfter = 5 }: Refusal,
   offer: (refusal: Refusal, meta: JsonObject) => ToolReply,
 ): ToolReply {
   const { status, retryable } = ERRORS[code]
   if (status === 402) return offer({ code, detail }, {})
-  return problem(code, detail, { charged: 'no', ...(retryable ? { extra: { retry_after: 5 } } : {}) })
+  return problem(code, detail, { charged: 'no', ...(retryable ? { extra: { retry_after: retryAfter } } : {}) })
 }
 
 /** Its id is the one under which the payment's state is told. */

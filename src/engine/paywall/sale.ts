@@ -27,13 +27,13 @@ const MOVING: ReadonlySet<State> = new Set<State>(['settling', 'settled', 'unkno
 /** Works on a claimed payment and puts it down, whatever happens. */
 export async function holding(
   paywall: Paywall,
-  { gone }: Pick<Purchasing, 'gone'>,
+  { gone, payment }: Pick<Purchasing, 'gone' | 'payment'>,
   claim: Claim,
   work: () => Promise<Outcome>,
 ): Promise<Outcome> {
   const { id } = claim.entry
   paywall.attendance.begin(id, gone)
-  const outcome = await held(paywall, claim, work)
+  const outcome = await held(paywall, claim, work).finally(() => payment.release())
   // An answer is watched on its way: who does that says when it is over.
   if (outcome.kind !== 'delivered') paywall.attendance.end(id, gone)
   return outcome

@@ -74,6 +74,8 @@ export type Detection =
 export interface Refusal {
   readonly code: ErrorCode
   readonly detail: string
+  /** Seconds after which the same payment may be taken. */
+  readonly retryAfter?: number
 }
 
 /** What is for sale at this request. */
@@ -121,10 +123,12 @@ export interface Payment {
   check(offer: Offer, now: number): Refusal | undefined
   /** Whether the payer has signed it. */
   verify(): Promise<Verification>
-  /** Whether the chain would take it now: one call. */
+  /** Whether the chain would take it now, and it can be sent: before the work. Its amount is reserved until `release`. */
   simulate(): Promise<Refusal | undefined>
   /** Moves the money. */
   settle(journal: Journal): Promise<Settlement>
+  /** The request with it is done, however it ended. */
+  release(): void
 }
 
 /** Where a settlement writes what it is about to do, before it does it. */

@@ -19,6 +19,9 @@ export interface TransactionReceipt {
   readonly hash: `0x${string}`
   readonly succeeded: boolean
   readonly block: bigint
+  readonly blockHash: string
+  /** Wei that its sender paid for gas, a rollup’s fee for its parent chain included where the node reports it. */
+  readonly gasCost: bigint
   readonly logs: readonly Log[]
 }
 
@@ -36,6 +39,7 @@ export interface Span {
 
 export interface Block {
   readonly number: bigint
+  readonly hash: string
   /** Seconds since the epoch. */
   readonly timestamp: bigint
   /** Wei for each unit of gas. */
@@ -49,6 +53,15 @@ export interface Fees {
   readonly tip: bigint
 }
 
+/** Who would send a call as a transaction, and with what limits. */
+export interface Sender {
+  readonly from: Address
+  readonly gas?: bigint
+  /** Wei for each unit of gas; the sender needs the money for it, as for a transaction. */
+  readonly maxFeePerGas?: bigint
+  readonly maxPriorityFeePerGas?: bigint
+}
+
 /** An EVM chain as far as payments need it: every method is one call to the node. */
 export class Chain {
   readonly #rpc: Rpc
@@ -57,8 +70,17 @@ export class Chain {
     this.#rpc = rpc
   }
 
-  call(to: Address, data: `0x${string}`, from?: Address): Promise<RpcAnswer<`0x${string}`>> {
-    return this.#rpc('eth_call', [{ to, data, ...(from === undefined ? {} : { from }) }, 'latest'], asHex)
+  /** `timeout`: milliseconds. */
+  call(
+    to: Address,
+    data: `0x${string}`,
+    sender?: Sender,
+    timeout?: number,
+  ): Promise<RpcAnswer<`0x${string}`>> {
+    const { from, ...limits } = sender ?? {}
+    const hex = Object.entries(limits).map(([name, value]) => [name, asNumber(value)])
+    const call = { to, data, ...(from === undefined ? {} : { from }), ...Object.fromEntries(hex) }
+    return this.#rpc('eth_call', [call, 'latest'], asHex, timeout)
   }
 
   /** As `call`, in the state after one block: a node that has not got there yet cannot answer for it. */
@@ -104,6 +126,11 @@ export class Chain {
     return this.#rpc('eth_sendRawTransaction', [raw], asHex)
   }
 
+  /** Whether the node has the transaction, in its pool or in a block. */
+  knows(hash: string): Promise<RpcAnswer<boolean>> {
+    return this.#rpc('eth_getTransactionByHash', [hash], (result) => result !== null)
+  }
+
   /** Null while the transaction is not in a block. */
   receipt(hash: string): Promise<RpcAnswer<TransactionReceipt | null>> {
     return this.#rpc('eth_getTransactionReceipt', [hash], (result) =>
@@ -142,9 +169,10 @@ function asBlock(result: unknown): Block | undefined {
   if (!('number' in result && 'timestamp' in result)) return undefined
   const [number, timestamp] = [asQuantity(result.number), asQuantity(result.timestamp)]
   const baseFee = 'baseFeePerGas' in result ? asQuantity(result.baseFeePerGas) : 0n
+  const hash = ('hash' in result ? asHex(result.hash) : undefined) ?? ''
   return number === undefined || timestamp === undefined
     ? undefined
-    : { number, timestamp, baseFee: baseFee ?? 0n }
+    : { number, hash, timestamp, baseFee: baseFee ?? 0n }
 }
 
 function asReceipt(result: unknown): TransactionReceipt | undefined {
@@ -155,7 +183,15 @@ function asReceipt(result: unknown): TransactionReceipt | undefined {
   const block = asQuantity(result.blockNumber)
   const logs = asLogs(result.logs)
   if (hash === undefined || block === undefined || logs === undefined) return undefined
-  return { hash, succeeded: result.status === '0x1', block, logs }
+  const blockHash = ('blockHash' in result ? asHex(result.blockHash) : undefined) ?? ''
+  return { hash, succeeded: result.status === '0x1', block, blockHash, gasCost: gasCostOf(result), logs }
+}
+
+function gasCostOf(receipt: object): bigint {
+  const used = 'gasUsed' in receipt ? asQuantity(receipt.gasUsed) : undefined
+  const price = 'effectiveGasPrice' in receipt ? asQuantity(receipt.effectiveGasPrice) : undefined
+  const parent = 'l1Fee' in receipt ? asQuantity(receipt.l1Fee) : undefined
+  return (used ?? 0n) * (price ?? 0n) + (parent ?? 0n)
 }
 
 function asLogs(result: unknown): readonly Log[] | undefined {

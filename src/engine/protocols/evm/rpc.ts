@@ -15,6 +15,8 @@ export type Rpc = <T>(
   method: string,
   params: readonly unknown[],
   read: (result: unknown) => T | undefined,
+  /** Milliseconds, when it is less than what every request may take. */
+  timeout?: number,
 ) => Promise<RpcAnswer<T>>
 
 /** Sends one request; `fetch` is one. Rejects when there is no answer. */
@@ -37,9 +39,9 @@ const TIMEOUT_MS = 10_000
  */
 export function createRpc(url: string, call: Caller): Rpc {
   let id = 0
-  return async (method, params, read) => {
+  return async (method, params, read, timeout = TIMEOUT_MS) => {
     id += 1
-    const body = await post(url, call, JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+    const body = await post(url, call, JSON.stringify({ jsonrpc: '2.0', id, method, params }), timeout)
     if (typeof body !== 'object' || body === null) return { kind: 'unreachable' }
     if ('error' in body && typeof body.error === 'object' && body.error !== null) return refused(body.error)
     if (!('result' in body)) return { kind: 'unreachable' }
@@ -48,13 +50,13 @@ export function createRpc(url: string, call: Caller): Rpc {
   }
 }
 
-async function post(url: string, call: Caller, body: string): Promise<unknown> {
+async function post(url: string, call: Caller, body: string, timeout: number): Promise<unknown> {
   try {
     const response = await call(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeout),
     })
     return await response.json()
   } catch {

@@ -90,6 +90,8 @@ export class ChargePayment implements Payment {
       : tryTransfer(this.#desk.chain, { from: payer, to: this.asset, data: call })
   }
 
+  release(): void {}
+
   /** Simulates once more, for the payer’s funds may have moved while the work was done. */
   async settle(journal: Journal): Promise<Settlement> {
     const reading = await this.#read()

@@ -15,7 +15,7 @@ export interface Call {
  */
 export async function tryTransfer(chain: Chain, { from, to, data }: Call): Promise<Refusal | undefined> {
   if (!isAddress(from) || !isAddress(to)) throw new Error('a call has addresses')
-  const answer = await chain.call(to, data, from)
+  const answer = await chain.call(to, data, { from })
   if (answer.kind === 'result') return undefined
   if (answer.kind === 'refused' && (answer.data !== undefined || /revert/i.test(answer.message))) {
     const detail = 'the token would not carry the transfer out: the payer holds less of it, or it is paused'

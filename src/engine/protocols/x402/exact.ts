@@ -45,6 +45,8 @@ export class ExactPayment implements Payment {
   readonly #counter: Counter
   readonly #digest: Uint8Array
   #order: Order
+  /** Has reserved something for it. */
+  #settler: Settler | undefined
 
   constructor(protocol: Protocol, payload: PaymentPayload, till: OpenTill, counter: Counter) {
     const { authorization } = payload.payload
@@ -139,8 +141,12 @@ export class ExactPayment implements Payment {
   }
 
   async simulate(): Promise<Refusal | undefined> {
-    const settler = await this.#till.settler()
-    return settler.simulate(this.#order)
+    this.#settler = await this.#till.settler()
+    return this.#settler.simulate(this.#order)
+  }
+
+  release(): void {
+    this.#settler?.release(this.#order)
   }
 
   async settle(journal: Journal): Promise<Settlement> {

@@ -1,7 +1,7 @@
 import type { Address } from '../../address.ts'
 import type { Network } from '../../networks.ts'
 import type { Caller } from '../evm/rpc.ts'
-import type { GasCheck } from './gas.ts'
+import type { GasCheck } from './gas-balance.ts'
 import type { TokenCheck } from './token-check.ts'
 
 /** A network as its own node tells of it. */
@@ -22,7 +22,7 @@ export async function examineNetwork(
     import('../evm/chain.ts'),
     import('../evm/rpc.ts'),
     import('./token-check.ts'),
-    import('./gas.ts'),
+    import('./gas-balance.ts'),
   ])
   const chain = new Chain(createRpc(rpcUrl, caller))
   const [token, fees] = await Promise.all([checkToken(chain, network), chain.fees()])

@@ -48,6 +48,7 @@ export function createFacilitatedSettler(bench: FacilitatedBench): Settler {
   }
   return {
     simulate,
+    release: () => undefined,
     askWallet: async (order, digest) => {
       const { authorization, signature } = order.payload.payload
       if (witness !== undefined) return witness.askWallet(authorization.from, digest, signature)

@@ -2,10 +2,13 @@ import { isAddress } from '../../address.ts'
 import type { OwnTransaction } from '../../ledger/entry.ts'
 import type { Journal, Settlement } from '../protocol.ts'
 import type { Block, Chain, TransactionReceipt } from '../evm/chain.ts'
+import type { RpcAnswer } from '../evm/rpc.ts'
 import type { Bench, Lookout } from './bench.ts'
-import { GAS, GAS_CONTRACT_WALLET } from './gas.ts'
+import { GAS, GAS_CONTRACT_WALLET } from './fees.ts'
 import { isOver, outcomeOf, settled, UNCONFIRMED } from './outcome.ts'
 import { isKnown } from './broadcast.ts'
+import { TOO_LATE, type SendResult, type Tracked } from './transaction.ts'
+import type { Exposure } from './payer-limits.ts'
 import { simulate } from './simulation.ts'
 import { showsMovement, transferCall, type Movement, type SignedAuthorization } from './token.ts'
 
@@ -29,33 +32,65 @@ export async function settle(
   signed: SignedAuthorization,
   journal: Journal,
 ): Promise<Settlement> {
-  const since = bench.now() - RECENT_MS
   const validBefore = Number(signed.authorization.validBefore) * 1000
-  const sent = await bench.signers.send({
-    to: movement.token,
-    data: transferCall(signed),
-    gas: signed.signedBy === 'key' ? GAS : GAS_CONTRACT_WALLET,
-    maxFeePerGas: bench.limits.maxFeePerGas,
-    expires: validBefore,
-    check: (signer) => simulate(bench, signed, signer),
-    journal,
-  })
+  const settlement = await bench.payers.whileSettling(
+    exposureOf(movement, signed),
+    async () => {
+      const result = await bench.signers.send({
+        to: movement.token,
+        data: transferCall(signed),
+        gas: gasFor(signed),
+        maxFeePerGas: bench.limits.maxFeePerGas,
+        expires: validBefore,
+        check: (sender, timeout) => simulate(bench, signed, sender, timeout),
+        journal,
+      })
+      return follow(bench, movement, validBefore, result)
+    },
+    () => bench.now() >= validBefore,
+  )
+  if (settlement === 'late') return { kind: 'failed', refusal: TOO_LATE.refusal }
+  if (settlement.kind === 'settled') bench.payers.note(exposureOf(movement, signed), 'settled')
+  return settlement
+}
+
+/** Gas of the transaction that carries an authorization out. */
+export function gasFor({ signedBy }: Pick<SignedAuthorization, 'signedBy'>): bigint {
+  return signedBy === 'key' ? GAS : GAS_CONTRACT_WALLET
+}
+
+/** What a payment puts at risk for its payer. */
+export function exposureOf(
+  { from, nonce, value }: Movement,
+  { signedBy }: Pick<SignedAuthorization, 'signedBy'>,
+): Exposure {
+  return { payer: from, nonce, value, signedBy }
+}
+
+async function follow(
+  bench: Bench,
+  movement: Movement,
+  validBefore: number,
+  sent: SendResult,
+): Promise<Settlement> {
+  const since = bench.now() - RECENT_MS
   switch (sent.kind) {
     case 'refused':
       return sent.refusal.code === 'invalid_exact_evm_nonce_already_used'
         ? // The node that is asked now may not have seen the use that another one has told of.
           poll(bench, () => outcomeOf(bench, movement, since, () => false))
         : { kind: 'failed', refusal: sent.refusal }
-    case 'unsent':
-      return {
-        kind: 'failed',
-        refusal: { code: 'chain_unavailable', detail: `${sent.detail}; nothing was charged` },
-      }
+    case 'unsent': {
+      // Somebody else may have carried it out.
+      const seen = await outcomeOf(bench, movement, since, () => false)
+      const refusal = { code: 'chain_unavailable', detail: `${sent.detail}; nothing was charged` } as const
+      return seen ?? { kind: 'failed', refusal }
+    }
     case 'unknown':
       // A node that answers again tells what has become of it; one that does not is asked by whoever comes next.
       return resume(bench, movement, sent.transaction, validBefore, since)
     case 'sent':
-      return conclude(bench, movement, sent.transaction, since)
+      return conclude(bench, movement, sent.transaction, since, sent)
   }
 }
 
@@ -104,15 +139,16 @@ async function conclude(
   movement: Movement,
   transaction: OwnTransaction,
   since: number,
+  tracked: Tracked = { hashes: () => [transaction.hash], mined: () => undefined },
 ): Promise<Settlement> {
   const { chain, limits } = bench
   let mined = false
   // What has just come to a pool is in no block yet.
   await bench.sleep(FIRST_POLL_MS)
-  return poll(bench, async () => {
+  const found = await poll(bench, async () => {
     // Before the receipt: what is there afterwards lies as deep as this says.
     const head = limits.confirmations === 1 ? undefined : await chain.blockNumber()
-    const seen = await chain.receipt(transaction.hash)
+    const seen = await findReceipt(chain, tracked.hashes())
     if (seen.kind !== 'result') return undefined
     // A block that is undone takes its transactions with it, and not every node puts them back into its pool.
     if (mined && seen.result === null) await resend(chain, transaction)
@@ -121,20 +157,41 @@ async function conclude(
     const counts =
       head === undefined ||
       (head.kind === 'result' && seen.result.block + BigInt(limits.confirmations) - 1n <= head.result)
-    return counts ? judge(bench, movement, seen.result, since) : undefined
+    if (!counts) return undefined
+    tracked.mined(seen.result)
+    return judge(bench, movement, seen.result, since)
   })
+  // Another process may have replaced the transaction.
+  return found.kind === 'unknown' ? ((await outcomeOf(bench, movement, since, () => false)) ?? found) : found
+}
+
+async function findReceipt(
+  chain: Chain,
+  hashes: readonly string[],
+): Promise<RpcAnswer<TransactionReceipt | null>> {
+  let last: RpcAnswer<TransactionReceipt | null> = { kind: 'unreachable' }
+  for (const hash of hashes) {
+    last = await chain.receipt(hash)
+    if (last.kind === 'result' && last.result !== null) return last
+  }
+  return last
 }
 
 /** Our own revert may mean that somebody else was faster, or another transaction of ours. */
 async function judge(
   bench: Bench,
   movement: Movement,
-  { hash, block, succeeded, logs }: TransactionReceipt,
+  { hash, block, succeeded, logs, gasCost }: TransactionReceipt,
   since: number,
 ): Promise<Settlement | undefined> {
   if (succeeded && showsMovement(logs, movement)) return settled(bench, movement, hash)
   // A node that is behind the one that has shown the receipt does not know yet.
-  return outcomeOf(bench, movement, since, ({ number }) => number >= block)
+  const outcome = await outcomeOf(bench, movement, since, ({ number }) => number >= block)
+  if (outcome?.kind !== 'failed' || succeeded) return outcome
+  const payer = movement.from
+  bench.payers.note({ payer }, 'reverted')
+  await bench.losses.add({ payer, hash, gasCost }, bench.limits.maxGasLoss)
+  return outcome
 }
 
 /**

@@ -9,6 +9,8 @@ export interface Settler {
   askWallet(order: Order, digest: Uint8Array): Promise<Refusal | undefined>
   /** Whether the token would carry the authorization out now. */
   simulate(order: Order): Promise<Refusal | undefined>
+  /** The request with it is done: what `simulate` has reserved is free again. */
+  release(order: Order): void
   settle(order: Order, journal: Journal): Promise<Settlement>
   /**
    * Finds out what became of a payment; `dispatch` is what was sent for it, if anything was. `validBefore` and `since`,

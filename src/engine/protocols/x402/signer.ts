@@ -1,159 +1,222 @@
 import type { Address } from '../../address.ts'
 import type { Desk } from '../../ledger/claim.ts'
-import { PATIENCE_MS, Turn } from '../../ledger/turn.ts'
+import { PATIENCE_MS } from '../../ledger/turn.ts'
 import type { Network } from '../../networks.ts'
-import type { Chain, Fees } from '../evm/chain.ts'
-import type { Account } from './account.ts'
+import type { Chain, Fees, Sender } from '../evm/chain.ts'
+import { answer, nonceGaps, persist, type Ready, type Signed, type Waiting } from './batch.ts'
 import { broadcast, BROADCAST_MS, type Broadcast } from './broadcast.ts'
+import { bid, type FeeOracle } from './fees.ts'
+import { GasBalance } from './gas-balance.ts'
+import { allocate, NonceLease } from './nonce.ts'
 import {
+  FEES_TOO_HIGH,
   IN_USE,
   NO_GAS,
+  NOT_TAKEN,
+  SENDER_UNFUNDED,
+  STUCK,
   TAKEN_OVER,
-  TOO_DEAR,
   TOO_LATE,
   UNREACHABLE,
-  type Effort,
-  type Errand,
-  type Sent,
-  type Unable,
-} from './errand.ts'
-import { bid } from './gas.ts'
-import { allot, carryOn, leave, meet, taken, type Count } from './nonce.ts'
-import { Purse } from './purse.ts'
-import { answer, gaps, sentOf, writeDown, type Ready, type Signed, type Waiting } from './round.ts'
+  type Account,
+  type SendResult,
+  type SignerBusy,
+  type TransactionRequest,
+  type WaitMode,
+} from './transaction.ts'
+import { UnminedTransactions } from './unmined.ts'
 
-const FEES_MS = 4_000
 /** A transaction needs a block or two before its time is over. */
 const SHORTEST_MS = 3_000
-/** Errands of one round: few enough that signing them holds nobody up, and that every pool takes them. */
-const ROUND = 32
+/** Requests of one batch: few enough that signing them holds nobody up, and that every pool takes them. */
+const BATCH = 32
 /** What a transfer of nothing to oneself costs. */
 const FILLER_GAS = 21_000n
+/** How often transactions that are not mined are looked after. */
+const TEND_MS = 2_000
+/** How long a check may hold up a batch, how long one may take by itself, and how long a passed one is good for. */
+const CHECK_IN_BATCH_MS = 400
+const CHECK_ALONE_MS = 5_000
+const CHECKED_MS = 2_000
+/** A request gives up when other transactions hold this many of its nonces. */
+const MOST_DISPLACED = 3
 
 export interface SignerSettings extends Desk {
   readonly account: Account
   readonly chain: Chain
   readonly network: Network
+  readonly fees: FeeOracle
   readonly sleep: (ms: number) => Promise<void>
   /** Takes a line for the operator. */
   readonly report: (line: string) => void
 }
 
 /**
- * Sends transactions from one account in rounds, each for all who wait: allocating the account nonces and broadcasting
+ * Sends transactions from one account in batches, each of all that wait: allocating the account nonces and broadcasting
  * happen under one lease of the ledger, so that neither concurrent requests nor other processes leave a gap or use a
  * nonce twice.
  */
 export class Signer {
   readonly #settings: SignerSettings
-  readonly #turn: Turn
-  readonly #purse: Purse
-  readonly #queue: Waiting[] = []
-  #serving = 0
-  #fence: number | undefined
-  #count: Count | undefined
-  #fees: { readonly value: Fees; readonly at: number } | undefined
+  readonly #nonces: NonceLease
+  readonly #balance: GasBalance
+  readonly #unmined: UnminedTransactions
+  #queue: Waiting[] = []
+  #working = false
+  #inBatch = 0
+  #checking = 0
+  #timer: NodeJS.Timeout | undefined
+  #tendDue = false
 
   constructor(settings: SignerSettings) {
     const { account, network } = settings
     this.#settings = settings
-    this.#turn = new Turn({
+    this.#balance = new GasBalance({ ...settings, address: account.address })
+    this.#unmined = new UnminedTransactions(settings)
+    this.#nonces = new NonceLease({
       ...settings,
       name: `signer:${network.chainId}:${account.address.toLowerCase()}`,
+      foreign: (from, to) => this.#unmined.addForeign(from, to),
     })
-    this.#purse = new Purse({ ...settings, address: account.address })
   }
 
   get address(): Address {
     return this.#settings.account.address
   }
 
-  /** Errands that are not done yet. */
+  /** Requests that are not done yet. */
   get waiting(): number {
-    return this.#queue.length + this.#serving
+    return this.#queue.length + this.#inBatch + this.#checking
+  }
+
+  /** How many of its transactions are in no block yet, and for how many milliseconds the lowest of them. */
+  get unmined(): { readonly count: number; readonly age: number } {
+    return { count: this.#unmined.count, age: this.#unmined.age }
+  }
+
+  /** Whether the chain includes its transactions. */
+  get isStuck(): boolean {
+    return this.#unmined.isStuck
   }
 
   /** Records the signed transaction in the journal, then broadcasts it. Rejects when it cannot be recorded. */
-  send(errand: Errand, effort: Effort): Promise<Sent | Unable> {
+  send(request: TransactionRequest, mode: WaitMode): Promise<SendResult | SignerBusy> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ errand, effort, resolve, reject })
-      if (this.waiting === 1) void this.#work()
+      this.#enqueue({ request, mode, resolve, reject, displaced: 0 })
     })
+  }
+
+  #enqueue(waiting: Waiting): void {
+    this.#queue.push(waiting)
+    void this.#work()
   }
 
   async #work(): Promise<void> {
-    while (this.#queue.length > 0) {
-      const round = this.#queue.splice(0, ROUND)
-      this.#serving = round.length
+    if (this.#working) return
+    this.#working = true
+    while (this.#queue.length > 0 || this.#tendDue) {
+      if (this.#tendDue) await this.#tend().catch(() => undefined)
+      const batch = this.#queue.splice(0, BATCH)
+      this.#inBatch = batch.length
       try {
-        await this.#serve(round)
+        if (batch.length > 0) await this.#serve(batch)
       } catch (fault) {
-        for (const { reject } of round) reject(fault)
+        for (const { reject } of batch) reject(fault)
       }
-      if (this.#queue.length === 0) await this.#turn.giveBack(leave(this.#count))
-      else await this.#turn.share(leave(this.#count))
-      this.#serving = 0
+      await (this.#queue.length === 0 ? this.#nonces.giveBack() : this.#nonces.share())
+      this.#inBatch = 0
+    }
+    this.#working = false
+    this.#schedule()
+  }
+
+  /** Nobody has to come and pay for the transactions that are not mined to be looked after. */
+  #schedule(): void {
+    if (this.#unmined.isEmpty) {
+      clearInterval(this.#timer)
+      this.#timer = undefined
+    } else if (this.#timer === undefined) {
+      this.#timer = setInterval(() => {
+        this.#tendDue = true
+        void this.#work()
+      }, TEND_MS)
+      this.#timer.unref()
     }
   }
 
-  async #serve(round: readonly Waiting[]): Promise<void> {
-    const present = await this.#admit(round)
+  async #tend(): Promise<void> {
+    this.#tendDue = false
+    if (!this.#unmined.isDue || !(await this.#nonces.take(BROADCAST_MS, 0))) return
+    const fees = await this.#settings.fees.current()
+    if (fees !== undefined && (await this.#unmined.tend(fees)) === 'went back') this.#nonces.reset()
+  }
+
+  async #serve(batch: readonly Waiting[]): Promise<void> {
+    const present = await this.#admit(batch)
     if (present.length === 0) return
-    const [fees, count, ...refusals] = await Promise.all([
-      this.#currentFees(),
-      this.#currentCount(),
-      ...present.map(({ errand }) => errand.check(this.address)),
-    ])
-    if (fees === undefined || count === undefined) {
+    const [fees, nonces] = await Promise.all([this.#settings.fees.current(), this.#nonces.sync()])
+    if (fees === undefined || nonces === undefined) {
       answer(present, UNREACHABLE)
       return
     }
-    const accepted = present.filter(({ resolve }, place) => {
-      const refusal = refusals[place]
-      if (refusal !== undefined) resolve({ kind: 'refused', refusal })
-      return refusal === undefined
-    })
-    const ready = await this.#price(accepted, fees)
-    const signed = await writeDown(ready, allot(count, ready.length), (each, nonce) =>
+    const affordable = await this.#price(present, fees)
+    const checked = await Promise.all(affordable.map((each) => this.#check(each)))
+    const ready = affordable.filter((_, place) => checked[place] === 'passed')
+    const signed = await persist(ready, allocate(nonces, ready.length), (each, nonce) =>
       this.#sign(each, nonce),
     )
     if (signed.length > 0) await this.#broadcast(signed)
   }
 
-  /** Takes the account for those who can wait for it, and tells the others to ask somebody else. */
-  async #admit(round: readonly Waiting[]): Promise<readonly Waiting[]> {
+  /** Takes the account for those who can wait for it, and sends the others to another signer. */
+  async #admit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     const [hasty, patient] = [
-      round.filter(({ effort }) => effort === 'at once'),
-      round.filter(({ effort }) => effort === 'patiently'),
+      batch.filter(({ mode }) => mode === 'at once'),
+      batch.filter(({ mode }) => mode === 'patiently'),
     ]
-    const willing = this.#purse.isEmpty ? answer(hasty, NO_GAS) : hasty
-    if (willing.length + patient.length === 0) return []
-    if (await this.#take(0)) return [...willing, ...patient]
+    // Whatever is sent now would wait for the one that is not mined, and be carried out when its payment has expired.
+    if (this.#unmined.isStuck) return answer(batch, STUCK)
+    const willing = this.#balance.isEmpty ? answer(hasty, NO_GAS) : hasty
+    const both = [...willing, ...patient]
+    if (both.length === 0 || (await this.#nonces.take(BROADCAST_MS, 0))) return both
     answer(willing, IN_USE)
-    if (patient.length === 0 || (await this.#take(PATIENCE_MS))) return patient
+    if (patient.length === 0 || (await this.#nonces.take(BROADCAST_MS, PATIENCE_MS))) return patient
     return answer(patient, IN_USE)
   }
 
-  /** Whoever may still be broadcasting holds the lease. */
-  async #take(patience: number): Promise<boolean> {
-    if (await this.#turn.keep(BROADCAST_MS)) return true
-    const lease = await this.#turn.take(patience)
-    if (lease === undefined) return false
-    if (lease.fence !== this.#fence) this.#count = carryOn(lease.left)
-    this.#fence = lease.fence
-    return true
+  /** A check that is slow holds up nobody: it goes on alone, and its request comes back to the queue. */
+  async #check(ready: Ready): Promise<'passed' | 'done'> {
+    const { request, price, checkedAt = -Infinity, resolve } = ready
+    if (this.#settings.now() - checkedAt < CHECKED_MS) return 'passed'
+    const sender = { from: this.address, gas: request.gas, ...price }
+    const refusal = await request.check(sender, CHECK_IN_BATCH_MS)
+    if (refusal === undefined) return 'passed'
+    if (refusal === SENDER_UNFUNDED) {
+      this.#balance.declareEmpty()
+      resolve(NO_GAS)
+    } else if (refusal.code === 'chain_unavailable') void this.#checkAlone(ready, sender)
+    else resolve({ kind: 'refused', refusal })
+    return 'done'
+  }
+
+  async #checkAlone(waiting: Waiting, sender: Sender): Promise<void> {
+    this.#checking += 1
+    const refusal = await waiting.request.check(sender, CHECK_ALONE_MS)
+    this.#checking -= 1
+    if (refusal === undefined) this.#enqueue({ ...waiting, checkedAt: this.#settings.now() })
+    else waiting.resolve({ kind: 'refused', refusal })
   }
 
   /** Those the account can pay for, in time. */
-  async #price(accepted: readonly Waiting[], fees: Fees): Promise<readonly Ready[]> {
+  async #price(present: readonly Waiting[], fees: Fees): Promise<readonly Ready[]> {
     const ready: Ready[] = []
     let promised = 0n
-    for (const waiting of accepted) {
-      const { gas, maxFeePerGas, expires } = waiting.errand
+    for (const waiting of present) {
+      const { gas, maxFeePerGas, expires } = waiting.request
       const price = bid(fees, maxFeePerGas)
       const cost = gas * (price?.maxFeePerGas ?? 0n)
-      if (price === undefined) waiting.resolve(TOO_DEAR)
-      else if (!(await this.#purse.holds(promised + cost, fees))) waiting.resolve(NO_GAS)
+      if (price === undefined) void this.#decline(waiting, FEES_TOO_HIGH)
+      else if (!(await this.#balance.covers(promised + cost, fees))) void this.#decline(waiting, NO_GAS)
       else if (expires - this.#settings.now() < SHORTEST_MS) waiting.resolve(TOO_LATE)
       else {
         promised += cost
@@ -163,44 +226,61 @@ export class Signer {
     return ready
   }
 
+  /** Somebody else may have carried it out: that is seen before anybody says that nothing was charged. */
+  async #decline({ request, resolve }: Waiting, result: SendResult | SignerBusy): Promise<void> {
+    const refusal = await request.check({ from: this.address }, CHECK_ALONE_MS)
+    const isKnown = refusal !== undefined && refusal.code !== 'chain_unavailable'
+    resolve(isKnown ? { kind: 'refused', refusal } : result)
+  }
+
   #sign(ready: Ready, nonce: number): Signed {
     const { account, network } = this.#settings
-    const { to, data, gas } = ready.errand
-    const { raw, hash } = account.sign({
-      chainId: network.chainId,
-      nonce,
-      to,
-      data,
-      gas,
-      ...ready.price,
-    })
-    return { ready, transaction: { kind: 'own', raw, hash, signer: account.address, nonce } }
+    const { to, data, gas } = ready.request
+    const signed = account.sign({ chainId: network.chainId, nonce, to, data, gas, ...ready.price })
+    return { ready, transaction: { kind: 'own', ...signed, signer: account.address, nonce } }
   }
 
   /** All at once: a node holds what comes too early until those below it are there. */
   async #broadcast(signed: readonly Signed[]): Promise<void> {
-    if (!(await this.#turn.keep(BROADCAST_MS))) {
+    if (!(await this.#nonces.keep(BROADCAST_MS))) {
       for (const { ready } of signed) ready.resolve(TAKEN_OVER)
       return
     }
-    const { chain } = this.#settings
     const outcomes = await Promise.all(
-      signed.map(async ({ ready, transaction }) => {
-        const outcome = await broadcast(chain, transaction.raw, this.#settings)
+      signed.map(async (each) => {
+        const outcome = await broadcast(this.#settings.chain, each.transaction, this.#settings)
         // Nobody waits for an answer that another one's transaction does not get.
-        ready.resolve(sentOf(outcome, transaction))
+        this.#conclude(each, outcome)
         return outcome
       }),
     )
-    const nonces = signed.filter((_, place) => outcomes[place] === 'taken')
-    if (this.#count !== undefined)
-      this.#count = taken(
-        this.#count,
-        nonces.map(({ transaction }) => transaction.nonce),
-      )
-    for (const { ready } of nonces) this.#purse.spend(ready.cost)
-    if (outcomes.includes('unfunded')) this.#purse.declareEmpty()
+    const held = signed.filter((_, place) => outcomes[place] === 'taken' || outcomes[place] === 'occupied')
+    this.#nonces.markTaken(held.map(({ transaction }) => transaction.nonce))
+    if (outcomes.includes('unfunded')) this.#balance.declareEmpty()
     await this.#fillGaps(signed, outcomes)
+  }
+
+  #conclude(signed: Signed, outcome: Broadcast): void {
+    const { ready, transaction } = signed
+    switch (outcome) {
+      case 'taken': {
+        this.#balance.spend(ready.cost)
+        ready.resolve({ kind: 'sent', transaction, ...this.#unmined.add(signed) })
+        return
+      }
+      case 'refused':
+      case 'unfunded':
+        ready.resolve(NOT_TAKEN)
+        return
+      case 'occupied':
+        // Signed anew with another nonce. Should this one be in a pool all the same, the money moves once: both carry
+        // the same authorization.
+        if (ready.displaced < MOST_DISPLACED) this.#enqueue({ ...ready, displaced: ready.displaced + 1 })
+        else ready.resolve({ kind: 'unknown', transaction })
+        return
+      case 'unknown':
+        ready.resolve({ kind: 'unknown', transaction })
+    }
   }
 
   /**
@@ -210,29 +290,15 @@ export class Signer {
    */
   async #fillGaps(signed: readonly Signed[], outcomes: readonly Broadcast[]): Promise<void> {
     const { account, chain, network } = this.#settings
-    for (const { ready, transaction } of gaps(signed, outcomes)) {
+    for (const { ready, transaction } of nonceGaps(signed, outcomes)) {
       const { nonce } = transaction
       const filler = { to: account.address, data: '0x', gas: FILLER_GAS, ...ready.price } as const
-      const { raw } = account.sign({ chainId: network.chainId, nonce, ...filler })
-      const filled = await broadcast(chain, raw, this.#settings)
-      if (filled === 'taken' && this.#count !== undefined) this.#count = taken(this.#count, [nonce])
+      const filled = await broadcast(
+        chain,
+        account.sign({ chainId: network.chainId, nonce, ...filler }),
+        this.#settings,
+      )
+      if (filled === 'taken') this.#nonces.markTaken([nonce])
     }
-  }
-
-  async #currentCount(): Promise<Count | undefined> {
-    const { chain, now } = this.#settings
-    const answered = await chain.nextNonce(this.address)
-    if (answered.kind !== 'result') return undefined
-    this.#count = meet(this.#count, Number(answered.result), now())
-    return this.#count
-  }
-
-  async #currentFees(): Promise<Fees | undefined> {
-    const { chain, now } = this.#settings
-    if (this.#fees !== undefined && now() - this.#fees.at < FEES_MS) return this.#fees.value
-    const answered = await chain.fees()
-    if (answered.kind !== 'result') return undefined
-    this.#fees = { value: answered.result, at: now() }
-    return answered.result
   }
 }

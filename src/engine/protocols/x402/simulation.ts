@@ -1,9 +1,10 @@
 import type { Address } from '../../address.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Refusal } from '../protocol.ts'
-import type { Chain } from '../evm/chain.ts'
+import type { Chain, Sender } from '../evm/chain.ts'
 import type { Bench } from './bench.ts'
 import { isRevert, type RpcAnswer } from '../evm/rpc.ts'
+import { SENDER_UNFUNDED } from './transaction.ts'
 import {
   balanceCall,
   revertReason,
@@ -21,16 +22,18 @@ const UNREACHABLE: Refusal = {
 }
 
 /**
- * Whether the token would carry the authorization out now: one call, and two more to explain a refusal. `sender`: who
- * would send the transaction, when that is known.
+ * Whether the token would carry the authorization out now, in a transaction with this gas and these fees: one call, and
+ * two more to explain a refusal. `timeout`: milliseconds the node has for it.
  */
 export async function simulate(
-  { chain, token }: Bench,
+  { chain, token }: Pick<Bench, 'chain' | 'token'>,
   signed: SignedAuthorization,
-  sender?: Address,
+  sender: Sender | undefined,
+  timeout: number,
 ): Promise<Refusal | undefined> {
-  const answer = await chain.call(token, transferCall(signed), sender)
+  const answer = await chain.call(token, transferCall(signed), sender, timeout)
   if (answer.kind === 'result') return undefined
+  if (answer.kind === 'refused' && /insufficient funds/i.test(answer.message)) return SENDER_UNFUNDED
   if (!isRevert(answer)) return UNREACHABLE
   const code = reasonCode(`${revertReason(answer.data) ?? ''} ${answer.message}`)
   const { from, nonce, value } = signed.authorization
@@ -55,13 +58,21 @@ function reasonCode(text: string): ErrorCode | undefined {
 
 async function diagnose(chain: Chain, movement: Omit<Movement, 'to'>): Promise<ErrorCode> {
   const [balance, used] = await Promise.all([
-    chain.call(movement.token, balanceCall(movement.from)),
+    balanceOf({ chain, token: movement.token }, movement.from),
     isUsed(chain, movement),
   ])
   if (used === true) return 'invalid_exact_evm_nonce_already_used'
-  if (isWord(balance) && BigInt(balance.result) < movement.value)
-    return 'invalid_exact_evm_insufficient_balance'
+  if (balance !== undefined && balance < movement.value) return 'invalid_exact_evm_insufficient_balance'
   return 'invalid_exact_evm_transaction_simulation_failed'
+}
+
+/** What an account holds of the token, in atomic units; undefined when it cannot be asked. */
+export async function balanceOf(
+  { chain, token }: Pick<Bench, 'chain' | 'token'>,
+  account: Address,
+): Promise<bigint | undefined> {
+  const answer = await chain.call(token, balanceCall(account))
+  return isWord(answer) ? BigInt(answer.result) : undefined
 }
 
 /** Whether the token holds this authorization for used or canceled, now or up to a block; undefined when it cannot be asked. */

@@ -3,6 +3,7 @@ import type { Payments } from '../../catalog/catalog.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
 import type { Caller } from '../evm/rpc.ts'
+import type { Bench } from './bench.ts'
 import type { OpenTill } from './exact.ts'
 import { surveyFacilitators } from './facilitator-survey.ts'
 import { createFacilitator, type Facilitator, type FacilitatorAccess } from './facilitator.ts'
@@ -31,10 +32,25 @@ export interface TillSettings {
   readonly report: (line: string) => void
 }
 
-/** `withdrawn`: a network must not be offered any more. */
-export type Inspection = 'as before' | 'withdrawn'
+/** `changed`: other networks are offered from now on. */
+export type Inspection = 'as before' | 'changed'
 
 type Look = (x402: NonNullable<Payments['x402']>, report: (line: string) => void) => Promise<Inspection>
+
+/** What settles on each network that was paid on, by its id. */
+type Benches = Map<string, Omit<Bench, 'limits'>>
+
+/** How settling on one network has gone, in this process. */
+export interface NetworkHealth {
+  readonly network: Network
+  /** Transactions of ours that are in no block yet, and the age of the oldest in milliseconds. */
+  readonly unmined: { readonly count: number; readonly age: number }
+  /** Transactions that reverted, and the wei they cost. */
+  readonly reverts: number
+  readonly gasLost: bigint
+  /** Why nothing can be sold on it now, for operators and visitors. */
+  readonly trouble: string | undefined
+}
 
 /** A settler that goes as far as the catalog allows; a new revision may change that. */
 type Limited = (limits: Limits) => Settler
@@ -54,6 +70,8 @@ export interface Tills {
   readonly inspect: Look
   /** Asks the facilitators whether they settle what is offered. For after the start: it takes seconds when they are slow. */
   readonly survey: Look
+  /** Of the networks that were paid on since the start and are settled by this process. */
+  health(): readonly NetworkHealth[]
 }
 
 /**
@@ -63,8 +81,9 @@ export interface Tills {
 export function createTills(settings: TillSettings): Tills {
   const facilitators = settings.facilitators.map((access) => createFacilitator(access, settings.fetcher))
   const settlers = new Map<string, Promise<Limited>>()
+  const benches: Benches = new Map()
   const settlerOf = (network: Network): Promise<Limited> => {
-    const known = settlers.get(network.id) ?? openSettler(network, settings, facilitators)
+    const known = settlers.get(network.id) ?? openSettler(network, settings, facilitators, benches)
     settlers.set(network.id, known)
     // One that could not be brought up is tried again by the next payment.
     known.catch(() => settlers.delete(network.id))
@@ -72,6 +91,13 @@ export function createTills(settings: TillSettings): Tills {
   }
   /** Networks whose token is another one than our offers name, or that nobody settles on. */
   const withdrawn = new Set<string>()
+  const [inspected, surveyed] = [new Reports(), new Reports()]
+  const withdraw = ({ id }: Network, isWithdrawn: boolean): Inspection => {
+    if (withdrawn.has(id) === isWithdrawn) return 'as before'
+    if (isWithdrawn) withdrawn.add(id)
+    else withdrawn.delete(id)
+    return 'changed'
+  }
   const networksOf = ({ networks }: NonNullable<Payments['x402']>): Network[] =>
     networks.flatMap((id) => findNetwork(id) ?? [])
   const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
@@ -101,23 +127,49 @@ export function createTills(settings: TillSettings): Tills {
           ({ title, id, chainId }) =>
             `${title} (${id}) is settled by a facilitator alone: without RPC_URL_${chainId} an unknown settlement stays unknown`,
         ),
-    inspect: async (x402, report) => {
-      const before = withdrawn.size
+    inspect: async (x402, toOperator) => {
+      const report = inspected.next(toOperator)
       const own = networksOf(x402).filter(({ chainId }) => settlesItself(chainId, settings))
-      const checks = own.map(async (network) => {
-        const check = await inspectNetwork(network, settings, report)
-        if (check === 'differs') withdrawn.add(network.id)
-      })
-      await Promise.all(checks)
-      return withdrawn.size > before ? 'withdrawn' : 'as before'
+      const checks = await Promise.all(
+        own.map(async (network): Promise<Inspection> => {
+          const check = await inspectNetwork(network, settings, report)
+          // A node that does not answer says neither.
+          return check === 'unreachable' ? 'as before' : withdraw(network, check === 'differs')
+        }),
+      )
+      return checks.includes('changed') ? 'changed' : 'as before'
     },
-    survey: async (x402, report) => {
-      const before = withdrawn.size
-      const survey = await surveyFacilitators(facilitators, facilitated(networksOf(x402), settings))
+    survey: async (x402, toOperator) => {
+      const report = surveyed.next(toOperator)
+      const networks = facilitated(networksOf(x402), settings)
+      const survey = await surveyFacilitators(facilitators, networks)
       survey.problems.forEach((line) => report(`x402: ${line}`))
-      for (const { id } of survey.unsupported) withdrawn.add(id)
-      return withdrawn.size > before ? 'withdrawn' : 'as before'
+      const changes = networks.map((network) => withdraw(network, survey.unsupported.includes(network)))
+      return changes.includes('changed') ? 'changed' : 'as before'
     },
+    health: () =>
+      [...benches].flatMap(([id, { signers, losses }]) => {
+        const network = findNetwork(id)
+        if (network === undefined) return []
+        const { isClosed, ...totals } = losses.totals
+        const stuck = signers.ready.length === 0 ? 'the network does not include our transactions' : undefined
+        const trouble = isClosed ? 'too many transactions have failed lately' : stuck
+        return [{ network, unmined: signers.unmined, ...totals, trouble }]
+      }),
+  }
+}
+
+/** Lines of a look that is repeated: each is reported when it is new. */
+class Reports {
+  #before = new Set<string>()
+
+  next(report: (line: string) => void): (line: string) => void {
+    const [before, now] = [this.#before, new Set<string>()]
+    this.#before = now
+    return (line) => {
+      now.add(line)
+      if (!before.has(line)) report(line)
+    }
   }
 }
 
@@ -163,11 +215,12 @@ async function openSettler(
   network: Network,
   settings: TillSettings,
   facilitators: readonly Facilitator[],
+  benches: Benches,
 ): Promise<Limited> {
   const others =
     facilitators.length === 0 ? undefined : await openFacilitated(network, settings, facilitators)
   if (others !== undefined && !settlesItself(network.chainId, settings)) return others
-  const own = await openOwn(network, settings)
+  const own = await openOwn(network, settings, benches)
   if (others === undefined) return own
   return once((limits) => {
     const [ours, theirs] = [own(limits), others(limits)]
@@ -218,29 +271,19 @@ async function openWitness(
 }
 
 /** Brought up at the first payment: viem is most of the process's memory and start-up time. */
-async function openOwn(network: Network, settings: TillSettings): Promise<Limited> {
-  const { chainId, id, token } = network
+async function openOwn(network: Network, settings: TillSettings, benches: Benches): Promise<Limited> {
+  const { chainId, id } = network
   const { rpcUrls, signerKeys, ledger, owner, caller, now, sleep, report } = settings
-  const [{ Chain }, { createRpc }, { Signer }, { Signers }, { openAccount }, { createOwnSettler }] =
-    await Promise.all([
-      import('../evm/chain.ts'),
-      import('../evm/rpc.ts'),
-      import('./signer.ts'),
-      import('./signers.ts'),
-      import('./account.ts'),
-      import('./own-settler.ts'),
-    ])
+  const [{ Chain }, { createRpc }, { openBench }, { createOwnSettler }] = await Promise.all([
+    import('../evm/chain.ts'),
+    import('../evm/rpc.ts'),
+    import('./bench.ts'),
+    import('./own-settler.ts'),
+  ])
   const url = rpcUrls[chainId]
   if (signerKeys.length === 0 || url === undefined) throw new Error(`${id} has no signer or no RPC endpoint`)
   const chain = new Chain(createRpc(url, caller))
-  // A key that stands twice in the list is one account: two queues would use its nonces twice.
-  const accounts = new Map(signerKeys.map(openAccount).map((account) => [account.address, account]))
-  const signers = new Signers(
-    [...accounts.values()].map(
-      (account) => new Signer({ account, chain, network, ledger, owner, now, sleep, report }),
-    ),
-  )
-  return once((limits) =>
-    createOwnSettler({ chain, signers, networkId: id, token: token.address, limits, now, sleep }),
-  )
+  const bench = openBench({ network, chain, signerKeys, ledger, owner, now, sleep, report })
+  benches.set(id, bench)
+  return once((limits) => createOwnSettler({ ...bench, limits }))
 }

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
-import { openAccount } from '../../../../src/engine/protocols/x402/account.ts'
+import { FeeOracle } from '../../../../src/engine/protocols/x402/fees.ts'
+import { openAccount } from '../../../../src/engine/protocols/x402/transaction.ts'
 import { Chain } from '../../../../src/engine/protocols/evm/chain.ts'
 import { createRpc } from '../../../../src/engine/protocols/evm/rpc.ts'
 import { Signer } from '../../../../src/engine/protocols/x402/signer.ts'
@@ -22,6 +23,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   eth_maxPriorityFeePerGas: '0x1',
   eth_getBlockByNumber: { number: '0x1', timestamp: '0x1', baseFeePerGas: '0x1' },
   eth_getBalance: '0xde0b6b3a7640000',
+  eth_getTransactionByHash: null,
 }
 
 /** A node that answers everything and refuses every broadcast in these words. */
@@ -38,9 +40,11 @@ function refusingNode(message: string): typeof fetch {
 }
 
 async function send(message: string): Promise<string> {
+  const chain = new Chain(createRpc('http://node.example', refusingNode(message)))
   const signer = new Signer({
     account: openAccount(randomKey()),
-    chain: new Chain(createRpc('http://node.example', refusingNode(message))),
+    chain,
+    fees: new FeeOracle(chain, () => Date.now()),
     network: networkNamed('base'),
     ledger,
     owner: 'one',
@@ -48,7 +52,7 @@ async function send(message: string): Promise<string> {
     sleep: async () => undefined,
     report: () => undefined,
   })
-  const errand = {
+  const request = {
     to: '0x00000000000000000000000000000000deadbeef',
     data: '0x',
     gas: 30_000n,
@@ -57,7 +61,7 @@ async function send(message: string): Promise<string> {
     check: async () => undefined,
     journal: { record: async () => undefined },
   } as const
-  const sent = await signer.send(errand, 'patiently')
+  const sent = await signer.send(request, 'patiently')
   return sent.kind
 }
 
@@ -66,6 +70,7 @@ t.test('a buyer would be told that nothing was charged by a node that was asked 
     'nonce too low',
     'nonce too low: next nonce 5, tx nonce 4',
     'request limit reached',
+    'replacement transaction underpriced',
     '',
   ]) {
     t.equal(await send(message), 'unknown', message)

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { bid, gasWarning } from '../../../../src/engine/protocols/x402/gas.ts'
+import { bid } from '../../../../src/engine/protocols/x402/fees.ts'
+import { gasWarning } from '../../../../src/engine/protocols/x402/gas-balance.ts'
 import { addressOf, randomKey } from '../../../support/payment.ts'
 import { networkNamed } from '../../../support/x402.ts'
 

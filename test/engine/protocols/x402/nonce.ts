@@ -1,31 +1,31 @@
 import t from 'tap'
 import {
-  allot,
-  carryOn,
+  allocate,
+  restore,
   CATCH_UP_MS,
-  leave,
-  meet,
-  taken as takenAll,
-  type Count,
+  snapshot,
+  sync,
+  markTaken as takenAll,
+  type NonceState,
 } from '../../../../src/engine/protocols/x402/nonce.ts'
 
 const NOW = 1_800_000_000_000
 
-const taken = (count: Count): Count => takenAll(count, [count.next])
+const taken = (count: NonceState): NonceState => takenAll(count, [count.next])
 
 t.test('a fresh process asks the chain', async (t) => {
-  t.strictSame(meet(undefined, 7, NOW), { next: 7, ahead: [], at: NOW, seen: 7 })
+  t.strictSame(sync(undefined, 7, NOW), { next: 7, ahead: [], at: NOW, seen: 7 })
 })
 
 t.test('a key used elsewhere moves the count up', async (t) => {
-  t.equal(meet({ next: 5, ahead: [], at: NOW, seen: 5 }, 9, NOW + 1).next, 9)
+  t.equal(sync({ next: 5, ahead: [], at: NOW, seen: 5 }, 9, NOW + 1).next, 9)
 })
 
 t.test('a node that is slow to show what it has accepted does not make us use a nonce twice', async (t) => {
-  let count = meet(undefined, 5, NOW)
+  let count = sync(undefined, 5, NOW)
   const nonces = []
   for (let after = 0; after < 5; after += 1) {
-    count = meet(count, 5, NOW + after)
+    count = sync(count, 5, NOW + after)
     nonces.push(count.next)
     count = taken(count)
   }
@@ -35,19 +35,19 @@ t.test('a node that is slow to show what it has accepted does not make us use a 
 t.test(
   'a chain that stands still below our count has lost a transaction: its nonce is used anew',
   async (t) => {
-    const count = taken(taken(meet(undefined, 5, NOW)))
-    t.equal(meet(count, 5, NOW + CATCH_UP_MS).next, 7)
-    const healed = meet(count, 5, NOW + CATCH_UP_MS + 1)
+    const count = taken(taken(sync(undefined, 5, NOW)))
+    t.equal(sync(count, 5, NOW + CATCH_UP_MS).next, 7)
+    const healed = sync(count, 5, NOW + CATCH_UP_MS + 1)
     t.equal(healed.next, 5)
-    t.equal(meet(taken(healed), 7, NOW + CATCH_UP_MS + 2).next, 7, 'what stood above the gap has its place')
+    t.equal(sync(taken(healed), 7, NOW + CATCH_UP_MS + 2).next, 7, 'what stood above the gap has its place')
   },
 )
 
 t.test('sending on and on does not hide a lost transaction', async (t) => {
-  let count = meet(undefined, 5, NOW)
+  let count = sync(undefined, 5, NOW)
   let healed = 0
   for (let second = 0; second <= CATCH_UP_MS / 1_000 + 1 && healed === 0; second += 1) {
-    count = meet(count, 5, NOW + second * 1_000)
+    count = sync(count, 5, NOW + second * 1_000)
     if (second > 0 && count.next === 5) healed = second
     count = taken(count)
   }
@@ -55,43 +55,47 @@ t.test('sending on and on does not hide a lost transaction', async (t) => {
 })
 
 t.test('a chain that is behind and catches up is waited for', async (t) => {
-  let count = taken(taken(taken(meet(undefined, 5, NOW))))
+  let count = taken(taken(taken(sync(undefined, 5, NOW))))
   for (let step = 1; step <= 2; step += 1) {
-    count = meet(count, 5 + step, NOW + step * CATCH_UP_MS)
+    count = sync(count, 5 + step, NOW + step * CATCH_UP_MS)
     t.equal(count.next, 8)
   }
 })
 
 t.test('nodes that disagree among themselves do not look like a chain that moves', async (t) => {
-  let count = meet(undefined, 6, NOW)
+  let count = sync(undefined, 6, NOW)
   for (let second = 0; second < 8; second += 1) count = taken(count)
   for (let second = 1; second <= 30; second += 1) {
-    count = meet(count, second % 2 === 0 ? 6 : 5, NOW + second * 1_000)
+    count = sync(count, second % 2 === 0 ? 6 : 5, NOW + second * 1_000)
     t.equal(count.next, 14)
   }
-  t.equal(meet(count, 6, NOW + CATCH_UP_MS + 1).next, 6)
+  t.equal(sync(count, 6, NOW + CATCH_UP_MS + 1).next, 6)
 })
 
 t.test('another process goes on with the count, and with its age', async (t) => {
-  t.equal(carryOn(undefined), undefined)
-  t.equal(leave(undefined), undefined)
-  const left = leave(taken(meet(undefined, 5, NOW)))
+  t.equal(restore(undefined), undefined)
+  t.equal(snapshot(undefined), undefined)
+  const left = snapshot(taken(sync(undefined, 5, NOW)))
   t.strictSame(left, { value: 6, at: NOW })
-  t.equal(meet(carryOn(left), 5, NOW + 1_000).next, 6, 'a moment later')
-  t.equal(meet(carryOn(left), 5, NOW + CATCH_UP_MS + 1).next, 5, 'after a long time')
-  t.equal(meet(carryOn(left), 6, NOW + CATCH_UP_MS + 1).next, 6)
+  t.equal(sync(restore(left), 5, NOW + 1_000).next, 6, 'a moment later')
+  t.equal(sync(restore(left), 5, NOW + CATCH_UP_MS + 1).next, 5, 'after a long time')
+  t.equal(sync(restore(left), 6, NOW + CATCH_UP_MS + 1).next, 6)
 })
 
 t.test(
   'what the node has not taken of many sent at once is the next, and what it has is left out',
   async (t) => {
-    const count = meet(undefined, 5, NOW)
-    t.strictSame(allot(count, 4), [5, 6, 7, 8])
+    const count = sync(undefined, 5, NOW)
+    t.strictSame(allocate(count, 4), [5, 6, 7, 8])
     const holed = takenAll(count, [8, 5, 7])
-    t.strictSame(allot(holed, 3), [6, 9, 10])
+    t.strictSame(allocate(holed, 3), [6, 9, 10])
     const filled = takenAll(holed, [6])
-    t.strictSame(allot(filled, 2), [9, 10])
-    t.strictSame(allot(meet(holed, 7, NOW), 2), [9, 10], 'the chain has counted the missing one')
-    t.strictSame(allot(meet(holed, 5, NOW + CATCH_UP_MS + 1), 3), [5, 6, 7], 'a chain that has lost them all')
+    t.strictSame(allocate(filled, 2), [9, 10])
+    t.strictSame(allocate(sync(holed, 7, NOW), 2), [9, 10], 'the chain has counted the missing one')
+    t.strictSame(
+      allocate(sync(holed, 5, NOW + CATCH_UP_MS + 1), 3),
+      [5, 6, 7],
+      'a chain that has lost them all',
+    )
   },
 )

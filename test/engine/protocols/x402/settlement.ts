@@ -174,7 +174,7 @@ t.test('a payment whose block is undone is never called settled while it stands 
   const proxy = await openNodeProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   const bench = await openBench(chain, { ledger, url: proxy.url, limits: { confirmations: 2 } })
-  const signed = await authorize(chain)
+  const signed = await authorize(chain, randomKey(), { validBefore: 4_000_000_000n })
   await mischief.automine('off')
   const journal = newRecorder()
   const full = { error: { code: -32000, message: 'txpool is full' } }

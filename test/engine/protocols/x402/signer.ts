@@ -8,10 +8,16 @@ import type { Dispatch } from '../../../../src/engine/ledger/entry.ts'
 import type { Ledger, Lease } from '../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
 import type { Journal } from '../../../../src/engine/protocols/protocol.ts'
-import { openAccount } from '../../../../src/engine/protocols/x402/account.ts'
+import { FeeOracle } from '../../../../src/engine/protocols/x402/fees.ts'
 import { Chain } from '../../../../src/engine/protocols/evm/chain.ts'
 import { createRpc } from '../../../../src/engine/protocols/evm/rpc.ts'
-import type { Effort, Errand, Sent, Unable } from '../../../../src/engine/protocols/x402/errand.ts'
+import {
+  openAccount,
+  type SendResult,
+  type SignerBusy,
+  type TransactionRequest,
+  type WaitMode,
+} from '../../../../src/engine/protocols/x402/transaction.ts'
 import { Signer } from '../../../../src/engine/protocols/x402/signer.ts'
 import { base, startBase } from '../../../support/base-chain.ts'
 import { openNodeProxy } from '../../../support/node-proxy.ts'
@@ -46,9 +52,11 @@ interface Means {
 
 async function signerOf(key: Hex, { owner, url, fetcher, over }: Means = {}): Promise<Signer> {
   await chain.setGas(addressOf(key), 10n ** 18n)
+  const connection = new Chain(createRpc(url ?? chain.rpcUrl, fetcher ?? fetch))
   return new Signer({
     account: openAccount(key),
-    chain: new Chain(createRpc(url ?? chain.rpcUrl, fetcher ?? fetch)),
+    chain: connection,
+    fees: new FeeOracle(connection, () => clock),
     network: networkNamed('base'),
     ledger: over ?? ledger,
     owner: owner ?? 'one',
@@ -79,10 +87,10 @@ function send(
   signer: Signer,
   gas: bigint = GAS,
   journal: Journal = newJournal(),
-  rest: Partial<Errand> = {},
-  effort: Effort = 'patiently',
-): Promise<Sent | Unable> {
-  const errand = {
+  rest: Partial<TransactionRequest> = {},
+  mode: WaitMode = 'patiently',
+): Promise<SendResult | SignerBusy> {
+  const request = {
     to: NOBODY,
     data: '0x',
     gas,
@@ -92,7 +100,7 @@ function send(
     journal,
     ...rest,
   } as const
-  return signer.send(errand, effort)
+  return signer.send(request, mode)
 }
 
 async function nonceOf(signer: Signer): Promise<number> {
@@ -307,7 +315,7 @@ t.test(
     // The clock stands still while it waits.
     await delay(100)
     clock += 21_000
-    t.strictSame(await sending, { kind: 'unable', detail: 'the signer is in use by another process' })
+    t.strictSame(await sending, { kind: 'busy', detail: 'the signer is in use by another process' })
     if (lease !== undefined) await ledger.release(lease, undefined)
     t.equal(await nonceOf(signer), 0)
   },

@@ -1,14 +1,18 @@
 import type { OwnTransaction } from '../../ledger/entry.ts'
 import type { Broadcast } from './broadcast.ts'
-import { NOT_TAKEN, type Effort, type Errand, type Sent, type Unable } from './errand.ts'
-import type { Bid } from './gas.ts'
+import type { Bid } from './fees.ts'
+import type { SendResult, SignerBusy, TransactionRequest, WaitMode } from './transaction.ts'
 
-/** Somebody who waits for what becomes of an errand. */
+/** A request in the queue of a signer. */
 export interface Waiting {
-  readonly errand: Errand
-  readonly effort: Effort
-  readonly resolve: (sent: Sent | Unable) => void
+  readonly request: TransactionRequest
+  readonly mode: WaitMode
+  readonly resolve: (result: SendResult | SignerBusy) => void
   readonly reject: (fault: unknown) => void
+  /** When its check was passed outside of a batch: milliseconds since the epoch. */
+  readonly checkedAt?: number
+  /** How often another transaction turned out to hold its nonce. */
+  readonly displaced: number
 }
 
 /** One that may be signed. */
@@ -22,8 +26,8 @@ export interface Signed {
   readonly transaction: OwnTransaction & { readonly raw: `0x${string}` }
 }
 
-/** Signs and writes down; the nonce of one that cannot be written would be a gap, so those after it are signed anew. */
-export async function writeDown(
+/** Signs and records; the nonce of one that cannot be recorded would be a gap, so those after it are signed anew. */
+export async function persist(
   ready: readonly Ready[],
   nonces: readonly number[],
   sign: (ready: Ready, nonce: number) => Signed,
@@ -37,7 +41,7 @@ export async function writeDown(
       return nonce === undefined ? [] : [sign(each, nonce)]
     })
     const written = await Promise.allSettled(
-      signed.map(({ ready: { errand }, transaction }) => errand.journal.record(transaction)),
+      signed.map(({ ready: { request }, transaction }) => request.journal.record(transaction)),
     )
     const gap = written.findIndex(({ status }) => status === 'rejected')
     const [end, fault] = [gap === -1 ? rest.length : gap, written[gap]]
@@ -49,7 +53,7 @@ export async function writeDown(
 }
 
 /** Those the node has refused below one that it has taken: what it has taken waits until their nonces are used. */
-export function gaps(signed: readonly Signed[], outcomes: readonly Broadcast[]): readonly Signed[] {
+export function nonceGaps(signed: readonly Signed[], outcomes: readonly Broadcast[]): readonly Signed[] {
   const highest = outcomes.lastIndexOf('taken')
   return signed.filter((_, place) => {
     const outcome = outcomes[place]
@@ -58,19 +62,7 @@ export function gaps(signed: readonly Signed[], outcomes: readonly Broadcast[]):
 }
 
 /** Nobody is left afterwards. */
-export function answer(waiting: readonly Waiting[], sent: Sent | Unable): readonly [] {
-  for (const { resolve } of waiting) resolve(sent)
+export function answer(waiting: readonly Waiting[], result: SendResult | SignerBusy): readonly [] {
+  for (const { resolve } of waiting) resolve(result)
   return []
-}
-
-export function sentOf(outcome: Broadcast, transaction: OwnTransaction): Sent {
-  switch (outcome) {
-    case 'taken':
-      return { kind: 'sent', transaction }
-    case 'refused':
-    case 'unfunded':
-      return NOT_TAKEN
-    case 'unknown':
-      return { kind: 'unknown', transaction }
-  }
 }

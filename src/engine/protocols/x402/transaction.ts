@@ -1,0 +1,112 @@
+import { signRecoverable } from 'tiny-secp256k1'
+import { privateKeyToAddress } from 'viem/accounts'
+import { bytesToHex, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
+import type { Address } from '../../address.ts'
+import type { OwnTransaction } from '../../ledger/entry.ts'
+import type { Sender, TransactionReceipt } from '../evm/chain.ts'
+import type { Journal, Refusal } from '../protocol.ts'
+import type { SignedTransaction } from './broadcast.ts'
+import type { Bid } from './fees.ts'
+
+/** An account that pays the gas. */
+export interface Account {
+  readonly address: Address
+  /** Serialises and signs an EIP-1559 transaction. */
+  readonly sign: (transaction: UnsignedTransaction) => SignedTransaction
+}
+
+export interface UnsignedTransaction extends Bid {
+  readonly chainId: number
+  readonly nonce: number
+  readonly to: Address
+  readonly data: `0x${string}`
+  readonly gas: bigint
+}
+
+/** An account whose private key is in this process. */
+export function openAccount(key: `0x${string}`): Account {
+  const secret = hexToBytes(key)
+  return {
+    address: privateKeyToAddress(key),
+    sign: (unsigned) => {
+      const transaction = { type: 'eip1559', ...unsigned } as const
+      const digest = keccak256(serializeTransaction(transaction), 'bytes')
+      // Compiled code: a fifth of the time, which every payment of a batch waits for.
+      const { signature, recoveryId } = signRecoverable(digest, secret)
+      const [r, s] = [bytesToHex(signature.subarray(0, 32)), bytesToHex(signature.subarray(32))]
+      const raw = serializeTransaction(transaction, { r, s, yParity: recoveryId })
+      return { raw, hash: keccak256(raw) }
+    },
+  }
+}
+
+/** One transaction to be sent. */
+export interface TransactionRequest {
+  readonly to: Address
+  readonly data: `0x${string}`
+  readonly gas: bigint
+  /** Wei for each unit of gas, at the most. */
+  readonly maxFeePerGas: bigint
+  /** Milliseconds since the epoch; from then on it would be in vain. */
+  readonly expires: number
+  /** The last check before it is signed, within `timeout` milliseconds: a refusal keeps it here. Never rejects. */
+  readonly check: (sender: Sender, timeout: number) => Promise<Refusal | undefined>
+  /** Where the signed transaction is written before it is sent. */
+  readonly journal: Journal
+}
+
+/** A transaction on its way to a block. A replacement at a higher fee has another hash, and the same effect or none. */
+export interface Tracked {
+  /** Every hash it was sent under, newest first. */
+  readonly hashes: () => readonly string[]
+  /** To be called when a block with it is seen. */
+  readonly mined: (receipt: TransactionReceipt) => void
+}
+
+export type SendResult =
+  /** In the pool: whether it will succeed is for the chain to say. */
+  | ({ readonly kind: 'sent'; readonly transaction: OwnTransaction } & Tracked)
+  /** The last check has found that it would fail: nothing was recorded or sent. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** Nothing was sent, and nothing will be. */
+  | { readonly kind: 'unsent'; readonly detail: string }
+  /** The node gave no answer after the transaction was handed to it. */
+  | { readonly kind: 'unknown'; readonly transaction: OwnTransaction }
+
+/** This signer cannot now, and another may: nothing was recorded or sent. */
+export interface SignerBusy {
+  readonly kind: 'busy'
+  readonly detail: string
+}
+
+/** How much a signer tries: only when it can at once, or until it has waited for others and looked at its balance anew. */
+export type WaitMode = 'at once' | 'patiently'
+
+export const IN_USE: SignerBusy = { kind: 'busy', detail: 'the signer is in use by another process' }
+export const NO_GAS: SignerBusy = {
+  kind: 'busy',
+  detail: 'the service cannot pay the fees of the network now',
+}
+/** What a check answers when its node says that the sender cannot pay for the gas. */
+export const SENDER_UNFUNDED: Refusal = {
+  code: 'chain_unavailable',
+  detail: `${NO_GAS.detail}; nothing was charged`,
+}
+export const STUCK: SignerBusy = {
+  kind: 'busy',
+  detail: 'the network does not include the transactions of this service now',
+}
+export const FEES_TOO_HIGH = {
+  kind: 'unsent',
+  detail: 'the network asks for higher fees now than this service pays',
+} as const satisfies SendResult
+export const TOO_LATE = {
+  kind: 'refused',
+  refusal: {
+    code: 'deadline_too_short',
+    detail: 'the payment expires before it could be settled; nothing was charged',
+  },
+} as const satisfies SendResult
+export const UNREACHABLE: SendResult = { kind: 'unsent', detail: 'the network cannot be reached' }
+export const TAKEN_OVER: SendResult = { kind: 'unsent', detail: 'another process has taken the signer over' }
+export const NOT_TAKEN: SendResult = { kind: 'unsent', detail: 'the network refuses the transaction' }

@@ -1,0 +1,300 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import { createOwnSettler } from '../../../../src/engine/protocols/x402/own-settler.ts'
+import { orderOf, type Order } from '../../../../src/engine/protocols/x402/order.ts'
+import { resume } from '../../../../src/engine/protocols/x402/settlement.ts'
+import { readProblem } from '../../../support/answer.ts'
+import { openNodeProxy } from '../../../support/node-proxy.ts'
+import { addressOf, challengeOf, randomKey, send, sign, type Hex } from '../../../support/payment.ts'
+import {
+  authorize,
+  BASE,
+  newRecorder,
+  openBench,
+  openLedger,
+  openMischief,
+  recorded,
+  settleOn,
+  type QuickBench,
+  type Signed,
+} from '../../../support/settling.ts'
+import { openShop } from '../../../support/shop.ts'
+
+t.setTimeout(170_000)
+const shop = await openShop()
+t.teardown(() => shop.close())
+const { chain } = shop
+const mischief = openMischief(chain)
+t.afterEach(() => mischief.automine('on'))
+
+const sent = (): Promise<number> => mischief.client.getTransactionCount({ address: shop.settler })
+const inPool = (): Promise<number> =>
+  mischief.client.getTransactionCount({ address: shop.settler, blockTag: 'pending' })
+
+t.test(
+  'charges a wallet with money for one call once, and loses no gas, when it pays 200 times at once',
+  async (t) => {
+    const key = await shop.wallet(10_000n)
+    const challenge = await challengeOf(`${shop.url}/paid/work`)
+    const payments = await Promise.all(Array.from({ length: 200 }, () => sign(challenge, key)))
+    const [before, runs] = [await sent(), shop.workplace.runs()]
+    await mischief.automine('off')
+    let mining = true
+    const miner = (async () => {
+      while (mining) {
+        await delay(300)
+        await mischief.mine()
+      }
+    })()
+    const answers = await Promise.all(
+      payments.map(({ header }, n) => send(`${shop.url}/paid/work?n=${(n % 100) + 1}`, header)),
+    )
+    mining = false
+    await miner
+    t.strictSame(answers.filter(({ status }) => status === 200).length, 1)
+    for (const answer of answers.filter(({ status }) => status !== 200))
+      t.match(await readProblem(answer), { code: 'invalid_exact_evm_insufficient_balance', charged: 'no' })
+    t.equal((await inPool()) - before, 1, 'one transaction')
+    t.equal(shop.workplace.runs() - runs, 1, 'no work for the others')
+    t.equal(await shop.witness.charges(addressOf(key)), 1)
+  },
+)
+
+t.test('answers every call of a wallet that sends ten at once and has the money for ten', async (t) => {
+  const key = await shop.wallet(100_000n)
+  const challenge = await challengeOf(`${shop.url}/paid/work`)
+  const payments = await Promise.all(Array.from({ length: 10 }, () => sign(challenge, key)))
+  const answers = await Promise.all(
+    payments.map(({ header }, n) => send(`${shop.url}/paid/work?n=${(n % 100) + 1}`, header)),
+  )
+  t.strictSame(new Set(answers.map(({ status }) => status)), new Set([200]))
+  t.equal(await shop.witness.charges(addressOf(key)), 10)
+})
+
+/** Accepts any signature (ERC-1271), or burns all gas when the condition on the stack is true. */
+const acceptUnless = (condition: string): Hex => {
+  const accept = '631626ba7e60e01b60005260206000f3'
+  const burn = ((condition.length + accept.length) / 2 + 3).toString(16).padStart(2, '0')
+  return `0x${condition}60${burn}57${accept}5b60${burn}56`
+}
+const WALLETS: Readonly<Record<string, Hex>> = {
+  // GASPRICE
+  'burns gas whenever gas has a price': acceptUnless('3a'),
+  // GAS, 655360, GT
+  'needs more gas than a payment gets': acceptUnless('5a620a000011'),
+}
+for (const [what, code] of Object.entries(WALLETS))
+  t.test(`refuses a contract wallet that ${what} before it costs gas or work`, async (t) => {
+    const wallet = addressOf(randomKey())
+    await chain.setCode(wallet, code)
+    await chain.mint(wallet, 10_000n)
+    const payment = await sign(await challengeOf(`${shop.url}/paid/work`), randomKey(), { from: wallet })
+    const [before, runs] = [await sent(), shop.workplace.runs()]
+    const answer = await send(`${shop.url}/paid/work?n=1`, payment.header)
+    t.equal(answer.status, 402)
+    t.match(await readProblem(answer), {
+      code: /^invalid_exact_evm_/,
+      charged: 'no',
+    })
+    t.equal(await sent(), before)
+    t.equal(shop.workplace.runs(), runs)
+  })
+
+const ledger = await openLedger(t)
+const orderFor = ({ authorization, signature, movement }: Signed): Order =>
+  orderOf(
+    { network: BASE, payTo: movement.to, timeoutSeconds: 60 },
+    {
+      x402Version: 2,
+      accepted: {
+        scheme: 'exact',
+        network: BASE.id,
+        amount: '10000',
+        asset: '',
+        payTo: '',
+        maxTimeoutSeconds: 60,
+      },
+      payload: { signature, authorization },
+    },
+  )
+
+/** The payer withdraws the authorization in the block of its settlement, before it. */
+async function revert(bench: QuickBench, key: Hex): Promise<void> {
+  const signed = await authorize(chain, key)
+  await mischief.automine('off')
+  const settling = settleOn(bench, signed)
+  await mischief.cancel(signed)
+  const address = addressOf(bench.signerKeys[0] ?? '0x')
+  const pending = { address, blockTag: 'pending' } as const
+  const count = await mischief.client.getTransactionCount({ address })
+  while ((await mischief.client.getTransactionCount(pending)) === count) await delay(5)
+  await mischief.mine()
+  await mischief.automine('on')
+  t.match(await settling, { kind: 'failed' })
+}
+
+t.test('refuses a payer whose transactions have reverted twice, for an hour, in every process', async (t) => {
+  const bench = await openBench(chain, { ledger })
+  const key = randomKey()
+  await revert(bench, key)
+  const settler = createOwnSettler(bench)
+  const next = orderFor(await authorize(chain, key))
+  t.equal(await settler.simulate(next), undefined, 'once may be bad luck')
+  settler.release(next)
+  await revert(bench, key)
+  const other = createOwnSettler(await openBench(chain, { ledger, owner: 'two' }))
+  for (const each of [settler, other]) {
+    const refusal = await each.simulate(orderFor(await authorize(chain, key)))
+    t.match(refusal, { code: 'payer_suspended', detail: /nothing was charged/ })
+    const { retryAfter = 0 } = refusal ?? {}
+    t.ok(retryAfter > 3_000 && retryAfter <= 3_600, String(retryAfter))
+  }
+  t.equal(await settler.simulate(orderFor(await authorize(chain))), undefined, 'others pay as before')
+  t.match(bench.losses.totals, { reverts: 2, isClosed: false })
+  t.ok(bench.losses.totals.gasLost > 0n)
+  t.match(bench.reported, [/reverted and cost 0\.0000\d+ ETH/, /reverted and cost/])
+  bench.wait(3_600_000)
+  t.equal(
+    await settler.simulate(orderFor(await authorize(chain, key, { validBefore: 4_000_000_000n }))),
+    undefined,
+  )
+})
+
+t.test(
+  'closes the network, with a loud line, when reverted transactions have cost the budget of an hour',
+  async (t) => {
+    const own = await openLedger(t)
+    const bench = await openBench(chain, { ledger: own, limits: { maxGasLoss: 1n } })
+    const settler = createOwnSettler(bench)
+    await revert(bench, randomKey())
+    const refusal = await settler.simulate(orderFor(await authorize(chain)))
+    t.match(refusal, { code: 'chain_unavailable', detail: /too many transactions have failed/ })
+    t.ok((refusal?.retryAfter ?? 0) > 3_000)
+    t.equal(bench.losses.totals.isClosed, true)
+    t.match(bench.reported.at(-1), /Base \(eip155:8453\): CLOSED: .*max_gas_loss/)
+    bench.wait(3_601_000)
+    const later = orderFor(await authorize(chain, randomKey(), { validBefore: 4_000_000_000n }))
+    t.equal(await settler.simulate(later), undefined)
+    t.match(bench.reported.at(-1), /open again/)
+  },
+)
+
+t.test(
+  'replaces transactions that a rising base fee leaves behind, lowest first, and charges once',
+  async (t) => {
+    const bench = await openBench(chain, { ledger, limits: { maxFeePerGas: 20_000_000_000n } })
+    await mischief.setBaseFee(1n)
+    await mischief.automine('off')
+    t.teardown(() => mischief.setBaseFee(1n))
+    const signed = [await authorizeMined(), await authorizeMined()]
+    const journals = signed.map(newRecorder)
+    const settling = Promise.all(signed.map((each, at) => settleOn(bench, each, journals[at])))
+    const address = addressOf(bench.signerKeys[0] ?? '0x')
+    while ((await mischief.client.getTransactionCount({ address, blockTag: 'pending' })) < 2) await delay(5)
+    await mischief.setBaseFee(4n)
+    t.equal(await mischief.client.getTransactionCount({ address }), 0, 'they are not mined at this price')
+    bench.wait(3_000)
+    while (bench.reported.filter((line) => /replaced at a higher fee/.test(line)).length < 2) await delay(20)
+    await mischief.mine()
+    await settling
+    for (const [at, each] of signed.entries()) {
+      // The clock of the bench runs ahead: the buyer may have been told to ask again.
+      const dispatch = recorded(journals[at] ?? newRecorder())
+      const { movement } = each
+      t.match(await resume(bench, movement, dispatch, 4e12, Date.now()), { kind: 'settled' })
+      t.equal(await mischief.charges(each), 1)
+    }
+    t.equal(await mischief.client.getTransactionCount({ address }), 2)
+  },
+)
+
+t.test(
+  'sells nothing while its lowest transaction is not mined at the highest fee, and goes on when it is',
+  async (t) => {
+    const gwei = 1_000_000_000n
+    const bench = await openBench(chain, { ledger, limits: { maxFeePerGas: 3n * gwei } })
+    const settler = createOwnSettler(bench)
+    await mischief.setBaseFee(1n)
+    await mischief.automine('off')
+    t.teardown(() => mischief.setBaseFee(1n))
+    const first = await authorizeMined()
+    const settling = settleOn(bench, first)
+    while (bench.signers.unmined.count === 0) await delay(5)
+    await mischief.setBaseFee(4n)
+    bench.wait(3_000)
+    while (!bench.reported.some((line) => /not mined at the highest fee/.test(line))) await delay(20)
+    const refusal = await settler.simulate(orderFor(await authorizeMined()))
+    t.match(refusal, { code: 'chain_unavailable', retryAfter: 10, detail: /nothing was charged/ })
+    t.match(await settleOn(bench, await authorizeMined()), {
+      kind: 'failed',
+      refusal: { code: 'chain_unavailable' },
+    })
+    t.ok(bench.signers.unmined.age > 0)
+    await mischief.setBaseFee(1n)
+    await settling
+    while (bench.signers.unmined.count > 0) {
+      await mischief.mine()
+      await delay(50)
+      bench.wait(1_000)
+    }
+    t.equal(await settler.simulate(orderFor(await authorizeMined())), undefined)
+  },
+)
+
+t.test('holds up nobody for a wallet whose simulation is slow', async (t) => {
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  const bench = await openBench(chain, { ledger, url: proxy.url })
+  const [slow, quick] = [await authorize(chain), await authorize(chain)]
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => (release = resolve))
+  proxy.instead(async (method, params) => {
+    const [call] = params
+    const isSlow = method === 'eth_call' && JSON.stringify(call).includes(slow.movement.nonce.slice(2))
+    if (isSlow) await released
+    return undefined
+  })
+  const [late, soon] = [settleOn(bench, slow), settleOn(bench, quick)]
+  t.match(await soon, { kind: 'settled' }, 'while the other one is still being simulated')
+  release()
+  t.match(await late, { kind: 'settled' })
+})
+
+t.test(
+  'sends a settled payment again when a reorganization has undone its block, and charges once',
+  async (t) => {
+    const bench = await openBench(chain, { ledger })
+    const signed = await authorize(chain, randomKey(), { validBefore: 4_000_000_000n })
+    t.match(await settleOn(bench, signed), { kind: 'settled' })
+    await mischief.automine('off')
+    await mischief.reorg(1)
+    t.equal(await mischief.charges(signed), 0, 'the block is gone')
+    bench.wait(21_000)
+    while (!bench.reported.some((line) => /reorganization has undone/.test(line))) await delay(20)
+    await mischief.mine()
+    t.equal(await mischief.charges(signed), 1)
+    while (bench.signers.unmined.count > 0) {
+      bench.wait(3_000)
+      await delay(50)
+    }
+    const next = await authorizeMined()
+    const settling = settleOn(bench, next)
+    const address = addressOf(bench.signerKeys[0] ?? '0x')
+    while ((await mischief.client.getTransactionCount({ address, blockTag: 'pending' })) < 2) await delay(5)
+    await mischief.mine()
+    await settling
+    t.equal(await mischief.charges(next), 1, 'the next payment has the nonce after it')
+  },
+)
+
+/** As `authorize`, where blocks are made by hand. */
+async function authorizeMined(): Promise<Signed> {
+  const minted = authorize(chain, randomKey(), { validBefore: 4_000_000_000n })
+  let done = false
+  void minted.then(() => (done = true))
+  while (!done) {
+    await mischief.mine()
+    await delay(10)
+  }
+  return minted
+}
