@@ -28,8 +28,8 @@ export function checkLimits({ declared, document }: Subject): Issue[] {
     }
     seen.add(network.id)
     return [
-      ...checkAmount(document, name, 'max_fee_gwei', 'a price of gas: write gwei', 'like 5 or 0.05'),
-      ...checkAmount(document, name, 'max_gas_loss', `an amount of ${network.coin}: write it`, 'like 0.005'),
+      ...checkAmount(document, name, 'max_fee_gwei', 'price of gas: write gwei', 'like 5 or 0.05'),
+      ...checkAmount(document, name, 'max_gas_loss', `amount of ${network.coin}: write it`, 'like 0.005'),
     ]
   })
 }
@@ -44,6 +44,6 @@ function checkAmount(
   const path = [...LIMITS, name, key]
   const spelling = document.spelling(path)
   if (spelling === undefined || parseGwei(spelling) !== undefined) return []
-  const sentence = `${spelling} is not ${what} as a decimal greater than zero, with at most nine places, ${example}`
+  const sentence = `${spelling} is no ${what} as a decimal greater than zero, with at most nine places, ${example}`
   return [error('fee_invalid', document.at(path), sentence)]
 }
