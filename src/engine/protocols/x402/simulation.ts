@@ -2,7 +2,6 @@ import type { Address } from '../../address.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Refusal } from '../protocol.ts'
 import type { Chain, Sender } from '../evm/chain.ts'
-import type { Bench } from './bench.ts'
 import { isRevert, type RpcAnswer } from '../evm/rpc.ts'
 import { SENDER_UNFUNDED } from './transaction.ts'
 import {
@@ -21,12 +20,18 @@ const UNREACHABLE: Refusal = {
   detail: 'the payment network cannot be reached now',
 }
 
+/** A token, and a node to ask. */
+export interface TokenReader {
+  readonly chain: Chain
+  readonly token: Address
+}
+
 /**
  * Whether the token would carry the authorization out now, in a transaction with this gas and these fees: one call, and
  * two more to explain a refusal. `timeout`: milliseconds the node has for it.
  */
 export async function simulate(
-  { chain, token }: Pick<Bench, 'chain' | 'token'>,
+  { chain, token }: TokenReader,
   signed: SignedAuthorization,
   sender: Sender | undefined,
   timeout: number,
@@ -68,7 +73,7 @@ async function diagnose(chain: Chain, movement: Omit<Movement, 'to'>): Promise<E
 
 /** What an account holds of the token, in atomic units; undefined when it cannot be asked. */
 export async function balanceOf(
-  { chain, token }: Pick<Bench, 'chain' | 'token'>,
+  { chain, token }: TokenReader,
   account: Address,
 ): Promise<bigint | undefined> {
   const answer = await chain.call(token, balanceCall(account))
@@ -92,7 +97,7 @@ function isWord(answer: RpcAnswer<`0x${string}`>): answer is { kind: 'result'; r
 
 /** Whether a contract wallet stands by a signature (ERC-1271); an address without code stands by none. */
 export async function askWallet(
-  { chain }: Pick<Bench, 'chain'>,
+  { chain }: Pick<TokenReader, 'chain'>,
   wallet: Address,
   digest: Uint8Array,
   signature: `0x${string}`,
