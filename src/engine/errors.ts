@@ -175,11 +175,7 @@ export const ERRORS = {
     'Network cannot be reached',
     'Send the same payment again shortly, or pay on another network.',
   ),
-  payer_suspended: passing(
-    429,
-    'Payments of this payer are suspended',
-    'Transactions for this payer have failed on the chain. Pay from another address, or send the same payment again after Retry-After.',
-  ),
+  payer_suspended: passing(429, 'Payer suspended', 'Pay from another address, or after Retry-After.'),
   ledger_unavailable: passing(
     503,
     'Payments cannot be recorded now',
