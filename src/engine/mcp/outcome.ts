@@ -65,7 +65,10 @@ function refuse(
 ): ToolReply {
   const { status, retryable } = ERRORS[code]
   if (status === 402) return offer({ code, detail }, {})
-  return problem(code, detail, { charged: 'no', ...(retryable ? { extra: { retry_after: retryAfter } } : {}) })
+  return problem(code, detail, {
+    charged: 'no',
+    ...(retryable ? { extra: { retry_after: retryAfter } } : {}),
+  })
 }
 
 /** Its id is the one under which the payment's state is told. */
