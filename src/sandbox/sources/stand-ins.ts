@@ -76,10 +76,11 @@ export async function startStandIns({ faults = {}, spoil }: StandInsOptions = {}
     const fault = faults[prefix + path] ?? faults[path]
     const before = asked.get(prefix + path) ?? 0
     asked.set(prefix + path, before + 1)
-    if (spoil !== undefined && due.status === 200 && /json/.test(due.headers['content-type'] ?? ''))
+    const isDue = fault === undefined || (fault.endsWith('-once') && before > 0)
+    if (isDue && spoil !== undefined && due.status === 200 && /json/.test(due.headers['content-type'] ?? ''))
       send({ ...due, body: JSON.stringify(spoil(prefix + path, JSON.parse(due.body))) }, response)
-    else if (fault === undefined || (fault.endsWith('-once') && before > 0)) send(due, response)
-    else fail(fault, due, response)
+    else if (isDue) send(due, response)
+    else if (fault !== undefined) fail(fault, due, response)
   }
   const server = createServer((request, response) => {
     // Who has gone away while asking needs no answer.

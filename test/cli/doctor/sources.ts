@@ -6,7 +6,13 @@ import { startStandIns } from '../../../src/sandbox/sources/stand-ins.ts'
 import { MAIN } from '../../support/server.ts'
 
 const faults: Record<string, Fault> = {}
-const standIns = await startStandIns({ faults })
+let isBare = false
+const standIns = await startStandIns({
+  faults,
+  // As if the store no longer said on what its games run.
+  spoil: (_address, body) =>
+    isBare ? JSON.parse(JSON.stringify(body).replaceAll('"platforms":', '"runs_on":')) : body,
+})
 t.teardown(() => standIns.stop())
 
 /** Runs the built program against the stand-ins; never rejects. */
@@ -33,7 +39,8 @@ t.test(
     t.match(out, /^\/paid\/gamestore\/top-sellers +answers$/m)
     t.match(out, /^\/paid\/gamestore\/app\/\{appid\} +answers$/m)
     t.match(out, /^\/paid\/streaming\/hype +not served +not_configured: /m)
-    t.match(out, /^Steam storefront +\d+ +0 +0 +- +unknown$/m)
+    t.match(out, /^Steam storefront +\d+ +0 +0 +0 +unknown$/m)
+    t.notMatch(out, /FIELD NOT AS EXPECTED/)
   },
 )
 
@@ -46,6 +53,22 @@ t.test(
     })
     const { code, out } = await examine()
     t.equal(code, 1)
-    t.match(out, /^Steam Web API +\d+ +\d+ +[1-9]\d* +\S+.*unknown$/m)
+    t.match(out, /^Steam Web API +\d+ +\d+ +[1-9]\d* +0 +unknown$/m)
+    t.match(out, /^Steam Web API +response: required +[1-9]/m)
+  },
+)
+
+t.test(
+  'an operator sees which fields a source no longer gives, though its routes still answer',
+  async (t) => {
+    isBare = true
+    t.teardown(() => {
+      isBare = false
+    })
+    const { out } = await examine()
+    t.match(out, /^\/paid\/gamestore\/top-sellers +answers$/m)
+    t.match(out, /^SOURCE +FIELD NOT AS EXPECTED +TIMES$/m)
+    t.match(out, /^Steam Web API +response\/store_items\/#\/platforms: absent +[1-9]/m)
+    t.match(out, /^Steam storefront +#\/data\/platforms: absent +[1-9]/m)
   },
 )

@@ -58,6 +58,28 @@ t.test('a buyer gets page, players, reviews and owners of an app from four calls
   )
 })
 
+t.test('owners that our own rate leaves out are said to be missing, with when to ask again', async (t) => {
+  const url = await standIns(t)
+  // Nobody waits for a turn, and the clock stands still: five questions at once, and no sixth.
+  const world: World = { ...WORLD, now: () => new Date('2026-11-20T20:00:00Z') }
+  const handler = app(storeAt(url, world), steamSpyAt(url, world, 1000))
+  const ask = async () => enveloped(await handler({ appid: FREE }, context()))
+  for (let asked = 0; asked < 5; asked++) t.strictSame((await ask()).body['gaps'], [])
+  const limited = await ask()
+  t.equal(limited.body['owners_estimate'], null, 'of a free game nothing else tells')
+  t.match(limited.body['gaps'], [
+    {
+      fields: ['owners_estimate', 'playtime', 'peak_ccu_yesterday', 'tags'],
+      reason: 'source_limited',
+      retry_after_seconds: 1,
+    },
+  ])
+  t.match(limited.warnings, [
+    { code: 'source_limited', message: /^SteamSpy is asked as often as we may: without it/ },
+  ])
+  t.ok((limited.freshFor ?? Infinity) <= 30_000, 'and is not kept for long')
+})
+
 t.test('the published example is what the stand-ins answer', async (t) => {
   t.strictSame(publishedExample('gamestore/app'), (await run(await standIns(t))).body)
 })
