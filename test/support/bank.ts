@@ -9,9 +9,15 @@ import type { Entry, Receipt, State, StoredAnswer } from '../../src/engine/ledge
 import { buyerName, type Ledger } from '../../src/engine/ledger/ledger.ts'
 import { writeAnswer } from '../../src/engine/ledger/answers.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
-import { Attendance } from '../../src/engine/paywall/attendance.ts'
-import type { Job, Outcome, Paywall, Purchasing, Store } from '../../src/engine/paywall/paywall.ts'
-import { purchase } from '../../src/engine/paywall/purchase.ts'
+import { ConnectedBuyers } from '../../src/engine/purchase/delivery.ts'
+import type {
+  Fulfillment,
+  PurchaseResult,
+  PurchaseDeps,
+  PurchaseRequest,
+  Store,
+} from '../../src/engine/purchase/request.ts'
+import { purchase } from '../../src/engine/purchase/purchase.ts'
 import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/protocols/protocol.ts'
 import { compileRoutes, routeAt } from './compiled.ts'
 import { makeEntry } from './entry.ts'
@@ -72,10 +78,10 @@ export interface Bank {
   resolved: number
 }
 
-export type Changes = Partial<Omit<Purchasing, 'job' | 'offer'>> & {
+export type Changes = Partial<Omit<PurchaseRequest, 'fulfillment' | 'offer'>> & {
   readonly route?: Route
-  readonly run?: Job['run']
-  readonly check?: Job['check']
+  readonly run?: Fulfillment['run']
+  readonly check?: Fulfillment['preflight']
   readonly store?: Store
 }
 
@@ -89,9 +95,9 @@ export interface Shop {
   readonly ledger: Ledger
   readonly clock: { now: number }
   readonly bank: Bank
-  readonly paywall: Paywall
+  readonly deps: PurchaseDeps
   readonly payment: (changes?: Partial<Payment>) => Payment
-  readonly buy: (changes?: Changes, paywall?: Paywall) => Promise<Outcome>
+  readonly buy: (changes?: Changes, deps?: PurchaseDeps) => Promise<PurchaseResult>
   readonly runs: () => number
   readonly stored: () => Promise<Entry | undefined>
   /** States the entry has had, in order. */
@@ -100,7 +106,7 @@ export interface Shop {
 
 /** The clock stands still unless a test moves it; copies look again every other millisecond. */
 export async function openShop(t: Test): Promise<Shop> {
-  const directory = mkdtempSync(join(tmpdir(), 'ratecard-paywall-'))
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-deps-'))
   const lmdb = await openLmdbLedger(directory)
   t.teardown(async () => {
     await lmdb.close()
@@ -137,7 +143,7 @@ export async function openShop(t: Test): Promise<Shop> {
     charges: 0,
     resolved: 0,
   }
-  const paywall: Paywall = {
+  const deps: PurchaseDeps = {
     ledger,
     owner: 'mine',
     now: () => clock.now,
@@ -145,8 +151,8 @@ export async function openShop(t: Test): Promise<Shop> {
       await delay(2)
     },
     redeliver: 86_400_000,
-    lately: async () => [],
-    attendance: new Attendance(),
+    recentOffers: async () => [],
+    buyers: new ConnectedBuyers(),
     report: () => undefined,
   }
   const protocol: Protocol = {
@@ -198,21 +204,21 @@ export async function openShop(t: Test): Promise<Shop> {
   let runs = 0
   const buy = (
     { route = TIDE, run, check, store, ...changes }: Changes = {},
-    at: Paywall = paywall,
-  ): Promise<Outcome> =>
+    at: PurchaseDeps = deps,
+  ): Promise<PurchaseResult> =>
     purchase(at, {
       payment: payment(),
       offer: offerOf(route),
       revision: 'r1',
       digest: 'arguments',
-      job: {
+      fulfillment: {
         run:
           run ??
           (async () => {
             runs += 1
             return { kind: 'json', value: { run: runs } }
           }),
-        check,
+        preflight: check,
         store,
       },
       gone: new AbortController().signal,
@@ -222,7 +228,7 @@ export async function openShop(t: Test): Promise<Shop> {
     ledger,
     clock,
     bank,
-    paywall,
+    deps,
     payment,
     buy,
     runs: () => runs,

@@ -7,8 +7,8 @@ import {
   loadCatalog,
 } from '../../src/engine/index.ts'
 import type { Arguments, EnvelopedAnswer } from '../../src/engine/handler.ts'
-import { envelop } from '../../src/engine/work/envelope.ts'
-import { execute, NOBODY, type Workshop } from '../../src/engine/work/execute.ts'
+import { wrapResponse } from '../../src/engine/purchase/answer.ts'
+import { execute, ANONYMOUS, type ExecutionDeps } from '../../src/engine/purchase/execution.ts'
 import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
 import { Memories } from '../../src/service/memory/memories.ts'
@@ -79,7 +79,7 @@ export async function openWholeService(
   })
   let passed = 0
   const now = () => Date.now() + passed
-  const workshop: Workshop = {
+  const workshop: ExecutionDeps = {
     cache: new Cache(createMemoryCache(), now),
     now,
     random: (bytes) => new Uint8Array(bytes),
@@ -93,8 +93,8 @@ export async function openWholeService(
       operation,
       handler: served.handler,
       args,
-      caller: NOBODY,
-      patience: 20_000,
+      caller: ANONYMOUS,
+      timeLeft: 20_000,
       operations,
     }
     return { route, served, result: await execute(workshop, { ...work, reuse: 'cached' }) }
@@ -103,7 +103,7 @@ export async function openWholeService(
     serve: async (path, args) => enveloped((await run(path, args)).result.value),
     send: async (path, args) => {
       const { route, served, result } = await run(path, args)
-      const stored = envelop(route, result, served.preview, now())
+      const stored = wrapResponse(route, result, served.preview, now())
       return stored.kind === 'json' ? stored.value : stored.text
     },
     asked,

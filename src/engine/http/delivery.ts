@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { Context } from 'koa'
 import type { Desk } from '../ledger/claim.ts'
 import type { Entry } from '../ledger/entry.ts'
-import type { Attendance } from '../paywall/attendance.ts'
-import { markSent, markUndelivered } from '../paywall/delivery.ts'
+import type { ConnectedBuyers } from '../purchase/delivery.ts'
+import { markReceived, markUndelivered } from '../purchase/delivery.ts'
 import type { InFlight } from './in-flight.ts'
 
 /** This long after the last byte without a reset, the buyer has the answer. */
@@ -18,7 +18,7 @@ const DELIVERED_BY_PROXY_MS = 30_000
 export interface DeliverySettings {
   readonly desk: Desk
   readonly inFlight: InFlight
-  readonly attendance: Attendance
+  readonly buyers: ConnectedBuyers
   /** Whether buyers are connected to a proxy, and not to this process. */
   readonly trustProxy: boolean
   readonly report: (fault: unknown) => void
@@ -50,7 +50,7 @@ export class Deliveries {
   /** Who asks again on a connection has read what came before: clients do not send requests ahead. */
   async confirm(socket: Socket): Promise<void> {
     if (this.#settings.trustProxy) return
-    await Promise.all(this.#take(socket).map((entry) => this.#mark(markSent, entry)))
+    await Promise.all(this.#take(socket).map((entry) => this.#mark(markReceived, entry)))
   }
 
   #finished(socket: Socket, response: ServerResponse): void {
@@ -60,14 +60,14 @@ export class Deliveries {
         if (socket.errored !== null) return
         const unconfirmed = this.#on(socket)
         const entries = this.#take(response).filter((entry) => unconfirmed.delete(entry))
-        await Promise.all(entries.map((entry) => this.#mark(markSent, entry)))
+        await Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
       })
       return
     }
     for (const entry of this.#take(response)) {
       this.#on(socket).delete(entry)
       void this.#mark(markUndelivered, entry)
-      inFlight.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markSent, entry))
+      inFlight.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markReceived, entry))
     }
   }
 
@@ -86,9 +86,9 @@ export class Deliveries {
     return entries
   }
 
-  #mark(how: typeof markSent, entry: Entry): Promise<void> {
-    const { desk, inFlight, attendance, report } = this.#settings
-    attendance.end(entry.id)
+  #mark(how: typeof markReceived, entry: Entry): Promise<void> {
+    const { desk, inFlight, buyers, report } = this.#settings
+    buyers.forget(entry.id)
     return inFlight.add(how(desk, entry).catch(report))
   }
 }

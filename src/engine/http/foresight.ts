@@ -2,9 +2,9 @@ import { ERRORS } from '../errors.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import { examplePath, type Route } from '../catalog/catalog.ts'
 import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
-import { digestArguments, scopeOf } from '../work/digest.ts'
+import { digestArguments, scopeOf } from '../purchase/operation.ts'
 import type { RawParameters, Validated, Validator } from '../catalog/validator.ts'
-import { UNREADY, type Readiness } from '../work/readiness.ts'
+import { UNREADY, type Readiness } from '../purchase/operation.ts'
 
 /** What a 402 says of the request itself. */
 export interface Foresight {
@@ -43,14 +43,14 @@ export class Foresights {
     const key = `${asked.resource}?${asked.parameters.query}`
     const known = this.#known.get(key)
     if (known !== undefined) return known
-    const foreseen = foresee(asked, this.#baseUrl)
-    if (key.length > LONGEST) return foreseen
+    const toPublicError = foresee(asked, this.#baseUrl)
+    if (key.length > LONGEST) return toPublicError
     for (const oldest of this.#known.keys()) {
       if (this.#known.size < KEPT) break
       this.#known.delete(oldest)
     }
-    this.#known.set(key, foreseen)
-    return foreseen
+    this.#known.set(key, toPublicError)
+    return toPublicError
   }
 }
 

@@ -1,15 +1,17 @@
 import { Failure } from '../errors.ts'
 import { failed, invalid, sold } from './reply.ts'
-import type { FaultSettings } from '../work/fault.ts'
+import type { FaultDeps } from '../purchase/problem.ts'
 import type { Rate } from '../cache/budget.ts'
 import { faultReply } from './fault.ts'
-import { NOBODY, type Workshop } from '../work/execute.ts'
-import { unreadyFailure } from '../work/readiness.ts'
+import { ANONYMOUS, invoke, type ExecutionDeps } from '../purchase/execution.ts'
+import { unreadyFailure } from '../purchase/operation.ts'
 import type { Answered, RouteRequest } from './request.ts'
-import { work } from '../work/work.ts'
 
 /** Samples and free routes: payment headers are not even looked at. */
-export async function serveFree(counter: Workshop & FaultSettings, request: RouteRequest): Promise<Answered> {
+export async function serveFree(
+  counter: ExecutionDeps & FaultDeps,
+  request: RouteRequest,
+): Promise<Answered> {
   const { served } = request
   const unready = unreadyFailure(request.served.readiness)
   if (unready !== undefined) return { reply: failed(unready, 'no') }
@@ -22,7 +24,14 @@ export async function serveFree(counter: Workshop & FaultSettings, request: Rout
     const { operations } = request.revision
     const { args } = validated
     const face = served.route
-    const stored = await work(counter, { face, served, operations, args, caller: NOBODY, patience: timeout })
+    const stored = await invoke(counter, {
+      face,
+      served,
+      operations,
+      args,
+      caller: ANONYMOUS,
+      timeLeft: timeout,
+    })
     return { reply: sold(stored, { 'Cache-Control': 'no-cache' }) }
   } catch (fault) {
     return { reply: faultReply(counter, request.served, fault, 'no') }
@@ -34,7 +43,7 @@ const FREE: Rate = { burst: 60, interval: 1_000 }
 
 /** What is free and asks outside sources is given to nobody without end: sources would shut us out for all. */
 async function overspent(
-  { cache }: Workshop,
+  { cache }: ExecutionDeps,
   { served: { operation }, client: clientOf }: RouteRequest,
 ): Promise<Failure | undefined> {
   if (operation.sources.length === 0 && operation.upstream === undefined) return undefined

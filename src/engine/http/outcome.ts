@@ -1,72 +1,66 @@
 import { ERRORS } from '../errors.ts'
-import { chargedBy } from '../ledger/lifecycle.ts'
-import type { Outcome } from '../paywall/paywall.ts'
-import type { Refusal } from '../protocols/protocol.ts'
+import type { Entry, Receipt } from '../ledger/entry.ts'
+import { problemOf, type FaultDeps } from '../purchase/problem.ts'
+import type { PaidCallResult } from '../purchase/purchase.ts'
 import { challenge } from './challenge.ts'
-import type { FaultSettings } from '../work/fault.ts'
-import { REUSED } from '../work/reused.ts'
 import { faultReply } from './fault.ts'
 import { problem, sold, type Reply } from './reply.ts'
 import type { Answered, RouteRequest } from './request.ts'
 
-/** What a buyer is told of a purchase: the answer, or what went wrong and what was charged. */
-export function tell(counter: FaultSettings, request: RouteRequest, outcome: Outcome): Answered {
-  switch (outcome.kind) {
-    case 'delivered': {
-      const headers = { ...PAID, ...receiptHeaders(request, outcome, 200) }
-      const reply = { ...sold(outcome.answer, headers), vary: 'PAYMENT-SIGNATURE, Authorization' }
-      return { reply, delivered: outcome.entry }
+/** The answer that was bought, or what went wrong and what was charged. */
+export function renderResult(deps: FaultDeps, request: RouteRequest, result: PaidCallResult): Answered {
+  switch (result.kind) {
+    case 'answered': {
+      const headers = { ...PAID, ...receiptHeaders(request, result, 200) }
+      const reply = { ...sold(result.answer, headers), vary: 'PAYMENT-SIGNATURE, Authorization' }
+      return { reply, delivered: result.entry }
     }
-    case 'owed': {
-      const reply = faultReply(counter, request.served, outcome.fault, 'yes')
-      const headers = { ...reply.headers, ...receiptHeaders(request, outcome, reply.status) }
+    case 'paidUnfulfilled': {
+      const reply = faultReply(deps, request.served, result.fault, 'yes')
+      const headers = { ...reply.headers, ...receiptHeaders(request, result, reply.status) }
       return { reply: { ...reply, headers } }
     }
-    case 'refused':
-      return { reply: refuse(request, outcome.refusal) }
-    case 'unsettled': {
-      const { code, detail } = outcome.refusal
-      const protocol = request.revision.protocols.find(({ name }) => name === outcome.entry.protocol)
-      return { reply: challenge(request, code, detail, protocol?.failureHeaders(outcome.entry, code)) }
+    case 'settlementFailed': {
+      const { code, detail } = result.refusal
+      const protocol = protocolOf(request, result.entry)
+      return { reply: challenge(request, code, detail, protocol?.failureHeaders(result.entry, code)) }
     }
     case 'failed':
-      return { reply: faultReply(counter, request.served, outcome.fault, 'no') }
-    case 'reused': {
-      const detail = REUSED[outcome.code]
-      const extra = { payment: outcome.entry.id }
-      return { reply: problem(outcome.code, detail, { charged: chargedBy(outcome.entry), extra }) }
+      return { reply: faultReply(deps, request.served, result.fault, 'no') }
+    case 'refused': {
+      const { code, detail } = result.refusal
+      return { reply: ERRORS[code].status === 402 ? challenge(request, code, detail) : refuse(result) }
     }
-    case 'pending': {
-      const headers = { 'Retry-After': '2', Location: `/payments/${outcome.id}` }
-      const detail = 'whether the payment has settled is not known yet'
-      return {
-        reply: problem('payment_pending', detail, {
-          charged: 'unknown',
-          headers,
-          extra: { payment: outcome.id },
-        }),
-      }
-    }
-    case 'abandoned':
-      return { reply: problem('payment_pending', 'the request was given up', { charged: 'no' }) }
+    case 'replayRejected':
+    case 'pending':
+    case 'disconnected':
+    case 'unavailable':
+      return { reply: refuse(result) }
   }
 }
 
+function refuse(result: Parameters<typeof problemOf>[0]): Reply {
+  const { code, detail, charged, payment, retryAfter } = problemOf(result)
+  const headers = {
+    ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
+    ...(result.kind === 'pending' ? { Location: `/payments/${result.id}` } : {}),
+  }
+  return problem(code, detail, { charged, headers, extra: payment === undefined ? {} : { payment } })
+}
+
 function receiptHeaders(
-  { revision }: RouteRequest,
-  { entry, receipt }: Pick<Extract<Outcome, { kind: 'owed' }>, 'entry' | 'receipt'>,
+  request: RouteRequest,
+  { entry, receipt }: { readonly entry: Entry; readonly receipt: Receipt },
   status: number,
 ): Readonly<Record<string, string>> {
-  const protocol = revision.protocols.find(({ name }) => name === entry.protocol)
-  return { 'Ratecard-Payment': entry.id, ...protocol?.receiptHeaders(entry, receipt, status) }
+  return {
+    'Ratecard-Payment': entry.id,
+    ...protocolOf(request, entry)?.receiptHeaders(entry, receipt, status),
+  }
+}
+
+function protocolOf({ revision }: RouteRequest, { protocol }: Entry) {
+  return revision.protocols.find(({ name }) => name === protocol)
 }
 
 const PAID = { 'Cache-Control': 'private, no-cache' }
-
-function refuse(request: RouteRequest, { code, detail, retryAfter = 5 }: Refusal): Reply {
-  if (ERRORS[code].status === 402) return challenge(request, code, detail)
-  return problem(code, detail, {
-    charged: 'no',
-    headers: ERRORS[code].retryable ? { 'Retry-After': String(retryAfter) } : {},
-  })
-}

@@ -3,7 +3,7 @@ import { ERRORS, type Charged, type ErrorCode, type Failure } from '../errors.ts
 import type { ValidationError } from '../catalog/validation-error.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
-import { problemMembers } from '../work/problem.ts'
+import { problemMembers } from '../purchase/problem.ts'
 import { note } from './access-log.ts'
 
 /** What is sent for one request. */

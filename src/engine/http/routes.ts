@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { colonTemplate } from '../catalog/catalog.ts'
-import { timed } from '../work/timed.ts'
+import { withMetrics } from '../tally/tally.ts'
 import { note } from './access-log.ts'
 import { clientOf } from './client.ts'
 import type { Deliveries } from './delivery.ts'
@@ -10,14 +10,14 @@ import { goneSignal } from './gone.ts'
 import type { InFlight } from './in-flight.ts'
 import { liveReply, type LiveSettings } from './live.ts'
 import { negotiate, prefersPage, type Shown } from './negotiate.ts'
-import { servePaid, type Counter } from './paid.ts'
+import { servePaid, type PaidDeps } from './paid.ts'
 import { paymentIdOf, paymentState } from './payment-state.ts'
 import { problem, respond } from './reply.ts'
 import type { RouteRequest } from './request.ts'
 import type { Page, Revision, ServedRoute } from './revision.ts'
 import { IndexedRouter } from './indexed-router.ts'
 
-export interface RouterSettings extends Counter, LiveSettings {
+export interface RouterSettings extends PaidDeps, LiveSettings {
   readonly trustProxy: boolean
   readonly inFlight: InFlight
   readonly deliveries: Deliveries
@@ -36,7 +36,7 @@ export function createRouter(settings: RouterSettings, revision: Revision): Inde
     const id = paymentIdOf(ctx.path)
     if (id === undefined) return next()
     note(ctx, { place: '/payments/{id}' })
-    respond(ctx, await paymentState(settings.paywall.ledger, id))
+    respond(ctx, await paymentState(settings.purchases.ledger, id))
   })
   for (const served of revision.routes) {
     const { name, path } = served.route
@@ -94,7 +94,7 @@ function serveRoute(
       watch: () => goneSignal(ctx.res),
     }
     const answered = await inFlight.add(
-      isPaid ? servePaid(settings, request) : timed(now, request, () => serveFree(settings, request)),
+      isPaid ? servePaid(settings, request) : withMetrics(now, request, () => serveFree(settings, request)),
     )
     const shown = (): Shown => ({
       catalog: revision.catalog,

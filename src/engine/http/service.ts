@@ -14,10 +14,10 @@ import { soldName } from '../tally/names.ts'
 import { watchLedger, type Settle } from '../tally/watch-ledger.ts'
 import { createApp, type AppSettings, type Aside } from './app.ts'
 import type { ProxySettings } from './proxy.ts'
-import { Attendance } from '../paywall/attendance.ts'
-import type { Store } from '../paywall/paywall.ts'
-import { Prices, OFFERING_MS } from '../paywall/prices.ts'
-import { recover } from '../paywall/recovery.ts'
+import { ConnectedBuyers } from '../purchase/delivery.ts'
+import type { Store } from '../purchase/request.ts'
+import { RecentOffers, OFFERING_MS } from '../purchase/price-grace.ts'
+import { recover } from '../purchase/recovery.ts'
 import { Deliveries } from './delivery.ts'
 import { InFlight } from './in-flight.ts'
 import { createRevision, type Revision } from './revision.ts'
@@ -85,8 +85,8 @@ export function createService(settings: ServiceSettings): Service {
   const ledger = watchLedger(settings.ledger, (operation) => daybook.of(soldName(operation)), settings.settle)
   const desk = { ledger, owner, now }
   const inFlight = new InFlight()
-  const attendance = new Attendance()
-  const prices = new Prices(desk)
+  const buyers = new ConnectedBuyers()
+  const recentOffers = new RecentOffers(desk)
   let current: Revision
   let routes: RouterMiddleware
   let refused: RefusedReload | undefined
@@ -96,16 +96,16 @@ export function createService(settings: ServiceSettings): Service {
     routes: () => routes,
     bound: () => addressOf(settings.server),
     inFlight,
-    deliveries: new Deliveries({ desk, inFlight, attendance, trustProxy, report }),
+    deliveries: new Deliveries({ desk, inFlight, buyers, trustProxy, report }),
     daybook,
     refused: () => refused,
-    get paywall() {
+    get purchases() {
       return {
         ...desk,
         sleep,
-        attendance,
+        buyers,
         redeliver: current.catalog.payments.redeliver,
-        lately: (operation: string) => prices.lately(operation),
+        recentOffers: (operation: string) => recentOffers.of(operation),
         report,
       }
     },
@@ -117,9 +117,9 @@ export function createService(settings: ServiceSettings): Service {
   serve(settings.catalog)
   const koa = createApp(app)
   attach(settings.server, koa)
-  const offer = (): Promise<void> => prices.offer(current.catalog)
+  const offer = (): Promise<void> => recentOffers.offer(current.catalog)
   const withdraw = ({ catalog }: Revision): Promise<void> =>
-    prices.withdraw(catalog, current.catalog.payments.repriceGrace)
+    recentOffers.withdraw(catalog, current.catalog.payments.repriceGrace)
   const tend = (): Promise<unknown> =>
     recover({ ...desk, protocols: () => current.protocols, storeOf: (id) => storeOf(current, id), report })
   inFlight.every(OFFERING_MS / 2, () => offer().catch(report))

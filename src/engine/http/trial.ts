@@ -1,8 +1,8 @@
 import { templatesOf, type Route } from '../catalog/catalog.ts'
 import { Failure } from '../errors.ts'
-import { execute, NOBODY, type Workshop } from '../work/execute.ts'
+import { execute, ANONYMOUS, type ExecutionDeps } from '../purchase/execution.ts'
 import type { RawParameters } from '../catalog/validator.ts'
-import { unreadyFailure } from '../work/readiness.ts'
+import { unreadyFailure } from '../purchase/operation.ts'
 import type { Revision } from './revision.ts'
 
 /** What came of one route when it was run as its example says. */
@@ -15,7 +15,7 @@ export interface Trial {
  * Runs the work of every paid route once, one after the other, with the examples of its parameters: nothing is charged,
  * and nothing comes from the cache. Routes that store something are left alone.
  */
-export async function* tryRoutes(revision: Revision, workshop: Workshop): AsyncGenerator<Trial> {
+export async function* tryRoutes(revision: Revision, workshop: ExecutionDeps): AsyncGenerator<Trial> {
   const { routes, operations } = revision
   for (const { route, readiness, validate, handler, store } of routes) {
     if (route.kind !== 'paid' || store !== undefined) continue
@@ -25,14 +25,14 @@ export async function* tryRoutes(revision: Revision, workshop: Workshop): AsyncG
     try {
       if (unready !== undefined) throw unready
       if (validated.kind === 'invalid') throw new Failure('internal', 'its own examples are refused')
-      const patience = operation.timeout
+      const timeLeft = operation.timeout
       const { args } = validated
       const work = {
         operation,
         handler,
         args,
-        caller: NOBODY,
-        patience,
+        caller: ANONYMOUS,
+        timeLeft,
         reuse: 'never',
         operations,
       } as const

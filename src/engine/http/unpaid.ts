@@ -6,7 +6,7 @@ import { asciiJson, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Challenge } from '../protocols/protocol.ts'
 import type { Foresight } from './foresight.ts'
-import { problemType } from '../work/problem.ts'
+import { problemType } from '../purchase/problem.ts'
 import { PROBLEM_TYPE, type Reply } from './reply.ts'
 
 /** Answers 402 for one route: everything but the offers' moving parts is serialised once. */

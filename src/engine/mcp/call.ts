@@ -1,39 +1,32 @@
-import { LedgerError } from '../ledger/ledger.ts'
 import type { Arguments } from '../handler.ts'
 import type { JsonObject } from '../json.ts'
-import type { Detection, Payment, Refusal } from '../protocols/protocol.ts'
-import { buy } from '../work/buy.ts'
-import { digestArguments, scopeOf } from '../work/digest.ts'
-import { foreseen } from '../work/fault.ts'
-import { unreadyFailure } from '../work/readiness.ts'
-import { timed } from '../work/timed.ts'
-import { work } from '../work/work.ts'
+import { findPayment, type Detection, type Payment, type Refusal } from '../protocols/protocol.ts'
+import { invoke } from '../purchase/execution.ts'
+import { digestArguments, scopeOf, unreadyFailure } from '../purchase/operation.ts'
+import { toPublicError } from '../purchase/problem.ts'
+import { purchaseCall } from '../purchase/purchase.ts'
+import { withMetrics } from '../tally/tally.ts'
 import { demand } from './demand.ts'
-import { tell, thrown } from './outcome.ts'
+import { renderResult, thrown } from './outcome.ts'
 import { answered, failed, invalid, problem, type ToolReply } from './result.ts'
 import { findSigner } from './signer.ts'
 import type { Answered, Counter, ToolCall } from './tool-call.ts'
 
-/** Arguments, then the payment, then the work: whatever is wrong before the last costs nothing. */
+/** Arguments, then the payment, then the work: what is wrong before the last costs nothing. */
 export async function answerCall(counter: Counter, call: ToolCall): Promise<Answered> {
   const { tool, tally } = call
   const checked = tool.check(call.arguments)
   if (tool.served.operation.price === undefined) {
-    return timed(counter.now, call, async () => ({
-      reply: checked.kind === 'invalid' ? invalid(checked.errors) : await give(counter, call, checked.args),
+    return withMetrics(counter.now, call, async () => ({
+      reply:
+        checked.kind === 'invalid' ? invalid(checked.errors) : await runFree(counter, call, checked.args),
     }))
   }
-  const detections = call.toolbox.protocols.map((each) => each.tools.detect(call.meta))
-  const found = detections.filter(({ kind }) => kind !== 'none')
-  const [detection] = found
-  tally.count(detection === undefined ? 'unpaid' : 'presented')
-  if (found.length > 1)
-    return {
-      reply: problem('payments_conflict', 'the call carries payments of two protocols', { charged: 'no' }),
-    }
+  const detection = findPayment(call.toolbox.protocols.map((each) => each.tools.detect(call.meta)))
+  tally.count(detection.kind === 'none' ? 'unpaid' : 'presented')
   if (checked.kind === 'invalid') return { reply: invalid(checked.errors) }
-  if (detection === undefined) return { reply: ask(call, checked.args) }
-  return timed(counter.now, call, () => take(counter, call, detection, checked.args))
+  if (detection.kind === 'none') return { reply: ask(call, checked.args) }
+  return withMetrics(counter.now, call, () => take(counter, call, detection, checked.args))
 }
 
 /** What is missing is said at once where a payment would buy nothing. */
@@ -51,12 +44,10 @@ function offer(call: ToolCall, args: Arguments, refusal: Refusal, meta: JsonObje
 async function take(
   counter: Counter,
   call: ToolCall,
-  detection: Detection,
+  detection: Exclude<Detection, { readonly kind: 'none' }>,
   args: Arguments,
 ): Promise<Answered> {
   switch (detection.kind) {
-    case 'none':
-      return { reply: ask(call, args) }
     case 'malformed':
       return { reply: problem(detection.code, detection.detail, { charged: 'no' }) }
     case 'refused':
@@ -69,22 +60,14 @@ async function take(
 async function pay(counter: Counter, call: ToolCall, payment: Payment, args: Arguments): Promise<Answered> {
   const { tool, operations, revision } = call
   const { face, served } = tool
-  const resource = face.url
   const gone = call.watch()
-  try {
-    const outcome = await buy(counter, { payment, face, resource, served, operations, revision, args, gone })
-    return tell(counter, call, outcome, (refusal, meta) => offer(call, args, refusal, meta))
-  } catch (fault) {
-    if (!(fault instanceof LedgerError)) throw fault
-    counter.report(fault)
-    const detail = 'the record of payments cannot be reached now'
-    // What the ledger knows of this payment could not be asked.
-    return { reply: problem('ledger_unavailable', detail, { charged: 'unknown', extra: { retry_after: 2 } }) }
-  }
+  const paid = { payment, face, resource: face.url, served, operations, revision, args, gone }
+  const result = await purchaseCall(counter, paid)
+  return renderResult(counter, call, result, (refusal, meta) => offer(call, args, refusal, meta))
 }
 
-/** What is free runs without a payment, for whoever has signed in or nobody. */
-async function give(counter: Counter, call: ToolCall, args: Arguments): Promise<ToolReply> {
+/** What is free runs without a payment, for those who have signed in or anybody. */
+async function runFree(counter: Counter, call: ToolCall, args: Arguments): Promise<ToolReply> {
   const { face, served } = call.tool
   const unready = unreadyFailure(served.readiness)
   if (unready !== undefined) return failed(unready, 'no', {})
@@ -92,10 +75,10 @@ async function give(counter: Counter, call: ToolCall, args: Arguments): Promise<
     const found = await findSigner(counter, call)
     if (found.kind === 'refused') return found.reply
     const { operations } = call
-    const patience = served.operation.timeout
+    const timeLeft = served.operation.timeout
     const caller = { payment: undefined, signer: found.signer }
-    return answered(await work(counter, { face, served, operations, args, caller, patience }), {})
+    return answered(await invoke(counter, { face, served, operations, args, caller, timeLeft }), {})
   } catch (fault) {
-    return thrown(foreseen(counter, fault, 'no'), 'no', {})
+    return thrown(toPublicError(counter, fault, 'no'), 'no', {})
   }
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Refusal } from '../protocols/protocol.ts'
-import { problemMembers } from '../work/problem.ts'
+import { problemMembers } from '../purchase/problem.ts'
 import { refused, type ToolReply } from './result.ts'
 import type { ServedTool } from './toolbox.ts'
 

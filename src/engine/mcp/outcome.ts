@@ -1,52 +1,52 @@
 import { ERRORS, Failure, type InvalidParameter } from '../errors.ts'
-import type { JsonObject } from '../json.ts'
-import { chargedBy } from '../ledger/lifecycle.ts'
+import { compact, type JsonObject } from '../json.ts'
 import type { Entry, Receipt } from '../ledger/entry.ts'
-import type { Outcome } from '../paywall/paywall.ts'
 import type { Protocol, Refusal } from '../protocols/protocol.ts'
-import { foreseen, unfitParameter } from '../work/fault.ts'
-import { REUSED } from '../work/reused.ts'
+import { problemOf, toPublicError, toValidationError } from '../purchase/problem.ts'
+import type { PaidCallResult } from '../purchase/purchase.ts'
 import type { Answered, Counter, ToolCall } from './tool-call.ts'
 import { answered, failed, invalid, problem, type ToolReply } from './result.ts'
 
-/** What a buyer is told of a purchase: the answer, or what went wrong and what was charged. `offer` asks for another payment. */
-export function tell(
+/** The answer that was bought, or what went wrong and what was charged. `offer` asks for another payment. */
+export function renderResult(
   counter: Counter,
   call: Pick<ToolCall, 'toolbox'>,
-  outcome: Outcome,
+  result: PaidCallResult,
   offer: (refusal: Refusal, meta: JsonObject) => ToolReply,
 ): Answered {
-  switch (outcome.kind) {
-    case 'delivered':
-      return { reply: answered(outcome.answer, receiptMeta(call, outcome, 200)), delivered: outcome.entry }
-    case 'owed': {
-      const told = foreseen(counter, outcome.fault, 'yes')
+  switch (result.kind) {
+    case 'answered':
+      return { reply: answered(result.answer, receiptMeta(call, result, 200)), delivered: result.entry }
+    case 'paidUnfulfilled': {
+      const told = toPublicError(counter, result.fault, 'yes')
       const status = told instanceof Failure ? told.status : 422
-      return { reply: thrown(told, 'yes', receiptMeta(call, outcome, status)) }
+      return { reply: thrown(told, 'yes', receiptMeta(call, result, status)) }
     }
-    case 'refused':
-      return { reply: refuse(outcome.refusal, offer) }
-    case 'unsettled': {
-      const { entry, refusal } = outcome
+    case 'settlementFailed': {
+      const { entry, refusal } = result
       return { reply: offer(refusal, protocolOf(call, entry)?.tools.failure(entry, refusal.code) ?? {}) }
     }
     case 'failed':
-      return { reply: thrown(foreseen(counter, outcome.fault, 'no'), 'no', {}) }
-    case 'reused': {
-      const extra = { payment: outcome.entry.id }
-      return {
-        reply: problem(outcome.code, REUSED[outcome.code], { charged: chargedBy(outcome.entry), extra }),
-      }
+      return { reply: thrown(toPublicError(counter, result.fault, 'no'), 'no', {}) }
+    case 'refused': {
+      const { code, detail } = result.refusal
+      return { reply: ERRORS[code].status === 402 ? offer({ code, detail }, {}) : refuse(counter, result) }
     }
-    case 'pending': {
-      const status = `${counter.baseUrl}/payments/${outcome.id}`
-      const extra = { payment: outcome.id, status_url: status, retry_after: 2 }
-      const detail = 'whether the payment has settled is not known yet'
-      return { reply: problem('payment_pending', detail, { charged: 'unknown', extra }) }
-    }
-    case 'abandoned':
-      return { reply: problem('payment_pending', 'the call was given up', { charged: 'no' }) }
+    case 'replayRejected':
+    case 'pending':
+    case 'disconnected':
+    case 'unavailable':
+      return { reply: refuse(counter, result) }
   }
+}
+
+function refuse({ baseUrl }: Counter, result: Parameters<typeof problemOf>[0]): ToolReply {
+  const { code, detail, charged, payment, retryAfter } = problemOf(result)
+  const status = result.kind === 'pending' ? `${baseUrl}/payments/${result.id}` : undefined
+  return problem(code, detail, {
+    charged,
+    extra: compact({ payment, status_url: status, retry_after: retryAfter }),
+  })
 }
 
 /** What a handler has thrown, as the caller may see it. */
@@ -56,19 +56,7 @@ export function thrown(
   meta: JsonObject,
 ): ToolReply {
   if (fault instanceof Failure) return failed(fault, charged, meta)
-  return invalid([{ ...unfitParameter(fault), loc: ['arguments', fault.parameter] }], meta)
-}
-
-function refuse(
-  { code, detail, retryAfter = 5 }: Refusal,
-  offer: (refusal: Refusal, meta: JsonObject) => ToolReply,
-): ToolReply {
-  const { status, retryable } = ERRORS[code]
-  if (status === 402) return offer({ code, detail }, {})
-  return problem(code, detail, {
-    charged: 'no',
-    ...(retryable ? { extra: { retry_after: retryAfter } } : {}),
-  })
+  return invalid([{ ...toValidationError(fault), loc: ['arguments', fault.parameter] }], meta)
 }
 
 /** Its id is the one under which the payment's state is told. */

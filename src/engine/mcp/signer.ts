@@ -36,7 +36,7 @@ export async function findSigner(counter: Counter, call: ToolCall): Promise<Foun
  * the later look sees both marks, so that one passes at the most.
  */
 async function isUsed(
-  { paywall: { ledger }, now, random }: Counter,
+  { purchases: { ledger }, now, random }: Counter,
   { address, nonce, until }: Extract<Judged, { readonly kind: 'signer' }>,
 ): Promise<boolean> {
   const name = createHash('sha256').update(`sign-in:${address}:${nonce}`).digest('base64url')

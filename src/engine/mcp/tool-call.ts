@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../json.ts'
 import type { Entry } from '../ledger/entry.ts'
 import type { Tally } from '../tally/tally.ts'
-import type { Till } from '../work/buy.ts'
-import type { FaultSettings } from '../work/fault.ts'
-import type { Operations } from '../work/served.ts'
+import type { PaidCallDeps } from '../purchase/purchase.ts'
+import type { FaultDeps } from '../purchase/problem.ts'
+import type { Operations } from '../purchase/operation.ts'
 import type { ToolReply } from './result.ts'
 import type { ServedTool, Toolbox } from './toolbox.ts'
 
 /** What answering calls takes of the world. */
-export interface Counter extends Till, FaultSettings {
+export interface Counter extends PaidCallDeps, FaultDeps {
   readonly baseUrl: string
 }
 

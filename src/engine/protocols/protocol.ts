@@ -78,11 +78,24 @@ export interface Refusal {
   readonly retryAfter?: number
 }
 
+/** The payment of a request that may carry one of each protocol. */
+export function findPayment(detections: readonly Detection[]): Detection {
+  const [found = NONE, another] = detections.filter(({ kind }) => kind !== 'none')
+  if (another === undefined) return found
+  const detail = 'the request carries payments of two protocols'
+  return { kind: 'malformed', code: 'payments_conflict', detail }
+}
+
+const NONE: Detection = { kind: 'none' }
+
 /** What is for sale at this request. */
-export interface Offer {
+export interface Offer extends OfferTerms {
   readonly face: Face
   readonly resource: string
   readonly scope: string
+}
+
+export interface OfferTerms {
   /** The operation’s price, or one that was offered lately. */
   readonly price: Micros
   /** Seconds an x402 payment was to be valid for when it was offered lately; absent: as offered now. */

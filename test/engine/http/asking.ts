@@ -10,7 +10,7 @@ import type {
   EnvelopedAnswer,
   UntypedHandler,
 } from '../../../src/engine/handler.ts'
-import { execute, NOBODY, type Workshop } from '../../../src/engine/work/execute.ts'
+import { execute, ANONYMOUS, type ExecutionDeps } from '../../../src/engine/purchase/execution.ts'
 import { createRevision, type Revision } from '../../../src/engine/http/revision.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
@@ -29,7 +29,7 @@ const CATALOG = compileRoutes(`  /paid/part:
   /paid/text: { price: 1, summary: X }
 `)
 
-interface Kitchen extends Workshop {
+interface Kitchen extends ExecutionDeps {
   readonly pass: (ms: number) => void
   /** The answer of one operation, as its route would give it. */
   readonly serve: (path: string, args?: Arguments) => ReturnType<typeof execute>
@@ -46,7 +46,7 @@ function kitchen(handlers: Readonly<Record<string, UntypedHandler>>): Kitchen {
     sandbox: false,
     proxy: { fetcher: fetch, secret: () => undefined },
   })
-  const workshop: Workshop = {
+  const workshop: ExecutionDeps = {
     cache: new Cache(createMemoryCache(), () => now),
     now: () => now,
     random: (bytes) => new Uint8Array(bytes),
@@ -59,7 +59,7 @@ function kitchen(handlers: Readonly<Record<string, UntypedHandler>>): Kitchen {
     serve: (path, args = {}) => {
       const { operation } = routeAt(CATALOG, path)
       const handler = handlers[operation.handler] ?? (() => Promise.reject(new Error('no such handler')))
-      const work = { operation, handler, args, caller: NOBODY, patience: 5_000, operations }
+      const work = { operation, handler, args, caller: ANONYMOUS, timeLeft: 5_000, operations }
       return execute(workshop, { ...work, reuse: 'cached' })
     },
   }

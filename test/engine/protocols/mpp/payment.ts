@@ -174,7 +174,7 @@ t.test('a challenge that was not issued for this request is refused before anyth
   t.equal(await counter.refusal(authorization), undefined, 'and where it belongs it is taken')
 })
 
-t.test('an amount that was offered lately is taken when the paywall says so', async (t) => {
+t.test('an amount that was offered lately is taken when the purchase says so', async (t) => {
   const old = counter.challenge()
   const payment = counter.take(await sign(old))
   t.match(payment.check({ ...counter.offer, price: toMicros(9_999n) }, Date.now()), {

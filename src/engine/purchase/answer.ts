@@ -12,7 +12,7 @@ const LARGEST_BYTES = 1_000_000
 export type Preview = (body: JsonObject) => JsonObject
 
 /** The answer as it is sent: the service's envelope around an endpoint's own fields, or the text as it is. */
-export function envelop(
+export function wrapResponse(
   face: Face,
   served: Served<Answer>,
   preview: Preview | undefined,

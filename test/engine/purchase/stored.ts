@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Order, Store } from '../../../src/engine/paywall/paywall.ts'
+import type { HandlerCall, Store } from '../../../src/engine/purchase/request.ts'
 import {
   AWAY,
   DEEP,
@@ -22,7 +22,7 @@ function openStore(shop: Shop) {
     commit: async (payment) => note('commit', payment),
     abort: async (payment) => note('abort', payment),
   }
-  const run = async ({ payment }: Order) => {
+  const run = async ({ payment }: HandlerCall) => {
     note('prepare', payment)
     return STORED
   }
@@ -32,10 +32,10 @@ function openStore(shop: Shop) {
 t.test('what a buyer stores is kept once it is paid for, and not before', async (t) => {
   const shop = await openShop(t)
   const { told, store, run } = openStore(shop)
-  t.match(await shop.buy({ run, store }), { kind: 'delivered' })
+  t.match(await shop.buy({ run, store }), { kind: 'answered' })
   t.strictSame(told, ['prepare pay_ 0', 'commit pay_ 1'])
   t.notHas(await shop.stored(), { prepared: true })
-  t.match(await shop.buy({ run, store }), { kind: 'delivered' })
+  t.match(await shop.buy({ run, store }), { kind: 'answered' })
   t.equal(told.length, 2, 'the same payment stores nothing again')
 })
 
@@ -47,9 +47,9 @@ t.test('what was not paid for is not kept', async (t) => {
   t.strictSame(told, [], 'nothing was begun')
   shop.bank.simulate = undefined
   shop.bank.settlements = [FAILED, SETTLED]
-  t.match(await shop.buy({ run, store }), { kind: 'unsettled' })
+  t.match(await shop.buy({ run, store }), { kind: 'settlementFailed' })
   t.strictSame(told, ['prepare pay_ 0', 'abort pay_ 0'])
-  t.match(await shop.buy({ run, store }), { kind: 'delivered' })
+  t.match(await shop.buy({ run, store }), { kind: 'answered' })
   t.strictSame(told.slice(2), ['prepare pay_ 0', 'commit pay_ 1'])
 })
 
@@ -86,6 +86,6 @@ t.test('an answer is not withheld because keeping it has to be tried again', asy
     commit: () => Promise.reject(new Error('away')),
     abort: () => Promise.reject(new Error('away')),
   }
-  t.match(await shop.buy({ run, store }), { kind: 'delivered' })
+  t.match(await shop.buy({ run, store }), { kind: 'answered' })
   t.match(await shop.stored(), { state: 'settled', prepared: true }, 'recovery goes on')
 })

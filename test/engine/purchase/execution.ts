@@ -5,8 +5,13 @@ import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
 import type { Operation } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import type { Answer, Context, UntypedHandler } from '../../../src/engine/handler.ts'
-import { digestArguments } from '../../../src/engine/work/digest.ts'
-import { execute, NOBODY, type Work, type Workshop } from '../../../src/engine/work/execute.ts'
+import { digestArguments } from '../../../src/engine/purchase/operation.ts'
+import {
+  execute,
+  ANONYMOUS,
+  type HandlerRun,
+  type ExecutionDeps,
+} from '../../../src/engine/purchase/execution.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
 const CATALOG =
@@ -21,7 +26,7 @@ const HASTY = routeAt(CATALOG, '/paid/hasty').operation
 const HASTY_CACHED = routeAt(CATALOG, '/paid/hasty_cached').operation
 
 /** A workshop whose clock the test turns. */
-function workshop(): Workshop & { pass(ms: number): void } {
+function workshop(): ExecutionDeps & { pass(ms: number): void } {
   let now = Date.parse('2026-11-20T20:00:00Z')
   return {
     cache: new Cache(createMemoryCache(), () => now),
@@ -37,13 +42,13 @@ function answer(value: number): Answer {
   return { source: [], body: { value } }
 }
 
-function work(operation: Operation, handler: UntypedHandler, more: Partial<Work> = {}): Work {
+function work(operation: Operation, handler: UntypedHandler, more: Partial<HandlerRun> = {}): HandlerRun {
   return {
     operation,
     handler,
     args: {},
-    caller: NOBODY,
-    patience: 4_000,
+    caller: ANONYMOUS,
+    timeLeft: 4_000,
     reuse: 'cached',
     operations: new Map(),
     ...more,
@@ -103,7 +108,7 @@ t.test('without a cache every caller gets work of their own, with their payment'
     return answer(payers.length)
   }
   const shop = workshop()
-  await execute(shop, work(PLAIN, handler, { caller: { ...NOBODY, payment: PAYMENT } }))
+  await execute(shop, work(PLAIN, handler, { caller: { ...ANONYMOUS, payment: PAYMENT } }))
   await execute(shop, work(PLAIN, handler))
   t.strictSame(payers, ['0xabc', undefined])
 })
@@ -114,7 +119,7 @@ t.test('a cached answer belongs to nobody: its handler does not learn who pays',
     seen = payment
     return answer(1)
   }
-  await execute(workshop(), work(CACHED, handler, { caller: { ...NOBODY, payment: PAYMENT } }))
+  await execute(workshop(), work(CACHED, handler, { caller: { ...ANONYMOUS, payment: PAYMENT } }))
   t.equal(seen, undefined)
 })
 
@@ -191,7 +196,7 @@ t.test('a caller whose time is over does not take the answer from the others', a
     return answer(1)
   }
   const shop = workshop()
-  const hasty = execute(shop, work(CACHED, handler, { patience: 10 }))
+  const hasty = execute(shop, work(CACHED, handler, { timeLeft: 10 }))
   const patient = execute(shop, work(CACHED, handler))
   await t.rejects(hasty, { code: 'handler_timeout' })
   t.equal(aborted, false)
@@ -207,7 +212,7 @@ t.test('without a cache nobody else waits: a caller’s deadline ends the work',
     })
     return new Promise(() => undefined)
   }
-  await t.rejects(execute(workshop(), work(PLAIN, handler, { patience: 10 })), { code: 'handler_timeout' })
+  await t.rejects(execute(workshop(), work(PLAIN, handler, { timeLeft: 10 })), { code: 'handler_timeout' })
   t.equal(aborted, true)
 })
 
@@ -217,7 +222,7 @@ t.test('a payment that is valid for years does not make the deadline wrap around
     return answer(1)
   }
   for (const operation of [CACHED, PLAIN]) {
-    t.match(await execute(workshop(), work(operation, handler, { patience: 2 ** 45 })), { value: answer(1) })
+    t.match(await execute(workshop(), work(operation, handler, { timeLeft: 2 ** 45 })), { value: answer(1) })
   }
 })
 

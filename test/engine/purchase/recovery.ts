@@ -2,9 +2,9 @@ import t from 'tap'
 import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import type { Entry, State } from '../../../src/engine/ledger/entry.ts'
 import { paymentId } from '../../../src/engine/ledger/ledger.ts'
-import { recover } from '../../../src/engine/paywall/recovery.ts'
-import { isThrottled } from '../../../src/engine/paywall/throttle.ts'
-import type { Store } from '../../../src/engine/paywall/paywall.ts'
+import { recover } from '../../../src/engine/purchase/recovery.ts'
+import { isThrottled } from '../../../src/engine/purchase/flow.ts'
+import type { Store } from '../../../src/engine/purchase/request.ts'
 import { FAILED, KEY, leave, NOW, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
 
 /** Looks after everything that is due, until nothing is at this time. */
@@ -12,7 +12,7 @@ async function sweep(shop: Shop, store?: Store): Promise<void> {
   const { protocol } = shop.payment()
   const faults: unknown[] = []
   await recover({
-    ...shop.paywall,
+    ...shop.deps,
     protocols: () => [protocol],
     storeOf: () => store,
     report: (fault) => faults.push(fault),
@@ -147,7 +147,7 @@ t.test('gives up what an operation has stored that is gone for good', async (t) 
     const faults: unknown[] = []
     const { protocol } = shop.payment()
     const found = await recover({
-      ...shop.paywall,
+      ...shop.deps,
       protocols: () => [protocol],
       storeOf: () => undefined,
       report: (fault) => faults.push(fault),
@@ -216,7 +216,7 @@ t.test('a payment that waits for its block would keep those after it waiting', a
     return shop.bank.resolution
   }
   await recover({
-    ...shop.paywall,
+    ...shop.deps,
     protocols: () => [{ ...protocol, resolve: waiting }],
     storeOf: () => undefined,
     report: (fault) => t.fail(String(fault)),

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { Failure } from '../../../src/engine/errors.ts'
-import { markSent } from '../../../src/engine/paywall/delivery.ts'
-import type { Order } from '../../../src/engine/paywall/paywall.ts'
-import { isThrottled } from '../../../src/engine/paywall/throttle.ts'
+import { markReceived } from '../../../src/engine/purchase/delivery.ts'
+import type { HandlerCall } from '../../../src/engine/purchase/request.ts'
+import { isThrottled } from '../../../src/engine/purchase/flow.ts'
 import {
   AWAY,
   DEEP,
@@ -29,10 +29,10 @@ t.test('expensive work would be done for nothing if it were begun before the mon
       return STORED
     },
   })
-  t.match(outcome, { kind: 'delivered', receipt: RECEIPT, answer: STORED })
+  t.match(outcome, { kind: 'answered', receipt: RECEIPT, answer: STORED })
   t.equal(charged, 1, 'before the work')
   t.strictSame(shop.history, ['reserved', 'settling', 'settled', 'fulfilled'])
-  if (outcome.kind === 'delivered') await markSent(shop.paywall, outcome.entry)
+  if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.entry)
   t.match(await shop.stored(), { state: 'sent', flow: 'upfront' })
 })
 
@@ -41,11 +41,11 @@ t.test(
   async (t) => {
     const shop = await openShop(t)
     const failing = { route: DEEP, run: () => Promise.reject(BROKEN) }
-    t.match(await shop.buy(failing), { kind: 'owed', receipt: RECEIPT, fault: BROKEN })
-    t.match(await shop.buy(failing), { kind: 'owed' }, 'again')
+    t.match(await shop.buy(failing), { kind: 'paidUnfulfilled', receipt: RECEIPT, fault: BROKEN })
+    t.match(await shop.buy(failing), { kind: 'paidUnfulfilled' }, 'again')
     shop.clock.now += 3_600_000
-    t.match(await shop.buy({ route: DEEP }), { kind: 'delivered' }, 'long after the payment has expired')
-    t.match(await shop.buy({ route: DEEP }), { kind: 'delivered', answer: { value: { run: 1 } } })
+    t.match(await shop.buy({ route: DEEP }), { kind: 'answered' }, 'long after the payment has expired')
+    t.match(await shop.buy({ route: DEEP }), { kind: 'answered', answer: { value: { run: 1 } } })
     t.equal(shop.bank.charges, 1)
     t.equal(shop.runs(), 1)
   },
@@ -58,18 +58,18 @@ t.test('work that is sure to fail would be paid for if nobody asked beforehand',
   t.equal(shop.bank.charges, 0)
   t.equal(shop.runs(), 0)
   t.equal(await shop.stored(), undefined, 'the payment is as good as new')
-  let patience = 0
+  let timeLeft = 0
   const check = async (ms: number): Promise<void> => {
-    patience = ms
+    timeLeft = ms
   }
-  t.match(await shop.buy({ route: DEEP, check }), { kind: 'delivered' })
-  t.ok(patience > 0 && patience < shop.bank.validBefore - shop.clock.now, 'within the payment’s time')
+  t.match(await shop.buy({ route: DEEP, check }), { kind: 'answered' })
+  t.ok(timeLeft > 0 && timeLeft < shop.bank.validBefore - shop.clock.now, 'within the payment’s time')
   t.equal(shop.bank.charges, 1)
 })
 
 t.test('work that is paid for afterwards is not asked beforehand', async (t) => {
   const shop = await openShop(t)
-  t.match(await shop.buy({ check: () => Promise.reject(BROKEN) }), { kind: 'delivered' })
+  t.match(await shop.buy({ check: () => Promise.reject(BROKEN) }), { kind: 'answered' })
 })
 
 t.test(
@@ -78,7 +78,7 @@ t.test(
     const shop = await openShop(t)
     await shop.buy({ route: DEEP, run: () => Promise.reject(BROKEN) })
     const outcomes = await Promise.all([1, 2, 3, 4].map(() => shop.buy({ route: DEEP })))
-    for (const outcome of outcomes) t.match(outcome, { kind: 'delivered', answer: { value: { run: 1 } } })
+    for (const outcome of outcomes) t.match(outcome, { kind: 'answered', answer: { value: { run: 1 } } })
     t.equal(shop.runs(), 1)
   },
 )
@@ -87,11 +87,11 @@ t.test('work that is paid for has its whole time, however short the payment is v
   const shop = await openShop(t)
   shop.bank.validBefore = NOW + 6_000
   let given = 0
-  const run = async ({ patience }: Order) => {
-    given = patience
+  const run = async ({ timeLeft }: HandlerCall) => {
+    given = timeLeft
     return STORED
   }
-  t.match(await shop.buy({ route: DEEP, run }), { kind: 'delivered' })
+  t.match(await shop.buy({ route: DEEP, run }), { kind: 'answered' })
   t.equal(given, 20_000)
 })
 
@@ -105,7 +105,7 @@ t.test('a payment that cannot be settled before the work costs no work and no mo
   t.equal(await shop.stored(), undefined, 'as if it had never come')
   t.match(await shop.buy({ route: DEEP }), { kind: 'refused', refusal: { code: 'settlement_failed' } })
   t.equal(shop.runs(), 0)
-  t.match(await shop.buy({ route: DEEP }), { kind: 'delivered' }, 'the same payment')
+  t.match(await shop.buy({ route: DEEP }), { kind: 'answered' }, 'the same payment')
   t.equal(shop.bank.charges, 1)
 })
 
@@ -114,13 +114,13 @@ t.test('a settlement nobody knows the end of is worked for once it is known', as
   shop.bank.settlements = [UNKNOWN]
   t.match(await shop.buy({ route: DEEP }), { kind: 'pending' })
   t.equal(shop.runs(), 0)
-  t.match(await shop.buy({ route: DEEP }), { kind: 'delivered', answer: { value: { run: 1 } } })
+  t.match(await shop.buy({ route: DEEP }), { kind: 'answered', answer: { value: { run: 1 } } })
   t.equal(shop.bank.charges, 0, 'nothing was sent a second time')
 })
 
 t.test('a client that leaves before the money moves pays nothing', async (t) => {
   const shop = await openShop(t)
-  t.match(await shop.buy({ route: DEEP, gone: AbortSignal.abort() }), { kind: 'abandoned' })
+  t.match(await shop.buy({ route: DEEP, gone: AbortSignal.abort() }), { kind: 'disconnected' })
   t.equal(await shop.stored(), undefined)
   t.equal(shop.bank.charges + shop.runs(), 0)
 })
@@ -135,12 +135,12 @@ t.test('work that outlives a payment of this protocol is paid for first', async 
 
 t.test('who makes us work and cannot be charged, twice in ten minutes, pays first for an hour', async (t) => {
   const shop = await openShop(t)
-  const { ledger } = shop.paywall
+  const { ledger } = shop.deps
   let nonce = 0
   const fail = async (): Promise<void> => {
     shop.bank.settlements = [FAILED]
     nonce += 1
-    t.match(await shop.buy({ payment: shop.payment({ key: `test:${nonce}` }) }), { kind: 'unsettled' })
+    t.match(await shop.buy({ payment: shop.payment({ key: `test:${nonce}` }) }), { kind: 'settlementFailed' })
   }
   const throttled = (payer = 'buyer') => isThrottled(ledger, payer, shop.clock.now)
   await fail()
@@ -159,7 +159,7 @@ t.test('who makes us work and cannot be charged, twice in ten minutes, pays firs
   t.match(await shop.buy(), { kind: 'refused', refusal: { code: 'settlement_failed' } })
   t.equal(shop.runs(), runs, 'no more work for nothing')
   shop.bank.settlements = [SETTLED]
-  t.match(await shop.buy(), { kind: 'delivered', entry: { flow: 'upfront' } })
+  t.match(await shop.buy(), { kind: 'answered', entry: { flow: 'upfront' } })
   shop.clock.now += 3_600_000
   t.notOk(await throttled(), 'an hour later it is forgiven')
 })
@@ -182,7 +182,7 @@ t.test('what a dead process has left of an upfront payment is brought to its end
       ...(answer === undefined ? NOTHING : {}),
     })
     const outcomes = await Promise.all([1, 2, 3].map(() => shop.buy({ route: DEEP })))
-    for (const outcome of outcomes) t.match(outcome, { kind: 'delivered', receipt: RECEIPT }, state)
+    for (const outcome of outcomes) t.match(outcome, { kind: 'answered', receipt: RECEIPT }, state)
     t.equal(shop.runs(), runs, state)
     t.equal(shop.bank.charges, charges, state)
   }

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import { identifierName } from '../../../src/engine/ledger/ledger.ts'
-import { Attendance } from '../../../src/engine/paywall/attendance.ts'
-import { markSent, markUndelivered } from '../../../src/engine/paywall/delivery.ts'
-import type { Outcome } from '../../../src/engine/paywall/paywall.ts'
+import { ConnectedBuyers } from '../../../src/engine/purchase/delivery.ts'
+import { markReceived, markUndelivered } from '../../../src/engine/purchase/delivery.ts'
+import type { PurchaseResult } from '../../../src/engine/purchase/request.ts'
 import { DEEP, FAILED, leave, MOON, NOW, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
 
 const sign = (shop: Shop, name: string) => shop.payment({ key: `test:${name}`, token: name })
@@ -12,22 +12,22 @@ const sign = (shop: Shop, name: string) => shop.payment({ key: `test:${name}`, t
 /** Settled, and then the connection breaks. */
 async function lose(shop: Shop): Promise<void> {
   const outcome = await shop.buy()
-  if (outcome.kind !== 'delivered') throw new Error(outcome.kind)
+  if (outcome.kind !== 'answered') throw new Error(outcome.kind)
   await hangUp(shop, outcome)
 }
 
 /** What the watch over an answer does when the connection is gone. */
-async function hangUp({ paywall }: Shop, outcome: Outcome): Promise<void> {
-  if (outcome.kind !== 'delivered') throw new Error(outcome.kind)
-  paywall.attendance.end(outcome.entry.id)
-  await markUndelivered(paywall, outcome.entry)
+async function hangUp({ deps }: Shop, outcome: PurchaseResult): Promise<void> {
+  if (outcome.kind !== 'answered') throw new Error(outcome.kind)
+  deps.buyers.forget(outcome.entry.id)
+  await markUndelivered(deps, outcome.entry)
 }
 
 t.test('a client that signs anew after a lost answer would pay twice', async (t) => {
   const shop = await openShop(t)
   await lose(shop)
   const outcome = await shop.buy({ payment: sign(shop, 'two') })
-  t.match(outcome, { kind: 'delivered', receipt: RECEIPT, answer: { value: { run: 1 } } })
+  t.match(outcome, { kind: 'answered', receipt: RECEIPT, answer: { value: { run: 1 } } })
   t.match(outcome, { entry: { key: 'test:one' } }, 'the receipt is of the payment that has moved money')
   t.equal(shop.bank.charges, 1)
   t.equal(shop.runs(), 1)
@@ -37,8 +37,8 @@ t.test('a client that signs anew after a lost answer would pay twice', async (t)
 t.test('an answer that arrived is not given to a payment that buys the same again', async (t) => {
   const shop = await openShop(t)
   const outcome = await shop.buy()
-  if (outcome.kind === 'delivered') await markSent(shop.paywall, outcome.entry)
-  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'delivered', entry: { key: 'test:two' } })
+  if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.entry)
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', entry: { key: 'test:two' } })
   t.equal(shop.bank.charges, 2)
 })
 
@@ -47,7 +47,7 @@ t.test(
   async (t) => {
     const shop = await openShop(t)
     await shop.buy()
-    t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'delivered', entry: { key: 'test:two' } })
+    t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', entry: { key: 'test:two' } })
     t.equal(shop.bank.charges, 2, 'nobody has lost anything')
     const settling = await openShop(t)
     const { payment } = { payment: settling.payment() }
@@ -56,11 +56,11 @@ t.test(
       settle: async (journal: Parameters<typeof payment.settle>[0]) => {
         const settlement = await payment.settle(journal)
         const second = await settling.buy({ payment: sign(settling, 'two') })
-        t.match(second, { kind: 'delivered', entry: { key: 'test:two' } }, 'while the first settles, at once')
+        t.match(second, { kind: 'answered', entry: { key: 'test:two' } }, 'while the first settles, at once')
         return settlement
       },
     }
-    t.match(await settling.buy({ payment: slow }), { kind: 'delivered' })
+    t.match(await settling.buy({ payment: slow }), { kind: 'answered' })
     t.equal(settling.bank.charges, 2)
   },
 )
@@ -69,17 +69,17 @@ t.test(
   'an answer on its way from another process is waited for: nobody here knows whether it arrives',
   async (t) => {
     for (const [mark, charges] of [
-      [markSent, 2],
+      [markReceived, 2],
       [markUndelivered, 1],
     ] as const) {
       const shop = await openShop(t)
-      const theirs = { ...shop.paywall, owner: 'theirs', attendance: new Attendance() }
+      const theirs = { ...shop.deps, owner: 'theirs', buyers: new ConnectedBuyers() }
       const first = await shop.buy({}, theirs)
       const second = shop.buy({ payment: sign(shop, 'two') })
       await delay(30)
       t.equal(shop.bank.charges, 1, 'nothing is decided yet')
-      if (first.kind === 'delivered') await mark(theirs, first.entry)
-      t.match(await second, { kind: 'delivered' })
+      if (first.kind === 'answered') await mark(theirs, first.entry)
+      t.match(await second, { kind: 'answered' })
       t.equal(shop.bank.charges, charges)
     }
   },
@@ -89,12 +89,12 @@ t.test('an answer whose process has died on the way counts as lost', async (t) =
   const shop = await openShop(t)
   await shop.buy()
   shop.clock.now += LEASE_MS
-  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'delivered', entry: { key: 'test:one' } })
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', entry: { key: 'test:one' } })
   t.equal(shop.bank.charges, 1)
 })
 
 t.test('what somebody else, or for something else, or long ago was paid is no lost answer', async (t) => {
-  const others: [string, (shop: Shop) => Promise<Outcome>][] = [
+  const others: [string, (shop: Shop) => Promise<PurchaseResult>][] = [
     [
       'another payer',
       async (shop) => {
@@ -125,7 +125,7 @@ t.test('what somebody else, or for something else, or long ago was paid is no lo
   for (const [name, buy] of others) {
     const shop = await openShop(t)
     await lose(shop)
-    t.match(await buy(shop), { kind: 'delivered', entry: { key: 'test:two' } }, name)
+    t.match(await buy(shop), { kind: 'answered', entry: { key: 'test:two' } }, name)
     t.equal(shop.bank.charges, 2, name)
   }
 })
@@ -142,7 +142,7 @@ t.test('a payment nobody knows the end of is found out before the next one is ch
     'not charged a second time',
   )
   shop.bank.resolution = { kind: 'settled', receipt: RECEIPT }
-  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'delivered', entry: { key: 'test:one' } })
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', entry: { key: 'test:one' } })
   t.equal(shop.bank.charges, 0)
 })
 
@@ -151,7 +151,7 @@ t.test('a payment that turns out to have failed stands in nobody’s way', async
   shop.bank.settlements = [UNKNOWN, { kind: 'settled', receipt: RECEIPT }]
   await shop.buy()
   shop.bank.resolution = FAILED
-  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'delivered', entry: { key: 'test:two' } })
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', entry: { key: 'test:two' } })
   t.equal(shop.bank.charges, 1)
 })
 
@@ -159,7 +159,7 @@ t.test('a client that leaves while its payment settles, and signs anew, would pa
   const shop = await openShop(t)
   const payment = shop.payment()
   const gone = new AbortController()
-  let second: Promise<Outcome> | undefined
+  let second: Promise<PurchaseResult> | undefined
   const leaving = {
     ...payment,
     settle: async (journal: Parameters<typeof payment.settle>[0]) => {
@@ -172,8 +172,8 @@ t.test('a client that leaves while its payment settles, and signs anew, would pa
     },
   }
   const first = await shop.buy({ payment: leaving, gone: gone.signal })
-  if (first.kind === 'delivered') await markUndelivered(shop.paywall, first.entry)
-  t.match(await second, { kind: 'delivered', entry: { key: 'test:one' } })
+  if (first.kind === 'answered') await markUndelivered(shop.deps, first.entry)
+  t.match(await second, { kind: 'answered', entry: { key: 'test:one' } })
   t.equal(shop.bank.charges, 1)
 })
 
@@ -186,7 +186,7 @@ t.test(
     await delay(30)
     t.equal(shop.bank.charges, 0, 'while the first may be alive, it is waited for')
     shop.clock.now += 1
-    t.match(await second, { kind: 'delivered', entry: { key: 'test:one' } })
+    t.match(await second, { kind: 'answered', entry: { key: 'test:one' } })
     t.equal(shop.bank.charges, 0)
   },
 )
@@ -195,7 +195,7 @@ t.test('two purchases of the same thing at the same time are two purchases', asy
   const shop = await openShop(t)
   const outcomes = await Promise.all(['a', 'b', 'c'].map((name) => shop.buy({ payment: sign(shop, name) })))
   t.strictSame(
-    outcomes.map((outcome) => outcome.kind === 'delivered' && outcome.entry.key),
+    outcomes.map((outcome) => outcome.kind === 'answered' && outcome.entry.key),
     ['test:a', 'test:b', 'test:c'],
   )
   t.equal(shop.bank.charges, 3)
@@ -205,9 +205,11 @@ t.test(
   'work that was paid for and has failed is done for the next payment, which is not charged',
   async (t) => {
     const shop = await openShop(t)
-    t.match(await shop.buy({ route: DEEP, run: () => Promise.reject(new Error('broken')) }), { kind: 'owed' })
+    t.match(await shop.buy({ route: DEEP, run: () => Promise.reject(new Error('broken')) }), {
+      kind: 'paidUnfulfilled',
+    })
     t.match(await shop.buy({ route: DEEP, payment: sign(shop, 'two') }), {
-      kind: 'delivered',
+      kind: 'answered',
       entry: { key: 'test:one' },
     })
     t.equal(shop.bank.charges, 1)
@@ -227,7 +229,7 @@ t.test('takes a payment with a name of its own, for a fresh challenge, for anoth
   ] as const) {
     const shop = await openShop(t)
     await lose(shop)
-    t.match(await shop.buy({ payment: named(shop, changes) }), { kind: 'delivered' })
+    t.match(await shop.buy({ payment: named(shop, changes) }), { kind: 'answered' })
     t.equal(shop.bank.charges, charges, JSON.stringify(changes))
   }
   const owed = await openShop(t)
@@ -240,30 +242,30 @@ t.test('payments under one identifier of a payer are one purchase, however they 
   const shop = await openShop(t)
   const named = (name: string) => ({ ...sign(shop, name), identifier: 'order-0000000001' })
   const outcomes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => shop.buy({ payment: named(name) })))
-  for (const outcome of outcomes) t.match(outcome, { kind: 'delivered', answer: { value: { run: 1 } } })
+  for (const outcome of outcomes) t.match(outcome, { kind: 'answered', answer: { value: { run: 1 } } })
   t.equal(shop.runs(), 1)
   t.equal(shop.bank.charges, 1)
   const [first] = outcomes
-  if (first?.kind === 'delivered') await markSent(shop.paywall, first.entry)
+  if (first?.kind === 'answered') await markReceived(shop.deps, first.entry)
   t.match(
     await shop.buy({ payment: named('e') }),
-    { kind: 'delivered', answer: { value: { run: 1 } } },
+    { kind: 'answered', answer: { value: { run: 1 } } },
     'later too',
   )
   t.equal(shop.bank.charges, 1)
   t.match(
     await shop.buy({ payment: named('f'), route: MOON }),
-    { kind: 'reused', code: 'identifier_reused' },
+    { kind: 'replayRejected', code: 'identifier_reused' },
     'for another request it is refused',
   )
   t.match(await shop.buy({ payment: named('g'), digest: 'others' }), {
-    kind: 'reused',
+    kind: 'replayRejected',
     code: 'identifier_reused',
   })
   const verify = async () =>
     ({ kind: 'verified', payer: 'other', account: 'key', validBefore: shop.bank.validBefore }) as const
   t.match(await shop.buy({ payment: { ...named('h'), verify } }), {
-    kind: 'delivered',
+    kind: 'answered',
     entry: { key: 'test:h' },
   })
   t.equal(shop.bank.charges, 2, 'another payer has names of its own')
@@ -275,13 +277,13 @@ t.test('an identifier is free again when its purchase came to nothing', async (t
   const failing = await shop.buy({ payment: named('a'), run: () => Promise.reject(new Error('broken')) })
   t.match(failing, { kind: 'failed' })
   const bought = await shop.buy({ payment: named('b') })
-  t.match(bought, { kind: 'delivered', entry: { key: 'test:b' } })
-  if (bought.kind === 'delivered') await markSent(shop.paywall, bought.entry)
-  t.match(await shop.buy({ payment: named('a') }), { kind: 'delivered', entry: { key: 'test:b' } })
+  t.match(bought, { kind: 'answered', entry: { key: 'test:b' } })
+  if (bought.kind === 'answered') await markReceived(shop.deps, bought.entry)
+  t.match(await shop.buy({ payment: named('a') }), { kind: 'answered', entry: { key: 'test:b' } })
   t.equal(shop.bank.charges, 1)
   const identifier = identifierName('buyer', 'order-0000000002')
   await leave(shop, 'fulfilled', { identifier })
   const payment = { ...sign(shop, 'c'), identifier: 'order-0000000002' }
-  t.match(await shop.buy({ payment, digest: 'arguments' }), { kind: 'delivered', entry: { key: 'test:c' } })
+  t.match(await shop.buy({ payment, digest: 'arguments' }), { kind: 'answered', entry: { key: 'test:c' } })
   t.equal(shop.bank.charges, 2, 'one whose process has died before any money moved is forgotten')
 })

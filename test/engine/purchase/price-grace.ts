@@ -1,12 +1,12 @@
 import t from 'tap'
-import { OFFERING_MS, Prices } from '../../../src/engine/paywall/prices.ts'
+import { OFFERING_MS, RecentOffers } from '../../../src/engine/purchase/price-grace.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import type { Micros } from '../../../src/engine/money.ts'
 import { compileRoutes } from '../../support/compiled.ts'
 import { FORGED, NOW, openShop, POOR } from '../../support/bank.ts'
 
-const pricesOf = async (prices: Prices, operation: string): Promise<Micros[]> =>
-  (await prices.lately(operation)).map(({ price }) => price)
+const pricesOf = async (prices: RecentOffers, operation: string): Promise<Micros[]> =>
+  (await prices.of(operation)).map(({ price }) => price)
 
 const at = (price: string) =>
   compileRoutes(`  /paid/tide:
@@ -18,7 +18,7 @@ const at = (price: string) =>
 
 t.test('a buyer who signed just before a price change would be turned away', async (t) => {
   const shop = await openShop(t)
-  const prices = new Prices(shop.paywall)
+  const prices = new RecentOffers(shop.deps)
   await prices.offer(at('0.005'))
   t.strictSame(await pricesOf(prices, 'tide'), [5_000n])
   await prices.withdraw(at('0.005'), 300_000)
@@ -33,8 +33,8 @@ t.test('a buyer who signed just before a price change would be turned away', asy
 
 t.test('a process that was killed has offered its prices until then, or a moment longer', async (t) => {
   const shop = await openShop(t)
-  await new Prices({ ...shop.paywall, owner: 'killed' }).offer(at('0.005'))
-  const next = new Prices({ ...shop.paywall, owner: 'next' })
+  await new RecentOffers({ ...shop.deps, owner: 'killed' }).offer(at('0.005'))
+  const next = new RecentOffers({ ...shop.deps, owner: 'next' })
   await next.offer(at('0.01'))
   const grace = at('0.01').payments.repriceGrace
   shop.clock.now = NOW + grace + OFFERING_MS - 1
@@ -45,8 +45,8 @@ t.test('a process that was killed has offered its prices until then, or a moment
 
 t.test('an older process beside a newer one keeps its price when the newer one takes it back', async (t) => {
   const shop = await openShop(t)
-  const older = new Prices({ ...shop.paywall, owner: 'older' })
-  const newer = new Prices({ ...shop.paywall, owner: 'newer' })
+  const older = new RecentOffers({ ...shop.deps, owner: 'older' })
+  const newer = new RecentOffers({ ...shop.deps, owner: 'newer' })
   await older.offer(at('0.005'))
   await newer.offer(at('0.005'))
   await newer.withdraw(at('0.005'), 1_000)
@@ -56,7 +56,7 @@ t.test('an older process beside a newer one keeps its price when the newer one t
 
 t.test('the grace covers the amount and nothing else', async (t) => {
   const shop = await openShop(t)
-  const paywall = { ...shop.paywall, lately: async () => [{ price: 7_000n as Micros }] }
+  const deps = { ...shop.deps, recentOffers: async () => [{ price: 7_000n as Micros }] }
   const asked: bigint[] = []
   const payment = shop.payment({
     check: ({ price }) => {
@@ -64,10 +64,10 @@ t.test('the grace covers the amount and nothing else', async (t) => {
       return price === 7_000n ? undefined : FORGED
     },
   })
-  t.match(await shop.buy({ payment }, paywall), { kind: 'delivered' })
+  t.match(await shop.buy({ payment }, deps), { kind: 'answered' })
   t.strictSame(asked, [5_000n, 7_000n])
   const misfit = shop.payment({ key: 'test:two', check: () => FORGED })
-  t.strictSame(await shop.buy({ payment: misfit }, paywall), { kind: 'refused', refusal: FORGED })
+  t.strictSame(await shop.buy({ payment: misfit }, deps), { kind: 'refused', refusal: FORGED })
 })
 
 t.test('asks other processes for their offers only when a payment is signed', async (t) => {
@@ -79,10 +79,10 @@ t.test('asks other processes for their offers only when a payment is signed', as
   }
   shop.bank.check = POOR
   shop.bank.verify = FORGED
-  t.strictSame(await shop.buy({}, { ...shop.paywall, lately }), { kind: 'refused', refusal: POOR })
+  t.strictSame(await shop.buy({}, { ...shop.deps, recentOffers: lately }), { kind: 'refused', refusal: POOR })
   t.equal(asked, 0)
   shop.bank.verify = undefined
-  t.strictSame(await shop.buy({}, { ...shop.paywall, lately }), { kind: 'refused', refusal: POOR })
+  t.strictSame(await shop.buy({}, { ...shop.deps, recentOffers: lately }), { kind: 'refused', refusal: POOR })
   t.equal(asked, 1)
 })
 
@@ -96,9 +96,9 @@ t.test('reads the offers of other processes once a second, however many ask', as
       return shop.ledger.recall(name, now)
     },
   }
-  const prices = new Prices({ ...shop.paywall, ledger })
+  const prices = new RecentOffers({ ...shop.deps, ledger })
   await prices.offer(at('0.005'))
-  await Promise.all(Array.from({ length: 50 }, () => prices.lately('tide')))
+  await Promise.all(Array.from({ length: 50 }, () => prices.of('tide')))
   t.equal(read, 1)
   shop.clock.now += 1_000
   t.strictSame(await pricesOf(prices, 'tide'), [5_000n])
@@ -107,10 +107,10 @@ t.test('reads the offers of other processes once a second, however many ask', as
 
 t.test('remembers how long a payment was to be valid for', async (t) => {
   const shop = await openShop(t)
-  const prices = new Prices(shop.paywall)
+  const prices = new RecentOffers(shop.deps)
   const catalog = at('0.005')
   const { x402 } = catalog.payments
   if (x402 === undefined) throw new Error('the catalog takes x402')
   await prices.offer({ ...catalog, payments: { ...catalog.payments, x402: { ...x402, timeout: 90_000 } } })
-  t.match(await prices.lately('tide'), [{ price: 5_000n, timeoutSeconds: 90 }])
+  t.match(await prices.of('tide'), [{ price: 5_000n, timeoutSeconds: 90 }])
 })

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Cache, Fetched, Served } from '../cache/cache.ts'
-import type { Operation } from '../catalog/catalog.ts'
+import type { Face, Operation } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
 import { Failure } from '../errors.ts'
 import {
@@ -13,12 +13,12 @@ import {
   type UntypedCheck,
   type UntypedHandler,
 } from '../handler.ts'
-import { digestArguments } from './digest.ts'
-import { unreadyFailure } from './readiness.ts'
-import type { Operations } from './served.ts'
+import type { StoredAnswer } from '../ledger/entry.ts'
+import { wrapResponse } from './answer.ts'
+import { digestArguments, unreadyFailure, type Operations, type ServedOperation } from './operation.ts'
 
 /** What running handlers needs of the world. */
-export interface Workshop {
+export interface ExecutionDeps {
   readonly cache: Cache
   readonly now: () => number
   readonly random: (bytes: number) => Uint8Array
@@ -27,15 +27,15 @@ export interface Workshop {
 /** What is known of whoever asks. */
 export type Caller = Pick<Context, 'payment' | 'signer'>
 
-export const NOBODY: Caller = { payment: undefined, signer: undefined }
+export const ANONYMOUS: Caller = { payment: undefined, signer: undefined }
 
-export interface Work {
+export interface HandlerRun {
   readonly operation: Operation
   readonly handler: UntypedHandler
   readonly args: Arguments
   readonly caller: Caller
   /** Milliseconds this caller can wait. */
-  readonly patience: number
+  readonly timeLeft: number
   /** `never` for work that leaves something behind: each payment has its own. */
   readonly reuse: 'cached' | 'never'
   /** What the handler may ask. */
@@ -46,46 +46,62 @@ export interface Work {
  * Runs one operation, through its cache when it has one. Rejects with `Failure('handler_timeout')` when the caller's
  * time is over; work that others share goes on for them until the operation's own timeout.
  */
-export async function execute(workshop: Workshop, work: Work): Promise<Served<Answer>> {
-  const { operation, args, patience } = work
-  const began = workshop.now()
+export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Served<Answer>> {
+  const { operation, args, timeLeft } = work
+  const began = deps.now()
   // What a handler keeps for several answers may be older than its answer.
   const told = (served: Served<Answer>): Served<Answer> => ({
     ...served,
     cached: served.cached || served.at < began,
   })
   if (operation.cache === undefined || work.reuse === 'never') {
-    const fetched = await run(workshop, work, Math.min(operation.timeout, patience), work.caller)
+    const fetched = await run(deps, work, Math.min(operation.timeout, timeLeft), work.caller)
     return told({ ...fetched, cached: false, stale: false })
   }
   const key = `v2:${operation.handler}:${operation.form}:${digestArguments(operation, args)}`
-  const shared = workshop.cache.through(key, operation.cache, isAnswer, () =>
-    run(workshop, work, operation.timeout, NOBODY),
+  const shared = deps.cache.through(key, operation.cache, isAnswer, () =>
+    run(deps, work, operation.timeout, ANONYMOUS),
   )
-  return told(await within(patience, shared))
+  return told(await within(timeLeft, shared))
 }
 
-/** What the work has to say before it is paid for: rejects when it would fail for good. */
-export async function rehearse(
-  workshop: Workshop,
-  { operation, operations, args, patience }: Pick<Work, 'operation' | 'operations' | 'args' | 'patience'>,
+/** One call of an operation, for one caller. */
+export interface Call extends Omit<HandlerRun, 'operation' | 'handler' | 'reuse'> {
+  readonly face: Face
+  readonly served: ServedOperation
+}
+
+/** Runs an operation, and puts the result into the form that is sold and stored. */
+export async function invoke(deps: ExecutionDeps, call: Call): Promise<StoredAnswer> {
+  const { face, served, ...rest } = call
+  const { operation, handler, preview, store } = served
+  // An answer to somebody who has signed in is theirs alone.
+  const reuse = store === undefined && rest.caller.signer === undefined ? 'cached' : 'never'
+  const result = await execute(deps, { ...rest, operation, handler, reuse })
+  return wrapResponse(face, result, preview, deps.now())
+}
+
+/** What a handler checks before it is paid for: rejects when the work would fail for good. */
+export async function preflightCall(
+  deps: ExecutionDeps,
+  { served: { operation }, operations, args, timeLeft }: Omit<Call, 'face' | 'caller'>,
   check: UntypedCheck,
 ): Promise<void> {
-  const timeout = Math.min(operation.timeout, patience)
+  const timeout = Math.min(operation.timeout, timeLeft)
   await limited(timeout, (signal) =>
-    check(args, contextOf(workshop, operations, { signal, timeout, ...NOBODY })),
+    check(args, contextOf(deps, operations, { signal, timeout, ...ANONYMOUS })),
   )
 }
 
 async function run(
-  workshop: Workshop,
-  { handler, args, operations }: Work,
+  deps: ExecutionDeps,
+  { handler, args, operations }: HandlerRun,
   timeout: number,
   caller: Caller,
 ): Promise<Fetched<Answer>> {
-  const { now } = workshop
+  const { now } = deps
   const answer = await limited(timeout, (signal) =>
-    handler(args, contextOf(workshop, operations, { signal, timeout, ...caller })),
+    handler(args, contextOf(deps, operations, { signal, timeout, ...caller })),
   )
   if ('content' in answer) return { value: answer, at: now() }
   const { fetchedAt, freshFor, ...value } = answer
@@ -98,18 +114,18 @@ interface Occasion extends Caller, Pick<Context, 'signal'> {
 }
 
 function contextOf(
-  workshop: Workshop,
+  deps: ExecutionDeps,
   operations: Operations,
   { signal, timeout, payment, signer }: Occasion,
 ): Context {
-  const { cache, now, random } = workshop
+  const { cache, now, random } = deps
   return {
     signal,
     now: () => new Date(now()),
     random,
     payment,
     signer,
-    ask: (name, parameters) => ask(workshop, operations, name, parameters),
+    ask: (name, parameters) => ask(deps, operations, name, parameters),
     keep: async (name, keeping, isValue, produce) => {
       const kept = await cache.through(`v2:kept:${name}`, keeping, isValue, async (previous) => {
         const value = await limited(timeout, (limit) => produce(limit, previous))
@@ -121,7 +137,7 @@ function contextOf(
 }
 
 async function ask(
-  workshop: Workshop,
+  deps: ExecutionDeps,
   operations: Operations,
   name: string,
   parameters: Arguments,
@@ -133,9 +149,17 @@ async function ask(
   if (unready !== undefined) throw unready
   if (store !== undefined) throw new Error(`${name} stores something: it is for those who pay for it`)
   const args = withDefaults(operation, parameters)
-  const patience = operation.timeout
-  const work: Work = { operation, handler, args, caller: NOBODY, patience, reuse: 'cached', operations }
-  const { value, at, cached, stale } = await execute(workshop, work)
+  const timeLeft = operation.timeout
+  const work: HandlerRun = {
+    operation,
+    handler,
+    args,
+    caller: ANONYMOUS,
+    timeLeft,
+    reuse: 'cached',
+    operations,
+  }
+  const { value, at, cached, stale } = await execute(deps, work)
   if ('content' in value) throw new Error(`${name} has no envelope`)
   return { answer: value, at: new Date(at), cached, stale }
 }

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Served } from '../../../src/engine/cache/cache.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import type { Answer, EnvelopedAnswer } from '../../../src/engine/handler.ts'
-import { envelop as envelopAt, type Preview } from '../../../src/engine/work/envelope.ts'
+import { wrapResponse as envelopAt, type Preview } from '../../../src/engine/purchase/answer.ts'
 import type { Route } from '../../../src/engine/catalog/catalog.ts'
 import type { StoredAnswer } from '../../../src/engine/ledger/entry.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
@@ -31,12 +31,12 @@ const SERVED: Served<EnvelopedAnswer> = {
 }
 
 /** Eighteen minutes later. */
-function envelop(route: Route, served: Served<Answer>, preview: Preview | undefined): StoredAnswer {
+function wrapResponse(route: Route, served: Served<Answer>, preview: Preview | undefined): StoredAnswer {
   return envelopAt(route, served, preview, AT + 18 * 60_000)
 }
 
 t.test('a buyer sees where an answer comes from and how old it is', async (t) => {
-  t.strictSame(envelop(PAID, { ...SERVED, cached: true }, undefined), {
+  t.strictSame(wrapResponse(PAID, { ...SERVED, cached: true }, undefined), {
     kind: 'json',
     value: {
       endpoint: '/paid/tides',
@@ -52,7 +52,7 @@ t.test('a buyer sees where an answer comes from and how old it is', async (t) =>
 })
 
 t.test('an answer without a cache says so', async (t) => {
-  const { kind, ...rest } = envelop(routeAt(CATALOG, '/paid/ping'), SERVED, undefined)
+  const { kind, ...rest } = wrapResponse(routeAt(CATALOG, '/paid/ping'), SERVED, undefined)
   t.equal(kind, 'json')
   t.match(rest, { value: { cached: false, cache_ttl_seconds: 0 } })
 })
@@ -65,7 +65,7 @@ t.test('an older answer given in place of a failed one is marked', async (t) => 
     cached: true,
     stale: true,
   }
-  t.match(envelop(PAID, served, undefined), {
+  t.match(wrapResponse(PAID, served, undefined), {
     value: {
       warnings: [
         warned,
@@ -80,7 +80,7 @@ t.test('an older answer given in place of a failed one is marked', async (t) => 
 })
 
 t.test('a sample says that it is one, and where the whole is sold', async (t) => {
-  const cut = envelop(SAMPLE, SERVED, (body) => ({ high: [body['high'] ? 1 : 0] }))
+  const cut = wrapResponse(SAMPLE, SERVED, (body) => ({ high: [body['high'] ? 1 : 0] }))
   t.match(cut, {
     value: {
       endpoint: '/sample/tides',
@@ -91,40 +91,40 @@ t.test('a sample says that it is one, and where the whole is sold', async (t) =>
     },
   })
   t.match(
-    envelop(SAMPLE, SERVED, undefined),
+    wrapResponse(SAMPLE, SERVED, undefined),
     { value: { preview: true, truncated: true } },
     'a fixed argument cuts',
   )
-  t.match(envelop(routeAt(CATALOG, '/sample/ping'), SERVED, undefined), {
+  t.match(wrapResponse(routeAt(CATALOG, '/sample/ping'), SERVED, undefined), {
     value: { preview: true, truncated: false },
   })
 })
 
 t.test('what is paid for is never cut down to the preview', async (t) => {
-  const paid = envelop(PAID, SERVED, () => ({ high: [] }))
+  const paid = wrapResponse(PAID, SERVED, () => ({ high: [] }))
   t.match(paid, { value: { high: [1, 2, 3] } })
   t.notMatch(paid, { value: { preview: true } })
-  t.notMatch(envelop(routeAt(CATALOG, '/clock'), SERVED, undefined), { value: { preview: true } })
+  t.notMatch(wrapResponse(routeAt(CATALOG, '/clock'), SERVED, undefined), { value: { preview: true } })
 })
 
 t.test('a text is passed on without an envelope', async (t) => {
   const content = { type: 'text/csv; charset=utf-8', text: 'a,b\n' }
   t.strictSame(
-    envelop(PAID, { ...SERVED, value: { content } }, () => ({})),
+    wrapResponse(PAID, { ...SERVED, value: { content } }, () => ({})),
     { kind: 'text', ...content },
   )
 })
 
 t.test('an answer that is too large to keep is not sold, counted in bytes', async (t) => {
   const long = (text: string): Served<Answer> => ({ ...SERVED, value: { source: [], body: { text } } })
-  t.doesNotThrow(() => envelop(PAID, long('x'.repeat(990_000)), undefined))
+  t.doesNotThrow(() => wrapResponse(PAID, long('x'.repeat(990_000)), undefined))
   for (const served of [
     long('x'.repeat(1_000_001)),
     long('ø'.repeat(500_001)),
     { ...SERVED, value: { content: { type: 'text/plain', text: '小'.repeat(333_334) } } },
   ]) {
     t.throws(
-      () => envelop(PAID, served, undefined),
+      () => wrapResponse(PAID, served, undefined),
       new Failure('answer_too_large', 'the answer is larger than 1 MB'),
     )
   }

@@ -1,7 +1,8 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { canonicalJson } from '../json.ts'
 import type { Desk } from '../ledger/claim.ts'
-import { toMicros, type Micros } from '../money.ts'
+import { toMicros } from '../money.ts'
+import type { OfferTerms } from '../protocols/protocol.ts'
 
 /** How often a process says that it still makes its offers: what it offered until it was killed is known this exactly. */
 export const OFFERING_MS = 20_000
@@ -11,15 +12,6 @@ const OFFERS = 'offers'
 
 /** However many payments do not fit, the ledger is asked once in this time. */
 const MEMO_MS = 1_000
-
-type PriceSettings = Pick<Desk, 'ledger' | 'owner' | 'now'>
-
-/** What an operation was offered for. */
-export interface RecentOffer {
-  readonly price: Micros
-  /** Seconds an x402 payment was to be valid for. */
-  readonly timeoutSeconds?: number
-}
 
 interface Fact {
   readonly prices: Readonly<Record<string, string | undefined>>
@@ -31,39 +23,36 @@ interface Fact {
  * that comes after it, so that a change of price or timeout, a restart or an older process beside a newer one fails
  * nobody’s payment.
  */
-export class Prices {
-  readonly #settings: PriceSettings
+export class RecentOffers {
+  readonly #deps: Pick<Desk, 'ledger' | 'owner' | 'now'>
   #memo: { readonly until: number; readonly facts: Promise<readonly Fact[]> } | undefined
 
-  constructor(settings: PriceSettings) {
-    this.#settings = settings
+  constructor(deps: Pick<Desk, 'ledger' | 'owner' | 'now'>) {
+    this.#deps = deps
   }
 
-  /** These prices are offered now; to be said again before `OFFERING_MS` have passed. */
+  /** This is offered now; to be said again before `OFFERING_MS` have passed. */
   offer(catalog: Catalog): Promise<void> {
     return this.#remember(catalog, OFFERING_MS + catalog.payments.repriceGrace)
   }
 
-  /** These prices are offered no more; `grace` is how long they are honoured, in milliseconds. */
+  /** This is offered no more; `grace` is how long it is honoured, in milliseconds. */
   withdraw(catalog: Catalog, grace: number): Promise<void> {
     return this.#remember(catalog, grace)
   }
 
   /** How an operation was offered lately, by one process or another. */
-  async lately(operation: string): Promise<readonly RecentOffer[]> {
+  async of(operation: string): Promise<readonly OfferTerms[]> {
     const facts = await this.#recall()
     return facts.flatMap(({ prices, timeoutSeconds }) => {
       const price = prices[operation]
       if (price === undefined) return []
-      return {
-        price: toMicros(BigInt(price)),
-        ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
-      }
+      return { price: toMicros(BigInt(price)), ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) }
     })
   }
 
   #recall(): Promise<readonly Fact[]> {
-    const { ledger, now } = this.#settings
+    const { ledger, now } = this.#deps
     const time = now()
     if (this.#memo === undefined || this.#memo.until <= time) {
       const facts = ledger.recall(OFFERS, time).then((texts) => texts.map((text): Fact => JSON.parse(text)))
@@ -73,12 +62,11 @@ export class Prices {
     return this.#memo.facts
   }
 
-  async #remember({ operations, payments }: Catalog, ms: number): Promise<void> {
-    const { ledger, owner, now } = this.#settings
+  async #remember({ operations, payments: { x402 } }: Catalog, ms: number): Promise<void> {
+    const { ledger, owner, now } = this.#deps
     const prices = operations.flatMap(({ id, price }): [string, string][] =>
       price === undefined ? [] : [[id, price.toString()]],
     )
-    const { x402 } = payments
     // By process: one that stops offering a price must not take it back for another that still does.
     const fact = canonicalJson({
       by: owner,

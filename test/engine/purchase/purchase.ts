@@ -7,8 +7,8 @@ import { readAnswer, writeAnswer } from '../../../src/engine/ledger/answers.ts'
 import type { Entry, State, StoredAnswer } from '../../../src/engine/ledger/entry.ts'
 import { LedgerError, type Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { toMicros } from '../../../src/engine/money.ts'
-import { markSent } from '../../../src/engine/paywall/delivery.ts'
-import type { Order, Outcome, Paywall } from '../../../src/engine/paywall/paywall.ts'
+import { markReceived } from '../../../src/engine/purchase/delivery.ts'
+import type { HandlerCall, PurchaseResult, PurchaseDeps } from '../../../src/engine/purchase/request.ts'
 import {
   AWAY,
   DEEP,
@@ -30,14 +30,15 @@ import {
 } from '../../support/bank.ts'
 import { makeEntry, nextEntry } from '../../support/entry.ts'
 
-const forOther = (shop: Shop, route: Route, digest: string): Promise<Outcome> => shop.buy({ route, digest })
+const forOther = (shop: Shop, route: Route, digest: string): Promise<PurchaseResult> =>
+  shop.buy({ route, digest })
 
 t.test('a payment buys one answer: every step is stored before the next', async (t) => {
   const shop = await openShop(t)
   const outcome = await shop.buy()
-  t.match(outcome, { kind: 'delivered', receipt: RECEIPT, answer: { kind: 'json', value: { run: 1 } } })
-  if (outcome.kind !== 'delivered') return
-  await markSent(shop.paywall, outcome.entry)
+  t.match(outcome, { kind: 'answered', receipt: RECEIPT, answer: { kind: 'json', value: { run: 1 } } })
+  if (outcome.kind !== 'answered') return
+  await markReceived(shop.deps, outcome.entry)
   t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'settled', 'sent'])
   t.equal(shop.bank.charges, 1)
   t.match(await shop.stored(), {
@@ -74,7 +75,7 @@ t.test('a payment that the chain would not take costs no work, and may be tried 
   t.strictSame(await shop.buy(), { kind: 'refused', refusal: POOR })
   t.equal(shop.runs(), 0)
   shop.bank.simulate = undefined
-  t.match(await shop.buy(), { kind: 'delivered' })
+  t.match(await shop.buy(), { kind: 'answered' })
   t.strictSame(shop.history, ['reserved', 'voided', 'reserved', 'fulfilled', 'settling', 'settled'])
 })
 
@@ -85,23 +86,23 @@ t.test('with less than three seconds for the work, the work is not begun', async
   t.equal(shop.runs(), 0)
   t.equal(await shop.stored(), undefined)
   shop.bank.validBefore = NOW + 9_000
-  t.match(await shop.buy(), { kind: 'delivered' })
+  t.match(await shop.buy(), { kind: 'answered' })
 })
 
 t.test('the work is given the time that leaves enough to settle, and its own at the most', async (t) => {
-  for (const [validFor, patience] of [
+  for (const [validFor, timeLeft] of [
     [15_000, 9_000],
     [3_600_000, 20_000],
   ] as const) {
     const shop = await openShop(t)
     let given = 0
-    const run = async ({ patience: time }: Order): Promise<StoredAnswer> => {
+    const run = async ({ timeLeft: time }: HandlerCall): Promise<StoredAnswer> => {
       given = time
       return STORED
     }
     shop.bank.validBefore = NOW + validFor
     await shop.buy({ run })
-    t.equal(given, patience)
+    t.equal(given, timeLeft)
   }
 })
 
@@ -116,7 +117,7 @@ t.test(
       t.strictSame(await shop.buy({ run: () => Promise.reject(fault) }), { kind: 'failed', fault })
       t.match(await shop.stored(), { state: 'voided', answer: undefined })
       t.equal(shop.bank.charges, 0)
-      t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'delivered' })
+      t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'answered' })
       t.match(await shop.stored(), { operation: MOON.operation.id, digest: 'other arguments', attempts: 2 })
       t.equal(shop.bank.charges, 1)
     }
@@ -127,9 +128,13 @@ t.test('a settlement that has definitely failed is no charge, and gives no answe
   const shop = await openShop(t)
   shop.bank.settlements = [FAILED, SETTLED]
   const outcome = await shop.buy()
-  t.match(outcome, { kind: 'unsettled', refusal: { code: 'settlement_failed' }, entry: { state: 'voided' } })
+  t.match(outcome, {
+    kind: 'settlementFailed',
+    refusal: { code: 'settlement_failed' },
+    entry: { state: 'voided' },
+  })
   t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'voided'])
-  t.match(await shop.buy(), { kind: 'delivered' }, 'the payment may be used as if it were new')
+  t.match(await shop.buy(), { kind: 'answered' }, 'the payment may be used as if it were new')
   t.equal(shop.bank.charges, 1)
 })
 
@@ -137,7 +142,7 @@ t.test('a network that is away is said to be away', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [AWAY, SETTLED]
   t.match(await shop.buy(), { kind: 'refused', refusal: { code: 'chain_unavailable' } })
-  t.match(await shop.buy(), { kind: 'delivered' })
+  t.match(await shop.buy(), { kind: 'answered' })
   t.equal(shop.bank.charges, 1)
 })
 
@@ -151,7 +156,7 @@ t.test(
     shop.bank.resolution = UNKNOWN
     t.match(await shop.buy(), { kind: 'pending' })
     shop.bank.resolution = SETTLED
-    t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } } })
+    t.match(await shop.buy(), { kind: 'answered', answer: { value: { run: 1 } } })
     t.equal(shop.runs(), 1)
     t.equal(shop.bank.resolved, 2)
     t.equal(shop.bank.charges, 0, 'nothing was sent a second time')
@@ -165,7 +170,7 @@ t.test('a settlement that turns out to have failed is made anew, without a secon
   shop.bank.settlements = [UNKNOWN, SETTLED]
   await shop.buy()
   shop.bank.resolution = FAILED
-  t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } } })
+  t.match(await shop.buy(), { kind: 'answered', answer: { value: { run: 1 } } })
   t.equal(shop.runs(), 1)
   t.equal(shop.bank.charges, 1)
 })
@@ -175,7 +180,7 @@ t.test('a settlement that fails again is no charge', async (t) => {
   shop.bank.settlements = [UNKNOWN, FAILED]
   await shop.buy()
   shop.bank.resolution = FAILED
-  t.match(await shop.buy(), { kind: 'unsettled' })
+  t.match(await shop.buy(), { kind: 'settlementFailed' })
   t.match(await shop.stored(), { state: 'voided' })
   t.equal(shop.bank.charges, 0)
 })
@@ -184,7 +189,7 @@ t.test('ten copies at once: one run, one charge, ten answers', async (t) => {
   const shop = await openShop(t)
   const outcomes = await Promise.all(Array.from({ length: 10 }, () => shop.buy()))
   for (const outcome of outcomes)
-    t.match(outcome, { kind: 'delivered', receipt: RECEIPT, answer: { value: { run: 1 } } })
+    t.match(outcome, { kind: 'answered', receipt: RECEIPT, answer: { value: { run: 1 } } })
   t.equal(shop.runs(), 1)
   t.equal(shop.bank.charges, 1)
 })
@@ -202,7 +207,7 @@ t.test('a copy whose first has failed does the work itself', async (t) => {
   await delay(20)
   gate.open()
   t.match(await failing, { kind: 'failed' })
-  t.match(await copy, { kind: 'delivered', answer: { value: { run: 1 } } })
+  t.match(await copy, { kind: 'answered', answer: { value: { run: 1 } } })
   t.equal(shop.bank.charges, 1)
 })
 
@@ -229,10 +234,13 @@ t.test(
     const shop = await openShop(t)
     await leave(shop, 'reserved', { leaseUntil: NOW + 1 })
     const payment = shop.payment({ check: ({ price }) => (price === 4_000n ? undefined : FORGED) })
-    const copy = shop.buy({ payment }, { ...shop.paywall, lately: async () => [{ price: toMicros(4_000n) }] })
+    const copy = shop.buy(
+      { payment },
+      { ...shop.deps, recentOffers: async () => [{ price: toMicros(4_000n) }] },
+    )
     await delay(10)
     shop.clock.now += 1
-    t.match(await copy, { kind: 'delivered' })
+    t.match(await copy, { kind: 'answered' })
   },
 )
 
@@ -242,7 +250,7 @@ t.test('a copy without the token, waiting since before the answer arrived, would
   const observed = shop.buy({ payment: shop.payment({ token: undefined }) })
   await delay(10)
   await shop.ledger.replace(first, nextEntry(first, { state: 'sent', receipt: RECEIPT, settledAt: NOW }))
-  t.match(await observed, { kind: 'reused', code: 'payment_reused' })
+  t.match(await observed, { kind: 'replayRejected', code: 'payment_reused' })
 })
 
 t.test('a copy does not get what the payment has bought for another request in the meantime', async (t) => {
@@ -255,14 +263,14 @@ t.test('a copy does not get what the payment has bought for another request in t
       throw new Error('the first fails')
     },
   })
-  const paused: Paywall = { ...shop.paywall, sleep: () => polled.opened }
+  const paused: PurchaseDeps = { ...shop.deps, sleep: () => polled.opened }
   const copy = shop.buy({}, paused)
   await delay(20)
   gate.open()
   await failing
-  t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'delivered' })
+  t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'answered' })
   polled.open()
-  t.match(await copy, { kind: 'reused', entry: { operation: MOON.operation.id } })
+  t.match(await copy, { kind: 'replayRejected', entry: { operation: MOON.operation.id } })
 })
 
 t.test('a copy does not wait for ever, nor for a client that has gone', async (t) => {
@@ -272,9 +280,9 @@ t.test('a copy does not wait for ever, nor for a client that has gone', async (t
   const leased = (entry: Entry | undefined): Entry | undefined =>
     entry && { ...entry, leaseUntil: shop.clock.now + LEASE_MS }
   const ledger = { ...shop.ledger, get: async (key: string) => leased(await shop.ledger.get(key)) }
-  const paywall: Paywall = { ...shop.paywall, ledger }
-  t.strictSame(await shop.buy({ gone: AbortSignal.abort() }, paywall), { kind: 'pending', id })
-  const copy = shop.buy({}, paywall)
+  const deps: PurchaseDeps = { ...shop.deps, ledger }
+  t.strictSame(await shop.buy({ gone: AbortSignal.abort() }, deps), { kind: 'pending', id })
+  const copy = shop.buy({}, deps)
   await delay(20)
   shop.clock.now += 45_001
   t.strictSame(await copy, { kind: 'pending', id })
@@ -293,7 +301,7 @@ t.test('what a dead process has left is brought to its end, and no work is done 
     const shop = await openShop(t)
     await leave(shop, state)
     const outcomes = await Promise.all([shop.buy(), shop.buy(), shop.buy()])
-    for (const outcome of outcomes) t.match(outcome, { kind: 'delivered', receipt: RECEIPT }, state)
+    for (const outcome of outcomes) t.match(outcome, { kind: 'answered', receipt: RECEIPT }, state)
     t.strictSame(shop.history, after)
     t.equal(shop.runs(), runs)
     t.equal(shop.bank.charges, charges)
@@ -310,18 +318,18 @@ t.test('what a living process works on is left to it', async (t) => {
     t.strictSame(await shop.stored(), entry)
     const answer = await writeAnswer(shop.ledger.answers, entry, STORED)
     await shop.ledger.replace(entry, nextEntry(entry, { state: 'settled', answer, receipt: RECEIPT }))
-    t.match(await copy, { kind: 'delivered', answer: STORED }, state)
+    t.match(await copy, { kind: 'answered', answer: STORED }, state)
     t.equal(shop.runs() + shop.bank.charges + shop.bank.resolved, 0)
   }
 })
 
 t.test('a process that was thought dead charges nothing any more', async (t) => {
   const shop = await openShop(t)
-  const theirs: Paywall = { ...shop.paywall, owner: 'theirs' }
+  const theirs: PurchaseDeps = { ...shop.deps, owner: 'theirs' }
   const late = await shop.buy({
     run: async () => {
       shop.clock.now += LEASE_MS
-      t.match(await shop.buy({}, theirs), { kind: 'delivered' })
+      t.match(await shop.buy({}, theirs), { kind: 'answered' })
       return STORED
     },
   })
@@ -334,11 +342,11 @@ t.test('a process that was thought dead charges nothing any more', async (t) => 
 
 t.test('a payment that is lost before its transaction is recorded is not sent', async (t) => {
   const shop = await openShop(t)
-  const theirs: Paywall = { ...shop.paywall, owner: 'theirs' }
+  const theirs: PurchaseDeps = { ...shop.deps, owner: 'theirs' }
   shop.bank.beforeRecord = async () => {
     shop.bank.beforeRecord = async () => {}
     shop.clock.now += LEASE_MS
-    t.match(await shop.buy({}, theirs), { kind: 'delivered' })
+    t.match(await shop.buy({}, theirs), { kind: 'answered' })
   }
   t.match(await shop.buy(), { kind: 'pending' })
   t.equal(shop.bank.charges, 1)
@@ -347,10 +355,10 @@ t.test('a payment that is lost before its transaction is recorded is not sent', 
 
 t.test('runs no work for a client that has gone before it begins', async (t) => {
   const shop = await openShop(t)
-  t.strictSame(await shop.buy({ gone: AbortSignal.abort() }), { kind: 'abandoned' })
+  t.strictSame(await shop.buy({ gone: AbortSignal.abort() }), { kind: 'disconnected' })
   t.equal(await shop.stored(), undefined)
   t.equal(shop.runs() + shop.bank.charges, 0)
-  t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } } }, 'when it comes back')
+  t.match(await shop.buy(), { kind: 'answered', answer: { value: { run: 1 } } }, 'when it comes back')
   t.equal(shop.bank.charges, 1)
 })
 
@@ -363,12 +371,12 @@ t.test('keeps nothing of work whose client has gone, and has such a payer pay fi
       return STORED
     }
     const payment = shop.payment({ key })
-    t.strictSame(await shop.buy({ payment, run, gone: leaving.signal }), { kind: 'abandoned' })
+    t.strictSame(await shop.buy({ payment, run, gone: leaving.signal }), { kind: 'disconnected' })
     t.equal(await shop.ledger.get(key), undefined)
   }
   t.equal(shop.bank.charges, 0)
   t.match(await shop.buy({ payment: shop.payment({ key: 'test:three' }) }), {
-    kind: 'delivered',
+    kind: 'answered',
     entry: { flow: 'upfront' },
   })
 })
@@ -376,7 +384,7 @@ t.test('keeps nothing of work whose client has gone, and has such a payer pay fi
 t.test('finishes the work of a client that has gone for a copy that still waits', async (t) => {
   const shop = await openShop(t)
   const leaving = new AbortController()
-  let copy: Promise<Outcome> | undefined
+  let copy: Promise<PurchaseResult> | undefined
   const run = async (): Promise<StoredAnswer> => {
     copy = shop.buy()
     await delay(20)
@@ -384,7 +392,7 @@ t.test('finishes the work of a client that has gone for a copy that still waits'
     return STORED
   }
   await shop.buy({ run, gone: leaving.signal })
-  t.match(await copy, { kind: 'delivered', answer: STORED })
+  t.match(await copy, { kind: 'answered', answer: STORED })
   t.equal(shop.bank.charges, 1)
   t.equal(shop.runs(), 0)
 })
@@ -421,13 +429,13 @@ t.test('answers the buyer on the line when the store loses the record after the 
     for (const route of [TIDE, DEEP]) {
       const shop = await openShop(t)
       const faults: unknown[] = []
-      const paywall = {
-        ...shop.paywall,
+      const deps = {
+        ...shop.deps,
         ledger: ledgerOf(shop),
         report: (fault: unknown) => faults.push(fault),
       }
-      t.match(await shop.buy({ route }, paywall), {
-        kind: 'delivered',
+      t.match(await shop.buy({ route }, deps), {
+        kind: 'answered',
         receipt: RECEIPT,
         answer: { value: { run: 1 } },
         entry: { state: 'settled' },
@@ -449,8 +457,8 @@ t.test('keeps an observer of the pool waiting until the buyer on the line has th
   const settled = nextEntry(entry, { state: 'settled', receipt: RECEIPT, settledAt: NOW })
   await shop.ledger.replace(entry, settled)
   await delay(20)
-  await markSent(shop.paywall, settled)
-  t.match(await observed, { kind: 'reused', code: 'payment_reused' })
+  await markReceived(shop.deps, settled)
+  t.match(await observed, { kind: 'replayRejected', code: 'payment_reused' })
 })
 
 t.test(
@@ -468,7 +476,7 @@ t.test(
     await delay(20)
     gate.open()
     for (const outcome of await Promise.all([first, ...copies]))
-      t.match(outcome, { kind: 'delivered', answer: STORED })
+      t.match(outcome, { kind: 'answered', answer: STORED })
     t.equal(shop.bank.charges, 1)
   },
 )
@@ -482,7 +490,7 @@ t.test('does not run the work again for a new payment when the network was away 
       refusal: { code: 'chain_unavailable' },
     })
   t.match(await shop.buy({ payment: shop.payment({ key: 'test:three' }) }), {
-    kind: 'delivered',
+    kind: 'answered',
     entry: { key: 'test:three' },
     answer: { value: { run: 1 } },
   })
@@ -490,7 +498,7 @@ t.test('does not run the work again for a new payment when the network was away 
   t.equal(shop.bank.charges, 1)
   t.equal(await shop.ledger.get('test:two'), undefined, 'the answer was sold once')
   t.match(await shop.buy({ payment: shop.payment({ key: 'test:four' }), digest: 'others' }), {
-    kind: 'delivered',
+    kind: 'answered',
     answer: { value: { run: 2 } },
   })
 })
@@ -501,8 +509,8 @@ t.test('who has seen a payment on its way to the chain would take the answer bef
       const shop = await openShop(t)
       await leave(shop, state)
       const observed = shop.buy({ payment: shop.payment({ token }) })
-      t.match(await observed, { kind: 'reused', code: 'payment_reused' }, state)
-      t.match(await shop.buy(), { kind: 'delivered', answer: STORED }, 'which its buyer gets')
+      t.match(await observed, { kind: 'replayRejected', code: 'payment_reused' }, state)
+      t.match(await shop.buy(), { kind: 'answered', answer: STORED }, 'which its buyer gets')
     }
   }
 })
@@ -510,11 +518,11 @@ t.test('who has seen a payment on its way to the chain would take the answer bef
 t.test('a client that shows no token is answered again until it has the answer', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'settled', { token: undefined })
-  const bare = (): Promise<Outcome> => shop.buy({ payment: shop.payment({ token: undefined }) })
+  const bare = (): Promise<PurchaseResult> => shop.buy({ payment: shop.payment({ token: undefined }) })
   const outcome = await bare()
-  t.match(outcome, { kind: 'delivered', answer: STORED })
-  if (outcome.kind === 'delivered') await markSent(shop.paywall, outcome.entry)
-  t.match(await bare(), { kind: 'reused' })
+  t.match(outcome, { kind: 'answered', answer: STORED })
+  if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.entry)
+  t.match(await bare(), { kind: 'replayRejected' })
 })
 
 t.test(
@@ -522,15 +530,15 @@ t.test(
   async (t) => {
     const shop = await openShop(t)
     await leave(shop, 'sent', { createdAt: NOW })
-    const buyWith = (token: string | undefined): Promise<Outcome> =>
+    const buyWith = (token: string | undefined): Promise<PurchaseResult> =>
       shop.buy({ payment: shop.payment({ token }) })
-    t.match(await buyWith('secret'), { kind: 'delivered', answer: STORED, receipt: RECEIPT })
-    t.match(await buyWith('wrong'), { kind: 'reused' })
-    t.match(await buyWith(undefined), { kind: 'reused' })
-    shop.clock.now = NOW + shop.paywall.redeliver - 1
-    t.match(await buyWith('secret'), { kind: 'delivered' }, 'whatever its validBefore')
+    t.match(await buyWith('secret'), { kind: 'answered', answer: STORED, receipt: RECEIPT })
+    t.match(await buyWith('wrong'), { kind: 'replayRejected' })
+    t.match(await buyWith(undefined), { kind: 'replayRejected' })
+    shop.clock.now = NOW + shop.deps.redeliver - 1
+    t.match(await buyWith('secret'), { kind: 'answered' }, 'whatever its validBefore')
     shop.clock.now += 1
-    t.match(await buyWith('secret'), { kind: 'reused' })
+    t.match(await buyWith('secret'), { kind: 'replayRejected' })
     t.equal(shop.runs() + shop.bank.charges, 0)
   },
 )
@@ -538,16 +546,20 @@ t.test(
 t.test('a payment without a token has none to show', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'sent', { token: undefined })
-  t.match(await shop.buy({ payment: shop.payment({ token: undefined }) }), { kind: 'reused' })
+  t.match(await shop.buy({ payment: shop.payment({ token: undefined }) }), { kind: 'replayRejected' })
 })
 
 t.test('a payment that is in use buys nothing else', async (t) => {
   for (const state of ['fulfilled', 'settling', 'unknown', 'settled', 'sent'] as const) {
     const shop = await openShop(t)
     const entry = await leave(shop, state)
-    t.strictSame(await forOther(shop, MOON, 'arguments'), { kind: 'reused', entry, code: 'payment_reused' })
+    t.strictSame(await forOther(shop, MOON, 'arguments'), {
+      kind: 'replayRejected',
+      entry,
+      code: 'payment_reused',
+    })
     t.strictSame(await forOther(shop, TIDE, 'other arguments'), {
-      kind: 'reused',
+      kind: 'replayRejected',
       entry,
       code: 'payment_reused',
     })
@@ -557,7 +569,7 @@ t.test('a payment that is in use buys nothing else', async (t) => {
   const entry = await leave(shop, 'reserved', { leaseUntil: NOW + LEASE_MS })
   t.strictSame(
     await forOther(shop, MOON, 'arguments'),
-    { kind: 'reused', entry, code: 'payment_reused' },
+    { kind: 'replayRejected', entry, code: 'payment_reused' },
     'while it is worked for',
   )
 })
@@ -565,7 +577,7 @@ t.test('a payment that is in use buys nothing else', async (t) => {
 t.test('a payment whose work has died with its process buys anything', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'reserved')
-  t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'delivered' })
+  t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'answered' })
   t.match(await shop.stored(), { operation: MOON.operation.id, attempts: 2 })
 })
 
@@ -592,7 +604,7 @@ t.test('a settled payment without an answer is owed one, and not charged again',
   const entry = await leave(shop, 'settled')
   const { answer: _, ...bare } = entry
   await shop.ledger.replace(entry, nextEntry(bare))
-  t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } }, receipt: RECEIPT })
+  t.match(await shop.buy(), { kind: 'answered', answer: { value: { run: 1 } }, receipt: RECEIPT })
   t.equal(shop.runs(), 1)
   t.equal(shop.bank.charges, 0)
 })
@@ -609,21 +621,21 @@ t.test('an entry that is deleted while a copy waits for it is a new payment', as
       return asked === 1 ? entry : shop.ledger.get(key)
     },
   }
-  t.match(await shop.buy({}, { ...shop.paywall, ledger: forgetful }), { kind: 'delivered' })
+  t.match(await shop.buy({}, { ...shop.deps, ledger: forgetful }), { kind: 'answered' })
   t.equal(shop.runs(), 1)
 })
 
 t.test('only an answer that was settled is marked as sent, and only as it was given out', async (t) => {
   const shop = await openShop(t)
   const fulfilled = await leave(shop, 'fulfilled')
-  await markSent(shop.paywall, fulfilled)
+  await markReceived(shop.deps, fulfilled)
   t.strictSame(await shop.stored(), fulfilled)
   const settled = nextEntry(fulfilled, { state: 'settled', receipt: RECEIPT })
   await shop.ledger.replace(fulfilled, settled)
-  await markSent(shop.paywall, { ...settled, attempts: 7 })
+  await markReceived(shop.deps, { ...settled, attempts: 7 })
   t.strictSame(await shop.stored(), settled, 'it has been given out again since')
   shop.clock.now += 5
-  await markSent(shop.paywall, settled)
+  await markReceived(shop.deps, settled)
   t.match(await shop.stored(), { state: 'sent', updatedAt: NOW + 5, version: 3 })
 })
 
@@ -643,21 +655,21 @@ t.test(
     t.match(await shop.buy(), { kind: 'refused' })
     t.equal((await shop.stored())?.state, 'fulfilled')
     const payment = shop.payment({ seal: 'another authorization', amount: 0n })
-    t.match(await shop.buy({ payment }), { kind: 'reused' })
+    t.match(await shop.buy({ payment }), { kind: 'replayRejected' })
     t.equal(shop.bank.charges, 0)
-    t.match(await shop.buy(), { kind: 'delivered' }, 'the real one is charged and answered')
+    t.match(await shop.buy(), { kind: 'answered' }, 'the real one is charged and answered')
     t.equal(shop.bank.charges, 1)
-    t.match(await shop.buy({ payment }), { kind: 'reused' })
+    t.match(await shop.buy({ payment }), { kind: 'replayRejected' })
   },
 )
 
 t.test('a settled answer nobody has fetched would be open to everyone for ever', async (t) => {
   const shop = await openShop(t)
-  t.match(await shop.buy(), { kind: 'delivered' })
+  t.match(await shop.buy(), { kind: 'answered' })
   shop.clock.now += 86_399_999
-  t.match(await shop.buy(), { kind: 'delivered' })
+  t.match(await shop.buy(), { kind: 'answered' })
   shop.clock.now += 1
-  t.match(await shop.buy(), { kind: 'reused' })
+  t.match(await shop.buy(), { kind: 'replayRejected' })
 })
 
 t.test('an answer that was settled late would be kept for less than was promised', async (t) => {
@@ -665,9 +677,9 @@ t.test('an answer that was settled late would be kept for less than was promised
   shop.bank.beforeRecord = async () => {
     shop.clock.now += 40_000
   }
-  t.match(await shop.buy(), { kind: 'delivered' })
+  t.match(await shop.buy(), { kind: 'answered' })
   shop.clock.now = NOW + 86_400_001
-  t.match(await shop.buy(), { kind: 'delivered' }, 'a day counts from the settlement')
+  t.match(await shop.buy(), { kind: 'answered' }, 'a day counts from the settlement')
   shop.clock.now = NOW + 40_000 + 86_400_000
-  t.match(await shop.buy(), { kind: 'reused' })
+  t.match(await shop.buy(), { kind: 'replayRejected' })
 })

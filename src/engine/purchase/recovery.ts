@@ -1,0 +1,107 @@
+import { LostClaim, takeOver, type Claim, type Desk } from '../ledger/claim.ts'
+import { cleanUp } from '../ledger/clean-up.ts'
+import type { Entry } from '../ledger/entry.ts'
+import { payableUntil } from '../ledger/lifecycle.ts'
+import type { Protocol } from '../protocols/protocol.ts'
+import { noteFailure } from './flow.ts'
+import { decide } from './fulfillment.ts'
+import { isRedeliverable, type Store } from './request.ts'
+
+export interface RecoveryDeps extends Desk {
+  /** The ways to be paid that are offered now. */
+  readonly protocols: () => readonly Protocol[]
+  /** What decides over the things an operation has stored; undefined when it stores nothing. */
+  readonly storeOf: (operation: string) => Store | undefined
+  readonly report: (fault: unknown) => void
+}
+
+/** Payments of one round, beside each other: one that waits for its block must not hold up the others. */
+const AT_ONCE = 50
+
+/**
+ * Finishes what processes that have died, or did not know, have left: payments to be resolved by what the chain shows,
+ * work to be committed or rolled back; and cleans up what is over. Any number of processes may do it at the same time.
+ *
+ * Resolves to the number of entries it has found due.
+ */
+export async function recover(deps: RecoveryDeps): Promise<number> {
+  const entries = await deps.ledger.due('money', deps.now(), AT_ONCE)
+  const [cleaned] = await Promise.all([cleanUp(deps), ...entries.map((entry) => recoverEntry(deps, entry))])
+  return entries.length + cleaned
+}
+
+async function recoverEntry(deps: RecoveryDeps, entry: Entry): Promise<void> {
+  let lease: Claim | undefined
+  try {
+    lease = await takeOver(deps, entry)
+    if (lease !== undefined) await finish(deps, lease)
+  } catch (fault) {
+    // Another process is faster, or the store is away: the next round sees what is left.
+    if (!(fault instanceof LostClaim)) deps.report(fault)
+  } finally {
+    lease?.putDown()
+  }
+}
+
+async function finish(deps: RecoveryDeps, lease: Claim): Promise<void> {
+  const { state, receipt, answer } = lease.entry
+  if (receipt !== undefined) {
+    // Work that was paid for and failed has left nothing worth keeping: it is done again.
+    await finishWrite(deps, lease, answer === undefined ? 'abort' : 'commit')
+    const { prepared } = lease.entry
+    if (prepared === undefined && !isRedeliverable(lease.entry, deps.now())) await lease.forget()
+    else await lease.letGo()
+    return
+  }
+  switch (state) {
+    case 'reserved':
+    case 'voided':
+      await finishWrite(deps, lease, 'abort')
+      return lease.entry.prepared === undefined ? lease.drop() : lease.letGo()
+    case 'fulfilled':
+    case 'settling':
+    case 'unknown':
+    case 'settled':
+    case 'sent':
+      return resolve(deps, lease)
+  }
+}
+
+async function resolve(deps: RecoveryDeps, lease: Claim): Promise<void> {
+  const { ledger, now, report } = deps
+  const { entry } = lease
+  const protocol = deps.protocols().find(({ name }) => name === entry.protocol)
+  if (protocol === undefined) return lease.letGo()
+  const settlement = await protocol.resolve(entry)
+  switch (settlement.kind) {
+    case 'settled':
+      await lease.settle(settlement.receipt)
+      await finishWrite(deps, lease, 'commit')
+      return lease.letGo()
+    case 'unknown':
+      await lease.advance(entry.state === 'fulfilled' ? 'fulfilled' : 'unknown')
+      return lease.letGo()
+    case 'failed': {
+      const { id, payer, answer, dispatch } = entry
+      if (answer !== undefined && dispatch !== undefined)
+        await noteFailure(ledger, payer, id, now()).catch(report)
+      // The payment may come again until it ends, and be charged then: the work is not done twice.
+      if (answer !== undefined && now() < payableUntil(entry)) return lease.shelve()
+      await lease.void()
+      await finishWrite(deps, lease, 'abort')
+      return lease.letGo()
+    }
+  }
+}
+
+/** Commits or aborts what the handler has stored for the payment. */
+async function finishWrite(deps: RecoveryDeps, lease: Claim, decision: 'commit' | 'abort'): Promise<void> {
+  const { id, operation, prepared, createdAt, redeliver } = lease.entry
+  if (prepared === undefined) return
+  const store = deps.storeOf(operation)
+  if (store !== undefined) return decide(deps, lease, (payment) => store[decision](payment))
+  // Another process, or the next revision, may have the operation.
+  if (deps.now() - createdAt < redeliver) return
+  deps.report(new Error(`${operation} is gone: no ${decision} of what it stored for payment ${id}`))
+  await lease.unprepare()
+}
