@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import t from 'tap'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Cache } from '../../../src/engine/cache/cache.ts'
@@ -162,7 +163,7 @@ t.test(
     pass(599_999)
     t.match(await serve('/paid/part', { country: 'FR' }), {
       at: Date.parse('2026-11-20T20:00:00Z'),
-      cached: false,
+      cached: true,
     })
     t.equal(fetches, 1)
     pass(1)
@@ -220,6 +221,6 @@ t.test('a pool is broken off with its own time, not with the one who asked first
     return ofBody({})
   }
   await t.rejects(kitchen({ hasty: handler }).serve('/paid/hasty'), { code: 'handler_timeout' })
-  await delay(20)
+  if (signal?.aborted === false) await once(signal, 'abort')
   t.equal(signal?.aborted, true)
 })
