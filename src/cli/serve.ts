@@ -32,7 +32,7 @@ import { reload } from './reload.ts'
 import { openLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
 import { metricsAside, openMetricsPort } from './metrics-port.ts'
-import { listenToSignals } from './signals.ts'
+import { endOnUncaughtError, listenToSignals } from './signals.ts'
 import { Watch } from './watch.ts'
 
 export const serve: Command = {
@@ -96,6 +96,8 @@ const INSPECTION_MS = 300_000
 
 /** As long as a signed payment is valid: what is paid for by then is answered before the process ends. */
 const DRAIN_MS = 60_000
+/** What is in flight after an error that nobody has caught: what is paid for is answered by the next process. */
+const FAULT_DRAIN_MS = 1_000
 
 async function run(call: Call, plan: Plan): Promise<number> {
   const { terminal, shop, env } = call
@@ -104,6 +106,18 @@ async function run(call: Call, plan: Plan): Promise<number> {
   const watch = new Watch(() => performance.now())
   /** The last to be opened is closed first. */
   const closing: (() => Promise<unknown>)[] = []
+  const end = async (drainMs: number): Promise<void> => {
+    watch.stop()
+    await closeServer(server, drainMs)
+    for (const close of closing.splice(0).reverse()) {
+      // One that fails must not keep the others open: a chain would outlive its sandbox.
+      await close().catch((fault: unknown) => terminal.err(`stopping: ${String(fault)}`))
+    }
+  }
+  endOnUncaughtError(
+    (line) => terminal.err(env.hide(line)),
+    () => end(FAULT_DRAIN_MS),
+  )
   try {
     const standIns = plan.offline ? await shop.startStandIns() : undefined
     if (standIns !== undefined) closing.push(() => standIns.stop())
@@ -231,12 +245,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     terminal.err('stopping: requests in flight are finished first')
     return 0
   } finally {
-    watch.stop()
-    await closeServer(server, DRAIN_MS)
-    for (const close of closing.reverse()) {
-      // One that fails must not keep the others open: a chain would outlive its sandbox.
-      await close().catch((fault: unknown) => terminal.err(`stopping: ${String(fault)}`))
-    }
+    await end(DRAIN_MS)
   }
 }
 

@@ -1,3 +1,25 @@
+/** How long a process may take to end after an error that nobody has caught. */
+const FAULT_MS = 4_000
+
+/**
+ * After an error that nobody has caught, a handler's late throw for example, the state of the process is unknown: it says
+ * why, runs `end`, which takes no new requests and closes the stores, and exits with 1. By itself Node.js would exit at
+ * once, wait for its threads to finish, and never end while one of them commits to LMDB and waits for this one, with the
+ * lock of the store in its hand. A process that does not end in time is killed, which LMDB stands.
+ */
+export function endOnUncaughtError(err: (line: string) => void, end: () => Promise<void>): void {
+  let ending = false
+  process.on('uncaughtException', (fault: unknown, origin) => {
+    const reason = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)
+    err(`${origin === 'unhandledRejection' ? 'unhandled rejection' : 'uncaught error'}: ${reason}`)
+    if (ending) return
+    ending = true
+    err('stopping: the process cannot go on after this error')
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), FAULT_MS)
+    void end().finally(() => process.exit(1))
+  })
+}
+
 export interface Signals {
   /** Resolves at the first SIGINT or SIGTERM. */
   readonly stopped: Promise<void>

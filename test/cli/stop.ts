@@ -1,10 +1,12 @@
 import t, { type Test } from 'tap'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
+import { makeEntry } from '../support/entry.ts'
 import { MAIN, startServer, type RunningServer } from '../support/server.ts'
 import { writeShop } from '../support/catalog-files.ts'
 import { dial } from '../support/wire.ts'
@@ -113,3 +115,34 @@ t.test('a start that is broken off leaves no chain behind', async (t) => {
   t.equal(existsSync(join(data, 'sandbox', 'lock')), false)
   t.notMatch(said, /Error|unexpected/)
 })
+
+for (const [kind, statement] of [
+  ['throws', "throw new Error('late mistake')"],
+  ['rejects', "void Promise.reject(new Error('late mistake'))"],
+] as const) {
+  t.test(`ends with the reason when a handler ${kind} too late, and locks no store`, async (t) => {
+    const shop = writeShop(t, '  /late: { price: free, handler: late, summary: Fails late }\n')
+    writeFileSync(
+      join(shop.handlers, 'index.js'),
+      `export const handlers = {
+        late: async () => {
+          setTimeout(() => { ${statement} }, 10)
+          return { source: [{ name: 'computed' }], body: { a: 'b' } }
+        },
+      }`,
+    )
+    const args = ['--sandbox', '--catalog', shop.catalog, '--handlers', shop.handlers]
+    const server = await startServer({ args })
+    t.teardown(() => server.stop())
+    const chain = chainOf(server.dataDir)
+    const exited = once(server.process, 'exit')
+    await fetch(`${server.url}/late`).catch(() => undefined)
+    t.strictSame(await exited, [1, null], 'it ends by itself')
+    t.match(server.output(), /^(uncaught error|unhandled rejection): Error: late mistake\n/m)
+    await isGone(t, chain)
+    const [ledger] = readdirSync(join(server.dataDir, 'sandbox')).filter((name) => name.startsWith('ledger'))
+    const other = await openLmdbLedger(join(server.dataDir, 'sandbox', ledger ?? 'ledger'))
+    t.teardown(() => other.close())
+    t.equal(await other.insert(makeEntry('x402:next')), undefined, 'the next process takes payments')
+  })
+}

@@ -1,8 +1,10 @@
 import t, { type Test } from 'tap'
+import { mock } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openRedisLedger, type RedisLedgerSettings } from '../../../src/engine/ledger/redis.ts'
-import { makeEntry } from '../../support/entry.ts'
+import { makeEntry, nextEntry } from '../../support/entry.ts'
 import { redisAbsence, startRedis, type RedisOptions, type RunningRedis } from '../../support/redis.ts'
 
 const absence = redisAbsence()
@@ -124,6 +126,69 @@ function testSettings(): void {
       t.equal(await redis.command('GET', '{ratecard}:format'), format)
       t.equal(await redis.command('DBSIZE'), 1)
     }
+  })
+
+  t.test(
+    'takes no new payment once a setting has become unsafe, and does again when it is right',
+    async (t) => {
+      const redis = await newRedis(t)
+      let time = performance.now()
+      const clock = mock.method(performance, 'now', () => time)
+      t.teardown(() => clock.mock.restore())
+      const ledger = await open(t, redis.url)
+      const entry = makeEntry('x402:one')
+      await ledger.insert(entry)
+      await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
+      time += 60_000
+      const unsafe = {
+        name: 'LedgerError',
+        message: /is not safe for a ledger: maxmemory-policy is allkeys-lru: payments are dropped/,
+      }
+      await t.rejects(ledger.check(), unsafe)
+      await t.rejects(ledger.insert(makeEntry('x402:two')), unsafe)
+      await t.rejects(ledger.recall('a', 1), unsafe)
+      t.equal(await ledger.replace(entry, nextEntry(entry)), true, 'what is under way goes on')
+      await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+      time += 60_000
+      t.equal(await ledger.insert(makeEntry('x402:two')), undefined)
+    },
+  )
+
+  t.test('stores a payment on as many replicas as it was told, or says that it could not', async (t) => {
+    const [redis, replica] = [await newRedis(t), await newRedis(t)]
+    const settings = { url: redis.url, settings: 'checked', replicas: 1 } as const
+    const ledger = await openRedisLedger(settings)
+    t.teardown(() => ledger.close())
+    await t.rejects(ledger.insert(makeEntry('x402:alone')), {
+      name: 'LedgerError',
+      message: /has stored a change on 0 of 1 replicas: a failover may lose it$/,
+    })
+    await replica.command('REPLICAOF', '127.0.0.1', redis.port)
+    while (!/master_link_status:up/.test(String(await replica.command('INFO', 'replication'))))
+      await delay(50)
+    const entry = makeEntry('x402:one')
+    t.equal(await ledger.insert(entry), undefined)
+    await redis.kill()
+    await replica.command('REPLICAOF', 'NO', 'ONE')
+    const after = await open(t, replica.url)
+    t.strictSame(await after.get('x402:one'), entry, 'a failover has it')
+  })
+
+  t.test('measures leases by the clock of Redis, whatever the clock of the process says', async (t) => {
+    const redis = await newRedis(t)
+    const ledger = await open(t, redis.url)
+    const [seconds] = (await redis.command('TIME')) as [string]
+    t.ok(Math.abs(ledger.now() - Number(seconds) * 1000) < 5_000)
+    const wrong = Date.now() + 3_600_000
+    await ledger.lease('signer', 'ahead', wrong, wrong + 200)
+    t.equal(await ledger.lease('signer', 'me', Date.now(), Date.now() + 200), undefined)
+    await delay(250)
+    t.equal((await ledger.lease('signer', 'me', Date.now(), Date.now() + 60_000))?.fence, 2)
+    t.equal(await ledger.lease('signer', 'ahead', wrong, wrong + 200), undefined, 'it is alive')
+    await redis.command('HSET', '{ratecard}:lease:signer', 'end', Date.now() + 3_600_000, 'length', 1)
+    t.equal(await ledger.lease('signer', 'ahead', wrong, wrong + 200), undefined)
+    await delay(10)
+    t.equal((await ledger.lease('signer', 'ahead', wrong, wrong + 200))?.fence, 3, 'Redis had been ahead')
   })
 
   t.test('two processes that open an empty Redis at the same time agree', async (t) => {

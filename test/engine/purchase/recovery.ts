@@ -1,5 +1,6 @@
 import t from 'tap'
 import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
+import { prune } from '../../../src/engine/ledger/clean-up.ts'
 import type { Entry, State } from '../../../src/engine/ledger/entry.ts'
 import { paymentId } from '../../../src/engine/ledger/ledger.ts'
 import { recover } from '../../../src/engine/purchase/recovery.ts'
@@ -223,4 +224,66 @@ t.test('a payment that waits for its block would keep those after it waiting', a
   })
   t.match(await shop.ledger.get(KEY), { state: 'settled' })
   t.match(await shop.ledger.get('test:two'), { state: 'settled' })
+})
+
+t.test('works again for a settled payment whose answer was lost, without a charge', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'settled', { settledAt: NOW })
+  const stored = await shop.stored()
+  if (stored?.answer === undefined) throw new Error('there is no answer to lose')
+  await shop.ledger.answers.delete(stored.id, stored.answer)
+  t.match(await shop.buy(), { kind: 'delivered', receipt: RECEIPT, answer: { value: { run: 1 } } })
+  t.match(await shop.buy(), { kind: 'delivered', answer: { value: { run: 1 } } }, 'once')
+  t.equal(shop.runs(), 1)
+  t.equal(shop.bank.charges, 0)
+})
+
+t.test(
+  'looks at the undelivered answers of a buyer only, however often it has bought the same',
+  async (t) => {
+    const shop = await openShop(t)
+    for (let n = 0; n < 300; n += 1) {
+      const key = `test:sent:${n}`
+      await leave(shop, 'sent', {
+        key,
+        id: paymentId(key),
+        settledAt: NOW,
+        receipt: RECEIPT,
+      })
+    }
+    const { buyer } = await leave(shop, 'unknown')
+    const found = await shop.ledger.undelivered(buyer, 0, 1_000)
+    t.strictSame(
+      found.map(({ key }) => key),
+      [KEY],
+    )
+  },
+)
+
+t.test('prunes what was sold before a time, and nothing that somebody may still ask for', async (t) => {
+  const shop = await openShop(t)
+  const sold = { settledAt: NOW, receipt: RECEIPT, due: undefined, redeliver: 0, createdAt: NOW - 9 }
+  for (const [key, state, changes] of [
+    ['test:old', 'sent', sold],
+    ['test:new', 'sent', { ...sold, createdAt: NOW }],
+    ['test:due', 'settled', { settledAt: NOW, receipt: RECEIPT, createdAt: NOW - 9, due: NOW }],
+    ['test:unknown', 'unknown', { createdAt: NOW - 9 }],
+  ] as const)
+    await leave(shop, state, { key, id: paymentId(key), validBefore: NOW - 1, ...changes })
+  t.equal(await prune(shop.ledger, NOW), 1)
+  t.equal(await shop.ledger.get('test:old'), undefined)
+  for (const key of ['test:new', 'test:due', 'test:unknown']) t.ok(await shop.ledger.get(key), key)
+})
+
+t.test('forgets work for a payment that would be valid for ever, and asks the chain first', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.resolution = FAILED
+  await leave(shop, 'fulfilled', { validBefore: Date.UTC(9999, 0), due: NOW })
+  shop.clock.now += 2 * 3_600_000
+  await sweep(shop)
+  t.match(await shop.stored(), { state: 'voided' })
+  t.equal(shop.bank.resolved, 1)
+  shop.clock.now += LEASE_MS
+  await sweep(shop)
+  t.equal(await shop.stored(), undefined)
 })
