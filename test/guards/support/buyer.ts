@@ -74,7 +74,7 @@ export interface Face {
   offers(answer: Answer): Offers
 }
 
-const http: Face = {
+export const HTTP: Face = {
   name: 'http',
   question: (operation, args, payment) => {
     const query = new URLSearchParams()
@@ -141,7 +141,7 @@ const mcp: Face = {
   },
 }
 
-export const FACES: readonly Face[] = [http, mcp]
+export const FACES: readonly Face[] = [HTTP, mcp]
 
 /** The payload of x402 in both places. */
 export function x402Payment(payload: object): Payment {

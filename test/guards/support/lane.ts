@@ -2,7 +2,7 @@ import type { Way } from './way.ts'
 import type { Chains, Which } from './chains.ts'
 import {
   connect,
-  FACES,
+  HTTP,
   payByMpp,
   payByX402,
   type Answer,
@@ -164,12 +164,10 @@ export async function openLane(site: Site, protocol: ProtocolName, face: Face): 
 export async function warmUp({ url, chains }: Site): Promise<void> {
   const connection = connect(url)
   const key = await chains.tempo.wallet()
-  const [face] = FACES
-  if (face === undefined) throw new Error('there is no way to ask')
   for (let status = 0; status !== 200;) {
-    const offers = face.offers(await connection.ask(face.question('other', { n: 1000 })))
+    const offers = HTTP.offers(await connection.ask(HTTP.question('other', { n: 1000 })))
     const payment = await payByMpp(chains.tempo.rpcUrl, offers, key)
-    status = (await connection.ask(face.question('other', { n: 1000 }, payment))).status
+    status = (await connection.ask(HTTP.question('other', { n: 1000 }, payment))).status
   }
   connection.close()
 }

@@ -1,0 +1,12 @@
+/*
+ * Loaded before a server (`node --import`): puts `counted-lmdb.mjs` in the place of the library.
+ */
+import { register } from 'node:module'
+
+const counted = new URL('counted-lmdb.mjs', import.meta.url).href
+const hooks = `export async function resolve(specifier, context, next) {
+  if (specifier === 'lmdb' && context.parentURL !== ${JSON.stringify(counted)})
+    return { url: ${JSON.stringify(counted)}, shortCircuit: true }
+  return next(specifier, context)
+}`
+register(`data:text/javascript,${encodeURIComponent(hooks)}`)
