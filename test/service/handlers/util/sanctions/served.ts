@@ -24,7 +24,7 @@ t.test('a buyer in the sandbox pays for a lookup, and sees more than the sample 
   const answer = (await paid.json()) as object
   t.match(answer, {
     endpoint: '/paid/util/sanctions',
-    cached: false,
+    cached: true, // the list was read for the sample
     source: [{ name: 'Sandbox stand-in for the sanctions lists' }],
     result: 'match',
     matches: [{ score: 1, programmes: ['SDGT'] }],
