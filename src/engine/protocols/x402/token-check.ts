@@ -11,6 +11,8 @@ export type TokenCheck =
 
 /** Selectors of FiatTokenV2_2; spelt out, for this is asked before anything heavy is loaded. */
 const DOMAIN_SEPARATOR = '0x3644e515'
+/** ERC-5267, of tokens that do not tell the separator itself. */
+const EIP712_DOMAIN = '0x84b0196e'
 const NAME = '0x06fdde03'
 const VERSION = '0x54fd4d50'
 
@@ -20,8 +22,33 @@ export async function checkToken(chain: Chain, network: Network): Promise<TokenC
   if (answer.kind !== 'result' && !isRevert(answer)) return { kind: 'unreachable' }
   const expected = `0x${Buffer.from(domainSeparator(network)).toString('hex')}`
   if (answer.kind === 'result' && answer.result.toLowerCase() === expected) return { kind: 'agrees' }
+  if (answer.kind !== 'result' || answer.result === '0x') {
+    const described = await chain.call(network.token.address, EIP712_DOMAIN)
+    if (described.kind === 'result' && describes(described.result, network)) return { kind: 'agrees' }
+  }
   const detail = await explain(chain, network)
   return detail === undefined ? { kind: 'unreachable' } : { kind: 'differs', detail }
+}
+
+/** Name, version, chain and contract: the fields that buyers sign under, and no others (bits 0 to 3). */
+const FIELDS = 0x0f
+
+/** Whether the answer of `eip712Domain()` names the domain of the network’s token. */
+function describes(answer: string, { chainId, token }: Network): boolean {
+  const bytes = Buffer.from(answer.slice(2), 'hex')
+  const word = (at: number): bigint =>
+    at + 32 > bytes.length ? 0n : BigInt(`0x${bytes.subarray(at, at + 32).toString('hex')}`)
+  const text = (place: number): string => {
+    const at = Number(word(place * 32))
+    return bytes.subarray(at + 32, at + 32 + Number(word(at))).toString('utf8')
+  }
+  return (
+    bytes[0] === FIELDS &&
+    text(1) === token.name &&
+    text(2) === token.version &&
+    word(3 * 32) === BigInt(chainId) &&
+    word(4 * 32) === BigInt(token.address)
+  )
 }
 
 /** Most likely first: the endpoint of another chain, another token, another name. */
