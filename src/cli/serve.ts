@@ -25,7 +25,7 @@ import {
 import { handlersFor } from './handlers.ts'
 import { openLedger } from './ledger.ts'
 import { loadServed } from './load.ts'
-import { keepsMemories, memoryPlace } from './memory/place.ts'
+import { keepsMemories, memoryPlace, withoutMemories } from './memory/place.ts'
 import { inSandbox, meansOf, withStandIns } from './means.ts'
 import { openPort } from './port.ts'
 import { reload } from './reload.ts'
@@ -138,12 +138,15 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const { ledger, title } = await openLedger(env, plan.dataDir, sandbox)
     closing.push(() => ledger.close())
     const memories = keepsMemories(declared)
-      ? await shop.openMemories(
-          memoryPlace(env, plan.dataDir, plan.sandbox ? 'sandbox' : 'real'),
-          plan.offline ? 'out of reach' : 'in use',
-        )
+      ? await shop
+          .openMemories(
+            memoryPlace(env, plan.dataDir, plan.sandbox ? 'sandbox' : 'real'),
+            plan.offline ? 'out of reach' : 'in use',
+          )
+          .catch(refusalOf)
       : undefined
-    if (memories !== undefined) {
+    if (memories instanceof Error) terminal.err(`memory: not served by this process: ${memories.message}`)
+    else if (memories !== undefined) {
       closing.push(() => memories.close())
       void memories.warm().catch((fault: unknown) => terminal.err(`memory: ${String(fault)}`))
     }
@@ -181,7 +184,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       now: ledger.now,
       server,
       catalog,
-      handlers,
+      handlers: memories instanceof Error ? withoutMemories(handlers) : handlers,
       protocols: (revised) => protocolsOf(revised, tills, baseUrl),
       ledger,
       cache: new Cache(cache.store, world.now),
@@ -230,7 +233,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     announce(call, service, {
       ledger: title,
       cache: cache.title,
-      memory: memories?.title,
+      memory: memories instanceof Error ? undefined : memories?.title,
       catalog,
       tills,
       recipient: means.mppRecipient,
@@ -247,6 +250,12 @@ async function run(call: Call, plan: Plan): Promise<number> {
   } finally {
     await end(DRAIN_MS)
   }
+}
+
+/** The memory store refuses a second process; everything else can be served. */
+function refusalOf(fault: unknown): Error {
+  if (fault instanceof Error && fault.name === 'StoreRefusal') return fault
+  throw fault
 }
 
 function refuse({ err }: Terminal, problems: readonly string[]): number {

@@ -1,4 +1,5 @@
-import { statSync } from 'node:fs'
+import { statSync, type BigIntStats } from 'node:fs'
+import { stat } from 'node:fs/promises'
 
 /** How often the files are looked at. */
 const LOOK_MS = 200
@@ -22,11 +23,14 @@ export class Watch {
   readonly #now: () => number
   /** Files by their path, as they were just before they were read. */
   readonly #read = new Map<string, Mark>()
+  readonly #stat: typeof statBigInt
   #timer: NodeJS.Timeout | undefined
+  #isStopped = false
 
   /** `now`: milliseconds on any clock that is not set back. */
-  constructor(now: () => number) {
+  constructor(now: () => number, stats = statBigInt) {
     this.#now = now
+    this.#stat = stats
   }
 
   /** Everything is about to be read anew. */
@@ -36,15 +40,16 @@ export class Watch {
 
   /** To be told of every file right before it is read, whether or not it is there. */
   note(path: string): void {
-    this.#read.set(path, markOf(path))
+    this.#read.set(path, noteOf(path))
   }
 
   /** Calls `changed`, which reads everything anew, each time the files have changed and lie still. */
   start(changed: () => void): void {
     let seen: string | undefined
     let since = 0
-    const look = (): void => {
-      const found = this.#differences()
+    const look = async (): Promise<void> => {
+      const found = await this.#differences()
+      if (this.#isStopped) return
       if (found === undefined) {
         seen = undefined
         return this.#later(LOOK_MS, look)
@@ -65,17 +70,21 @@ export class Watch {
   }
 
   stop(): void {
+    this.#isStopped = true
     clearTimeout(this.#timer)
   }
 
-  #later(ms: number, look: () => void): void {
-    this.#timer = setTimeout(look, ms)
+  #later(ms: number, look: () => Promise<void>): void {
+    this.#timer = setTimeout(() => void look(), ms)
   }
 
-  #differences(): { readonly all: string; readonly isAbsent: boolean } | undefined {
-    const changed = Array.from(this.#read, ([path, mark]) => ({ path, mark, now: markOf(path) })).filter(
-      ({ mark, now }) => mark !== now,
-    )
+  /** One file at a time: a mount that hangs keeps one thread of the pool, and nobody who is served. */
+  async #differences(): Promise<{ readonly all: string; readonly isAbsent: boolean } | undefined> {
+    const changed: { readonly path: string; readonly now: Mark }[] = []
+    for (const path of this.#read.keys()) {
+      const now = await this.#stat(path).then(markOf, () => ABSENT)
+      if (this.#read.get(path) !== now) changed.push({ path, now })
+    }
     if (changed.length === 0) return undefined
     return {
       all: changed.map(({ path, now }) => `${path} ${now}`).join('\n'),
@@ -84,12 +93,20 @@ export class Watch {
   }
 }
 
-/** An empty file counts as absent: some editors empty it before they write. */
-function markOf(path: string): Mark {
+function statBigInt(path: string): Promise<BigIntStats> {
+  return stat(path, { bigint: true })
+}
+
+/** Right before the file is read, which blocks as well. */
+function noteOf(path: string): Mark {
   try {
-    const { ino, size, mtimeNs } = statSync(path, { bigint: true })
-    return size === 0n ? ABSENT : `${ino} ${size} ${mtimeNs}`
+    return markOf(statSync(path, { bigint: true }))
   } catch {
     return ABSENT
   }
+}
+
+/** An empty file counts as absent: some editors empty it before they write. */
+function markOf({ ino, size, mtimeNs }: BigIntStats): Mark {
+  return size === 0n ? ABSENT : `${ino} ${size} ${mtimeNs}`
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { at } from '../support/documents.ts'
+import type { BigIntStats } from 'node:fs'
 import { Watch } from '../../src/cli/watch.ts'
 import { isJsonObject } from '../../src/engine/json.ts'
 import { readHeader, stockFetch, type Hex } from '../support/payment.ts'
@@ -234,4 +235,20 @@ t.test(
 
 t.test('the server has had no mishap in all of this', async (t) => {
   t.notMatch(shop.output(), /unexpected|Unhandled|Warning/)
+})
+
+t.test('a mount that hangs is looked at by one thread, and changes nothing that is served', async (t) => {
+  const asked: string[] = []
+  const hangs = async (path: string): Promise<BigIntStats> => {
+    asked.push(path)
+    return new Promise(() => undefined)
+  }
+  const watch = new Watch(() => performance.now(), hangs)
+  watch.note(catalog)
+  watch.note(example)
+  watch.start(() => t.fail('nothing has changed'))
+  await until('the first file is looked at', () => asked.length > 0)
+  await delay(500)
+  t.strictSame(asked, [catalog])
+  watch.stop()
 })

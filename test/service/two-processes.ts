@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t from 'tap'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
 import { addressOf, randomKey } from '../support/payment.ts'
@@ -44,3 +47,26 @@ else {
     t.strictSame(Object.fromEntries(standIns.asked), { '/steam-api/IStoreQueryService/Query/v1/': 1 })
   })
 }
+
+t.test('two processes share a data folder: the second serves all but the memory, and says so', async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-shared-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+  const env = {
+    HOST: '127.0.0.1',
+    PAY_TO: addressOf(randomKey()),
+    SETTLER_PRIVATE_KEY: randomKey(),
+    RPC_URL_8453: 'http://127.0.0.1:1',
+  }
+  const one = await startServer({ env, dataDir })
+  t.teardown(() => one.stop())
+  const two = await startServer({ env, dataDir })
+  t.teardown(() => two.stop())
+  t.match(two.output(), /memory: not served by this process: the memory store is open in another process/)
+  const memoryOf = async (url: string): Promise<unknown[]> => {
+    const status = (await (await fetch(`${url}/status.json`)).json()) as { unavailable: { path: string }[] }
+    return status.unavailable.filter(({ path }) => path.startsWith('memory.'))
+  }
+  t.strictSame(await memoryOf(one.url), [])
+  t.ok((await memoryOf(two.url)).length > 0)
+  t.equal((await fetch(`${two.url}/paid/ping`)).status, 402)
+})

@@ -1,12 +1,24 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Catalog } from '../../engine/index.ts'
+import { Failure, type Catalog, type HandlerMap } from '../../engine/index.ts'
 import type { Env } from '../../env.ts'
 import type { Call, MemoryPlace, OpenMemories } from '../command.ts'
 
 /** Whether a catalog serves the tools of the memory; nothing is opened for one that does not. */
 export function keepsMemories({ operations }: Catalog): boolean {
   return operations.some(({ handler, planned }) => handler.startsWith('memory/') && !planned)
+}
+
+/** The tools of the memory answer 503 `not_configured`: its store belongs to another process. */
+export function withoutMemories(handlers: HandlerMap): HandlerMap {
+  const run = (): Promise<never> =>
+    Promise.reject(new Failure('not_configured', 'the memory is served by another process'))
+  return Object.fromEntries(
+    Object.entries(handlers).map(([name, handler]) => [
+      name,
+      name.startsWith('memory/') ? { run, configured: false } : handler,
+    ]),
+  )
 }
 
 /** What play money has paid for stays with it. */

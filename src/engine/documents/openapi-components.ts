@@ -15,6 +15,7 @@ const VALIDATION: JsonObject = {
         type: 'array',
         items: { $ref: '#/components/schemas/ValidationError' },
       },
+      charged: { title: 'Charged', type: 'string', enum: ['yes', 'no', 'unknown'] },
     },
   },
   ValidationError: {

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.ts'
-import { problem, type Reply } from './reply.ts'
+import { NO_OFFER } from '../purchase/operation.ts'
+import { failed, problem, type Reply } from './reply.ts'
 import type { RouteRequest } from './request.ts'
 
 /** The 402 of a request: what it costs, and what would become of it. */
@@ -10,6 +11,7 @@ export function challenge(
   headers: Readonly<Record<string, string>> = {},
 ): Reply {
   const { served, revision } = request
+  if (served.challenges.size === 0) return failed(NO_OFFER, 'no')
   if (served.unpaid === undefined) return problem(code, detail, { charged: 'no', headers })
   return served.unpaid({ ...revision.foresights.of(request), code, detail, headers })
 }

@@ -14,5 +14,5 @@ export function faultReply(
   if (told instanceof Failure) return failed(told, charged)
   const place = route.parameters.find(({ name }) => name === told.parameter)?.in ?? 'query'
   const { type, msg, ctx } = toValidationError(told)
-  return invalid([{ type, loc: [place, told.parameter], msg, ctx }])
+  return invalid([{ type, loc: [place, told.parameter], msg, ctx }], charged)
 }

@@ -18,12 +18,26 @@ export interface LiveSettings {
   readonly report: (fault: unknown) => void
 }
 
-/** What is not rendered once a revision but told anew each time. */
-export async function liveReply(
+/** Readers of a live page share one that was rendered within this time. */
+const SHARED_MS = 1_000
+
+/** Pages that are rendered on request instead of once a revision, at most once a second each. */
+export function livePages(
   settings: LiveSettings,
   revision: Revision,
-  name: LiveDocument,
-): Promise<Reply> {
+): (name: LiveDocument) => Promise<Reply> {
+  const shared = new Map<LiveDocument, { readonly until: number; readonly reply: Promise<Reply> }>()
+  return (name) => {
+    const now = settings.now()
+    const known = shared.get(name)
+    if (known !== undefined && now < known.until) return known.reply
+    const reply = render(settings, revision, name)
+    shared.set(name, { until: now + SHARED_MS, reply })
+    return reply
+  }
+}
+
+async function render(settings: LiveSettings, revision: Revision, name: LiveDocument): Promise<Reply> {
   switch (name) {
     case 'health':
       return jsonReply({ status: 'ok', revision: revision.catalog.revision })

@@ -29,11 +29,11 @@ export function canonicalPaths(ctx: Context, next: Next): Promise<unknown> | und
 /**
  * The one spelling of a request path that is served: what is matched is what is dispatched. Anything that other software
  * might read as a second spelling of a path is no path at all: empty and dot segments, a trailing slash, `;`,
- * backslashes, encoded slashes, and whatever RFC 3986 §6.2.2 would normalise (`%72` for `r`, `%c3` for `%C3`).
+ * backslashes, and whatever RFC 3986 §6.2.2 would normalise (`%72` for `r`, `%c3` for `%C3`).
  */
 export function canonicalPath(raw: string): string | undefined {
   if (raw === '/') return raw
-  if (!CHARACTERS.test(raw) || raw.endsWith('/') || /\/\/|%(?:2F|5C|00)/.test(raw)) return undefined
+  if (!CHARACTERS.test(raw) || raw.endsWith('/') || /\/\/|%(?:5C|00)/.test(raw)) return undefined
   if (!raw.includes('%') && !raw.includes('.')) return raw
   return raw.slice(1).split('/').every(isCanonical) ? raw : undefined
 }
@@ -46,7 +46,9 @@ const UNRESERVED = /%(?:2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)/
 
 function isCanonical(segment: string): boolean {
   if (segment === '.' || segment === '..' || UNRESERVED.test(segment)) return false
-  return decodeSegment(segment) !== undefined
+  const decoded = decodeSegment(segment)
+  // An encoded slash is part of a value, and software behind us may decode it: no value may climb.
+  return decoded?.split('/').every((part) => part !== '.' && part !== '..') ?? false
 }
 
 /** A segment's text; undefined when its percent-encoding is broken. */

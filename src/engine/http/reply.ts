@@ -57,11 +57,11 @@ export function failed(failure: Failure, charged: Charged): Reply {
 }
 
 /** 422 in the shape of the specification's HTTPValidationError. */
-export function invalid(errors: readonly ValidationError[]): Reply {
+export function invalid(errors: readonly ValidationError[], charged: Charged = 'no'): Reply {
   return {
     status: 422,
     headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
-    body: JSON.stringify({ detail: errors }),
+    body: JSON.stringify({ detail: errors, charged }),
     code: 'parameters_invalid',
   }
 }

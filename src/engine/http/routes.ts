@@ -8,7 +8,7 @@ import { nameOfRoute } from './figures.ts'
 import { serveFree } from './free.ts'
 import { goneSignal } from './gone.ts'
 import type { InFlight } from './in-flight.ts'
-import { liveReply, type LiveSettings } from './live.ts'
+import { livePages, type LiveSettings } from './live.ts'
 import { negotiate, prefersPage, type Shown } from './negotiate.ts'
 import { servePaid, type PaidDeps } from './paid.ts'
 import { paymentIdOf, paymentState } from './payment-state.ts'
@@ -26,10 +26,11 @@ export interface RouterSettings extends PaidDeps, LiveSettings {
 /** Everything that one revision serves over HTTP, each path a named layer of one router. */
 export function createRouter(settings: RouterSettings, revision: Revision): IndexedRouter {
   const router = new IndexedRouter()
+  const live = livePages(settings, revision)
   for (const [path, name] of revision.live)
     router.get(name, path, async (ctx) => {
       note(ctx, { place: path })
-      respond(ctx, await liveReply(settings, revision, name))
+      respond(ctx, await live(name))
     })
   for (const [path, page] of revision.pages) router.get(path, path, servePage(path, page))
   router.get('payment', '/payments/:id', async (ctx, next) => {

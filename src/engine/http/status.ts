@@ -58,12 +58,25 @@ export function standing(revision: Revision, sight: Sight): Standing {
     days: days.map(dayFigures),
     funnel: funnelOf(totalOfAll(days)),
     routes,
-    unavailable: routes
-      .filter(({ kind, availability }) => kind === 'paid' && availability === 'not_configured')
-      .map(({ path, availability: reason }) => ({ path, reason })),
+    unavailable: [
+      ...routes
+        .filter(({ kind, availability }) => kind === 'paid' && availability === 'not_configured')
+        .map(({ path, availability: reason }) => ({ path, reason })),
+      ...toolsWithoutSettings(revision),
+    ],
     sources: sourceStandings(revision, sources),
     refused_reload: refused ?? null,
   }
+}
+
+/** Tools that no route offers as well. */
+function toolsWithoutSettings({ catalog, facts, routes }: Revision): Standing['unavailable'] {
+  const routed = new Set(routes.map(({ route }) => route.operation))
+  return catalog.operations.flatMap((operation) => {
+    const { tool, planned } = operation
+    if (tool === undefined || planned || routed.has(operation) || facts.available(operation)) return []
+    return [{ path: `${tool.server}.${tool.name}`, reason: 'not_configured' }]
+  })
 }
 
 /** A route that has failed this often in a row fails, until it answers or an hour has passed. */

@@ -11,6 +11,8 @@ import type { Toolbox } from '../mcp/toolbox.ts'
 import type { Daybook } from '../tally/daybook.ts'
 import { soldName } from '../tally/names.ts'
 import type { Deliveries } from './delivery.ts'
+import { isJsonObject } from '../json.ts'
+import { note } from './access-log.ts'
 import { goneSignal } from './gone.ts'
 import type { InFlight } from './in-flight.ts'
 import type { Revision } from './revision.ts'
@@ -37,7 +39,10 @@ export function toolServers(settings: ToolsSettings): Middleware {
     const { mcpServers } = revision.facts
     const name = serverAt(mcpServers, ctx.host, ctx.path)
     const toolbox = name === undefined ? undefined : revision.tools.get(name)
-    if (toolbox !== undefined) return answerTools(settings, ctx, revision, toolbox)
+    if (toolbox !== undefined) {
+      note(ctx, { place: `/mcp/${name}` })
+      return answerTools(settings, ctx, revision, toolbox)
+    }
     const carded = ctx.path.endsWith(CARD)
       ? serverAt(mcpServers, ctx.host, ctx.path.slice(0, -CARD.length))
       : undefined
@@ -65,6 +70,10 @@ async function answerTools(
   }
   await settings.deliveries.confirm(ctx.req.socket)
   const body = ctx.method === 'POST' ? await readBody(ctx.req) : undefined
+  if (body?.kind === 'aborted') {
+    ctx.status = 400
+    return
+  }
   if (body?.kind === 'fault') {
     // What is left of a body that is too large is not read.
     if (body.status === 413) ctx.set('Connection', 'close')
@@ -103,11 +112,19 @@ async function answerTools(
   const { method, headers } = ctx
   const message = { method, headers, body: body?.value, signal: goneSignal(ctx.res) }
   const response = await speak(toolbox, answer, message, settings.report)
+  // Each call of a tool has a line of its own.
+  note(ctx, { logged: response.ok && [body?.value].flat().some((each) => callsTool(each, toolbox)) })
   ctx.status = response.status
   for (const [name, value] of response.headers) ctx.set(name, value)
   if (response.headers.get('Content-Type') === 'text/event-stream' && response.body !== null)
     ctx.body = Readable.fromWeb(response.body)
   else sendText(ctx, response.status, await response.text())
+}
+
+function callsTool(message: unknown, { tools }: Toolbox): boolean {
+  const { method, params } = isJsonObject(message) ? message : {}
+  const { name } = isJsonObject(params) ? params : {}
+  return method === 'tools/call' && typeof name === 'string' && tools.has(name)
 }
 
 /** Koa takes an empty body for 204. */

@@ -2,7 +2,8 @@ import type { JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Refusal } from '../protocols/protocol.ts'
 import { problemMembers } from '../purchase/problem.ts'
-import { refused, type ToolReply } from './result.ts'
+import { NO_OFFER } from '../purchase/operation.ts'
+import { failed, refused, type ToolReply } from './result.ts'
 import type { ServedTool } from './toolbox.ts'
 
 export interface Unpaid {
@@ -21,6 +22,7 @@ export function demand(
   meta: JsonObject,
 ): ToolReply {
   const { face, challenges, served } = tool
+  if (challenges.length === 0) return failed(NO_OFFER, 'no', meta)
   const demands = challenges.map((challenge) => challenge.demand({ resource: face.url, scope, error: code }))
   const known = demands.find(({ extension }) => extension !== undefined && extensions.has(extension.name))
   if (known?.extension !== undefined) return { status: 402, result: { ...known.extension.result } }

@@ -30,19 +30,27 @@ function hostnameOf(url: string): string {
 export type Body =
   | { readonly kind: 'json'; readonly value: unknown }
   | { readonly kind: 'fault'; readonly status: 400 | 413; readonly code: number; readonly message: string }
+  /** The client has gone away in the middle of it. */
+  | { readonly kind: 'aborted' }
 
 /** Reads what was posted. */
 export async function readBody(request: IncomingMessage): Promise<Body> {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of request) {
-    const piece = Buffer.from(chunk)
-    bytes += piece.length
-    if (bytes > LARGEST_BODY) return TOO_LARGE
-    chunks.push(piece)
+  try {
+    for await (const chunk of request) {
+      const piece = Buffer.from(chunk)
+      bytes += piece.length
+      if (bytes > LARGEST_BODY) return TOO_LARGE
+      chunks.push(piece)
+    }
+  } catch (fault) {
+    if (request.destroyed) return { kind: 'aborted' }
+    throw fault
   }
   try {
     const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    if (isDeeperThan(DEEPEST, value)) return TOO_DEEP
     return { kind: 'json', value: Array.isArray(value) ? value.map(nestMeta) : nestMeta(value) }
   } catch {
     return { kind: 'fault', status: 400, code: -32700, message: 'the body is not JSON' }
@@ -54,6 +62,25 @@ const TOO_LARGE: Body = {
   status: 413,
   code: -32000,
   message: `the body is larger than ${LARGEST_BODY / 1024} KiB`,
+}
+
+/** More than any schema of arguments has; what reads them is recursive. */
+const DEEPEST = 64
+
+const TOO_DEEP: Body = {
+  kind: 'fault',
+  status: 400,
+  code: -32600,
+  message: `the body is nested more than ${DEEPEST} levels deep`,
+}
+
+function isDeeperThan(levels: number, value: unknown): boolean {
+  let level = [value]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > levels) return true
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+  }
+  return false
 }
 
 /** MPP allows `_meta` beside `params` too, where MCP knows none. */

@@ -56,7 +56,7 @@ export function thrown(
   meta: JsonObject,
 ): ToolReply {
   if (fault instanceof Failure) return failed(fault, charged, meta)
-  return invalid([{ ...toValidationError(fault), loc: ['arguments', fault.parameter] }], meta)
+  return invalid([{ ...toValidationError(fault), loc: ['arguments', fault.parameter] }], charged, meta)
 }
 
 /** Its id is the one under which the payment's state is told. */

@@ -65,9 +65,13 @@ export function failed(
 }
 
 /** The 422 of HTTP. */
-export function invalid(errors: readonly ValidationError[], meta: JsonObject = {}): ToolReply {
+export function invalid(
+  errors: readonly ValidationError[],
+  charged: Charged = 'no',
+  meta: JsonObject = {},
+): ToolReply {
   const detail = errors.map(({ loc, ctx, ...error }) => compact({ ...error, loc: [...loc], ctx }))
-  return { ...refused(422, { detail }, meta), code: 'parameters_invalid' }
+  return { ...refused(422, { detail, charged }, meta), code: 'parameters_invalid' }
 }
 
 /** Byte for byte the same in both places: clients read either. */

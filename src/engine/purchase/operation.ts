@@ -51,3 +51,8 @@ export function digestArguments(operation: Operation, args: Arguments): string {
     arguments: named,
   })
 }
+
+/** Every network or facilitator that the price could be paid through has been withdrawn. */
+export const NO_OFFER = new Failure('not_configured', 'no way to pay is offered at present', {
+  retryAfter: 60,
+})

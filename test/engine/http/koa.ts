@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { request, type IncomingMessage } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync } from 'node:zlib'
@@ -6,6 +7,7 @@ import t from 'tap'
 import { examplePath } from '../../../src/engine/catalog/catalog.ts'
 import { loadCatalog } from '../../../src/engine/catalog/load.ts'
 import { documentNames } from '../../../src/engine/documents/all.ts'
+import { callTool } from '../../support/mcp.ts'
 import { startServer } from '../../support/server.ts'
 
 const shipped = fileURLToPath(new URL('../../../catalog.yaml', import.meta.url))
@@ -107,9 +109,9 @@ t.test(
     await mounted.said(/route of GET \/openapi\.json: \/openapi\.json$/m)
     // eslint-disable-next-line no-control-regex
     const lines = mounted.output().replace(/\u001b\[\d+m/g, '')
-    t.match(lines, /--> GET \/paid\/echo\/tea 402 \d+ms /)
-    t.match(lines, /--> GET \/openapi\.json 304 \d+ms/)
-    t.match(lines, /--> POST \/mcp\/tools 200 \d+ms/)
+    t.match(lines, /--> GET \/paid\/echo\/tea 402 \d+m?s /)
+    t.match(lines, /--> GET \/openapi\.json 304 \d+m?s/)
+    t.match(lines, /--> POST \/mcp\/tools 200 \d+m?s/)
   },
 )
 
@@ -128,6 +130,84 @@ t.test('a router behind the service answers what the catalog does not have', asy
   t.match(JSON.parse(broken.text), { code: 'internal', charged: 'unknown' })
   t.notMatch(broken.text, 'mistake')
   await mounted.said(/reported: Error: the owner of this middleware has made a mistake/)
+})
+
+t.test('a request to an MCP server that calls no tool leaves one access line', async (t) => {
+  const line = (place: string, status: number): RegExp =>
+    new RegExp(`^access: .*"method":"POST","place":"${place}","status":${status},`, 'm')
+  const initialize = {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+  }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: initialize })
+  t.equal((await ask('/mcp/tools', { ...INITIALIZE, body })).status, 200)
+  await t.resolves(mounted.said(line('/mcp/tools', 200)))
+  const foreign = { ...INITIALIZE.headers, Origin: 'https://elsewhere.example' }
+  t.equal((await ask('/mcp/tools', { ...INITIALIZE, headers: foreign })).status, 403)
+  await t.resolves(mounted.said(line('/mcp/tools', 403)))
+  const call = { name: 'echo', arguments: { word: 'tea' } }
+  await ask('/mcp/tools', {
+    ...INITIALIZE,
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: call }),
+  })
+  await t.resolves(mounted.said(line('tool echo', 402)))
+})
+
+t.test(
+  'a client that goes away in the middle of an MCP body leaves an access line and no error',
+  async (t) => {
+    const { hostname, port } = new URL(mounted.url)
+    const socket = connect(Number(port), hostname)
+    const head = Object.entries({
+      ...INITIALIZE.headers,
+      Host: `localhost:${port}`,
+      'Content-Length': '5000',
+    })
+    socket.write(
+      `POST /mcp/tools HTTP/1.1\r\n${head.map((each) => each.join(': ')).join('\r\n')}\r\n\r\n{"jsonrpc"`,
+    )
+    await ask('/health')
+    socket.destroy()
+    await mounted.said(/^access: .*"method":"POST","place":"\/mcp\/tools","status":400,/m)
+    t.notMatch(mounted.output(), /reported: .*(?:abort|ECONNRESET)/)
+  },
+)
+
+t.test('arguments that are nested too deeply are refused with 400, and the process goes on', async (t) => {
+  const deep = '['.repeat(20_000) + ']'.repeat(20_000)
+  const params = `{"name":"echo","arguments":{"word":${deep}}}`
+  const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
+  const refused = await ask('/mcp/tools', {
+    ...INITIALIZE,
+    headers: { ...INITIALIZE.headers, 'Accept-Encoding': 'identity' },
+    body,
+  })
+  t.equal(refused.status, 400)
+  t.match(JSON.parse(refused.text), { error: { code: -32600 } })
+  t.notMatch(mounted.output(), /reported: .*call stack/)
+  t.equal((await ask('/health')).status, 200)
+})
+
+t.test('a value in a path may contain an encoded slash', async (t) => {
+  const sample = await ask('/sample/echo/a%2Fb')
+  t.equal(sample.status, 200)
+  t.match(sample.text, '"word":"a/b"')
+  t.equal((await ask('/paid/echo/a%2Fb')).status, 402)
+  t.equal((await ask('/paid/echo/..%2Fb')).status, 404)
+})
+
+t.test('a paid route that no network can be paid on answers 503, and says so to tools too', async (t) => {
+  const server = await startServer({ program, env: { OFFERS: 'none' } })
+  t.teardown(() => server.stop())
+  for (const headers of [{}, { 'PAYMENT-SIGNATURE': 'e30=' }]) {
+    const response = await fetch(`${server.url}/paid/echo/tea`, { headers })
+    t.equal(response.status, 503)
+    t.equal(response.headers.get('payment-required'), null)
+    t.match(await response.json(), { code: 'not_configured', charged: 'no' })
+  }
+  const { content } = await callTool(`${server.url}/mcp/tools`, 'echo', { word: 'tea' })
+  t.match(content, { code: 'not_configured', charged: 'no' })
 })
 
 t.test('the debug output of @koa/router shows the dispatch of every route', async (t) => {

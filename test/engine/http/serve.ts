@@ -220,6 +220,7 @@ t.test('wrong parameters are named, free of charge, and foretold in the 402', as
         ctx: { error: {} },
       },
     ],
+    charged: 'no',
   }
   const sample = await ask(t, '/sample/util/workday?country=Germany')
   t.equal(sample.status, 422)
@@ -413,7 +414,9 @@ t.test('what is not there is not for sale', async (t) => {
     t.match(got.json, { status: 404, charged: 'no', retryable: false })
     t.equal(got.headers.get('payment-required'), null)
     t.equal(got.headers.get('www-authenticate'), null)
-    t.equal((await ask(t, path, { method: 'POST', body: 'x' })).status, 404, `POST ${path}`)
+    // A payment's path exists for every id, to be read.
+    const posted = path.startsWith('/payments/') ? 405 : 404
+    t.equal((await ask(t, path, { method: 'POST', body: 'x' })).status, posted, `POST ${path}`)
   }
 })
 
