@@ -1,4 +1,4 @@
-import { columns } from './columns.ts'
+import { columns } from './terminal-text.ts'
 import type { Command, ListReport, Terminal } from './command.ts'
 
 /** Fetches the lists that answers are looked up in, so that a server starts with them. */

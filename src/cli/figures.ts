@@ -1,6 +1,6 @@
 import { Daybook, figureRows, type FigureRow } from '../engine/index.ts'
 import { world } from './assemble.ts'
-import { columns } from './columns.ts'
+import { columns } from './terminal-text.ts'
 import type { Command } from './command.ts'
 import { BOOKS, openBooks } from './payments/books.ts'
 

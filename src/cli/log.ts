@@ -1,4 +1,4 @@
-import { ERRORS, formatShort, type Access, type Observe } from '../engine/index.ts'
+import { type Access, ERRORS, formatShort, LedgerError, type Observe } from '../engine/index.ts'
 import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
 
@@ -138,4 +138,30 @@ function shortLine({ place, method, status, outcome, price, cached, ms, payment 
     payment ?? '',
   ]
   return words.filter((word) => word !== '').join('  ')
+}
+
+/** The same trouble is told once in this time: a store that is away fails every request. */
+const QUIET_MS = 30_000
+
+/**
+ * Tells the operator of faults nobody has asked for: a stack for what is a mistake of ours, a line for what is not.
+ * `hide` takes out what no log may hold: libraries and handlers put addresses and keys into their messages.
+ */
+export function createComplaint(
+  { err }: Pick<Terminal, 'err'>,
+  now: () => number,
+  hide: (text: string) => string,
+): (fault: unknown) => void {
+  const told = new Map<string, number>()
+  return (fault) => {
+    const text = hide(
+      fault instanceof LedgerError
+        ? `ledger: ${fault.message}`
+        : `unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`,
+    )
+    for (const [line, at] of told) if (now() - at >= QUIET_MS) told.delete(line)
+    if (told.has(text)) return
+    told.set(text, now())
+    err(text)
+  }
 }

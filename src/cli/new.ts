@@ -1,18 +1,18 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import {
+  type Catalog,
   CatalogError,
   compileText,
   declareHandlers,
-  operationId,
-  type Catalog,
   type Loaded,
+  operationId,
   type Route,
 } from '../engine/index.ts'
-import { beside } from './beside.ts'
-import { UsageError, type Call, type Command } from './command.ts'
+import { type Call, type Command, UsageError } from './command.ts'
 import type { Draft } from './draft.ts'
 import { handlersFor } from './handlers.ts'
+import { taken, writeFiles } from './new-files.ts'
 import {
   EMPTY_INDEX,
   handlerFile,
@@ -24,7 +24,18 @@ import {
 } from './new/handler.ts'
 import { insertRoute } from './new/insertion.ts'
 import { declare, parseParameter } from './new/parameter.ts'
-import { taken, writeFiles } from './new-files.ts'
+
+/** Reads what a catalog names by a path from its own folder; undefined when it is not there. */
+function beside(catalog: string): (path: string) => Buffer | undefined {
+  const folder = dirname(resolve(catalog))
+  return (path) => {
+    try {
+      return readFileSync(resolve(folder, path))
+    } catch {
+      return undefined
+    }
+  }
+}
 
 export const addRoute: Command = {
   name: 'new',

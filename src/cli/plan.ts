@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { CatalogError, compileText, HEADER_TARGET, loadCatalog, type Catalog } from '../engine/index.ts'
-import { clean } from './clean.ts'
+import { clean } from './terminal-text.ts'
 import type { Call, Command } from './command.ts'
 import { openOpenapi } from './doctor/answers.ts'
 import { compare, type Difference } from './plan/difference.ts'

@@ -1,5 +1,8 @@
-import type { Server } from 'node:http'
-import { listen } from '../engine/index.ts'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import { type Aside, listen } from '../engine/index.ts'
+import type { Env } from '../env.ts'
+import type { Metrics } from './metrics.ts'
 
 /** Listens, or throws a sentence that says what to do about it. */
 export async function openPort(server: Server, port: number, host: string): Promise<number> {
@@ -26,4 +29,48 @@ function portSentence(code: string, port: number, host: string): string {
 
 function codeOf(fault: unknown): string {
   return fault instanceof Error && 'code' in fault && typeof fault.code === 'string' ? fault.code : ''
+}
+
+const PATH = '/metrics'
+
+/**
+ * Beside everything else, for whoever has the token; to all others there is nothing at this path. Undefined without a
+ * token.
+ */
+export function metricsAside({ token }: Env['metrics'], metrics: Metrics): Aside | undefined {
+  if (token === undefined) return undefined
+  const wanted = digest(`Bearer ${token}`)
+  return (path, { authorization = '' }) =>
+    path === PATH && timingSafeEqual(digest(authorization), wanted)
+      ? async () => {
+          const { type, text } = await metrics.read()
+          return { status: 200, headers: { 'Content-Type': type, 'Cache-Control': 'no-store' }, body: text }
+        }
+      : undefined
+}
+
+/** Digests are of one length, which the comparison wants, and tell nothing of where two texts differ. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+/** On a port of their own, which is for the operator to close to others; resolves to what closes it. */
+export async function openMetricsPort(
+  port: number,
+  host: string,
+  metrics: Metrics,
+): Promise<() => Promise<void>> {
+  const server = createServer((request, response) => {
+    if (request.url !== PATH || request.method !== 'GET') return void response.writeHead(404).end()
+    metrics.read().then(
+      ({ type, text }) => response.writeHead(200, { 'Content-Type': type }).end(text),
+      () => response.writeHead(500).end(),
+    )
+  })
+  await listen(server, port, host)
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
 }

@@ -6,7 +6,7 @@ import {
   type Revision,
   type Route,
 } from '../engine/index.ts'
-import { columns } from './columns.ts'
+import { columns } from './terminal-text.ts'
 import type { Command } from './command.ts'
 import { previewRevision } from './preview.ts'
 

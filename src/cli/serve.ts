@@ -1,19 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import {
   Cache,
+  type Catalog,
   CatalogError,
   closeServer,
   createHttpServer,
   createService,
   formatIssue,
   LedgerError,
-  type Catalog,
 } from '../engine/index.ts'
 import { announce } from './announce.ts'
 import { openMpp, openTills, protocolsOf, world } from './assemble.ts'
-import { openCache } from './cache.ts'
 import type { Call, Command, Terminal } from './command.ts'
-import { createComplaint } from './complain.ts'
 import {
   missingMeans,
   mistypedMeans,
@@ -23,16 +21,15 @@ import {
   sandboxProblems,
 } from './guard.ts'
 import { handlersFor } from './handlers.ts'
-import { openLedger } from './ledger.ts'
 import { loadServed } from './load.ts'
-import { keepsMemories, memoryPlace, withoutMemories } from './memory/place.ts'
+import { createComplaint, openLog } from './log.ts'
 import { inSandbox, meansOf, withStandIns } from './means.ts'
-import { openPort } from './port.ts'
-import { reload } from './reload.ts'
-import { openLog } from './log.ts'
+import { keepsMemories, memoryPlace, withoutMemories } from './memory.ts'
 import { openMetrics } from './metrics.ts'
-import { metricsAside, openMetricsPort } from './metrics-port.ts'
+import { metricsAside, openMetricsPort, openPort } from './port.ts'
+import { reload } from './reload.ts'
 import { endOnUncaughtError, listenToSignals } from './signals.ts'
+import { openCache, openLedger } from './stores.ts'
 import { Watch } from './watch.ts'
 
 export const serve: Command = {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createComplaint } from '../../src/cli/complain.ts'
+import { createComplaint } from '../../src/cli/log.ts'
 import { LedgerError } from '../../src/engine/index.ts'
 import { readEnv } from '../../src/env.ts'
 

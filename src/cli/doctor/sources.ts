@@ -9,7 +9,7 @@ import {
   type Trial,
 } from '../../engine/index.ts'
 import { world } from '../assemble.ts'
-import { columns } from '../columns.ts'
+import { columns } from '../terminal-text.ts'
 import { UsageError, type Call } from '../command.ts'
 import { previewRevision } from '../preview.ts'
 

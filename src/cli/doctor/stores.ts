@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { LedgerError, readRedisAddress } from '../../engine/index.ts'
 import type { Env } from '../../env.ts'
-import { openLedger } from '../ledger.ts'
+import { openLedger } from '../stores.ts'
 import { fails, look, ok, type Verdict } from './verdict.ts'
 
 /** Whether a payment that was taken is still known after a restart. */

@@ -1,9 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
-import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import type { Draft } from '../draft.ts'
-import { credentialOf } from './credential.ts'
-import { follow } from './openapi.ts'
-import { mapParameter, snake, type Mapped } from './parameter.ts'
+import { at, listAt, membersAt, textAt } from '../json-access.ts'
+import { credentialOf, follow, snake } from './openapi.ts'
+import { mapParameter, type Mapped } from './parameter.ts'
 
 /** What becomes of one operation of an API. */
 export type Converted =

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
 import { listAt, membersAt, textAt } from '../json-access.ts'
-import { follow } from './openapi.ts'
+import { follow, snake } from './openapi.ts'
 
 /** A parameter of an OpenAPI operation as a catalog can have it. */
 export type Mapped =
@@ -57,15 +57,6 @@ export function mapParameter(openapi: JsonObject, given: Json): Mapped {
       ...describe(textAt(parameter, 'description')),
     },
   }
-}
-
-/** `petId` and `X-Pet-ID` as a catalog names them: `pet_id`, `x_pet_id`. */
-export function snake(name: string): string {
-  return name
-    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '_')
-    .replace(/^[^a-z]+|_+$/g, '')
 }
 
 function describe(description: string | undefined): JsonObject {

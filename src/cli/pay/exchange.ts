@@ -1,12 +1,38 @@
-import { formatPrice, isJsonObject } from '../../engine/index.ts'
+import { formatPrice, isJsonObject, type Json } from '../../engine/index.ts'
 import type { Env } from '../../env.ts'
 import { world } from '../assemble.ts'
-import { request, type Answer } from './answer.ts'
 import type { Bill, Steps } from './bill.ts'
 import { mpp } from './mpp.ts'
 import type { Offer, PayingProtocol } from './protocol.ts'
 import { findWallet, sandboxUrl } from './wallet.ts'
 import { x402 } from './x402.ts'
+
+/** An answer, read to its end. */
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Json
+}
+
+/** Asks once; undefined when no answer has come back. */
+async function request(url: URL, payment: Readonly<Record<string, string>>): Promise<Answer | undefined> {
+  const headers = { accept: 'application/json', ...payment }
+  try {
+    // A redirect would take a signed payment to somebody else.
+    const response = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(60_000) })
+    return { status: response.status, headers: response.headers, body: readJson(await response.text()) }
+  } catch {
+    return undefined
+  }
+}
+
+function readJson(text: string): Json {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
 
 /** Every way to pay that is known here, the preferred one first. */
 export const PROTOCOLS: readonly PayingProtocol[] = [x402, mpp]

@@ -1,5 +1,5 @@
 import type { Difference, Fate, Sighting } from '../../engine/index.ts'
-import { clean } from '../clean.ts'
+import { clean } from '../terminal-text.ts'
 import { isoTime, spellAmount } from './row.ts'
 
 /** One difference in words: what is told on each side, and what to do about it. */

@@ -1,11 +1,23 @@
 import { chargedBy, type Entry, type Receipt } from '../../engine/index.ts'
 import { world } from '../assemble.ts'
-import { clean } from '../clean.ts'
-import { UsageError, type Call, type Command } from '../command.ts'
+import { type Call, type Command, UsageError } from '../command.ts'
+import { clean } from '../terminal-text.ts'
 import { BOOKS, openBooks } from './books.ts'
-import { csvLine } from './csv.ts'
 import { isoTime, spellAmount } from './row.ts'
 import { parseStart, parseTime } from './when.ts'
+
+/** A spreadsheet takes what begins like this for a formula, and would run it. */
+const FORMULA = /^[=+\-@\t\r]/
+
+/** One line of CSV (RFC 4180), without its end: what looks like a formula is made text by an apostrophe. */
+export function csvLine(cells: readonly string[]): string {
+  return cells.map(csvCell).join(',')
+}
+
+function csvCell(text: string): string {
+  const safe = FORMULA.test(text) ? `'${text}` : text
+  return /[",\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
 
 export const exportPayments: Command = {
   name: 'payments export',

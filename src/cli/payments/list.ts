@@ -1,6 +1,6 @@
 import { isAddress, sameAddress, type Entry, type State } from '../../engine/index.ts'
 import { world } from '../assemble.ts'
-import { columns } from '../columns.ts'
+import { columns } from '../terminal-text.ts'
 import { UsageError, type Call, type Command, type Terminal } from '../command.ts'
 import { BOOKS, openBooks } from './books.ts'
 import { brief, rowOf, type PaymentRow } from './row.ts'

@@ -1,5 +1,5 @@
 import { chargedBy, findAsset, type Entry, type State } from '../../engine/index.ts'
-import { clean } from '../clean.ts'
+import { clean } from '../terminal-text.ts'
 
 /** One payment in a list; nothing of what was sold, and nothing that works as a secret. */
 export interface PaymentRow {

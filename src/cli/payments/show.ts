@@ -1,15 +1,14 @@
 import {
-  isJsonObject,
-  readPaymentKey,
   type Entry,
+  isJsonObject,
   type Json,
   type JsonObject,
+  readPaymentKey,
   type State,
 } from '../../engine/index.ts'
 import { world } from '../assemble.ts'
-import { clean } from '../clean.ts'
-import { columns } from '../columns.ts'
-import { UsageError, type Command } from '../command.ts'
+import { type Command, UsageError } from '../command.ts'
+import { clean, columns } from '../terminal-text.ts'
 import { BOOKS, openBooks } from './books.ts'
 import { isoTime, rowOf } from './row.ts'
 import { storyOf } from './story.ts'

@@ -1,5 +1,4 @@
-import { clean } from '../clean.ts'
-import { columns } from '../columns.ts'
+import { clean, columns } from '../terminal-text.ts'
 import type { Change, Difference } from './difference.ts'
 
 export interface Title {

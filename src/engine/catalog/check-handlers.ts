@@ -1,12 +1,11 @@
-import { templatesOf, type Parameter, type Scalar } from './catalog.ts'
-import { error, type Issue } from './issue.ts'
-import { bind, compileSet, ownDeclaration, ownersOf, sourceOf, type Owner } from './arguments.ts'
+import { bind, compileSet, ownDeclaration, type Owner, ownersOf, sourceOf } from './arguments.ts'
+import { type Parameter, type Scalar, templatesOf } from './catalog.ts'
+import { error, type Issue, type Position, wordIn } from './issue.ts'
 import { isPassable } from './parameter.ts'
-import { misfit } from './validator.ts'
-import { wordIn, type Position } from './position.ts'
 import type { Path } from './source.ts'
-import { handlerOf, PROXY, routesOf, samplePath, type DeclaredPlace, type Subject } from './subject.ts'
+import { type DeclaredPlace, handlerOf, PROXY, routesOf, samplePath, type Subject } from './subject.ts'
 import { didYouMean, suggest } from './suggest.ts'
+import { misfit } from './validator.ts'
 
 /** Every route has a handler, and every face of it gives the handler the arguments it was declared with. */
 export function checkHandlers(subject: Subject): Issue[] {

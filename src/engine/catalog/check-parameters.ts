@@ -1,13 +1,12 @@
-import { templatesOf, type Parameter } from './catalog.ts'
-import { error, type Issue } from './issue.ts'
-import { compileParameter, isOfType } from './parameter.ts'
-import { misfit } from './validator.ts'
-import { wordIn } from './position.ts'
-import type { Path, SourceDocument } from './source.ts'
-import type { DeclaredParameter, DeclaredParameters } from './schema.ts'
-import { routesOf, samplePath, type Subject } from './subject.ts'
+import { type Parameter, templatesOf } from './catalog.ts'
 import { quoteIt } from './check-shape.ts'
+import { error, type Issue, wordIn } from './issue.ts'
+import { compileParameter, isOfType } from './parameter.ts'
+import type { DeclaredParameter, DeclaredParameters } from './schema.ts'
+import type { Path, SourceDocument } from './source.ts'
+import { routesOf, samplePath, type Subject } from './subject.ts'
 import { didYouMean } from './suggest.ts'
+import { misfit } from './validator.ts'
 
 /** Each parameter makes sense by itself: its constraints fit its type, its default and example fit its constraints. */
 export function checkParameters(subject: Subject): Issue[] {

@@ -1,6 +1,5 @@
 import { templatesOf } from './catalog.ts'
-import { error, type Issue } from './issue.ts'
-import { wordIn, type Position } from './position.ts'
+import { error, type Issue, type Position, wordIn } from './issue.ts'
 import type { SourceDocument } from './source.ts'
 import { routesOf, samplePath, type Subject } from './subject.ts'
 import { didYouMean } from './suggest.ts'

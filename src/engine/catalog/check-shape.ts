@@ -1,10 +1,9 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../json.ts'
-import { formOf, properName, type Form } from './forms.ts'
-import { error, type Issue } from './issue.ts'
+import { type Form, formOf, properName } from './forms.ts'
+import { error, type Issue, type Position } from './issue.ts'
 import { catalogSchema, type Declared } from './schema.ts'
-import { knownKeys, soundPart, toPath, type ShapeFault } from './shape-fault.ts'
-import type { Position } from './position.ts'
+import { knownKeys, type ShapeFault, soundPart, toPath } from './shape-fault.ts'
 import type { Path, SourceDocument } from './source.ts'
 import { didYouMean, suggest } from './suggest.ts'
 

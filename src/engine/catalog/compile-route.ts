@@ -13,10 +13,9 @@ import type {
   Tool,
   Upstream,
 } from './catalog.ts'
-import type { Namer } from './names.ts'
-import type { Path } from './source.ts'
 import type { DeclaredRoute, DeclaredTool } from './schema.ts'
-import { handlerOf, operationId, samplePath, type DeclaredPlace } from './subject.ts'
+import type { Path } from './source.ts'
+import { type DeclaredPlace, handlerOf, type Namer, operationId, samplePath } from './subject.ts'
 
 /** What one route cannot know by itself. */
 export interface Compiler {

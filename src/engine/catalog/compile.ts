@@ -7,10 +7,9 @@ import { findNetwork, type Limits } from '../networks.ts'
 import { ownersOf } from './arguments.ts'
 import type { Catalog, DocumentPlace, OutsideSource, Payments, ServedFile, Service } from './catalog.ts'
 import { compileRoute, compileTool } from './compile-route.ts'
-import { namer } from './names.ts'
-import type { Path } from './source.ts'
 import type { Declared } from './schema.ts'
-import { readText, routesOf, type Subject } from './subject.ts'
+import type { Path } from './source.ts'
+import { namer, readText, routesOf, type Subject } from './subject.ts'
 
 /** Turns a catalog that has passed its checks into the frozen value everything is derived from. */
 export function compile(subject: Subject): Catalog {

@@ -3,9 +3,8 @@ import { basename, dirname, resolve } from 'node:path'
 import type { Catalog } from './catalog.ts'
 import { check } from './check.ts'
 import { compile } from './compile.ts'
-import { CatalogError, error, type Issue } from './issue.ts'
-import type { Position } from './position.ts'
-import { readText, withoutMark, type Surroundings } from './subject.ts'
+import { CatalogError, error, type Issue, type Position } from './issue.ts'
+import { readText, type Surroundings, withoutMark } from './subject.ts'
 
 export interface Loaded {
   readonly catalog: Catalog

@@ -1,17 +1,16 @@
 import {
+  type Alias,
+  type Document,
   isAlias,
   isMap,
   isNode,
   isScalar,
   isSeq,
-  visit,
-  type Alias,
-  type Document,
   type Node,
+  visit,
   type YAMLMap,
 } from 'yaml'
-import { error, type Issue } from './issue.ts'
-import type { Position } from './position.ts'
+import { error, type Issue, type Position } from './issue.ts'
 
 /** Keys from the root: `['routes', '/paid/ping', 'price']`. */
 export type Path = readonly (string | number)[]

@@ -2,9 +2,17 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import type { Argument, Arguments } from '../handler.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { Binding, Operation, Parameter, Scalar } from './catalog.ts'
-import { asArgument, decode, isDate, isOptionalText, normalize, valueOf } from './parameter.ts'
-import { inputSchema, validationSchema } from './parameter-schema.ts'
-import { describe, ruleOf, type Form, type ValidationError } from './validation-error.ts'
+import {
+  asArgument,
+  decode,
+  inputSchema,
+  isDate,
+  isOptionalText,
+  normalize,
+  validationSchema,
+  valueOf,
+} from './parameter.ts'
+import { describe, type Form, ruleOf, type ValidationError } from './validation-error.ts'
 
 /** Parameters of one HTTP request as they came: path templates decoded, the query raw. */
 export interface RawParameters {

@@ -1,13 +1,11 @@
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
-import { iconUrl } from './brand.ts'
 import { addressOf } from './directory.ts'
-import { defineDocument, type Facts } from './document.ts'
-import { printJson } from './json-text.ts'
+import { defineDocument, type Facts, printJson } from './document.ts'
 import { isCallable, listedRoutes } from './listing.ts'
-import { SERVER_CARD_TYPE } from './servers/card.ts'
-import { nickname } from './servers/identity.ts'
-import { listedServers } from './servers/listing.ts'
+import { iconUrl } from './page.ts'
+import { SERVER_CARD_TYPE } from './servers/documents.ts'
+import { listedServers, nickname } from './servers/server.ts'
 import { sentence } from './wording.ts'
 
 /** Agentic Resource Discovery: what this host offers to agents, of which only what can be used now. */

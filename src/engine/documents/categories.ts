@@ -1,7 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
-import { defineDocument, type Facts } from './document.ts'
-import { printJson } from './json-text.ts'
+import { defineDocument, type Facts, printJson } from './document.ts'
 import { byCategory, countKinds, listedRoutes, listedTools, priceOf, toolPrice } from './listing.ts'
 
 /** What is sold and shown, by category: only categories that hold something. */

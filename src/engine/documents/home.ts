@@ -1,13 +1,11 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
-import { chaptersOf, previewsOf } from './chapters.ts'
 import { placedDocuments } from './directory.ts'
 import type { Facts } from './document.ts'
-import { exampleUrl } from './example-url.ts'
-import { listedRoutes, priceOf, toolPrice } from './listing.ts'
+import { exampleUrl } from './example.ts'
+import { chaptersOf, listedRoutes, previewsOf, priceOf, toolPrice } from './listing.ts'
 import { frameOf, readPage } from './page.ts'
-import { listedServers } from './servers/listing.ts'
-import { serverPagePath } from './servers/place.ts'
-import type { TemplateContext } from './text.ts'
+import { listedServers, serverPagePath } from './servers/server.ts'
+import type { TemplateContext } from './template.ts'
 import { sentence } from './wording.ts'
 
 const print = readPage('home.html.hbs')

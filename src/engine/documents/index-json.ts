@@ -1,15 +1,12 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { placedDocuments } from './directory.ts'
-import { defineDocument, type Facts } from './document.ts'
-import { printJson } from './json-text.ts'
-import { linkHeader } from './links.ts'
-import { countKinds, listedRoutes, priceOf, toolPrice, type ListedTool } from './listing.ts'
-import { parameterLine } from './parameter-line.ts'
-import { argumentLine } from './servers/argument.ts'
-import { listedServers } from './servers/listing.ts'
-import { serverPagePath } from './servers/place.ts'
-import { chargingOf, howToPay, isUpfront, SANDBOX, CHARGED_FIRST } from './wording.ts'
+import { defineDocument, type Facts, printJson } from './document.ts'
+import { countKinds, listedRoutes, type ListedTool, priceOf, toolPrice } from './listing.ts'
+import { argumentLine, parameterLine } from './parameters.ts'
+import { listedServers, serverPagePath } from './servers/server.ts'
+import { linkHeader } from './well-known.ts'
+import { CHARGED_FIRST, chargingOf, howToPay, isUpfront, SANDBOX } from './wording.ts'
 
 /** The free index at `/`: small enough to read whole, complete enough to call everything from. */
 export const index = defineDocument(

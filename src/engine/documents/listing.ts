@@ -57,7 +57,7 @@ export function toolPrice({ operation: { price } }: ListedTool): string | undefi
 }
 
 /** One category with what stands under it. */
-export interface Shelf<T> {
+interface Shelf<T> {
   /** Undefined: of no category. */
   readonly id: string | undefined
   readonly title: string
@@ -90,4 +90,32 @@ const UNDATED = '2026-01-01'
 /** When the catalog last changed, as an instant. */
 export function lastChange({ service }: Catalog): string {
   return `${service.updated ?? UNDATED}T00:00:00.000Z`
+}
+
+/** Routes that are shown together. */
+interface Chapter {
+  readonly title: string
+  /** Holds a dot, which no name of a route does. */
+  readonly anchor: string
+  readonly routes: readonly Route[]
+}
+
+/** Paid routes by category, in the order categories appear, and what is free and no preview of them last. */
+export function chaptersOf(catalog: Catalog, routes: readonly Route[]): Chapter[] {
+  const paid = routes.filter(({ kind }) => kind === 'paid')
+  const previews = new Set(paid.map(({ sample }) => sample))
+  const free = routes.filter(({ kind, path }) => kind !== 'paid' && !previews.has(path))
+  const sold = byCategory(catalog, paid).map(({ id, title, entries }) => ({
+    title: id === undefined ? 'Paid endpoints' : title,
+    anchor: `category.${id ?? ''}`,
+    routes: entries,
+  }))
+  return free.length === 0 ? sold : [...sold, { title: 'Free endpoints', anchor: 'docs.free', routes: free }]
+}
+
+/** The free preview of each paid route that has one, by the path of the paid one. */
+export function previewsOf(routes: readonly Route[]): ReadonlyMap<string, Route> {
+  return new Map(
+    routes.flatMap((route): [string, Route][] => (route.full === undefined ? [] : [[route.full, route]])),
+  )
 }

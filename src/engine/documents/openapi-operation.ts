@@ -5,7 +5,7 @@ import type { PlacedDocument } from './directory.ts'
 import type { Facts } from './document.ts'
 import { exampleAnswer } from './example.ts'
 import { priceOf } from './listing.ts'
-import { openapiParameter } from './openapi-parameter.ts'
+import { openapiParameter } from './parameters.ts'
 import { paymentInfo, receiptHeaders } from './openapi-payment.ts'
 import { charging, freshness, sentence, useWhen } from './wording.ts'
 

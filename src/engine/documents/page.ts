@@ -1,12 +1,45 @@
-import Handlebars from 'handlebars'
 import { readdirSync, readFileSync } from 'node:fs'
+import Handlebars from 'handlebars'
 import type { Catalog } from '../catalog/catalog.ts'
-import { iconUrl } from './brand.ts'
-import { DIRECTORY, placedDocuments, type DocumentName, type PlacedDocument } from './directory.ts'
+import { DIRECTORY, type DocumentName, type PlacedDocument, placedDocuments } from './directory.ts'
 import { defineDocument, type Document, type Facts, type Render } from './document.ts'
-import { TEMPLATES, type TemplateContext } from './text.ts'
-import { webAddress } from './web-address.ts'
+import { type TemplateContext, TEMPLATES, webAddress } from './template.ts'
 import { SANDBOX } from './wording.ts'
+
+/** What every page looks like. */
+interface BrandFile {
+  readonly path: string
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+/** Served beside the pages, which refer to them, unless the catalog puts something of its own at these paths. */
+export const brandFiles: readonly BrandFile[] = [
+  brandFile('brand.css', 'text/css; charset=utf-8'),
+  brandFile('favicon.svg', 'image/svg+xml'),
+  brandFile('favicon.ico', 'image/x-icon'),
+]
+
+const STYLE = readFileSync(new URL('brand.css', TEMPLATES), 'utf8')
+
+/** The style of every page, for one that carries it; with line ends as browsers read them, for it is hashed. */
+export function styleSheetOf({ files }: Catalog): string {
+  const own = files.find(({ path, planned }) => path === '/brand.css' && !planned)
+  return own === undefined ? STYLE : Buffer.from(own.base64, 'base64').toString().replace(/\r\n?/g, '\n')
+}
+
+/** Address of the picture that stands for the service; undefined when the catalog has put something else there. */
+export function iconUrl({ routes, files }: Catalog, baseUrl: string): string | undefined {
+  const taken = routes.some(({ path }) => path === ICON)
+  const announced = files.some(({ path, planned }) => path === ICON && planned)
+  return taken || announced ? undefined : baseUrl + ICON
+}
+
+const ICON = '/favicon.svg'
+
+function brandFile(name: string, type: string): BrandFile {
+  return { path: `/${name}`, type, bytes: readFileSync(new URL(name, TEMPLATES)) }
+}
 
 const PARTIALS = new URL('partials/', TEMPLATES)
 const ENDING = '.hbs'

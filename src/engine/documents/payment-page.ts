@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto'
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { findNetwork } from '../networks.ts'
-import { styleSheetOf } from './brand.ts'
 import type { Facts } from './document.ts'
-import { exampleUrl, quotable } from './example-url.ts'
-import { frame, readPage } from './page.ts'
+import { exampleUrl, quotable } from './example.ts'
+import { frame, readPage, styleSheetOf } from './page.ts'
 import { charging, sentence } from './wording.ts'
 
 export interface PaymentPage {

@@ -1,8 +1,7 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { listedRoutes, listedTools } from './listing.ts'
 import { definePage, frameOf, readPage } from './page.ts'
-import type { TemplateContext } from './text.ts'
-import { webAddress } from './web-address.ts'
+import { type TemplateContext, webAddress } from './template.ts'
 import { spellDuration } from './wording.ts'
 
 const print = readPage('privacy.html.hbs')

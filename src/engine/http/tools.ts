@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
-import { serverCardPath } from '../documents/servers/place.ts'
+import { serverCardPath } from '../documents/servers/server.ts'
 import type { Observe } from '../access.ts'
 import { answerCall } from '../mcp/call.ts'
 import { serverAt } from '../mcp/endpoint.ts'

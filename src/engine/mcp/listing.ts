@@ -1,5 +1,5 @@
 import type { ToolFace } from '../catalog/catalog.ts'
-import { inputSchema } from '../catalog/parameter-schema.ts'
+import { inputSchema } from '../catalog/parameter.ts'
 import { sentence, useWhen } from '../documents/wording.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'

@@ -2,7 +2,7 @@ import type { Binding, Catalog, Operation, Tool, ToolFace } from '../catalog/cat
 import { toArgument } from '../catalog/parameter.ts'
 import { compileArguments, type Validated } from '../catalog/validator.ts'
 import type { Facts } from '../documents/document.ts'
-import { identifyServer, type ServerIdentity } from '../documents/servers/identity.ts'
+import { identifyServer, type ServerIdentity } from '../documents/servers/server.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { ServedOperation } from '../purchase/operation.ts'
 import { describeTool, type ToolDescription } from './listing.ts'

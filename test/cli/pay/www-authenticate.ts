@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseChallenges } from '../../../src/cli/pay/www-authenticate.ts'
+import { parseChallenges } from '../../../src/cli/pay/mpp.ts'
 
 function read(header: string): [string, Record<string, string>][] {
   return parseChallenges(header).map(({ scheme, parameters }) => [scheme, Object.fromEntries(parameters)])

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { parse as parseCsv } from 'csv-parse/sync'
-import { csvLine } from '../../../src/cli/payments/csv.ts'
+import { csvLine } from '../../../src/cli/payments/export.ts'
 import { runLine, type Ran } from '../../support/command.ts'
 import {
   HOUR,

@@ -1,10 +1,13 @@
-import t from 'tap'
 import { readFileSync, writeFileSync } from 'node:fs'
+import t from 'tap'
 import { documentNames, documents } from '../../../src/engine/documents/all.ts'
 import { DIRECTORY } from '../../../src/engine/documents/directory.ts'
-import { serverCards, serverPages } from '../../../src/engine/documents/servers/documents.ts'
-import { listedServers } from '../../../src/engine/documents/servers/listing.ts'
-import { renderServerJson } from '../../../src/engine/documents/servers/registry.ts'
+import {
+  renderServerJson,
+  serverCards,
+  serverPages,
+} from '../../../src/engine/documents/servers/documents.ts'
+import { listedServers } from '../../../src/engine/documents/servers/server.ts'
 import {
   at,
   compileHarbour,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { code, plain } from '../../../src/engine/documents/markdown.ts'
+import { code, plain } from '../../../src/engine/documents/template.ts'
 
 t.test('words stay words, on one line, whatever they hold', async (t) => {
   for (const [text, expected] of [

@@ -1,7 +1,6 @@
 import t from 'tap'
-import { drawFunnel, drawSpan } from '../../../src/engine/documents/chart.ts'
 import type { Standing } from '../../../src/engine/documents/standing.ts'
-import { renderStatusPage } from '../../../src/engine/documents/status-page.ts'
+import { drawFunnel, drawSpan, renderStatusPage } from '../../../src/engine/documents/status-page.ts'
 import { compileHarbour, FACTS } from '../../support/documents.ts'
 
 const HOSTILE = `</title></svg><script>alert('x')</script>" onload="y`

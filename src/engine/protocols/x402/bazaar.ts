@@ -6,7 +6,7 @@ import {
   type Route,
   type ToolFace,
 } from '../../catalog/catalog.ts'
-import { inputSchema, parameterSchema } from '../../catalog/parameter-schema.ts'
+import { inputSchema, parameterSchema } from '../../catalog/parameter.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
 /** How much a challenge says of its route. */

@@ -1,6 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts'
-import { error, warning, type Issue } from '../../catalog/issue.ts'
-import type { Position } from '../../catalog/position.ts'
+import { error, type Issue, type Position, warning } from '../../catalog/issue.ts'
 import { findNetwork } from '../../networks.ts'
 import { createChallenge, HEADER_LIMIT, HEADER_TARGET } from './challenge.ts'
 

@@ -1,3 +1,8 @@
+/** Text from outside, such as a facilitator’s transaction or a service’s documents, must not command the terminal. */
+export function clean(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{FFFD}')
+}
+
 /** A table in plain text: every column as wide as its widest cell, the last one as it comes. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths = new Map<number, number>()

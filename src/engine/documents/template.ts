@@ -1,6 +1,13 @@
-import Handlebars from 'handlebars'
 import { readFileSync } from 'node:fs'
-import { TEMPLATES, type TemplateContext } from './text.ts'
+import Handlebars from 'handlebars'
+
+/** Where the texts and pages stand that the world reads. */
+export const TEMPLATES = new URL('../../../templates/', import.meta.url)
+
+/** A template’s context: everything it names must be there. */
+export interface TemplateContext {
+  readonly [name: string]: string | boolean | TemplateContext | readonly string[] | readonly TemplateContext[]
+}
 
 const handlebars = Handlebars.create()
 handlebars.registerHelper({
@@ -38,4 +45,9 @@ export function code(text: string): string {
 
 function longestRun(text: string): number {
   return Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length))
+}
+
+/** An address that a link may have, else the empty text: the catalog could hold `javascript:` too. */
+export function webAddress(url: string | undefined): string {
+  return url !== undefined && /^https?:\/\/[^\s<>"]+$/i.test(url) ? url : ''
 }

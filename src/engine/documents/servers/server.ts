@@ -1,11 +1,52 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { JsonObject } from '../../json.ts'
 import { isLoopback } from '../../origin.ts'
-import { iconUrl } from '../brand.ts'
-import { addressOf } from '../directory.ts'
+import { addressOf, placedDocuments } from '../directory.ts'
 import type { Facts } from '../document.ts'
+import { type ListedTool, listedTools } from '../listing.ts'
+import { iconUrl } from '../page.ts'
 import { sentence } from '../wording.ts'
-import { serverPagePath } from './place.ts'
+
+/** Where the page of a companion server stands: under the documentation, if that is served. */
+export function serverPagePath(catalog: Catalog, name: string): string | undefined {
+  const docs = placedDocuments(catalog, '').find((placed) => placed.name === 'docs')?.paths[0]
+  return docs === undefined ? undefined : `${docs === '/' ? '' : docs}/servers/${name}`
+}
+
+/**
+ * Where the card of a server stands here. Its address is that of the endpoint with /server-card behind it: on a host of
+ * the server's own, what is asked for there is answered with this.
+ */
+export function serverCardPath(name: string): string {
+  return `/mcp/${name}/server-card`
+}
+
+/** Where a tool stands on the page of its server. */
+export function toolAnchor(name: string): string {
+  return `tool.${name}`
+}
+
+/** A companion MCP server that is served, with those of its tools that can be called now. */
+export interface ListedServer {
+  /** Its name in the catalog. */
+  readonly name: string
+  readonly title: string
+  readonly description: string | undefined
+  /** Address of its endpoint. */
+  readonly url: string
+  /** In the order of the catalog. */
+  readonly tools: readonly ListedTool[]
+}
+
+/** Every companion server that is served, in the order of the catalog. */
+export function listedServers(catalog: Catalog, facts: Facts): ListedServer[] {
+  const tools = listedTools(catalog, facts)
+  return Object.entries(catalog.servers).flatMap(([name, server]) => {
+    const url = facts.mcpServers.get(name)
+    if (url === undefined) return []
+    return [{ ...server, name, url, tools: tools.filter(({ tool }) => tool.server === name) }]
+  })
+}
 
 /** Who a companion server is: the same in its card, in the registry and in what it says of itself when asked. */
 export interface ServerIdentity {

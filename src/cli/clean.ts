@@ -1,4 +1,0 @@
-/** Text from outside, such as a facilitator’s transaction or a service’s documents, must not command the terminal. */
-export function clean(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{FFFD}')
-}
