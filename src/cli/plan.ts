@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { CatalogError, compileText, HEADER_TARGET, loadCatalog, type Catalog } from '../engine/index.ts'
-import { clean } from './terminal-text.ts'
+import { clean, cleanText } from './terminal-text.ts'
 import type { Call, Command } from './command.ts'
 import { openOpenapi } from './doctor/answers.ts'
 import { compare, type Difference } from './plan/difference.ts'
@@ -8,20 +8,21 @@ import { openRevision } from './plan/revision.ts'
 import { asMarkdown, asText } from './plan/report.ts'
 import { catalogSnapshot, serviceSnapshot, type Snapshot } from './plan/snapshot.ts'
 
-/** Exit code a pipeline can act on: buyers pay more, or lose something. */
+/** Exit code a pipeline can act on: buyers pay more, lose something or have to change their calls. */
 const ALARM = 2
 
 export const plan: Command = {
   name: 'plan',
-  summary: 'what a change of the catalog does to buyers; exits with 2 when they pay more or lose something',
-  usage: 'plan [catalog.yaml] [--against FILE, GIT REF or URL] [--markdown]',
+  summary:
+    'what a change of the catalog does to buyers; exits with 2 when they pay more, lose something or have to change their calls',
+  usage: 'plan [catalog.yaml] [--against FILE, GIT REF or URL] [--markdown | --json]',
   takes: 1,
   examples: [
     'ratecard plan',
     'ratecard plan --against origin/main --markdown >> "$GITHUB_STEP_SUMMARY"',
     'ratecard plan --against https://api.example.com',
   ],
-  options: { against: { type: 'string' }, markdown: { type: 'boolean' } },
+  options: { against: { type: 'string' }, markdown: { type: 'boolean' }, json: { type: 'boolean' } },
   run: async (call) => {
     const { positionals, flags, env, terminal } = call
     const file = positionals[0] ?? env.catalog
@@ -37,7 +38,8 @@ export const plan: Command = {
       const after = catalogSnapshot(catalog, baseUrl)
       const difference = compare(before, after)
       const title = { file, against, header: largestHeader(after) }
-      terminal.out(flags.given('markdown') ? asMarkdown(title, difference) : asText(title, difference))
+      if (flags.given('json')) terminal.out(JSON.stringify({ file, against, ...difference }, cleanText, 2))
+      else terminal.out(flags.given('markdown') ? asMarkdown(title, difference) : asText(title, difference))
       return exitOf(difference)
     } catch (fault) {
       if (!(fault instanceof CatalogError)) throw fault

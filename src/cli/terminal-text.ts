@@ -18,3 +18,8 @@ export function columns(rows: readonly (readonly string[])[]): string {
     )
     .join('\n')
 }
+
+/** The same for `JSON.stringify`. */
+export function cleanText(_: string, value: unknown): unknown {
+  return typeof value === 'string' ? clean(value) : value
+}

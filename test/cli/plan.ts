@@ -91,8 +91,9 @@ t.test(
       ['/paid/moon', '/paid/star: { price: 1, summary: S }\n  /paid/moon'],
     )
     const { code, out } = await plan('--against', old)
-    t.equal(code, 0)
+    t.equal(code, 2)
     for (const line of [
+      '! breaks calls of /paid/tide: days is removed',
       '~ port: { type: string, maxLength: 2000, required: true } → { type: string, default: Oslo, maxLength: 2000 }',
       '- days: { type: integer, default: 3, maximum: 30 }',
       '+ to: { type: boolean }',
@@ -109,6 +110,34 @@ t.test(
     t.match(await plan('--against', old), { code: 1, out: '', err: /catalog\.yaml:1:/ })
   },
 )
+
+t.test('exits with 2 for every change that breaks calls, and names each', async (t) => {
+  const { file, edit, plan } = open(t)
+  const old = join(dirname(file), 'before/catalog.yaml')
+  const summary = 'summary: Tides'
+  for (const [from, to, alarm] of [
+    ['default: 3, maximum: 30', 'maximum: 30, required: true, example: 2', 'days is required'],
+    ['default: 3, maximum: 30', 'default: 3, maximum: 7', 'days has a narrower maximum'],
+    ['default: 3, maximum: 30', 'default: 3, enum: [1, 3]', 'days has a narrower enum'],
+    ['type: integer, default: 3, maximum: 30', 'type: string, default: "3"', 'days has a narrower type'],
+    ['      days: { type: integer, default: 3, maximum: 30 }\n', '', 'days is removed'],
+    [summary, `${summary}\n    settle: upfront`, 'charged before the work'],
+    ['./tide.json', '{ low: "00:12" }', 'the answer loses high'],
+    ['networks: [base]', 'networks: [polygon]', 'buyers can no longer pay by: eip155:8453'],
+  ] as const) {
+    edit([from, to])
+    const { code, out } = await plan('--against', old)
+    t.equal(code, 2, alarm)
+    t.match(out, new RegExp(`^! .*${alarm}`, 'm'))
+  }
+  edit(
+    ['default: 3, maximum: 30', 'default: 3, maximum: 99'],
+    ['networks: [base]', 'networks: [base, polygon]'],
+  )
+  const wider = await plan('--against', old, '--json')
+  t.equal(wider.code, 0, 'what only allows more breaks nothing')
+  t.match(JSON.parse(wider.out), { alarms: [], changes: [{ name: '/paid/tide', kind: 'changed' }] })
+})
 
 t.test('a tool that only agents see has a price too', async (t) => {
   const shop = (price: string): string => `${catalogText(ROUTES)}mcp_servers: { sea: { title: Sea } }

@@ -1,7 +1,7 @@
 import { loadCatalog } from '../../engine/index.ts'
 import { type Call, UsageError } from '../command.ts'
 import { handlersFor } from '../handlers.ts'
-import { clean, columns } from '../terminal-text.ts'
+import { clean, cleanText, columns } from '../terminal-text.ts'
 import { openOpenapi, readChallenges, readDocuments } from './answers.ts'
 import { catalogClaims, documentPlaces, openapiClaims } from './claim-readers.ts'
 import { compareClaims, type Mismatch, type RouteClaims } from './route-claims.ts'
@@ -42,11 +42,6 @@ export async function examineService(call: Call, target: string): Promise<number
     )
   else tell(call, { routes: first.claims.size, names, differences })
   return differences.length === 0 ? 0 : 1
-}
-
-/** What is printed of another service must not command the terminal. */
-function cleanText(_: string, value: unknown): unknown {
-  return typeof value === 'string' ? clean(value) : value
 }
 
 /** Throws `UsageError`. */

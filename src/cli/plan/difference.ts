@@ -1,4 +1,6 @@
 import { formatPrice, type Micros } from '../../engine/index.ts'
+import { spell } from '../draft.ts'
+import { breaksOf, lostPayments } from './breaks.ts'
 import type { Item, Snapshot } from './snapshot.ts'
 
 /** What becomes of one thing that is sold or shown. */
@@ -27,7 +29,7 @@ export function compare(before: Snapshot, after: Snapshot): Difference {
   return {
     changes: told.flatMap(({ change }) => change ?? []),
     lines: [...documentLines(before, after), ...paymentLines(before, after)],
-    alarms: alarmLines(told),
+    alarms: [...alarmLines(told), ...paymentAlarms(before, after)],
   }
 }
 
@@ -35,6 +37,8 @@ interface Judgement {
   readonly name: string
   readonly change?: Change
   readonly alarm?: Alarm
+  /** Why calls of it break. */
+  readonly breaks: readonly string[]
 }
 
 /** What buyers have to be told of, and how it is told. */
@@ -42,10 +46,21 @@ const ALARMS = { dearer: 'buyers pay more for', gone: 'buyers lose', free: 'give
 type Alarm = keyof typeof ALARMS
 
 function alarmLines(told: readonly Judgement[]): string[] {
-  return (['dearer', 'gone', 'free'] as const).flatMap((kind) => {
-    const names = told.flatMap(({ name, alarm }) => (alarm === kind ? [name] : []))
-    return names.length === 0 ? [] : [`${ALARMS[kind]}: ${names.join(', ')}`]
-  })
+  return (['dearer', 'gone', 'free'] as const)
+    .flatMap((kind) => {
+      const names = told.flatMap(({ name, alarm }) => (alarm === kind ? [name] : []))
+      return names.length === 0 ? [] : [`${ALARMS[kind]}: ${names.join(', ')}`]
+    })
+    .concat(
+      told.flatMap(({ name, breaks }) =>
+        breaks.length === 0 ? [] : [`breaks calls of ${name}: ${breaks.join(', ')}`],
+      ),
+    )
+}
+
+function paymentAlarms({ payments: before }: Snapshot, { payments: after }: Snapshot): string[] {
+  const lost = lostPayments(before, after)
+  return lost.length === 0 ? [] : [`buyers can no longer pay by: ${lost.join(', ')}`]
 }
 
 function judge(name: string, before: Snapshot, after: Snapshot): Judgement {
@@ -53,16 +68,26 @@ function judge(name: string, before: Snapshot, after: Snapshot): Judgement {
   const header = headerOf(before.headers.get(name), after.headers.get(name))
   if (now === undefined) {
     const price = priceOf(old?.price)
-    return { name, alarm: 'gone', change: { kind: 'removed', name, price, parameters: [], header: '' } }
+    return {
+      name,
+      breaks: [],
+      alarm: 'gone',
+      change: { kind: 'removed', name, price, parameters: [], header: '' },
+    }
   }
   if (old === undefined)
-    return { name, change: { kind: 'added', name, price: priceOf(now.price), parameters: [], header } }
+    return {
+      name,
+      breaks: [],
+      change: { kind: 'added', name, price: priceOf(now.price), parameters: [], header },
+    }
   const parameters = parameterLines(old, now)
-  if (old.price === now.price && parameters.length === 0) return { name }
+  const breaks = breaksOf(old, now)
+  if (old.price === now.price && parameters.length === 0 && breaks.length === 0) return { name, breaks }
   const price = priceChange(old.price, now.price)
   const alarm = alarmOf(old.price, now.price)
   const change: Change = { kind: 'changed', name, price, parameters, header }
-  return alarm === undefined ? { name, change } : { name, change, alarm }
+  return alarm === undefined ? { name, change, breaks } : { name, change, breaks, alarm }
 }
 
 function alarmOf(old: Micros | undefined, now: Micros | undefined): Alarm | undefined {
@@ -90,7 +115,10 @@ function percent(old: bigint, now: bigint): string {
 function parameterLines(old: Item, now: Item): string[] {
   const names = [...new Set([...old.parameters.keys(), ...now.parameters.keys()])]
   return names.flatMap((name) => {
-    const [before, after] = [old.parameters.get(name), now.parameters.get(name)]
+    const [before, after] = [old, now].map(({ parameters }) => {
+      const rules = parameters.get(name)
+      return rules === undefined ? undefined : spell(rules)
+    })
     if (before === after) return []
     if (before === undefined) return [`+ ${name}: ${after}`]
     return after === undefined ? [`- ${name}: ${before}`] : [`~ ${name}: ${before} → ${after}`]

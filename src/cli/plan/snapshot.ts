@@ -11,7 +11,6 @@ import {
 } from '../../engine/index.ts'
 import { at, listAt, textAt } from '../json-access.ts'
 import { documentPlaces, openapiClaims } from '../doctor/claim-readers.ts'
-import { spell } from '../draft.ts'
 import { previewProtocols, revise } from '../preview.ts'
 
 /** What buyers meet: of a catalog, or of a service that runs. */
@@ -29,8 +28,12 @@ export interface Snapshot {
 export interface Item {
   /** Undefined: free. */
   readonly price: Micros | undefined
-  /** By name, as a catalog would write them. */
-  readonly parameters: ReadonlyMap<string, string>
+  /** JSON Schema of each by name, with `required: true` where it must be given. */
+  readonly parameters: ReadonlyMap<string, JsonObject>
+  /** Undefined: not known. */
+  readonly settle: Operation['settle'] | undefined
+  /** An example answer; undefined: not known. */
+  readonly example: Json | undefined
 }
 
 /** Nothing here depends on what is configured: somebody is paid, everybody settles, every credential is set. */
@@ -45,7 +48,9 @@ export function catalogSnapshot(catalog: Catalog, baseUrl: string): Snapshot {
       path,
       {
         price: kind === 'paid' ? operation.price : undefined,
-        parameters: spellAll(parameters.map(openapiParameter)),
+        parameters: rulesOf(parameters.map(openapiParameter)),
+        settle: operation.settle,
+        example: operation.example,
       },
     ])
   return {
@@ -59,10 +64,13 @@ export function catalogSnapshot(catalog: Catalog, baseUrl: string): Snapshot {
 function toolsOf({ operations, routes }: Catalog): [string, Item][] {
   const isTool = (operation: Operation): boolean => !routes.some((route) => route.operation === operation)
   return operations.flatMap((operation): [string, Item][] => {
-    const { tool, price, parameters, planned } = operation
+    const { tool, price, parameters, planned, settle, example } = operation
     if (tool === undefined || planned || !isTool(operation)) return []
     return [
-      [`tool ${tool.server}.${tool.name}`, { price, parameters: spellAll(parameters.map(openapiParameter)) }],
+      [
+        `tool ${tool.server}.${tool.name}`,
+        { price, parameters: rulesOf(parameters.map(openapiParameter)), settle, example },
+      ],
     ]
   })
 }
@@ -89,8 +97,10 @@ function documentsOf(catalog: Catalog, baseUrl: string): ReadonlyMap<string, str
   const unasked = (): Promise<never> => Promise.reject(new Error('no handler is run in a plan'))
   const handlers = Object.fromEntries(operations.map(({ handler }) => [handler, unasked]))
   const protocols = previewProtocols(catalog, means, baseUrl)
-  const { pages } = revise({ catalog, handlers, protocols, baseUrl, mcpUrls: {}, secret: () => SECRET })
-  const served = Object.entries(documents).filter(([, { planned }]) => !planned)
+  const { pages, live } = revise({ catalog, handlers, protocols, baseUrl, mcpUrls: {}, secret: () => SECRET })
+  const served = Object.entries(documents).filter(
+    ([, { paths, planned }]) => !planned && paths.some((path) => pages.has(path) || live.has(path)),
+  )
   return new Map(
     served.map(
       ([
@@ -111,7 +121,12 @@ export function serviceSnapshot(openapi: JsonObject): Snapshot {
     const parameters = listAt(openapi, 'paths', path, 'get', 'parameters')
     return [
       path,
-      { price: price.kind === 'price' ? price.value : undefined, parameters: spellAll(parameters) },
+      {
+        price: price.kind === 'price' ? price.value : undefined,
+        parameters: rulesOf(parameters),
+        settle: undefined,
+        example: undefined,
+      },
     ]
   })
   const documents = [...documentPlaces(openapi).keys()].map((name) => [name, undefined] as const)
@@ -119,13 +134,13 @@ export function serviceSnapshot(openapi: JsonObject): Snapshot {
 }
 
 /** Parameter Objects of OpenAPI; what is only said to explain them is no difference. */
-function spellAll(parameters: readonly Json[]): ReadonlyMap<string, string> {
+function rulesOf(parameters: readonly Json[]): ReadonlyMap<string, JsonObject> {
   return new Map(
     parameters.map((parameter) => {
       const schema = at(parameter, 'schema')
       const { examples: _, example: __, description: ___, ...rules } = isJsonObject(schema) ? schema : {}
       const required = at(parameter, 'required') === true ? { required: true } : {}
-      return [textAt(parameter, 'name') ?? '', spell({ ...rules, ...required })]
+      return [textAt(parameter, 'name') ?? '', { ...rules, ...required }]
     }),
   )
 }
