@@ -15,8 +15,10 @@ t.test('the catalog that ships is sound', async (t) => {
 t.test('every mistake is told at its place, with what to write instead', async (t) => {
   const shop = writeShop(
     t,
-    `  /paid/greet: { price: 0.0000001, sumary: X }
-  /paid/x/:
+    `  /paid/greet: { price: 0.0000001, summary: X }
+  /paid/meet: { price: 1, sumary: X }
+  /paid/x/: { price: 1, summary: X, handler: greet }
+  /paid/y:
     price: 1
     summary: X
     handlr: greet
@@ -25,10 +27,10 @@ t.test('every mistake is told at its place, with what to write instead', async (
   const { code, out } = await runLine(['check', shop.catalog])
   t.equal(code, 1)
   t.match(out, /catalog\.yaml:6:25 price_too_precise/)
-  t.match(out, /catalog\.yaml:6:\d+ \w+ .*did you mean "summary"/)
-  t.match(out, /catalog\.yaml:7:3 route_path_invalid/)
-  t.match(out, /catalog\.yaml:10:5 \w+ .*did you mean "handler"/)
-  t.match(out, /> 10 \|     handlr: greet/, 'the line itself is shown')
+  t.match(out, /catalog\.yaml:7:\d+ \w+ .*did you mean "summary"/)
+  t.match(out, /catalog\.yaml:8:3 route_path_invalid/)
+  t.match(out, /catalog\.yaml:12:5 \w+ .*did you mean "handler"/)
+  t.match(out, /> 12 \|     handlr: greet/, 'the line itself is shown')
   t.match(out, /catalog\.yaml: \d+ issues$/)
 })
 
