@@ -38,13 +38,16 @@ export function emailVerify({
         }
       }
       if (address.kind !== 'public') {
+        const isLiteral = address.kind === 'literal'
+        const suggestion = isLiteral ? null : suggestionFor(address)
         const verdict = judge({
-          address_literal: address.kind === 'literal',
-          domain_not_public: address.kind === 'not_public',
+          address_literal: isLiteral,
+          domain_not_public: !isLiteral,
+          possible_typo: suggestion !== null,
         })
         return {
           source: [{ name: 'computed' }],
-          body: { email, ...verdict, ...NOTHING_KNOWN, ...textOf(address) },
+          body: { email, ...verdict, ...NOTHING_KNOWN, ...textOf(address), suggestion },
         }
       }
       const { setup, at } = await mailServers.find(address.domain, context)
@@ -77,9 +80,9 @@ const NOTHING_KNOWN = {
 } as const
 
 function bodyOf(address: Address, setup: MailSetup, disposable: boolean): JsonObject {
-  const { local, quoted, international, domain } = address
+  const { quoted, international, domain } = address
   const { exists, servers, implicit, refuses, reachable, spf, dmarc } = setup
-  const meant = suggestDomain(domain)
+  const suggestion = suggestionFor(address)
   const takesMail = servers.length > 0 || implicit
   const text = textOf(address)
   return {
@@ -89,7 +92,7 @@ function bodyOf(address: Address, setup: MailSetup, disposable: boolean): JsonOb
       no_mail_server: exists && !refuses && !takesMail,
       mail_servers_not_public: takesMail && reachable === false,
       disposable,
-      possible_typo: meant !== undefined,
+      possible_typo: suggestion !== null,
       implicit_mx: implicit,
       role_account: text.role_account,
       quoted_local_part: quoted,
@@ -111,9 +114,14 @@ function bodyOf(address: Address, setup: MailSetup, disposable: boolean): JsonOb
     },
     disposable,
     free_provider: FREE_PROVIDERS.has(domain),
-    suggestion: meant === undefined ? null : `${local}@${meant}`,
+    suggestion,
     smtp_checked: false,
   }
+}
+
+function suggestionFor({ local, domain }: Address): string | null {
+  const meant = suggestDomain(domain)
+  return meant === undefined ? null : `${local}@${meant}`
 }
 
 /** What the address alone tells. */

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { Failure, type JsonObject } from '../../../../src/engine/index.ts'
 import { startDns } from '../../../../src/sandbox/sources/web/dns.ts'
+import { FREE_PROVIDERS } from '../../../../src/service/data/mail-domains.ts'
+import { suggestDomain } from '../../../../src/service/handlers/util/email-verify/typing-slip.ts'
 import { emailVerify } from '../../../../src/service/handlers/util/email-verify.ts'
 import { Dns } from '../../../../src/service/sources/dns.ts'
 import { MailServers } from '../../../../src/service/sources/mail-servers.ts'
@@ -85,6 +87,47 @@ t.test('what makes mail to an address risky is named, and the weightiest comes f
   t.match(await verify('"jane doe"@example.com'), { reasons: ['quoted_local_part'] })
   t.match(await verify('дядя@example.com'), { reasons: ['needs_smtputf8'] })
   t.match(await verify('jane@[192.0.2.1]'), { status: 'risky', reasons: ['address_literal'] })
+})
+
+t.test('a mistyped free-mail domain gets a suggestion, in its name, its ending or both', async (t) => {
+  // Endings that do not exist: no name server is asked.
+  for (const [typed, meant] of [
+    ['gmail.con', 'gmail.com'],
+    ['gmial.con', 'gmail.com'],
+    ['gmail.cmo', 'gmail.com'],
+    ['laposte.nett', 'laposte.net'],
+    ['web.dee', 'web.de'],
+    ['yahoo.co.ukk', 'yahoo.co.uk'],
+  ] as const)
+    t.match(
+      await verify(`jane@${typed}`),
+      {
+        status: 'undeliverable',
+        reasons: ['domain_not_public', 'possible_typo'],
+        suggestion: `jane@${meant}`,
+      },
+      typed,
+    )
+  for (const [typed, meant] of [
+    ['hotmial.com', 'hotmail.com'],
+    ['yahoo.cm', 'yahoo.com'],
+    ['outlook.co', 'outlook.com'],
+    ['outlok.com', 'outlook.com'],
+    ['hotmial.co.uk', 'hotmail.co.uk'],
+    ['yaho.fr', 'yahoo.fr'],
+  ] as const)
+    t.equal(suggestDomain(typed), meant, typed)
+})
+
+t.test('a correct domain gets no suggestion, however close it is to a provider', (t) => {
+  for (const domain of [
+    ...FREE_PROVIDERS,
+    ...['mail.de', 'gmail.de', 'cloud.com', 'email.de', 'live.be', 'hotmail.ch', 'outlook.cz', 'gmx.fr'],
+    ...['mail.co', 'web.dev', 'free.com', 'mailbox.org', 'posteo.de', 'hey.co', 'me.co', 'example.com'],
+    ...['printer.local', 'localhost', 'example.test', 'cox.house', 'mac.corp'],
+  ])
+    t.equal(suggestDomain(domain), undefined, domain)
+  t.end()
 })
 
 t.test('one dead server beside a living one is no harm, and a gap in the answer is said', async (t) => {

@@ -1,19 +1,46 @@
+import { isPublicName } from '../../../sources/public-suffix.ts'
 import { ENDING_SLIPS, FREE_PROVIDERS, NO_SLIPS, OFTEN_MISTYPED } from '../../../data/mail-domains.ts'
 
 /**
- * The domain that was probably meant; undefined when the one that was written looks right.
+ * The domain that was probably meant; undefined when the one that was written looks right. A domain whose ending does
+ * not exist is compared with every free provider, any other with the few that are often mistyped.
  *
  * @example
  * suggestDomain('gmial.con') // 'gmail.com'
+ * suggestDomain('laposte.nett') // 'laposte.net'
  */
 export function suggestDomain(domain: string): string | undefined {
   if (FREE_PROVIDERS.has(domain) || NO_SLIPS.has(domain)) return undefined
+  const isReal = isPublicName(domain)
   const [name, ending] = split(domain)
-  return OFTEN_MISTYPED.find((meant) => {
+  const often = OFTEN_MISTYPED.find((meant) => {
     const [rightName, rightEnding] = split(meant)
-    const endingFits = ending === rightEnding || (ENDING_SLIPS[rightEnding]?.includes(ending) ?? false)
-    return endingFits && slips(name, rightName) <= (rightName.length > 6 ? 2 : 1)
+    if (ending === rightEnding) return slips(name, rightName) <= (rightName.length > 6 ? 2 : 1)
+    if (ENDING_SLIPS[rightEnding]?.includes(ending) !== true) return false
+    // mail.co is a name of its own, mail.con is not.
+    return slips(name, rightName) <= (isReal ? 0 : 1)
   })
+  if (often !== undefined) return often
+  // The often mistyped names under the endings of other countries, too: hotmial.co.uk, yaho.fr.
+  return onlyOne(
+    [...FREE_PROVIDERS].filter(
+      (meant) =>
+        slips(domain, meant) === 1 && (!isReal || (isOftenMistyped(meant) && sharesEnding(domain, meant))),
+    ),
+  )
+}
+
+function onlyOne([first, ...others]: readonly string[]): string | undefined {
+  return others.length === 0 ? first : undefined
+}
+
+function isOftenMistyped(domain: string): boolean {
+  const dot = domain.indexOf('.')
+  return OFTEN_MISTYPED.some((often) => often.startsWith(domain.slice(0, dot + 1)))
+}
+
+function sharesEnding(one: string, other: string): boolean {
+  return one.slice(one.indexOf('.')) === other.slice(other.indexOf('.'))
 }
 
 function split(domain: string): readonly [string, string] {
