@@ -67,6 +67,8 @@ t.test('Mother’s Day is on the day of the country', async (t) => {
     IN: '2026-05-10',
     JP: '2026-05-10',
     AR: '2026-10-18',
+    RU: '2026-11-29',
+    RO: '2026-05-03',
   }
   for (const [country, day] of Object.entries(expected)) {
     t.strictSame(await datesOf("Mother's Day", country, 2026), [day], country)
@@ -120,6 +122,45 @@ t.test('days of the moon and of other calendars, as published', async (t) => {
   t.strictSame(await datesOf('Diwali', 'IN', 2026), ['2026-11-08'])
   t.strictSame(await datesOf('Holi', 'IN', 2027), ['2027-03-22'])
 })
+
+t.test('festivals of one country are on their published days from 2024 to 2030', async (t) => {
+  const published: readonly (readonly [string, string, string])[] = [
+    ['Thanksgiving Day', 'CA', '10-14 10-13 10-12 10-11 10-09 10-08 10-14'],
+    ['Thanksgiving Day', 'US', '11-28 11-27 11-26 11-25 11-23 11-22 11-28'],
+    ['Mid-Autumn Festival', 'KR', '09-17 10-06 09-25 09-15 10-03 09-22 09-12'],
+    ['Eid al-Adha', 'SA', '06-16 06-06 05-27 05-16 05-05 04-24 04-13'],
+    ['Eid al-Adha', 'AE', '06-16 06-06 05-27 05-16 05-05 04-24 04-13'],
+    ["Mother's Day", 'RU', '11-24 11-30 11-29 11-28 11-26 11-25 11-24'],
+    ["Mother's Day", 'RO', '05-05 05-04 05-03 05-02 05-07 05-06 05-05'],
+    ['Raksha Bandhan', 'IN', '08-19 08-09 08-28 08-17 08-05 08-23 08-13'],
+    ['Ganesh Chaturthi', 'IN', '09-07 08-27 09-14 09-04 08-23 09-11 09-01'],
+    ['Dussehra', 'IN', '10-12 10-02 10-20 10-09 09-27 10-16 10-06'],
+    ['Diwali', 'IN', '10-31 10-20 11-08 10-29 10-17 11-05 10-26'],
+    ['Holi', 'IN', '03-25 03-14 03-04 03-22 03-11 03-01 03-20'],
+    ['Qixi Festival', 'CN', '08-10 08-29 08-19 08-08 08-26 08-16 08-05'],
+    ['Loy Krathong', 'TH', '11-15 11-05 11-24 11-13 11-01 11-20 11-09'],
+    ['Day of the Dead', 'MX', '11-02 11-02 11-02 11-02 11-02 11-02 11-02'],
+  ]
+  for (const [name, country, days] of published)
+    for (const [index, day] of days.split(' ').entries()) {
+      const year = 2024 + index
+      t.strictSame(await datesOf(name, country, year), [`${year}-${day}`], `${name} ${country} ${year}`)
+    }
+})
+
+t.test(
+  'the feast in a holiday of several days is a public holiday though the holiday began before',
+  async (t) => {
+    for (const [country, from, date, name] of [
+      ['KR', '2026-09-20', '2026-09-25', 'Mid-Autumn Festival'],
+      ['SA', '2026-05-20', '2026-05-27', 'Eid al-Adha'],
+    ] as const) {
+      const { body } = await ask(country, { from, days: 10 })
+      const found = entries(body['occasions']).filter((each) => each['name'] === name)
+      t.match(found, [{ date, type: 'public', is_public_holiday: true }], country)
+    }
+  },
+)
 
 t.test('what the country itself dates is not listed twice, and counts as its holiday', async (t) => {
   t.strictSame(await datesOf('Eid al-Fitr', 'SG', 2026), ['2026-03-21'], 'a day later than elsewhere')
@@ -207,8 +248,10 @@ t.test('years for which days are not known are said to be incomplete', async (t)
   const { warnings } = await ask('IN', { from: '2031-01-01', days: 1 })
   t.match(warnings, [
     { code: 'holidays_incomplete', message: /set by its states/ },
-    { code: 'occasions_incomplete', message: 'Holi is known from 2025 to 2030 only' },
-    { code: 'occasions_incomplete', message: 'Diwali is known from 2025 to 2030 only' },
+    ...['Holi', 'Raksha Bandhan', 'Ganesh Chaturthi', 'Dussehra', 'Diwali'].map((name) => ({
+      code: 'occasions_incomplete',
+      message: `${name} is known from 2024 to 2030 only`,
+    })),
   ])
 })
 

@@ -23,12 +23,10 @@ export function keptDays(calendar: Calendar, first: Day, last: Day): KeptDay[] {
     for (const date of daysInYears(rule, yearOf(first) - 1, yearOf(last) + 1)) {
       const same = nearest([...listed], occasion, date)
       if (same !== undefined) listed.delete(same)
-      const counts = same !== undefined && !ours
-      kept.push({
-        date: counts ? same.date : date,
-        occasion,
-        holiday: counts || same?.date === date ? same.holiday : undefined,
-      })
+      const day = same === undefined || ours ? date : same.date
+      // A holiday of several days may have begun before the day itself.
+      const holiday = calendar.feastsOn(day).find((each) => each === same?.holiday)
+      kept.push({ date: day, occasion, holiday })
     }
   }
   const others = Array.from(listed, ({ date, holiday }) => ({ date, holiday, occasion: undefined }))
