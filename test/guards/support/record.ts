@@ -20,7 +20,12 @@ export function readable(answer: Answer, names: Names): Tree {
 
 /** Of the connection, not of the answer. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set(['connection', 'date', 'keep-alive'])
-const VOLATILE_HEADERS: ReadonlySet<string> = new Set(['content-length', 'etag', 'last-modified'])
+const VOLATILE_HEADERS: ReadonlySet<string> = new Set([
+  'retry-after',
+  'content-length',
+  'etag',
+  'last-modified',
+])
 
 function decodeHeader(name: string, value: string): unknown {
   if (VOLATILE_HEADERS.has(name)) return `<${name}>`
@@ -62,10 +67,12 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/0x[0-9a-fA-F]{130,}/g, '<signature>'],
   [/0x[0-9a-fA-F]{64}(?![0-9a-fA-F])/g, '<hash>'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, '<time>'],
+  // Said or not by what is remembered of a node: whether the fee or the balance could not be asked for first.
+  [/(?<=cannot be reached now); nothing was charged$/g, ''],
   [/(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/g, '<digest>'],
 ]
 
-const VOLATILE_MEMBERS: ReadonlySet<string> = new Set(['token', 'nonce', 'revision', 'uptime_seconds'])
+const VOLATILE_MEMBERS: ReadonlySet<string> = new Set(['token', 'nonce', 'retry_after', 'revision'])
 
 /** Members in the order of their names, so that the order on the wire is no part of what is pinned. */
 function stable(value: unknown, names: Names): unknown {
@@ -82,7 +89,7 @@ function stable(value: unknown, names: Names): unknown {
   return Object.fromEntries(
     members.map(([name, each]) => [
       name,
-      VOLATILE_MEMBERS.has(name) && typeof each === 'string'
+      VOLATILE_MEMBERS.has(name) && (typeof each === 'string' || typeof each === 'number')
         ? `<${name}>`
         : stable(decoded(name, each), names),
     ]),
