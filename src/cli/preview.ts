@@ -88,7 +88,7 @@ const NO_LEDGER: Ledger = {
   entries: async function* () {},
   due: async () => [],
   undelivered: async () => [],
-  remember: async () => undefined,
+  remember: async () => 1,
   recall: async () => [],
   lease: async () => undefined,
   release: async () => undefined,

@@ -187,6 +187,18 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await ledger.recall('offer', NOW + 25), [])
   })
 
+  t.test(`${name}: of fifty facts that come at once under a new name, one is the first`, async (t) => {
+    const ledger = await openNew(t)
+    const marks = Array.from({ length: 50 }, (_, number) => `mark ${number}`)
+    const kept = await Promise.all(marks.map((mark) => ledger.remember('nonce', mark, NOW + 10)))
+    t.strictSame(
+      kept.toSorted((a, b) => a - b),
+      marks.map((_, place) => place + 1),
+    )
+    t.equal(await ledger.remember('another', 'mark', NOW + 10), 1)
+    t.equal(await ledger.remember('another', 'mark', NOW + 20), 1, 'the same fact again is one fact')
+  })
+
   t.test(`${name}: names and facts of any characters and length stay apart`, async (t) => {
     const ledger = await openNew(t)
     const texts = ['', ' ', '__proto__', 'constructor', 'a:b', 'a', 'é', 'e\u0301', '🪙\u0000', '\u0000', '*']

@@ -41,8 +41,11 @@ export interface Ledger {
    * `limit` at most.
    */
   undelivered(buyer: string, since: number, limit: number): Promise<readonly Entry[]>
-  /** Keeps a fact under a name until a time, for every process; the same fact again only moves its end. */
-  remember(name: string, fact: string, until: number): Promise<void>
+  /**
+   * Keeps a fact under a name until a time, for every process; the same fact again only moves its end. Resolves to the
+   * number of facts that are kept under the name then: of several that are new at once, one alone makes it 1.
+   */
+  remember(name: string, fact: string, until: number): Promise<number>
   /** The facts under a name whose end has not come at `now`, in no order. */
   recall(name: string, now: number): Promise<readonly string[]>
   /**

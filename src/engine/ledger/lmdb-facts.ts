@@ -3,7 +3,7 @@ import type { RootDatabase } from 'lmdb'
 
 /** What is remembered under names for a while. `remember` and `forget` are called in a transaction. */
 export interface Facts {
-  remember(name: string, fact: string, until: number): void
+  remember(name: string, fact: string, until: number): number
   recall(name: string, now: number): string[]
   /** Whether a fact of any name has ended. */
   haveEnded(now: number): boolean
@@ -29,10 +29,10 @@ export function openFacts(root: RootDatabase): Facts {
       if (known !== undefined) void ends.remove([known.until, ...key])
       void facts.put(key, { fact, until })
       void ends.put([until, ...key], '')
+      return facts.getKeysCount(under(name))
     },
     recall: (name, now) => {
-      const start = digest(name)
-      const found = facts.getRange({ start: [start], end: [start, AFTER] })
+      const found = facts.getRange(under(name))
       return Array.from(found).flatMap(({ value }) => (value.until > now ? [value.fact] : []))
     },
     haveEnded: (now) => Array.from(ends.getKeys({ end: [now + 1], limit: 1 })).length > 0,
@@ -49,6 +49,11 @@ const BATCH = 1_000
 
 /** Comes after every digest. */
 const AFTER = '~'
+
+function under(name: string) {
+  const start = digest(name)
+  return { start: [start], end: [start, AFTER] }
+}
 
 function digest(text: string): string {
   return createHash('sha256').update(text, 'utf16le').digest('base64url')

@@ -95,7 +95,7 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
     undelivered: async (buyer, since, limit) => found(indexes.undelivered(buyer, since, limit)),
     remember: async (name, fact, until) => {
       check()
-      await change(() => facts.remember(name, fact, until))
+      return change(() => facts.remember(name, fact, until))
     },
     recall: async (name, now) => {
       check()

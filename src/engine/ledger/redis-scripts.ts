@@ -175,7 +175,8 @@ export function remember(name: string, fact: string, until: number): Script {
     { facts: KEYS.facts(name), ends: KEYS.ends },
     { name, fact, ending: until },
     `redis.call('ZADD', facts, ending, fact)
-     redis.call('ZADD', ends, redis.call('ZRANGE', facts, -1, -1, 'WITHSCORES')[2], name)`,
+     redis.call('ZADD', ends, redis.call('ZRANGE', facts, -1, -1, 'WITHSCORES')[2], name)
+     return redis.call('ZCARD', facts)`,
   )
 }
 

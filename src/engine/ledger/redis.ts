@@ -109,7 +109,7 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     },
     remember: async (name, fact, until) => {
       await check()
-      await again(scripts.remember(name, fact, until))
+      return Number(await again(scripts.remember(name, fact, until)))
     },
     recall: async (name, now) => {
       await check()

@@ -31,17 +31,13 @@ export async function findSigner(counter: Counter, call: ToolCall): Promise<Foun
   return { kind: 'known', signer: judged.address }
 }
 
-/**
- * Takes a nonce, once over all processes. Each call writes down its own mark and then looks for others: of two at once,
- * the later look sees both marks, so that one passes at the most.
- */
+/** Takes a nonce, once over all processes: of copies that come at once, the first mark is the only one when it is kept. */
 async function isUsed(
-  { purchases: { ledger }, now, random }: Counter,
+  { purchases: { ledger }, random }: Counter,
   { address, nonce, until }: Extract<Judged, { readonly kind: 'signer' }>,
 ): Promise<boolean> {
   const name = createHash('sha256').update(`sign-in:${address}:${nonce}`).digest('base64url')
-  await ledger.remember(name, Buffer.from(random(16)).toString('hex'), until)
-  return (await ledger.recall(name, now())).length > 1
+  return (await ledger.remember(name, Buffer.from(random(16)).toString('hex'), until)) > 1
 }
 
 function demandOf({ random, now }: Counter, { toolbox: { url, networks } }: ToolCall): JsonObject {

@@ -154,7 +154,7 @@ t.test('what is counted while a page is written is written next time', async (t)
     ...ledger,
     remember: async (...fact) => {
       during()
-      await ledger.remember(...fact)
+      return ledger.remember(...fact)
     },
   }
   const clock = openClock(slow)
@@ -176,8 +176,9 @@ t.test('a store that was away loses no figure, even if it had taken them', async
   const moody: Ledger = {
     ...ledger,
     remember: async (...fact) => {
-      if (mood !== 'deaf') await ledger.remember(...fact)
+      const kept = mood === 'deaf' ? 0 : await ledger.remember(...fact)
       if (mood !== 'well') throw new LedgerError('away')
+      return kept
     },
   }
   const clock = openClock(moody)
