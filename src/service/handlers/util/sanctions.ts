@@ -3,7 +3,7 @@ import type { Consulted, Findings, Sanctions } from '../../sources/sanctions.ts'
 import type { ListHit } from '../../sources/sanctions/worker.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 
-/** From here on a name is shown; a single short word must be all but the same. */
+/** From here on a name is shown, and a person of a lone surname below; a single short word must be all but the same. */
 const THRESHOLD = { usual: 0.85, shortWord: 0.95 }
 const BANDS = { strong: 0.95, probable: 0.9 }
 const SHOWN = 10
@@ -56,22 +56,24 @@ function bodyOf(name: string, found: Findings): JsonObject {
   }
 }
 
-function resultOf([best]: readonly ListHit[]): string {
-  if (best === undefined) return 'no_match'
-  return best.score >= BANDS.strong ? 'match' : 'possible_match'
+function resultOf(hits: readonly ListHit[]): string {
+  if (hits.length === 0) return 'no_match'
+  return hits.some(({ score }) => score >= BANDS.strong) ? 'match' : 'possible_match'
 }
 
-function bandOf(score: number): string {
+function bandOf({ score, surnameOnly }: ListHit): string {
+  if (surnameOnly) return 'surname_only'
   if (score >= BANDS.strong) return 'strong'
   return score >= BANDS.probable ? 'probable' : 'possible'
 }
 
-function matchOf({ list, entry, name, score, pairs }: ListHit): JsonObject {
+function matchOf(hit: ListHit): JsonObject {
+  const { list, entry, name, score, pairs } = hit
   const primary = entry.names[0]?.text ?? name.text
   const aliases = entry.names.slice(1)
   return {
     score: thousandths(score),
-    band: bandOf(score),
+    band: bandOf(hit),
     name: primary,
     matched_name: name.text,
     matched_name_kind: name.kind,
@@ -128,7 +130,8 @@ function warningsOf({ words, count, hits }: Findings) {
       ? [
           {
             code: 'single_token_query',
-            message: 'one word finds only names that consist of it or nearly so: give the full name',
+            message:
+              'one word finds names that consist of it or nearly so, and below the threshold, as surname_only, people who bear it as a surname: give the full name',
           },
         ]
       : []

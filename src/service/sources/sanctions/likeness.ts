@@ -14,6 +14,11 @@ export interface Word {
 /** Below this two words have nothing to do with each other. */
 export const LEAST_LIKENESS = 0.75
 
+/** Whether one word is a single letter and the other a longer word that begins with it. */
+export function isInitial(one: string, other: string): boolean {
+  return (one.length === 1) !== (other.length === 1) && /^[a-z]/.test(one) && one[0] === other[0]
+}
+
 export function wordOf(text: string): Word {
   return { text, sound: doubleMetaphone(text)[0], skeleton: skeletonOf(text), letters: lettersOf(text) }
 }

@@ -1,5 +1,5 @@
 import type { ListedEntry, ListedName } from './entry.ts'
-import { LEAST_LIKENESS, likeness, skeletonLikeness, wordOf, type Word } from './likeness.ts'
+import { isInitial, LEAST_LIKENESS, likeness, skeletonLikeness, wordOf, type Word } from './likeness.ts'
 import { readName, wordsFor, type Name } from './name.ts'
 import { isTelling, resemblance, type Pair } from './resemblance.ts'
 
@@ -89,7 +89,8 @@ export class Register {
     const names = new Set<IndexedName>()
     const take = (found: readonly IndexedName[] | undefined): void =>
       found?.forEach((each) => names.add(each))
-    const telling = form.filter(isTelling)
+    // Initials and particles are in too many names to find one by.
+    const telling = form.filter((word) => isTelling(word) && word.length > 1)
     for (const word of telling.length === 0 ? form : telling) {
       for (const alike of known.get(word)?.keys() ?? []) take(this.#named.get(alike))
       take(this.#joined.get(word))
@@ -104,24 +105,28 @@ function score(
   { entry, name, words }: IndexedName,
   known: ReadonlyMap<string, ReadonlyMap<string, number>>,
 ): Hit {
+  const isPerson = entry.kind === 'individual'
   const asked = joinAs(form, words)
   const listed = joinAs(words, asked)
   const found = resemblance({
     asked,
     listed,
-    likeness: (one, other) => (one === other ? 1 : (known.get(one)?.get(other) ?? 0)),
+    likeness: (one, other) => {
+      if (one === other) return 1
+      return isPerson && isInitial(one, other) ? LEAST_LIKENESS : (known.get(one)?.get(other) ?? 0)
+    },
     weak: name.weak,
-    organisation: entry.kind !== 'individual',
+    organisation: !isPerson,
   })
   return { entry, name, ...found }
 }
 
-/** Two neighbouring words are one where the other side writes them as one: Jong Un, Jongun. */
+/** Neighbouring words are one wherever the other side writes them as one: Jong Un, Jongun. */
 function joinAs(words: readonly string[], other: readonly string[]): readonly string[] {
   const place = neighbours(words).findIndex((joined) => other.includes(joined))
   const [first, second] = [words[place], words[place + 1]]
   if (first === undefined || second === undefined) return words
-  return [...words.slice(0, place), first + second, ...words.slice(place + 2)]
+  return joinAs([...words.slice(0, place), first + second, ...words.slice(place + 2)], other)
 }
 
 function neighbours(words: readonly string[]): string[] {

@@ -1,3 +1,4 @@
+import { isInitial } from './likeness.ts'
 import { GENERIC, PARTICLES } from './spelling.ts'
 
 /** Two words taken for the same. */
@@ -31,6 +32,10 @@ const ONE_LISTED_WORD = 0.85
 const ONE_ASKED_WORD = 0.9
 const NO_OWN_WORD = 0.8
 const WEAK_NAME = 0.97
+/** Words left out beside initials: a name that is shortened is shortened throughout. */
+const INITIALS_SURPLUS = 0.5
+const INITIALS_MOST = 0.94
+const OTHER_INITIAL = 0.9
 
 /**
  * How much a listed name resembles the one asked for, 0 to 1. Words are paired, the most alike first, each one once:
@@ -44,30 +49,47 @@ const WEAK_NAME = 0.97
  *     × 0.97 for a name that the list itself calls weak
  *
  * Particles (al, bin, de …) asked for and in no pair do not count.
+ *
+ * An initial of a person's name pairs with a word that begins with it: both count as one letter, words in no pair cost
+ * half, and the score is 0.94 at most. A given name alone makes no initial count: "Igor S." is nobody. An initial in no
+ * pair, while the listed name has a word that begins otherwise: × 0.90.
  */
 export function resemblance(comparison: Comparison): Resemblance {
   const { asked, listed, weak, organisation } = comparison
   const { pairs, unasked, unlisted } = pairUp(comparison)
+  const byInitial = pairs.filter((pair) => !organisation && isInitial(pair.asked, pair.listed))
+  const lettersOf = (pair: Pair): Pair =>
+    byInitial.includes(pair) ? { ...pair, asked: pair.asked.charAt(0), listed: pair.listed.charAt(0) } : pair
+  const weighed = pairs.map(lettersOf)
   const paired = sum(
-    pairs,
+    weighed,
     ({ asked: one, listed: other, likeness }) => likeness * (one.length + other.length),
   )
-  const askedLetters = letters(pairs.map((pair) => pair.asked)) + letters(unlisted.filter(isTelling))
-  const pairedLetters = letters(pairs.map((pair) => pair.listed))
+  const askedLetters = letters(weighed.map((pair) => pair.asked)) + letters(unlisted.filter(isTelling))
+  const pairedLetters = letters(weighed.map((pair) => pair.listed))
   if (paired === 0) return { score: 0, pairs }
   const surplus = sum(unasked, (word) => word.length * surplusShare(word, organisation))
-  const share = surplus / (surplus + pairedLetters)
-  const telling = pairs.filter((pair) => isTelling(pair.listed)).length
+  const costing = byInitial.length > 0 ? surplus * INITIALS_SURPLUS : surplus
+  const share = costing / (costing + pairedLetters)
+  // Listed names begin with the given name.
+  const isNamed = pairs.some((pair) => !byInitial.includes(pair) && listed.lastIndexOf(pair.listed) > 0)
+  const counting = isNamed ? pairs : pairs.filter((pair) => !byInitial.includes(pair))
+  const telling = counting.filter((pair) => isTelling(pair.listed)).length
   const isOwn = (word: string): boolean => isTelling(word) && !(organisation && GENERIC.has(word))
   const own = listed.filter(isOwn).length
+  const isOtherwise =
+    !organisation &&
+    unlisted.some((word) => /^[a-z]$/.test(word) && isTelling(word)) &&
+    unasked.some(isTelling)
   const score =
     (paired / (askedLetters + pairedLetters)) *
     (1 - SURPLUS_COST * share) *
     (own > 0 && !pairs.some((pair) => isOwn(pair.listed)) ? NO_OWN_WORD : 1) *
     (telling <= 1 && own > 1 ? ONE_LISTED_WORD : 1) *
     (telling <= 1 && asked.filter(isTelling).length > 1 ? ONE_ASKED_WORD : 1) *
+    (isOtherwise ? OTHER_INITIAL : 1) *
     (weak ? WEAK_NAME : 1)
-  return { score, pairs }
+  return { score: byInitial.length > 0 ? Math.min(score, INITIALS_MOST) : score, pairs }
 }
 
 export function isTelling(word: string): boolean {

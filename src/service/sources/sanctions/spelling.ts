@@ -55,6 +55,26 @@ export function respell(word: string): string {
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
 
+/** The surname 이 alone has no consonant to tell it by. */
+const SURNAME_RI = 'i'
+
+/**
+ * A Korean syllable, transliterated letter by letter, as lists spell it in names: `gim` is `kim`, `jeong` is `jong`, `eun`
+ * is `un`, `bag` is `pak`.
+ */
+export function asListed(syllable: string): string {
+  const lower = syllable.toLowerCase()
+  if (lower === SURNAME_RI) return 'ri'
+  return lower
+    .replace(/^g(?!g)/, 'k')
+    .replace(/^b(?!b)/, 'p')
+    .replace(/^l/, 'r')
+    .replace(/(?<!n)g$/, 'k')
+    .replace(/b$/, 'p')
+    .replace('eo', 'o')
+    .replace('eu', 'u')
+}
+
 /** Said to a person, not part of the name. */
 export const HONORIFICS = words(
   'mr mrs ms miss dr prof professor sir sheikh shaykh sheik shaikh haji hajji hajj mullah mulla maulana maulavi mawlawi general gen colonel col major captain capt ayatollah sayyid president minister jr sr',

@@ -3,7 +3,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { ListFault } from './entry.ts'
 import { loadStored, store } from './files.ts'
 import { LISTS, type ListId, type ListTerms } from './lists.ts'
-import { readName } from './name.ts'
+import { readName, surnamesOf } from './name.ts'
 import type { ListFile } from './reading.ts'
 import type { Hit } from './register.ts'
 import { shelve, type ListFacts, type Shelved } from './shelf.ts'
@@ -45,10 +45,16 @@ export type Outcome =
       readonly hits: readonly ListHit[]
     }
 
-export type ListHit = Hit & { readonly list: ListId }
+export type ListHit = Hit & {
+  readonly list: ListId
+  /** One word was asked for, which the person bears as a surname: the score is below the threshold. */
+  readonly surnameOnly: boolean
+}
 
 const shelf = new Map<ListId, Shelved>()
 const SHORT = 5
+/** No exact surname of a longer name scores less. */
+const LEAST_SURNAME = 0.65
 
 async function perform(task: Task): Promise<Outcome> {
   if (task.kind === 'search') return search(task)
@@ -72,24 +78,36 @@ function search({ name, threshold, limit }: Task & { readonly kind: 'search' }):
   const words = read.organisation.length > 1 ? read.organisation : read.person
   const isShort = words.length === 1 && (words[0]?.length ?? 0) < SHORT
   const least = isShort ? threshold.shortWord : threshold.usual
+  const asksSurname = words.length === 1 && !isShort
   // Always in the same order: of hits that score the same, the list that comes first is shown first.
-  const hits = LISTS.flatMap(
-    ({ id }) =>
-      shelf
-        .get(id)
-        ?.register.search(read, least)
-        .map((hit) => ({ list: id, ...hit })) ?? [],
+  const hits = LISTS.flatMap(({ id }) =>
+    (shelf.get(id)?.register.search(read, asksSurname ? LEAST_SURNAME : least) ?? []).flatMap(
+      (hit): ListHit[] => {
+        const surnameOnly = hit.score < least
+        return surnameOnly && !isBearer(hit) ? [] : [{ list: id, ...hit, surnameOnly }]
+      },
+    ),
   )
-  hits.sort((a, b) => b.score - a.score)
+  const asked = read.person.join(' ')
+  const rank = (hit: ListHit): number => {
+    if (readName(hit.name.text).person.join(' ') === asked) return 0
+    return hit.surnameOnly ? 1 : 2
+  }
+  // Of one word, the name that is spelled so comes before all that are only alike.
+  hits.sort((a, b) => (asksSurname ? rank(a) - rank(b) : 0) || b.score - a.score || rank(a) - rank(b))
   return {
     kind: 'found',
     searched: [...shelf.keys()],
-    normalized: read.person.join(' '),
+    normalized: asked,
     words: words.length,
     threshold: least,
     count: hits.length,
     hits: hits.slice(0, limit),
   }
+}
+
+function isBearer({ entry, name, pairs: [pair] }: Hit): boolean {
+  return entry.kind === 'individual' && pair?.likeness === 1 && surnamesOf(name.text).includes(pair.listed)
 }
 
 parentPort?.on('message', ({ id, task }: { readonly id: number; readonly task: Task }) => {

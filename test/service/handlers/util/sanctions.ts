@@ -92,6 +92,19 @@ t.test('one word is answered with a warning, and a short one only by its like', 
   t.match(await ask('Eso'), { body: { matches: [{ name: 'HIZBALLAH', matched_name_weak: true }] } })
 })
 
+t.test('a lone surname lists all who bear it, and says that only a surname was given', async (t) => {
+  const body = await bodyFor('Maduro')
+  t.match(body, { result: 'possible_match', match_count: 4, threshold: 0.85 })
+  const matches = Array.isArray(body['matches']) ? body['matches'].map((match: JsonObject) => match) : []
+  t.strictSame(new Set(matches.map(({ band }) => band)), new Set(['surname_only']))
+  for (const match of matches) {
+    t.match(match, { name: /maduro/i })
+    t.ok(Number(match['score']) < 0.85)
+  }
+  t.match(await bodyFor('Nicolas'), { result: 'no_match' }, 'a given name is too common')
+  t.match(await bodyFor('Hizballah'), { result: 'match', matches: [{ name: 'HIZBALLAH', band: 'strong' }] })
+})
+
 t.test('the sample shows the best match by name and list, and keeps what is paid for', async (t) => {
   const preview = handler.preview(await bodyFor('Nicolas Maduro'))
   t.match(preview, { result: 'possible_match', match_count: 4, notice: COMPLIANCE, as_of: '2026-11-17' })

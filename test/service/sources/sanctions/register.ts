@@ -31,6 +31,11 @@ const REGISTERS = {
   EU: await registerOf('eu', 'eu.xml'),
 }
 
+function listed(uid: string, kind: ListedEntry['kind'], ...names: ListedEntry['names']): ListedEntry {
+  const none = { programmes: [], datesOfBirth: [], nationalities: [], identifiers: [] }
+  return { uid, kind, names, ...none, title: null, remarks: null, url: null }
+}
+
 /** The number that an entry has in every list of the fixtures, as OFAC gives it. */
 function numberOf({ uid }: ListedEntry): number {
   return Number(/(?:^EU\.|^TST|^TE[ei]\.|^)0*(\d+)/.exec(uid)?.[1])
@@ -60,21 +65,82 @@ t.test('a name that is mistaken for a listed one, as is known, never looks like 
   }
 })
 
+t.test(
+  'initials, compound surnames and Korean and Chinese spellings find who is meant and nobody else',
+  (t) => {
+    const register = new Register()
+    for (const [uid, ...names] of [
+      ['1', 'Ksenia Anatolievna PETROVA-SIDOROVA'],
+      ['2', 'Igor Ivanovich SECHIN'],
+      ['3', 'Vladimir Vladimirovich PUTIN'],
+      ['4', 'Yo Jong KIM'],
+      ['5', 'Pong Ju PAK'],
+      ['6', 'Quanguo CHEN'],
+      ['7', 'Carrie LAM CHENG YUET-NGOR', '林鄭月娥'],
+      ['8', 'Xiuwen OUYANG'],
+      ['9', 'Nicolas Ernesto MADURO GUERRA'],
+    ] as const)
+      register.add(
+        listed(uid, 'individual', ...names.map((text) => ({ text, kind: 'primary', weak: false }) as const)),
+      )
+    const found = {
+      'K. A. Petrova-Sidorova': '1',
+      'Petrova-Sidorova K.A.': '1',
+      'К. А. Петрова-Сидорова': '1',
+      'Ksenia Petrova': '1',
+      'Ksenia Sidorova': '1',
+      'Petrova Sidorova Ksenia': '1',
+      'I. Sechin': '2',
+      'I.I. Sechin': '2',
+      'V. V. Putin': '3',
+      'В.В. Путин': '3',
+      김여정: '4',
+      박봉주: '5',
+      陈全国: '6',
+      陳全國: '6',
+      林郑月娥: '7',
+      'C. Lam Cheng Yuet-ngor': '7',
+      欧阳修文: '8',
+      'N. Maduro Guerra': '9',
+      'Nicolas E. Maduro Guerra': '9',
+    }
+    for (const [name, uid] of Object.entries(found)) {
+      const hits = register.search(readName(name), THRESHOLD)
+      t.strictSame(
+        hits.map(({ entry }) => entry.uid),
+        [uid],
+        name,
+      )
+    }
+    for (const name of [
+      'K. P. Petrova-Sidorova',
+      'L. A. Petrova-Sidorova',
+      'M. Sechin',
+      'A. Putin',
+      'X. V. Putin',
+      'Igor S.',
+      'Vladimir P.',
+      'V. P. Smith',
+      'K. Smith',
+      'N. Moros',
+      '김민준',
+      '박지성',
+      '陈伟',
+      '王伟',
+    ])
+      t.strictSame(register.search(readName(name), THRESHOLD), [], name)
+    for (const name of ['K. A. Petrova-Sidorova', 'V. V. Putin'])
+      t.ok(
+        (register.search(readName(name), THRESHOLD)[0]?.score ?? 1) < 0.95,
+        `${name} is never a strong match`,
+      )
+    t.end()
+  },
+)
+
 t.test('the score is what its description says', async (t) => {
   const register = new Register()
-  const entry = (uid: string, kind: ListedEntry['kind'], ...names: ListedEntry['names']): void =>
-    register.add({
-      uid,
-      kind,
-      names,
-      programmes: [],
-      datesOfBirth: [],
-      nationalities: [],
-      identifiers: [],
-      title: null,
-      remarks: null,
-      url: null,
-    })
+  const entry = (...terms: Parameters<typeof listed>): void => register.add(listed(...terms))
   entry('1', 'individual', { text: 'Berta QUANDTVOGEL', kind: 'primary', weak: false })
   entry('2', 'individual', { text: 'OZZY', kind: 'alias', weak: true })
   entry('3', 'entity', { text: 'ZYXWAR SHIPPING COMPANY', kind: 'primary', weak: false })
