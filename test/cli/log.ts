@@ -88,8 +88,10 @@ function valueOf(text: string, name: string, ...labels: readonly string[]): numb
 
 t.test('an operator sees what became of each request, and what it brought', async (t) => {
   const buyer = openBuyer(await shop.wallet(), secrets)
+  // Behind a proxy the same buyer would get the first answer once more.
+  const other = openBuyer(await shop.wallet(), secrets)
   t.match(await buyer.buy(`${shop.url}/paid/work?n=77`), { status: 200 })
-  t.match(await buyer.buy(`${shop.url}/paid/work?n=77`), { status: 200 })
+  t.match(await other.buy(`${shop.url}/paid/work?n=77`), { status: 200 })
   t.equal((await fetch(`${shop.url}/paid/work?n=none`)).status, 402)
   t.equal((await fetch(`${shop.url}/sample/work?n=none`)).status, 422)
   t.equal((await fetch(`${shop.url}/secret-path-of-a-caller?key=hunter2`)).status, 404)
@@ -106,7 +108,8 @@ t.test('an operator sees what became of each request, and what it brought', asyn
   t.match(lineOf({ ...work, outcome: 'ok', cache: 'hit' }), { status: 200, payment: /^pay_/ })
   t.match(lineOf({ route: '/sample/work' }), { status: 422, outcome: 'parameters_invalid' })
   t.match(lineOf({ status: 404 }), { route: 'unknown', outcome: 'route_unknown' })
-  t.equal(await shop.witness.charges(buyer.address), 2)
+  t.equal(await shop.witness.charges(buyer.address), 1)
+  t.equal(await shop.witness.charges(other.address), 1)
 })
 
 t.test('a failing source is a warning without its words, and nothing is charged for it', async (t) => {

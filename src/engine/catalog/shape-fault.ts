@@ -1,5 +1,6 @@
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../json.ts'
+import { suggest } from './suggest.ts'
 import type { Path } from './source.ts'
 
 /** What ajv says about one place, with the schema and the value it is about. */
@@ -54,6 +55,15 @@ export function soundPart<T>(root: unknown, validate: ValidateFunction<T>): T | 
       // Without one of its entries a list would have others in their places.
       const list = path.findIndex((key) => typeof key === 'number')
       const key = named ? 2 : list < 0 ? path.length : list
+      const extra = fault.params['additionalProperty']
+      if (typeof extra === 'string' && place.length > 0) {
+        rename(sound, [...place, extra], suggest(extra, knownKeys(fault)))
+        continue
+      }
+      if (named && lacksPrice(fault, place)) {
+        give(sound, path.slice(0, 2))
+        continue
+      }
       if (!isRecord(sound) || key === 0) return undefined
       remove(sound, path.slice(0, key))
       // No other part refers to it.
@@ -61,6 +71,29 @@ export function soundPart<T>(root: unknown, validate: ValidateFunction<T>): T | 
     }
   }
   return undefined
+}
+
+/** The most common fault of an imported catalog: the rest of such a route is checked all the same. */
+function lacksPrice({ keyword, params, data }: ShapeFault, place: Path): boolean {
+  if (place.length === 2) return keyword === 'required' && params['missingProperty'] === 'price'
+  return place.length === 3 && place[2] === 'price' && data === null
+}
+
+/** An unknown key goes; one that is a slip of a known one is read as that, so that its absence is not reported too. */
+function rename(root: unknown, path: Path, known: string | undefined): void {
+  const owner = path
+    .slice(0, -1)
+    .reduce<unknown>((value, step) => (isRecord(value) ? value[step] : undefined), root)
+  const key = path.at(-1) ?? ''
+  if (!isRecord(owner)) return
+  if (known !== undefined && !Object.hasOwn(owner, known)) owner[known] = owner[key]
+  remove(root, path)
+}
+
+/** Any price does: what is said of its place was said by the shape already. */
+function give(root: unknown, path: Path): void {
+  const owner = path.reduce<unknown>((value, step) => (isRecord(value) ? value[step] : undefined), root)
+  if (isRecord(owner)) owner['price'] = 1
 }
 
 function remove(root: unknown, path: Path): void {

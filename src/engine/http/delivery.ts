@@ -30,6 +30,9 @@ export class Deliveries {
   /** Answers that are not known to have arrived. One response may hold several: MCP once knew batches. */
   readonly #onTheirWay = new WeakMap<Socket | ServerResponse, Set<Entry>>()
 
+  /** Confirmed by the next request on their connection. */
+  readonly #received = new WeakSet<Entry>()
+
   constructor(settings: DeliverySettings) {
     this.#settings = settings
   }
@@ -50,16 +53,18 @@ export class Deliveries {
   /** Who asks again on a connection has read what came before: clients do not send requests ahead. */
   async confirm(socket: Socket): Promise<void> {
     if (this.#settings.trustProxy) return
-    await Promise.all(this.#take(socket).map((entry) => this.#mark(markReceived, entry)))
+    const entries = this.#take(socket)
+    for (const entry of entries) this.#received.add(entry)
+    await Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
   }
 
   #finished(socket: Socket, response: ServerResponse): void {
     const { inFlight, trustProxy } = this.#settings
     if (!trustProxy) {
+      // A connection that was closed in good order after the last byte took the answer with it: `curl` does that.
       inFlight.later(DELIVERED_MS, async () => {
         if (socket.errored !== null) return
-        const unconfirmed = this.#on(socket)
-        const entries = this.#take(response).filter((entry) => unconfirmed.delete(entry))
+        const entries = this.#take(response).filter((entry) => !this.#received.has(entry))
         await Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
       })
       return
@@ -71,7 +76,7 @@ export class Deliveries {
     }
   }
 
-  /** Even a connection that was closed in good order may have been closed before the answer was read. */
+  /** Even a connection that was closed in good order may have been closed before the answer was read: nobody waits for it. */
   #lost(way: Socket | ServerResponse): void {
     for (const entry of this.#take(way)) void this.#mark(markUndelivered, entry)
   }

@@ -38,11 +38,13 @@ async function figures(): Promise<void> {
     t.equal(asked.status, 503, 'who waits for a payment is told to come again')
     t.match(await asked.json(), { code: 'ledger_unavailable', charged: 'unknown' })
     t.equal((await fetch(`${shop.url}/sample/work`)).status, 200)
-    t.equal(at(await status(), 'funnel', 'unpaid'), 2, 'its own figures are known all the same')
-    t.match(await (await fetch(`${shop.url}/status`)).text(), /data-state="down">down</)
+    await until('its own figures are known', async () => at(await status(), 'funnel', 'unpaid') === 2)
+    await until('the page shows it', async () =>
+      /data-state="down">down</.test(await (await fetch(`${shop.url}/status`)).text()),
+    )
     t.equal((await fetch(`${shop.url}/health`)).status, 200, 'no reason to start it anew')
     await redis.restart()
     await until('it is back', async () => at(await status(), 'status') === 'operational')
-    t.equal(at(await status(), 'funnel', 'unpaid'), 4, 'and nothing was lost')
+    await until('nothing was lost', async () => at(await status(), 'funnel', 'unpaid') === 4)
   })
 }

@@ -93,12 +93,16 @@ t.test(
     for (const n of [1, 2]) t.equal((await fetch(`${shop.url}/sample/work?n=${n}`)).status, 500)
     t.match(await status(), { status: 'operational' })
     t.equal((await fetch(`${shop.url}/sample/work?n=3`)).status, 500)
+    // The status is computed at most once a second.
+    await until('it shows', async () => at(await status(), 'status') === 'degraded')
     t.match(await status(), { status: 'degraded', reasons: ['/sample/work does not answer.'] })
     t.equal(at(await routeOf('/sample/work'), 'availability'), 'failing')
-    t.match(await page(), /data-state="degraded">degraded</)
+    await until('the page shows it', async () => /data-state="degraded">degraded</.test(await page()))
     shop.workplace.during(async () => {})
     t.equal((await fetch(`${shop.url}/sample/work?n=3`)).status, 200)
+    await until('it is well again', async () => at(await status(), 'status') === 'operational')
     t.match(await status(), { status: 'operational', reasons: [] })
+    await until('the page shows it', async () => /data-state="operational"/.test(await page()))
   },
 )
 

@@ -111,7 +111,7 @@ t.test(
     const lines = mounted.output().replace(/\u001b\[\d+m/g, '')
     t.match(lines, /--> GET \/paid\/echo\/tea 402 \d+m?s /)
     t.match(lines, /--> GET \/openapi\.json 304 \d+m?s/)
-    t.match(lines, /--> POST \/mcp\/tools 200 \d+m?s/)
+    t.match(lines, /--> POST \/mcp\/tools 200 [\d,]+m?s/)
   },
 )
 
