@@ -48,22 +48,27 @@ export function soundPart<T>(root: unknown, validate: ValidateFunction<T>): T | 
   const sound: unknown = structuredClone(root)
   for (let round = 0; round < ROUNDS; round += 1) {
     if (validate(sound)) return sound
-    for (const fault of validate.errors ?? []) {
+    const faults = validate.errors ?? []
+    // First, for a key that seems to be missing may be one of them.
+    const unknown = faults.filter(
+      ({ keyword, instancePath }) => keyword === 'additionalProperties' && instancePath !== '',
+    )
+    for (const fault of unknown) {
+      const key = String(fault.params['additionalProperty'])
+      rename(sound, [...toPath(fault.instancePath, sound), key], suggest(key, knownKeys(fault)))
+    }
+    if (unknown.length > 0) continue
+    for (const fault of faults) {
       const place = toPath(fault.instancePath, sound)
       const named = NAMED.has(place[0])
+      if (named && lacksPrice(fault, place)) {
+        give(sound, place.slice(0, 2))
+        continue
+      }
       const path = named && place.length === 1 ? [...place, fault.propertyName ?? ''] : place
       // Without one of its entries a list would have others in their places.
       const list = path.findIndex((key) => typeof key === 'number')
       const key = named ? 2 : list < 0 ? path.length : list
-      const extra = fault.params['additionalProperty']
-      if (typeof extra === 'string' && place.length > 0) {
-        rename(sound, [...place, extra], suggest(extra, knownKeys(fault)))
-        continue
-      }
-      if (named && lacksPrice(fault, place)) {
-        give(sound, path.slice(0, 2))
-        continue
-      }
       if (!isRecord(sound) || key === 0) return undefined
       remove(sound, path.slice(0, key))
       // No other part refers to it.
