@@ -2,6 +2,7 @@ import t from 'tap'
 import type { Fault } from '../../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../../src/sandbox/sources/stand-ins.ts'
 import { openShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
 
 const faults: Record<string, Fault> = { '/search/results/': 'drift' }
 const standIns = await startStandIns({ faults })
@@ -24,7 +25,12 @@ t.test('a source that has changed its form shows on the status before buyers not
   const response = await fetch(`${shop.url}/status.json`)
   t.match(response.headers.get('content-type'), /^application\/json/)
   const drift = { at: /Z$/, where: /\S/ }
-  t.match(stateOf(await response.json()), { failed: 0, drifted: 1, last_drift: drift })
+  // Readers share a status that is up to a second old.
+  await until('the status shows it', async () =>
+    /"drifted":1/.test(JSON.stringify(stateOf(await (await fetch(`${shop.url}/status.json`)).json()))),
+  )
+  const shown = await fetch(`${shop.url}/status.json`)
+  t.match(stateOf(await shown.json()), { failed: 0, drifted: 1, last_drift: drift })
 })
 
 function stateOf(status: unknown): unknown {
