@@ -58,10 +58,11 @@ export function announce({ terminal, env }: Call, service: Service, facts: Annou
   }
   for (const { operation, readiness } of service.revision().operations.values()) {
     const unset = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
-    if (readiness === 'not_configured' && unset.length === 0 && operation.upstream === undefined)
-      terminal.err(
-        `${operation.id}: not served, none of its sources is set up: ${operation.sources.join(', ')}`,
-      )
+    const isServed = readiness !== 'not_configured' || operation.upstream !== undefined
+    if (isServed || unset.length > 0 || operation.sources.length === 0) continue
+    terminal.err(
+      `${operation.id}: not served, none of its sources is set up: ${operation.sources.join(', ')}`,
+    )
   }
   for (const { path, operation } of paid) {
     const variable = operation.upstream?.credential?.env

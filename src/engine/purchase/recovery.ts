@@ -15,8 +15,10 @@ export interface RecoveryDeps extends Desk {
   readonly report: (fault: unknown) => void
 }
 
-/** Payments of one round, beside each other: one that waits for its block must not hold up the others. */
+/** Payments of one round, all at once: one that waits for its block must not hold up the others. */
 const AT_ONCE = 50
+/** Read beyond that, so that entries which only another process can finish do not take every place. */
+const READ_AHEAD = 4 * AT_ONCE
 
 /**
  * Finishes what processes that have died, or did not know, have left: payments to be resolved by what the chain shows,
@@ -25,9 +27,16 @@ const AT_ONCE = 50
  * Resolves to the number of entries it has found due.
  */
 export async function recover(deps: RecoveryDeps): Promise<number> {
-  const entries = await deps.ledger.due('money', deps.now(), AT_ONCE)
+  const due = await deps.ledger.due('money', deps.now(), READ_AHEAD)
+  const entries = due.filter((entry) => !isForAnotherProcess(deps, entry)).slice(0, AT_ONCE)
   const [cleaned] = await Promise.all([cleanUp(deps), ...entries.map((entry) => recoverEntry(deps, entry))])
   return entries.length + cleaned
+}
+
+/** A process that does not have the operation leaves what it stored to one that does, as long as the answer is owed. */
+function isForAnotherProcess({ storeOf, now }: RecoveryDeps, entry: Entry): boolean {
+  const { operation, prepared, createdAt, redeliver } = entry
+  return prepared !== undefined && storeOf(operation) === undefined && now() - createdAt < redeliver
 }
 
 async function recoverEntry(deps: RecoveryDeps, entry: Entry): Promise<void> {
@@ -96,12 +105,12 @@ async function resolve(deps: RecoveryDeps, lease: Claim): Promise<void> {
 
 /** Commits or aborts what the handler has stored for the payment. */
 async function finishWrite(deps: RecoveryDeps, lease: Claim, decision: 'commit' | 'abort'): Promise<void> {
-  const { id, operation, prepared, createdAt, redeliver } = lease.entry
+  const { id, operation, prepared } = lease.entry
   if (prepared === undefined) return
   const store = deps.storeOf(operation)
   if (store !== undefined) return decide(deps, lease, (payment) => store[decision](payment))
-  // Another process, or the next revision, may have the operation.
-  if (deps.now() - createdAt < redeliver) return
+  // A reload may have removed the operation since the entry was taken over.
+  if (isForAnotherProcess(deps, lease.entry)) return
   deps.report(new Error(`${operation} is gone: no ${decision} of what it stored for payment ${id}`))
   await lease.unprepare()
 }

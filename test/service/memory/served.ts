@@ -137,11 +137,17 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     t.equal(await shop.witness.charges(addressOf(owner)), 1)
   })
 
-  t.test('a second process would destroy the files of the first', async (t) => {
+  t.test('a second process serves everything but the memory of the first', async (t) => {
     const { code, stderr } = await runProgram(['memory', 'export', '--data-dir', shop.server.dataDir])
     t.equal(code, 1)
     t.match(stderr, /open in another process \(\d+\).*DATABASE_URL/s)
-    await t.rejects(shop.branch(), { message: /DATABASE_URL/ })
+    const second = await shop.branch()
+    t.match(second.output(), /memory: not served by this process: .*DATABASE_URL/)
+    const paidRoute = await fetch(`${second.url}/paid/util/json?input=%7Ba%3A1`)
+    t.equal(paidRoute.status, 402)
+    const remembering = await callTool(`${second.url}/mcp/memory`, 'memory_write', { text: 'a note' })
+    t.ok(remembering.isError)
+    t.match(remembering.content, { code: 'not_configured', charged: 'no' })
   })
 
   t.test('a power cut would lose what was answered, or give away what was not paid for', async (t) => {
