@@ -1,10 +1,19 @@
-import { findAsset, type Access, type AllFigures, type Entry, type Ledger } from '../engine/index.ts'
+import {
+  findAsset,
+  type Access,
+  type AllFigures,
+  type Entry,
+  type Ledger,
+  type Tills,
+} from '../engine/index.ts'
 
 export interface MetricsSettings {
   readonly ledger: Ledger
   readonly now: () => number
   /** How the outside sources have done. */
   readonly figures: AllFigures
+  /** How settling goes on the networks that were paid on. */
+  readonly health: () => ReturnType<Tills['health']>
   readonly revision: () => string
 }
 
@@ -19,11 +28,18 @@ export interface Metrics {
 /** Payments in doubt are looked for at most so often, and so many of them are counted. */
 const LOOK_MS = 10_000
 const MOST_UNKNOWN = 1_000
+const WEI = 1e18
 /** In doubt is what recovery looks after again within this time. */
 const SOON_MS = 330_000
 
 /** Every label is a name of the catalog, of a network or of an error: none can be made up by a caller. */
-export async function openMetrics({ ledger, now, figures, revision }: MetricsSettings): Promise<Metrics> {
+export async function openMetrics({
+  ledger,
+  now,
+  figures,
+  health,
+  revision,
+}: MetricsSettings): Promise<Metrics> {
   const { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } = await import('prom-client')
   const registry = new Registry()
   const registers = [registry]
@@ -69,6 +85,53 @@ export async function openMetrics({ ledger, now, figures, revision }: MetricsSet
         looked = { at: now(), count: countUnknown(ledger, now()) }
       // A store that is away shows in the requests; the rest is to be read all the same.
       this.set(await looked.count.catch(() => Number.NaN))
+    },
+  })
+  /** A store that is away leaves these out; the rest is to be read all the same. */
+  const networks = (): ReturnType<Tills['health']> => health().catch(() => [])
+  new Gauge({
+    name: 'ratecard_signer_balance',
+    help: 'What a signer has for gas, in units of the coin, as of the last look less what was promised since',
+    labelNames: ['network', 'signer', 'coin'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { network, balances } of await networks())
+        for (const [signer, wei] of balances)
+          this.set({ network: network.id, signer, coin: network.coin }, Number(wei) / WEI)
+    },
+  })
+  new Gauge({
+    name: 'ratecard_gas_lost_last_hour',
+    help: 'What reverted transactions have cost in the last hour over all processes of the ledger, in units of the coin',
+    labelNames: ['network', 'coin'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { network, gasLost } of await networks())
+        this.set({ network: network.id, coin: network.coin }, Number(gasLost) / WEI)
+    },
+  })
+  new Gauge({
+    name: 'ratecard_signer_oldest_unmined_seconds',
+    help: 'How long the lowest transaction of a signer that is in no block yet has waited',
+    labelNames: ['network'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { network, unmined } of await networks())
+        this.set({ network: network.id }, unmined.age / 1000)
+    },
+  })
+  new Gauge({
+    name: 'ratecard_network_closed',
+    help: '1 while nothing is sent on a network: too much gas was lost, or it does not include our transactions',
+    labelNames: ['network'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { network, trouble } of await networks())
+        this.set({ network: network.id }, trouble === undefined ? 0 : 1)
     },
   })
   for (const [name, help, of] of [

@@ -173,6 +173,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
             ledger,
             now: world.now,
             figures: shop.figures,
+            health: () => tills.x402.health(),
             revision: () => service.revision().catalog.revision,
           })
     const service = createService({

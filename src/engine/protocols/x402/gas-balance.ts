@@ -72,6 +72,11 @@ export class GasBalance {
     this.#settings = settings
   }
 
+  /** Wei; undefined before the first look. */
+  get known(): bigint | undefined {
+    return this.#lookedAt === undefined ? undefined : this.#balance
+  }
+
   /** It was empty a moment ago. */
   get isEmpty(): boolean {
     return this.#emptyAt !== undefined && this.#settings.now() - this.#emptyAt < EMPTY_MS

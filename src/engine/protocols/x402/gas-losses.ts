@@ -47,6 +47,12 @@ export class GasLosses {
     return { reverts: this.#reverts, gasLost: this.#gasLost, isClosed: this.#closed }
   }
 
+  /** Wei, within the last hour, over all processes. */
+  async lastHour(): Promise<bigint> {
+    const since = this.#settings.now() - HOUR_MS
+    return sumOf((await this.#losses()).filter(({ at }) => at > since))
+  }
+
   async add({ payer, hash, gasCost }: Revert, budget: bigint): Promise<void> {
     const { ledger, network, now } = this.#settings
     this.#reverts += 1

@@ -16,6 +16,15 @@ export class SignerPool {
     return this.#signers.filter(({ isStuck }) => !isStuck).map(({ address }) => address)
   }
 
+  /** Wei by account, of those that are known. */
+  get balances(): ReadonlyMap<Address, bigint> {
+    return new Map(
+      this.#signers.flatMap(({ address, balance: { known } }) =>
+        known === undefined ? [] : [[address, known]],
+      ),
+    )
+  }
+
   /** Transactions in no block yet, and the age of the oldest in milliseconds. */
   get unmined(): { readonly count: number; readonly age: number } {
     const all = this.#signers.map(({ unmined }) => unmined)

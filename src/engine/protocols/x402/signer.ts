@@ -59,7 +59,7 @@ export interface SignerSettings extends Desk {
 export class Signer {
   readonly #settings: SignerSettings
   readonly #nonces: NonceLease
-  readonly #balance: GasBalance
+  readonly balance: GasBalance
   readonly #unmined: UnminedTransactions
   #queue: Waiting[] = []
   #working = false
@@ -71,7 +71,7 @@ export class Signer {
   constructor(settings: SignerSettings) {
     const { account, network } = settings
     this.#settings = settings
-    this.#balance = new GasBalance({ ...settings, address: account.address })
+    this.balance = new GasBalance({ ...settings, address: account.address })
     this.#unmined = new UnminedTransactions(settings)
     this.#nonces = new NonceLease({
       ...settings,
@@ -176,7 +176,7 @@ export class Signer {
     ]
     // Whatever is sent now would wait for the one that is not mined, and be carried out when its payment has expired.
     if (this.#unmined.isStuck) return answer(batch, STUCK)
-    const willing = this.#balance.isEmpty ? answer(hasty, NO_GAS) : hasty
+    const willing = this.balance.isEmpty ? answer(hasty, NO_GAS) : hasty
     const both = [...willing, ...patient]
     if (both.length === 0 || (await this.#nonces.take(BROADCAST_MS, 0))) return both
     answer(willing, IN_USE)
@@ -192,7 +192,7 @@ export class Signer {
     const refusal = await request.check(sender, CHECK_IN_BATCH_MS)
     if (refusal === undefined) return 'passed'
     if (refusal === SENDER_UNFUNDED) {
-      this.#balance.declareEmpty()
+      this.balance.declareEmpty()
       resolve(NO_GAS)
     } else if (refusal.code === 'chain_unavailable') void this.#checkAlone(ready, sender)
     else resolve({ kind: 'refused', refusal })
@@ -216,7 +216,7 @@ export class Signer {
       const price = bid(fees, maxFeePerGas)
       const cost = gas * (price?.maxFeePerGas ?? 0n)
       if (price === undefined) void this.#decline(waiting, FEES_TOO_HIGH)
-      else if (!(await this.#balance.covers(promised + cost, fees))) void this.#decline(waiting, NO_GAS)
+      else if (!(await this.balance.covers(promised + cost, fees))) void this.#decline(waiting, NO_GAS)
       else if (expires - this.#settings.now() < SHORTEST_MS) waiting.resolve(TOO_LATE)
       else {
         promised += cost
@@ -256,7 +256,7 @@ export class Signer {
     )
     const held = signed.filter((_, place) => outcomes[place] === 'taken' || outcomes[place] === 'occupied')
     this.#nonces.markTaken(held.map(({ transaction }) => transaction.nonce))
-    if (outcomes.includes('unfunded')) this.#balance.declareEmpty()
+    if (outcomes.includes('unfunded')) this.balance.declareEmpty()
     await this.#fillGaps(signed, outcomes)
   }
 
@@ -264,7 +264,7 @@ export class Signer {
     const { ready, transaction } = signed
     switch (outcome) {
       case 'taken': {
-        this.#balance.spend(ready.cost)
+        this.balance.spend(ready.cost)
         ready.resolve({ kind: 'sent', transaction, ...this.#unmined.add(signed) })
         return
       }

@@ -43,10 +43,13 @@ type Benches = Map<string, Omit<Bench, 'limits'>>
 /** How settling on one network has gone, in this process. */
 export interface NetworkHealth {
   readonly network: Network
+  /** Wei by the address of the signer, of those that have sent something. */
+  readonly balances: ReadonlyMap<string, bigint>
   /** Transactions of ours that are in no block yet, and the age of the oldest in milliseconds. */
   readonly unmined: { readonly count: number; readonly age: number }
-  /** Transactions that reverted, and the wei they cost. */
+  /** Transactions that reverted since the start. */
   readonly reverts: number
+  /** Wei that reverted transactions have cost in the last hour, over all processes. */
   readonly gasLost: bigint
   /** Why nothing can be sold on it now, for operators and visitors. */
   readonly trouble: string | undefined
@@ -71,7 +74,7 @@ export interface Tills {
   /** Asks the facilitators whether they settle what is offered. For after the start: it takes seconds when they are slow. */
   readonly survey: Look
   /** Of the networks that were paid on since the start and are settled by this process. */
-  health(): readonly NetworkHealth[]
+  health(): Promise<readonly NetworkHealth[]>
 }
 
 /**
@@ -147,16 +150,25 @@ export function createTills(settings: TillSettings): Tills {
       const changes = networks.map((network) => withdraw(network, survey.unsupported.includes(network)))
       return changes.includes('changed') ? 'changed' : 'as before'
     },
-    health: () =>
-      [...benches].flatMap(([id, { signers, losses }]) => {
-        const network = findNetwork(id)
-        if (network === undefined) return []
-        const { isClosed, ...totals } = losses.totals
-        const stuck = signers.ready.length === 0 ? 'the network does not include our transactions' : undefined
-        const trouble = isClosed ? 'too many transactions have failed lately' : stuck
-        return [{ network, unmined: signers.unmined, ...totals, trouble }]
-      }),
+    health: async () =>
+      Promise.all(
+        NETWORKS.flatMap((network) => {
+          const bench = benches.get(network.id)
+          return bench === undefined ? [] : [healthOf(network, bench)]
+        }),
+      ),
   }
+}
+
+async function healthOf(
+  network: Network,
+  { signers, losses }: Omit<Bench, 'limits'>,
+): Promise<NetworkHealth> {
+  const { isClosed, reverts } = losses.totals
+  const stuck = signers.ready.length === 0 ? 'the network does not include our transactions' : undefined
+  const trouble = isClosed ? 'too many transactions have failed lately' : stuck
+  const { balances, unmined } = signers
+  return { network, balances, unmined, reverts, gasLost: await losses.lastHour(), trouble }
 }
 
 /** Lines of a look that is repeated: each is reported when it is new. */
