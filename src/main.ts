@@ -13,6 +13,7 @@ import { reindexMemories } from './cli/memory.ts'
 import { pay } from './cli/pay.ts'
 import { exportPayments } from './cli/payments/export.ts'
 import { listPayments } from './cli/payments/list.ts'
+import { prunePayments } from './cli/payments/prune.ts'
 import { reconcilePayments } from './cli/payments/reconcile.ts'
 import { showPayment } from './cli/payments/show.ts'
 import { plan } from './cli/plan.ts'
@@ -50,6 +51,7 @@ const commands: readonly Command[] = [
   showPayment,
   reconcilePayments,
   exportPayments,
+  prunePayments,
   figures,
   doctor,
   updateData,

@@ -7,6 +7,7 @@ import { addRoute } from '../../src/cli/new.ts'
 import { pay } from '../../src/cli/pay.ts'
 import { exportPayments } from '../../src/cli/payments/export.ts'
 import { listPayments } from '../../src/cli/payments/list.ts'
+import { prunePayments } from '../../src/cli/payments/prune.ts'
 import { reconcilePayments } from '../../src/cli/payments/reconcile.ts'
 import { showPayment } from '../../src/cli/payments/show.ts'
 import { plan } from '../../src/cli/plan.ts'
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   showPayment,
   reconcilePayments,
   exportPayments,
+  prunePayments,
   doctor,
   updateData,
   dataStatus,

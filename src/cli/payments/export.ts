@@ -4,7 +4,7 @@ import { type Call, type Command, UsageError } from '../command.ts'
 import { clean } from '../terminal-text.ts'
 import { BOOKS, openBooks } from './books.ts'
 import { isoTime, spellAmount } from './row.ts'
-import { parseStart, parseTime } from './when.ts'
+import { parsePastTime, parseTime } from './when.ts'
 
 /** A spreadsheet takes what begins like this for a formula, and would run it. */
 const FORMULA = /^[=+\-@\t\r]/
@@ -55,7 +55,7 @@ export const exportPayments: Command = {
 /** When a payment was settled decides, from the first moment on, up to the last and without it. */
 function periodOf({ flags }: Call, now: number): (time: number) => boolean {
   const [since, until] = [flags.text('since'), flags.text('until')]
-  const start = since === undefined ? 0 : parseStart(since, now)
+  const start = since === undefined ? 0 : parsePastTime('since', since, now)
   const end = until === undefined ? Infinity : parseTime('until', until, now)
   if (start >= end) throw new UsageError('--until has to be later than --since')
   return (time) => time >= start && time < end

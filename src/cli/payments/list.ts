@@ -5,7 +5,7 @@ import { UsageError, type Call, type Command, type Terminal } from '../command.t
 import { BOOKS, openBooks } from './books.ts'
 import { brief, rowOf, type PaymentRow } from './row.ts'
 import { STATES, Totals } from './totals.ts'
-import { parseStart } from './when.ts'
+import { parsePastTime } from './when.ts'
 
 /** As many as a person looks at. */
 const SHOWN = 50
@@ -67,7 +67,7 @@ function filterOf({ flags }: Call, now: number): (entry: Entry) => boolean {
   if (payer !== undefined && !isAddress(payer))
     throw new UsageError(`--payer takes an address, 0x and 40 hexadecimal digits; not "${payer}"`)
   const since = flags.text('since')
-  const start = since === undefined ? 0 : parseStart(since, now)
+  const start = since === undefined ? 0 : parsePastTime('since', since, now)
   return (entry) =>
     entry.createdAt >= start &&
     (state === undefined || entry.state === state) &&

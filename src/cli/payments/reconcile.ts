@@ -5,7 +5,7 @@ import { findingOf } from './advice.ts'
 import { BOOKS, chainsOf, openBooks } from './books.ts'
 import { reportOf } from './report.ts'
 import { isoTime, rowOf, spellAmount } from './row.ts'
-import { parseStart } from './when.ts'
+import { parsePastTime } from './when.ts'
 
 /** Exit codes a script can act on. */
 const UNCHECKED = 1
@@ -25,7 +25,7 @@ export const reconcilePayments: Command = {
   run: async (call) => {
     const { flags, terminal } = call
     const now = world.now()
-    const since = parseStart(flags.text('since') ?? '24h', now)
+    const since = parsePastTime('since', flags.text('since') ?? '24h', now)
     const chains = chainsOf(call)
     const ledger = await openBooks(call)
     try {

@@ -21,10 +21,10 @@ export function parseTime(flag: string, text: string, now: number): number {
   return time
 }
 
-/** The same for a beginning, which cannot lie in the future. */
-export function parseStart(text: string, now: number): number {
-  const time = parseTime('since', text, now)
-  if (time > now) throw new UsageError(`--since ${text} lies in the future`)
+/** The same for a time that cannot lie in the future. */
+export function parsePastTime(flag: string, text: string, now: number): number {
+  const time = parseTime(flag, text, now)
+  if (time > now) throw new UsageError(`--${flag} ${text} lies in the future`)
   return time
 }
 

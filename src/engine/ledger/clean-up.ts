@@ -2,7 +2,8 @@ import { deleteAnswer, STALE_MS } from './answers.ts'
 import type { Desk } from './claim.ts'
 import type { Entry } from './entry.ts'
 import type { Change, Ledger } from './ledger.ts'
-import { closed, isLeased, nextCheckAt, payableUntil, redact } from './lifecycle.ts'
+import { closed, isLeased, isOwed, nextCheckAt, payableUntil, redact } from './lifecycle.ts'
+import { encodeRecord } from './record-codec.ts'
 
 const BATCH = 200
 /** Batches of one round: other processes take their part, and the event loop breathes in between. */
@@ -60,24 +61,60 @@ export function sweepAnswers(ledger: Ledger, now: number): Promise<number> {
   })
 }
 
-/**
- * Deletes the records of sales that were made before a time and are over: answered, or not to be answered any more.
- * Resolves to their number.
- */
-export async function prune(ledger: Ledger, before: number): Promise<number> {
-  let pruned = 0
+/** How many payment records a prune takes, and how many as old it leaves. */
+export interface PruneResult {
+  readonly records: number
+  /** Size of the records as they are stored, without indexes. */
+  readonly bytes: number
+  /** As old, but unfinished, owed an answer, or still answered again. */
+  readonly kept: number
+}
+
+type PruneDeps = Pick<Desk, 'ledger' | 'now'>
+
+/** What `prune` would delete. */
+export async function measurePrune({ ledger, now }: PruneDeps, before: number): Promise<PruneResult> {
+  let [records, bytes, kept] = [0, 0, 0]
+  for await (const entry of entriesBefore(ledger, before)) {
+    if (isPrunable(entry, now())) [records, bytes] = [records + 1, bytes + sizeOf(entry)]
+    else kept += 1
+  }
+  return { records, bytes, kept }
+}
+
+/** Deletes the records of finished sales that were made before a time. Servers may use the ledger meanwhile. */
+export async function prune({ ledger, now }: PruneDeps, before: number): Promise<PruneResult> {
+  let [records, bytes, kept] = [0, 0, 0]
   let batch: Change[] = []
   const flush = async (): Promise<void> => {
-    pruned += (await commitEach(ledger, batch)).length
+    const made = await commitEach(ledger, batch)
+    records += made.length
+    bytes += made.reduce((sum, { previous }) => sum + sizeOf(previous), 0)
+    kept += batch.length - made.length
     batch = []
   }
-  for await (const entry of ledger.entries()) {
-    if (entry.createdAt >= before) break
-    const { receipt, due, validBefore } = entry
-    if (receipt === undefined || due !== undefined || validBefore >= before) continue
-    batch.push({ previous: entry, next: undefined })
-    if (batch.length === BATCH) await flush()
+  for await (const entry of entriesBefore(ledger, before)) {
+    if (!isPrunable(entry, now())) kept += 1
+    else if (batch.push({ previous: entry, next: undefined }) === BATCH) await flush()
   }
   await flush()
-  return pruned
+  return { records, bytes, kept }
+}
+
+async function* entriesBefore(ledger: Ledger, before: number): AsyncGenerator<Entry> {
+  for await (const entry of ledger.entries()) {
+    if (entry.createdAt >= before) return
+    yield entry
+  }
+}
+
+/** A record also keeps its payment from being taken again, so it stays until the payment has expired. */
+function isPrunable(entry: Entry, now: number): boolean {
+  const { receipt, due, validBefore, settledAt = 0, redeliver } = entry
+  const isFinished = receipt !== undefined && due === undefined && !isOwed(entry)
+  return isFinished && validBefore < now && settledAt + redeliver < now
+}
+
+function sizeOf(entry: Entry): number {
+  return Buffer.byteLength(encodeRecord(entry))
 }

@@ -83,6 +83,11 @@ export function isUndelivered({ state, receipt, redeliver }: Entry): boolean {
   return state === 'fulfilled' || state === 'settling' || state === 'unknown'
 }
 
+/** Charged before the work, and the work has not succeeded: stays so for good when the redelivery window ends. */
+export function isOwed({ flow, state }: Pick<Entry, 'flow' | 'state'>): boolean {
+  return flow === 'upfront' && state === 'settled'
+}
+
 /** What an entry says of the money: a receipt is the proof, and without one only an order that was sent leaves a doubt. */
 export function chargedBy({ state, receipt }: Pick<Entry, 'state' | 'receipt'>): Charged {
   if (receipt !== undefined) return 'yes'

@@ -51,6 +51,8 @@ t.test('an operator looks at the books while the server serves, and they agree w
   t.match(parse(shown.stdout), { payment, charged: 'yes', network: 'eip155:84532' })
   const sheet = await payments('export')
   t.equal(sheet.stdout.trim().split('\n').length, 3)
+  const pruned = await payments('prune', '--before', '1ms', '--json')
+  t.match(parse(pruned.stdout), { records: 0, kept: 2 }, 'their answers are still given again')
   const right = await payments('reconcile', '--json')
   t.equal(right.code, 0)
   t.match(networkOf(right.stdout), { agreed: 2, differences: [] })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { UsageError } from '../../../src/cli/command.ts'
-import { parseStart, parseTime } from '../../../src/cli/payments/when.ts'
+import { parsePastTime, parseTime } from '../../../src/cli/payments/when.ts'
 
 const NOW = Date.UTC(2026, 9, 15, 12, 0, 0)
 
@@ -54,6 +54,9 @@ t.test('a slip in a date is told, and never read as some other day', async (t) =
 })
 
 t.test('a beginning in the future is a slip', async (t) => {
-  t.equal(parseStart('2026-10-15T12:00:00Z', NOW), NOW)
-  t.throws(() => parseStart('2026-10-15T12:00:01Z', NOW), /--since 2026-10-15T12:00:01Z lies in the future/)
+  t.equal(parsePastTime('since', '2026-10-15T12:00:00Z', NOW), NOW)
+  t.throws(
+    () => parsePastTime('since', '2026-10-15T12:00:01Z', NOW),
+    /--since 2026-10-15T12:00:01Z lies in the future/,
+  )
 })

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
-import { prune } from '../../../src/engine/ledger/clean-up.ts'
 import type { Entry, State } from '../../../src/engine/ledger/entry.ts'
 import { paymentId } from '../../../src/engine/ledger/ledger.ts'
 import { recover } from '../../../src/engine/purchase/recovery.ts'
@@ -259,21 +258,6 @@ t.test(
     )
   },
 )
-
-t.test('prunes what was sold before a time, and nothing that somebody may still ask for', async (t) => {
-  const shop = await openShop(t)
-  const sold = { settledAt: NOW, receipt: RECEIPT, due: undefined, redeliver: 0, createdAt: NOW - 9 }
-  for (const [key, state, changes] of [
-    ['test:old', 'sent', sold],
-    ['test:new', 'sent', { ...sold, createdAt: NOW }],
-    ['test:due', 'settled', { settledAt: NOW, receipt: RECEIPT, createdAt: NOW - 9, due: NOW }],
-    ['test:unknown', 'unknown', { createdAt: NOW - 9 }],
-  ] as const)
-    await leave(shop, state, { key, id: paymentId(key), validBefore: NOW - 1, ...changes })
-  t.equal(await prune(shop.ledger, NOW), 1)
-  t.equal(await shop.ledger.get('test:old'), undefined)
-  for (const key of ['test:new', 'test:due', 'test:unknown']) t.ok(await shop.ledger.get(key), key)
-})
 
 t.test('forgets work for a payment that would be valid for ever, and asks the chain first', async (t) => {
   const shop = await openShop(t)
