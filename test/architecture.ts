@@ -22,6 +22,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/ledger',
     'engine/cache',
     'engine/documents',
+    'engine/chains',
     'engine/protocols',
     'engine/purchase',
     'engine/tally',
@@ -32,7 +33,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'engine/ledger': ['leaves'],
   'engine/cache': ['engine/catalog', 'leaves'],
   'engine/documents': ['engine/catalog', 'leaves'],
-  'engine/protocols': ['engine/catalog', 'engine/ledger', 'leaves'],
+  'engine/chains': ['engine/ledger', 'leaves'],
+  'engine/protocols': ['engine/chains', 'engine/catalog', 'engine/ledger', 'leaves'],
   'engine/tally': ['engine/ledger', 'leaves'],
   'engine/purchase': ['engine/protocols', 'engine/ledger', 'engine/cache', 'engine/catalog', 'leaves'],
   'engine/mcp': [
@@ -71,8 +73,8 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   pino: ['cli'],
   mppx: ['engine/protocols', 'cli'],
   pg: ['service'],
-  'tiny-secp256k1': ['engine/protocols'],
-  viem: ['engine/protocols', 'sandbox', 'cli'],
+  'tiny-secp256k1': ['engine/chains', 'engine/protocols'],
+  viem: ['engine/chains', 'engine/protocols', 'sandbox', 'cli'],
   yaml: ['engine/catalog', 'service', 'cli'],
 }
 

@@ -242,6 +242,14 @@ function passing(status: number, title: string, hint: string, charged = NEVER): 
 
 export type ErrorCode = keyof typeof ERRORS
 
+/** What the buyer must change, or what could not be found out. */
+export interface Refusal {
+  readonly code: ErrorCode
+  readonly detail: string
+  /** Seconds after which the same payment may be taken. */
+  readonly retryAfter?: number
+}
+
 export interface FailureOptions {
   /** For Retry-After, in whole seconds. */
   readonly retryAfter?: number

@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Face } from '../catalog/catalog.ts'
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode, Refusal } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
 import type { Dispatch, Entry, Receipt } from '../ledger/entry.ts'
 import type { Micros } from '../money.ts'
 import type { Capabilities, ToolDemand } from './tool-demand.ts'
+
+export type { Refusal }
 
 /** A way to be paid. The engine holds a visible list of them; each knows its own headers, nothing of the others. */
 export interface Protocol {
@@ -69,14 +71,6 @@ export type Detection =
   /** Can be read, and cannot be taken: 402. */
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly detail: string }
   | { readonly kind: 'payment'; readonly payment: Payment }
-
-/** What the buyer must change, or what could not be found out. */
-export interface Refusal {
-  readonly code: ErrorCode
-  readonly detail: string
-  /** Seconds after which the same payment may be taken. */
-  readonly retryAfter?: number
-}
 
 /** The payment of a request that may carry one of each protocol. */
 export function findPayment(detections: readonly Detection[]): Detection {

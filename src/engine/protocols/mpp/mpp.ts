@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../json.ts'
 import type { Entry, Receipt } from '../../ledger/entry.ts'
-import { Chain } from '../evm/chain.ts'
-import { createRpc, type Caller } from '../evm/rpc.ts'
+import { Chain, createRpc, type Caller } from '../../chains/evm/rpc.ts'
 import type { Detection, Protocol, Settlement } from '../protocol.ts'
 import { createTokens } from '../tokens.ts'
 import { createChallenge, INTENT, METHOD, realmOf } from './challenge.ts'

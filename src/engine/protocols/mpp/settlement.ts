@@ -1,5 +1,5 @@
 import type { PayerTransaction } from '../../ledger/entry.ts'
-import type { Chain, TransactionReceipt } from '../evm/chain.ts'
+import type { Chain, TransactionReceipt } from '../../chains/evm/rpc.ts'
 import type { Settlement } from '../protocol.ts'
 import { showsTransfer, type Transfer } from './transfer.ts'
 

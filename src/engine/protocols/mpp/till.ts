@@ -1,4 +1,4 @@
-import type { Caller } from '../evm/rpc.ts'
+import type { Caller } from '../../chains/evm/rpc.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import { isLoopback } from '../../origin.ts'
 import type { Protocol } from '../protocol.ts'

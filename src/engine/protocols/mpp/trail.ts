@@ -2,9 +2,16 @@ import { keccak_256 } from '@noble/hashes/sha3'
 import { toEventSelector } from 'viem/utils'
 import { sameAddress, type Address } from '../../address.ts'
 import type { Entry } from '../../ledger/entry.ts'
-import { spanOf, type Archive } from '../evm/archive.ts'
-import type { PlacedLog, Span } from '../evm/chain.ts'
-import { addressTopic, isTransactionHash, readTransfer, transfersTo, type Transfer } from '../evm/transfer.ts'
+import {
+  addressTopic,
+  isTransactionHash,
+  readTransfer,
+  spanOf,
+  transfersTo,
+  type LogScanner,
+  type Transfer,
+} from '../../chains/evm/logs.ts'
+import type { Log, Span } from '../../chains/evm/rpc.ts'
 import type { Arrivals, Fate, Incoming, Trail } from '../reconcile/trail.ts'
 
 const TRANSFER_WITH_MEMO = toEventSelector('TransferWithMemo(address,address,uint256,bytes32)')
@@ -17,12 +24,12 @@ const MARK = `0x${fingerprint('mpp', 4)}01`
  * fingerprint of the challenge that was paid.
  */
 export class MppTrail implements Trail {
-  readonly #archive: Archive
+  readonly #archive: LogScanner
   readonly #token: Address
   readonly #keys: ReadonlyMap<string, string>
 
   /** `keys`: the keys of the ledger’s payments by what the chain calls them (`chainNames`). */
-  constructor(archive: Archive, token: Address, keys: ReadonlyMap<string, string>) {
+  constructor(archive: LogScanner, token: Address, keys: ReadonlyMap<string, string>) {
     this.#archive = archive
     this.#token = token
     this.#keys = keys
@@ -35,7 +42,7 @@ export class MppTrail implements Trail {
     }
   }
 
-  async #memosAfter(payees: readonly Address[], logs: readonly PlacedLog[]): Promise<Map<string, string>> {
+  async #memosAfter(payees: readonly Address[], logs: readonly Log[]): Promise<Map<string, string>> {
     const memos = new Map<string, string>()
     if (logs.length === 0) return memos
     const topics = [TRANSFER_WITH_MEMO, null, payees.map(addressTopic)]
@@ -48,7 +55,7 @@ export class MppTrail implements Trail {
     return memos
   }
 
-  #arrival(log: PlacedLog, memos: ReadonlyMap<string, string>): Incoming | undefined {
+  #arrival(log: Log, memos: ReadonlyMap<string, string>): Incoming | undefined {
     const transfer = readTransfer(log)
     if (transfer === undefined) return undefined
     const { from: payer, to: payee, amount } = transfer

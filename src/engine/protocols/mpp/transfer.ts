@@ -1,5 +1,5 @@
 import { sameAddress } from '../../address.ts'
-import type { Log } from '../evm/chain.ts'
+import type { Log } from '../../chains/evm/rpc.ts'
 
 /** Money that has to move for a payment to be settled. */
 export interface Transfer {

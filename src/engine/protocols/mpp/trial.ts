@@ -1,5 +1,5 @@
 import { isAddress } from '../../address.ts'
-import type { Chain } from '../evm/chain.ts'
+import type { Chain } from '../../chains/evm/rpc.ts'
 import type { Refusal } from '../protocol.ts'
 
 /** One call of a payer, by itself. */

@@ -1,9 +1,8 @@
 import { isAddress, sameAddress } from '../../address.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork } from '../../networks.ts'
-import { Archive, Unanswered } from '../evm/archive.ts'
-import { Chain } from '../evm/chain.ts'
-import { createRpc, type Caller } from '../evm/rpc.ts'
+import { LogScanner, RpcUnavailableError } from '../../chains/evm/logs.ts'
+import { Chain, createRpc, type Caller } from '../../chains/evm/rpc.ts'
 import { isQuestionable, judgeEntry, judgeSighting, type Verdict } from './judge.ts'
 import { findPockets, type Pocket } from './pocket.ts'
 import type { Checked, Difference, Statement } from './statement.ts'
@@ -46,18 +45,18 @@ async function stateOf(settings: ReconcileSettings, pocket: Pocket): Promise<Sta
   // A network of the past, with nothing to confirm on it.
   if (url === undefined && questionable.size === 0) return []
   try {
-    if (url === undefined) throw new Unanswered(`RPC_URL_${chainId} is not set`)
+    if (url === undefined) throw new RpcUnavailableError(`RPC_URL_${chainId} is not set`)
     // A search for nobody would find everybody.
-    if (pocket.payees.size === 0) throw new Unanswered('no address of a payee is known')
+    if (pocket.payees.size === 0) throw new RpcUnavailableError('no address of a payee is known')
     const { caller, sleep, now } = settings
-    const archive = await Archive.open({ chain: new Chain(createRpc(url, caller)), sleep }, chainId)
+    const archive = await LogScanner.open({ chain: new Chain(createRpc(url, caller)), sleep }, chainId)
     if (isBehind(archive, network, now()))
-      throw new Unanswered(
+      throw new RpcUnavailableError(
         `its node is behind: its newest block is of ${new Date(archive.headTime).toISOString()}`,
       )
     return [await check(settings, pocket, archive, await openTrail(pocket, archive))]
   } catch (fault) {
-    if (!(fault instanceof Unanswered)) throw fault
+    if (!(fault instanceof RpcUnavailableError)) throw fault
     return [{ kind: 'unchecked', protocol, network, asset, reason: fault.message }]
   }
 }
@@ -65,19 +64,22 @@ async function stateOf(settings: ReconcileSettings, pocket: Pocket): Promise<Sta
 /** Every network has a block each few seconds; a test network may sleep. */
 const BEHIND_MS = 600_000
 
-function isBehind({ headTime }: Archive, network: string, now: number): boolean {
+function isBehind({ headTime }: LogScanner, network: string, now: number): boolean {
   return findNetwork(network)?.testnet !== true && headTime < now - BEHIND_MS
 }
 
 /** Opened when it is needed: viem is slow to load. */
-async function openTrail({ protocol, network: id, asset, keys }: Pocket, archive: Archive): Promise<Trail> {
+async function openTrail(
+  { protocol, network: id, asset, keys }: Pocket,
+  archive: LogScanner,
+): Promise<Trail> {
   if (protocol === 'mpp' && isAddress(asset)) {
     const { MppTrail } = await import('../mpp/trail.ts')
     return new MppTrail(archive, asset, keys)
   }
   const network = findNetwork(id)
   if (protocol !== 'x402' || network === undefined || !sameAddress(network.token.address, asset))
-    throw new Unanswered(`this version does not know payments by ${protocol} in ${asset}`)
+    throw new RpcUnavailableError(`this version does not know payments by ${protocol} in ${asset}`)
   const { X402Trail } = await import('../x402/trail.ts')
   return new X402Trail(archive, network)
 }
@@ -85,7 +87,7 @@ async function openTrail({ protocol, network: id, asset, keys }: Pocket, archive
 async function check(
   settings: ReconcileSettings,
   pocket: Pocket,
-  archive: Archive,
+  archive: LogScanner,
   trail: Trail,
 ): Promise<Checked> {
   const { ledger, since, now, progress } = settings

@@ -1,5 +1,5 @@
 import type { Entry } from '../../ledger/entry.ts'
-import type { Span } from '../evm/chain.ts'
+import type { Span } from '../../chains/evm/rpc.ts'
 import type { Fate, Sighting } from './trail.ts'
 
 /** Where the ledger and the chain do not tell the same; entries come without their answers. */

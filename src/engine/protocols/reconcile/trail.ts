@@ -1,6 +1,6 @@
 import type { Address } from '../../address.ts'
 import type { Entry } from '../../ledger/entry.ts'
-import type { Span } from '../evm/chain.ts'
+import type { Span } from '../../chains/evm/rpc.ts'
 
 /** A payment to one of our addresses, as the chain tells it. */
 export interface Sighting {
@@ -37,9 +37,9 @@ export type Fate =
 
 /** How the payments of one protocol are found on one chain, in one token. */
 export interface Trail {
-  /** Everything that has come in to these addresses, span by span. Throws `Unanswered`. */
+  /** Everything that has come in to these addresses, span by span. Throws `RpcUnavailableError`. */
   incoming(payees: readonly Address[], span: Span): AsyncGenerator<Arrivals>
-  /** Throws `Unanswered`. */
+  /** Throws `RpcUnavailableError`. */
   fate(entry: Entry): Promise<Fate>
 }
 

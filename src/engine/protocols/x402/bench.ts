@@ -1,14 +1,12 @@
 import type { Address } from '../../address.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Limits, Network } from '../../networks.ts'
-import type { Chain } from '../evm/chain.ts'
-import { FeeOracle } from './fees.ts'
+import type { Chain } from '../../chains/evm/rpc.ts'
+import { FeeOracle } from '../../chains/evm/fees.ts'
 import { GasLosses } from './gas-losses.ts'
 import { PayerLimits } from './payer-limits.ts'
-import { SignerPool } from './signer-pool.ts'
-import { Signer } from './signer.ts'
+import { openAccount, Signer, SignerPool } from '../../chains/evm/signer.ts'
 import { balanceOf } from './simulation.ts'
-import { openAccount } from './transaction.ts'
 
 /** What it takes to see what became of a payment on one network. */
 export interface Lookout {

@@ -1,7 +1,7 @@
 import type { Address } from '../../address.ts'
 import type { Network } from '../../networks.ts'
-import type { Caller } from '../evm/rpc.ts'
-import type { GasCheck } from './gas-balance.ts'
+import type { Caller } from '../../chains/evm/rpc.ts'
+import type { GasCheck } from '../../chains/evm/fees.ts'
 import type { TokenCheck } from './token-check.ts'
 
 /** A network as its own node tells of it. */
@@ -19,10 +19,10 @@ export async function examineNetwork(
   caller: Caller,
 ): Promise<Examined> {
   const [{ Chain }, { createRpc }, { checkToken }, { checkGas }] = await Promise.all([
-    import('../evm/chain.ts'),
-    import('../evm/rpc.ts'),
+    import('../../chains/evm/rpc.ts'),
+    import('../../chains/evm/rpc.ts'),
     import('./token-check.ts'),
-    import('./gas-balance.ts'),
+    import('../../chains/evm/fees.ts'),
   ])
   const chain = new Chain(createRpc(rpcUrl, caller))
   const [token, fees] = await Promise.all([checkToken(chain, network), chain.fees()])
@@ -36,7 +36,10 @@ export async function examineNetwork(
 
 /** Which chain a node is of; undefined when it does not answer. */
 export async function askChainId(rpcUrl: string, caller: Caller): Promise<bigint | undefined> {
-  const [{ Chain }, { createRpc }] = await Promise.all([import('../evm/chain.ts'), import('../evm/rpc.ts')])
+  const [{ Chain }, { createRpc }] = await Promise.all([
+    import('../../chains/evm/rpc.ts'),
+    import('../../chains/evm/rpc.ts'),
+  ])
   const answer = await new Chain(createRpc(rpcUrl, caller)).chainId()
   return answer.kind === 'result' ? answer.result : undefined
 }

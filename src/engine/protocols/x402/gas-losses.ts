@@ -2,7 +2,7 @@ import type { Address } from '../../address.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../networks.ts'
 import type { Refusal } from '../protocol.ts'
-import { formatCoin } from './gas-balance.ts'
+import { formatCoin } from '../../chains/evm/fees.ts'
 
 /** A payer with so many reverted transactions within the time is refused until the first of them is that old. */
 const MOST_REVERTS = 2

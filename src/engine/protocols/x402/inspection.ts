@@ -1,7 +1,7 @@
 import type { Address } from '../../address.ts'
 import type { Network } from '../../networks.ts'
-import type { Chain } from '../evm/chain.ts'
-import { checkGas, gasWarning } from './gas-balance.ts'
+import type { Chain } from '../../chains/evm/rpc.ts'
+import { checkGas, gasWarning } from '../../chains/evm/fees.ts'
 import { checkToken, type TokenCheck } from './token-check.ts'
 
 /** A network we settle on ourselves. */

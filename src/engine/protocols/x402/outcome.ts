@@ -1,5 +1,5 @@
 import type { Settlement } from '../protocol.ts'
-import type { Block, Chain } from '../evm/chain.ts'
+import type { Block, Chain } from '../../chains/evm/rpc.ts'
 import type { Lookout } from './bench.ts'
 import { isUsed } from './simulation.ts'
 import { showsMovement, type Movement } from './token.ts'

@@ -1,12 +1,12 @@
 import type { Refusal } from '../protocol.ts'
 import type { Bench } from './bench.ts'
-import { bid } from './fees.ts'
+import { bid } from '../../chains/evm/fees.ts'
 import type { Order } from './order.ts'
 import { exposureOf, findMovement, gasFor, resume, settle } from './settlement.ts'
 import type { Settler } from './settler.ts'
 import { askWallet, simulate } from './simulation.ts'
 import type { SignedAuthorization } from './token.ts'
-import { FEES_TOO_HIGH, SENDER_UNFUNDED, STUCK } from './transaction.ts'
+import { FEES_TOO_HIGH, SENDER_UNFUNDED, STUCK } from '../../chains/evm/transaction.ts'
 
 /** How long a payment’s own code may keep its buyer waiting. */
 const SIMULATION_MS = 5_000

@@ -1,6 +1,6 @@
 import type { Address } from '../../address.ts'
 import type { Refusal } from '../protocol.ts'
-import type { Clock } from './broadcast.ts'
+import type { Clock } from '../../chains/evm/rpc.ts'
 
 /** Transactions of one payer that may be in no block yet: so many, and one more for each that has settled. */
 const FIRST_KEY = 8

@@ -1,13 +1,17 @@
 import { isAddress } from '../../address.ts'
 import type { OwnTransaction } from '../../ledger/entry.ts'
 import type { Journal, Settlement } from '../protocol.ts'
-import type { Block, Chain, TransactionReceipt } from '../evm/chain.ts'
-import type { RpcAnswer } from '../evm/rpc.ts'
+import {
+  isKnown,
+  type Block,
+  type Chain,
+  type RpcAnswer,
+  type TransactionReceipt,
+} from '../../chains/evm/rpc.ts'
 import type { Bench, Lookout } from './bench.ts'
-import { GAS, GAS_CONTRACT_WALLET } from './fees.ts'
+import { GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/fees.ts'
 import { isOver, outcomeOf, settled, UNCONFIRMED } from './outcome.ts'
-import { isKnown } from './broadcast.ts'
-import { TOO_LATE, type SendResult, type Tracked } from './transaction.ts'
+import { TOO_LATE, type SendResult, type Tracked } from '../../chains/evm/transaction.ts'
 import type { Exposure } from './payer-limits.ts'
 import { simulate } from './simulation.ts'
 import { showsMovement, transferCall, type Movement, type SignedAuthorization } from './token.ts'

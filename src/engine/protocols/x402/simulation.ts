@@ -1,9 +1,8 @@
 import type { Address } from '../../address.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Refusal } from '../protocol.ts'
-import type { Chain, Sender } from '../evm/chain.ts'
-import { isRevert, type RpcAnswer } from '../evm/rpc.ts'
-import { SENDER_UNFUNDED } from './transaction.ts'
+import { isRevert, type Chain, type RpcAnswer, type Sender } from '../../chains/evm/rpc.ts'
+import { SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
 import {
   balanceCall,
   revertReason,

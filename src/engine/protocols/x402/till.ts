@@ -2,7 +2,7 @@ import { isAddress, toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
-import type { Caller } from '../evm/rpc.ts'
+import type { Caller } from '../../chains/evm/rpc.ts'
 import type { Bench } from './bench.ts'
 import type { OpenTill } from './exact.ts'
 import { surveyFacilitators } from './facilitator-survey.ts'
@@ -200,8 +200,8 @@ async function inspectNetwork(
   report: (line: string) => void,
 ): Promise<TokenCheck['kind']> {
   const [{ Chain }, { createRpc }, { inspect }] = await Promise.all([
-    import('../evm/chain.ts'),
-    import('../evm/rpc.ts'),
+    import('../../chains/evm/rpc.ts'),
+    import('../../chains/evm/rpc.ts'),
     import('./inspection.ts'),
   ])
   const chain = new Chain(createRpc(rpcUrls[network.chainId] ?? '', caller))
@@ -274,8 +274,8 @@ async function openWitness(
   caller: Caller,
 ): Promise<(limits: Limits) => Witness> {
   const [{ Chain }, { createRpc }, { createWitness }] = await Promise.all([
-    import('../evm/chain.ts'),
-    import('../evm/rpc.ts'),
+    import('../../chains/evm/rpc.ts'),
+    import('../../chains/evm/rpc.ts'),
     import('./witness.ts'),
   ])
   const chain = new Chain(createRpc(url, caller))
@@ -287,8 +287,8 @@ async function openOwn(network: Network, settings: TillSettings, benches: Benche
   const { chainId, id } = network
   const { rpcUrls, signerKeys, ledger, owner, caller, now, sleep, report } = settings
   const [{ Chain }, { createRpc }, { openBench }, { createOwnSettler }] = await Promise.all([
-    import('../evm/chain.ts'),
-    import('../evm/rpc.ts'),
+    import('../../chains/evm/rpc.ts'),
+    import('../../chains/evm/rpc.ts'),
     import('./bench.ts'),
     import('./own-settler.ts'),
   ])

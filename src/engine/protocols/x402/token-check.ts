@@ -1,6 +1,5 @@
 import type { Network } from '../../networks.ts'
-import type { Chain } from '../evm/chain.ts'
-import { isRevert, type RpcAnswer } from '../evm/rpc.ts'
+import { isRevert, type Chain, type RpcAnswer } from '../../chains/evm/rpc.ts'
 import { domainSeparator } from './signature.ts'
 
 export type TokenCheck =

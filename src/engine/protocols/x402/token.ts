@@ -10,7 +10,7 @@ import {
   toFunctionSelector,
 } from 'viem/utils'
 import { sameAddress, type Address } from '../../address.ts'
-import type { Log } from '../evm/chain.ts'
+import type { Log } from '../../chains/evm/rpc.ts'
 import type { Authorization } from './payload.ts'
 import { splitSignature } from './signature.ts'
 

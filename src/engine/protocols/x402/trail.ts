@@ -1,16 +1,17 @@
 import { sameAddress, type Address } from '../../address.ts'
 import type { Entry } from '../../ledger/entry.ts'
 import type { Network } from '../../networks.ts'
-import { spanOf, type Archive } from '../evm/archive.ts'
-import type { Log, PlacedLog, Span } from '../evm/chain.ts'
 import {
   addressTopic,
   isTransactionHash,
   readTransfer,
+  spanOf,
   topicAddress,
   transfersTo,
+  type LogScanner,
   type Transfer,
-} from '../evm/transfer.ts'
+} from '../../chains/evm/logs.ts'
+import type { Log, Span } from '../../chains/evm/rpc.ts'
 import type { Arrivals, Fate, Incoming, Sighting, Trail } from '../reconcile/trail.ts'
 import { paymentKey, readPaymentKey } from './exact.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, stateCall } from './token.ts'
@@ -26,10 +27,10 @@ const LEAD_MS = 3_600_000
  * of every token in the table (FiatTokenV2); another transfer in the same transaction is not this one's.
  */
 export class X402Trail implements Trail {
-  readonly #archive: Archive
+  readonly #archive: LogScanner
   readonly #network: Network
 
-  constructor(archive: Archive, network: Network) {
+  constructor(archive: LogScanner, network: Network) {
     this.#archive = archive
     this.#network = network
   }
@@ -45,7 +46,7 @@ export class X402Trail implements Trail {
     }
   }
 
-  #arrival(log: PlacedLog, nonces: ReadonlyMap<string, `0x${string}`>): Incoming | undefined {
+  #arrival(log: Log, nonces: ReadonlyMap<string, `0x${string}`>): Incoming | undefined {
     const transfer = readTransfer(log)
     if (transfer === undefined) return undefined
     const { from, amount } = transfer
@@ -55,7 +56,7 @@ export class X402Trail implements Trail {
   }
 
   /** Nonces of the authorizations that those who have paid here have used in these blocks, by their place. */
-  async #noncesBefore(logs: readonly PlacedLog[]): Promise<Map<string, `0x${string}`>> {
+  async #noncesBefore(logs: readonly Log[]): Promise<Map<string, `0x${string}`>> {
     const nonces = new Map<string, `0x${string}`>()
     const payers = [...new Set(logs.flatMap(({ topics }) => topicAddress(topics[1]) ?? []))]
     for (let first = 0; first < payers.length; first += PAYERS) {

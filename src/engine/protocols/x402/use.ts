@@ -1,6 +1,6 @@
-import type { Block, Chain, Log } from '../evm/chain.ts'
-import { blockAt } from '../evm/block-at.ts'
-import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, topic, type Movement } from './token.ts'
+import type { Block, Chain, Log } from '../../chains/evm/rpc.ts'
+import { addressTopic, blockAt } from '../../chains/evm/logs.ts'
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, type Movement } from './token.ts'
 
 /** Most blocks asked for at once; providers that allow fewer say so. */
 const WIDEST = 5_000n
@@ -29,8 +29,9 @@ export async function findUse(
   since: number,
   newest: Block,
 ): Promise<Log | undefined> {
-  const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], topic(from), nonce]
-  const ask = (first: bigint, last: bigint) => chain.logs(token, topics, first, last)
+  const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], addressTopic(from), nonce]
+  const ask = (first: bigint, last: bigint) =>
+    chain.logs({ address: token, topics }, { from: first, to: last })
   const near = newest.number < WIDEST ? 0n : newest.number - WIDEST + 1n
   const recent = await ask(near, newest.number)
   if (recent.kind === 'unreachable') return undefined

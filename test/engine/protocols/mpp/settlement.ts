@@ -1,6 +1,5 @@
 import t from 'tap'
-import { Chain } from '../../../../src/engine/protocols/evm/chain.ts'
-import { createRpc } from '../../../../src/engine/protocols/evm/rpc.ts'
+import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
 import type { Settlement } from '../../../../src/engine/protocols/protocol.ts'
 import { resume, send } from '../../../../src/engine/protocols/mpp/settlement.ts'
 

@@ -1,7 +1,6 @@
 import t, { type Test } from 'tap'
 import type { Network } from '../../../../src/engine/networks.ts'
-import { Chain } from '../../../../src/engine/protocols/evm/chain.ts'
-import { createRpc } from '../../../../src/engine/protocols/evm/rpc.ts'
+import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
 import { inspect } from '../../../../src/engine/protocols/x402/inspection.ts'
 import { checkToken } from '../../../../src/engine/protocols/x402/token-check.ts'
 import { startEvmChain } from '../../../../src/sandbox/evm/chain.ts'

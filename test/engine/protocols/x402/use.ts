@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { blockAt } from '../../../../src/engine/protocols/evm/block-at.ts'
+import { blockAt } from '../../../../src/engine/chains/evm/logs.ts'
 import { findMovement } from '../../../../src/engine/protocols/x402/settlement.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { magnified, SECONDS_PER_BLOCK } from '../../../support/magnified.ts'

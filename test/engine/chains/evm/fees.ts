@@ -1,6 +1,5 @@
 import t from 'tap'
-import { bid } from '../../../../src/engine/protocols/x402/fees.ts'
-import { gasWarning } from '../../../../src/engine/protocols/x402/gas-balance.ts'
+import { bid, gasWarning } from '../../../../src/engine/chains/evm/fees.ts'
 import { addressOf, randomKey } from '../../../support/payment.ts'
 import { networkNamed } from '../../../support/x402.ts'
 

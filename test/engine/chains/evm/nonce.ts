@@ -1,13 +1,13 @@
 import t from 'tap'
 import {
   allocate,
-  restore,
   CATCH_UP_MS,
+  markTaken as takenAll,
+  restore,
   snapshot,
   sync,
-  markTaken as takenAll,
   type NonceState,
-} from '../../../../src/engine/protocols/x402/nonce.ts'
+} from '../../../../src/engine/chains/evm/nonce.ts'
 
 const NOW = 1_800_000_000_000
 

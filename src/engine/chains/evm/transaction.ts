@@ -1,12 +1,8 @@
-import { signRecoverable } from 'tiny-secp256k1'
-import { privateKeyToAddress } from 'viem/accounts'
-import { bytesToHex, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
 import type { Address } from '../../address.ts'
+import type { Refusal } from '../../errors.ts'
 import type { OwnTransaction } from '../../ledger/entry.ts'
-import type { Sender, TransactionReceipt } from '../evm/chain.ts'
-import type { Journal, Refusal } from '../protocol.ts'
-import type { SignedTransaction } from './broadcast.ts'
 import type { Bid } from './fees.ts'
+import type { Sender, SignedTransaction, TransactionReceipt } from './rpc.ts'
 
 /** An account that pays the gas. */
 export interface Account {
@@ -23,23 +19,6 @@ export interface UnsignedTransaction extends Bid {
   readonly gas: bigint
 }
 
-/** An account whose private key is in this process. */
-export function openAccount(key: `0x${string}`): Account {
-  const secret = hexToBytes(key)
-  return {
-    address: privateKeyToAddress(key),
-    sign: (unsigned) => {
-      const transaction = { type: 'eip1559', ...unsigned } as const
-      const digest = keccak256(serializeTransaction(transaction), 'bytes')
-      // Compiled code: a fifth of the time, which every payment of a batch waits for.
-      const { signature, recoveryId } = signRecoverable(digest, secret)
-      const [r, s] = [bytesToHex(signature.subarray(0, 32)), bytesToHex(signature.subarray(32))]
-      const raw = serializeTransaction(transaction, { r, s, yParity: recoveryId })
-      return { raw, hash: keccak256(raw) }
-    },
-  }
-}
-
 /** One transaction to be sent. */
 export interface TransactionRequest {
   readonly to: Address
@@ -52,7 +31,7 @@ export interface TransactionRequest {
   /** The last check before it is signed, within `timeout` milliseconds: a refusal keeps it here. Never rejects. */
   readonly check: (sender: Sender, timeout: number) => Promise<Refusal | undefined>
   /** Where the signed transaction is written before it is sent. */
-  readonly journal: Journal
+  readonly journal: { record(transaction: OwnTransaction): Promise<void> }
 }
 
 /** A transaction on its way to a block. A replacement at a higher fee has another hash, and the same effect or none. */
@@ -110,3 +89,26 @@ export const TOO_LATE = {
 export const UNREACHABLE: SendResult = { kind: 'unsent', detail: 'the network cannot be reached' }
 export const TAKEN_OVER: SendResult = { kind: 'unsent', detail: 'another process has taken the signer over' }
 export const NOT_TAKEN: SendResult = { kind: 'unsent', detail: 'the network refuses the transaction' }
+
+/** A request in the queue of a signer. */
+export interface Waiting {
+  readonly request: TransactionRequest
+  readonly mode: WaitMode
+  readonly resolve: (result: SendResult | SignerBusy) => void
+  readonly reject: (fault: unknown) => void
+  /** When its check was passed outside of a batch: milliseconds since the epoch. */
+  readonly checkedAt?: number
+  /** How often another transaction turned out to hold its nonce. */
+  readonly displaced: number
+}
+
+/** One that may be signed. */
+export interface Ready extends Waiting {
+  readonly price: Bid
+  readonly cost: bigint
+}
+
+export interface Signed {
+  readonly ready: Ready
+  readonly transaction: OwnTransaction & { readonly raw: `0x${string}` }
+}

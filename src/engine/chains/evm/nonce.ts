@@ -1,9 +1,140 @@
+import type { Address } from '../../address.ts'
+import type { Left } from '../../ledger/ledger.ts'
+import { Turn, type TurnSettings } from '../../ledger/turn.ts'
 import type { Network } from '../../networks.ts'
-import type { Chain, Fees, TransactionReceipt } from '../evm/chain.ts'
-import { broadcast, type Clock } from './broadcast.ts'
 import { bid, raise, type Bid } from './fees.ts'
-import type { Account, TransactionRequest, Tracked } from './transaction.ts'
-import type { Signed } from './batch.ts'
+import { broadcast, type Chain, type Clock, type Fees, type TransactionReceipt } from './rpc.ts'
+import type { Account, Signed, TransactionRequest, Tracked } from './transaction.ts'
+
+/**
+ * How long a node may take to count a transaction that it, or another node behind the same address, has accepted:
+ * several blocks of every network of the table.
+ */
+export const CATCH_UP_MS = 30_000
+
+/** Which nonces of an account come next. */
+export interface NonceState {
+  readonly next: number
+  /** Nonces above the next one that the node has accepted: they wait for those below. */
+  readonly ahead: readonly number[]
+  /** When the chain last agreed, or was last seen to catch up: milliseconds since the epoch. */
+  readonly at: number
+  /** The chain's own count at its highest, as far as this process has seen it. */
+  readonly seen: number | undefined
+}
+
+/**
+ * The higher of what we and the chain have counted: we are ahead while a node does not show yet what it has accepted,
+ * the chain is when the key was used elsewhere.
+ *
+ * A chain that stays behind us for `CATCH_UP_MS` without moving has lost a transaction (a recorded one never reached the
+ * node, or a node forgot its pool), and everything above would wait for it for ever: from there on the chain's count
+ * holds. That is safe when it is wrong, for then two transactions compete for one nonce: the node refuses the second,
+ * or one of them is never carried out, and what becomes of each payment is read from the chain by its authorization,
+ * which moves money once whichever transaction carries it.
+ */
+export function sync(state: NonceState | undefined, seen: number, now: number): NonceState {
+  if (state === undefined) return { next: seen, ahead: [], at: now, seen }
+  if (seen >= state.next) return { ...closeUp(seen, state.ahead), at: now, seen }
+  if (state.seen !== undefined && seen > state.seen) return { ...state, at: now, seen }
+  if (now - state.at > CATCH_UP_MS) return { next: seen, ahead: [], at: now, seen }
+  return { ...state, seen: Math.max(seen, state.seen ?? seen) }
+}
+
+/** The nonces for so many transactions, lowest first. */
+export function allocate({ next, ahead }: NonceState, amount: number): readonly number[] {
+  const nonces: number[] = []
+  for (let nonce = next; nonces.length < amount; nonce += 1) if (!ahead.includes(nonce)) nonces.push(nonce)
+  return nonces
+}
+
+/** The node has transactions with these nonces; one below them that it has not is the next. */
+export function markTaken(state: NonceState, nonces: readonly number[]): NonceState {
+  return { ...state, ...closeUp(state.next, [...state.ahead, ...nonces]) }
+}
+
+/** Goes on where another process has stopped. */
+export function restore(left: Left | undefined): NonceState | undefined {
+  return left === undefined ? undefined : { next: left.value, ahead: [], at: left.at, seen: undefined }
+}
+
+export function snapshot(state: NonceState | undefined): Left | undefined {
+  return state === undefined ? undefined : { value: state.next, at: state.at }
+}
+
+function closeUp(start: number, used: readonly number[]): Pick<NonceState, 'next' | 'ahead'> {
+  let next = start
+  while (used.includes(next)) next += 1
+  return { next, ahead: used.filter((nonce) => nonce > next) }
+}
+
+export interface NonceLeaseSettings extends TurnSettings {
+  readonly account: { readonly address: Address }
+  readonly chain: Chain
+  /** Told of nonces from the first up to the second that somebody else has left in the pool. */
+  readonly foreign: (from: number, to: number) => void
+}
+
+/** The nonces of one account, for as long as this process holds its lease in the ledger. */
+export class NonceLease {
+  readonly #settings: NonceLeaseSettings
+  readonly #turn: Turn
+  #fence: number | undefined
+  #state: NonceState | undefined
+
+  constructor(settings: NonceLeaseSettings) {
+    this.#settings = settings
+    this.#turn = new Turn(settings)
+  }
+
+  /** Whether the account is this process’s for the next `ms` milliseconds; waits for it for `patience`. */
+  async take(ms: number, patience: number): Promise<boolean> {
+    if (await this.#turn.keep(ms)) return true
+    const lease = await this.#turn.take(patience)
+    if (lease === undefined) return false
+    // What this process knows of the pool is still true when nobody has held the lease in between.
+    const alone = this.#fence !== undefined && lease.fence - this.#fence <= 1
+    if (!alone || this.#state === undefined) this.#state = restore(lease.left)
+    this.#fence = lease.fence
+    return true
+  }
+
+  /** Whether the account is still this process’s, and will be for the next `ms` milliseconds. */
+  keep(ms: number): Promise<boolean> {
+    return this.#turn.keep(ms)
+  }
+
+  giveBack(): Promise<void> {
+    return this.#turn.giveBack(snapshot(this.#state))
+  }
+
+  share(): Promise<void> {
+    return this.#turn.share(snapshot(this.#state))
+  }
+
+  /** Asks the chain; undefined when it does not say. */
+  async sync(): Promise<NonceState | undefined> {
+    const { account, chain, now, foreign } = this.#settings
+    const pending = await chain.nextNonce(account.address)
+    if (pending.kind !== 'result') return undefined
+    if (this.#state?.seen === undefined) {
+      const head = await chain.blockNumber()
+      const mined = head.kind === 'result' ? await chain.minedNonce(account.address, head.result) : head
+      if (mined.kind === 'result') foreign(Number(mined.result), Number(pending.result))
+    }
+    this.#state = sync(this.#state, Number(pending.result), now())
+    return this.#state
+  }
+
+  markTaken(nonces: readonly number[]): void {
+    if (this.#state !== undefined) this.#state = markTaken(this.#state, nonces)
+  }
+
+  /** The chain has gone back: what it says next time holds. */
+  reset(): void {
+    this.#state = undefined
+  }
+}
 
 /** A transaction is replaced at a higher fee when it has been the lowest one for so long: a block of every network. */
 const SLOW_MS = 15_000
@@ -16,12 +147,17 @@ const REORG_MS = 60_000
 const REORG_LOOK_MS = 20_000
 /** Younger transactions are left to those who wait for their block. */
 const YOUNG_MS = 3_000
-/** What a transfer of nothing to oneself costs. */
-const FILLER_GAS = 21_000n
-/** A transaction that is sent later than this before its end is of no use. */
-const SHORTEST_MS = 3_000
+/** A transaction needs a block or two: one that is sent later than this before its end is of no use. */
+export const SHORTEST_MS = 3_000
 /** Most raises of one transaction in a row: more than from any floor to any limit. */
 const RAISES = 60
+
+/** A transfer of nothing to oneself: uses a nonce up. */
+export function fillerOf({
+  address,
+}: Pick<Account, 'address'>): Pick<TransactionRequest, 'to' | 'data' | 'gas'> {
+  return { to: address, data: '0x', gas: 21_000n }
+}
 
 interface Unmined {
   readonly nonce: number
@@ -182,9 +318,8 @@ export class UnminedTransactions {
     const { account, chain, network, now } = this.#settings
     const { request, nonce, versions } = unmined
     const limit = request?.maxFeePerGas ?? this.#limit
-    const filler = { to: account.address, data: '0x', gas: FILLER_GAS } as const
     const isInTime = request !== undefined && request.expires - now() >= SHORTEST_MS
-    const { to, data, gas } = isInTime ? request : filler
+    const { to, data, gas } = isInTime ? request : fillerOf(account)
     for (let attempt = 0; attempt < RAISES; attempt += 1) {
       const price = unmined.bid === undefined ? bid(fees, limit) : raise(unmined.bid, fees, limit)
       if (price === undefined) break

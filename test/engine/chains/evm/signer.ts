@@ -5,20 +5,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { createTestClient, http, keccak256, publicActions } from 'viem'
 import type { Dispatch } from '../../../../src/engine/ledger/entry.ts'
-import type { Ledger, Lease } from '../../../../src/engine/ledger/ledger.ts'
+import type { Lease, Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
 import type { Journal } from '../../../../src/engine/protocols/protocol.ts'
-import { FeeOracle } from '../../../../src/engine/protocols/x402/fees.ts'
-import { Chain } from '../../../../src/engine/protocols/evm/chain.ts'
-import { createRpc } from '../../../../src/engine/protocols/evm/rpc.ts'
-import {
-  openAccount,
-  type SendResult,
-  type SignerBusy,
-  type TransactionRequest,
-  type WaitMode,
-} from '../../../../src/engine/protocols/x402/transaction.ts'
-import { Signer } from '../../../../src/engine/protocols/x402/signer.ts'
+import { FeeOracle } from '../../../../src/engine/chains/evm/fees.ts'
+import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
+import { openAccount, Signer } from '../../../../src/engine/chains/evm/signer.ts'
+import type {
+  SendResult,
+  SignerBusy,
+  TransactionRequest,
+  WaitMode,
+} from '../../../../src/engine/chains/evm/transaction.ts'
 import { base, startBase } from '../../../support/base-chain.ts'
 import { openNodeProxy } from '../../../support/node-proxy.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'

@@ -1,13 +1,13 @@
+import { signRecoverable } from 'tiny-secp256k1'
+import { privateKeyToAddress } from 'viem/accounts'
+import { bytesToHex, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
 import type { Address } from '../../address.ts'
 import type { Desk } from '../../ledger/claim.ts'
 import { PATIENCE_MS } from '../../ledger/turn.ts'
 import type { Network } from '../../networks.ts'
-import type { Chain, Fees, Sender } from '../evm/chain.ts'
-import { answer, nonceGaps, persist, type Ready, type Signed, type Waiting } from './batch.ts'
-import { broadcast, BROADCAST_MS, type Broadcast } from './broadcast.ts'
-import { bid, type FeeOracle } from './fees.ts'
-import { GasBalance } from './gas-balance.ts'
-import { allocate, NonceLease } from './nonce.ts'
+import { bid, GasBalance, type FeeOracle } from './fees.ts'
+import { allocate, fillerOf, NonceLease, SHORTEST_MS, UnminedTransactions } from './nonce.ts'
+import { broadcast, BROADCAST_MS, type Broadcast, type Chain, type Fees, type Sender } from './rpc.ts'
 import {
   FEES_TOO_HIGH,
   IN_USE,
@@ -19,22 +19,37 @@ import {
   TOO_LATE,
   UNREACHABLE,
   type Account,
+  type Ready,
   type SendResult,
+  type Signed,
   type SignerBusy,
   type TransactionRequest,
   type WaitMode,
+  type Waiting,
 } from './transaction.ts'
-import { UnminedTransactions } from './unmined.ts'
 
-/** A transaction needs a block or two before its time is over. */
-const SHORTEST_MS = 3_000
+/** An account whose private key is in this process. */
+export function openAccount(key: `0x${string}`): Account {
+  const secret = hexToBytes(key)
+  return {
+    address: privateKeyToAddress(key),
+    sign: (unsigned) => {
+      const transaction = { type: 'eip1559', ...unsigned } as const
+      const digest = keccak256(serializeTransaction(transaction), 'bytes')
+      // Compiled code: a fifth of the time, which every payment of a batch waits for.
+      const { signature, recoveryId } = signRecoverable(digest, secret)
+      const [r, s] = [bytesToHex(signature.subarray(0, 32)), bytesToHex(signature.subarray(32))]
+      const raw = serializeTransaction(transaction, { r, s, yParity: recoveryId })
+      return { raw, hash: keccak256(raw) }
+    },
+  }
+}
+
 /** Requests of one batch: few enough that signing them holds nobody up, and that every pool takes them. */
 const BATCH = 32
-/** What a transfer of nothing to oneself costs. */
-const FILLER_GAS = 21_000n
 /** How often transactions that are not mined are looked after. */
 const TEND_MS = 2_000
-/** How long a check may hold up a batch, how long one may take by itself, and how long a passed one is good for. */
+/** How long a check may delay a batch, how long one may take by itself, and how long a passed one is good for. */
 const CHECK_IN_BATCH_MS = 400
 const CHECK_ALONE_MS = 5_000
 const CHECKED_MS = 2_000
@@ -89,14 +104,8 @@ export class Signer {
     return this.#queue.length + this.#inBatch + this.#checking
   }
 
-  /** How many of its transactions are in no block yet, and for how many milliseconds the lowest of them. */
-  get unmined(): { readonly count: number; readonly age: number } {
-    return { count: this.#unmined.count, age: this.#unmined.age }
-  }
-
-  /** Whether the chain includes its transactions. */
-  get isStuck(): boolean {
-    return this.#unmined.isStuck
+  get unmined(): Pick<UnminedTransactions, 'count' | 'age' | 'isStuck'> {
+    return this.#unmined
   }
 
   /** Records the signed transaction in the journal, then broadcasts it. Rejects when it cannot be recorded. */
@@ -170,10 +179,8 @@ export class Signer {
 
   /** Takes the account for those who can wait for it, and sends the others to another signer. */
   async #admit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
-    const [hasty, patient] = [
-      batch.filter(({ mode }) => mode === 'at once'),
-      batch.filter(({ mode }) => mode === 'patiently'),
-    ]
+    const hasty = batch.filter(({ mode }) => mode === 'at once')
+    const patient = batch.filter(({ mode }) => mode === 'patiently')
     // Whatever is sent now would wait for the one that is not mined, and be carried out when its payment has expired.
     if (this.#unmined.isStuck) return answer(batch, STUCK)
     const willing = this.balance.isEmpty ? answer(hasty, NO_GAS) : hasty
@@ -290,15 +297,103 @@ export class Signer {
    */
   async #fillGaps(signed: readonly Signed[], outcomes: readonly Broadcast[]): Promise<void> {
     const { account, chain, network } = this.#settings
-    for (const { ready, transaction } of nonceGaps(signed, outcomes)) {
+    const highest = outcomes.lastIndexOf('taken')
+    for (const [place, { ready, transaction }] of signed.entries()) {
+      const outcome = outcomes[place]
+      if (place > highest || (outcome !== 'refused' && outcome !== 'unfunded')) continue
       const { nonce } = transaction
-      const filler = { to: account.address, data: '0x', gas: FILLER_GAS, ...ready.price } as const
-      const filled = await broadcast(
-        chain,
-        account.sign({ chainId: network.chainId, nonce, ...filler }),
-        this.#settings,
-      )
+      const filler = { ...fillerOf(account), chainId: network.chainId, nonce, ...ready.price }
+      const filled = await broadcast(chain, account.sign(filler), this.#settings)
       if (filled === 'taken') this.#nonces.markTaken([nonce])
     }
+  }
+}
+
+/** Signs and records; the nonce of one that cannot be recorded would be a gap, so those after it are signed anew. */
+async function persist(
+  ready: readonly Ready[],
+  nonces: readonly number[],
+  sign: (ready: Ready, nonce: number) => Signed,
+): Promise<readonly Signed[]> {
+  const recorded: Signed[] = []
+  let rest = ready
+  while (rest.length > 0) {
+    const free = nonces.slice(recorded.length)
+    const signed = rest.flatMap((each, place) => {
+      const nonce = free[place]
+      return nonce === undefined ? [] : [sign(each, nonce)]
+    })
+    const written = await Promise.allSettled(
+      signed.map(({ ready: { request }, transaction }) => request.journal.record(transaction)),
+    )
+    const gap = written.findIndex(({ status }) => status === 'rejected')
+    const [end, fault] = [gap === -1 ? rest.length : gap, written[gap]]
+    if (fault?.status === 'rejected') rest[gap]?.reject(fault.reason)
+    recorded.push(...signed.slice(0, end))
+    rest = rest.slice(end + 1)
+  }
+  return recorded
+}
+
+/** Nobody is left afterwards. */
+function answer(waiting: readonly Waiting[], result: SendResult | SignerBusy): readonly [] {
+  for (const { resolve } of waiting) resolve(result)
+  return []
+}
+
+/** The accounts that pay the gas on one network. */
+export class SignerPool {
+  readonly #signers: readonly Signer[]
+  #next = 0
+
+  constructor(signers: readonly Signer[]) {
+    this.#signers = signers
+  }
+
+  /** The accounts that may send now, if they can pay for the gas; empty when the chain includes nothing of theirs. */
+  get ready(): readonly Address[] {
+    return this.#signers.filter(({ unmined }) => !unmined.isStuck).map(({ address }) => address)
+  }
+
+  /** Wei by account, of those that are known. */
+  get balances(): ReadonlyMap<Address, bigint> {
+    return new Map(
+      this.#signers.flatMap(({ address, balance: { known } }) =>
+        known === undefined ? [] : [[address, known]],
+      ),
+    )
+  }
+
+  get unmined(): { readonly count: number; readonly age: number } {
+    const all = this.#signers.map(({ unmined }) => unmined)
+    return {
+      count: all.reduce((sum, { count }) => sum + count, 0),
+      age: Math.max(0, ...all.map(({ age }) => age)),
+    }
+  }
+
+  /**
+   * Has the signer with the shortest queue send it. One that cannot now, for want of gas or because another process has
+   * the account, is passed over; when all are, they are waited for. Rejects when the transaction cannot be recorded.
+   */
+  async send(request: TransactionRequest): Promise<SendResult> {
+    const signers = this.#byQueue()
+    let detail = 'there is no signer'
+    for (const mode of signers.length > 1 ? (['at once', 'patiently'] as const) : (['patiently'] as const))
+      for (const signer of signers) {
+        const result = await signer.send(request, mode)
+        if (result.kind !== 'busy') return result
+        detail = result.detail
+      }
+    return { kind: 'unsent', detail }
+  }
+
+  /** Shortest queue first; among equals, each in its turn. */
+  #byQueue(): readonly Signer[] {
+    const turned = [...this.#signers.slice(this.#next), ...this.#signers.slice(0, this.#next)]
+    const ordered = turned.toSorted((a, b) => a.waiting - b.waiting)
+    const [first] = ordered
+    if (first !== undefined) this.#next = (this.#signers.indexOf(first) + 1) % this.#signers.length
+    return ordered
   }
 }
