@@ -10,7 +10,8 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url))
  * src/engine; the door (`engine/index.ts`) opens what is behind it and is all the outside sees.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  main: ['cli', 'door', 'env', 'service', 'sandbox'],
+  main: ['cli', 'env', 'app-services'],
+  'app-services': ['cli', 'env', 'service', 'sandbox'],
   env: [],
   cli: ['door', 'env'],
   service: ['door'],
@@ -143,6 +144,27 @@ t.test(
     t.ok(done.size > 50, 'the walk has seen the sources')
   },
 )
+
+t.test('--version and --help load neither the engine, nor the service, nor a package', async (t) => {
+  const loaded = new Set<string>()
+  const load = (file: string): void => {
+    if (loaded.has(file)) return
+    loaded.add(file)
+    const text = readFileSync(join(SRC, file), 'utf8')
+    for (const [, specifier = ''] of text.matchAll(
+      /^(?:import|export)\s(?!type\s)[^'"]*?from\s+'([^']+)'/gm,
+    )) {
+      if (specifier.startsWith('.')) load(join(dirname(file), specifier))
+      else t.match(specifier, /^node:/, `${file} loads a package`)
+    }
+  }
+  load('main.ts')
+  t.ok(loaded.has('cli/commands.ts'), 'the walk has seen the commands')
+  t.strictSame(
+    [...loaded].filter((file) => /^(?:engine|service|sandbox)\//.test(file)),
+    [],
+  )
+})
 
 t.test('a package could not be replaced in one place if every folder knew it', async (t) => {
   for (const { from, specifier } of imports) {

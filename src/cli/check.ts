@@ -1,46 +1,35 @@
 import { CatalogError, formatIssue, type Issue } from '../engine/index.ts'
-import type { Command } from './command.ts'
+import type { Call } from './command.ts'
 import { handlersFor } from './handlers.ts'
 import { loadServed } from './load.ts'
 
-export const check: Command = {
-  name: 'check',
-  summary: 'find everything wrong with a catalog',
-  usage: 'check [catalog.yaml] [--handlers DIR] [--json]',
-  takes: 1,
-  examples: ['ratecard check', 'ratecard check shop/catalog.yaml --json'],
-  options: { handlers: { type: 'string' }, json: { type: 'boolean' } },
-  run: async (call) => {
-    const { positionals, terminal, known, env, flags } = call
-    const file = positionals[0] ?? env.catalog
-    const report = (issues: readonly Issue[], revision: string | null): void =>
-      terminal.out(JSON.stringify({ file, revision, issues }, undefined, 2))
-    try {
-      const { catalog, warnings, text } = loadServed(
-        file,
-        { ...known, handlers: Object.keys(await handlersFor(call)) },
-        env,
-      )
-      if (flags.given('json')) {
-        report(warnings, catalog.revision)
-        return 0
-      }
-      for (const issue of warnings) terminal.out(`${formatIssue(issue, file, text)}\n`)
-      const paid = catalog.routes.filter(({ kind }) => kind === 'paid').length
-      terminal.out(
-        `${file}: ${count(catalog.routes.length, 'route')}, ${paid} paid, revision ${catalog.revision}`,
-      )
+export async function check(call: Call): Promise<number> {
+  const { positionals, terminal, env, flags } = call
+  const file = positionals[0] ?? env.catalog
+  const report = (issues: readonly Issue[], revision: string | null): void =>
+    terminal.out(JSON.stringify({ file, revision, issues }, undefined, 2))
+  try {
+    const handlers = await handlersFor(call)
+    const { catalog, warnings, text } = loadServed(file, Object.keys(handlers), env)
+    if (flags.given('json')) {
+      report(warnings, catalog.revision)
       return 0
-    } catch (fault) {
-      if (!(fault instanceof CatalogError)) throw fault
-      if (flags.given('json')) report(fault.issues, null)
-      else {
-        terminal.out(fault.message)
-        terminal.out(`\n${file}: ${count(fault.issues.length, 'issue')}`)
-      }
-      return 1
     }
-  },
+    for (const issue of warnings) terminal.out(`${formatIssue(issue, file, text)}\n`)
+    const paid = catalog.routes.filter(({ kind }) => kind === 'paid').length
+    terminal.out(
+      `${file}: ${count(catalog.routes.length, 'route')}, ${paid} paid, revision ${catalog.revision}`,
+    )
+    return 0
+  } catch (fault) {
+    if (!(fault instanceof CatalogError)) throw fault
+    if (flags.given('json')) report(fault.issues, null)
+    else {
+      terminal.out(fault.message)
+      terminal.out(`\n${file}: ${count(fault.issues.length, 'issue')}`)
+    }
+    return 1
+  }
 }
 
 function count(number: number, noun: string): string {

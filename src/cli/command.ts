@@ -1,40 +1,43 @@
-import type { ParseArgsConfig } from 'node:util'
 import type { AllFigures, HandlerMap } from '../engine/index.ts'
 import type { Env } from '../env.ts'
 
-type Options = NonNullable<ParseArgsConfig['options']>
+export interface Option {
+  /** What stands for its value in the help text; a flag without a value has none. */
+  readonly value?: string
+  /** Whether it may be given several times. */
+  readonly multiple?: boolean
+  readonly text: string
+}
 
-/** What comes after `ratecard`: a file of its own, gathered in the list of `main.ts`. */
+/** A row in the table of `commands.ts`. */
 export interface Command {
   /** One word, or two where commands belong together: `payments list`. */
   readonly name: string
   readonly summary: string
-  readonly usage: string
-  /** How many words it takes besides its flags, at most. */
-  readonly takes: number
+  /** The arguments besides options, as help shows them: `<required>` or `[optional]`. */
+  readonly operands: readonly string[]
+  readonly options: Readonly<Record<string, Option>>
   readonly examples: readonly string[]
-  readonly options: Options
   /** Resolves to the exit code. */
   readonly run: (call: Call) => Promise<number>
 }
 
-/** What a command is given: nothing is read from the surroundings. */
+/** Everything a command may use: it reads no ambient state. */
 export interface Call {
   readonly positionals: readonly string[]
   readonly flags: Flags
   readonly env: Env
   readonly terminal: Terminal
-  readonly shop: Shop
+  /** Loads the handlers and what stands in for outside services: a second of CPU, so only on demand. */
+  readonly services: () => Promise<AppServices>
   /** Of this program. */
   readonly version: string
-  /** Names the catalog is checked against. */
-  readonly known: { readonly handlers: readonly string[]; readonly documents: readonly string[] }
 }
 
 export interface Flags {
   readonly text: (name: string) => string | undefined
   readonly given: (name: string) => boolean
-  /** Of a flag that may stand several times. */
+  /** The values of an option that may be given several times. */
   readonly all: (name: string) => readonly string[]
 }
 
@@ -59,8 +62,8 @@ export class UsageError extends Error {
   }
 }
 
-/** What is sold and what stands in for the world: handed over by `main.ts`, which alone knows them. */
-export interface Shop {
+/** The service behind the catalog, its stand-ins and its stores. */
+export interface AppServices {
   /** The handlers over the real sources. */
   readonly handlers: () => HandlerMap
   /** The lists that names are looked up in. */
@@ -73,7 +76,7 @@ export interface Shop {
   readonly figures: AllFigures
   readonly openSandbox: (directory: string, baseUrl: string, log: (line: string) => void) => Promise<Sandbox>
   /** Lower-case addresses of every sandbox file below a directory, and the well-known development accounts. */
-  readonly playAddresses: (directory: string) => Promise<ReadonlySet<string>>
+  readonly testAddresses: (directory: string) => Promise<ReadonlySet<string>>
 }
 
 /** Data that is fetched ahead of the questions about it. */

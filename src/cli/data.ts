@@ -1,58 +1,39 @@
 import { columns } from './terminal-text.ts'
-import type { Command, ListReport, Terminal } from './command.ts'
+import type { Call, ListReport, Terminal } from './command.ts'
 
 /** Fetches the lists that answers are looked up in, so that a server starts with them. */
-export const updateData: Command = {
-  name: 'data update',
-  summary: 'fetch the sanctions lists into SANCTIONS_DIR',
-  usage: 'data update',
-  takes: 0,
-  examples: [
-    'ratecard data update',
-    'UK_URL=https://sanctionslist.fcdo.gov.uk/docs/UK-Sanctions-List.csv ratecard data update',
-  ],
-  options: {},
-  run: async ({ shop, terminal }) => {
-    const lists = shop.lists()
-    try {
-      const outcomes = await lists.update((id, bytes) => terminal.progress(`${id}: ${megabytes(bytes)}`))
-      terminal.progress('')
-      let failed = 0
-      for (const { id, kind, reason } of outcomes) {
-        if (kind === 'failed') failed++
-        terminal.err(`${id}: ${kind}${reason === undefined ? '' : `, the list ${reason}`}`)
-      }
-      if (failed > 0) terminal.err(KEPT)
-      print(terminal, await lists.status())
-      return failed > 0 ? 1 : 0
-    } finally {
-      await lists.close()
+export async function updateData({ services, terminal }: Call): Promise<number> {
+  const lists = (await services()).lists()
+  try {
+    const outcomes = await lists.update((id, bytes) => terminal.progress(`${id}: ${megabytes(bytes)}`))
+    terminal.progress('')
+    let failed = 0
+    for (const { id, kind, reason } of outcomes) {
+      if (kind === 'failed') failed++
+      terminal.err(`${id}: ${kind}${reason === undefined ? '' : `, the list ${reason}`}`)
     }
-  },
+    if (failed > 0) terminal.err(KEPT)
+    print(terminal, await lists.status())
+    return failed > 0 ? 1 : 0
+  } finally {
+    await lists.close()
+  }
 }
 
 const KEPT =
   'What was there before is kept. If a list has truly become so small or so old, remove its file, update again and restart the servers.'
 
-export const dataStatus: Command = {
-  name: 'data status',
-  summary: 'show which sanctions lists are there, of which day, and whether answers rely on them',
-  usage: 'data status [--json]',
-  takes: 0,
-  examples: ['ratecard data status', "ratecard data status --json | jq '.[] | select(.problem)'"],
-  options: { json: { type: 'boolean' } },
-  run: async ({ shop, terminal, flags }) => {
-    const lists = shop.lists()
-    try {
-      const reports = await lists.status()
-      if (flags.given('json')) terminal.out(JSON.stringify(reports, null, 2))
-      else print(terminal, reports)
-      const isSound = reports.every(({ problem }) => problem === null)
-      return isSound && reports.some(({ configured }) => configured) ? 0 : 1
-    } finally {
-      await lists.close()
-    }
-  },
+export async function dataStatus({ services, terminal, flags }: Call): Promise<number> {
+  const lists = (await services()).lists()
+  try {
+    const reports = await lists.status()
+    if (flags.given('json')) terminal.out(JSON.stringify(reports, null, 2))
+    else print(terminal, reports)
+    const isSound = reports.every(({ problem }) => problem === null)
+    return isSound && reports.some(({ configured }) => configured) ? 0 : 1
+  } finally {
+    await lists.close()
+  }
 }
 
 const HEAD = ['LIST', 'AS OF', 'ENTRIES', 'AGE', 'STATE']

@@ -5,10 +5,10 @@ import type { HandlerMap } from '../engine/index.ts'
 import type { Call } from './command.ts'
 
 /** The handlers in the box, and on top of them the operator's own from `--handlers DIR`. */
-export async function handlersFor({ shop, flags }: Call, standIns?: HandlerMap): Promise<HandlerMap> {
+export async function handlersFor({ services, flags }: Call, standIns?: HandlerMap): Promise<HandlerMap> {
   const directory = flags.text('handlers')
   const own = directory === undefined ? {} : await importHandlers(directory)
-  return { ...(standIns ?? shop.handlers()), ...own }
+  return { ...(standIns ?? (await services()).handlers()), ...own }
 }
 
 /** Imports `handlers` from an operator's own folder: `DIR/index.js`, compiled or written as plain JavaScript. */

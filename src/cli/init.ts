@@ -1,26 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { CatalogError, compileText, declareHandlers, type Issue } from '../engine/index.ts'
-import { UsageError, type Call, type Command } from './command.ts'
+import { CatalogError, compileText, documentNames, declareHandlers, type Issue } from '../engine/index.ts'
+import { UsageError, type Call } from './command.ts'
 import { readOpenapi } from './init/openapi.ts'
 import { sellOpenapi } from './init/proxy-shop.ts'
 import { firstShop } from './init/shop.ts'
 import { taken, writeFiles, type Files } from './new-files.ts'
 
-export const init: Command = {
-  name: 'init',
-  summary: 'begin a shop: a catalog, a handler and its test; --from: a catalog that sells an API you have',
-  usage: 'init <dir> [--from openapi.json]',
-  takes: 1,
-  examples: ['ratecard init shop', 'ratecard init shop --from openapi.yaml'],
-  options: { from: { type: 'string' } },
-  run: async (call) => {
-    const { positionals, flags } = call
-    const [folder] = positionals
-    if (folder === undefined) throw new UsageError('say which folder: it is made when it is not there')
-    const source = flags.text('from')
-    return source === undefined ? beginShop(call, folder) : beginProxy(call, folder, source)
-  },
+export async function init(call: Call): Promise<number> {
+  const { positionals, flags } = call
+  const [folder] = positionals
+  if (folder === undefined) throw new UsageError('say which folder: it is made when it is not there')
+  const source = flags.text('from')
+  return source === undefined ? beginShop(call, folder) : beginProxy(call, folder, source)
 }
 
 /** What npm takes for the name of a package. */
@@ -34,7 +26,7 @@ function nameOf(folder: string): string {
 function beginShop(call: Call, folder: string): number {
   const files = new Map(firstShop(nameOf(folder), call.version))
   const { catalog } = compileText('catalog.yaml', files.get('catalog.yaml') ?? '', {
-    ...call.known,
+    documents: documentNames,
     handlers: undefined,
     read: () => undefined,
   })
@@ -57,7 +49,7 @@ function beginProxy(call: Call, folder: string, source: string): number {
     return 1
   }
   if (!write(call, folder, files)) return 1
-  const left = openQuestions(call, files)
+  const left = openQuestions(files)
   for (const line of ['', ...lines, '', `${counted(routes, 'route')}; left for you in catalog.yaml: ${left}`])
     terminal.out(line)
   terminal.out(`next: cd ${folder} && npm install, then "npx ratecard check" names the place of each`)
@@ -77,8 +69,8 @@ function write({ terminal }: Call, folder: string, files: Files): boolean {
 }
 
 /** What "check" will refuse until the operator has decided it. */
-function openQuestions({ known }: Call, files: Files): string {
-  const issues = issuesOf(files, known)
+function openQuestions(files: Files): string {
+  const issues = issuesOf(files)
   const prices = issues.filter(
     ({ code, message }) => code === 'value_missing' && message.includes('no price'),
   )
@@ -95,13 +87,17 @@ function counted(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-function issuesOf(files: Files, known: Call['known']): readonly Issue[] {
+function issuesOf(files: Files): readonly Issue[] {
   try {
     const read = (path: string): Buffer | undefined => {
       const text = files.get(path.replace(/^\.\//, ''))
       return text === undefined ? undefined : Buffer.from(text)
     }
-    compileText('catalog.yaml', files.get('catalog.yaml') ?? '', { ...known, read })
+    compileText('catalog.yaml', files.get('catalog.yaml') ?? '', {
+      documents: documentNames,
+      handlers: undefined,
+      read,
+    })
     return []
   } catch (fault) {
     if (fault instanceof CatalogError) return fault.issues.filter(({ severity }) => severity === 'error')

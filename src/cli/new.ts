@@ -5,12 +5,13 @@ import {
   CatalogError,
   compileText,
   declareHandlers,
+  documentNames,
   type Loaded,
   operationId,
   type Route,
 } from '../engine/index.ts'
-import { type Call, type Command, UsageError } from './command.ts'
-import type { Draft } from './draft.ts'
+import { type Call, UsageError } from './command.ts'
+import type { Draft } from './route-yaml.ts'
 import { handlersFor } from './handlers.ts'
 import { taken, writeFiles } from './new-files.ts'
 import {
@@ -37,42 +38,23 @@ function beside(catalog: string): (path: string) => Buffer | undefined {
   }
 }
 
-export const addRoute: Command = {
-  name: 'new',
-  summary: 'add a route: its entry in the catalog, a handler and its test',
-  usage:
-    'new <path> --price P [--parameter name:type[=default or !]]… [--summary TEXT] [--catalog F] [--handlers DIR]',
-  takes: 1,
-  examples: [
-    'ratecard new /paid/util/slug --price 0.002 --parameter text:string!',
-    'ratecard new /paid/price/{sku} --price 0.01 --parameter sku:string=A-100 --parameter days:integer=7',
-    'ratecard new /about --price free',
-  ],
-  options: {
-    price: { type: 'string' },
-    parameter: { type: 'string', multiple: true },
-    summary: { type: 'string' },
-    catalog: { type: 'string' },
-    handlers: { type: 'string' },
-  },
-  run: async (call) => {
-    const { flags, env, terminal } = call
-    const draft = draftOf(call)
-    const file = flags.text('catalog') ?? env.catalog
-    const folder = flags.text('handlers') ?? join(dirname(file), 'handlers')
-    const insertion = insertRoute(readFileSync(file, 'utf8'), draft)
-    if (insertion.kind === 'fault') return refuse(call, `${file} ${insertion.sentence}`)
-    try {
-      const { text, line } = insertion
-      const { catalog } = await judge(call, { file, folder, text, draft })
-      const fault = add(call, { file, folder, text, line, catalog, route: routeAt(catalog, draft.path) })
-      return fault === undefined ? 0 : refuse(call, fault)
-    } catch (fault) {
-      if (!(fault instanceof CatalogError)) throw fault
-      terminal.err(fault.message)
-      return refuse(call, `${file} would not pass with this route`)
-    }
-  },
+export async function addRoute(call: Call): Promise<number> {
+  const { flags, env, terminal } = call
+  const draft = draftOf(call)
+  const file = flags.text('catalog') ?? env.catalog
+  const folder = flags.text('handlers') ?? join(dirname(file), 'handlers')
+  const insertion = insertRoute(readFileSync(file, 'utf8'), draft)
+  if (insertion.kind === 'fault') return refuse(call, `${file} ${insertion.sentence}`)
+  try {
+    const { text, line } = insertion
+    const { catalog } = await judge(call, { file, folder, text, draft })
+    const fault = add(call, { file, folder, text, line, catalog, route: routeAt(catalog, draft.path) })
+    return fault === undefined ? 0 : refuse(call, fault)
+  } catch (fault) {
+    if (!(fault instanceof CatalogError)) throw fault
+    terminal.err(fault.message)
+    return refuse(call, `${file} would not pass with this route`)
+  }
 }
 
 function refuse({ terminal }: Call, reason: string): number {
@@ -121,7 +103,7 @@ async function judge(call: Call, { file, folder, text, draft }: Judged): Promise
   }
   const own = Object.keys(await handlersFor({ ...call, flags }))
   const handlers = [...own, handlerOf(draft.path)]
-  return compileText(file, text, { ...call.known, handlers, read: beside(file) })
+  return compileText(file, text, { documents: documentNames, handlers, read: beside(file) })
 }
 
 /** What a path names by itself begins behind its first segment; one that has no more is named by that. */

@@ -1,32 +1,20 @@
 import { parsePrice } from '../engine/index.ts'
-import { world } from './assemble.ts'
-import type { Call, Command } from './command.ts'
+import { world } from './compose.ts'
+import type { Call } from './command.ts'
 import { Steps } from './pay/bill.ts'
 import { exchange, PROTOCOLS, type Order } from './pay/exchange.ts'
 import { sandboxUrl } from './pay/wallet.ts'
 
-export const pay: Command = {
-  name: 'pay',
-  summary: 'pay for one call and show the whole exchange',
-  usage: 'pay <url or path> [--protocol x402 or mpp] [--max USD] [--json]',
-  takes: 1,
-  examples: [
-    "ratecard pay '/paid/util/workday?country=DE&date=2026-12-23&days=3'",
-    'PAYER_PRIVATE_KEY=… ratecard pay https://api.example.com/paid/ping --max 0.01',
-    'PAYER_PRIVATE_KEY=… RPC_URL_4217=https://… ratecard pay https://api.example.com/paid/ping --protocol mpp --max 0.01',
-  ],
-  options: { protocol: { type: 'string' }, max: { type: 'string' }, json: { type: 'boolean' } },
-  run: async (call) => {
-    const order = orderOf(call)
-    if (typeof order === 'string') {
-      call.terminal.err(`ratecard pay: ${order}`)
-      return 64
-    }
-    const steps = new Steps(call, world.now)
-    const bill = await exchange(call.env, order, steps)
-    steps.finish(bill)
-    return bill.exit
-  },
+export async function pay(call: Call): Promise<number> {
+  const order = orderOf(call)
+  if (typeof order === 'string') {
+    call.terminal.err(`ratecard pay: ${order}`)
+    return 64
+  }
+  const steps = new Steps(call, world.now)
+  const bill = await exchange(call.env, order, steps)
+  steps.finish(bill)
+  return bill.exit
 }
 
 function orderOf({ positionals, flags, env }: Call): Order | string {

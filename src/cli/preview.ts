@@ -1,5 +1,6 @@
 import {
   createRevision,
+  documentNames,
   loadCatalog,
   type Catalog,
   type HandlerMap,
@@ -7,7 +8,7 @@ import {
   type Protocol,
   type Revision,
 } from '../engine/index.ts'
-import { openMpp, openTills, protocolsOf, type AllTills, type PaymentMeans } from './assemble.ts'
+import { openMpp, openTills, protocolsOf, type AllTills, type PaymentMeans } from './compose.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './handlers.ts'
 
@@ -16,9 +17,9 @@ export async function previewRevision(
   call: Call,
   file: string,
 ): Promise<{ readonly catalog: Catalog; readonly revision: Revision }> {
-  const { env, known, terminal } = call
+  const { env, terminal } = call
   const handlers = await handlersFor(call)
-  const { catalog } = loadCatalog(file, { ...known, handlers: Object.keys(handlers) })
+  const { catalog } = loadCatalog(file, { documents: documentNames, handlers: Object.keys(handlers) })
   const baseUrl = env.baseUrl ?? `http://localhost:${env.port}`
   const payTo = env.payTo ?? catalog.payments.payTo
   const payments = payTo === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments

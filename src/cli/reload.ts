@@ -17,7 +17,7 @@ export function reload(call: Call, { file, service, load, problems }: Reload): v
   const before = service.revision().catalog.revision
   const kept = (reason: string, errors: Errors): void => {
     service.refuse(errors)
-    terminal.err(`${reason}\n\n${file}: kept revision ${before}`)
+    terminal.err(`${reason}\n\n${file}: still serving revision ${before}`)
   }
   try {
     const next = load()

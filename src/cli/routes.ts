@@ -1,13 +1,6 @@
-import {
-  CatalogError,
-  formatDuration,
-  formatPrice,
-  type Parameter,
-  type Revision,
-  type Route,
-} from '../engine/index.ts'
+import { formatDuration, formatPrice, type Parameter, type Revision, type Route } from '../engine/index.ts'
 import { columns } from './terminal-text.ts'
-import type { Command } from './command.ts'
+import type { Call } from './command.ts'
 import { previewRevision } from './preview.ts'
 
 /** One route as `--json` prints it. */
@@ -30,26 +23,12 @@ export interface RouteRow {
   readonly available: boolean
 }
 
-export const routes: Command = {
-  name: 'routes',
-  summary: 'list the routes of a catalog with prices and parameters',
-  usage: 'routes [catalog.yaml] [--handlers DIR] [--json]',
-  takes: 1,
-  examples: ['ratecard routes', "ratecard routes --json | jq '.[].path'"],
-  options: { handlers: { type: 'string' }, json: { type: 'boolean' } },
-  run: async (call) => {
-    const { positionals, flags, terminal, env } = call
-    try {
-      const { catalog, revision } = await previewRevision(call, positionals[0] ?? env.catalog)
-      const rows = catalog.routes.map((route) => rowOf(route, revision))
-      terminal.out(flags.given('json') ? JSON.stringify(rows, null, 2) : table(rows))
-      return 0
-    } catch (fault) {
-      if (!(fault instanceof CatalogError)) throw fault
-      terminal.err(fault.message)
-      return 1
-    }
-  },
+export async function routes(call: Call): Promise<number> {
+  const { positionals, flags, terminal, env } = call
+  const { catalog, revision } = await previewRevision(call, positionals[0] ?? env.catalog)
+  const rows = catalog.routes.map((route) => rowOf(route, revision))
+  terminal.out(flags.given('json') ? JSON.stringify(rows, null, 2) : table(rows))
+  return 0
 }
 
 const PROTOCOLS = ['x402', 'mpp'] as const

@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util'
+import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { EnvError, type Env } from '../env.ts'
-import { UsageError, type Call, type Command, type Terminal } from './command.ts'
+import { UsageError, type AppServices, type Command, type Terminal } from './command.ts'
 
 /** sysexits.h EX_USAGE: the command line itself is wrong. */
 const USAGE = 64
@@ -12,8 +12,8 @@ export interface Invocation {
   readonly argv: readonly string[]
   readonly env: () => Env
   readonly terminal: Terminal
-  readonly shop: Call['shop']
-  readonly known: () => Call['known']
+  /** Opens what the commands may ask for, once. */
+  readonly openServices: (env: Env) => Promise<AppServices>
   readonly version: string
 }
 
@@ -23,8 +23,7 @@ export async function runCommand({
   argv,
   env,
   terminal,
-  shop,
-  known,
+  openServices,
   version,
 }: Invocation): Promise<number> {
   if (argv[0] === '--version' && argv.length === 1) {
@@ -36,16 +35,16 @@ export async function runCommand({
   const { name } = command
   const parsed = parse(command, argv.slice(wordsOf(command).length))
   if (parsed.kind === 'fault') {
-    terminal.err(`ratecard ${name}: ${parsed.sentence}\nusage: ratecard ${command.usage}`)
+    terminal.err(`ratecard ${name}: ${parsed.sentence}\n${usage(command)}`)
     return USAGE
   }
   if (parsed.values['help'] === true) {
     terminal.out(help(command))
     return 0
   }
-  const surplus = parsed.positionals[command.takes]
+  const surplus = parsed.positionals[command.operands.length]
   if (surplus !== undefined) {
-    terminal.err(`ratecard ${name}: "${surplus}" is too much\nusage: ratecard ${command.usage}`)
+    terminal.err(`ratecard ${name}: unexpected argument "${surplus}"\n${usage(command)}`)
     return USAGE
   }
   try {
@@ -61,13 +60,16 @@ export async function runCommand({
       },
     }
     const { positionals } = parsed
-    return await command.run({ positionals, flags, env: env(), terminal, shop, version, known: known() })
+    const settings = env()
+    let opening: Promise<AppServices> | undefined
+    const services = () => (opening ??= openServices(settings))
+    return await command.run({ positionals, flags, env: settings, terminal, services, version })
   } catch (fault) {
     if (fault instanceof UsageError) {
-      terminal.err(`ratecard ${name}: ${fault.message}\nusage: ratecard ${command.usage}`)
+      terminal.err(`ratecard ${name}: ${fault.message}\n${usage(command)}`)
       return USAGE
     }
-    if (!(fault instanceof EnvError)) return tellFault(fault, command, terminal)
+    if (!(fault instanceof EnvError)) return reportError(fault, command, terminal)
     terminal.err(fault.problems.map((problem) => `environment: ${problem}`).join('\n'))
     return CONFIGURATION
   }
@@ -90,19 +92,20 @@ function noCommand(commands: readonly Command[], argv: readonly string[], termin
   const name = family.length > 0 && second !== undefined ? `${first} ${second}` : first
   if (first === undefined) terminal.out(list)
   else if (family.length > 0 && second === undefined)
-    terminal.err(`ratecard ${name}: say what to do\n\n${list}`)
-  else terminal.err(`ratecard: there is no command "${name}"\n\n${list}`)
+    terminal.err(`ratecard ${name}: missing subcommand\n\n${list}`)
+  else terminal.err(`ratecard: unknown command "${name}"\n\n${list}`)
   return USAGE
 }
 
-/** What the machine or the user has caused is told in one line; mistakes of this program keep their stack. */
-function tellFault(fault: unknown, { name }: Command, { err }: Terminal): number {
-  if (!(fault instanceof Error) || OURS.some((kind) => fault instanceof kind)) throw fault
-  err(`ratecard ${name}: ${fault.message}`)
+/** Errors of the environment or the user print one line; bugs of this program keep their stack. */
+function reportError(fault: unknown, { name }: Command, { err }: Terminal): number {
+  if (!(fault instanceof Error) || BUGS.some((kind) => fault instanceof kind)) throw fault
+  // The engine is not imported here, so its error is known by name. Each of its issues says where it is.
+  err(fault.name === 'CatalogError' ? fault.message : `ratecard ${name}: ${fault.message}`)
   return 1
 }
 
-const OURS = [TypeError, RangeError, ReferenceError]
+const BUGS = [TypeError, RangeError, ReferenceError]
 
 type Parsed =
   | {
@@ -116,7 +119,7 @@ function parse(command: Command, args: readonly string[]): Parsed {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
-      options: { ...command.options, help: { type: 'boolean', short: 'h' } },
+      options: { ...parserOptions(command), help: { type: 'boolean', short: 'h' } },
       allowPositionals: true,
       strict: true,
     })
@@ -126,28 +129,47 @@ function parse(command: Command, args: readonly string[]): Parsed {
   }
 }
 
+function parserOptions({ options }: Command): NonNullable<ParseArgsConfig['options']> {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, { value, multiple = false }]) => [
+      name,
+      { type: value === undefined ? 'boolean' : 'string', multiple },
+    ]),
+  )
+}
+
 function overview(commands: readonly Command[]): string {
-  const width = Math.max(...commands.map(({ name }) => name.length))
-  const rows = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
   return [
     'ratecard: one catalog.yaml in, a paid HTTP API out',
     '',
-    ...rows,
+    ...table(commands.map(({ name, summary }) => [name, summary])),
     '',
-    'ratecard COMMAND --help says more; ratecard --version says which this is.',
+    'Run "ratecard COMMAND --help" for the options of a command, "ratecard --version" for the version.',
   ].join('\n')
 }
 
-function help({ usage, summary, options, examples }: Command): string {
-  const flags = Object.entries(options).map(
-    ([name, { type }]) => `  --${name}${type === 'string' ? ' …' : ''}`,
-  )
+function usage({ name, operands, options }: Command): string {
+  const more = Object.keys(options).length > 0 ? ['[options]'] : []
+  return `usage: ratecard ${[name, ...operands, ...more].join(' ')}`
+}
+
+function help(command: Command): string {
+  const { summary, options, examples } = command
+  const rows = Object.entries(options).map(([name, { value, text }]): [string, string] => [
+    value === undefined ? `--${name}` : `--${name} ${value}`,
+    text,
+  ])
   return [
-    `ratecard ${usage}`,
+    usage(command),
     `  ${summary}`,
-    ...(flags.length === 0 ? [] : ['', ...flags]),
+    ...(rows.length === 0 ? [] : ['', 'options:', ...table(rows)]),
     '',
     'examples:',
     ...examples.map((example) => `  ${example}`),
   ].join('\n')
+}
+
+function table(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...rows.map(([first]) => first.length))
+  return rows.map(([first, second]) => `  ${first.padEnd(width)}  ${second}`)
 }

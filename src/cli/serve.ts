@@ -9,9 +9,9 @@ import {
   formatIssue,
   LedgerError,
 } from '../engine/index.ts'
-import { announce } from './announce.ts'
-import { openMpp, openTills, protocolsOf, world } from './assemble.ts'
-import type { Call, Command, Terminal } from './command.ts'
+import { announce } from './startup-banner.ts'
+import { openMpp, openTills, protocolsOf, world } from './compose.ts'
+import type { Call, Terminal } from './command.ts'
 import {
   missingMeans,
   mistypedMeans,
@@ -19,11 +19,11 @@ import {
   offlineProblems,
   playMoneyProblems,
   sandboxProblems,
-} from './guard.ts'
+} from './validate-config.ts'
 import { handlersFor } from './handlers.ts'
 import { loadServed } from './load.ts'
 import { createComplaint, openLog } from './log.ts'
-import { inSandbox, meansOf, withStandIns } from './means.ts'
+import { inSandbox, meansOf, withStandIns } from './payment-config.ts'
 import { keepsMemories, memoryPlace, withoutMemories } from './memory.ts'
 import { openMetrics } from './metrics.ts'
 import { metricsAside, openMetricsPort, openPort } from './port.ts'
@@ -32,37 +32,19 @@ import { endOnUncaughtError, listenToSignals } from './signals.ts'
 import { openCache, openLedger } from './stores.ts'
 import { Watch } from './watch.ts'
 
-export const serve: Command = {
-  name: 'serve',
-  summary: 'serve a catalog; --sandbox: on a local chain with play money',
-  usage: 'serve [--catalog F] [--handlers DIR] [--port N] [--sandbox] [--offline] [--data-dir D]',
-  takes: 0,
-  examples: [
-    'ratecard serve --sandbox --offline',
-    'PAY_TO=0x… SETTLER_PRIVATE_KEY=… RPC_URL_8453=https://… ratecard serve',
-  ],
-  options: {
-    catalog: { type: 'string' },
-    handlers: { type: 'string' },
-    port: { type: 'string' },
-    sandbox: { type: 'boolean' },
-    offline: { type: 'boolean' },
-    'data-dir': { type: 'string' },
-  },
-  run: async (call) => {
-    const plan = planOf(call)
-    if (plan === undefined) return 64
-    const problems = plan.sandbox ? sandboxProblems(call.env) : offlineProblems(plan)
-    if (problems.length > 0) return refuse(call.terminal, problems)
-    try {
-      return await run(call, plan)
-    } catch (fault) {
-      if (fault instanceof LedgerError) return refuse(call.terminal, [fault.message])
-      if (!(fault instanceof CatalogError)) throw fault
-      call.terminal.err(`${fault.message}\n\n${plan.file}: not served`)
-      return 1
-    }
-  },
+export async function serve(call: Call): Promise<number> {
+  const plan = planOf(call)
+  if (plan === undefined) return 64
+  const problems = plan.sandbox ? sandboxProblems(call.env) : offlineProblems(plan)
+  if (problems.length > 0) return refuse(call.terminal, problems)
+  try {
+    return await run(call, plan)
+  } catch (fault) {
+    if (fault instanceof LedgerError) return refuse(call.terminal, [fault.message])
+    if (!(fault instanceof CatalogError)) throw fault
+    call.terminal.err(`${fault.message}\n\n${plan.file}: not served`)
+    return 1
+  }
 }
 
 interface Plan {
@@ -97,8 +79,9 @@ const DRAIN_MS = 60_000
 const FAULT_DRAIN_MS = 1_000
 
 async function run(call: Call, plan: Plan): Promise<number> {
-  const { terminal, shop, env } = call
+  const { terminal, env } = call
   const signals = listenToSignals()
+  const app = await call.services()
   const server = createHttpServer({ headers: plan.sandbox ? { 'Ratecard-Sandbox': '1' } : {} })
   const watch = new Watch(() => performance.now())
   /** The last to be opened is closed first. */
@@ -116,13 +99,13 @@ async function run(call: Call, plan: Plan): Promise<number> {
     () => end(FAULT_DRAIN_MS),
   )
   try {
-    const standIns = plan.offline ? await shop.startStandIns() : undefined
+    const standIns = plan.offline ? await app.startStandIns() : undefined
     if (standIns !== undefined) closing.push(() => standIns.stop())
     const handlers = await handlersFor(call, standIns?.handlers)
-    const known = { ...call.known, handlers: Object.keys(handlers) }
+    const names = Object.keys(handlers)
     const read = (): Catalog => {
       watch.begin()
-      const { catalog, warnings, text } = loadServed(plan.file, known, env, (path) => watch.note(path))
+      const { catalog, warnings, text } = loadServed(plan.file, names, env, (path) => watch.note(path))
       for (const issue of warnings) terminal.err(formatIssue(issue, plan.file, text))
       return standIns === undefined ? catalog : withStandIns(catalog, standIns)
     }
@@ -130,12 +113,12 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const host = plan.sandbox ? '127.0.0.1' : env.host
     const port = await openPort(server, plan.port, host)
     const baseUrl = env.baseUrl ?? `http://localhost:${port}`
-    const sandbox = plan.sandbox ? await shop.openSandbox(plan.dataDir, baseUrl, terminal.err) : undefined
+    const sandbox = plan.sandbox ? await app.openSandbox(plan.dataDir, baseUrl, terminal.err) : undefined
     if (sandbox !== undefined) closing.push(() => sandbox.stop())
     const { ledger, title } = await openLedger(env, plan.dataDir, sandbox)
     closing.push(() => ledger.close())
     const memories = keepsMemories(declared)
-      ? await shop
+      ? await app
           .openMemories(
             memoryPlace(env, plan.dataDir, plan.sandbox ? 'sandbox' : 'real'),
             plan.offline ? 'out of reach' : 'in use',
@@ -162,7 +145,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const problems = [
       ...missingMeans(catalog, means, tills),
       ...mistypedMeans(means),
-      ...(sandbox === undefined ? playMoneyProblems(means, await shop.playAddresses(plan.dataDir)) : []),
+      ...(sandbox === undefined ? playMoneyProblems(means, await app.testAddresses(plan.dataDir)) : []),
     ]
     if (problems.length > 0) return refuse(terminal, problems)
     const log = await openLog(env.logLevel, terminal)
@@ -172,7 +155,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
         : await openMetrics({
             ledger,
             now: world.now,
-            figures: shop.figures,
+            figures: app.figures,
             health: () => tills.x402.health(),
             revision: () => service.revision().catalog.revision,
           })
@@ -189,7 +172,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       // An upstream's host stands in the catalog, which is trusted as code is, and may well be inside: no egress, which
       // is for hosts that callers name. What the upstream says is not trusted: the proxy follows no redirect.
       proxy: { fetcher: fetch, secret: env.secret },
-      figures: shop.figures,
+      figures: app.figures,
       baseUrl,
       mcpUrls: env.mcpUrls,
       sandbox: sandbox !== undefined,

@@ -9,7 +9,7 @@ import {
   readRedisAddress,
 } from '../engine/index.ts'
 import type { Env } from '../env.ts'
-import { world } from './assemble.ts'
+import { world } from './compose.ts'
 import type { Sandbox } from './command.ts'
 
 interface OpenedLedger {

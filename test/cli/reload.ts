@@ -23,7 +23,7 @@ ${more}`
 
 /** How often the server has answered a reload. */
 function reloads(): number {
-  return [...server.output().matchAll(/revision \S+ → |kept revision/g)].length
+  return [...server.output().matchAll(/revision \S+ → |still serving revision/g)].length
 }
 
 /** Writes the catalog and waits until the server has said what it makes of it; returns that. */
@@ -84,7 +84,7 @@ t.test('a catalog with mistakes changes nothing, and every mistake is told', asy
   } as const
   for (const [name, [text, words]] of Object.entries(broken)) {
     const said = await reload(text)
-    t.match(said, /catalog\.yaml: kept revision \S+/, name)
+    t.match(said, /catalog\.yaml: still serving revision \S+/, name)
     for (const word of words) t.match(said, word, name)
     t.notMatch(said, /node_modules|\bat .*\.js:\d/)
     t.strictSame([...(await offered()).prices], ['0.020000'], name)
@@ -174,7 +174,7 @@ t.test('another payee is not taken over half', async (t) => {
   // No RPC endpoint for these: nobody could pay any more.
   writeFileSync(shop.catalog, catalogText(greetFor('2'), head(`0x${'2'.repeat(40)}`, 'polygon')))
   real.process.kill('SIGHUP')
-  await real.said(/RPC_URL_137 .*\n[^]*kept revision/)
+  await real.said(/RPC_URL_137 .*\n[^]*still serving revision/)
   t.equal((await fetch(`${real.url}/paid/greet`)).status, 402)
 })
 
@@ -189,7 +189,7 @@ t.test('without PAY_TO, a catalog that names another payee asks for a restart', 
   t.teardown(() => real.stop())
   writeFileSync(shop.catalog, catalogText(greetFor('1'), head('2')))
   real.process.kill('SIGHUP')
-  await real.said(/pay_to has changed[^]*restart[^]*kept revision/)
+  await real.said(/pay_to has changed[^]*restart[^]*still serving revision/)
   t.match(await (await fetch(`${real.url}/paid/greet`)).text(), `0x${'1'.repeat(40)}`)
 })
 

@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Call, Command } from '../../src/cli/command.ts'
 import { EnvError } from '../../src/env.ts'
-import { COMMANDS, runLine } from '../support/command.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { runLine } from '../support/command.ts'
 import { runProgram } from '../support/server.ts'
 
 function command(work: (call: Call) => Promise<number>): Command {
-  return { name: 'odd', summary: 's', usage: 'odd', takes: 0, examples: [], options: {}, run: work }
+  return { name: 'odd', summary: 's', operands: [], examples: [], options: {}, run: work }
 }
 
 t.test('help is there for the program and for each command', async (t) => {
@@ -15,14 +16,15 @@ t.test('help is there for the program and for each command', async (t) => {
     t.equal(code, 0, word)
     for (const { name, summary } of COMMANDS) t.match(out, new RegExp(`${name} +${summary}`))
   }
-  for (const { name, usage, options } of COMMANDS) {
+  for (const { name, operands, options } of COMMANDS) {
     for (const flag of ['--help', '-h']) {
       const { code, out, err } = await runLine([...name.split(' '), flag])
       t.equal(code, 0)
       t.equal(err, '')
-      t.match(out, `ratecard ${usage}`)
+      t.match(out, `usage: ratecard ${[name, ...operands].join(' ')}`)
       t.match(out, 'examples:')
-      for (const option of Object.keys(options)) t.match(out, `--${option}`)
+      for (const [option, { text }] of Object.entries(options))
+        t.match(out.split('\n').find((line) => line.includes(`--${option}`)) ?? '', text)
     }
   }
 })
@@ -67,7 +69,7 @@ t.test('a wrong command line is 64, with what would be right, and does nothing',
   }
   const unknown = await runLine(['sevre'])
   t.equal(unknown.code, 64)
-  t.match(unknown.err, 'there is no command "sevre"')
+  t.match(unknown.err, 'unknown command "sevre"')
   t.equal((await runLine([])).code, 64)
 })
 

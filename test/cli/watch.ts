@@ -90,7 +90,7 @@ t.test('an edited price is asked for without a signal, however the editor writes
   await delay(50)
   writeFileSync(catalog, textOf(3))
   await served(3)
-  t.notMatch(shop.server.output(), /kept revision/)
+  t.notMatch(shop.server.output(), /still serving revision/)
 })
 
 t.test('a catalog behind a link, as a cluster mounts it, is seen when the link is turned', async () => {
@@ -125,7 +125,7 @@ t.test('a mistake keeps the last good revision, is told, and is forgotten once i
     return isJsonObject(status) ? at(status, 'refused_reload') : undefined
   }
   writeFileSync(catalog, textOf(6, '0.0000001'))
-  await shop.server.said(/catalog\.yaml:6:\d+ price[^]*kept revision/)
+  await shop.server.said(/catalog\.yaml:6:\d+ price[^]*still serving revision/)
   t.match(await refused(), { errors: [{ code: /^price/, line: 6 }] })
   t.equal(await offered(), 5)
   rmSync(example)

@@ -1,46 +1,10 @@
-import { check } from '../../src/cli/check.ts'
-import { dataStatus, updateData } from '../../src/cli/data.ts'
-import type { Command, Shop, Terminal } from '../../src/cli/command.ts'
-import { doctor } from '../../src/cli/doctor.ts'
-import { init } from '../../src/cli/init.ts'
-import { addRoute } from '../../src/cli/new.ts'
-import { pay } from '../../src/cli/pay.ts'
-import { exportPayments } from '../../src/cli/payments/export.ts'
-import { listPayments } from '../../src/cli/payments/list.ts'
-import { prunePayments } from '../../src/cli/payments/prune.ts'
-import { reconcilePayments } from '../../src/cli/payments/reconcile.ts'
-import { showPayment } from '../../src/cli/payments/show.ts'
-import { plan } from '../../src/cli/plan.ts'
-import { print } from '../../src/cli/print.ts'
-import { routes } from '../../src/cli/routes.ts'
+import type { AppServices, Command, Terminal } from '../../src/cli/command.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
 import { runCommand } from '../../src/cli/run.ts'
-import { serve } from '../../src/cli/serve.ts'
-import { types } from '../../src/cli/types.ts'
-import { documentNames } from '../../src/engine/index.ts'
 import { readEnv, type Env } from '../../src/env.ts'
 
-export const COMMANDS: readonly Command[] = [
-  init,
-  serve,
-  check,
-  routes,
-  plan,
-  addRoute,
-  print,
-  types,
-  pay,
-  listPayments,
-  showPayment,
-  reconcilePayments,
-  exportPayments,
-  prunePayments,
-  doctor,
-  updateData,
-  dataStatus,
-]
-
 /** Nothing is sold here, and no chain is started: for commands that only look, and for those that go wrong. */
-const shopOf = (handlers: readonly string[]): Shop => ({
+const servicesOf = (handlers: readonly string[]): AppServices => ({
   handlers: () => Object.fromEntries(handlers.map((name) => [name, unasked])),
   figures: () => new Map(),
   lists: () => {
@@ -49,7 +13,7 @@ const shopOf = (handlers: readonly string[]): Shop => ({
   startStandIns: () => Promise.reject(new Error('not here')),
   openMemories: () => Promise.reject(new Error('not here')),
   openSandbox: () => Promise.reject(new Error('not here')),
-  playAddresses: async () => new Set(),
+  testAddresses: async () => new Set(),
 })
 
 const unasked = () => Promise.reject(new Error('no handler is run here'))
@@ -92,9 +56,8 @@ export async function runLine(
       logReader: 'program',
       progress: () => undefined,
     },
-    shop: shopOf(handlers),
+    openServices: async () => servicesOf(handlers),
     version: '9.8.7',
-    known: () => ({ handlers, documents: documentNames }),
   })
   return { code, out: out.join('\n'), err: err.join('\n') }
 }

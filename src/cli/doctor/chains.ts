@@ -10,8 +10,8 @@ import {
   type Examined,
   type Network,
 } from '../../engine/index.ts'
-import { world, type AllTills } from '../assemble.ts'
-import type { Means } from '../means.ts'
+import { world, type AllTills } from '../compose.ts'
+import type { Means } from '../payment-config.ts'
 import { fails, look, ok, type Verdict } from './verdict.ts'
 
 /** Asks every node and every facilitator what settling depends on. */

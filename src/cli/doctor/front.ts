@@ -1,6 +1,6 @@
 import { connect } from 'node:tls'
 import { fillPath, isLoopback, type Catalog, type Route } from '../../engine/index.ts'
-import { world } from '../assemble.ts'
+import { world } from '../compose.ts'
 import { fails, look, ok, type Verdict } from './verdict.ts'
 import { reasonOf } from './visit.ts'
 

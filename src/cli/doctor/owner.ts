@@ -1,8 +1,8 @@
 import { addressOfKey, measureHeaders, HEADER_TARGET, sameAddress, type Catalog } from '../../engine/index.ts'
 import type { Env } from '../../env.ts'
-import type { AllTills } from '../assemble.ts'
-import { missingMeans, mistypedMeans, playMoneyProblems } from '../guard.ts'
-import type { Means } from '../means.ts'
+import type { AllTills } from '../compose.ts'
+import { missingMeans, mistypedMeans, playMoneyProblems } from '../validate-config.ts'
+import type { Means } from '../payment-config.ts'
 import { fails, look, ok, type Verdict } from './verdict.ts'
 
 /** Who is paid, by whose keys: nobody is asked. */

@@ -1,8 +1,8 @@
-import { world } from '../assemble.ts'
+import { world } from '../compose.ts'
 import type { Call } from '../command.ts'
 import { handlersFor } from '../handlers.ts'
 import { loadServed } from '../load.ts'
-import { meansOf } from '../means.ts'
+import { meansOf } from '../payment-config.ts'
 import { previewTills } from '../preview.ts'
 import { clean, columns } from '../terminal-text.ts'
 import { judgeChains } from './chains.ts'
@@ -13,10 +13,10 @@ import type { Verdict } from './verdict.ts'
 
 /** Everything that real money depends on, looked at before the first of it comes; nothing is paid or changed. */
 export async function examineProduction(call: Call, url: string | undefined): Promise<number> {
-  const { env, flags, known, shop, terminal } = call
+  const { env, flags, terminal } = call
   const file = flags.text('catalog') ?? env.catalog
   const handlers = Object.keys(await handlersFor(call))
-  const { catalog } = loadServed(file, { ...known, handlers }, env)
+  const { catalog } = loadServed(file, handlers, env)
   const baseUrl = url ?? env.baseUrl
   const means = meansOf(call, catalog, undefined)
   const tills = previewTills({ ...means, report: () => undefined }, baseUrl ?? 'http://localhost')
@@ -24,7 +24,7 @@ export async function examineProduction(call: Call, url: string | undefined): Pr
     terminal.progress(name)
     return verdicts
   }
-  const play = await shop.playAddresses(env.dataDir)
+  const play = await (await call.services()).testAddresses(env.dataDir)
   const verdicts = [
     ...judgeOwner(env, catalog, means, tills, play),
     ...(await step('networks', judgeChains(catalog, means, tills))),

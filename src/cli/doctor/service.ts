@@ -1,4 +1,4 @@
-import { loadCatalog } from '../../engine/index.ts'
+import { documentNames, loadCatalog } from '../../engine/index.ts'
 import { type Call, UsageError } from '../command.ts'
 import { handlersFor } from '../handlers.ts'
 import { clean, cleanText, columns } from '../terminal-text.ts'
@@ -57,7 +57,7 @@ async function declaredClaims(call: Call): Promise<RouteClaims | undefined> {
   const file = call.flags.text('catalog')
   if (file === undefined) return undefined
   const handlers = Object.keys(await handlersFor(call))
-  return catalogClaims(loadCatalog(file, { ...call.known, handlers }).catalog)
+  return catalogClaims(loadCatalog(file, { documents: documentNames, handlers }).catalog)
 }
 
 function soldPaths({ claims }: RouteClaims): string[] {

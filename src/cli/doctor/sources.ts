@@ -8,14 +8,14 @@ import {
   type SourceFigures,
   type Trial,
 } from '../../engine/index.ts'
-import { world } from '../assemble.ts'
+import { world } from '../compose.ts'
 import { columns } from '../terminal-text.ts'
 import { UsageError, type Call } from '../command.ts'
 import { previewRevision } from '../preview.ts'
 
 /** Runs every route against its outside sources, from this machine; charges nothing. */
 export async function trySources(call: Call): Promise<number> {
-  const { flags, terminal, env, shop } = call
+  const { flags, terminal, env } = call
   if (flags.given('json')) throw new UsageError('--json goes with a url')
   const { catalog, revision } = await previewRevision(call, flags.text('catalog') ?? env.catalog)
   const workshop = { ...world, cache: new Cache(createMemoryCache(), world.now) }
@@ -25,7 +25,7 @@ export async function trySources(call: Call): Promise<number> {
     terminal.progress(trial.route.path)
   }
   terminal.out(columns([['ROUTE', '', ''], ...trials.map(trialRow)]))
-  const figures = [...shop.figures()]
+  const figures = [...(await call.services()).figures()]
   if (figures.length > 0) {
     terminal.out('')
     terminal.out(columns([FIGURES, ...figures.map(([name, each]) => figureRow(catalog, name, each))]))

@@ -1,4 +1,4 @@
-import { world } from '../assemble.ts'
+import { world } from '../compose.ts'
 
 /** Longer than any document takes. */
 const PATIENCE_MS = 20_000

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
-import type { Draft } from '../draft.ts'
+import type { Draft } from '../route-yaml.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import { credentialOf, follow, snake } from './openapi.ts'
 import { mapParameter, type Mapped } from './parameter.ts'

@@ -1,7 +1,7 @@
 import { type Json, type JsonObject } from '../../engine/index.ts'
 import { textAt } from '../json-access.ts'
 import { clean } from '../terminal-text.ts'
-import { spell, spellDraft, type Draft } from '../draft.ts'
+import { spell, spellDraft, type Draft } from '../route-yaml.ts'
 import type { Files } from '../new-files.ts'
 import { convertOperations, NOWHERE, serverOf, type Converted } from './operation.ts'
 import { commonFiles } from './shop.ts'

@@ -9,7 +9,7 @@ import {
   type Pair,
   type YAMLMap,
 } from 'yaml'
-import { spellDraft, type Draft } from '../draft.ts'
+import { spellDraft, type Draft } from '../route-yaml.ts'
 
 export type Insertion =
   | { readonly kind: 'inserted'; readonly text: string; readonly line: number }

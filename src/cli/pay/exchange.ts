@@ -1,6 +1,6 @@
 import { formatPrice, isJsonObject, type Json } from '../../engine/index.ts'
 import type { Env } from '../../env.ts'
-import { world } from '../assemble.ts'
+import { world } from '../compose.ts'
 import type { Bill, Steps } from './bill.ts'
 import { mpp } from './mpp.ts'
 import type { Offer, PayingProtocol } from './protocol.ts'

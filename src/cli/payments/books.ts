@@ -1,11 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isJsonObject, type Json, type Ledger, loadCatalog } from '../../engine/index.ts'
+import { documentNames, isJsonObject, type Json, type Ledger, loadCatalog } from '../../engine/index.ts'
 import type { Call } from '../command.ts'
 import { openLedger } from '../stores.ts'
-
-/** Flags that say whose payments are meant. */
-export const BOOKS = { 'data-dir': { type: 'string' }, sandbox: { type: 'boolean' } } as const
 
 function dataDirOf({ flags, env }: Call): string {
   return flags.text('data-dir') ?? env.dataDir
@@ -44,7 +41,7 @@ interface Chains {
 
 /** Those of the environment and the catalog, or those of the sandbox in this data directory. Throws `CatalogError`. */
 export function chainsOf(call: Call): Chains {
-  const { flags, env, known, terminal } = call
+  const { flags, env, terminal } = call
   if (flags.given('sandbox')) return sandboxChains(join(dataDirOf(call), 'sandbox.json'))
   const { rpcUrls, payTo } = env
   const file = flags.text('catalog')
@@ -55,7 +52,7 @@ export function chainsOf(call: Call): Chains {
     )
     return { rpcUrls, payTo }
   }
-  const { catalog } = loadCatalog(file ?? env.catalog, { ...known, handlers: undefined })
+  const { catalog } = loadCatalog(file ?? env.catalog, { documents: documentNames, handlers: undefined })
   return { rpcUrls, payTo: catalog.payments.payTo }
 }
 

@@ -1,8 +1,8 @@
 import { chargedBy, type Entry, type Receipt } from '../../engine/index.ts'
-import { world } from '../assemble.ts'
-import { type Call, type Command, UsageError } from '../command.ts'
+import { world } from '../compose.ts'
+import { type Call, UsageError } from '../command.ts'
 import { clean } from '../terminal-text.ts'
-import { BOOKS, openBooks } from './books.ts'
+import { openBooks } from './books.ts'
 import { isoTime, spellAmount } from './row.ts'
 import { parsePastTime, parseTime } from './when.ts'
 
@@ -19,37 +19,25 @@ function csvCell(text: string): string {
   return /[",\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-export const exportPayments: Command = {
-  name: 'payments export',
-  summary: 'print every charged payment for the accounts, as CSV or JSON',
-  usage: 'payments export [--format csv|json] [--since DATE] [--until DATE] [--data-dir D] [--sandbox]',
-  takes: 0,
-  examples: [
-    'ratecard payments export --since 2026-10-01 --until 2026-11-01 > october.csv',
-    'ratecard payments export --format json',
-  ],
-  options: { format: { type: 'string' }, since: { type: 'string' }, until: { type: 'string' }, ...BOOKS },
-  run: async (call) => {
-    const sheet = sheetOf(call)
-    const covers = periodOf(call, world.now())
-    const ledger = await openBooks(call)
-    let doubts = 0
-    try {
-      sheet.begin()
-      for await (const entry of ledger.entries()) {
-        const { receipt, settledAt, createdAt } = entry
-        if (!covers(settledAt ?? createdAt)) continue
-        if (receipt !== undefined) sheet.add(recordOf(entry, receipt))
-        else if (chargedBy(entry) === 'unknown') doubts += 1
-      }
-      sheet.end()
-    } finally {
-      await ledger.close()
+export async function exportPayments(call: Call): Promise<number> {
+  const sheet = sheetOf(call)
+  const covers = periodOf(call, world.now())
+  const ledger = await openBooks(call)
+  let doubts = 0
+  try {
+    sheet.begin()
+    for await (const entry of ledger.entries()) {
+      const { receipt, settledAt, createdAt } = entry
+      if (!covers(settledAt ?? createdAt)) continue
+      if (receipt !== undefined) sheet.add(recordOf(entry, receipt))
+      else if (chargedBy(entry) === 'unknown') doubts += 1
     }
-    if (doubts > 0)
-      call.terminal.err(`left out: payments not known to be charged or not, ${doubts} in number`)
-    return 0
-  },
+    sheet.end()
+  } finally {
+    await ledger.close()
+  }
+  if (doubts > 0) call.terminal.err(`left out: payments not known to be charged or not, ${doubts} in number`)
+  return 0
 }
 
 /** When a payment was settled decides, from the first moment on, up to the last and without it. */

@@ -1,8 +1,8 @@
 import { isAddress, sameAddress, type Entry, type State } from '../../engine/index.ts'
-import { world } from '../assemble.ts'
+import { world } from '../compose.ts'
 import { columns } from '../terminal-text.ts'
-import { UsageError, type Call, type Command, type Terminal } from '../command.ts'
-import { BOOKS, openBooks } from './books.ts'
+import { UsageError, type Call, type Terminal } from '../command.ts'
+import { openBooks } from './books.ts'
 import { brief, rowOf, type PaymentRow } from './row.ts'
 import { STATES, Totals } from './totals.ts'
 import { parsePastTime } from './when.ts'
@@ -10,50 +10,27 @@ import { parsePastTime } from './when.ts'
 /** As many as a person looks at. */
 const SHOWN = 50
 
-export const listPayments: Command = {
-  name: 'payments list',
-  summary: 'list payments, newest first, with what they have brought by route, network and day',
-  usage:
-    'payments list [--state S] [--route OPERATION] [--payer ADDRESS] [--since DATE] [--limit N] [--totals] [--json] [--data-dir D] [--sandbox]',
-  takes: 0,
-  examples: [
-    'ratecard payments list --since 24h',
-    'ratecard payments list --totals --since 2026-11-01',
-    'ratecard payments list --state unknown',
-    "ratecard payments list --sandbox --json | jq '.[].payment'",
-  ],
-  options: {
-    state: { type: 'string' },
-    route: { type: 'string' },
-    payer: { type: 'string' },
-    since: { type: 'string' },
-    limit: { type: 'string' },
-    totals: { type: 'boolean' },
-    json: { type: 'boolean' },
-    ...BOOKS,
-  },
-  run: async (call) => {
-    const { flags, terminal } = call
-    const fits = filterOf(call, world.now())
-    const limit = limitOf(call)
-    const ledger = await openBooks(call)
-    try {
-      const totals = new Totals()
-      const newest = new Newest(limit)
-      for await (const entry of ledger.entries()) {
-        if (!fits(entry)) continue
-        totals.add(entry)
-        newest.add(rowOf(entry))
-      }
-      const rows = newest.rows()
-      if (flags.given('totals')) printTotals(call, totals)
-      else if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
-      else print(terminal, rows, totals)
-      return 0
-    } finally {
-      await ledger.close()
+export async function listPayments(call: Call): Promise<number> {
+  const { flags, terminal } = call
+  const fits = filterOf(call, world.now())
+  const limit = limitOf(call)
+  const ledger = await openBooks(call)
+  try {
+    const totals = new Totals()
+    const newest = new Newest(limit)
+    for await (const entry of ledger.entries()) {
+      if (!fits(entry)) continue
+      totals.add(entry)
+      newest.add(rowOf(entry))
     }
-  },
+    const rows = newest.rows()
+    if (flags.given('totals')) printTotals(call, totals)
+    else if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
+    else print(terminal, rows, totals)
+    return 0
+  } finally {
+    await ledger.close()
+  }
 }
 
 function filterOf({ flags }: Call, now: number): (entry: Entry) => boolean {

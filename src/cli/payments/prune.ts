@@ -1,52 +1,34 @@
 import { measurePrune, prune } from '../../engine/index.ts'
-import { world } from '../assemble.ts'
-import { type Command, UsageError } from '../command.ts'
-import { BOOKS, openBooks } from './books.ts'
+import { world } from '../compose.ts'
+import { type Call, UsageError } from '../command.ts'
+import { openBooks } from './books.ts'
 import { isoTime } from './row.ts'
 import { parsePastTime } from './when.ts'
 
-export const prunePayments: Command = {
-  name: 'payments prune',
-  summary: 'delete finished payment records older than a time; answers and open payments are never deleted',
-  usage: 'payments prune --before DATE [--dry-run] [--json] [--data-dir D] [--sandbox]',
-  takes: 0,
-  examples: [
-    'ratecard payments export --until 90d > archive.csv',
-    'ratecard payments prune --before 90d --dry-run',
-    'ratecard payments prune --before 2026-10-01',
-  ],
-  options: {
-    before: { type: 'string' },
-    'dry-run': { type: 'boolean' },
-    json: { type: 'boolean' },
-    ...BOOKS,
-  },
-  run: async (call) => {
-    const { flags, terminal } = call
-    const text = flags.text('before')
-    if (text === undefined)
-      throw new UsageError('--before is missing: name a time, such as 90d or 2026-10-01')
-    const before = parsePastTime('before', text, world.now())
-    const isDryRun = flags.given('dry-run')
-    const ledger = await openBooks(call)
-    try {
-      const pruneOrMeasure = isDryRun ? measurePrune : prune
-      const { records, bytes, kept } = await pruneOrMeasure({ ledger, now: ledger.now }, before)
-      if (flags.given('json')) {
-        const report = { before: isoTime(before), dry_run: isDryRun, records, bytes, kept }
-        terminal.out(JSON.stringify(report, null, 2))
-        return 0
-      }
-      terminal.out(
-        `${isDryRun ? 'would delete' : 'deleted'} ${counted(records)} from before ${isoTime(before)}: ${bytes} bytes`,
-      )
-      if (kept > 0)
-        terminal.out(`${counted(kept)} as old: kept, not finished, owed an answer or still answered again`)
+export async function prunePayments(call: Call): Promise<number> {
+  const { flags, terminal } = call
+  const text = flags.text('before')
+  if (text === undefined) throw new UsageError('--before is missing: name a time, such as 90d or 2026-10-01')
+  const before = parsePastTime('before', text, world.now())
+  const isDryRun = flags.given('dry-run')
+  const ledger = await openBooks(call)
+  try {
+    const pruneOrMeasure = isDryRun ? measurePrune : prune
+    const { records, bytes, kept } = await pruneOrMeasure({ ledger, now: ledger.now }, before)
+    if (flags.given('json')) {
+      const report = { before: isoTime(before), dry_run: isDryRun, records, bytes, kept }
+      terminal.out(JSON.stringify(report, null, 2))
       return 0
-    } finally {
-      await ledger.close()
     }
-  },
+    terminal.out(
+      `${isDryRun ? 'would delete' : 'deleted'} ${counted(records)} from before ${isoTime(before)}: ${bytes} bytes`,
+    )
+    if (kept > 0)
+      terminal.out(`${counted(kept)} as old: kept, not finished, owed an answer or still answered again`)
+    return 0
+  } finally {
+    await ledger.close()
+  }
 }
 
 function counted(records: number): string {

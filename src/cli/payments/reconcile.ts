@@ -1,8 +1,8 @@
 import { type Checked, type Difference, reconcile, type Statement } from '../../engine/index.ts'
-import { world } from '../assemble.ts'
-import type { Command, Terminal } from '../command.ts'
+import { world } from '../compose.ts'
+import type { Call, Terminal } from '../command.ts'
 import { findingOf } from './advice.ts'
-import { BOOKS, chainsOf, openBooks } from './books.ts'
+import { chainsOf, openBooks } from './books.ts'
 import { reportOf } from './report.ts'
 import { isoTime, rowOf, spellAmount } from './row.ts'
 import { parsePastTime } from './when.ts'
@@ -11,39 +11,27 @@ import { parsePastTime } from './when.ts'
 const UNCHECKED = 1
 const DIFFERENCES = 2
 
-export const reconcilePayments: Command = {
-  name: 'payments reconcile',
-  summary: 'compare the ledger with the chains, both ways; changes nothing',
-  usage: 'payments reconcile [--since DATE] [--json] [--catalog F] [--data-dir D] [--sandbox]',
-  takes: 0,
-  examples: [
-    'RPC_URL_8453=https://… ratecard payments reconcile',
-    'ratecard payments reconcile --since 7d --json',
-    'ratecard payments reconcile --sandbox',
-  ],
-  options: { since: { type: 'string' }, json: { type: 'boolean' }, catalog: { type: 'string' }, ...BOOKS },
-  run: async (call) => {
-    const { flags, terminal } = call
-    const now = world.now()
-    const since = parsePastTime('since', flags.text('since') ?? '24h', now)
-    const chains = chainsOf(call)
-    const ledger = await openBooks(call)
-    try {
-      const statements = await reconcile({
-        ...world,
-        ...chains,
-        ledger,
-        since,
-        progress: (network, done, all) => terminal.progress(`${network}: ${done} of ${all} blocks`),
-      })
-      terminal.progress('')
-      if (flags.given('json')) terminal.out(JSON.stringify(reportOf(statements, since), null, 2))
-      else print(terminal, statements, since)
-      return exitOf(statements)
-    } finally {
-      await ledger.close()
-    }
-  },
+export async function reconcilePayments(call: Call): Promise<number> {
+  const { flags, terminal } = call
+  const now = world.now()
+  const since = parsePastTime('since', flags.text('since') ?? '24h', now)
+  const chains = chainsOf(call)
+  const ledger = await openBooks(call)
+  try {
+    const statements = await reconcile({
+      ...world,
+      ...chains,
+      ledger,
+      since,
+      progress: (network, done, all) => terminal.progress(`${network}: ${done} of ${all} blocks`),
+    })
+    terminal.progress('')
+    if (flags.given('json')) terminal.out(JSON.stringify(reportOf(statements, since), null, 2))
+    else print(terminal, statements, since)
+    return exitOf(statements)
+  } finally {
+    await ledger.close()
+  }
 }
 
 /** A difference outweighs a network that could not be asked: it is there whatever that one says. */

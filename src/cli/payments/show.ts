@@ -6,43 +6,35 @@ import {
   readPaymentKey,
   type State,
 } from '../../engine/index.ts'
-import { world } from '../assemble.ts'
-import { type Command, UsageError } from '../command.ts'
+import { world } from '../compose.ts'
+import { type Call, UsageError } from '../command.ts'
 import { clean, columns } from '../terminal-text.ts'
-import { BOOKS, openBooks } from './books.ts'
+import { openBooks } from './books.ts'
 import { isoTime, rowOf } from './row.ts'
 import { storyOf } from './story.ts'
 
-export const showPayment: Command = {
-  name: 'payments show',
-  summary: 'tell the story of one payment, and what to do about it',
-  usage: 'payments show <id> [--json] [--data-dir D] [--sandbox]',
-  takes: 1,
-  examples: ['ratecard payments show pay_0a1B2c3D4e5F6g7H8i9J0k'],
-  options: { json: { type: 'boolean' }, ...BOOKS },
-  run: async (call) => {
-    const { positionals, flags, terminal } = call
-    const [id] = positionals
-    if (id === undefined || !/^pay_[A-Za-z0-9_-]{22}$/.test(id))
-      throw new UsageError(
-        'say which payment: its id, pay_ and 22 characters, as "ratecard payments list" shows it',
-      )
-    const ledger = await openBooks(call)
-    try {
-      const entry = await ledger.find(id)
-      if (entry === undefined) {
-        terminal.err(`ratecard payments show: this ledger has no payment ${id}`)
-        return 1
-      }
-      const facts = factsOf(entry, world.now())
-      const story = storyOf(entry, world.now())
-      if (flags.given('json')) terminal.out(JSON.stringify({ ...facts, ...story }, null, 2))
-      else terminal.out(`${tableOf(facts)}\n\n${story.means}\nTo do: ${story.advice}.`)
-      return 0
-    } finally {
-      await ledger.close()
+export async function showPayment(call: Call): Promise<number> {
+  const { positionals, flags, terminal } = call
+  const [id] = positionals
+  if (id === undefined || !/^pay_[A-Za-z0-9_-]{22}$/.test(id))
+    throw new UsageError(
+      'say which payment: its id, pay_ and 22 characters, as "ratecard payments list" shows it',
+    )
+  const ledger = await openBooks(call)
+  try {
+    const entry = await ledger.find(id)
+    if (entry === undefined) {
+      terminal.err(`ratecard payments show: this ledger has no payment ${id}`)
+      return 1
     }
-  },
+    const facts = factsOf(entry, world.now())
+    const story = storyOf(entry, world.now())
+    if (flags.given('json')) terminal.out(JSON.stringify({ ...facts, ...story }, null, 2))
+    else terminal.out(`${tableOf(facts)}\n\n${story.means}\nTo do: ${story.advice}.`)
+    return 0
+  } finally {
+    await ledger.close()
+  }
 }
 
 /** All an operator may need; what was sold, what the buyer signed and what proves their right stay where they are. */

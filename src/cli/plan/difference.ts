@@ -1,5 +1,5 @@
 import { formatPrice, type Micros } from '../../engine/index.ts'
-import { spell } from '../draft.ts'
+import { spell } from '../route-yaml.ts'
 import { breaksOf, lostPayments } from './breaks.ts'
 import type { Item, Snapshot } from './snapshot.ts'
 

@@ -44,7 +44,7 @@ export interface DayFigures extends Funnel {
 
 export type Availability = 'available' | 'failing' | 'not_configured'
 
-/** Numbers of calls are left out: with the price they would tell what each route earns. `ratecard figures` has them. */
+/** Numbers of calls are left out: with the price they would tell what each route earns. `ratecard stats` has them. */
 export interface RouteStanding {
   readonly path: string
   readonly kind: 'paid' | 'sample' | 'free'

@@ -25,7 +25,7 @@ const start = () =>
   })
 
 async function written(): Promise<unknown> {
-  const { stdout } = await runProgram(['figures', '--json', '--data-dir', dataDir])
+  const { stdout } = await runProgram(['stats', '--json', '--data-dir', dataDir])
   return JSON.parse(stdout)
 }
 

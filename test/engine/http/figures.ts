@@ -233,7 +233,7 @@ t.test('figures are those of all processes, and outlive each of them', async (t)
     sent: add('sent', 1),
     uncharged: add('uncharged', 0),
   })
-  const { stdout } = await runProgram(['figures', '--json', '--data-dir', shop.server.dataDir])
+  const { stdout } = await runProgram(['stats', '--json', '--data-dir', shop.server.dataDir])
   const rows: unknown = JSON.parse(stdout)
   t.match(rows, [
     { name: 'free /sample/work', answers: 1, unpaid: 0, last_success: /Z$/ },

@@ -1,5 +1,5 @@
 import type { Catalog, OutsideSource } from '../engine/index.ts'
-import type { PaymentMeans } from './assemble.ts'
+import type { PaymentMeans } from './compose.ts'
 import type { Call, Sandbox, StandIns } from './command.ts'
 
 /** Who is paid and who settles, from the environment or the sandbox. */

@@ -1,6 +1,6 @@
 import { addressOfKey, hasSoundChecksum, isAddress, isLoopback, type Catalog } from '../engine/index.ts'
 import type { Env } from '../env.ts'
-import type { AllTills, PaymentMeans } from './assemble.ts'
+import type { AllTills, PaymentMeans } from './compose.ts'
 
 const TRY_SANDBOX = 'to try it without any of this: npm run sandbox'
 

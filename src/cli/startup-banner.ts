@@ -1,5 +1,5 @@
 import { fillPath, type Catalog, type Route, type Service } from '../engine/index.ts'
-import type { AllTills } from './assemble.ts'
+import type { AllTills } from './compose.ts'
 import type { Call } from './command.ts'
 
 export interface Announcement {

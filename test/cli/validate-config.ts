@@ -6,8 +6,8 @@ import {
   movedPayee,
   playMoneyProblems,
   sandboxProblems,
-} from '../../src/cli/guard.ts'
-import { openMpp, openTills } from '../../src/cli/assemble.ts'
+} from '../../src/cli/validate-config.ts'
+import { openMpp, openTills } from '../../src/cli/compose.ts'
 import { openLmdbLedger, type Catalog, type FacilitatorAccess } from '../../src/engine/index.ts'
 import { readEnv } from '../../src/env.ts'
 import { developmentAddresses } from '../../src/sandbox/known-keys.ts'

@@ -1,0 +1,284 @@
+import type { Command } from './command.ts'
+
+const CATALOG = { value: 'FILE', text: 'the catalog; default: CATALOG, or else catalog.yaml' }
+const HANDLERS = { value: 'DIR', text: 'folder with your own handlers: DIR/index.js exports "handlers"' }
+const JSON_OUTPUT = { text: 'print JSON' }
+const DATA_DIR = { value: 'DIR', text: 'data directory of the server; default: DATA_DIR, or else .ratecard' }
+const SANDBOX_DATA = { text: 'read the data of "ratecard serve --sandbox"' }
+const STORED = { 'data-dir': DATA_DIR, sandbox: SANDBOX_DATA }
+const WALLET = { value: '0x…', text: 'address of the wallet' }
+const SINCE = { value: 'TIME', text: 'only from this time on: a date, or an age such as 24h or 7d' }
+
+/** All commands of the program. Each loads its code only when it runs, so that --version and --help stay fast. */
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'init',
+    summary: 'create a project: a catalog, a handler and its test, or a catalog that sells an existing API',
+    operands: ['<dir>'],
+    options: { from: { value: 'FILE', text: 'OpenAPI 3 document of the API to sell, JSON or YAML' } },
+    examples: ['ratecard init shop', 'ratecard init shop --from openapi.yaml'],
+    run: async (call) => (await import('./init.ts')).init(call),
+  },
+  {
+    name: 'serve',
+    summary: 'serve a catalog',
+    operands: [],
+    options: {
+      catalog: CATALOG,
+      handlers: HANDLERS,
+      port: { value: 'N', text: 'port to listen on, 0 for any; default: PORT, or else 4021' },
+      sandbox: { text: 'take play money on local chains; nothing has to be configured' },
+      offline: { text: 'answer with invented data instead of asking outside sources; needs --sandbox' },
+      'data-dir': { value: 'DIR', text: 'where payments are stored; default: DATA_DIR, or else .ratecard' },
+    },
+    examples: [
+      'ratecard serve --sandbox --offline',
+      'PAY_TO=0x… SETTLER_PRIVATE_KEY=… RPC_URL_8453=https://… ratecard serve',
+    ],
+    run: async (call) => (await import('./serve.ts')).serve(call),
+  },
+  {
+    name: 'check',
+    summary: 'report every error and warning in a catalog',
+    operands: ['[catalog.yaml]'],
+    options: { handlers: HANDLERS, json: JSON_OUTPUT },
+    examples: ['ratecard check', 'ratecard check shop/catalog.yaml --json'],
+    run: async (call) => (await import('./check.ts')).check(call),
+  },
+  {
+    name: 'routes',
+    summary: 'list the routes of a catalog with prices and parameters',
+    operands: ['[catalog.yaml]'],
+    options: { handlers: HANDLERS, json: JSON_OUTPUT },
+    examples: ['ratecard routes', "ratecard routes --json | jq '.[].path'"],
+    run: async (call) => (await import('./routes.ts')).routes(call),
+  },
+  {
+    name: 'plan',
+    summary: 'show what a catalog change means for buyers; exits 2 if a price rises or existing calls break',
+    operands: ['[catalog.yaml]'],
+    options: {
+      against: {
+        value: 'FILE, REF or URL',
+        text: 'what to compare with: a catalog, a git revision or a running service; default: HEAD',
+      },
+      markdown: { text: 'print Markdown, for a pull request' },
+      json: JSON_OUTPUT,
+    },
+    examples: [
+      'ratecard plan',
+      'ratecard plan --against origin/main --markdown >> "$GITHUB_STEP_SUMMARY"',
+      'ratecard plan --against https://api.example.com',
+    ],
+    run: async (call) => (await import('./plan.ts')).plan(call),
+  },
+  {
+    name: 'new',
+    summary: 'add a route: its catalog entry, a handler and a test',
+    operands: ['<path>'],
+    options: {
+      price: { value: 'USD', text: 'price of one call, such as 0.005, or "free"; required' },
+      parameter: {
+        value: 'NAME:TYPE',
+        multiple: true,
+        text: 'a parameter; repeatable. "days:integer=7" has a default, "text:string!" is required',
+      },
+      summary: { value: 'TEXT', text: 'one line for documents' },
+      catalog: CATALOG,
+      handlers: { value: 'DIR', text: 'folder for the handler; default: handlers next to the catalog' },
+    },
+    examples: [
+      'ratecard new /paid/util/slug --price 0.002 --parameter text:string!',
+      'ratecard new /paid/price/{sku} --price 0.01 --parameter sku:string=A-100 --parameter days:integer=7',
+      'ratecard new /about --price free',
+    ],
+    run: async (call) => (await import('./new.ts')).addRoute(call),
+  },
+  {
+    name: 'print',
+    summary:
+      'print a generated document, the catalog’s JSON Schema or an MCP registry entry without a server',
+    operands: ['<path, schema or mcp/NAME/server.json>'],
+    options: { catalog: CATALOG, handlers: HANDLERS },
+    examples: [
+      'ratecard print /openapi.json',
+      'ratecard print schema > catalog.schema.json',
+      'BASE_URL=https://api.example.com ratecard print mcp/game/server.json > server.json',
+    ],
+    run: async (call) => (await import('./print.ts')).print(call),
+  },
+  {
+    name: 'types',
+    summary: 'print TypeScript types for the handlers of a catalog',
+    operands: ['[catalog.yaml]'],
+    options: { engine: { value: 'MODULE', text: 'module to import the types from; default: ratecard' } },
+    examples: ['ratecard types > src/handlers/catalog.ts'],
+    run: async (call) => (await import('./types.ts')).types(call),
+  },
+  {
+    name: 'pay',
+    summary: 'pay for one call and show the whole exchange',
+    operands: ['<url or path>'],
+    options: {
+      protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
+      max: { value: 'USD', text: 'pay at most this much' },
+      json: JSON_OUTPUT,
+    },
+    examples: [
+      "ratecard pay '/paid/util/workday?country=DE&date=2026-12-23&days=3'",
+      'PAYER_PRIVATE_KEY=… ratecard pay https://api.example.com/paid/ping --max 0.01',
+      'PAYER_PRIVATE_KEY=… RPC_URL_4217=https://… ratecard pay https://api.example.com/paid/ping --protocol mpp --max 0.01',
+    ],
+    run: async (call) => (await import('./pay.ts')).pay(call),
+  },
+  {
+    name: 'payments list',
+    summary: 'list payments, newest first, with revenue by route, network and day',
+    operands: [],
+    options: {
+      state: { value: 'STATE', text: 'only payments in this state, such as settled or unknown' },
+      route: { value: 'OPERATION', text: 'only payments for this operation' },
+      payer: { value: 'ADDRESS', text: 'only payments of this payer' },
+      since: SINCE,
+      limit: { value: 'N', text: 'show at most this many; default: 50' },
+      totals: { text: 'show totals only' },
+      json: JSON_OUTPUT,
+      ...STORED,
+    },
+    examples: [
+      'ratecard payments list --since 24h',
+      'ratecard payments list --totals --since 2026-11-01',
+      'ratecard payments list --state unknown',
+      "ratecard payments list --sandbox --json | jq '.[].payment'",
+    ],
+    run: async (call) => (await import('./payments/list.ts')).listPayments(call),
+  },
+  {
+    name: 'payments show',
+    summary: 'explain one payment: what happened, and what to do about it',
+    operands: ['<id>'],
+    options: { json: JSON_OUTPUT, ...STORED },
+    examples: ['ratecard payments show pay_0a1B2c3D4e5F6g7H8i9J0k'],
+    run: async (call) => (await import('./payments/show.ts')).showPayment(call),
+  },
+  {
+    name: 'payments reconcile',
+    summary: 'compare the ledger with the chains, both ways; changes nothing',
+    operands: [],
+    options: {
+      since: { value: 'TIME', text: 'compare from this time on; default: 24h' },
+      json: JSON_OUTPUT,
+      catalog: CATALOG,
+      ...STORED,
+    },
+    examples: [
+      'RPC_URL_8453=https://… ratecard payments reconcile',
+      'ratecard payments reconcile --since 7d --json',
+      'ratecard payments reconcile --sandbox',
+    ],
+    run: async (call) => (await import('./payments/reconcile.ts')).reconcilePayments(call),
+  },
+  {
+    name: 'payments export',
+    summary: 'export every charged payment for accounting, as CSV or JSON',
+    operands: [],
+    options: {
+      format: { value: 'csv|json', text: 'default: csv' },
+      since: SINCE,
+      until: { value: 'TIME', text: 'only before this time' },
+      ...STORED,
+    },
+    examples: [
+      'ratecard payments export --since 2026-10-01 --until 2026-11-01 > october.csv',
+      'ratecard payments export --format json',
+    ],
+    run: async (call) => (await import('./payments/export.ts')).exportPayments(call),
+  },
+  {
+    name: 'payments prune',
+    summary: 'delete old payment records that are finished; answers and open payments are never deleted',
+    operands: [],
+    options: {
+      before: { value: 'TIME', text: 'delete what is older: a date, or an age such as 90d; required' },
+      'dry-run': { text: 'only count what would be deleted' },
+      json: JSON_OUTPUT,
+      ...STORED,
+    },
+    examples: [
+      'ratecard payments export --until 90d > archive.csv',
+      'ratecard payments prune --before 90d --dry-run',
+      'ratecard payments prune --before 2026-10-01',
+    ],
+    run: async (call) => (await import('./payments/prune.ts')).prunePayments(call),
+  },
+  {
+    name: 'stats',
+    summary: 'show requests, payments and latency per route over the last seven days, for all processes',
+    operands: [],
+    options: { json: JSON_OUTPUT, ...STORED },
+    examples: ['ratecard stats', "ratecard stats --json | jq '.[] | {name, settled}'"],
+    run: async (call) => (await import('./stats.ts')).stats(call),
+  },
+  {
+    name: 'doctor',
+    summary:
+      'with a URL: compare the documents and 402 responses of a running service; without: call every route once',
+    operands: ['[url]'],
+    options: {
+      production: { text: 'check everything that real payments depend on: addresses, chains, stores, proxy' },
+      catalog: CATALOG,
+      handlers: HANDLERS,
+      json: JSON_OUTPUT,
+    },
+    examples: [
+      'ratecard doctor https://api.example.com --catalog catalog.yaml',
+      'ratecard doctor http://localhost:4021 --json',
+      'ratecard doctor --production',
+      'TWITCH_CLIENT_ID=… TWITCH_CLIENT_SECRET=… ratecard doctor',
+    ],
+    run: async (call) => (await import('./doctor.ts')).doctor(call),
+  },
+  {
+    name: 'data update',
+    summary: 'download the sanctions lists into SANCTIONS_DIR',
+    operands: [],
+    options: {},
+    examples: [
+      'ratecard data update',
+      'UK_URL=https://sanctionslist.fcdo.gov.uk/docs/UK-Sanctions-List.csv ratecard data update',
+    ],
+    run: async (call) => (await import('./data.ts')).updateData(call),
+  },
+  {
+    name: 'data status',
+    summary: 'show each sanctions list: its date, its size, and whether answers use it',
+    operands: [],
+    options: { json: JSON_OUTPUT },
+    examples: ['ratecard data status', "ratecard data status --json | jq '.[] | select(.problem)'"],
+    run: async (call) => (await import('./data.ts')).dataStatus(call),
+  },
+  {
+    name: 'memory reindex',
+    summary: 'embed all memories again after a change of EMBEDDING_MODEL',
+    operands: [],
+    options: STORED,
+    examples: ['EMBEDDING_MODEL=text-embedding-3-small OPENAI_API_KEY=… ratecard memory reindex'],
+    run: async (call) => (await import('./memory.ts')).reindexMemories(call),
+  },
+  {
+    name: 'memory forget',
+    summary: 'delete everything a wallet has stored; cannot be undone',
+    operands: [],
+    options: { wallet: { ...WALLET, text: 'address of the wallet; required' }, ...STORED },
+    examples: ['ratecard memory forget --wallet 0x1111111111111111111111111111111111111111'],
+    run: async (call) => (await import('./memory.ts')).forgetWallet(call),
+  },
+  {
+    name: 'memory export',
+    summary: 'print all memories, or those of one wallet, one JSON object per line',
+    operands: [],
+    options: { wallet: WALLET, ...STORED },
+    examples: ['ratecard memory export > memories.jsonl'],
+    run: async (call) => (await import('./memory.ts')).exportMemories(call),
+  },
+]

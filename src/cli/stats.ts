@@ -1,0 +1,45 @@
+import { Daybook, figureRows, type FigureRow } from '../engine/index.ts'
+import { world } from './compose.ts'
+import { columns } from './terminal-text.ts'
+import type { Call } from './command.ts'
+import { openBooks } from './payments/books.ts'
+
+export async function stats(call: Call): Promise<number> {
+  const { flags, terminal } = call
+  const ledger = await openBooks(call)
+  try {
+    const daybook = new Daybook({ ledger, owner: READER, now: world.now })
+    const rows = figureRows(await daybook.read())
+    if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
+    else if (rows.length === 0)
+      terminal.err('nothing was counted yet; a server writes down its figures every minute')
+    else terminal.out(columns([HEAD, ...rows.map(cellsOf)]))
+    return 0
+  } finally {
+    await ledger.close()
+  }
+}
+
+/** It writes nothing. */
+const READER = 'reader'
+
+const HEAD = [
+  'NAME',
+  'UNPAID',
+  'PRESENTED',
+  'VERIFIED',
+  'SETTLED',
+  'SENT',
+  'UNCHARGED',
+  'ANSWERS',
+  'FAILED',
+  'P50 MS',
+  'P95 MS',
+  'LAST ANSWER',
+]
+
+function cellsOf(row: FigureRow): string[] {
+  const { name, unpaid, presented, verified, settled, sent, uncharged, answers, failed } = row
+  const numbers = [unpaid, presented, verified, settled, sent, uncharged, answers, failed]
+  return [name, ...[...numbers, row.p50_ms ?? '-', row.p95_ms ?? '-'].map(String), row.last_success ?? '-']
+}
