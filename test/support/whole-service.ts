@@ -7,7 +7,7 @@ import {
   loadCatalog,
 } from '../../src/engine/index.ts'
 import type { Arguments, EnvelopedAnswer } from '../../src/engine/handler.ts'
-import { wrapResponse } from '../../src/engine/purchase/answer.ts'
+import { wrapResponse } from '../../src/engine/purchase/execution.ts'
 import { execute, ANONYMOUS, type ExecutionDeps } from '../../src/engine/purchase/execution.ts'
 import type { Fault } from '../../src/sandbox/sources/fault.ts'
 import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'

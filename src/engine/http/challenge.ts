@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
-import { NO_OFFER } from '../purchase/operation.ts'
+import { NO_OFFER } from '../purchase/problem.ts'
 import { failed, problem, type Reply } from './reply.ts'
 import type { RouteRequest } from './request.ts'
 

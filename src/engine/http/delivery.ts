@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { Context } from 'koa'
 import type { Desk } from '../ledger/claim.ts'
 import type { Entry } from '../ledger/entry.ts'
-import type { ConnectedBuyers } from '../purchase/delivery.ts'
-import { markReceived, markUndelivered } from '../purchase/delivery.ts'
+import type { ConnectedBuyers } from '../purchase/request.ts'
+import { markReceived, markUndelivered } from '../purchase/request.ts'
 import type { InFlight } from './in-flight.ts'
 
 /** This long after the last byte without a reset, the buyer has the answer. */

@@ -2,9 +2,9 @@ import { ERRORS } from '../errors.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import { examplePath, type Route } from '../catalog/catalog.ts'
 import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
-import { digestArguments, scopeOf } from '../purchase/operation.ts'
+import { digestArguments, scopeOf } from '../purchase/execution.ts'
 import type { RawParameters, Validated, Validator } from '../catalog/validator.ts'
-import { UNREADY, type Readiness } from '../purchase/operation.ts'
+import { UNREADY, type Readiness } from '../purchase/execution.ts'
 
 /** What a 402 says of the request itself. */
 export interface Foresight {

@@ -1,10 +1,10 @@
 import { Failure } from '../errors.ts'
 import { failed, invalid, sold } from './reply.ts'
-import type { FaultDeps } from '../purchase/problem.ts'
+import { toPublicError, type FaultDeps } from '../purchase/problem.ts'
 import type { Rate } from '../cache/budget.ts'
 import { faultReply } from './fault.ts'
 import { ANONYMOUS, invoke, type ExecutionDeps } from '../purchase/execution.ts'
-import { unreadyFailure } from '../purchase/operation.ts'
+import { unreadyFailure } from '../purchase/execution.ts'
 import type { Answered, RouteRequest } from './request.ts'
 
 /** Samples and free routes: payment headers are not even looked at. */
@@ -34,7 +34,7 @@ export async function serveFree(
     })
     return { reply: sold(stored, { 'Cache-Control': 'no-cache' }) }
   } catch (fault) {
-    return { reply: faultReply(counter, request.served, fault, 'no') }
+    return { reply: faultReply(served, toPublicError(counter, fault, 'no'), 'no') }
   }
 }
 

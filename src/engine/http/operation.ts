@@ -2,8 +2,8 @@ import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/subject.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedHandler } from '../handler.ts'
-import type { Readiness } from '../purchase/operation.ts'
-import type { ServedOperation } from '../purchase/operation.ts'
+import type { Readiness } from '../purchase/execution.ts'
+import type { ServedOperation } from '../purchase/execution.ts'
 import { createProxy, type ProxySettings } from './proxy.ts'
 
 export interface OperationSettings {

@@ -1,56 +1,53 @@
-import { ERRORS } from '../errors.ts'
-import type { Entry, Receipt } from '../ledger/entry.ts'
-import { problemOf, type FaultDeps } from '../purchase/problem.ts'
-import type { PaidCallResult } from '../purchase/purchase.ts'
+import type { Entry } from '../ledger/entry.ts'
+import {
+  replyTo,
+  type FaultDeps,
+  type Paid,
+  type PurchaseProblem,
+  type PurchaseResult,
+} from '../purchase/problem.ts'
 import { challenge } from './challenge.ts'
 import { faultReply } from './fault.ts'
 import { problem, sold, type Reply } from './reply.ts'
 import type { Answered, RouteRequest } from './request.ts'
 
 /** The answer that was bought, or what went wrong and what was charged. */
-export function renderResult(deps: FaultDeps, request: RouteRequest, result: PaidCallResult): Answered {
-  switch (result.kind) {
+export function renderResult(deps: FaultDeps, request: RouteRequest, result: PurchaseResult): Answered {
+  const reply = replyTo(deps, result)
+  switch (reply.kind) {
     case 'answered': {
-      const headers = { ...PAID, ...receiptHeaders(request, result, 200) }
-      const reply = { ...sold(result.answer, headers), vary: 'PAYMENT-SIGNATURE, Authorization' }
-      return { reply, delivered: result.entry }
+      const headers = { 'Cache-Control': 'private, no-cache', ...receiptHeaders(request, reply, 200) }
+      const vary = 'PAYMENT-SIGNATURE, Authorization'
+      return { reply: { ...sold(reply.answer, headers), vary }, delivered: reply.entry }
     }
-    case 'paidUnfulfilled': {
-      const reply = faultReply(deps, request.served, result.fault, 'yes')
-      const headers = { ...reply.headers, ...receiptHeaders(request, result, reply.status) }
-      return { reply: { ...reply, headers } }
+    case 'offer': {
+      const { refusal, failed } = reply
+      const protocol = failed && protocolOf(request, failed)
+      const headers = failed && protocol?.failureHeaders(failed, refusal.code)
+      return { reply: challenge(request, refusal.code, refusal.detail, headers) }
     }
-    case 'settlementFailed': {
-      const { code, detail } = result.refusal
-      const protocol = protocolOf(request, result.entry)
-      return { reply: challenge(request, code, detail, protocol?.failureHeaders(result.entry, code)) }
+    case 'fault': {
+      const fault = faultReply(request.served, reply.fault, reply.charged)
+      if (reply.paid === undefined) return { reply: fault }
+      const headers = { ...fault.headers, ...receiptHeaders(request, reply.paid, fault.status) }
+      return { reply: { ...fault, headers } }
     }
-    case 'failed':
-      return { reply: faultReply(deps, request.served, result.fault, 'no') }
-    case 'refused': {
-      const { code, detail } = result.refusal
-      return { reply: ERRORS[code].status === 402 ? challenge(request, code, detail) : refuse(result) }
-    }
-    case 'replayRejected':
-    case 'pending':
-    case 'disconnected':
-    case 'unavailable':
-      return { reply: refuse(result) }
+    case 'problem':
+      return { reply: problemReply(reply) }
   }
 }
 
-function refuse(result: Parameters<typeof problemOf>[0]): Reply {
-  const { code, detail, charged, payment, retryAfter } = problemOf(result)
+function problemReply({ code, detail, charged, payment, retryAfter }: PurchaseProblem): Reply {
   const headers = {
     ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
-    ...(result.kind === 'pending' ? { Location: `/payments/${result.id}` } : {}),
+    ...(code === 'payment_pending' && payment !== undefined ? { Location: `/payments/${payment}` } : {}),
   }
   return problem(code, detail, { charged, headers, extra: payment === undefined ? {} : { payment } })
 }
 
 function receiptHeaders(
   request: RouteRequest,
-  { entry, receipt }: { readonly entry: Entry; readonly receipt: Receipt },
+  { entry, receipt }: Paid,
   status: number,
 ): Readonly<Record<string, string>> {
   return {
@@ -62,5 +59,3 @@ function receiptHeaders(
 function protocolOf({ revision }: RouteRequest, { protocol }: Entry) {
   return revision.protocols.find(({ name }) => name === protocol)
 }
-
-const PAID = { 'Cache-Control': 'private, no-cache' }

@@ -5,7 +5,7 @@ import type { Counts } from '../tally/counts.ts'
 import type { Days } from '../tally/daybook.ts'
 import { answersIn, quantile } from '../tally/latency.ts'
 import { dayFigures, funnelOf, nameOfRoute, totalOf, totalOfAll } from './figures.ts'
-import type { Readiness } from '../purchase/operation.ts'
+import type { Readiness } from '../purchase/execution.ts'
 import type { Revision } from './revision.ts'
 
 /** What became of the questions to one outside source since the process started. */

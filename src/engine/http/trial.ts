@@ -2,7 +2,7 @@ import { templatesOf, type Route } from '../catalog/catalog.ts'
 import { Failure } from '../errors.ts'
 import { execute, ANONYMOUS, type ExecutionDeps } from '../purchase/execution.ts'
 import type { RawParameters } from '../catalog/validator.ts'
-import { unreadyFailure } from '../purchase/operation.ts'
+import { unreadyFailure } from '../purchase/execution.ts'
 import type { Revision } from './revision.ts'
 
 /** What came of one route when it was run as its example says. */

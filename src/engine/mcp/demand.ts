@@ -2,7 +2,7 @@ import type { JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Refusal } from '../protocols/protocol.ts'
 import { problemMembers } from '../purchase/problem.ts'
-import { NO_OFFER } from '../purchase/operation.ts'
+import { NO_OFFER } from '../purchase/problem.ts'
 import { failed, refused, type ToolReply } from './result.ts'
 import type { ServedTool } from './toolbox.ts'
 

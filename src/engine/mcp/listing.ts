@@ -4,7 +4,7 @@ import { sentence, useWhen } from '../documents/wording.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { ServedOperation } from '../purchase/operation.ts'
+import type { ServedOperation } from '../purchase/execution.ts'
 
 /** One entry of `tools/list`. */
 export interface ToolDescription {

@@ -1,9 +1,8 @@
-import { ERRORS, Failure, type InvalidParameter } from '../errors.ts'
+import { Failure, type InvalidParameter } from '../errors.ts'
 import { compact, type JsonObject } from '../json.ts'
-import type { Entry, Receipt } from '../ledger/entry.ts'
+import type { Entry } from '../ledger/entry.ts'
 import type { Protocol, Refusal } from '../protocols/protocol.ts'
-import { problemOf, toPublicError, toValidationError } from '../purchase/problem.ts'
-import type { PaidCallResult } from '../purchase/purchase.ts'
+import { replyTo, toValidationError, type Paid, type PurchaseResult } from '../purchase/problem.ts'
 import type { Answered, Counter, ToolCall } from './tool-call.ts'
 import { answered, failed, invalid, problem, type ToolReply } from './result.ts'
 
@@ -11,42 +10,31 @@ import { answered, failed, invalid, problem, type ToolReply } from './result.ts'
 export function renderResult(
   counter: Counter,
   call: Pick<ToolCall, 'toolbox'>,
-  result: PaidCallResult,
+  result: PurchaseResult,
   offer: (refusal: Refusal, meta: JsonObject) => ToolReply,
 ): Answered {
-  switch (result.kind) {
+  const reply = replyTo(counter, result)
+  switch (reply.kind) {
     case 'answered':
-      return { reply: answered(result.answer, receiptMeta(call, result, 200)), delivered: result.entry }
-    case 'paidUnfulfilled': {
-      const told = toPublicError(counter, result.fault, 'yes')
-      const status = told instanceof Failure ? told.status : 422
-      return { reply: thrown(told, 'yes', receiptMeta(call, result, status)) }
+      return { reply: answered(reply.answer, receiptMeta(call, reply, 200)), delivered: reply.entry }
+    case 'offer': {
+      const { refusal, failed: entry } = reply
+      const meta = entry && protocolOf(call, entry)?.tools.failure(entry, refusal.code)
+      return { reply: offer(refusal, meta ?? {}) }
     }
-    case 'settlementFailed': {
-      const { entry, refusal } = result
-      return { reply: offer(refusal, protocolOf(call, entry)?.tools.failure(entry, refusal.code) ?? {}) }
+    case 'fault': {
+      const { fault, charged, paid } = reply
+      const status = fault instanceof Failure ? fault.status : 422
+      return { reply: thrown(fault, charged, paid === undefined ? {} : receiptMeta(call, paid, status)) }
     }
-    case 'failed':
-      return { reply: thrown(toPublicError(counter, result.fault, 'no'), 'no', {}) }
-    case 'refused': {
-      const { code, detail } = result.refusal
-      return { reply: ERRORS[code].status === 402 ? offer({ code, detail }, {}) : refuse(counter, result) }
+    case 'problem': {
+      const { code, detail, charged, payment, retryAfter } = reply
+      const isPending = code === 'payment_pending' && payment !== undefined
+      const status = isPending ? `${counter.baseUrl}/payments/${payment}` : undefined
+      const extra = compact({ payment, status_url: status, retry_after: retryAfter })
+      return { reply: problem(code, detail, { charged, extra }) }
     }
-    case 'replayRejected':
-    case 'pending':
-    case 'disconnected':
-    case 'unavailable':
-      return { reply: refuse(counter, result) }
   }
-}
-
-function refuse({ baseUrl }: Counter, result: Parameters<typeof problemOf>[0]): ToolReply {
-  const { code, detail, charged, payment, retryAfter } = problemOf(result)
-  const status = result.kind === 'pending' ? `${baseUrl}/payments/${result.id}` : undefined
-  return problem(code, detail, {
-    charged,
-    extra: compact({ payment, status_url: status, retry_after: retryAfter }),
-  })
 }
 
 /** What a handler has thrown, as the caller may see it. */
@@ -62,11 +50,7 @@ export function thrown(
 /** Its id is the one under which the payment's state is told. */
 const PAYMENT = 'ratecard/payment'
 
-function receiptMeta(
-  call: Pick<ToolCall, 'toolbox'>,
-  { entry, receipt }: { readonly entry: Entry; readonly receipt: Receipt },
-  status: number,
-): JsonObject {
+function receiptMeta(call: Pick<ToolCall, 'toolbox'>, { entry, receipt }: Paid, status: number): JsonObject {
   return { [PAYMENT]: entry.id, ...protocolOf(call, entry)?.tools.receipt(entry, receipt, status) }
 }
 

@@ -4,7 +4,7 @@ import type { Entry } from '../ledger/entry.ts'
 import type { Tally } from '../tally/tally.ts'
 import type { PaidCallDeps } from '../purchase/purchase.ts'
 import type { FaultDeps } from '../purchase/problem.ts'
-import type { Operations } from '../purchase/operation.ts'
+import type { Operations } from '../purchase/execution.ts'
 import type { ToolReply } from './result.ts'
 import type { ServedTool, Toolbox } from './toolbox.ts'
 

@@ -4,7 +4,7 @@ import { compileArguments, type Validated } from '../catalog/validator.ts'
 import type { Facts } from '../documents/document.ts'
 import { identifyServer, type ServerIdentity } from '../documents/servers/server.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
-import type { ServedOperation } from '../purchase/operation.ts'
+import type { ServedOperation } from '../purchase/execution.ts'
 import { describeTool, type ToolDescription } from './listing.ts'
 
 /** One tool with all that answers its calls. */

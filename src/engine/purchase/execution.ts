@@ -1,10 +1,11 @@
 import { setMaxListeners } from 'node:events'
 import type { Cache, Fetched, Served } from '../cache/cache.ts'
-import type { Face, Operation } from '../catalog/catalog.ts'
+import type { Face, Operation, Route } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
 import { Failure } from '../errors.ts'
 import {
   isAnswer,
+  staleWarning,
   type Answer,
   type Argument,
   type Arguments,
@@ -13,9 +14,59 @@ import {
   type UntypedCheck,
   type UntypedHandler,
 } from '../handler.ts'
+import { compact, digestJson, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
-import { wrapResponse } from './answer.ts'
-import { digestArguments, unreadyFailure, type Operations, type ServedOperation } from './operation.ts'
+import { formatPrice } from '../money.ts'
+import type { Refusal } from '../protocols/protocol.ts'
+import type { Store } from './request.ts'
+
+export type Preview = (body: JsonObject) => JsonObject
+
+/** One operation with all it takes to run it, whichever face it is asked through. */
+export interface ServedOperation {
+  readonly operation: Operation
+  readonly handler: UntypedHandler
+  readonly preview: Preview | undefined
+  /** Of work that is paid for first. */
+  readonly check: UntypedCheck | undefined
+  /** Of a handler that stores something. */
+  readonly store: Store | undefined
+  readonly readiness: Readiness
+}
+
+/** By the name of their handlers, for handlers that ask others. */
+export type Operations = ReadonlyMap<string, ServedOperation>
+
+/** Whether an operation can be run at all. */
+export type Readiness = 'ready' | 'planned' | 'not_configured'
+
+/** Part of every 402 of such a route: an error, with its stack, is made only where it is thrown. */
+export const UNREADY: Readonly<Record<Readiness, Refusal | undefined>> = {
+  ready: undefined,
+  planned: { code: 'not_implemented', detail: 'this route is announced and not served yet' },
+  not_configured: { code: 'not_configured', detail: 'a source of this route has no credentials here' },
+}
+
+export function unreadyFailure(readiness: Readiness): Failure | undefined {
+  const unready = UNREADY[readiness]
+  return unready === undefined ? undefined : new Failure(unready.code, unready.detail)
+}
+
+/** What a payment can be bound to: one operation with its arguments, however they were spelled. */
+export function scopeOf({ id }: Operation, digest: string): string {
+  return `${id}:${digest}`
+}
+
+/** Equal for equal arguments, whichever face of the operation they came through. */
+export function digestArguments(operation: Operation, args: Arguments): string {
+  const named: Record<string, Json> = {}
+  for (const [name, value] of Object.entries(args)) if (value !== undefined) named[name] = value
+  return digestJson({
+    handler: operation.handler,
+    upstream: operation.upstream?.url ?? null,
+    arguments: named,
+  })
+}
 
 /** What running handlers needs of the world. */
 export interface ExecutionDeps {
@@ -199,4 +250,50 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
     )
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
+}
+
+/** Largest answer that is sold: what is kept for redelivery must stay small. */
+const LARGEST_BYTES = 1_000_000
+
+/** The answer as it is sent: the service's envelope around an endpoint's own fields, or the text as it is. */
+export function wrapResponse(
+  face: Face,
+  served: Served<Answer>,
+  preview: Preview | undefined,
+  now: number,
+): StoredAnswer {
+  const { value: answer, stale } = served
+  const at = new Date(served.at)
+  if ('content' in answer)
+    return sized({ kind: 'text', ...answer.content }, Buffer.byteLength(answer.content.text))
+  const sample = face.kind === 'sample' ? face : undefined
+  const body = sample !== undefined && preview !== undefined ? preview(answer.body) : answer.body
+  const older = stale ? [staleWarning(at, new Date(now))] : []
+  const warnings = [...(answer.warnings ?? []), ...older]
+  const value: JsonObject = {
+    endpoint: face.path,
+    source: answer.source.map((source) => compact({ ...source })),
+    fetched_at: at.toISOString(),
+    cached: served.cached,
+    cache_ttl_seconds: Math.round((face.operation.cache?.ttl ?? 0) / 1000),
+    warnings: warnings.map((warning) => compact({ ...warning })),
+    ...body,
+    ...(sample === undefined ? {} : previewMembers(sample, body !== answer.body)),
+  }
+  return sized({ kind: 'json', value }, Buffer.byteLength(JSON.stringify(value)))
+}
+
+function previewMembers(route: Route, cut: boolean): JsonObject {
+  const { price } = route.operation
+  const truncated = cut || route.bindings.some(({ kind }) => kind === 'fixed')
+  const full =
+    price === undefined || route.full === undefined
+      ? {}
+      : { full: { path: route.full, price: { amount: formatPrice(price), currency: 'USD' } } }
+  return { preview: true, truncated, ...full }
+}
+
+function sized(answer: StoredAnswer, bytes: number): StoredAnswer {
+  if (bytes <= LARGEST_BYTES) return answer
+  throw new Failure('answer_too_large', 'the answer is larger than 1 MB')
 }

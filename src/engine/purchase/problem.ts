@@ -1,8 +1,45 @@
 import { ERRORS, Failure, InvalidParameter, type Charged, type ErrorCode } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
+import type { Entry, Receipt, StoredAnswer } from '../ledger/entry.ts'
 import { LedgerError } from '../ledger/ledger.ts'
 import { chargedBy } from '../ledger/lifecycle.ts'
-import type { PaidCallResult } from './purchase.ts'
+import type { Refusal } from '../protocols/protocol.ts'
+
+/** How a purchase ended for the one who sent it; what was charged follows from the kind. */
+export type PurchaseResult =
+  | Answered
+  /** Not charged: the payment cannot be taken. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** Not charged: the work was done and the settlement has definitely failed. */
+  | { readonly kind: 'settlementFailed'; readonly entry: Entry; readonly refusal: Refusal }
+  /** Not charged: the work failed. */
+  | { readonly kind: 'failed'; readonly fault: unknown }
+  /** Charged before the work, which failed: the same payment has it run again without a charge. */
+  | ({ readonly kind: 'paidUnfulfilled'; readonly fault: unknown } & Paid)
+  /** The payment, or its identifier, belongs to something else. */
+  | {
+      readonly kind: 'replayRejected'
+      readonly entry: Entry
+      readonly code: 'payment_reused' | 'identifier_reused'
+    }
+  /** Not known yet: the same payment will tell. */
+  | { readonly kind: 'pending'; readonly id: string }
+  /** Not charged: nobody is there to answer. */
+  | { readonly kind: 'disconnected' }
+  /** Not known: the ledger could not be asked about this payment. */
+  | { readonly kind: 'unavailable' }
+
+/** Charged once, whoever asks again. */
+export interface Answered extends Paid {
+  readonly kind: 'answered'
+  readonly answer: StoredAnswer
+}
+
+/** A record and the proof that its money has moved. */
+export interface Paid {
+  readonly entry: Entry
+  readonly receipt: Receipt
+}
 
 const PAYMENT_PROBLEMS = 'https://paymentauth.org/problems/'
 
@@ -28,44 +65,70 @@ export function problemMembers(code: ErrorCode, detail: string, charged: Charged
   return { type: problemType(code), title, status, detail, code, hint, charged, retryable }
 }
 
-/** Why a purchase has no answer, where neither the work has failed nor a fresh offer is made. */
+/** What is sent for a purchase, in whichever protocol the request came. */
+export type PurchaseReply =
+  | Answered
+  /** Another payment is asked for; `failed`: the record of one that could not be settled after the work. */
+  | { readonly kind: 'offer'; readonly refusal: Refusal; readonly failed?: Entry }
+  /** The handler has failed; `paid`: after the charge. */
+  | {
+      readonly kind: 'fault'
+      readonly fault: Failure | InvalidParameter
+      readonly charged: 'no' | 'yes'
+      readonly paid?: Paid
+    }
+  | PurchaseProblem
+
 export interface PurchaseProblem {
+  readonly kind: 'problem'
   readonly code: ErrorCode
   readonly detail: string
   readonly charged: Charged
-  /** Public id of the payment. */
+  /** Public id of the payment. With `payment_pending`, its state is at `/payments/{id}`. */
   readonly payment?: string
   /** Seconds. */
   readonly retryAfter?: number
 }
 
-type Problematic = Extract<
-  PaidCallResult,
-  { readonly kind: 'refused' | 'replayRejected' | 'pending' | 'disconnected' | 'unavailable' }
->
-
-export function problemOf(result: Problematic): PurchaseProblem {
+export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply {
+  const kind = 'problem'
   switch (result.kind) {
+    case 'answered':
+      return result
+    case 'settlementFailed':
+      return { kind: 'offer', refusal: result.refusal, failed: result.entry }
+    case 'paidUnfulfilled':
+      return { kind: 'fault', fault: toPublicError(deps, result.fault, 'yes'), charged: 'yes', paid: result }
+    case 'failed':
+      return { kind: 'fault', fault: toPublicError(deps, result.fault, 'no'), charged: 'no' }
     case 'refused': {
       const { code, detail, retryAfter = 5 } = result.refusal
-      return { code, detail, charged: 'no', ...(ERRORS[code].retryable ? { retryAfter } : {}) }
+      const { status, retryable } = ERRORS[code]
+      if (status === 402) return { kind: 'offer', refusal: result.refusal }
+      return { kind, code, detail, charged: 'no', ...(retryable ? { retryAfter } : {}) }
     }
     case 'replayRejected': {
       const { code, entry } = result
-      return { code, detail: REJECTED[code], charged: chargedBy(entry), payment: entry.id }
+      return { kind, code, detail: REJECTED[code], charged: chargedBy(entry), payment: entry.id }
     }
     case 'pending': {
       const detail = 'whether the payment has settled is not known yet'
-      return { code: 'payment_pending', detail, charged: 'unknown', payment: result.id, retryAfter: 2 }
+      const payment = result.id
+      return { kind, code: 'payment_pending', detail, charged: 'unknown', payment, retryAfter: 2 }
     }
     case 'disconnected':
-      return { code: 'payment_pending', detail: 'the request was given up', charged: 'no' }
+      return { kind, code: 'payment_pending', detail: 'the request was given up', charged: 'no' }
     case 'unavailable': {
       const detail = 'the record of payments cannot be reached now'
-      return { code: 'ledger_unavailable', detail, charged: 'unknown', retryAfter: 2 }
+      return { kind, code: 'ledger_unavailable', detail, charged: 'unknown', retryAfter: 2 }
     }
   }
 }
+
+/** Every network or facilitator that the price could be paid through has been withdrawn. */
+export const NO_OFFER = new Failure('not_configured', 'no way to pay is offered at present', {
+  retryAfter: 60,
+})
 
 /** For senders of a payment, or its identifier, that was used for something else. */
 const REJECTED = {

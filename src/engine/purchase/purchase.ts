@@ -1,28 +1,25 @@
-import type { Face } from '../catalog/catalog.ts'
+import type { Catalog, Face } from '../catalog/catalog.ts'
 import type { Arguments } from '../handler.ts'
-import { isFree, reserve } from '../ledger/claim.ts'
+import { canonicalJson } from '../json.ts'
+import { isFree, reserve, type Desk } from '../ledger/claim.ts'
 import type { Purchase } from '../ledger/entry.ts'
 import { buyerName, identifierName, LedgerError } from '../ledger/ledger.ts'
-import type { Offer, Payment } from '../protocols/protocol.ts'
-import { invoke, preflightCall, type ExecutionDeps } from './execution.ts'
-import { chooseFlow, tooLate } from './flow.ts'
+import { toMicros } from '../money.ts'
+import type { Offer, OfferTerms, Payment } from '../protocols/protocol.ts'
 import {
   digestArguments,
+  invoke,
+  preflightCall,
   scopeOf,
   unreadyFailure,
+  type ExecutionDeps,
   type Operations,
   type ServedOperation,
-} from './operation.ts'
-import { dedupeByIdentifier, findUndelivered } from './redelivery.ts'
-import { replay } from './replay.ts'
-import type {
-  Fulfillment,
-  PurchaseDeps,
-  PurchaseRequest,
-  PurchaseResult,
-  VerifiedPurchase,
-} from './request.ts'
-import { start, withLease } from './settle-flow.ts'
+} from './execution.ts'
+import type { PurchaseResult } from './problem.ts'
+import { dedupeByIdentifier, findUndelivered, replay } from './redelivery.ts'
+import type { Fulfillment, PurchaseDeps, PurchaseRequest, VerifiedPurchase } from './request.ts'
+import { chooseFlow, start, tooLate, withLease } from './settlement-flow.ts'
 
 export interface PaidCallDeps extends ExecutionDeps {
   readonly purchases: PurchaseDeps
@@ -43,11 +40,8 @@ export interface PaidCall {
   readonly gone: AbortSignal
 }
 
-/** `unavailable`: what the ledger knows of this payment could not be asked. */
-export type PaidCallResult = PurchaseResult | { readonly kind: 'unavailable' }
-
 /** Buys one call: a payment is good for the operation and its arguments, however they came. */
-export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<PaidCallResult> {
+export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<PurchaseResult> {
   const { payment, face, resource, served, args, revision, gone } = call
   const { operation } = served
   const digest = digestArguments(operation, args)
@@ -161,5 +155,79 @@ async function describe(purchase: VerifiedPurchase): Promise<Purchase> {
     redeliver: deps.redeliver,
     buyer: buyerName(payer, operation, digest),
     identifier: identifier === undefined ? undefined : identifierName(payer, identifier),
+  }
+}
+
+/** How often a process says that it still makes its offers: what it offered until it was killed is known this exactly. */
+export const OFFERING_MS = 20_000
+
+/** Where the processes of a ledger tell each other what they offer. */
+const OFFERS = 'offers'
+
+/** However many payments do not fit, the ledger is asked once in this time. */
+const MEMO_MS = 1_000
+
+interface Fact {
+  readonly prices: Readonly<Record<string, string | undefined>>
+  readonly timeoutSeconds?: number
+}
+
+/**
+ * Offers that buyers may have signed a moment ago. Every process writes its offers down for the others and for the one
+ * that comes after it, so that a change of price or timeout, a restart or an older process beside a newer one fails
+ * nobody’s payment.
+ */
+export class RecentOffers {
+  readonly #deps: Pick<Desk, 'ledger' | 'owner' | 'now'>
+  #memo: { readonly until: number; readonly facts: Promise<readonly Fact[]> } | undefined
+
+  constructor(deps: Pick<Desk, 'ledger' | 'owner' | 'now'>) {
+    this.#deps = deps
+  }
+
+  /** This is offered now; to be said again before `OFFERING_MS` have passed. */
+  offer(catalog: Catalog): Promise<void> {
+    return this.#remember(catalog, OFFERING_MS + catalog.payments.repriceGrace)
+  }
+
+  /** This is offered no more; `grace` is how long it is honoured, in milliseconds. */
+  withdraw(catalog: Catalog, grace: number): Promise<void> {
+    return this.#remember(catalog, grace)
+  }
+
+  /** How an operation was offered lately, by one process or another. */
+  async of(operation: string): Promise<readonly OfferTerms[]> {
+    const facts = await this.#recall()
+    return facts.flatMap(({ prices, timeoutSeconds }) => {
+      const price = prices[operation]
+      if (price === undefined) return []
+      return { price: toMicros(BigInt(price)), ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) }
+    })
+  }
+
+  #recall(): Promise<readonly Fact[]> {
+    const { ledger, now } = this.#deps
+    const time = now()
+    if (this.#memo === undefined || this.#memo.until <= time) {
+      const facts = ledger.recall(OFFERS, time).then((texts) => texts.map((text): Fact => JSON.parse(text)))
+      this.#memo = { until: time + MEMO_MS, facts }
+      facts.catch(() => (this.#memo = undefined))
+    }
+    return this.#memo.facts
+  }
+
+  async #remember({ operations, payments: { x402 } }: Catalog, ms: number): Promise<void> {
+    const { ledger, owner, now } = this.#deps
+    const prices = operations.flatMap(({ id, price }): [string, string][] =>
+      price === undefined ? [] : [[id, price.toString()]],
+    )
+    // By process: one that stops offering a price must not take it back for another that still does.
+    const fact = canonicalJson({
+      by: owner,
+      prices: Object.fromEntries(prices),
+      ...(x402 === undefined ? {} : { timeoutSeconds: Math.floor(x402.timeout / 1000) }),
+    })
+    if (prices.length > 0) await ledger.remember(OFFERS, fact, now() + ms)
+    this.#memo = undefined
   }
 }

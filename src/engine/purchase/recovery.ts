@@ -3,9 +3,9 @@ import { cleanUp } from '../ledger/clean-up.ts'
 import type { Entry } from '../ledger/entry.ts'
 import { payableUntil } from '../ledger/lifecycle.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import { noteFailure } from './flow.ts'
-import { decide } from './fulfillment.ts'
-import { isRedeliverable, type Store } from './request.ts'
+import { isRedeliverable } from './redelivery.ts'
+import type { Store } from './request.ts'
+import { finishWrite, noteFailure } from './settlement-flow.ts'
 
 export interface RecoveryDeps extends Desk {
   /** The ways to be paid that are offered now. */
@@ -56,7 +56,7 @@ async function finish(deps: RecoveryDeps, lease: Claim): Promise<void> {
   const { state, receipt, answer } = lease.entry
   if (receipt !== undefined) {
     // Work that was paid for and failed has left nothing worth keeping: it is done again.
-    await finishWrite(deps, lease, answer === undefined ? 'abort' : 'commit')
+    await decide(deps, lease, answer === undefined ? 'abort' : 'commit')
     const { prepared } = lease.entry
     if (prepared === undefined && !isRedeliverable(lease.entry, deps.now())) await lease.forget()
     else await lease.letGo()
@@ -65,7 +65,7 @@ async function finish(deps: RecoveryDeps, lease: Claim): Promise<void> {
   switch (state) {
     case 'reserved':
     case 'voided':
-      await finishWrite(deps, lease, 'abort')
+      await decide(deps, lease, 'abort')
       return lease.entry.prepared === undefined ? lease.drop() : lease.letGo()
     case 'fulfilled':
     case 'settling':
@@ -85,7 +85,7 @@ async function resolve(deps: RecoveryDeps, lease: Claim): Promise<void> {
   switch (settlement.kind) {
     case 'settled':
       await lease.settle(settlement.receipt)
-      await finishWrite(deps, lease, 'commit')
+      await decide(deps, lease, 'commit')
       return lease.letGo()
     case 'unknown':
       await lease.advance(entry.state === 'fulfilled' ? 'fulfilled' : 'unknown')
@@ -97,18 +97,18 @@ async function resolve(deps: RecoveryDeps, lease: Claim): Promise<void> {
       // The payment may come again until it ends, and be charged then: the work is not done twice.
       if (answer !== undefined && now() < payableUntil(entry)) return lease.shelve()
       await lease.void()
-      await finishWrite(deps, lease, 'abort')
+      await decide(deps, lease, 'abort')
       return lease.letGo()
     }
   }
 }
 
 /** Commits or aborts what the handler has stored for the payment. */
-async function finishWrite(deps: RecoveryDeps, lease: Claim, decision: 'commit' | 'abort'): Promise<void> {
+async function decide(deps: RecoveryDeps, lease: Claim, decision: 'commit' | 'abort'): Promise<void> {
   const { id, operation, prepared } = lease.entry
   if (prepared === undefined) return
   const store = deps.storeOf(operation)
-  if (store !== undefined) return decide(deps, lease, (payment) => store[decision](payment))
+  if (store !== undefined) return finishWrite(deps, lease, store, decision)
   // A reload may have removed the operation since the entry was taken over.
   if (isForAnotherProcess(deps, lease.entry)) return
   deps.report(new Error(`${operation} is gone: no ${decision} of what it stored for payment ${id}`))

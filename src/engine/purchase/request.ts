@@ -1,8 +1,7 @@
-import { readAnswer } from '../ledger/answers.ts'
 import type { Claim, Desk } from '../ledger/claim.ts'
-import type { Entry, Receipt, StoredAnswer } from '../ledger/entry.ts'
-import type { Offer, OfferTerms, Payment, Refusal, Verification } from '../protocols/protocol.ts'
-import type { ConnectedBuyers } from './delivery.ts'
+import type { Entry, StoredAnswer } from '../ledger/entry.ts'
+import { nextCheckAt } from '../ledger/lifecycle.ts'
+import type { Offer, OfferTerms, Payment, Verification } from '../protocols/protocol.ts'
 
 /** What purchases need besides the payment: the same for every request of a revision. */
 export interface PurchaseDeps extends Desk {
@@ -68,53 +67,57 @@ export interface LeasedPurchase extends VerifiedPurchase {
   readonly lease: Claim
 }
 
-/** How a purchase ended for the one who sent it; what was charged follows from the kind. */
-export type PurchaseResult =
-  | Answered
-  /** Not charged: the payment cannot be taken. */
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** Not charged: the work was done and the settlement has definitely failed. */
-  | { readonly kind: 'settlementFailed'; readonly entry: Entry; readonly refusal: Refusal }
-  /** Not charged: the work failed. */
-  | { readonly kind: 'failed'; readonly fault: unknown }
-  /** Charged before the work, which failed: the same payment has it run again without a charge. */
-  | {
-      readonly kind: 'paidUnfulfilled'
-      readonly entry: Entry
-      readonly receipt: Receipt
-      readonly fault: unknown
-    }
-  /** The payment, or its identifier, belongs to something else. */
-  | {
-      readonly kind: 'replayRejected'
-      readonly entry: Entry
-      readonly code: 'payment_reused' | 'identifier_reused'
-    }
-  /** Not known yet: the same payment will tell. */
-  | { readonly kind: 'pending'; readonly id: string }
-  /** Not charged: nobody is there to answer. */
-  | { readonly kind: 'disconnected' }
+/**
+ * Payments whose buyer is connected to this process, from the reservation until the answer is known to have arrived or
+ * every connection is gone. A connected buyer has lost nothing: the next payment for the same thing is another purchase,
+ * and does not wait for this one.
+ */
+export class ConnectedBuyers {
+  readonly #connections = new Map<string, Set<AbortSignal>>()
 
-/** Charged once, whoever asks again. */
-export interface Answered {
-  readonly kind: 'answered'
-  readonly entry: Entry
-  readonly answer: StoredAnswer
-  readonly receipt: Receipt
+  /** `gone` is aborted when this connection breaks. */
+  connect(payment: string, gone: AbortSignal): void {
+    const connections = this.#connections.get(payment)
+    if (connections === undefined) this.#connections.set(payment, new Set([gone]))
+    else connections.add(gone)
+  }
+
+  disconnect(payment: string, gone: AbortSignal): void {
+    const connections = this.#connections.get(payment)
+    connections?.delete(gone)
+    if (connections?.size === 0) this.#connections.delete(payment)
+  }
+
+  /** Nobody waits for this payment any more. */
+  forget(payment: string): void {
+    this.#connections.delete(payment)
+  }
+
+  has(payment: string): boolean {
+    const connections = this.#connections.get(payment)
+    return connections !== undefined && Array.from(connections).some(({ aborted }) => !aborted)
+  }
 }
 
-/** The result of a record that has both its receipt and its answer, unless that was lost. */
-export async function answeredBy(
-  { ledger }: Pick<PurchaseDeps, 'ledger'>,
-  entry: Entry,
-): Promise<Answered | undefined> {
-  const { receipt } = entry
-  if (receipt === undefined) return undefined
-  const answer = await readAnswer(ledger.answers, entry)
-  return answer === undefined ? undefined : { kind: 'answered', entry, answer, receipt }
+/** The answer has arrived: from now on more than the signature is asked for it. */
+export function markReceived(desk: Desk, entry: Entry): Promise<void> {
+  return change(desk, entry, (current) => ({ ...current, state: 'sent' }))
 }
 
-/** Whether a settled payment is still answered again. */
-export function isRedeliverable({ receipt, settledAt, redeliver, createdAt }: Entry, now: number): boolean {
-  return receipt !== undefined && now - (settledAt ?? createdAt) < redeliver
+/** The answer is not known to have arrived and nobody sees to it any more: whoever has a right to it need not wait. */
+export function markUndelivered(desk: Desk, entry: Entry): Promise<void> {
+  return change(desk, entry, (current) => ({ ...current, leaseUntil: desk.now() }))
+}
+
+/** Without effect when the entry has been taken up again since it was delivered, or has been marked before. */
+async function change(
+  { ledger, now }: Desk,
+  delivered: Entry,
+  mark: (current: Entry) => Entry,
+): Promise<void> {
+  const current = await ledger.get(delivered.key)
+  if (current?.receipt === undefined || current.attempts !== delivered.attempts || current.state === 'sent')
+    return
+  const marked = { ...mark(current), updatedAt: now(), version: current.version + 1 }
+  await ledger.replace(current, { ...marked, due: nextCheckAt(marked) })
 }

@@ -4,7 +4,7 @@ import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
 /** At most so many files of the engine, in all and by folder: lower the numbers with the code, never raise them. */
-const MOST = { all: 73, http: 16, purchase: 9, protocols: 27, ledger: 11, tally: 5 }
+const MOST = { all: 70, http: 16, purchase: 6, protocols: 27, ledger: 11, tally: 5 }
 
 const coverage = new URL('../../support/coverage.mjs', import.meta.url)
 const shop = await openShop(async () => ({ NODE_OPTIONS: `--import=${coverage.href}` }))

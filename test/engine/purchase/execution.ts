@@ -5,7 +5,7 @@ import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
 import type { Operation } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import type { Answer, Context, UntypedHandler } from '../../../src/engine/handler.ts'
-import { digestArguments } from '../../../src/engine/purchase/operation.ts'
+import { digestArguments } from '../../../src/engine/purchase/execution.ts'
 import {
   execute,
   ANONYMOUS,

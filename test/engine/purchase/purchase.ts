@@ -7,8 +7,9 @@ import { readAnswer, writeAnswer } from '../../../src/engine/ledger/answers.ts'
 import type { Entry, State, StoredAnswer } from '../../../src/engine/ledger/entry.ts'
 import { LedgerError, type Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { toMicros } from '../../../src/engine/money.ts'
-import { markReceived } from '../../../src/engine/purchase/delivery.ts'
-import type { HandlerCall, PurchaseResult, PurchaseDeps } from '../../../src/engine/purchase/request.ts'
+import { markReceived } from '../../../src/engine/purchase/request.ts'
+import type { PurchaseResult } from '../../../src/engine/purchase/problem.ts'
+import type { HandlerCall, PurchaseDeps } from '../../../src/engine/purchase/request.ts'
 import {
   AWAY,
   DEEP,

@@ -3,7 +3,7 @@ import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import type { Entry, State } from '../../../src/engine/ledger/entry.ts'
 import { paymentId } from '../../../src/engine/ledger/ledger.ts'
 import { recover } from '../../../src/engine/purchase/recovery.ts'
-import { isThrottled } from '../../../src/engine/purchase/flow.ts'
+import { isThrottled } from '../../../src/engine/purchase/settlement-flow.ts'
 import type { Store } from '../../../src/engine/purchase/request.ts'
 import { FAILED, KEY, leave, NOW, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
 

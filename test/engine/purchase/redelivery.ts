@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import { identifierName } from '../../../src/engine/ledger/ledger.ts'
-import { ConnectedBuyers } from '../../../src/engine/purchase/delivery.ts'
-import { markReceived, markUndelivered } from '../../../src/engine/purchase/delivery.ts'
-import type { PurchaseResult } from '../../../src/engine/purchase/request.ts'
+import { ConnectedBuyers } from '../../../src/engine/purchase/request.ts'
+import { markReceived, markUndelivered } from '../../../src/engine/purchase/request.ts'
+import type { PurchaseResult } from '../../../src/engine/purchase/problem.ts'
 import { DEEP, FAILED, leave, MOON, NOW, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
 
 const sign = (shop: Shop, name: string) => shop.payment({ key: `test:${name}`, token: name })

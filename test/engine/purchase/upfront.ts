@@ -1,8 +1,8 @@
 import t from 'tap'
 import { Failure } from '../../../src/engine/errors.ts'
-import { markReceived } from '../../../src/engine/purchase/delivery.ts'
+import { markReceived } from '../../../src/engine/purchase/request.ts'
 import type { HandlerCall } from '../../../src/engine/purchase/request.ts'
-import { isThrottled } from '../../../src/engine/purchase/flow.ts'
+import { isThrottled } from '../../../src/engine/purchase/settlement-flow.ts'
 import {
   AWAY,
   DEEP,

@@ -1,10 +1,10 @@
 import { LostClaim, takeOver, type Claim } from '../ledger/claim.ts'
-import type { Entry, Receipt, State } from '../ledger/entry.ts'
+import type { Entry, Flow, Receipt, State, StoredAnswer } from '../ledger/entry.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { nextCheckAt } from '../ledger/lifecycle.ts'
 import type { Refusal, Settlement } from '../protocols/protocol.ts'
-import { noteFailure, timeToWork, tooLate } from './flow.ts'
-import { fulfil, preflight, rollback, run } from './fulfillment.ts'
-import type { LeasedPurchase, PurchaseDeps, PurchaseResult } from './request.ts'
+import type { PurchaseResult } from './problem.ts'
+import type { LeasedPurchase, PurchaseDeps, Store, Verified, VerifiedPurchase } from './request.ts'
 
 /** States in which money may have moved: a fault then leaves the outcome unknown. */
 const MOVING: ReadonlySet<State> = new Set<State>(['settling', 'settled', 'unknown'])
@@ -55,10 +55,11 @@ export async function start(purchase: LeasedPurchase, unsold: Entry | undefined)
     return { kind: 'refused', refusal }
   }
   if (flow === 'upfront') {
-    const checked = await preflight(purchase)
-    if (checked.kind === 'fault') {
+    try {
+      await request.fulfillment.preflight?.(timeToWork(deps, verified))
+    } catch (fault) {
       await lease.drop()
-      return { kind: 'failed', fault: checked.fault }
+      return { kind: 'failed', fault }
     }
   } else if (unsold !== undefined) await adopt(deps, lease, unsold)
   return resume(purchase)
@@ -90,7 +91,7 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
       await lease.void()
       return { kind: 'failed', fault: done.fault }
     }
-    await lease.advance('fulfilled', { answer: done.value })
+    await lease.advance('fulfilled', { answer: done.answer })
   }
   return settle(purchase)
 }
@@ -130,7 +131,7 @@ async function settle(purchase: LeasedPurchase): Promise<PurchaseResult> {
 async function abandon(purchase: LeasedPurchase): Promise<PurchaseResult> {
   const { deps, request, lease } = purchase
   if (lease.entry.answer !== undefined) await countFailure(deps, lease.entry)
-  await rollback(deps, request.fulfillment.store, lease)
+  await finishWrite(deps, lease, request.fulfillment.store, 'abort')
   // What could not be rolled back is left to recovery.
   if (lease.entry.prepared === undefined) await lease.drop()
   else await lease.void()
@@ -188,11 +189,121 @@ async function fail({ deps, request, lease }: LeasedPurchase, refusal: Refusal):
   }
   const entry = await lease.void()
   if (answer === undefined) return { kind: 'refused', refusal }
-  await rollback(deps, request.fulfillment.store, lease)
+  await finishWrite(deps, lease, request.fulfillment.store, 'abort')
   await countFailure(deps, entry)
   return { kind: 'settlementFailed', entry, refusal }
 }
 
 function countFailure({ ledger, now, report }: PurchaseDeps, { payer, id }: Entry): Promise<void> {
   return noteFailure(ledger, payer, id, now()).catch(report)
+}
+
+type Run =
+  | { readonly kind: 'answer'; readonly answer: StoredAnswer }
+  | { readonly kind: 'fault'; readonly fault: unknown }
+
+/** Runs the handler; what it has stored is rolled back when it fails. `timeLeft`: milliseconds it may take. */
+async function run(
+  { deps, request, verified: { payer, account }, lease }: LeasedPurchase,
+  timeLeft: number,
+): Promise<Run> {
+  const { fulfillment, offer } = request
+  const most = Math.min(offer.face.operation.timeout, timeLeft)
+  if (fulfillment.store !== undefined) await lease.note({ prepared: true })
+  try {
+    const call = { payment: lease.entry.id, payer, account, timeLeft: most }
+    return { kind: 'answer', answer: await fulfillment.run(call) }
+  } catch (fault) {
+    await finishWrite(deps, lease, fulfillment.store, 'abort')
+    return { kind: 'fault', fault }
+  }
+}
+
+/**
+ * Answers a payment that has settled. The proof of it is in hand: a store that fails from here on costs a record, and
+ * never the connected buyer the answer.
+ */
+async function fulfil(purchase: LeasedPurchase, entry: Entry, receipt: Receipt): Promise<PurchaseResult> {
+  const { deps, request, lease } = purchase
+  let answer = await lease.readAnswer()
+  if (answer === undefined) {
+    const done = await run(purchase, Infinity)
+    if (done.kind === 'fault') {
+      await lease.letGo().catch(deps.report)
+      return { kind: 'paidUnfulfilled', entry, receipt, fault: done.fault }
+    }
+    answer = done.answer
+    await lease.advance('fulfilled', { answer }).catch(deps.report)
+  }
+  await finishWrite(deps, lease, request.fulfillment.store, 'commit').catch(deps.report)
+  return { kind: 'answered', entry: lease.entry.receipt === undefined ? entry : lease.entry, answer, receipt }
+}
+
+/** Ends what the handler has prepared for this payment. What fails here is done again by recovery. */
+export async function finishWrite(
+  { report }: Pick<PurchaseDeps, 'report'>,
+  lease: Claim,
+  store: Store | undefined,
+  decision: 'commit' | 'abort',
+): Promise<void> {
+  if (lease.entry.prepared === undefined || store === undefined) return
+  try {
+    await store[decision](lease.entry.id)
+  } catch (fault) {
+    return report(fault)
+  }
+  await lease.unprepare()
+}
+
+/** Left of a payment's validity when its settlement begins. */
+const SETTLING_MS = 6_000
+/** Less time than this is not worth beginning with. */
+const SHORTEST_WORK_MS = 3_000
+
+/** Two failed settlements this close together put a payer on upfront… */
+const CLOSE_MS = 600_000
+/** …for this long after the second. */
+const UPFRONT_MS = 3_600_000
+
+/** Before the work where the catalog says so, for work that would outlive the payment, and for payers whose settlements fail. */
+export async function chooseFlow({ deps, request, verified }: VerifiedPurchase): Promise<Flow> {
+  const { operation } = request.offer.face
+  if (operation.settle === 'upfront' || operation.timeout > request.payment.protocol.longestWork)
+    return 'upfront'
+  return (await isThrottled(deps.ledger, verified.payer, deps.now())) ? 'upfront' : 'authorization'
+}
+
+/** Milliseconds of work after which the payment can still be settled. */
+export function timeToWork({ now }: Pick<PurchaseDeps, 'now'>, { validBefore }: Verified): number {
+  return validBefore - now() - SETTLING_MS
+}
+
+/** Whether the payment expires before it could be worked for and settled. */
+export function tooLate(deps: PurchaseDeps, flow: Flow, verified: Verified): Refusal | undefined {
+  if (timeToWork(deps, verified) >= (flow === 'upfront' ? 0 : SHORTEST_WORK_MS)) return undefined
+  return {
+    code: 'deadline_too_short',
+    detail: 'the payment expires before the work could be done and settled',
+  }
+}
+
+/** Remembers that work was done for a payer who then could not be charged. */
+export async function noteFailure(ledger: Ledger, payer: string, id: string, now: number): Promise<void> {
+  await ledger.remember(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + CLOSE_MS)
+}
+
+/** Whether a payer has to pay before the work. */
+export async function isThrottled(ledger: Ledger, payer: string, now: number): Promise<boolean> {
+  const facts = await ledger.recall(nameOf(payer), now)
+  // A payment may be noted twice: by the request that has seen it fail, and by recovery.
+  const byPayment = new Map(facts.map((fact) => [fact.split(' ')[1], Number.parseInt(fact, 10)]))
+  const times = Array.from(byPayment.values()).sort((a, b) => a - b)
+  return times.some((time, place) => {
+    const before = times[place - 1]
+    return before !== undefined && time - before <= CLOSE_MS && now - time < UPFRONT_MS
+  })
+}
+
+function nameOf(payer: string): string {
+  return `failed:${payer.toLowerCase()}`
 }
