@@ -9,18 +9,13 @@ import {
 import type { Crossref, Hit } from '../../sources/crossref.ts'
 import type { Contributor, Work } from '../../sources/works/work.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
-import { apa } from './citation/apa.ts'
-import { chicago } from './citation/chicago.ts'
 import { cslJson } from './citation/csl-json.ts'
 import { doiAddress, readDoi } from './citation/doi.ts'
-import { harvard } from './citation/harvard.ts'
-import { ieee } from './citation/ieee.ts'
 import { likeness, wordsOf } from './citation/likeness.ts'
-import { mla } from './citation/mla.ts'
 import { inFull, givenFirst } from './citation/names.ts'
 import { resolve, type Agencies, type Resolved } from './citation/resolve.ts'
 import { ris } from './citation/ris.ts'
-import { vancouver } from './citation/vancouver.ts'
+import { references } from './citation/styles.ts'
 
 /** Another work may have come to fit better by tomorrow; a DOI means the same for ever. */
 const FOUND_FOR = 24 * 60 * 60_000
@@ -88,14 +83,7 @@ async function answer(
       resolved_by: resolvedBy,
       confidence: best?.confidence ?? 1,
       work: describe(work),
-      citations: {
-        apa: apa(work),
-        mla: mla(work),
-        chicago: chicago(work),
-        harvard: harvard(work),
-        vancouver: vancouver(work),
-        ieee: ieee(work),
-      },
+      citations: references(work),
       bibtex: bibtex(work),
       ris: ris(work),
       csl_json: cslJson(work),

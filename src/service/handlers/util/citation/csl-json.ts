@@ -7,6 +7,7 @@ export function cslJson(work: Work): JsonObject {
   return known({
     id: work.doi,
     type: work.kind,
+    genre: work.kind === 'thesis' ? 'Dissertation' : null,
     title: work.title,
     author: some(work.authors.map(nameOf)),
     editor: some(work.editors.map(nameOf)),

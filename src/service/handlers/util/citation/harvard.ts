@@ -1,34 +1,47 @@
-import type { Work } from '../../../sources/works/work.ts'
+import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { doiAddress } from './doi.ts'
 import { close, familyFirst, givenFirst, inSeries } from './names.ts'
-import { listed, placeOf, publisherOf, quoted, sentence, titleOf, told } from './wording.ts'
+import { editionOf, listed, placeOf, publisherOf, quoted, titleOf, told } from './wording.ts'
 
 const MOST = 3
+const STANDALONE: ReadonlySet<string> = new Set(['book', 'report', 'thesis'])
 
-/** Cite Them Right, as reference managers print it in American English, without italics. */
+/** Cite Them Right, 12th edition, as reference managers print it in American English, without italics. */
 export function harvard(work: Work): string {
   const title = titleOf(work)
   const year = `(${work.date[0] ?? 'no date'})`
   const by = credit(work)
-  const place = placeOf(work)
-  const isPlain = place === 'whole' && work.kind !== 'article'
-  const shown = isPlain ? sentence(title) : `${quoted(title, ',')} ${placeIn(work)}`
-  const head = by === null ? `${isPlain ? title : quoted(title, ',')} ${year}` : `${by} ${year}`
-  const rest = by === null ? (isPlain ? null : placeIn(work)) : shown
-  const publisher = place === 'serial' || !isPlain ? null : publisherOf(work)
-  return told([head, rest].filter(Boolean).join(' '), publisher, `Available at: ${doiAddress(work.doi)}`)
+  const isWhole = placeOf(work) === 'whole'
+  const isPlain = isWhole && STANDALONE.has(work.kind)
+  const place = placeIn(work)
+  const online = `Available at: ${doiAddress(work.doi)}`
+  if (by === null) {
+    const head = `${isPlain ? title : quoted(title, '')} ${year}`
+    return isWhole ? told(head, place, online) : told(`${head} ${place ?? ''}`, online)
+  }
+  if (isPlain) return told(`${by} ${year} ${title}`, place, online)
+  const head = `${by} ${year} ${quoted(title, isWhole ? '.' : ',')}`
+  return isWhole ? told(head, place, online) : told(`${head} ${place ?? ''}`, online)
 }
 
 function credit(work: Work): string | null {
   const { people, total, role } = creditOf(work)
   if (people.length === 0) return null
-  const names = people.map((person) => familyFirst(person, close))
-  const list = total > MOST ? `${names[0] ?? ''} et al.` : inSeries(names, ' and ', ' and ')
-  return role === 'author' ? list : `${list} (${total === 1 ? 'ed.' : 'eds'})`
+  const list = listOf(people, total, (person) => familyFirst(person, close))
+  return role === 'author' ? list : `${list} (${total === 1 ? 'ed.' : 'eds.'})`
 }
 
-function placeIn(work: Work): string {
+function listOf(
+  people: readonly Contributor[],
+  total: number,
+  show: (person: Contributor) => string,
+): string {
+  const names = people.map(show)
+  return total > MOST ? `${names[0] ?? ''} et al.` : inSeries(names, ' and ', ' and ')
+}
+
+function placeIn(work: Work): string | null {
   const { container, volume, issue, pages, articleNumber } = work
   const span = pages && `${pages.includes('–') ? 'pp.' : 'p.'} ${pages}`
   switch (placeOf(work)) {
@@ -37,14 +50,16 @@ function placeIn(work: Work): string {
       return listed(container, number, articleNumber === null ? span : `p. ${articleNumber}`)
     }
     case 'part': {
-      const editors = editorsOf(work).map((person) => givenFirst(person, close))
-      const by =
-        editors.length === 0
-          ? ''
-          : `${inSeries(editors, ' and ', ' and ')} (${editors.length === 1 ? 'ed.' : 'eds'}) `
-      return told(`in ${by}${container ?? ''}`, listed(publisherOf(work), span))
+      const editors = editorsOf(work)
+      const list = listOf(editors, editors.length, (person) => givenFirst(person, close))
+      const by = editors.length === 0 ? '' : `in ${list} (${editors.length === 1 ? 'ed.' : 'eds.'}) `
+      const edition = editionOf(work)
+      const publisher = publisherOf(work)
+      const book = `${by}${container ?? ''}`
+      if (edition === null && publisher === null) return listed(book, span)
+      return told(book, edition, listed(publisher, span))
     }
     case 'whole':
-      return publisherOf(work) ?? ''
+      return told(work.kind === 'thesis' && 'Dissertation', editionOf(work), publisherOf(work))
   }
 }

@@ -10,12 +10,23 @@ const SMALL: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 const ENGLISH = /\b(?:the|of|and|for|with|from|to|by)\b/i
+/** Words that English titles do not have. */
+const FOREIGN =
+  /(?:^|\s)(?:der|das|und|ein|eine|für|mit|von|zur|zum|über|la|le|les|des|du|et|dans|el|los|las|una|del|della|il|gli|di|que|het|een|och|för|på)(?=\s)/iu
 
 /** The title as American styles print it: English ones in capitals, those of other languages as they are. */
 export function headline(work: Work): string {
-  const title = titleOf(work)
-  const { language } = work
-  const isEnglish = language === null ? ENGLISH.test(title) : /^en\b/i.test(language)
+  return inHeadline(titleOf(work), work)
+}
+
+/** The title of the journal or the volume, in the same way. */
+export function containerHeadline(work: Work): string | null {
+  return work.container && inHeadline(work.container, work)
+}
+
+function inHeadline(title: string, { language }: Work): string {
+  const isEnglish =
+    language === null ? ENGLISH.test(title) || !FOREIGN.test(title) : /^en(?:g|glish)?\b/i.test(language)
   return isEnglish ? capitalized(title) : title
 }
 
@@ -25,13 +36,15 @@ function capitalized(title: string): string {
     .map((word, place) => {
       const before = words[place - 1] ?? ':'
       const isEdge = place === words.length - 1 || /[:?!—–]["”’)]*$/u.test(before)
-      // A capital of its own, or a number within, and it is left alone.
-      if (/[\p{Lu}\d]/u.test(word)) return word
       const plain = word.replace(/[^\p{L}]/gu, '')
       if (!isEdge && SMALL.has(plain)) return word
       return word
         .split('-')
-        .map((part, index) => (index > 0 && SMALL.has(part) ? part : raised(part)))
+        .map((part, index) => {
+          // A capital of its own, or a number within, and it is left alone.
+          const isFixed = /[\p{Lu}\d]/u.test(part) || (index > 0 && SMALL.has(part))
+          return isFixed ? part : raised(part)
+        })
         .join('-')
     })
     .join(' ')

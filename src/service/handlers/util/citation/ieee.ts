@@ -1,14 +1,18 @@
 import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { abridged, givenFirst, inSeries, spaced } from './names.ts'
-import { listed, placeOf, publisherOf, quoted, titleOf } from './wording.ts'
+import { editionOf, listed, placeOf, publisherOf, quoted, sentence, titleOf, told } from './wording.ts'
 
 const MOST = 6
 const MONTHS = ['Jan.', 'Feb.', 'Mar.', 'Apr.', 'May', 'Jun.', 'Jul.', 'Aug.', 'Sep.', 'Oct.', 'Nov.', 'Dec.']
+/** Known by the day on which they were put up. */
+const OF_ONE_DAY: ReadonlySet<string> = new Set(['article', 'dataset', 'document'])
+/** Known by the year. */
+const OF_ONE_YEAR: ReadonlySet<string> = new Set(['book', 'chapter', 'thesis'])
 
-/** IEEE Reference Guide, without italics. */
+/** IEEE Reference Guide of November 2023, without italics. */
 export function ieee(work: Work): string {
-  const { container, volume, issue, articleNumber } = work
+  const { container, containerShort, volume, issue, articleNumber } = work
   const by = credit(work)
   const start = by === null ? '' : `${by}, `
   const title = titleOf(work)
@@ -17,20 +21,46 @@ export function ieee(work: Work): string {
     case 'serial': {
       const span = articleNumber === null ? pagesOf(work) : `Art. no. ${articleNumber}`
       const numbers = listed(volume && `vol. ${volume}`, issue && `no. ${issue}`, span)
-      return `${start}${quoted(title, ',')} ${listed(container, numbers, dateOf(work), end)}`
+      return `${start}${quoted(title, ',')} ${listed(containerShort ?? container, numbers, dateOf(work), end)}`
     }
     case 'part': {
       const editors = editorsOf(work)
       const edited =
         editors.length > 0 && `${series(editors, editors.length)}, ${editors.length === 1 ? 'Ed.' : 'Eds.'}`
-      const book = listed(container, edited, publisherOf(work), dateOf(work), pagesOf(work), end)
-      return `${start}${quoted(title, ',')} in ${book}`
+      const number = work.kind === 'chapter' && volume && `vol. ${volume}`
+      const book = listed(
+        container,
+        number,
+        editionOf(work),
+        edited,
+        publisherOf(work),
+        dateOf(work),
+        pagesOf(work),
+      )
+      return `${start}${quoted(title, ',')} in ${sentence(book)} ${end}`
     }
-    case 'whole': {
-      const rest = listed(publisherOf(work), dateOf(work), end)
-      const isPlain = work.kind === 'book' || work.kind === 'report'
-      return `${start}${isPlain ? `${title}.` : quoted(title, ',')} ${listed(work.kind === 'thesis' && 'Dissertation', rest)}`
-    }
+    case 'whole':
+      if (work.kind === 'article-journal') return `${start}${quoted(title, ',')} ${listed(dateOf(work), end)}`
+      return `${start}${whole(work, title)} ${end}`
+  }
+}
+
+function whole(work: Work, title: string): string {
+  const publisher = publisherOf(work)
+  const date = dateOf(work)
+  switch (work.kind) {
+    case 'book':
+      return told(listed(title, editionOf(work)), listed(publisher, date))
+    case 'software':
+      return told(title, `(${date})`, publisher)
+    case 'article':
+      return `${quoted(title, ',')} ${sentence(listed(date, publisher))}`
+    case 'report':
+      return `${quoted(title, ',')} ${sentence(listed(publisher, date))}`
+    case 'thesis':
+      return `${quoted(title, ',')} ${sentence(listed('Dissertation', publisher, date))}`
+    default:
+      return told(quoted(title, '.'), listed(publisher, date))
   }
 }
 
@@ -50,8 +80,10 @@ function pagesOf({ pages }: Work): string | null {
   return pages && `${pages.includes('–') ? 'pp.' : 'p.'} ${pages}`
 }
 
-function dateOf({ kind, date: [year, month] }: Work): string {
+function dateOf({ kind, date: [year, month, day] }: Work): string {
   if (year === undefined) return 'n.d.'
-  const hasMonth = month !== undefined && kind !== 'book' && kind !== 'report' && kind !== 'chapter'
-  return hasMonth ? `${MONTHS[month - 1] ?? ''} ${year}` : String(year)
+  if (month === undefined || OF_ONE_YEAR.has(kind)) return String(year)
+  const named = MONTHS[month - 1] ?? ''
+  if (day === undefined || !OF_ONE_DAY.has(kind)) return `${named} ${year}`
+  return `${named} ${String(day).padStart(2, '0')}, ${year}`
 }

@@ -1,9 +1,11 @@
 import type { Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { doiAddress } from './doi.ts'
-import { headline } from './headline.ts'
-import { familyFirst, givenFirst, inFull, inSeries } from './names.ts'
+import { containerHeadline, headline } from './headline.ts'
+import { familyFirst, givenFirst, inFull, inSeries, isTurned } from './names.ts'
 import {
+  editionOf,
+  isInPeriodical,
   listed,
   MONTHS,
   placeOf,
@@ -15,22 +17,31 @@ import {
   twoDigits,
 } from './wording.ts'
 
+const STANDALONE: ReadonlySet<string> = new Set(['book', 'report', 'software', 'thesis', 'article-journal'])
+/** Known by the day on which they came out; of articles the month is enough. */
+const OF_ONE_DAY: ReadonlySet<string> = new Set(['article', 'dataset', 'document', 'report', 'software'])
+
 /** MLA Handbook, 9th edition, without italics. Numbers of articles are left out, as MLA advises. */
 export function mla(work: Work): string {
-  const { container, volume, issue, pages } = work
   const title = headline(work)
-  const place = placeOf(work)
-  const span = pages && `${pages.includes('–') ? 'pp.' : 'p.'} ${shortPages(pages, twoDigits)}`
+  const isPlain = placeOf(work) === 'whole' && STANDALONE.has(work.kind)
+  const shown = isPlain ? sentence(title) : quoted(title, '.')
   const address = doiAddress(work.doi)
-  const year = work.date[0]?.toString() ?? null
-  const stands =
-    place === 'serial'
-      ? listed(container, volume && `vol. ${volume}`, issue && `no. ${issue}`, dateOf(work), span, address)
-      : place === 'part'
-        ? listed(container, editedBy(work), publisherOf(work), year, span, address)
-        : listed(publisherOf(work), year, address)
-  const isPlain = place === 'whole' && ['book', 'report', 'software', 'dataset'].includes(work.kind)
-  return told(credit(work), isPlain ? sentence(title) : quoted(title, '.'), stands)
+  if (work.kind === 'thesis')
+    return told(credit(work), shown, listed(dateOf(work), address), listed(publisherOf(work), 'Dissertation'))
+  return told(credit(work), shown, listed(placeIn(work), address))
+}
+
+function placeIn(work: Work): string {
+  const { volume, issue, pages } = work
+  const container = containerHeadline(work)
+  const span = pages && `${pages.includes('–') ? 'pp.' : 'p.'} ${shortPages(pages, twoDigits)}`
+  const number = volume && `vol. ${volume}`
+  const part = issue && `${issue.includes('–') ? 'nos.' : 'no.'} ${issue}`
+  const date = dateOf(work)
+  if (isInPeriodical(work)) return listed(container, number, part, date, span)
+  if (placeOf(work) === 'whole') return listed(editionOf(work), publisherOf(work), date)
+  return listed(container, editedBy(work), editionOf(work), number, publisherOf(work), date, span)
 }
 
 function credit(work: Work): string | null {
@@ -43,7 +54,7 @@ function credit(work: Work): string | null {
       ? `${start}, et al.`
       : second === undefined
         ? start
-        : `${start}, and ${givenFirst(second, inFull)}`
+        : `${start}${isTurned(first) ? ',' : ''} and ${givenFirst(second, inFull)}`
   return role === 'author' ? names : `${names}, ${total === 1 ? 'editor' : 'editors'}`
 }
 
@@ -53,7 +64,9 @@ function editedBy(work: Work): string | null {
   return `edited by ${others.length > 1 ? `${first} et al.` : inSeries([first, ...others], ' and ', ' and ')}`
 }
 
-function dateOf({ date: [year, month] }: Work): string | null {
+function dateOf({ kind, date: [year, month, day] }: Work): string | null {
   if (year === undefined) return null
-  return [month === undefined ? undefined : MONTHS[month - 1], year].filter(Boolean).join(' ')
+  const named = month === undefined ? undefined : MONTHS[month - 1]
+  if (OF_ONE_DAY.has(kind)) return [named && day, named, year].filter(Boolean).join(' ')
+  return kind === 'article-journal' ? [named, year].filter(Boolean).join(' ') : String(year)
 }

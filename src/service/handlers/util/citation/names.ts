@@ -27,6 +27,19 @@ export function familyFirst(person: Contributor, given: Given, comma: ',' | '' =
   return [person.family, first, person.suffix ?? ''].filter((part) => part !== '').join(`${comma} `)
 }
 
+/** `Schijndel, Marten van`: without the small words that stand before the family. */
+export function coreFirst(person: Contributor, given: Given): string {
+  const [, particle, core] = /^((?:\p{Ll}[\p{L}’']*\s+)+)(\p{Lu}.*)$/u.exec(person.family ?? '') ?? []
+  if (particle === undefined || core === undefined || person.given === null) return familyFirst(person, given)
+  const first = `${given(person.given)} ${particle.trim()}`
+  return [core, first, person.suffix ?? ''].filter((part) => part !== '').join(', ')
+}
+
+/** Whether `familyFirst` turns the name around, so that a comma follows it in a series of two. */
+export function isTurned(person: Contributor | undefined): boolean {
+  return person !== undefined && person.family !== null && !isInOne(person)
+}
+
 /** `M. L. King Jr.` */
 export function givenFirst(person: Contributor, given: Given): string {
   if (person.family === null) return person.name ?? ''

@@ -1,16 +1,21 @@
 import type { Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
+import { doiAddress } from './doi.ts'
 import { abridged, bare, familyFirst } from './names.ts'
-import { describing, placeOf, publisherOf, shortPages, titleOf, told } from './wording.ts'
+import { editionOf, placeOf, publisherOf, shortPages, titleOf, told } from './wording.ts'
 
 const MOST = 6
+const ONLINE = ' [Internet]'
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** Recommendations of the ICMJE by way of the National Library of Medicine. */
+/** Citing Medicine of the National Library of Medicine, 2nd edition: what is no article is cited as found online. */
 export function vancouver(work: Work): string {
-  const kind = work.kind === 'dataset' || work.kind === 'software' ? describing(work) : null
-  const title = titleOf(work) + (kind === null ? '' : ` [${kind.toLowerCase()}]`)
-  return `${told(credit(work), title, placeIn(work))} doi:${work.doi}`
+  const place = placeOf(work)
+  const isArticle = place === 'serial' || work.kind === 'article-journal'
+  const title =
+    titleOf(work) + (work.kind === 'thesis' ? ' [Dissertation]' : '') + (place === 'whole' ? ONLINE : '')
+  const address = isArticle ? '' : ` Available from: ${doiAddress(work.doi)}`
+  return `${told(credit(work), title, placeIn(work))}${address} doi:${work.doi}`
 }
 
 function credit(work: Work): string | null {
@@ -45,11 +50,19 @@ function placeIn(work: Work): string {
         editors.length > 0 &&
         `${listOf(editors, editors.length)}, ${editors.length === 1 ? 'editor' : 'editors'}`
       const from = [publisherOf(work), year].filter(Boolean).join('; ')
-      return `In: ${told(by, container, from, span && `p. ${span}`)}`
+      const book = `${container ?? ''}${ONLINE}`
+      return `In: ${told(by, book, editionOf(work), from, span && `p. ${span}`)}`
     }
     case 'whole':
-      return [publisherOf(work), year].filter(Boolean).join('; ')
+      return told(
+        editionOf(work),
+        [publisherOf(work), work.kind === 'report' ? monthOf(work) : year].filter(Boolean).join('; '),
+      )
   }
+}
+
+function monthOf(work: Work): string {
+  return dayOf({ ...work, date: work.date.slice(0, 2) })
 }
 
 function dayOf({ date: [year, month, day] }: Work): string {

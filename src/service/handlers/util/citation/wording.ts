@@ -1,4 +1,5 @@
-import type { Work } from '../../../sources/works/work.ts'
+import type { Contributor, Work } from '../../../sources/works/work.ts'
+import { editorsOf } from './credit.ts'
 
 /** A bracket after the stop is part of the sentence: `(Eds.)` has no end. */
 const ENDS = /[.!?…][”’"']*$/u
@@ -9,9 +10,48 @@ export function sentence(text: string): string {
 }
 
 /** Between quotation marks with its punctuation inside, as in America; quotes within become single ones. */
-export function quoted(title: string, end: '.' | ','): string {
+export function quoted(title: string, end: '.' | ',' | ''): string {
   const inner = title.replace(/(^|[\s([{–—-])["“„]/gu, '$1‘').replace(/["”“]/gu, '’')
-  return `“${inner}${ENDS.test(inner) ? '' : end}”`
+  return `“${inner}${end === '.' && ENDS.test(inner) ? '' : end}”`
+}
+
+/** The work with the apostrophes, quotation marks and ranges of print, and without a full stop after the title. */
+export function typeset(work: Work): Work {
+  const { title, container, containerShort, publisher, volume, issue, authors, editors } = work
+  return {
+    ...work,
+    title: title && curly(title).replace(/(?<=[\p{Ll}\p{Nd}]{3})\.$/u, ''),
+    container: container && curly(container),
+    containerShort: containerShort && curly(containerShort),
+    publisher: publisher && curly(publisher),
+    volume: volume && range(volume),
+    issue: issue && range(issue),
+    authors: authors.map(named),
+    editors: editors.map(named),
+  }
+}
+
+function named(person: Contributor): Contributor {
+  const { name, given, family } = person
+  return {
+    ...person,
+    name: name && curly(name),
+    given: given && curly(given),
+    family: family && curly(family),
+  }
+}
+
+function curly(text: string): string {
+  return text
+    .replace(/(?<=[\p{L}\p{N}])'/gu, '’')
+    .replace(/(^|[\s([{–—-])'/gu, '$1‘')
+    .replaceAll("'", '’')
+    .replace(/(^|[\s([{–—-])"/gu, '$1“')
+    .replaceAll('"', '”')
+}
+
+function range(number: string): string {
+  return number.replace(/^(\d+)-(\d+)$/, '$1–$2')
 }
 
 /** Parts that are there, with commas between them. */
@@ -38,6 +78,20 @@ export function placeOf({ kind, container, volume, issue }: Work): 'serial' | 'p
   return kind !== 'book' && (volume !== null || issue !== null) ? 'serial' : 'whole'
 }
 
+/** Most styles cite a paper of a conference like an article, unless the proceedings have editors. */
+export function isInPeriodical(work: Work): boolean {
+  const isLoosePaper = work.kind === 'paper-conference' && editorsOf(work).length === 0
+  return placeOf(work) === 'serial' || (isLoosePaper && work.container !== null)
+}
+
+/** `2` as `2nd ed.`; null where there is none. */
+export function editionOf({ edition }: Work): string | null {
+  if (edition === null) return null
+  if (!/^\d+$/.test(edition)) return `${edition.replace(/\s*ed(?:ition|n|\.)?\.?$/i, '')} ed.`
+  const isTeen = /1\d$/.test(edition)
+  return `${edition}${isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][Number(edition.at(-1))] ?? 'th')} ed.`
+}
+
 /** Nothing where the publisher is the author, too. */
 export function publisherOf({ publisher, authors }: Work): string | null {
   return authors.some(({ name }) => name !== null && name === publisher) ? null : publisher
@@ -49,6 +103,14 @@ export function describing({ kind, publisher }: Work): string | null {
   if (kind === 'software') return 'Computer software'
   if (kind === 'thesis') return listed('Dissertation', publisher)
   return null
+}
+
+export const WHOLE_MONTHS =
+  'January February March April May June July August September October November December'.split(' ')
+
+/** `May 28`, `May`, or nothing where the month is not known. */
+export function monthAndDay({ date: [, month, day] }: Work): string {
+  return [month === undefined ? undefined : WHOLE_MONTHS[month - 1], day].filter(Boolean).join(' ')
 }
 
 /** Months as they are shortened in prose, with the four letters that June, July and September keep. */
