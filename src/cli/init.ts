@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { CatalogError, compileText, documentNames, declareHandlers, type Issue } from '../engine/index.ts'
+import { CatalogError, compileText, documentNames, generateTypes, type Issue } from '../engine/index.ts'
 import { UsageError, type Call } from './command.ts'
 import { readOpenapi } from './init/openapi.ts'
 import { sellOpenapi } from './init/proxy-shop.ts'
@@ -30,7 +30,7 @@ function beginShop(call: Call, folder: string): number {
     handlers: undefined,
     read: () => undefined,
   })
-  files.set('handlers/catalog.d.ts', declareHandlers(catalog, 'ratecard'))
+  files.set('handlers/catalog.d.ts', generateTypes(catalog, 'ratecard'))
   if (!write(call, folder, files)) return 1
   call.terminal.out(`\nnext: cd ${folder} && npm install && npm run sandbox`)
   return 0

@@ -4,7 +4,7 @@ import {
   type Catalog,
   CatalogError,
   compileText,
-  declareHandlers,
+  generateTypes,
   documentNames,
   type Loaded,
   operationId,
@@ -144,7 +144,7 @@ function add({ terminal }: Call, { file, folder, text, line, catalog, route }: A
   writeFiles('.', files)
   const known = existsSync(index)
   writeFileSync(index, list)
-  if (!known || existsSync(types)) writeFileSync(types, declareHandlers(catalog, 'ratecard'))
+  if (!known || existsSync(types)) writeFileSync(types, generateTypes(catalog, 'ratecard'))
   writeFileSync(file, text)
   for (const each of files.keys()) terminal.out(`wrote ${each}`)
   terminal.out(`changed ${file}:${line}, ${index}`)

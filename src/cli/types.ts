@@ -1,4 +1,4 @@
-import { declareHandlers, documentNames, loadCatalog } from '../engine/index.ts'
+import { generateTypes, documentNames, loadCatalog } from '../engine/index.ts'
 import type { Call } from './command.ts'
 
 export async function types({ positionals, flags, terminal, env }: Call): Promise<number> {
@@ -7,6 +7,6 @@ export async function types({ positionals, flags, terminal, env }: Call): Promis
     documents: documentNames,
     handlers: undefined,
   })
-  terminal.out(declareHandlers(catalog, flags.text('engine') ?? 'ratecard').trimEnd())
+  terminal.out(generateTypes(catalog, flags.text('engine') ?? 'ratecard').trimEnd())
   return 0
 }

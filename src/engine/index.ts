@@ -14,10 +14,10 @@ export {
   type Payments,
   type Route,
 } from './catalog/catalog.ts'
-export { declareHandlers } from './catalog/declare.ts'
+export { generateTypes } from './catalog/generate-types.ts'
 export { CatalogError, formatIssue, hasErrors, type Issue } from './catalog/issue.ts'
 export { compileText, loadCatalog, type Loaded } from './catalog/load.ts'
-export { operationId } from './catalog/subject.ts'
+export { operationId } from './catalog/check-context.ts'
 export { catalogSchema } from './catalog/schema.ts'
 export { documentNames } from './documents/all.ts'
 export { openapiParameter } from './documents/parameters.ts'

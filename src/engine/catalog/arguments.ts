@@ -2,7 +2,7 @@ import type { Argument } from '../handler.ts'
 import { templatesOf, type Binding, type Parameter, type Scalar } from './catalog.ts'
 import { compileParameter, toArgument } from './parameter.ts'
 import type { Declared, DeclaredParameters } from './schema.ts'
-import { handlerOf, PROXY, routesOf, type DeclaredPlace } from './subject.ts'
+import { handlerOf, PROXY, routesOf, type DeclaredPlace } from './check-context.ts'
 
 /** The declaration that says what a handler takes: the first route that uses it without fixed arguments, else a tool. */
 export interface Owner {

@@ -1,198 +1,202 @@
 import { bind, compileSet, ownDeclaration, type Owner, ownersOf, sourceOf } from './arguments.ts'
 import { type Parameter, type Scalar, templatesOf } from './catalog.ts'
-import { error, type Issue, type Position, wordIn } from './issue.ts'
+import {
+  type CheckContext,
+  type DeclaredPlace,
+  handlerOf,
+  PROXY,
+  routesOf,
+  samplePath,
+} from './check-context.ts'
+import { didYouMean, error, type Issue, type Position, suggest, wordIn } from './issue.ts'
 import { isPassable } from './parameter.ts'
 import type { Path } from './source.ts'
-import { type DeclaredPlace, handlerOf, PROXY, routesOf, samplePath, type Subject } from './subject.ts'
-import { didYouMean, suggest } from './suggest.ts'
 import { misfit } from './validator.ts'
 
-/** Every route has a handler, and every face of it gives the handler the arguments it was declared with. */
-export function checkHandlers(subject: Subject): Issue[] {
-  const { declared } = subject
+/** Every route has a handler, and every endpoint gives its handler the arguments it was declared with. */
+export function* checkHandlers(context: CheckContext): Generator<Issue> {
+  const { declared } = context
   const owners = ownersOf(declared)
-  const routes = routesOf(declared).flatMap((place) => [
-    ...checkHandler(subject, place),
-    ...checkProxy(subject, place),
-    ...checkFaces(subject, place, ownerOf(owners, place)),
-  ])
-  const tools = Object.entries(declared.tools ?? {}).flatMap(([name, tool]) => {
+  for (const place of routesOf(declared)) {
+    yield* checkHandler(context, place)
+    yield* checkProxy(context, place)
+    yield* checkEndpoints(context, place, owners.get(handlerOf(place)) ?? ownDeclaration(place))
+  }
+  for (const [name, tool] of Object.entries(declared.tools ?? {})) {
     const [at, handler] = [['tools', name], tool.handler ?? name]
     const owner = owners.get(handler)
-    const face = { parameters: compileSet('', tool.parameters), given: undefined, at }
-    return [
-      ...(tool.planned === true ? [] : checkName(subject, handler, at)),
-      ...(owner === undefined ? [] : checkFace(subject, face, owner)),
-    ]
-  })
-  return [...routes, ...tools]
+    if (tool.planned !== true) yield* checkName(context, handler, at)
+    const endpoint = { parameters: compileSet('', tool.parameters), given: {}, at }
+    if (owner !== undefined) yield* checkEndpoint(context, endpoint, owner)
+  }
 }
 
-function checkHandler(subject: Subject, place: DeclaredPlace): Issue[] {
+function* checkHandler(context: CheckContext, place: DeclaredPlace): Generator<Issue> {
   const { route, path, at } = place
+  const { document } = context
   const handler = handlerOf(place)
-  if (route.planned === true || handler === PROXY) return []
-  if (route.handler !== undefined) return checkName(subject, handler, at)
-  // Where a priced path stands elsewhere than under /paid/, the handler it names by itself changes with it.
-  if (!path.startsWith('/paid/') && subject.document.spelling([...at, 'price']) !== 'free') return []
-  if (handler !== '') return checkName(subject, handler, at)
-  const sentence = `${path} names no handler by its path: write "handler: name"`
-  return [error('handler_missing', subject.document.atKey(at), sentence)]
+  if (route.planned === true || handler === PROXY) return
+  // A priced path outside /paid/ has an error of its own, and its default handler changes with the path.
+  const isMisplaced = !path.startsWith('/paid/') && document.spelling([...at, 'price']) !== 'free'
+  if (route.handler === undefined && isMisplaced) return
+  if (handler !== '') yield* checkName(context, handler, at)
+  else
+    yield error(
+      'handler_missing',
+      document.atKey(at),
+      `${path} names no handler by its path: write "handler: name"`,
+    )
 }
 
-function checkName({ document, handlers }: Subject, handler: string, at: Path): Issue[] {
-  if (handlers === undefined || handlers.includes(handler)) return []
+function* checkName({ document, handlers }: CheckContext, handler: string, at: Path): Generator<Issue> {
+  if (handlers === undefined || handlers.includes(handler)) return
   const written = [...at, 'handler']
   const position = document.has(written) ? document.at(written) : document.atKey(at)
   const guess = didYouMean(handler, [...handlers, PROXY])
-  const hint = guess === '' ? '; write it, name another under "handler", or set "planned: true"' : guess
-  return [error('handler_unknown', position, `there is no handler "${handler}"${hint}`)]
+  const hint = guess || '; write it, name another under "handler", or set "planned: true"'
+  yield error('handler_unknown', position, `there is no handler "${handler}"${hint}`)
 }
 
-function checkProxy({ document }: Subject, place: DeclaredPlace): Issue[] {
+function* checkProxy({ document }: CheckContext, place: DeclaredPlace): Generator<Issue> {
   const { route, at, path } = place
+  const { upstream } = route
   if (handlerOf(place) !== PROXY) {
-    return (['upstream', 'credential'] as const)
-      .filter((key) => route[key] !== undefined)
-      .map((key) =>
-        error('key_misplaced', document.atKey([...at, key]), `"${key}" belongs to handler: proxy`),
-      )
+    for (const key of ['upstream', 'credential'] as const)
+      if (route[key] !== undefined)
+        yield error('key_misplaced', document.atKey([...at, key]), `"${key}" belongs to handler: proxy`)
+    return
   }
-  if (route.upstream === undefined) {
-    return [
-      error(
-        'upstream_missing',
-        document.atKey(at),
-        `${path} is a proxy and needs "upstream": the address it calls`,
-      ),
-    ]
+  if (upstream === undefined) {
+    const message = `${path} is a proxy and needs "upstream": the address it calls`
+    yield error('upstream_missing', document.atKey(at), message)
+    return
   }
   const position = document.at([...at, 'upstream'])
-  if (!URL.canParse(route.upstream.replace(/\{[^{}]*\}/g, 'x'))) {
-    return [
-      error('upstream_invalid', position, 'must be a whole address, such as https://internal.example/prices'),
-    ]
+  if (!URL.canParse(upstream.replace(/\{[^{}]*\}/g, 'x'))) {
+    const message = 'must be a whole address, such as https://internal.example/prices'
+    yield error('upstream_invalid', position, message)
+    return
   }
-  const known = ownDeclaration(place).parameters.map(({ name }) => name)
-  const host = route.upstream.replace(/^https?:\/\//, '').split(/[/?#]/)[0] ?? ''
-  const [inHost] = templatesOf(host)
+  const [inHost] = templatesOf(upstream.replace(/^https?:\/\//, '').split(/[/?#]/)[0] ?? '')
   if (inHost !== undefined) {
     const message = `{${inHost}} stands in the host, so that a buyer could choose where the request and its credential go; parameters belong in the path or the query`
-    return [error('upstream_invalid', wordIn(position, route.upstream, `{${inHost}}`), message)]
+    yield error('upstream_invalid', wordIn(position, upstream, `{${inHost}}`), message)
+    return
   }
-  return templatesOf(route.upstream.slice(route.upstream.indexOf('//') + 2))
-    .filter((name) => !known.includes(name))
-    .map((name) =>
-      error(
-        'parameter_undeclared',
-        wordIn(position, route.upstream ?? '', `{${name}}`),
-        `{${name}} of the upstream has no entry under parameters${didYouMean(name, known)}`,
-      ),
-    )
+  const known = ownDeclaration(place).parameters.map(({ name }) => name)
+  for (const name of templatesOf(upstream.slice(upstream.indexOf('//') + 2))) {
+    if (known.includes(name)) continue
+    const message = `{${name}} of the upstream has no entry under parameters${didYouMean(name, known)}`
+    yield error('parameter_undeclared', wordIn(position, upstream, `{${name}}`), message)
+  }
 }
 
-function ownerOf(owners: ReadonlyMap<string, Owner>, place: DeclaredPlace): Owner {
-  return owners.get(handlerOf(place)) ?? ownDeclaration(place)
-}
-
-function checkFaces(subject: Subject, place: DeclaredPlace, owner: Owner): Issue[] {
+function* checkEndpoints(context: CheckContext, place: DeclaredPlace, owner: Owner): Generator<Issue> {
   const { route, path, at } = place
-  const own = compileSet(path, route.parameters)
-  const issues = checkFace(subject, { parameters: own, given: route.with, at }, owner)
+  yield* checkEndpoint(
+    context,
+    { parameters: compileSet(path, route.parameters), given: route.with ?? {}, at },
+    owner,
+  )
   const twin = samplePath(place)
-  if (twin === undefined) return issues
+  if (twin === undefined) return
   const sample = typeof route.sample === 'object' ? route.sample : {}
-  const shown = compileSet(twin, sample.parameters ?? route.parameters)
-  const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined)
   // A sample that declares nothing of its own takes what its route takes, unless its path loses a template.
-  const plain = sample.parameters === undefined && sample.with === undefined
-  if (plain && templatesOf(twin).join() === templatesOf(path).join()) return issues
-  return [...issues, ...checkFace(subject, { parameters: shown, given, at: [...at, 'sample'] }, owner)]
+  const isPlain = sample.parameters === undefined && sample.with === undefined
+  if (isPlain && templatesOf(twin).join() === templatesOf(path).join()) return
+  const parameters = compileSet(twin, sample.parameters ?? route.parameters)
+  const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined) ?? {}
+  yield* checkEndpoint(context, { parameters, given, at: [...at, 'sample'] }, owner)
 }
 
-interface Face {
+/** A route, sample or tool: what it takes from a caller and what it fixes. */
+interface Endpoint {
   readonly parameters: readonly Parameter[]
-  readonly given: Readonly<Record<string, Scalar>> | undefined
+  readonly given: Readonly<Record<string, Scalar>>
   readonly at: Path
 }
 
-/** One face's parameters and fixed arguments, held against what the handler takes. */
-function checkFace(subject: Subject, face: Face, owner: Owner): Issue[] {
-  const { document } = subject
-  const given = Object.entries(face.given ?? {}).flatMap(([name, value]) =>
-    checkGiven(subject, face, owner, name, value),
-  )
+/** Compares the parameters and fixed arguments of one endpoint with what the handler takes. */
+function* checkEndpoint(context: CheckContext, endpoint: Endpoint, owner: Owner): Generator<Issue> {
+  const { document } = context
+  const { parameters, given, at } = endpoint
+  const misgiven = Object.entries(given).flatMap(([name, value]) => [
+    ...checkGiven(context, endpoint, owner, name, value),
+  ])
   // An argument that is misspelt is also missing, and a parameter that is misspelt is also unused.
-  if (given.length > 0) return given
-  const { missing, unused } = bind(owner, face.parameters, face.given)
+  if (misgiven.length > 0) return yield* misgiven
+  const { missing, unused } = bind(owner, parameters, given)
   const takes = owner.parameters.map(({ name }) => name).join(', ') || 'none'
-  const idle = unused.map((name) =>
-    differ(
-      document.atKey([...face.at, 'parameters', name]),
-      `the parameter "${name}" goes nowhere: ${owner.handler} takes ${takes}${didYouMean(name, missing)}`,
-    ),
-  )
   const meant = new Set(unused.map((name) => suggest(name, missing)))
-  const needed = missing
-    .filter((name) => !meant.has(name))
-    .map((name) =>
-      differ(
-        document.atKey(face.at),
-        `${owner.handler} needs "${name}" (declared by ${owner.path}): write it under parameters${face.at[0] === 'tools' ? '' : ', or under "with"'}`,
-      ),
+  for (const name of missing.filter((each) => !meant.has(each)))
+    yield differ(
+      document.atKey(at),
+      `${owner.handler} needs "${name}" (declared by ${owner.path}): write it under parameters${at[0] === 'tools' ? '' : ', or under "with"'}`,
     )
-  return [
-    ...needed,
-    ...idle,
-    ...face.parameters.flatMap((parameter) => checkTaken(subject, face, owner, parameter)),
-  ]
+  for (const name of unused)
+    yield differ(
+      document.atKey([...at, 'parameters', name]),
+      `the parameter "${name}" goes nowhere: ${owner.handler} takes ${takes}${didYouMean(name, missing)}`,
+    )
+  for (const parameter of parameters) yield* checkTaken(context, endpoint, owner, parameter)
 }
 
-function checkGiven({ document }: Subject, face: Face, owner: Owner, name: string, value: Scalar): Issue[] {
-  const place = [...face.at, 'with', name]
-  const argument = owner.parameters.find((parameter) => parameter.name === name)
+function* checkGiven(
+  { document }: CheckContext,
+  { parameters, at }: Endpoint,
+  owner: Owner,
+  name: string,
+  value: Scalar,
+): Generator<Issue> {
+  const place = [...at, 'with', name]
+  const argument = owner.parameters.find((each) => each.name === name)
   if (argument === undefined) {
     const guess = didYouMean(
       name,
-      owner.parameters.map((parameter) => parameter.name),
+      owner.parameters.map((each) => each.name),
     )
-    const sentence = `${owner.handler} takes no argument "${name}"${guess} (declared by ${owner.path})`
-    return [differ(document.atKey(place), sentence)]
+    const message = `${owner.handler} takes no argument "${name}"${guess} (declared by ${owner.path})`
+    yield differ(document.atKey(place), message)
+    return
   }
+  const position = document.at(place)
   const source = sourceOf(value)
   if (source === undefined) {
     const reason = misfit(argument, typeof value === 'string' ? value.replace(/^\$\$/, '$') : value)
-    return reason === undefined
-      ? []
-      : [differ(document.at(place), `${name}: ${JSON.stringify(value)} ${reason}`)]
+    if (reason !== undefined) yield differ(position, `${name}: ${JSON.stringify(value)} ${reason}`)
+    return
   }
-  const parameter = face.parameters.find((each) => each.name === source)
+  const parameter = parameters.find((each) => each.name === source)
   if (parameter === undefined) {
-    const names = face.parameters.map((each) => each.name)
-    const sentence = `$${source} is no parameter of this route${didYouMean(source, names)}`
-    return [error('parameter_undeclared', document.at(place), sentence)]
-  }
-  if (!isPassable(parameter, argument)) {
-    const sentence = `$${source} is ${parameter.type} here, but ${owner.handler} takes "${name}" as ${argument.type} (declared by ${owner.path})`
-    return [differ(document.at(place), sentence)]
-  }
-  return isReliable(parameter, argument) ? [] : [differ(document.at(place), unreliable(source, owner))]
+    const guess = didYouMean(
+      source,
+      parameters.map((each) => each.name),
+    )
+    yield error('parameter_undeclared', position, `$${source} is no parameter of this route${guess}`)
+  } else if (!isPassable(parameter, argument)) {
+    const message = `$${source} is ${parameter.type} here, but ${owner.handler} takes "${name}" as ${argument.type} (declared by ${owner.path})`
+    yield differ(position, message)
+  } else if (!isReliable(parameter, argument)) yield differ(position, unreliable(source, owner))
 }
 
 /** A parameter that is passed on by its name has the handler's type, and is there whenever the handler relies on it. */
-function checkTaken({ document }: Subject, face: Face, owner: Owner, parameter: Parameter): Issue[] {
-  const { name } = parameter
+function* checkTaken(
+  { document }: CheckContext,
+  { given, at }: Endpoint,
+  owner: Owner,
+  parameter: Parameter,
+): Generator<Issue> {
+  const { name, type } = parameter
   const argument = owner.parameters.find((each) => each.name === name)
-  if (argument === undefined || Object.hasOwn(face.given ?? {}, name)) return []
-  const place = [...face.at, 'parameters', name]
+  if (argument === undefined || Object.hasOwn(given, name)) return
+  const place = [...at, 'parameters', name]
   if (!isPassable(parameter, argument)) {
-    const sentence = `"${name}" is ${parameter.type} here and ${argument.type} at ${owner.path}`
-    return [differ(document.at([...place, 'type']), sentence)]
-  }
-  return isReliable(parameter, argument) ? [] : [differ(document.atKey(place), unreliable(name, owner))]
+    const message = `"${name}" is ${type} here and ${argument.type} at ${owner.path}`
+    yield differ(document.at([...place, 'type']), message)
+  } else if (!isReliable(parameter, argument)) yield differ(document.atKey(place), unreliable(name, owner))
 }
 
-/** What the handler can rely on has to be given by every face. */
+/** What the handler can rely on has to be given by every endpoint. */
 function isReliable(parameter: Parameter, argument: Parameter): boolean {
   const [given, needed] = [parameter, argument].map((each) => each.required || each.default !== undefined)
   return given === true || needed !== true
@@ -202,6 +206,6 @@ function unreliable(name: string, owner: Owner): string {
   return `"${name}" may be missing here, but ${owner.handler} relies on it (declared by ${owner.path}): give it a default, or "required: true"`
 }
 
-function differ(position: Position, sentence: string): Issue {
-  return error('handler_arguments_differ', position, sentence)
+function differ(position: Position, message: string): Issue {
+  return error('handler_arguments_differ', position, message)
 }

@@ -1,37 +1,19 @@
-import { error, type Issue, warning } from './issue.ts'
+import { type CheckContext, entriesOf, handlerOf, readText, routesOf } from './check-context.ts'
+import { didYouMean, error, type Issue, type Position, warning } from './issue.ts'
 import type { Path } from './source.ts'
-import { handlerOf, readText, routesOf, type Subject } from './subject.ts'
-import { didYouMean } from './suggest.ts'
 
-/** Every name that points elsewhere in the catalog, or at a file, finds what it points at. */
-export function checkReferences(subject: Subject): Issue[] {
-  const { declared } = subject
-  const faces = [
-    ...routesOf(declared).map(({ route, at }) => ({ entry: route, at })),
-    ...Object.entries(declared.tools ?? {}).map(([name, entry]) => ({ entry, at: ['tools', name] })),
-  ]
-  const each = faces.flatMap(({ entry, at }) => [
-    ...checkName(subject, entry.category, [...at, 'category'], 'category', declared.categories),
-    ...(entry.sources ?? []).flatMap((name, index) =>
-      checkName(subject, name, [...at, 'sources', index], 'source', declared.sources ?? {}),
-    ),
-    ...checkExample(subject, entry.example, [...at, 'example']),
-  ])
-  return [
-    ...together([...each, ...checkToolNames(subject)]),
-    ...checkSkills(subject),
-    ...checkPlanned(subject),
-  ]
+/** Every name that refers to another part of the catalog, or to a file, finds what it refers to. */
+export function* checkReferences(context: CheckContext): Generator<Issue> {
+  yield* together([...checkEntries(context), ...checkToolNames(context)])
+  yield* checkSkills(context)
+  yield* checkPlanned(context)
+  yield* checkTools(context)
 }
 
-/** A name that is misspelt where it is declared is unknown wherever it is used: told once, with every line. */
+/** A name that is misspelt where it is declared is unknown wherever it is used: reported once, with every line. */
 function together(issues: readonly Issue[]): Issue[] {
   const groups = new Map<string, Issue[]>()
-  for (const issue of issues) {
-    const group = groups.get(issue.message)
-    if (group === undefined) groups.set(issue.message, [issue])
-    else group.push(issue)
-  }
+  for (const issue of issues) groups.set(issue.message, [...(groups.get(issue.message) ?? []), issue])
   return [...groups.values()].flatMap(([first, ...others]) => {
     if (first === undefined || others.length === 0) return first ?? []
     const lines = others.map(({ position }) => position.line).join(', ')
@@ -39,152 +21,130 @@ function together(issues: readonly Issue[]): Issue[] {
   })
 }
 
-const SECTIONS = { category: 'categories', source: 'sources' } as const
-
-function checkName(
-  { document }: Subject,
-  name: string | undefined,
-  at: Path,
-  what: 'category' | 'source',
-  known: Readonly<Record<string, unknown>> | undefined,
-): Issue[] {
-  if (name === undefined || known === undefined || Object.hasOwn(known, name)) return []
-  // Declared, but with a fault of its own.
-  if (document.has([SECTIONS[what], name])) return []
-  const names = Object.keys(known)
-  return [
-    error(
-      `${what}_unknown`,
-      document.at(at),
-      `there is no ${what} "${name}"${didYouMean(name, names) || `; declare it under ${SECTIONS[what]}`}`,
-    ),
-  ]
+function* checkEntries(context: CheckContext): Generator<Issue> {
+  const { categories, sources = {} } = context.declared
+  for (const { entry, at } of entriesOf(context.declared)) {
+    yield* checkName(context, 'category', entry.category, [...at, 'category'], categories)
+    for (const [index, name] of (entry.sources ?? []).entries())
+      yield* checkName(context, 'source', name, [...at, 'sources', index], sources)
+    yield* checkExample(context, entry.example, [...at, 'example'])
+  }
 }
 
-function checkExample(subject: Subject, example: unknown, at: Path): Issue[] {
-  const { document } = subject
-  if (typeof example !== 'string') return []
+const SECTIONS = { category: 'categories', source: 'sources' } as const
+
+function* checkName(
+  { document }: CheckContext,
+  what: 'category' | 'source',
+  name: string | undefined,
+  at: Path,
+  known: Readonly<Record<string, unknown>> | undefined,
+): Generator<Issue> {
+  if (name === undefined || known === undefined || Object.hasOwn(known, name)) return
+  // Declared, but with an error of its own.
+  if (document.has([SECTIONS[what], name])) return
+  const hint = didYouMean(name, Object.keys(known)) || `; declare it under ${SECTIONS[what]}`
+  yield error(`${what}_unknown`, document.at(at), `there is no ${what} "${name}"${hint}`)
+}
+
+function* checkExample(context: CheckContext, example: unknown, at: Path): Generator<Issue> {
+  if (typeof example !== 'string') return
+  const position = context.document.at(at)
   if (!example.startsWith('./')) {
-    return [
-      error('file_path_invalid', document.at(at), 'an example is inline JSON, or a file: ./folder/file.json'),
-    ]
+    yield error('file_path_invalid', position, 'an example is inline JSON, or a file: ./folder/file.json')
+    return
   }
-  const text = readText(subject, example)
-  if (text === undefined)
-    return [
-      error(
-        'example_unreadable',
-        document.at(at),
-        `${example} cannot be read; files are named from the catalog’s folder`,
-      ),
-    ]
+  const text = readText(context, example)
+  if (text === undefined) {
+    const message = `${example} cannot be read; files are named from the catalog’s folder`
+    yield error('example_unreadable', position, message)
+  } else if (!isJson(text)) yield error('example_not_json', position, `${example} is not JSON`)
+}
+
+function isJson(text: string): boolean {
   try {
     JSON.parse(text)
-    return []
+    return true
   } catch {
-    return [error('example_not_json', document.at(at), `${example} is not JSON`)]
+    return false
   }
+}
+
+interface NamedTool {
+  readonly server: string
+  readonly tool: string
+  readonly serverAt: Position
+  readonly nameAt: Position
+}
+
+function namedTools({ declared, document }: CheckContext): NamedTool[] {
+  const routes = routesOf(declared).flatMap(({ route, at }): NamedTool[] => {
+    if (route.tool === undefined) return []
+    const [server = '', tool = ''] = route.tool.split('.')
+    const position = document.at([...at, 'tool'])
+    return [{ server, tool, serverAt: position, nameAt: position }]
+  })
+  const tools = Object.entries(declared.tools ?? {}).flatMap(([tool, { server }]): NamedTool[] => {
+    const at = ['tools', tool]
+    if (!document.has([...at, 'server'])) return []
+    return [{ server, tool, serverAt: document.at([...at, 'server']), nameAt: document.atKey(at) }]
+  })
+  return [...routes, ...tools]
 }
 
 /** A tool is named once, on a server that exists. */
-function checkToolNames(subject: Subject): Issue[] {
-  const { declared, document } = subject
-  const servers = declared.mcp_servers ?? {}
+function* checkToolNames(context: CheckContext): Generator<Issue> {
+  const servers = context.declared.mcp_servers ?? {}
   const taken = new Map<string, number>()
-  const named = [
-    ...routesOf(declared).flatMap(({ route, at }) => {
-      const [server = '', tool = ''] = (route.tool ?? '').split('.')
-      const position = document.at([...at, 'tool'])
-      return route.tool === undefined ? [] : [{ server, tool, position, name: position }]
-    }),
-    ...Object.entries(declared.tools ?? {})
-      .filter(([tool]) => document.has(['tools', tool, 'server']))
-      .map(([tool, { server }]) => ({
-        server,
-        tool,
-        position: document.at(['tools', tool, 'server']),
-        name: document.atKey(['tools', tool]),
-      })),
-  ]
-  return named.flatMap(({ server, tool, position, name }) => {
-    if (!Object.hasOwn(servers, server)) {
-      if (document.has(['mcp_servers', server])) return []
-      return [
-        error(
-          'server_unknown',
-          position,
-          `there is no server "${server}" under mcp_servers${didYouMean(server, Object.keys(servers)) || '; declare it there'}`,
-        ),
-      ]
+  for (const { server, tool, serverAt, nameAt } of namedTools(context)) {
+    if (Object.hasOwn(servers, server)) {
+      const line = taken.get(`${server}.${tool}`)
+      taken.set(`${server}.${tool}`, nameAt.line)
+      const message = `${server}.${tool} is named already on line ${line}; give one another name`
+      if (line !== undefined) yield error('tool_repeated', nameAt, message)
+    } else if (!context.document.has(['mcp_servers', server])) {
+      const hint = didYouMean(server, Object.keys(servers)) || '; declare it there'
+      yield error('server_unknown', serverAt, `there is no server "${server}" under mcp_servers${hint}`)
     }
-    const line = taken.get(`${server}.${tool}`)
-    taken.set(`${server}.${tool}`, name.line)
-    return line === undefined
-      ? []
-      : [
-          error(
-            'tool_repeated',
-            name,
-            `${server}.${tool} is named already on line ${line}; give one another name`,
-          ),
-        ]
-  })
+  }
 }
 
-function checkSkills({ declared, document }: Subject): Issue[] {
+function* checkSkills({ declared, document }: CheckContext): Generator<Issue> {
   const taken = new Map<string, number>()
-  const faces = [
-    ...routesOf(declared).map(({ route, at }) => ({ skill: route.skill, at: [...at, 'skill'] })),
-    ...Object.entries(declared.tools ?? {}).map(([name, { skill }]) => ({
-      skill,
-      at: ['tools', name, 'skill'],
-    })),
-  ]
-  return faces.flatMap(({ skill, at }) => {
-    if (skill === undefined) return []
-    const position = document.at(at)
+  for (const { entry, at } of entriesOf(declared)) {
+    const { skill } = entry
+    if (skill === undefined) continue
+    const position = document.at([...at, 'skill'])
     const line = taken.get(skill)
     taken.set(skill, position.line)
-    return line === undefined
-      ? []
-      : [
-          error(
-            'skill_repeated',
-            position,
-            `the skill "${skill}" stands already on line ${line}; give one another name`,
-          ),
-        ]
-  })
+    if (line !== undefined) {
+      const message = `the skill "${skill}" stands already on line ${line}; give one another name`
+      yield error('skill_repeated', position, message)
+    }
+  }
 }
 
-function checkPlanned({ declared, document, handlers }: Subject): Issue[] {
-  return routesOf(declared).flatMap((place) => {
+function* checkPlanned({ declared, document, handlers }: CheckContext): Generator<Issue> {
+  for (const place of routesOf(declared)) {
     const handler = handlerOf(place)
-    if (place.route.planned !== true || handlers?.includes(handler) !== true) return []
-    const at = document.at([...place.at, 'planned'])
-    return [
-      warning(
-        'planned_but_written',
-        at,
-        `the handler ${handler} exists: remove "planned" to sell ${place.path}`,
-      ),
-    ]
-  })
+    if (place.route.planned !== true || handlers?.includes(handler) !== true) continue
+    const message = `the handler ${handler} exists: remove "planned" to sell ${place.path}`
+    yield warning('planned_but_written', document.at([...place.at, 'planned']), message)
+  }
 }
 
-/** Who is to be known to a tool can be known: a payer where something is paid, a signer where nothing is. */
-export function checkTools({ declared, document }: Subject): Issue[] {
-  return Object.entries(declared.tools ?? {}).flatMap(([name, { requires }]) => {
-    const spelling = document.spelling(['tools', name, 'price'])
+/** A tool can require a payer only where something is paid, and a signer only where nothing is. */
+function* checkTools({ declared, document }: CheckContext): Generator<Issue> {
+  for (const [name, { requires }] of Object.entries(declared.tools ?? {})) {
+    const price = document.spelling(['tools', name, 'price'])
     const position = document.at(['tools', name, 'requires'])
-    if (requires === 'payer' && spelling === 'free') {
-      const sentence = `nobody pays for ${name}, so no payer is known: give it a price, or write "requires: signer"`
-      return [error('payer_without_price', position, sentence)]
+    if (requires === 'payer' && price === 'free') {
+      const message = `nobody pays for ${name}, so no payer is known: give it a price, or write "requires: signer"`
+      yield error('payer_without_price', position, message)
     }
-    if (requires === 'signer' && spelling !== undefined && spelling !== 'free') {
-      const sentence = `${name} is paid for, and a payment tells who signed it: write "requires: payer", or "price: free"`
-      return [error('signer_with_price', position, sentence)]
+    if (requires === 'signer' && price !== undefined && price !== 'free') {
+      const message = `${name} is paid for, and a payment tells who signed it: write "requires: payer", or "price: free"`
+      yield error('signer_with_price', position, message)
     }
-    return []
-  })
+  }
 }

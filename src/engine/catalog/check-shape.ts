@@ -1,12 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../json.ts'
 import { once } from '../once.ts'
-import { type Form, formOf, properName } from './forms.ts'
-import { error, type Issue, type Position } from './issue.ts'
+import { didYouMean, error, type Issue, type Position, suggest } from './issue.ts'
+import { type Form, formOf, properName } from './patterns.ts'
 import { catalogSchema, type Declared } from './schema.ts'
-import { knownKeys, type ShapeFault, soundPart, toPath } from './shape-fault.ts'
+import { knownKeys, type ShapeFault, soundPart, toPath } from './sound-part.ts'
 import type { Path, SourceDocument } from './source.ts'
-import { didYouMean, suggest } from './suggest.ts'
 
 /** Compiled with the first catalog: it takes 200 ms, and not every command reads one. */
 const validator = once(() =>

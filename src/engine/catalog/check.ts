@@ -1,26 +1,25 @@
 import { checkDiscovery } from './check-discovery.ts'
+import type { CheckContext, CheckInputs } from './check-context.ts'
 import { checkHandlers } from './check-handlers.ts'
 import { checkParameters } from './check-parameters.ts'
+import { checkPaths } from './check-paths.ts'
 import { checkPayments } from './check-payments.ts'
-import { checkPlaces } from './check-places.ts'
 import { checkPrices } from './check-prices.ts'
-import { checkReferences, checkTools } from './check-references.ts'
+import { checkReferences } from './check-references.ts'
 import { checkShape } from './check-shape.ts'
 import { hasErrors, type Issue } from './issue.ts'
 import { parse } from './parse.ts'
-import type { Subject, Surroundings } from './subject.ts'
 
 export type Checked =
-  | { readonly kind: 'sound'; readonly subject: Subject; readonly issues: readonly Issue[] }
+  | { readonly kind: 'sound'; readonly context: CheckContext; readonly issues: readonly Issue[] }
   | { readonly kind: 'unsound'; readonly issues: readonly Issue[] }
 
-const RULES: readonly ((subject: Subject) => readonly Issue[])[] = [
+const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkPrices,
-  checkPlaces,
+  checkPaths,
   checkParameters,
   checkHandlers,
   checkReferences,
-  checkTools,
   checkPayments,
   checkDiscovery,
 ]
@@ -29,17 +28,17 @@ const RULES: readonly ((subject: Subject) => readonly Issue[])[] = [
  * Finds everything wrong with a catalog text at once: syntax, then shape, then sense, in the order of the file.
  * A file that is not readable YAML is not judged further, for it does not say what it seems to say.
  */
-export function check(text: string, surroundings: Surroundings): Checked {
+export function check(text: string, inputs: CheckInputs): Checked {
   const { document, issues: syntax, readable } = parse(text)
   if (!readable) return { kind: 'unsound', issues: inOrder(syntax) }
   const shape = checkShape(document)
   const found = [...syntax, ...firstOfEachPlace(shape.issues)]
   if (shape.declared === undefined) return { kind: 'unsound', issues: inOrder(found) }
-  const subject = { ...surroundings, declared: shape.declared, document }
+  const context = { ...inputs, declared: shape.declared, document }
   const said = new Set(found.filter(isAboutValue).map(placeOf))
-  const sense = RULES.flatMap((rule) => rule(subject)).filter((issue) => !said.has(placeOf(issue)))
+  const sense = RULES.flatMap((rule) => [...rule(context)]).filter((issue) => !said.has(placeOf(issue)))
   const issues = inOrder([...found, ...sense])
-  return hasErrors(issues) ? { kind: 'unsound', issues } : { kind: 'sound', subject, issues }
+  return hasErrors(issues) ? { kind: 'unsound', issues } : { kind: 'sound', context, issues }
 }
 
 /** A value that breaks its schema in two ways is one slip; keys that are missing are told each, at their owner. */

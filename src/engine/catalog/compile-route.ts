@@ -15,7 +15,30 @@ import type {
 } from './catalog.ts'
 import type { DeclaredRoute, DeclaredTool } from './schema.ts'
 import type { Path } from './source.ts'
-import { type DeclaredPlace, handlerOf, type Namer, operationId, samplePath } from './subject.ts'
+import { type DeclaredPlace, handlerOf, operationId, samplePath } from './check-context.ts'
+
+/** Gives each thing a name of its own: the first wish that is free, else the last wish with a number behind it. */
+export type Namer = (...wishes: readonly [string, ...string[]]) => string
+
+/**
+ * A namer that has given nothing yet. Things are named in the order of the file, so an entry that is added below
+ * never renames one above it.
+ *
+ * @example
+ * const name = namer()
+ * name('paid_a_b') // 'paid_a_b'
+ * name('paid_a_b') // 'paid_a_b_2'
+ */
+export function namer(): Namer {
+  const taken = new Set<string>()
+  return (...wishes) => {
+    const last = wishes.at(-1) ?? wishes[0]
+    let name = wishes.find((wish) => !taken.has(wish)) ?? last
+    for (let number = 2; taken.has(name); number += 1) name = `${last}_${number}`
+    taken.add(name)
+    return name
+  }
+}
 
 /** What one route cannot know by itself. */
 export interface Compiler {

@@ -6,19 +6,19 @@ import { parseCoin, parseGwei } from '../gwei.ts'
 import { findNetwork, type Limits } from '../networks.ts'
 import { ownersOf } from './arguments.ts'
 import type { Catalog, DocumentPlace, OutsideSource, Payments, ServedFile, Service } from './catalog.ts'
-import { compileRoute, compileTool } from './compile-route.ts'
+import { compileRoute, compileTool, namer } from './compile-route.ts'
 import type { Declared } from './schema.ts'
 import type { Path } from './source.ts'
-import { namer, readText, routesOf, type Subject } from './subject.ts'
+import { type CheckContext, readText, routesOf } from './check-context.ts'
 
 /** Turns a catalog that has passed its checks into the frozen value everything is derived from. */
-export function compile(subject: Subject): Catalog {
-  const { declared } = subject
+export function compile(context: CheckContext): Catalog {
+  const { declared } = context
   const owners = ownersOf(declared)
   const compiler = {
     owners,
-    price: (at: Path) => priceAt(subject, at),
-    example: (value: unknown) => exampleOf(subject, value),
+    price: (at: Path) => priceAt(context, at),
+    example: (value: unknown) => exampleOf(context, value),
     id: namer(),
     name: namer(),
   }
@@ -26,7 +26,7 @@ export function compile(subject: Subject): Catalog {
   const tools = Object.entries(declared.tools ?? {}).map(([name, tool]) => compileTool(name, tool, compiler))
   const content = {
     service: compileService(declared.service),
-    payments: compilePayments(subject),
+    payments: compilePayments(context),
     servers: Object.fromEntries(
       Object.entries(declared.mcp_servers ?? {}).map(([name, { title, description }]) => [
         name,
@@ -38,7 +38,7 @@ export function compile(subject: Subject): Catalog {
     operations: [...compiled.map(({ operation }) => operation), ...tools],
     routes: compiled.flatMap(({ routes }) => routes),
     documents: compileDocuments(declared.documents ?? usualDocuments(declared)),
-    files: compileFiles(subject),
+    files: compileFiles(context),
     sources: compileSources(declared.sources),
   }
   return deepFreeze({ revision: revisionOf(content), ...content })
@@ -61,7 +61,7 @@ function compileService(service: Declared['service']): Service {
   }
 }
 
-function compilePayments({ declared: { payments }, document }: Subject): Payments {
+function compilePayments({ declared: { payments }, document }: CheckContext): Payments {
   const x402 = payments?.x402
   return {
     payTo: payments?.pay_to === undefined ? undefined : toChecksum(payments.pay_to),
@@ -82,7 +82,7 @@ function compilePayments({ declared: { payments }, document }: Subject): Payment
 type DeclaredLimits = NonNullable<NonNullable<NonNullable<Declared['payments']>['x402']>['limits']>
 
 /** Fees come from how they are spelt, as prices do. */
-function compileLimits(limits: DeclaredLimits, document: Subject['document']): Record<string, Limits> {
+function compileLimits(limits: DeclaredLimits, document: CheckContext['document']): Record<string, Limits> {
   return Object.fromEntries(
     Object.entries(limits).flatMap(([name, { confirmations }]): [string, Limits][] => {
       const network = findNetwork(name)
@@ -171,7 +171,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   xml: 'application/xml; charset=utf-8',
 }
 
-function compileFiles({ declared, read }: Subject): ServedFile[] {
+function compileFiles({ declared, read }: CheckContext): ServedFile[] {
   return Object.entries(declared.files ?? {}).map(([path, entry]) => {
     const ending = path.slice(path.lastIndexOf('.') + 1)
     const usual =
@@ -201,14 +201,14 @@ function compileSources(sources: Declared['sources']): Record<string, OutsideSou
 }
 
 /** Prices come from how they are spelt, never from the number YAML made of them. */
-function priceAt({ document }: Subject, at: Path): Micros | undefined {
+function priceAt({ document }: CheckContext, at: Path): Micros | undefined {
   const parsed = parsePrice(document.spelling(at) ?? '')
   return parsed.kind === 'price' ? parsed.value : undefined
 }
 
-function exampleOf(subject: Subject, value: unknown): Json | undefined {
+function exampleOf(context: CheckContext, value: unknown): Json | undefined {
   if (typeof value !== 'string') return asJson(value)
-  const parsed: unknown = JSON.parse(readText(subject, value) ?? 'null')
+  const parsed: unknown = JSON.parse(readText(context, value) ?? 'null')
   return asJson(parsed)
 }
 

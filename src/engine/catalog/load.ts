@@ -4,7 +4,7 @@ import type { Catalog } from './catalog.ts'
 import { check } from './check.ts'
 import { compile } from './compile.ts'
 import { CatalogError, error, type Issue, type Position } from './issue.ts'
-import { readText, type Surroundings, withoutMark } from './subject.ts'
+import { type CheckInputs, readText, withoutMark } from './check-context.ts'
 
 export interface Loaded {
   readonly catalog: Catalog
@@ -16,21 +16,21 @@ export interface Loaded {
 }
 
 /**
- * Reads a catalog file and everything it names. Throws `CatalogError` with every issue when it cannot be used. `noted` is
- * told of every file right before it is read, whether or not it is there.
+ * Reads a catalog file and everything it names. Throws `CatalogError` with every issue when it cannot be used. `onRead` is
+ * called with every file right before it is read, whether or not it exists.
  *
  * @example
  * const { catalog } = loadCatalog('catalog.yaml', { handlers: Object.keys(handlers), documents: documentNames })
  */
 export function loadCatalog(
   file: string,
-  known: Omit<Surroundings, 'read'>,
-  noted?: (path: string) => void,
+  known: Omit<CheckInputs, 'read'>,
+  onRead?: (path: string) => void,
 ): Loaded {
   const folder = dirname(resolve(file))
   const read = (name: string): Buffer | undefined => {
     const path = resolve(folder, name)
-    noted?.(path)
+    onRead?.(path)
     return readBytes(path)
   }
   const text = readText({ read }, basename(file))
@@ -44,13 +44,13 @@ export function loadCatalog(
 }
 
 /** The same from text that is at hand. */
-export function compileText(file: string, given: string, surroundings: Surroundings): Loaded {
+export function compileText(file: string, given: string, inputs: CheckInputs): Loaded {
   const text = withoutMark(given)
-  const checked = check(text, surroundings)
+  const checked = check(text, inputs)
   if (checked.kind === 'unsound') throw new CatalogError(file, text, checked.issues)
-  const { subject, issues } = checked
-  const at = (route: string): Position => subject.document.atKey(['routes', route])
-  return { catalog: compile(subject), warnings: issues, text, at }
+  const { context, issues } = checked
+  const at = (route: string): Position => context.document.atKey(['routes', route])
+  return { catalog: compile(context), warnings: issues, text, at }
 }
 
 function readBytes(file: string): Buffer | undefined {

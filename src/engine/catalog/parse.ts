@@ -1,7 +1,7 @@
 import { LineCounter, parseDocument } from 'yaml'
 import { error, type Issue } from './issue.ts'
 import { Reader, type Place, type SourceDocument } from './source.ts'
-import { isMild, tellFault } from './syntax.ts'
+import { isMild, describeFault } from './yaml-errors.ts'
 
 export interface Parsed {
   readonly document: SourceDocument
@@ -32,7 +32,7 @@ export function parse(text: string): Parsed {
   const reader = new Reader(document, text, place)
   const faults = [...document.errors, ...document.warnings]
   const issues = faults.map((fault) => {
-    const { code, sentence, start, end } = tellFault(fault, text)
+    const { code, sentence, start, end } = describeFault(fault, text)
     return error(code, place(start, end), sentence)
   })
   const source = reader.read()

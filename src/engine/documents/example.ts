@@ -1,5 +1,5 @@
 import { type Catalog, examplePath, type Parameter, type Route } from '../catalog/catalog.ts'
-import { PROXY } from '../catalog/subject.ts'
+import { PROXY } from '../catalog/check-context.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import { lastChange } from './listing.ts'

@@ -1,5 +1,5 @@
 import type { Catalog, Operation } from '../catalog/catalog.ts'
-import { PROXY } from '../catalog/subject.ts'
+import { PROXY } from '../catalog/check-context.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedHandler } from '../handler.ts'
 import type { Readiness } from '../purchase/execution.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { didYouMean, suggest } from '../../../src/engine/catalog/suggest.ts'
+import { didYouMean, suggest } from '../../../src/engine/catalog/issue.ts'
 
 const KEYS = [
   'price',

@@ -1,31 +1,8 @@
-import type { Declared, DeclaredRoute } from './schema.ts'
+import type { Declared, DeclaredRoute, DeclaredTool } from './schema.ts'
 import type { SourceDocument } from './source.ts'
 
-/** Gives each thing a name of its own: the first wish that is free, else the last wish with a number behind it. */
-export type Namer = (...wishes: readonly [string, ...string[]]) => string
-
-/**
- * A namer that has given nothing yet. Things are named in the order of the file, so an entry that is added below
- * never renames one above it.
- *
- * @example
- * const name = namer()
- * name('paid_a_b') // 'paid_a_b'
- * name('paid_a_b') // 'paid_a_b_2'
- */
-export function namer(): Namer {
-  const taken = new Set<string>()
-  return (...wishes) => {
-    const last = wishes.at(-1) ?? wishes[0]
-    let name = wishes.find((wish) => !taken.has(wish)) ?? last
-    for (let number = 2; taken.has(name); number += 1) name = `${last}_${number}`
-    taken.add(name)
-    return name
-  }
-}
-
 /** What a catalog is checked against besides its own text. */
-export interface Surroundings {
+export interface CheckInputs {
   /** Names of the handlers that exist; undefined when they are not known here. */
   readonly handlers: readonly string[] | undefined
   /** Names of the documents the engine can render. */
@@ -35,13 +12,13 @@ export interface Surroundings {
 }
 
 /** One rule's view of the catalog. */
-export interface Subject extends Surroundings {
+export interface CheckContext extends CheckInputs {
   readonly declared: Declared
   readonly document: SourceDocument
 }
 
 /** A file beside the catalog that holds text. */
-export function readText({ read }: Pick<Surroundings, 'read'>, path: string): string | undefined {
+export function readText({ read }: Pick<CheckInputs, 'read'>, path: string): string | undefined {
   const bytes = read(path)
   return bytes === undefined ? undefined : withoutMark(bytes.toString('utf8'))
 }
@@ -60,6 +37,20 @@ export interface DeclaredPlace {
 /** The routes with the path of each in the URL and in the file. */
 export function routesOf(declared: Declared): DeclaredPlace[] {
   return Object.entries(declared.routes).map(([path, route]) => ({ path, route, at: ['routes', path] }))
+}
+
+/** Routes and tools, with what they have in common. */
+export interface DeclaredEntry {
+  readonly name: string
+  readonly entry: Pick<DeclaredRoute & DeclaredTool, keyof DeclaredRoute & keyof DeclaredTool>
+  readonly at: readonly string[]
+}
+
+export function entriesOf(declared: Declared): DeclaredEntry[] {
+  return [
+    ...routesOf(declared).map(({ path, route, at }) => ({ name: path, entry: route, at })),
+    ...Object.entries(declared.tools ?? {}).map(([name, entry]) => ({ name, entry, at: ['tools', name] })),
+  ]
 }
 
 /** `/paid/gamestore/app/{appid}` → `gamestore/app`. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formOf, properName } from '../../../src/engine/catalog/forms.ts'
+import { formOf, properName } from '../../../src/engine/catalog/patterns.ts'
 import { catalogSchema } from '../../../src/engine/catalog/schema.ts'
 
 function patternsOf(schema: unknown): string[] {

@@ -1,6 +1,6 @@
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../json.ts'
-import { suggest } from './suggest.ts'
+import { suggest } from './issue.ts'
 import type { Path } from './source.ts'
 
 /** What ajv says about one place, with the schema and the value it is about. */

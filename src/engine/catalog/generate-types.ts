@@ -1,11 +1,11 @@
 import type { Catalog, Parameter } from './catalog.ts'
-import { PROXY } from './subject.ts'
+import { PROXY } from './check-context.ts'
 
 /**
  * The TypeScript a catalog's handlers are checked against: one entry for each handler that is served, with the type of
  * its parameters. Deterministic, so that a build can hold the committed file against it.
  */
-export function declareHandlers(catalog: Catalog, door: string): string {
+export function generateTypes(catalog: Catalog, engine: string): string {
   const handlers = new Map<string, readonly Parameter[]>()
   for (const { handler, parameters, planned } of catalog.operations) {
     if (!planned && handler !== PROXY && !handlers.has(handler)) handlers.set(handler, parameters)
@@ -13,7 +13,7 @@ export function declareHandlers(catalog: Catalog, door: string): string {
   const objects = [...handlers.values()].flat().some(({ type }) => type === 'object')
   const entries = [...handlers]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, parameters]) => declareOne(name, parameters))
+    .map(([name, parameters]) => handlerEntry(name, parameters))
   return [
     '// Generated from the catalog by `ratecard types`. Do not edit: change the catalog.',
     'import type {',
@@ -23,7 +23,7 @@ export function declareHandlers(catalog: Catalog, door: string): string {
     '  HandlerWithPreview as EngineHandlerWithPreview,',
     ...(objects ? ['  JsonObject,'] : []),
     '  StoringHandler as EngineStoringHandler,',
-    `} from '${door}'`,
+    `} from '${engine}'`,
     '',
     'export interface Parameters {',
     ...entries,
@@ -38,7 +38,7 @@ export function declareHandlers(catalog: Catalog, door: string): string {
   ].join('\n')
 }
 
-function declareOne(name: string, parameters: readonly Parameter[]): string {
+function handlerEntry(name: string, parameters: readonly Parameter[]): string {
   const key = /^[a-z][A-Za-z0-9_]*$/.test(name) ? name : `'${name}'`
   if (parameters.length === 0) return `  readonly ${key}: Record<never, never>`
   const members = parameters.map((parameter) => {
