@@ -99,7 +99,7 @@ t.test('the proxy would send buyers to an instance that is not there', async (t)
 t.test('an operator would sell data without having been told of its terms', async (t) => {
   const told = new Map(
     Array.from(
-      text('README.md').matchAll(/^\| `(needs_agreement|unknown|allowed)` +\| (.*?) *\|$/gm),
+      text('../docs/deployment.md').matchAll(/^\| `(needs_agreement|unknown|allowed)` +\| (.*?) *\|$/gm),
     ).flatMap(([, resale = '', names = '']) =>
       Array.from(names.replace(/\(.*?\)|:.*/g, '').matchAll(/[a-z][a-z-]+/g)).flatMap(([name]) =>
         name === 'and' ? [] : [[name, resale] as const],

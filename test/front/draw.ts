@@ -44,7 +44,7 @@ function run(...args: readonly string[]): readonly Line[] {
 const typed = (text: string): Line => ({ text: `$ ${text}`, kind: 'typed' })
 
 async function session(): Promise<readonly Line[]> {
-  cpSync(join(ROOT, 'test/fixtures/shop/catalog.yaml'), join(place, 'catalog.yaml'))
+  cpSync(join(ROOT, 'examples/tea/catalog.yaml'), join(place, 'catalog.yaml'))
   cpSync(join(place, 'catalog.yaml'), join(place, 'before.yaml'))
   mkdirSync(join(place, 'handlers'))
   writeFileSync(join(place, 'handlers/index.js'), HANDLERS)

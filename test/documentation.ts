@@ -1,0 +1,84 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { parse, stringify } from 'yaml'
+import { catalogSchema } from '../src/engine/catalog/schema.ts'
+import { compileText } from '../src/engine/catalog/load.ts'
+import { blocksOf, PAGES, ROOT, textOf, type Block } from './support/markdown.ts'
+
+const LANGUAGES = new Set(['sh', 'console', 'yaml', 'ts', 'js', 'json', 'nginx', 'http', 'text'])
+
+for (const page of PAGES) {
+  t.test(`the links of ${page} lead to files`, async (t) => {
+    for (const [, target = ''] of textOf(page).matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g))
+      t.ok(existsSync(join(ROOT, dirname(page), target)), target)
+  })
+
+  for (const block of blocksOf(page)) {
+    const place = `${page}:${block.line}`
+    t.test(`the block at ${place} says what it is`, async (t) => t.ok(LANGUAGES.has(block.language)))
+    if (block.language === 'json')
+      t.test(`the JSON at ${place} parses`, async () => void JSON.parse(block.text))
+    if (
+      block.language === 'yaml' &&
+      !block.text.includes('\nservices:') &&
+      !block.text.startsWith('services:')
+    )
+      t.test(`the catalog at ${place} passes check without a warning`, async (t) => {
+        const { warnings } = compileText('catalog.yaml', catalogOf(block), {
+          handlers: undefined,
+          documents: [],
+          read: (path) => (path.endsWith('.json') ? Buffer.from('{}') : undefined),
+        })
+        t.same(warnings, [])
+      })
+  }
+}
+
+const SKELETON = {
+  catalog: 1,
+  service: { name: 'Example', version: '1.0.0' },
+  payments: { currency: 'USD', x402: { networks: ['base'] } },
+  routes: {
+    '/paid/util/workday': {
+      price: 0.002,
+      summary: 'Working days of a country',
+      parameters: {
+        country: { type: 'string', default: 'US', format: 'country' },
+        date: { type: 'string', default: '', format: 'date' },
+        days: { type: 'integer', default: 14, minimum: 1, maximum: 366 },
+      },
+      example: { working_days: 10 },
+    },
+  },
+} as const
+
+/** A page may show a whole catalog, some of its top-level keys, or routes alone: what is missing is added. */
+function catalogOf({ text }: Block): string {
+  const shown = parse(text) as Record<string, object>
+  if ('catalog' in shown) return text
+  const keys = Object.keys(shown)
+  if (keys.every((key) => key.startsWith('/')))
+    return stringify({ ...SKELETON, routes: { ...SKELETON.routes, ...shown } })
+  for (const key of keys)
+    if (!(key in catalogSchema.properties)) throw new Error(`${key} is no key of a catalog`)
+  return stringify({ ...SKELETON, ...shown, routes: { ...SKELETON.routes, ...shown['routes'] } })
+}
+
+t.test('README.md has at most 120 lines', async (t) => {
+  t.ok(textOf('README.md').split('\n').length <= 121)
+})
+
+t.test('each package that CONTRIBUTING.md gives a reason for is a dependency', async (t) => {
+  const { dependencies, optionalDependencies } = JSON.parse(
+    readFileSync(join(ROOT, 'package.json'), 'utf8'),
+  ) as {
+    readonly dependencies: object
+    readonly optionalDependencies: object
+  }
+  const installed = { ...dependencies, ...optionalDependencies }
+  const [, table = ''] = /^\| Package .*\n.*\n((?:\|.*\n)+)/m.exec(textOf('CONTRIBUTING.md')) ?? []
+  const named = Array.from(table.matchAll(/^\| (.*?) +\|/gm)).flatMap(([, names = '']) => names.split(', '))
+  t.ok(named.length > 5)
+  for (const name of named) t.ok(name in installed, name)
+})

@@ -1,0 +1,122 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { blocksOf, PAGES, ROOT, textOf, type Block } from '../support/markdown.ts'
+import { Session } from '../support/session.ts'
+
+const PLACE = mkdtempSync(join(tmpdir(), 'ratecard-pages-'))
+const PARTS = 'package.json tsconfig.json catalog.yaml catalog.schema.json templates src dist examples'.split(
+  ' ',
+)
+t.teardown(() => spawnSync('rm', ['-rf', PLACE]))
+
+// Those of examples are run where the package is installed: by examples.ts.
+const pages = PAGES.filter((page) => !page.startsWith('examples/'))
+const blocks = pages.flatMap(blocksOf)
+const isTyped = ({ language }: Block): boolean => language === 'sh' || language === 'console'
+
+/** A clone in a folder of its own, for a page may have somebody write beside it. */
+function cloneFor(page: string): string {
+  const clone = join(PLACE, page.replaceAll('/', '-'), 'ratecard')
+  for (const part of PARTS) cpSync(join(ROOT, part), join(clone, part), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'))
+  return clone
+}
+
+/** Each run has figures of its own. */
+function shape(line: string): string {
+  return line
+    .replaceAll(/0x[0-9a-fA-F]+(…[0-9a-fA-F]+)?/g, '0x')
+    .replaceAll(/revision \S+( → \S+)?/g, 'revision')
+    .replaceAll(/\d+/g, '#')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+}
+
+for (const page of pages) {
+  const typed = blocksOf(page).filter((block) => isTyped(block) && block.mark === '')
+  if (typed.length === 0) continue
+  t.test(`the commands of ${page} do what it says`, async (t) => {
+    const session = new Session(cloneFor(page))
+    t.teardown(() => session.close())
+    for (const block of typed)
+      if (block.language === 'sh') {
+        const { code, output } = await session.run(block)
+        t.equal(code, 0, `${page}:${block.line}`, { output })
+      } else {
+        for (const transcript of block.text.replace(/^\$ /, '').split('\n$ ')) {
+          const [command = '', ...shown] = transcript.trimEnd().split('\n')
+          const { output } = await session.run({ text: command })
+          const shapes = new Set(output.split('\n').map(shape))
+          for (const line of shown)
+            if (line.startsWith('{'))
+              for (const [, name = '', value = ''] of line.matchAll(/"(\w+)": ("[^"]*"|\d+)/g))
+                t.match(output, `"${name}": ${value}`, `${page}:${block.line} ${command}`)
+            else if (line !== '') t.ok(shapes.has(shape(line)), line.trim(), { command, output })
+        }
+      }
+  })
+}
+
+t.test('the commands that need Docker or real money name what exists', async (t) => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    readonly scripts: object
+  }
+  for (const { page, line, text, mark } of blocks.filter(
+    (block) => block.language === 'sh' && block.mark !== '',
+  )) {
+    t.ok(['docker', 'live', 'scripts'].includes(mark), `${page}:${line} says why: ${mark}`)
+    t.equal(spawnSync('bash', ['-n'], { input: text }).status, 0, `${page}:${line} is what a shell reads`)
+    for (const [, script = ''] of text.matchAll(/^npm run ([\w-]+)/gm)) t.ok(script in scripts, script)
+  }
+  const programs = pages.flatMap((page) =>
+    Array.from(
+      textOf(page).matchAll(/(?:ratecard|dist\/main\.js) ((?:payments|data|memory) \w+|[a-z]+)([^`\n#|]*)/g),
+    ),
+  )
+  const helps = new Map<string, string>()
+  const helpOf = (command: string): string => {
+    const known = helps.get(command)
+    if (known !== undefined) return known
+    const args = [join(ROOT, 'dist/main.js'), ...command.split(' '), '--help']
+    const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    helps.set(command, status === 0 ? stdout : '')
+    return helpOf(command)
+  }
+  for (const [whole, command = '', rest = ''] of programs) {
+    // Prose may say “ratecard is”; a command has a help of its own.
+    if (!whole.includes('--') && helpOf(command) === '') continue
+    for (const [flag] of rest.matchAll(/--[a-z][a-z-]*/g)) t.match(helpOf(command), flag, whole)
+  }
+})
+
+t.test('the programs on the pages pass the compiler', async (t) => {
+  const folder = join(PLACE, 'programs')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  cpSync(join(ROOT, 'examples/tea/handlers/catalog.ts'), join(folder, 'catalog.ts'))
+  for (const { page, line, language, text } of blocks.filter(({ language }) => /^[jt]s$/.test(language)))
+    writeFileSync(join(folder, `${page.replaceAll(/\W/g, '-')}-${line}.${language}`), text)
+  const options = {
+    target: 'es2023',
+    module: 'nodenext',
+    types: ['node'],
+    strict: true,
+    noEmit: true,
+    allowJs: true,
+    checkJs: true,
+    noImplicitAny: false,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    verbatimModuleSyntax: true,
+    paths: { ratecard: [join(ROOT, 'dist/engine/index.d.ts')] },
+  }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, include: ['.'] }))
+  const { status, stdout } = spawnSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], {
+    encoding: 'utf8',
+  })
+  t.equal(status, 0, 'no error', { stdout })
+})
