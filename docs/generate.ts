@@ -6,8 +6,8 @@ import { ERRORS } from '../src/engine/errors.ts'
 /** The keywords of JSON Schema that the catalog uses. */
 interface Schema {
   readonly type?: string | readonly string[]
-  readonly const?: unknown
-  readonly enum?: readonly unknown[]
+  readonly const?: string | number
+  readonly enum?: readonly string[]
   readonly description?: string
   readonly pattern?: string
   readonly maxLength?: number
@@ -63,8 +63,8 @@ const DURATION = '(ms|s|m|h|d)$'
 
 function typeOf(schema: Schema): string {
   const { type, pattern = '', maxLength, items, maxItems } = schema
-  if (schema.const !== undefined) return `\`${String(schema.const)}\``
-  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${String(value)}\``).join(' or ')
+  if (schema.const !== undefined) return `\`${schema.const}\``
+  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(' or ')
   const types = (typeof type === 'string' ? [type] : (type ?? [])).map((each) => {
     if (each === 'string' && pattern.endsWith(DURATION)) return 'duration'
     if (each === 'string' && pattern.startsWith('^0x')) return 'address'
