@@ -84,7 +84,8 @@ export function testMemoryStore(
       t.equal(again.id, written[0]?.id)
       const [hit, ...others] = await store.search(question(wallet, 'where is the key'), patient)
       t.strictSame(others, [])
-      t.strictSame(hit, { id: again.id, text, tags: ['home'], createdAt: AT, score: 1 })
+      t.match(hit, { id: again.id, text, tags: ['home'], createdAt: AT })
+      t.ok(hit !== undefined && hit.score > 0.7 && hit.score <= 1, 'the only telling word is there')
     })
 
     t.test('a call that is repeated with its key would be remembered twice', async (t) => {
@@ -189,6 +190,8 @@ export function testMemoryStore(
       const failing: Embedder = {
         name: 'failing',
         semantic: true,
+        floor: 0.1,
+        weight: 0.6,
         embed: () =>
           Promise.reject(new Failure('source_timeout', 'The embedding model did not answer in time')),
       }
@@ -206,15 +209,17 @@ export function testMemoryStore(
       const flat: Embedder = {
         name: 'flat',
         semantic: true,
+        floor: 0.1,
+        weight: 0.6,
         embed: async (texts) => texts.map((text) => Float32Array.of(text.includes('port') ? 0.8 : 1, 0.6, 0)),
       }
       const other = new MemoryStore(database, flat)
       const ask = async (query: string) => (await other.search(question(wallet, query), patient)).length
       t.equal(await ask('harbour'), 1, 'its words are still known')
-      t.equal(await ask('port'), 0)
+      t.equal(await ask('zportz'), 0)
       const done: number[] = []
       await new Upkeep(database, flat).reindex((number) => done.push(number))
-      t.equal(await ask('port'), 1)
+      t.equal(await ask('zportz'), 1)
       t.ok((done.at(-1) ?? 0) > 0)
       await new Upkeep(database, hashEmbedder).reindex(() => undefined)
       t.equal((await found(wallet, 'harbor opening'))[0], 'The harbour opens at dawn')
@@ -243,30 +248,39 @@ export function testMemoryStore(
       t.strictSame([left.length, await kept(bare), await kept(contract), await kept(bystander)], [0, 0, 0, 1])
     })
 
-    t.test('what a wallet has stored would not be found by its words', async (t) => {
-      const wallet = newWallet()
-      const memories = readMemories()
-      for (const { text } of memories) await remember(wallet, text)
-      const texts = memories.map(({ text }) => text)
-      const findings: { places: number[][]; scores: number[][] } = { places: [], scores: [] }
-      for (const kind of KINDS) {
-        const places = []
-        // Every fourth: of all domains and languages, in a quarter of the time.
-        for (const [meant, memory] of memories.entries()) {
-          if (meant % 4 > 0) continue
-          const hits = await store.search(question(wallet, memory[kind]), patient)
-          const order = hits.map(({ text }) => texts.indexOf(text))
-          findings.places.push(order)
-          findings.scores.push(hits.map((hit) => hit.score))
-          places.push(order.includes(meant) ? order.indexOf(meant) + 1 : Infinity)
+    t.test(
+      'finds what a wallet has stored by its words and by related English words, and nothing else',
+      async (t) => {
+        const wallet = newWallet()
+        const memories = readMemories()
+        for (const { text } of memories) await remember(wallet, text)
+        for (const nothing of ['zzzz qqqq', 'xkcd wvut'])
+          t.strictSame(await found(wallet, nothing), [], `${nothing} is like nothing`)
+        const car = newWallet()
+        await remember(car, 'The car is parked behind the station')
+        t.strictSame(await found(car, 'automobile'), ['The car is parked behind the station'])
+        const texts = memories.map(({ text }) => text)
+        const findings: { places: number[][]; scores: number[][] } = { places: [], scores: [] }
+        for (const kind of KINDS) {
+          const places = []
+          // Every fourth: of all domains and languages, in a quarter of the time.
+          for (const [meant, memory] of memories.entries()) {
+            if (meant % 4 > 0) continue
+            const hits = await store.search(question(wallet, memory[kind]), patient)
+            const order = hits.map(({ text }) => texts.indexOf(text))
+            findings.places.push(order)
+            findings.scores.push(hits.map((hit) => hit.score))
+            places.push(order.includes(meant) ? order.indexOf(meant) + 1 : Infinity)
+          }
+          const reached = score(places)
+          t.comment(`${kind}: ${JSON.stringify(reached)}`)
+          if (kind === 'lexical') t.ok(reached['R@1'] >= 0.97, kind)
+          if (kind === 'morphology') t.ok(reached['R@1'] >= 0.9, kind)
+          if (kind === 'paraphrase') t.ok(reached['R@5'] >= 0.15, kind)
         }
-        const reached = score(places)
-        t.comment(`${kind}: ${JSON.stringify(reached)}`)
-        if (kind === 'lexical') t.ok(reached['R@1'] >= 0.97, kind)
-        if (kind === 'morphology') t.ok(reached['R@1'] >= 0.9, kind)
-      }
-      compare(t, findings)
-    })
+        compare(t, findings)
+      },
+    )
 
     t.test('an older version would write over what a newer one has made', async (t) => {
       await database.run('insert into memory_schema values (99)')

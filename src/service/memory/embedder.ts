@@ -4,6 +4,10 @@ export interface Embedder {
   readonly name: string
   /** Whether it knows meanings, or only words. */
   readonly semantic: boolean
+  /** Cosine from which two texts without a common word count as similar. */
+  readonly floor: number
+  /** Weight of nearness in the score of a memory, from 0 to 1; the rest is the weight of words. */
+  readonly weight: number
   /** One vector of length 1 for each text. Throws `Failure`: nothing is charged then. */
   embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>
 }

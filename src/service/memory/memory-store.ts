@@ -4,6 +4,7 @@ import { DatabaseError, type Database, type Row, type Value } from './database.t
 import { embedOne, toLiteral, type Embedder } from './embedder.ts'
 import { readNumber, readText, readTexts, readTime } from './row.ts'
 import { HELD, PAGE, SEARCH, USAGE } from './sql.ts'
+import { relatedTerms } from './related.ts'
 import { termsOf } from './terms.ts'
 
 /** What one wallet may keep. */
@@ -43,7 +44,7 @@ export interface Question {
 }
 
 export interface Hit extends Memory {
-  /** Above 0, up to 1: the first both by its words and by its vector. Comparable within one answer only. */
+  /** Above 0, up to 1: how many of the question’s words it has, rare ones weighing more, and the nearness of the vectors. */
   readonly score: number
 }
 
@@ -129,18 +130,23 @@ export class MemoryStore {
     await this.#query('delete from pending_memories where payment = $1', [payment])
   }
 
-  /** The best matches first: by vector and by words, each by its rank (reciprocal rank fusion). */
+  /** The best matches first; what has neither a word in common nor a near vector is no match. */
   async search({ wallet, query, most, tags, since }: Question, signal: AbortSignal): Promise<readonly Hit[]> {
     const vector = await embedOne(this.embedder, query, signal)
+    const asked = askedTerms(query)
     const rows = await this.#query(SEARCH, [
       wallet,
       toLiteral(vector),
-      [...new Set(termsOf(query))],
+      asked.map(({ term }) => term),
       most,
       this.embedder.name,
       tags,
       since?.toISOString() ?? null,
       vector.length,
+      asked.map(({ word }) => String(word)),
+      asked.map(({ share }) => String(share)),
+      this.embedder.weight,
+      this.embedder.floor,
     ])
     return rows.map((row) => ({ ...memoryOf(row), score: readNumber(row, 'score') }))
   }
@@ -201,6 +207,17 @@ export class MemoryStore {
       throw new Failure('source_error', 'The memory store could not do it', { cause })
     }
   }
+}
+
+/** Words of a question that are looked up beside their related ones: more add nothing but work. */
+const MOST_WORDS = 64
+
+/** What the words of a question are found by: themselves, and what WordNet relates to them. */
+function askedTerms(query: string): { term: string; word: number; share: number }[] {
+  return [...new Set(termsOf(query))].flatMap((term, word) => [
+    { term, word, share: 1 },
+    ...(word < MOST_WORDS ? relatedTerms(term).map((related) => ({ ...related, word })) : []),
+  ])
 }
 
 const QUOTA_SENTENCE = `A wallet keeps at most ${QUOTA.memories} memories, or ${QUOTA.bytes / 1_000_000} MB of them`

@@ -1,46 +1,47 @@
-/** Of each half of a search; the best answer may be low in one of them, not in both. */
-const DEPTH = 50
-/** The usual weight of ranks against each other (reciprocal rank fusion). */
-const CALM = 60
-
 const FITTING = `wallet = $1 and tags @> $6::text[] and ($7::timestamptz is null or created_at >= $7::timestamptz)`
 
 /**
- * $1 wallet, $2 vector, $3 terms, $4 how many, $5 embedder, $6 tags, $7 since or null, $8 size of the vector.
+ * $1 wallet, $2 vector, $3 terms, $4 how many, $5 embedder, $6 tags, $7 since or null, $8 size of the vector, $9 for each
+ * term which word of the question it stands for, $10 its share of a match (1 is the word itself), $11 weight of nearness in
+ * the score, $12 nearness that counts without a common word.
  *
- * Rare words of the wallet weigh more, and short texts come before long ones. Sums are rounded before they are compared: engines add in other orders. What is
- * equal is ordered by its place, the newest first.
+ * The score is the share of the question’s words that a memory has, rare words of the wallet weighing more, and the
+ * nearness of the vectors. It is rounded before it is compared, for engines add in other orders; of equals the newest
+ * comes first.
  */
 export const SEARCH = `
-with asked as (
-  select term, ln(1 + (select count(*) from memories where wallet = $1)::float8 / count(*)) as weight
-  from (select unnest(terms) as term from memories where wallet = $1 and terms && $3::text[]) said
-  where term = any($3::text[])
-  group by term
-), near as (
-  select place, row_number() over (order by distance, place desc) as rank
-  from (
-    select place, round((embedding <=> $2::vector)::numeric, 6) as distance
-    from memories
-    where ${FITTING} and embedder = $5 and vector_dims(embedding) = $8
-    order by distance, place desc
-    limit ${DEPTH}
-  ) nearest
+with size as (
+  select count(*)::float8 as number from memories where wallet = $1
+), asked as (
+  select * from unnest($3::text[], $9::text[]::int[], $10::text[]::float8[]) as asked (term, word, share)
+), known as (
+  select term, ln(1 + number / count(*)) as weight
+  from (select unnest(terms) as term from memories where wallet = $1 and terms && $3::text[]) said cross join size
+  where term = any($3)
+  group by term, number
+), whole as (
+  select sum(coalesce(weight, ln(1 + number))) as weight
+  from asked left join known using (term) cross join size
+  where share = 1
 ), worded as (
-  select place, row_number() over (order by weight desc, size, place desc) as rank
+  select place, sum(weight) as weight
   from (
-    select place, size, round(sum(weight)::numeric, 6) as weight
-    from (select place, cardinality(terms) as size, unnest(terms) as term from memories where ${FITTING} and terms && $3::text[]) said
-    join asked using (term)
-    group by place, size
-    order by weight desc, size, place desc
-    limit ${DEPTH}
+    select place, word, max(share * weight) as weight
+    from (select place, unnest(terms) as term from memories where ${FITTING} and terms && $3::text[]) said
+    join asked using (term) join known using (term)
+    group by place, word
   ) best
+  group by place
+), near as (
+  select place, greatest(1 - (embedding <=> $2::vector), 0) as nearness
+  from memories
+  where ${FITTING} and embedder = $5 and vector_dims(embedding) = $8
 ), found as (
-  select place, (coalesce(1.0 / (${CALM} + near.rank), 0) + coalesce(1.0 / (${CALM} + worded.rank), 0)) * ${(CALM + 1) / 2} as score
-  from near full join worded using (place)
+  select place, round(((1 - $11::float8) * coalesce(worded.weight / whole.weight, 0) + $11::float8 * coalesce(nearness, 0))::numeric, 6) as score
+  from near full join worded using (place) cross join whole
+  where worded.weight > 0 or nearness >= $12::float8
 )
-select id, text, tags, created_at, round(score, 6)::float8 as score
+select id, text, tags, created_at, score::float8 as score
 from found join memories using (place)
 where wallet = $1
 order by found.score desc, place desc

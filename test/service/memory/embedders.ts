@@ -4,6 +4,8 @@ import t, { type Test } from 'tap'
 import { chooseEmbedder } from '../../../src/service/memory/choose-embedder.ts'
 import type { Embedder } from '../../../src/service/memory/embedder.ts'
 import { hashEmbedder } from '../../../src/service/memory/hash-embedder.ts'
+import { relatedTerms } from '../../../src/service/memory/related.ts'
+import { termsOf } from '../../../src/service/memory/terms.ts'
 import { SourceRecords } from '../../../src/service/sources/source-record.ts'
 import { measure, readMemories } from '../../bench/retrieval/measure.ts'
 import { listening } from '../../support/listening.ts'
@@ -36,6 +38,26 @@ t.test('memories would not be found by their words, or by other forms of these',
   t.ok((scores.get('lexical')?.['R@1'] ?? 0) >= 0.97)
   t.ok((scores.get('morphology')?.['R@1'] ?? 0) >= 0.9)
   t.equal(hashEmbedder.semantic, false, 'and nobody is told that it knows meanings')
+})
+
+t.test('finds the related words of any English word, and none of others', async (t) => {
+  const related = (word: string): string[] =>
+    termsOf(word)
+      .flatMap(relatedTerms)
+      .map(({ term }) => term)
+  for (const [word, expected] of [
+    ['automobile', 'car'],
+    ['physician', 'doctor'],
+    ['purchase', 'buy'],
+    ['zoom', 'zip'],
+    ['aardvark', 'anteater'],
+  ] as const)
+    t.ok(
+      related(word).includes(termsOf(expected)[0] ?? ''),
+      `${word} → ${expected}: ${related(word).join(' ')}`,
+    )
+  for (const word of ['zzzz', 'qqqq', 'a', '漢字', '']) t.strictSame(related(word), [])
+  t.ok(relatedTerms('car').every(({ share }) => share > 0 && share < 1))
 })
 
 interface Asked {
