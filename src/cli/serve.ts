@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import {
   Cache,
   type Catalog,
@@ -134,7 +134,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     if ('fault' in cache) return refuse(terminal, [cache.fault])
     closing.push(() => cache.store.close())
     const means = meansOf(call, declared, sandbox)
-    const owner = `${process.pid}-${randomUUID()}`
+    const owner = `${process.pid}-${randomBytes(9).toString('base64url')}`
     const report = createComplaint(terminal, world.now, env.hide)
     const mpp = openMpp(means, baseUrl, report)
     closing.push(() => mpp.close())

@@ -47,6 +47,47 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.notOk('receipt' in ((await ledger.get(entry.key)) ?? entry))
   })
 
+  t.test(`${name}: returns a signed transaction until it is redacted or its record is removed`, async (t) => {
+    const ledger = await openNew(t)
+    const hash = `0x${'ab'.repeat(32)}`
+    const own = { kind: 'own', hash, signer: `0x${'cd'.repeat(20)}`, nonce: 7 } as const
+    const request = '~{"x402Version":2}'
+    for (const dispatch of [
+      { ...own, raw: `0x${'ef'.repeat(300)}` },
+      { kind: 'payer', hash, raw: '0x76' },
+      { kind: 'facilitator', url: 'https://facilitator.example', request },
+    ] as const) {
+      const entry = { ...fullEntry(`x402:${dispatch.kind}`), dispatch }
+      await ledger.insert(entry)
+      t.strictSame(await ledger.get(entry.key), entry)
+      const erased = nextEntry(entry, { dispatch: own })
+      await ledger.replace(entry, erased)
+      t.strictSame(await ledger.get(entry.key), erased)
+      const again = nextEntry(erased, { dispatch })
+      await ledger.replace(erased, again)
+      t.strictSame(await ledger.find(entry.id), again)
+      await ledger.remove(again)
+      await ledger.insert({ ...entry, dispatch: own })
+      t.strictSame(await ledger.get(entry.key), { ...entry, dispatch: own })
+    }
+  })
+
+  t.test(`${name}: returns fields of any spelling as they were stored`, async (t) => {
+    const ledger = await openNew(t)
+    const asset = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+    const hex = `0x${'0a'.repeat(32)}`
+    for (const text of [hex, '0xABCDEF', `~${hex}`, `~~${hex}`, '~', '', `${hex}0`, '0x']) {
+      const payer = `p${text}`
+      for (const key of [`x402:eip155:1:${asset}:${payer}:${text}`.toLowerCase(), `mpp:${text}`]) {
+        const names = { key, id: paymentId(key), network: 'eip155:1', asset, payer, payee: text, token: text }
+        const changes = { owner: text, revision: text, identifier: `${key}~` }
+        const entry = { ...fullEntry(key), ...names, ...changes }
+        t.equal(await ledger.insert(entry), undefined)
+        t.strictSame(await ledger.get(key), entry, key)
+      }
+    }
+  })
+
   t.test(`${name}: what is given out is a copy`, async (t) => {
     const ledger = await openNew(t)
     const entry = fullEntry('x402:one')

@@ -67,7 +67,7 @@ function afterSettlement(entry: Omit<Entry, 'due'>): number | undefined {
   if (prepared !== undefined) return nextAttempt(entry)
   const times: number[] = []
   if (answer !== undefined || redeliver > 0) times.push((settledAt ?? 0) + redeliver)
-  if (isPaymentOrder(entry.dispatch)) times.push(payableUntil(entry) + AFTER_END_MS)
+  if (paymentOrderOf(entry.dispatch) !== undefined) times.push(payableUntil(entry) + AFTER_END_MS)
   return times.length === 0 ? undefined : Math.max(leaseUntil, Math.min(...times))
 }
 
@@ -94,28 +94,23 @@ export function chargedBy({ state, receipt }: Pick<Entry, 'state' | 'receipt'>):
   return state === 'settling' || state === 'unknown' ? 'unknown' : 'no'
 }
 
-/** Whether what was sent is still there, and would move the money if it were sent again. */
-export function isPaymentOrder(dispatch: Dispatch | undefined): boolean {
-  if (dispatch === undefined) return false
-  return (dispatch.kind === 'facilitator' ? dispatch.request : dispatch.raw) !== undefined
+/** What would move the money if it were sent again: a signed transaction, or a facilitator's request. */
+export function paymentOrderOf(dispatch: Dispatch | undefined): string | undefined {
+  return dispatch?.kind === 'facilitator' ? dispatch.request : dispatch?.raw
+}
+
+export function withPaymentOrder(dispatch: Dispatch, order: string): Dispatch {
+  return dispatch.kind === 'facilitator' ? { ...dispatch, request: order } : { ...dispatch, raw: order }
 }
 
 /** Erases what works as a payment order. */
 export function redact(dispatch: Dispatch): Dispatch {
-  switch (dispatch.kind) {
-    case 'own': {
-      const { raw: _raw, ...rest } = dispatch
-      return rest
-    }
-    case 'payer': {
-      const { raw: _raw, ...rest } = dispatch
-      return rest
-    }
-    case 'facilitator': {
-      const { request: _request, ...rest } = dispatch
-      return rest
-    }
+  if (dispatch.kind === 'facilitator') {
+    const { request: _request, ...rest } = dispatch
+    return rest
   }
+  const { raw: _raw, ...rest } = dispatch
+  return rest
 }
 
 /**

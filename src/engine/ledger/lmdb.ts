@@ -4,6 +4,7 @@ import type { Entry } from './entry.ts'
 import { paymentId, type Change, type Ledger, type Lease, type Left } from './ledger.ts'
 import { openFacts } from './lmdb-facts.ts'
 import { openIndexes, type Age } from './lmdb-indexes.ts'
+import { paymentOrderOf, redact, withPaymentOrder } from './lifecycle.ts'
 import { commit, openStore } from './lmdb-store.ts'
 import { casToken, decodeRecord, encodeRecord } from './record-codec.ts'
 
@@ -26,6 +27,8 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
   const { root, check, checkFormat, close } = await openStore(directory)
   // By public id, which is short and plain whatever the key is.
   const payments = root.openDB<string, string>({ name: 'payments', encoding: 'string' })
+  // Apart from the records: pages that have once held a long value stay half empty when it goes.
+  const orders = root.openDB<string, string>({ name: 'orders', encoding: 'string' })
   const leases = root.openDB<Held, string>({ name: 'leases', encoding: 'json' })
   const indexes = openIndexes(root)
   const facts = openFacts(root)
@@ -37,10 +40,21 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
     })
   const read = (id: string): Entry | undefined => {
     const text = payments.get(id)
-    return text === undefined ? undefined : decodeRecord(text)
+    if (text === undefined) return undefined
+    const { dispatch, ...entry } = decodeRecord(text)
+    if (dispatch === undefined) return entry
+    const order = orders.get(id)
+    return { ...entry, dispatch: order === undefined ? dispatch : withPaymentOrder(dispatch, order) }
   }
   const put = (previous: Entry | undefined, next: Entry): void => {
-    void payments.put(next.id, encodeRecord(next))
+    const { dispatch } = next
+    void payments.put(
+      next.id,
+      encodeRecord(dispatch === undefined ? next : { ...next, dispatch: redact(dispatch) }),
+    )
+    const order = paymentOrderOf(dispatch)
+    if (order !== paymentOrderOf(previous?.dispatch))
+      void (order === undefined ? orders.remove(next.id) : orders.put(next.id, order))
     indexes.move(previous, next)
   }
   const commitAll = (changes: readonly Change[]): Promise<boolean> =>
@@ -54,6 +68,7 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
         if (next !== undefined) put(standing, next)
         else {
           void payments.remove(standing.id)
+          void orders.remove(standing.id)
           indexes.move(standing, undefined)
         }
       }

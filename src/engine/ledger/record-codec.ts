@@ -1,8 +1,8 @@
-import type { Dispatch, Entry, Receipt } from './entry.ts'
+import type { Entry, Receipt } from './entry.ts'
 import { buyerName, paymentId } from './ledger.ts'
 
 /** Changes when stored records change their shape: another format is refused, never misread. */
-export const FORMAT = 3
+export const FORMAT = 4
 
 /** For the operator: `store` says what has the format (`the ledger in …`), `found` is what is written there. */
 export function refuseFormat(store: string, found: unknown): string {
@@ -36,64 +36,103 @@ const FIELDS = [
   'token',
   'flow',
   'redeliver',
-  'identifier',
   'state',
   'owner',
   'leaseUntil',
   'due',
-  'answer',
   'settledAt',
-  'prepared',
   'attempts',
   'createdAt',
   'updatedAt',
   'version',
+  'receipt',
+  'dispatch',
+  'answer',
+  'identifier',
+  'prepared',
+  'buyer',
 ] as const satisfies readonly (keyof Entry)[]
+/** Stored as milliseconds after `createdAt`. */
+const TIMES = ['validBefore', 'leaseUntil', 'due', 'settledAt', 'updatedAt'] as const
+const RECEIPT = ['transaction', 'network', 'payer', 'amount'] as const satisfies readonly (keyof Receipt)[]
+const DISPATCH = ['kind', 'hash', 'signer', 'nonce', 'url', 'raw', 'request'] as const
+const ANSWER = ['digest', 'size', 'attempt', 'kind', 'mediaType'] as const
+const JSON_ANSWER = { kind: 'json', mediaType: 'application/json' } as const
 
-/** What often follows from the fields, and is stored where it does not. */
-interface Rest {
-  readonly buyer?: string
-  readonly receipt?: Partial<Receipt> & Pick<Receipt, 'transaction'>
-  /** Without its hash: the receipt’s. */
-  readonly dispatch?: Omit<Dispatch, 'hash'> & { readonly hash?: string }
-}
-
+/** A record as a list. What follows from other members is left out. */
 export function encodeRecord(entry: Entry): string {
-  const { payer, network, amount, operation, digest, buyer, receipt, dispatch } = entry
-  const rest: Rest = {
-    ...(buyer === buyerName(payer, operation, digest) ? {} : { buyer }),
-    ...(receipt === undefined ? {} : { receipt: without(receipt, { payer, network, amount }) }),
-    ...(dispatch === undefined ? {} : { dispatch: without(dispatch, { hash: receipt?.transaction }) }),
-  }
-  return JSON.stringify([rest, ...FIELDS.map((field) => entry[field])])
+  const { key, network, payer, amount, operation, digest, buyer, receipt, dispatch, answer } = entry
+  const start = keyStart(entry)
+  return JSON.stringify(
+    toList(FIELDS, {
+      ...entry,
+      ...shiftTimes(entry, -entry.createdAt),
+      key: key.startsWith(start) ? [pack(key.slice(start.length))] : key,
+      buyer: buyer === buyerName(payer, operation, digest) ? undefined : buyer,
+      receipt: receipt && toList(RECEIPT, without(receipt, { network, payer, amount })),
+      dispatch: dispatch && toList(DISPATCH, without(dispatch, { hash: receipt?.transaction })),
+      answer: answer && toList(ANSWER, without(answer, JSON_ANSWER)),
+    }),
+  )
 }
 
 export function decodeRecord(text: string): Entry {
-  const [{ buyer, receipt, dispatch }, ...values]: [Rest, ...unknown[]] = JSON.parse(text)
-  const entry: Entry = Object.assign(
-    {},
-    ...FIELDS.map((field, place) => {
-      const value = values[place]
-      return value === null || value === undefined ? {} : { [field]: value }
-    }),
-  )
-  const { key, payer, network, amount, operation, digest } = entry
-  return Object.assign(entry, {
-    id: paymentId(key),
+  const stored = fromList(FIELDS, JSON.parse(text))
+  const { key, network, payer, amount, operation, digest, buyer, receipt, dispatch, answer } = stored
+  const wholeKey = typeof key === 'string' ? key : keyStart(stored) + String(unpack(key[0]))
+  const hash = receipt && { hash: unpack(receipt[0]) }
+  return Object.assign(stored, shiftTimes(stored, stored.createdAt), {
+    id: paymentId(wholeKey),
+    key: wholeKey,
     buyer: buyer ?? buyerName(payer, operation, digest),
-    ...(receipt === undefined ? {} : { receipt: { network, payer, amount, ...receipt } }),
-    ...(dispatch === undefined ? {} : { dispatch: { ...hashOf(dispatch, receipt), ...dispatch } }),
+    ...(receipt && { receipt: { network, payer, amount, ...fromList(RECEIPT, receipt) } }),
+    ...(dispatch && {
+      dispatch: { ...(dispatch[0] === 'facilitator' ? {} : hash), ...fromList(DISPATCH, dispatch) },
+    }),
+    ...(answer && { answer: { ...JSON_ANSWER, ...fromList(ANSWER, answer) } }),
   })
 }
 
-function hashOf({ kind }: Pick<Dispatch, 'kind'>, receipt: Rest['receipt']): { readonly hash?: string } {
-  return kind === 'facilitator' || receipt === undefined ? {} : { hash: receipt.transaction }
+/** What keys of x402 begin with. */
+function keyStart({ protocol, network, asset, payer }: Entry): string {
+  return `${protocol}:${network}:${asset}:${payer}:`.toLowerCase()
+}
+
+function shiftTimes(entry: Entry, by: number) {
+  return Object.fromEntries(
+    TIMES.flatMap((name) => (entry[name] === undefined ? [] : [[name, entry[name] + by]])),
+  )
+}
+
+function toList(names: readonly string[], members: Readonly<Record<string, unknown>>): unknown[] {
+  const list = names.map((name) => pack(members[name]))
+  return list.slice(0, list.findLastIndex((member) => member !== undefined) + 1)
+}
+
+function fromList(names: readonly string[], list: readonly unknown[]) {
+  return Object.assign(
+    {},
+    ...names.map((name, place) => {
+      const member = unpack(list[place] ?? undefined)
+      return member === undefined ? {} : { [name]: member }
+    }),
+  )
+}
+
+/** Hashes as base64url after a tilde: two thirds of the length. */
+function pack(member: unknown): unknown {
+  if (typeof member !== 'string') return member
+  if (/^0x(?:[0-9a-f]{2}){20,}$/.test(member))
+    return `~${Buffer.from(member.slice(2), 'hex').toString('base64url')}`
+  return member.startsWith('~') ? `~${member}` : member
+}
+
+function unpack(member: unknown): unknown {
+  if (typeof member !== 'string' || !member.startsWith('~')) return member
+  return member.startsWith('~~') ? member.slice(1) : `0x${Buffer.from(member, 'base64url').toString('hex')}`
 }
 
 /** Leaves out members that are the same there. */
-function without<T extends object>(value: T, known: Readonly<Record<string, unknown>>): T {
-  const kept: T = Object.assign({}, value)
-  for (const [name, member] of Object.entries(value))
-    if (member === known[name]) Reflect.deleteProperty(kept, name)
-  return kept
+function without<T extends object>(value: T, known: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(Object.entries(value).filter(([name, member]) => member !== known[name]))
 }

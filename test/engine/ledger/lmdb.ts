@@ -44,9 +44,9 @@ t.test(
   'lmdb: a store of another format is refused and left as it is, with a word on what to do',
   async (t) => {
     for (const [format, sentence] of [
-      [4, 'has format 4, this version works with format 3: start the version that has written it'],
-      [2, 'has format 2, this version works with format 3: start the version that has written it'],
-      ['what?', 'has an unknown format, this version works with format 3: start the version'],
+      [5, 'has format 5, this version works with format 4: start the version that has written it'],
+      [2, 'has format 2, this version works with format 4: start the version that has written it'],
+      ['what?', 'has an unknown format, this version works with format 4: start the version'],
     ] as const) {
       const directory = newPlace(t)
       const root = open({ path: directory, encoding: 'json', maxDbs: 8 })
@@ -79,7 +79,7 @@ t.test('lmdb: a store that a newer version migrates is not written to any more',
     () => ledger.remember('name', 'fact', 1),
     () => ledger.lease('name', 'owner', 1, 2),
   ]
-  for (const change of changes) await t.rejects(change(), { name: 'LedgerError', message: / has format 4, / })
+  for (const change of changes) await t.rejects(change(), { name: 'LedgerError', message: / has format 5, / })
   t.strictSame(await ledger.get('x402:one'), entry)
   await worker.finish()
 })
@@ -183,7 +183,7 @@ t.test('lmdb: a file that is no store is refused and left as it is, and the proc
 t.test('lmdb: refuses a file that is cut off, leaves it as it is and says what to do', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
-  const payments = Array.from({ length: 500 }, (_, number) => makeEntry(`x402:${number}`))
+  const payments = Array.from({ length: 1_500 }, (_, number) => makeEntry(`x402:${number}`))
   await Promise.all(payments.map((entry) => ledger.insert(entry)))
   await ledger.close()
   const file = join(directory, 'data.mdb')

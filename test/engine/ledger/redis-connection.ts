@@ -150,9 +150,9 @@ function testConnection(): void {
     await redis.command('CONFIG', 'SET', 'maxmemory', 1)
     await refused('OOM')
     await redis.command('CONFIG', 'SET', 'maxmemory', 0)
-    await redis.command('SET', '{ratecard}:format', '4')
+    await redis.command('SET', '{ratecard}:format', '5')
     await refused('FORMAT')
-    await redis.command('SET', '{ratecard}:format', '3')
+    await redis.command('SET', '{ratecard}:format', '4')
     await redis.command('RENAME', '{ratecard}:dues:cleanup', '{ratecard}:kept')
     await redis.command('SET', '{ratecard}:dues:cleanup', 'no list')
     await t.rejects(ledger.due('cleanup', 1, 1), {
