@@ -12,6 +12,8 @@ export interface Catalog {
   readonly servers: Readonly<Record<string, Server>>
   readonly categories: Readonly<Record<string, string>>
   readonly crawlers: Crawlers
+  /** What becomes of query parameters that a route does not have. */
+  readonly unknownParameters: 'ignore' | 'refuse'
   readonly operations: readonly Operation[]
   /** In the order of the file, each sample right after its route. */
   readonly routes: readonly Route[]

@@ -35,6 +35,7 @@ export function compile(context: CheckContext): Catalog {
     ),
     categories: declared.categories ?? {},
     crawlers: { paid: declared.crawlers?.paid ?? 'disallow', training: declared.crawlers?.training },
+    unknownParameters: declared.unknown_parameters ?? ('ignore' as const),
     operations: [...compiled.map(({ operation }) => operation), ...tools],
     routes: compiled.flatMap(({ routes }) => routes),
     documents: compileDocuments(declared.documents ?? usualDocuments(declared)),

@@ -211,6 +211,11 @@ export const catalogSchema = {
   properties: {
     catalog: { const: 1, description: 'Version of this file format.' },
     service,
+    unknown_parameters: {
+      enum: ['ignore', 'refuse'],
+      description:
+        'Query parameters that a route does not have: ignore, with a warning in the answer and in the 402 (unless said), or refuse, with 422.',
+    },
     payments,
     mcp_servers: mcpServers,
     categories,

@@ -1,7 +1,8 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { Argument, Arguments } from '../handler.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
-import type { Binding, Operation, Parameter, Scalar } from './catalog.ts'
+import type { Binding, Catalog, Operation, Parameter, Scalar } from './catalog.ts'
+import { didYouMean, suggest } from './issue.ts'
 import {
   asArgument,
   decode,
@@ -21,8 +22,15 @@ export interface RawParameters {
 }
 
 export type Validated =
-  | { readonly kind: 'valid'; readonly args: Arguments }
+  | { readonly kind: 'valid'; readonly args: Arguments; readonly ignored?: readonly IgnoredParameter[] }
   | { readonly kind: 'invalid'; readonly errors: readonly ValidationError[] }
+
+/** A query parameter that a route does not have. */
+export interface IgnoredParameter {
+  readonly name: string
+  /** The parameter that was probably meant. */
+  readonly suggestion: string | undefined
+}
 
 export type Validator = (raw: RawParameters) => Validated
 
@@ -33,16 +41,44 @@ export interface Inputs {
   readonly bindings: readonly Binding[]
 }
 
-/** Validates the path and query of a request. Unknown parameters are ignored; of repeated ones the last counts. */
-export function compileValidator(inputs: Inputs): Validator {
+/** Validates the path and query of a request. Of repeated parameters the last counts. */
+export function compileValidator(inputs: Inputs, unknown: Catalog['unknownParameters']): Validator {
   const validate = compileInputs(inputs, 'text')
+  const names = inputs.parameters.flatMap(({ name, in: place }) => (place === 'query' ? [name] : []))
   return ({ path, query }) => {
     const search = new URLSearchParams(query)
     const given = inputs.parameters.flatMap(({ name, in: place }): [string, string][] => {
       const text = place === 'path' ? path[name] : search.getAll(name).at(-1)
       return text === undefined ? [] : [[name, text]]
     })
-    return validate(Object.fromEntries(given))
+    const validated = validate(Object.fromEntries(given))
+    const ignored = unknownNames(search, names)
+    if (ignored.length === 0) return validated
+    if (unknown === 'ignore') return validated.kind === 'valid' ? { ...validated, ignored } : validated
+    const errors = ignored.map(({ name }) => extraParameter(name, names, search.getAll(name).at(-1) ?? null))
+    return { kind: 'invalid', errors: [...(validated.kind === 'invalid' ? validated.errors : []), ...errors] }
+  }
+}
+
+/** Bounds what a caller gets back of its own words. */
+const MOST_UNKNOWN = 10
+const LONGEST_NAME = 64
+
+function unknownNames(search: URLSearchParams, names: readonly string[]): readonly IgnoredParameter[] {
+  const unknown = [...new Set(search.keys())].filter((name) => !names.includes(name))
+  return unknown.slice(0, MOST_UNKNOWN).map((name) => ({
+    name: name.slice(0, LONGEST_NAME),
+    suggestion: suggest(name.slice(0, LONGEST_NAME), names),
+  }))
+}
+
+function extraParameter(name: string, names: readonly string[], value: string | null): ValidationError {
+  const guess = didYouMean(name, names)
+  return {
+    type: 'extra_forbidden',
+    loc: ['query', name],
+    msg: `Extra inputs are not permitted${guess}`,
+    input: value,
   }
 }
 

@@ -12,6 +12,8 @@ export interface Foresight {
   readonly scope: string
   /** `{status, code, detail}` as JSON when the request would fail even if it were paid for. */
   readonly wouldFail: string | undefined
+  /** Query parameters that the route does not have, as JSON; undefined when there are none. */
+  readonly ignored: string | undefined
   /** Absolute URL of what is offered. */
   readonly resource: string
 }
@@ -62,13 +64,24 @@ function foresee(asked: Asked, baseUrl: string): Foresight {
     validated.kind === 'valid'
       ? scopeOf(route.operation, digestArguments(route.operation, validated.args))
       : 'none'
+  const ignored = ignoredOf(validated)
   const unready = UNREADY[readiness]
   if (unready !== undefined) {
-    return { scope, resource, wouldFail: asciiJson({ status: ERRORS[unready.code].status, ...unready }) }
+    return {
+      scope,
+      resource,
+      ignored,
+      wouldFail: asciiJson({ status: ERRORS[unready.code].status, ...unready }),
+    }
   }
-  if (validated.kind === 'valid') return { scope, resource, wouldFail: undefined }
+  if (validated.kind === 'valid') return { scope, resource, ignored, wouldFail: undefined }
   const detail: Json = validated.errors.map(asJson)
-  return { scope, resource, wouldFail: asciiJson({ status: 422, code: 'parameters_invalid', detail }) }
+  return {
+    scope,
+    resource,
+    ignored,
+    wouldFail: asciiJson({ status: 422, code: 'parameters_invalid', detail }),
+  }
 }
 
 /**
@@ -79,6 +92,12 @@ function resourceOf({ resource, served: { route } }: Asked, validated: Validated
   const misread =
     validated.kind === 'invalid' && validated.errors.some(({ loc: [where] }) => where === 'path')
   return misread ? baseUrl + examplePath(route) : resource
+}
+
+function ignoredOf(validated: Validated): string | undefined {
+  if (validated.kind === 'invalid' || validated.ignored === undefined) return undefined
+  const ignored = validated.ignored.map(({ name, suggestion }) => compact({ name, did_you_mean: suggestion }))
+  return asciiJson(ignored)
 }
 
 function asJson({ loc, msg, type, input, ctx }: ValidationError): JsonObject {

@@ -22,13 +22,14 @@ export async function serveFree(
   try {
     const { timeout } = served.route.operation
     const { operations } = request.revision
-    const { args } = validated
+    const { args, ignored } = validated
     const face = served.route
     const stored = await invoke(counter, {
       face,
       served,
       operations,
       args,
+      ignored,
       caller: ANONYMOUS,
       timeLeft: timeout,
     })

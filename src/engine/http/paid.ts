@@ -45,6 +45,7 @@ async function takePayment(
     operations: revision.operations,
     revision: revision.catalog.revision,
     args: validated.args,
+    ignored: validated.ignored,
     gone: request.watch(),
   })
   return renderResult(deps, request, result)

@@ -71,7 +71,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     return {
       ...servedOf(route.operation),
       route,
-      validate: compileValidator(route),
+      validate: compileValidator(route, catalog.unknownParameters),
       unpaid:
         route.kind === 'paid' ? compileUnpaid(route, [...challenges.values()], { baseUrl, docs }) : undefined,
       challenges,

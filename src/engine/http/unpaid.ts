@@ -31,7 +31,7 @@ export function compileUnpaid(
 ): Unpaid {
   const readers = asciiJson(forReaders(route, challenges, settings)).slice(1, -1)
   const problems = new Map<string, string>()
-  return ({ resource, scope, code, detail, wouldFail, headers: more }) => {
+  return ({ resource, scope, code, detail, wouldFail, ignored, headers: more }) => {
     const headers: Record<string, string> = {
       'Content-Type': PROBLEM_TYPE,
       'Cache-Control': 'no-store',
@@ -49,6 +49,7 @@ export function compileUnpaid(
       problems.set(code, said)
     }
     members.push(said, `"detail":${asciiJson(detail)}`, readers)
+    if (ignored !== undefined) members.push(`"ignored_parameters":${ignored}`)
     if (wouldFail !== undefined) members.push(`"would_fail":${wouldFail}`)
     return { status: 402, headers, body: `{${members.join(',')}}`, code }
   }

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Cache, Fetched, Served } from '../cache/cache.ts'
 import type { Face, Operation, Route } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
+import type { IgnoredParameter } from '../catalog/validator.ts'
 import { Failure } from '../errors.ts'
 import {
   isAnswer,
@@ -13,6 +14,7 @@ import {
   type Part,
   type UntypedCheck,
   type UntypedHandler,
+  type Warning,
 } from '../handler.ts'
 import { compact, digestJson, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
@@ -120,16 +122,18 @@ export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Se
 export interface Call extends Omit<HandlerRun, 'operation' | 'handler' | 'reuse'> {
   readonly face: Face
   readonly served: ServedOperation
+  /** Parameters of the request that were ignored: the answer says so. */
+  readonly ignored?: readonly IgnoredParameter[] | undefined
 }
 
 /** Runs an operation, and puts the result into the form that is sold and stored. */
 export async function invoke(deps: ExecutionDeps, call: Call): Promise<StoredAnswer> {
-  const { face, served, ...rest } = call
+  const { face, served, ignored, ...rest } = call
   const { operation, handler, preview, store } = served
   // An answer to somebody who has signed in is theirs alone.
   const reuse = store === undefined && rest.caller.signer === undefined ? 'cached' : 'never'
   const result = await execute(deps, { ...rest, operation, handler, reuse })
-  return wrapResponse(face, result, preview, deps.now())
+  return wrapResponse(face, result, preview, deps.now(), ignored)
 }
 
 /** What a handler checks before it is paid for: rejects when the work would fail for good. */
@@ -261,6 +265,7 @@ export function wrapResponse(
   served: Served<Answer>,
   preview: Preview | undefined,
   now: number,
+  ignored: readonly IgnoredParameter[] = [],
 ): StoredAnswer {
   const { value: answer, stale } = served
   const at = new Date(served.at)
@@ -269,7 +274,7 @@ export function wrapResponse(
   const sample = face.kind === 'sample' ? face : undefined
   const body = sample !== undefined && preview !== undefined ? preview(answer.body) : answer.body
   const older = stale ? [staleWarning(at, new Date(now))] : []
-  const warnings = [...(answer.warnings ?? []), ...older]
+  const warnings = [...ignored.map(ignoredWarning), ...(answer.warnings ?? []), ...older]
   const value: JsonObject = {
     endpoint: face.path,
     source: answer.source.map((source) => compact({ ...source })),
@@ -281,6 +286,14 @@ export function wrapResponse(
     ...(sample === undefined ? {} : previewMembers(sample, body !== answer.body)),
   }
   return sized({ kind: 'json', value }, Buffer.byteLength(JSON.stringify(value)))
+}
+
+function ignoredWarning({ name, suggestion }: IgnoredParameter): Warning {
+  const guess = suggestion === undefined ? '' : `; did you mean '${suggestion}'?`
+  return {
+    code: 'parameter_ignored',
+    message: `this route has no parameter '${name}': it was ignored${guess}`,
+  }
 }
 
 function previewMembers(route: Route, cut: boolean): JsonObject {

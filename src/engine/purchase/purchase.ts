@@ -1,4 +1,5 @@
 import type { Catalog, Face } from '../catalog/catalog.ts'
+import type { IgnoredParameter } from '../catalog/validator.ts'
 import type { Arguments } from '../handler.ts'
 import { canonicalJson } from '../json.ts'
 import { isFree, reserve, type Desk } from '../ledger/claim.ts'
@@ -36,6 +37,8 @@ export interface PaidCall {
   /** Of the catalog that makes the offer. */
   readonly revision: string
   readonly args: Arguments
+  /** Parameters of the request that were ignored. */
+  readonly ignored?: readonly IgnoredParameter[] | undefined
   /** Aborted when the client has gone away. */
   readonly gone: AbortSignal
 }
@@ -59,7 +62,7 @@ export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<
 
 function fulfillmentOf(
   deps: PaidCallDeps,
-  { payment: paid, face, served, operations, args }: PaidCall,
+  { payment: paid, face, served, operations, args, ignored }: PaidCall,
 ): Fulfillment {
   const { check, store, readiness } = served
   const unready = unreadyFailure(readiness)
@@ -70,7 +73,7 @@ function fulfillmentOf(
     run: ({ payment: id, payer, account, timeLeft }) => {
       const payment = { id, protocol: paid.protocol.name, network: paid.network, payer, account }
       const caller = { payment, signer: undefined }
-      return invoke(deps, { face, served, operations, args, caller, timeLeft })
+      return invoke(deps, { face, served, operations, args, ignored, caller, timeLeft })
     },
     preflight:
       check === undefined

@@ -11,7 +11,7 @@ function shelf() {
     compileRoutes(`  ${path}: { price: 1, summary: X, parameters: { ${parameters} } }\n`),
     path,
   )
-  const validate = compileValidator(route)
+  const validate = compileValidator(route, 'ignore')
   const looked: string[] = []
   const served = {
     route,
@@ -64,4 +64,13 @@ t.test('a flood of different questions does not fill the memory', async (t) => {
   ask(long)
   ask(long)
   t.same(looked.slice(1), [long, long], 'a long one is never kept')
+})
+
+t.test('a buyer sees in the 402 which of its parameters are ignored', async (t) => {
+  const { ask } = shelf()
+  t.equal(ask('name=a').ignored, undefined)
+  const { ignored, scope } = ask('name=a&nmae=b&été=1')
+  t.strictSame(JSON.parse(ignored ?? '[]'), [{ name: 'nmae', did_you_mean: 'name' }, { name: 'été' }])
+  t.match(ignored, /^[ -~]+$/)
+  t.equal(scope, ask('name=a').scope)
 })

@@ -5,9 +5,10 @@ import { compileValidator, type Validator } from '../../../src/engine/catalog/va
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
 /** The check of a route with these parameters. */
-function validator(parameters: string, path = '/paid/x'): Validator {
+function validator(parameters: string, path = '/paid/x', unknown: 'ignore' | 'refuse' = 'ignore'): Validator {
   return compileValidator(
     routeAt(compileRoutes(`  ${path}: { price: 1, summary: X, parameters: { ${parameters} } }\n`), path),
+    unknown,
   )
 }
 
@@ -444,7 +445,7 @@ t.test('a sample hands its one parameter to the list the handler takes', async (
         country: { type: string, default: US, format: country }
       with: { appids: $appid, countries: $country, count: 3 }
 `)
-  const sample = compileValidator(routeAt(catalog, '/sample/dossier'))
+  const sample = compileValidator(routeAt(catalog, '/sample/dossier'), 'ignore')
   t.strictSame(accepted(sample, ''), { appids: [730], countries: ['US'], count: 3 })
   t.strictSame(accepted(sample, 'appid=570&country=uk&count=99&appids=1'), {
     appids: [570],
@@ -454,17 +455,55 @@ t.test('a sample hands its one parameter to the list the handler takes', async (
   const [error] = refused(sample, 'appid=0')
   t.strictSame(error?.loc, ['query', 'appid'], 'the buyer is told of the parameter they know')
   t.equal(error?.type, 'value_error')
-  const paid = compileValidator(routeAt(catalog, '/paid/dossier'))
+  const paid = compileValidator(routeAt(catalog, '/paid/dossier'), 'ignore')
   t.strictSame(accepted(paid, 'appids=1+2'), { appids: [1, 2], countries: ['US', 'DE'], count: 30 })
 })
 
 t.test('a route without parameters takes whatever comes', async (t) => {
   const catalog = compileRoutes('  /paid/x: { price: 1, summary: X }\n')
-  t.strictSame(accepted(compileValidator(routeAt(catalog, '/paid/x')), 'a=1&%&&='), {})
+  t.strictSame(accepted(compileValidator(routeAt(catalog, '/paid/x'), 'ignore'), 'a=1&%&&='), {})
 })
 
 t.test('a query as long as a request can be is read', async (t) => {
   const validate = validator('n: { type: integer, default: 1 }')
   t.strictSame(accepted(validate, 'a&'.repeat(30_000)), { n: 1 })
   t.strictSame(accepted(validate, `${'n=x&'.repeat(15_000)}n=2`), { n: 2 })
+})
+
+t.test('names the query parameters that a route does not have, and what was meant', async (t) => {
+  const declared = 'country: { type: string, default: US, format: country }, n: { type: integer, default: 1 }'
+  const query = 'contry=DE&n=2&utm_source=x&n=3&contry=FR'
+  t.strictSame(validator(declared)({ path: {}, query }), {
+    kind: 'valid',
+    args: { country: 'US', n: 3 },
+    ignored: [
+      { name: 'contry', suggestion: 'country' },
+      { name: 'utm_source', suggestion: undefined },
+    ],
+  })
+  t.strictSame(refused(validator(declared, '/paid/x', 'refuse'), `${query}&n=x`), [
+    {
+      type: 'int_parsing',
+      loc: ['query', 'n'],
+      msg: 'Input should be a valid integer, unable to parse string as an integer',
+      input: 'x',
+    },
+    {
+      type: 'extra_forbidden',
+      loc: ['query', 'contry'],
+      msg: 'Extra inputs are not permitted — did you mean "country"?',
+      input: 'FR',
+    },
+    {
+      type: 'extra_forbidden',
+      loc: ['query', 'utm_source'],
+      msg: 'Extra inputs are not permitted',
+      input: 'x',
+    },
+  ])
+  const many = validator(declared)({
+    path: {},
+    query: Array.from({ length: 50 }, (_, i) => `p${i}=1`).join('&'),
+  })
+  t.equal(many.kind === 'valid' && many.ignored?.length, 10, 'as many as fit into an answer')
 })

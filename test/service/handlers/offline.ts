@@ -110,6 +110,19 @@ for (const { path, query, atomic, says, sample, shows, refused, parameter } of R
   })
 }
 
+t.test('a misspelt parameter is named in the 402, in the sample and in the paid answer', async (t) => {
+  const query = 'platform=youtube&typ=shorts'
+  const unpaid = await fetch(`${server.url}/paid/util/platform-spec?${query}`)
+  t.match(await unpaid.json(), { ignored_parameters: [{ name: 'typ', did_you_mean: 'type' }] })
+  const warnings = [{ code: 'parameter_ignored', message: /no parameter 'typ'.*did you mean 'type'/ }]
+  const bought = await pay(`${server.url}/paid/util/platform-spec?${query}`)
+  t.match(await bought.json(), { platform: 'youtube', warnings })
+  const exact = await fetch(`${server.url}/paid/util/platform-spec?platform=youtube`)
+  t.notOk('ignored_parameters' in ((await exact.json()) as object))
+  const free = await fetch(`${server.url}/sample/util/occasion?contry=DE`)
+  t.match(await free.json(), { country: 'US', warnings: [{ message: /'country'/ }] })
+})
+
 const TEXT = 'Portal 2 came out on 18 April 2011 and costs 9.75 euros. It is still sold. Few games are.'
 
 /** The research tools: what each sells, and who has answered in the place of the world. */
