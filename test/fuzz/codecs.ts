@@ -1,5 +1,5 @@
 import t from 'tap'
-import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/path.ts'
+import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/app.ts'
 import { compileValidator } from '../../src/engine/catalog/validator.ts'
 import type { Route } from '../../src/engine/index.ts'
 import { frameBase64 } from '../../src/engine/protocols/x402/base64.ts'

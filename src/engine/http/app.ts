@@ -1,20 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
-import Koa, { HttpError, type Middleware, type Next } from 'koa'
+import Koa, { HttpError, type Context, type Middleware, type Next } from 'koa'
+import type { Observe } from '../access.ts'
 import { Failure } from '../errors.ts'
-import { accessLog, note, type AccessLogSettings } from './access-log.ts'
-import { cors } from './cors.ts'
-import { canonicalPaths } from './path.ts'
-import { failed, problem, respond, type Reply } from './reply.ts'
-import { IndexedRouter, templateOf } from './indexed-router.ts'
-import { toolServers, type ToolsSettings } from './tools.ts'
+import { serveMcp, type McpServing, type McpSettings } from './mcp.ts'
+import { failed, note, problem, respond, type Notes, type Reply } from './reply.ts'
+import { IndexedRouter, templateOf } from './router.ts'
 
-export interface AppSettings extends AccessLogSettings, ToolsSettings {
+export interface AppSettings extends AccessLogSettings, McpSettings {
   readonly trustProxy: boolean
-  /** The router of the current revision: documents, live pages and routes of the catalog. */
-  readonly routes: () => RouterMiddleware
+  readonly serving: { readonly now: Serving }
   readonly aside: Aside | undefined
-  readonly report: (fault: unknown) => void
+}
+
+/** What requests meet from now on. */
+export interface Serving extends McpServing {
+  /** Documents, live pages and routes of the catalog. */
+  readonly routes: RouterMiddleware
 }
 
 /** What only the operator is shown, at a path outside of the catalog; undefined: nothing for this caller. */
@@ -22,17 +24,20 @@ export type Aside = (path: string, headers: IncomingHttpHeaders) => (() => Promi
 
 /** The service as a Koa application. */
 export function createApp(settings: AppSettings): Koa {
-  const app = new Koa({ proxy: settings.trustProxy })
+  const { trustProxy, serving } = settings
+  const app = new Koa({ proxy: trustProxy })
+  const mcp = serveMcp(settings)
   // `problems` reports.
   app.silent = true
   app.use(accessLog(settings))
   app.use(problems(settings))
-  app.use(toolServers(settings))
+  app.use((ctx, next) => (ctx.path.includes('/mcp') ? mcp(ctx, next) : next()))
   app.use(cors)
   app.use(canonicalPaths)
   app.use(operatorRoutes(settings))
-  app.use((ctx: RouterContext, next: Next) => settings.routes()(ctx, next))
-  // Reads only what the router of the request has matched.
+  app.use((ctx: RouterContext, next: Next) => serving.now.routes(ctx, next))
+  // Both are reached only by requests that no route has answered.
+  app.use(allowOptions)
   app.use(new IndexedRouter().allowedMethods())
   return app
 }
@@ -62,11 +67,137 @@ function problems({ report }: AppSettings): Middleware {
 }
 
 function operatorRoutes({ aside }: AppSettings): Middleware {
-  return async (ctx, next) => {
+  return (ctx, next) => {
     const reads = ctx.method === 'GET' || ctx.method === 'HEAD'
     const answer = reads ? aside?.(ctx.path, ctx.headers) : undefined
     if (answer === undefined) return next()
     note(ctx, { place: ctx.path })
-    respond(ctx, await answer())
+    return answer().then((reply) => respond(ctx, reply))
+  }
+}
+
+export interface AccessLogSettings {
+  readonly now: () => number
+  /** Called for every request; undefined: no log. */
+  readonly observe: Observe | undefined
+}
+
+/** One line a request. */
+export function accessLog({ now, observe }: AccessLogSettings): Middleware {
+  if (observe === undefined) return (_, next) => next()
+  return async (ctx, next) => {
+    const began = now()
+    await next()
+    const { place = 'unknown', price, code, cached, logged }: Notes = ctx['state']
+    if (logged === true) return
+    const { method, status, response } = ctx
+    observe({
+      method,
+      place,
+      status,
+      outcome: code ?? (status < 400 ? 'ok' : status < 500 ? 'request_malformed' : 'internal'),
+      price,
+      cached,
+      ms: now() - began,
+      payment: paymentOf(response),
+    })
+  }
+}
+
+/** A payment that is not yet decided is where the answer points. */
+function paymentOf(response: Context['response']): string | undefined {
+  const payment: string | undefined = response.get('Ratecard-Payment')
+  const location: string | undefined = response.get('Location')
+  return payment ?? location?.replace('/payments/', '')
+}
+
+/** Headers of both protocols that scripts in browsers may read. */
+const CORS = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers':
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Link, Ratecard-Payment, Ratecard-Sandbox',
+}
+const PREFLIGHT = {
+  // mppx sends Accept-Payment, and @x402/fetch sends the last one as a request header, so browsers ask for them.
+  'Access-Control-Allow-Headers':
+    'PAYMENT-SIGNATURE, Authorization, Accept-Payment, Content-Type, Accept, Access-Control-Expose-Headers',
+  'Access-Control-Max-Age': '86400',
+}
+
+/** Every origin may read every answer. */
+function cors(ctx: Context, next: Next): Promise<void> {
+  ctx.set(CORS)
+  return next()
+}
+
+/** Adds OPTIONS to the methods that the router allows, and answers it. */
+async function allowOptions(ctx: Context, next: Next): Promise<void> {
+  await next()
+  const allowed: string | undefined = ctx.response.get('Allow')
+  if (allowed === undefined) return
+  const methods = [...allowed.split(', '), 'OPTIONS'].toSorted().join(', ')
+  ctx.set('Allow', methods)
+  if (ctx.method !== 'OPTIONS') return
+  ctx.set({ 'Access-Control-Allow-Methods': methods, ...PREFLIGHT })
+  ctx.status = 204
+}
+
+/** The two parts of a request target that matter here. */
+interface Target {
+  readonly path: string
+  readonly query: string
+}
+
+/**
+ * Splits a request target (RFC 9112 §3.2) without reading anything into it: URL parsers mend what they find, and every
+ * mended path would be one more spelling. The absolute form is allowed; whose host it names does not matter.
+ */
+export function splitTarget(target: string): Target {
+  const local = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '')
+  const mark = local.indexOf('?')
+  return mark === -1
+    ? { path: local, query: '' }
+    : { path: local.slice(0, mark), query: local.slice(mark + 1) }
+}
+
+/** Answers only the one spelling of each path; an absolute-form target is rewritten to its path and query. */
+function canonicalPaths(ctx: Context, next: Next): Promise<unknown> | undefined {
+  const { path, query } = splitTarget(ctx.url)
+  if (canonicalPath(path) === undefined) return undefined
+  if (!ctx.url.startsWith('/')) ctx.url = query === '' ? path : `${path}?${query}`
+  return next()
+}
+
+/**
+ * The one spelling of a request path that is served: what is matched is what is dispatched. Anything that other software
+ * might read as a second spelling of a path is no path at all: empty and dot segments, a trailing slash, `;`,
+ * backslashes, and whatever RFC 3986 §6.2.2 would normalise (`%72` for `r`, `%c3` for `%C3`).
+ */
+export function canonicalPath(raw: string): string | undefined {
+  if (raw === '/') return raw
+  if (!CHARACTERS.test(raw) || raw.endsWith('/') || /\/\/|%(?:5C|00)/.test(raw)) return undefined
+  if (!raw.includes('%') && !raw.includes('.')) return raw
+  return raw.slice(1).split('/').every(isCanonical) ? raw : undefined
+}
+
+/** RFC 3986 §3.3 pchar without `;`, encoded octets in upper case. */
+const CHARACTERS = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,=:@/]|%[0-9A-F]{2})*$/
+
+/** Letters, digits and marks that are never encoded. */
+const UNRESERVED = /%(?:2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)/
+
+function isCanonical(segment: string): boolean {
+  if (segment === '.' || segment === '..' || UNRESERVED.test(segment)) return false
+  const decoded = decodeSegment(segment)
+  // An encoded slash is part of a value, and software behind us may decode it: no value may climb.
+  return decoded?.split('/').every((part) => part !== '.' && part !== '..') ?? false
+}
+
+/** A segment's text; undefined when its percent-encoding is broken. */
+export function decodeSegment(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
   }
 }

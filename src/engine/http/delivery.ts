@@ -3,9 +3,60 @@ import type { Socket } from 'node:net'
 import type { Context } from 'koa'
 import type { Desk } from '../ledger/claim.ts'
 import type { Entry } from '../ledger/entry.ts'
-import type { ConnectedBuyers } from '../purchase/request.ts'
-import { markReceived, markUndelivered } from '../purchase/request.ts'
-import type { InFlight } from './in-flight.ts'
+import { markReceived, markUndelivered, type ConnectedBuyers } from '../purchase/request.ts'
+
+/** Work that uses the ledger, whether or not anybody still waits for it: the ledger is closed after it. */
+export class BackgroundTasks {
+  readonly #work = new Set<Promise<unknown>>()
+  readonly #later = new Set<NodeJS.Timeout>()
+  #ended = false
+
+  /** Counts the work in; gives it back as it is. */
+  add<T>(work: Promise<T>): Promise<T> {
+    this.#work.add(work)
+    const counted = work.finally(() => this.#work.delete(work))
+    // Its failure is for whoever waits for the work itself.
+    counted.catch(() => undefined)
+    return work
+  }
+
+  /** Begins the work after `ms` milliseconds, unless everything ends before. */
+  later(ms: number, begin: () => Promise<unknown>): void {
+    const timer = setTimeout(() => {
+      this.#later.delete(timer)
+      void this.add(begin())
+    }, ms)
+    timer.unref()
+    this.#later.add(timer)
+  }
+
+  /** Begins the work every `ms` milliseconds, but never beside itself, until everything ends. */
+  every(ms: number, begin: () => Promise<unknown>): void {
+    this.later(ms, async () => {
+      await begin().finally(() => {
+        if (!this.#ended) this.every(ms, begin)
+      })
+    })
+  }
+
+  /** What is waiting is given up; resolves when what has begun is over, well or not. */
+  async end(): Promise<void> {
+    this.#ended = true
+    for (const timer of this.#later) clearTimeout(timer)
+    this.#later.clear()
+    await Promise.allSettled(this.#work)
+  }
+}
+
+/** Aborted when the connection is gone before the answer has left. */
+export function disconnectSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  if (response.closed) gone.abort()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort()
+  })
+  return gone.signal
+}
 
 /** This long after the last byte without a reset, the buyer has the answer. */
 const DELIVERED_MS = 2_000
@@ -17,7 +68,7 @@ const DELIVERED_BY_PROXY_MS = 30_000
 
 export interface DeliverySettings {
   readonly desk: Desk
-  readonly inFlight: InFlight
+  readonly tasks: BackgroundTasks
   readonly buyers: ConnectedBuyers
   /** Whether buyers are connected to a proxy, and not to this process. */
   readonly trustProxy: boolean
@@ -51,18 +102,18 @@ export class Deliveries {
   }
 
   /** Who asks again on a connection has read what came before: clients do not send requests ahead. */
-  async confirm(socket: Socket): Promise<void> {
-    if (this.#settings.trustProxy) return
+  confirm(socket: Socket): Promise<unknown> | undefined {
+    if (this.#settings.trustProxy || !this.#onTheirWay.has(socket)) return undefined
     const entries = this.#take(socket)
     for (const entry of entries) this.#received.add(entry)
-    await Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
+    return Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
   }
 
   #finished(socket: Socket, response: ServerResponse): void {
-    const { inFlight, trustProxy } = this.#settings
+    const { tasks, trustProxy } = this.#settings
     if (!trustProxy) {
       // A connection that was closed in good order after the last byte took the answer with it: `curl` does that.
-      inFlight.later(DELIVERED_MS, async () => {
+      tasks.later(DELIVERED_MS, async () => {
         if (socket.errored !== null) return
         const entries = this.#take(response).filter((entry) => !this.#received.has(entry))
         await Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
@@ -72,7 +123,7 @@ export class Deliveries {
     for (const entry of this.#take(response)) {
       this.#on(socket).delete(entry)
       void this.#mark(markUndelivered, entry)
-      inFlight.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markReceived, entry))
+      tasks.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markReceived, entry))
     }
   }
 
@@ -92,8 +143,8 @@ export class Deliveries {
   }
 
   #mark(how: typeof markReceived, entry: Entry): Promise<void> {
-    const { desk, inFlight, buyers, report } = this.#settings
+    const { desk, tasks, buyers, report } = this.#settings
     buyers.forget(entry.id)
-    return inFlight.add(how(desk, entry).catch(report))
+    return tasks.add(how(desk, entry).catch(report))
   }
 }

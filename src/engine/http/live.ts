@@ -1,13 +1,16 @@
 import type { LiveDocument } from '../documents/all.ts'
 import { PAGE_TYPE } from '../documents/directory.ts'
 import { PAGE_HEADERS } from '../documents/page.ts'
-import { renderStatusPage } from '../documents/status-page.ts'
 import type { RefusedReload } from '../documents/standing.ts'
+import { renderStatusPage } from '../documents/status-page.ts'
+import { compact } from '../json.ts'
+import type { Entry } from '../ledger/entry.ts'
+import { LedgerError, type Ledger } from '../ledger/ledger.ts'
+import { chargedBy } from '../ledger/lifecycle.ts'
 import type { Daybook, Days } from '../tally/daybook.ts'
-import { JSON_TYPE, type Reply } from './reply.ts'
+import { JSON_TYPE, problem, type Reply } from './reply.ts'
 import type { Revision } from './revision.ts'
-import { stats } from './stats.ts'
-import { standing, type AllFigures, type Sight } from './status.ts'
+import { standing, stats, type AllFigures, type StatusSnapshot } from './status.ts'
 
 export interface LiveSettings {
   readonly now: () => number
@@ -52,7 +55,7 @@ async function render(settings: LiveSettings, revision: Revision, name: LiveDocu
   }
 }
 
-async function see(settings: LiveSettings): Promise<Sight> {
+async function see(settings: LiveSettings): Promise<StatusSnapshot> {
   const { now, figures, refused } = settings
   return { ...(await look(settings)), now: now(), sources: figures(), refused: refused() }
 }
@@ -61,7 +64,7 @@ async function see(settings: LiveSettings): Promise<Sight> {
 async function look({
   daybook,
   report,
-}: LiveSettings): Promise<{ readonly days: Days; readonly ledger: Sight['ledger'] }> {
+}: LiveSettings): Promise<{ readonly days: Days; readonly ledger: StatusSnapshot['ledger'] }> {
   try {
     return { days: await daybook.read(), ledger: 'reachable' }
   } catch (fault) {
@@ -70,7 +73,7 @@ async function look({
   }
 }
 
-function pageReply(revision: Revision, sight: Sight): Reply {
+function pageReply(revision: Revision, sight: StatusSnapshot): Reply {
   const { catalog, facts } = revision
   return {
     status: 200,
@@ -89,4 +92,47 @@ function jsonReply(value: unknown): Reply {
     headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
     body: JSON.stringify(value),
   }
+}
+
+const PATH = /^\/payments\/(pay_[A-Za-z0-9_-]{22})$/
+
+/** The public id in the path of a payment's state: where the Location of a 503 points. */
+export function paymentIdOf(path: string): string | undefined {
+  return PATH.exec(path)?.[1]
+}
+
+/** What is known of a payment, for whoever holds its id: the state only, never the answer or who paid. */
+export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
+  try {
+    return stateOf(id, await ledger.find(id))
+  } catch (fault) {
+    if (!(fault instanceof LedgerError)) throw fault
+    const detail = 'the record of payments cannot be reached now'
+    return problem('ledger_unavailable', detail, { charged: 'unknown', headers: { 'Retry-After': '2' } })
+  }
+}
+
+function stateOf(id: string, entry: Entry | undefined): Reply {
+  if (entry === undefined) return problem('not_found', 'no payment has this id here', { charged: 'no' })
+  const { state, network, receipt } = entry
+  const body = compact({
+    payment: id,
+    state,
+    charged: chargedBy(entry),
+    network,
+    transaction: receipt?.transaction,
+    next: nextStep(entry),
+  })
+  return {
+    status: 200,
+    headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
+    body: JSON.stringify(body),
+  }
+}
+
+function nextStep({ state }: Entry): string {
+  if (state === 'sent')
+    return 'the answer was delivered; it is given again to the payment that carries its token'
+  if (state === 'voided') return 'nothing was charged: the same payment may be sent again until it expires'
+  return 'send the same payment to the same URL again: it is charged once and answered'
 }

@@ -1,10 +1,24 @@
 import type { Context } from 'koa'
-import { ERRORS, type Charged, type ErrorCode, type Failure } from '../errors.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
+import { ERRORS, type Charged, type ErrorCode, type Failure } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/entry.ts'
+import type { Micros } from '../money.ts'
 import { problemMembers } from '../purchase/problem.ts'
-import { note } from './access-log.ts'
+
+/** What a line says besides method, status and time; kept in `ctx.state`. */
+export interface Notes {
+  readonly place?: string
+  readonly price?: Micros | undefined
+  readonly code?: ErrorCode | undefined
+  readonly cached?: boolean | undefined
+  /** The calls inside the request have lines of their own. */
+  readonly logged?: boolean
+}
+
+export function note(ctx: Context, notes: Notes): void {
+  Object.assign(ctx.state, notes)
+}
 
 /** What is sent for one request. */
 export interface Reply {
@@ -67,7 +81,7 @@ export function invalid(errors: readonly ValidationError[], charged: Charged = '
 }
 
 /** An answer in the form it is stored in. */
-export function sold(stored: StoredAnswer, headers: Readonly<Record<string, string>>): Reply {
+export function ok(stored: StoredAnswer, headers: Readonly<Record<string, string>>): Reply {
   if (stored.kind === 'text')
     return { status: 200, headers: { 'Content-Type': stored.type, ...headers }, body: stored.text }
   const { cached }: { readonly cached?: Json } = isJsonObject(stored.value) ? stored.value : {}

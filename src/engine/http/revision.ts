@@ -1,18 +1,28 @@
 import { createHash } from 'node:crypto'
-import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
-import { compileValidator, type Validator } from '../catalog/validator.ts'
+import { templatesOf, type Catalog, type Operation, type Route } from '../catalog/catalog.ts'
+import { PROXY } from '../catalog/check-context.ts'
+import { compileValidator, type RawParameters, type Validator } from '../catalog/validator.ts'
 import { documents, type LiveDocument, liveDocuments } from '../documents/all.ts'
 import { PAGE_TYPE, placedDocuments } from '../documents/directory.ts'
 import type { Facts } from '../documents/document.ts'
 import { brandFiles, PAGE_HEADERS } from '../documents/page.ts'
 import { serverCards, serverPages } from '../documents/servers/documents.ts'
-import { endpointsOf } from '../mcp/endpoint.ts'
-import { openToolboxes, type Toolbox } from '../mcp/toolbox.ts'
+import { Failure } from '../errors.ts'
+import type { HandlerMap, UntypedHandler } from '../handler.ts'
+import { endpointsOf } from '../mcp/server.ts'
+import { createToolServers, type ToolServer } from '../mcp/tool-server.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
-import type { Operations, ServedOperation } from '../purchase/execution.ts'
-import { Foresights } from './foresight.ts'
-import { serveOperation, type OperationSettings } from './operation.ts'
-import { compileUnpaid, type Unpaid } from './unpaid.ts'
+import {
+  ANONYMOUS,
+  execute,
+  unreadyFailure,
+  type ExecutionDeps,
+  type Operations,
+  type Readiness,
+  type ServedOperation,
+} from '../purchase/execution.ts'
+import { compilePaymentRequired, Preflights, type PaymentRequired } from './payment-required.ts'
+import { createProxy, type ProxySettings } from './proxy.ts'
 
 /** Everything derived from one catalog, once: a request takes the current one and finishes on it. */
 export interface Revision {
@@ -25,8 +35,8 @@ export interface Revision {
   readonly protocols: readonly Protocol[]
   readonly facts: Facts
   /** The companion MCP servers by name. */
-  readonly tools: ReadonlyMap<string, Toolbox>
-  readonly foresights: Foresights
+  readonly tools: ReadonlyMap<string, ToolServer>
+  readonly preflights: Preflights
   /** Where handlers share a name, the first in the catalog. */
   readonly operations: Operations
 }
@@ -36,7 +46,7 @@ export interface ServedRoute extends ServedOperation {
   readonly route: Route
   readonly validate: Validator
   /** Undefined on free routes. */
-  readonly unpaid: Unpaid | undefined
+  readonly paymentRequired: PaymentRequired | undefined
   /** By the name of their protocol. */
   readonly challenges: ReadonlyMap<string, Challenge>
 }
@@ -72,8 +82,10 @@ export function createRevision(settings: RevisionSettings): Revision {
       ...servedOf(route.operation),
       route,
       validate: compileValidator(route, catalog.unknownParameters),
-      unpaid:
-        route.kind === 'paid' ? compileUnpaid(route, [...challenges.values()], { baseUrl, docs }) : undefined,
+      paymentRequired:
+        route.kind === 'paid'
+          ? compilePaymentRequired(route, [...challenges.values()], { baseUrl, docs })
+          : undefined,
       challenges,
     }
   })
@@ -95,8 +107,8 @@ export function createRevision(settings: RevisionSettings): Revision {
     live: new Map(livePlaces(catalog)),
     protocols,
     facts,
-    tools: openToolboxes({ catalog, facts, protocols, served: servedOf }),
-    foresights: new Foresights(baseUrl),
+    tools: createToolServers({ catalog, facts, protocols, served: servedOf }),
+    preflights: new Preflights(baseUrl),
     operations: new Map([...operations.values()].toReversed().map((each) => [each.operation.handler, each])),
   }
 }
@@ -171,4 +183,93 @@ function docsPath({ documents: places }: Catalog): string {
     .map((name) => places[name])
     .find((place) => place?.planned === false)
   return written?.paths[0] ?? '/'
+}
+
+export interface OperationSettings {
+  readonly catalog: Catalog
+  readonly handlers: HandlerMap
+  readonly proxy: ProxySettings
+}
+
+/** An operation with its handler, and whether that can be run. */
+export function serveOperation(operation: Operation, settings: OperationSettings): ServedOperation {
+  return { operation, ...handlerOf(operation, settings), readiness: readinessOf(operation, settings) }
+}
+
+type Made = Pick<ServedOperation, 'handler' | 'preview' | 'check' | 'store'>
+
+function handlerOf(operation: Operation, { handlers, proxy }: OperationSettings): Made {
+  const plain = { preview: undefined, check: undefined, store: undefined }
+  if (operation.handler === PROXY && operation.upstream !== undefined)
+    return { handler: createProxy(operation.upstream, proxy), ...plain }
+  const found = Object.hasOwn(handlers, operation.handler) ? handlers[operation.handler] : undefined
+  if (found === undefined) return { handler: unwritten, ...plain }
+  if (typeof found === 'function') return { handler: found, ...plain }
+  if ('prepare' in found) return { ...plain, handler: found.prepare, store: found }
+  return { handler: found.run, preview: found.preview, check: found.check, store: undefined }
+}
+
+const unwritten: UntypedHandler = () =>
+  Promise.reject(new Failure('not_implemented', 'this route is announced and not served yet'))
+
+function readinessOf(operation: Operation, { catalog, handlers, proxy }: OperationSettings): Readiness {
+  if (operation.planned) return 'planned'
+  const handler = Object.hasOwn(handlers, operation.handler) ? handlers[operation.handler] : undefined
+  if (operation.handler !== PROXY && handler === undefined) return 'planned'
+  if (typeof handler === 'object' && handler.configured === false) return 'not_configured'
+  const sources = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
+  const own = operation.upstream?.credential?.env
+  const needed = own === undefined ? sources : [...sources, own]
+  return needed.every((name) => proxy.secret(name) !== undefined) ? 'ready' : 'not_configured'
+}
+
+/** What came of one route when it was run as its example says. */
+export interface Trial {
+  readonly route: Route
+  readonly outcome: { readonly kind: 'answered' } | { readonly kind: 'failed'; readonly fault: unknown }
+}
+
+/**
+ * Runs the work of every paid route once, one after the other, with the examples of its parameters: nothing is charged,
+ * and nothing comes from the cache. Routes that store something are left alone.
+ */
+export async function* tryRoutes(revision: Revision, workshop: ExecutionDeps): AsyncGenerator<Trial> {
+  const { routes, operations } = revision
+  for (const { route, readiness, validate, handler, store } of routes) {
+    if (route.kind !== 'paid' || store !== undefined) continue
+    const unready = unreadyFailure(readiness)
+    const validated = validate(exampleOf(route))
+    const { operation } = route
+    try {
+      if (unready !== undefined) throw unready
+      if (validated.kind === 'invalid') throw new Failure('internal', 'its own examples are refused')
+      const timeLeft = operation.timeout
+      const { args } = validated
+      const work = {
+        operation,
+        handler,
+        args,
+        caller: ANONYMOUS,
+        timeLeft,
+        reuse: 'never',
+        operations,
+      } as const
+      await execute(workshop, work)
+      yield { route, outcome: { kind: 'answered' } }
+    } catch (fault) {
+      yield { route, outcome: { kind: 'failed', fault } }
+    }
+  }
+}
+
+/** Every parameter that has an example, as a caller would send it. */
+function exampleOf({ path, parameters }: Route): RawParameters {
+  const given = parameters.flatMap(({ name, example }): [string, string][] =>
+    example === undefined ? [] : [[name, String(example)]],
+  )
+  const inPath = new Set(templatesOf(path))
+  return {
+    path: Object.fromEntries(given.filter(([name]) => inPath.has(name))),
+    query: new URLSearchParams(given.filter(([name]) => !inPath.has(name))).toString(),
+  }
 }

@@ -1,27 +1,23 @@
 import type { Server } from 'node:http'
-import type { RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Observe } from '../access.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import type { RefusedReload } from '../documents/standing.ts'
 import type { HandlerMap } from '../handler.ts'
 import { sweepAnswers } from '../ledger/clean-up.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { RefusedReload } from '../documents/standing.ts'
-import { Daybook } from '../tally/daybook.ts'
-import { soldName } from '../tally/names.ts'
-import { watchLedger, type Settle } from '../tally/watch-ledger.ts'
-import { createApp, type AppSettings, type Aside } from './app.ts'
-import type { ProxySettings } from './proxy.ts'
-import { ConnectedBuyers } from '../purchase/request.ts'
-import type { Store } from '../purchase/request.ts'
-import { RecentOffers, OFFERING_MS } from '../purchase/purchase.ts'
+import { OFFERING_MS, RecentOffers } from '../purchase/purchase.ts'
 import { recover } from '../purchase/recovery.ts'
-import { Deliveries } from './delivery.ts'
-import { InFlight } from './in-flight.ts'
+import { ConnectedBuyers, type PurchaseDeps, type Store } from '../purchase/request.ts'
+import { Daybook } from '../tally/daybook.ts'
+import { watchLedger, type Settle } from '../tally/watch-ledger.ts'
+import { createApp, type Aside, type Serving } from './app.ts'
+import { BackgroundTasks, Deliveries } from './delivery.ts'
+import type { ProxySettings } from './proxy.ts'
 import { createRevision, type Revision } from './revision.ts'
-import { createRouter, type RouterSettings } from './routes.ts'
+import { createRouter } from './router.ts'
 import { attach } from './server.ts'
 import type { AllFigures } from './status.ts'
 
@@ -82,70 +78,65 @@ export interface Service {
 export function createService(settings: ServiceSettings): Service {
   const { owner, now, sleep, trustProxy, report } = settings
   const daybook = new Daybook({ ledger: settings.ledger, owner, now })
-  const ledger = watchLedger(settings.ledger, (operation) => daybook.of(soldName(operation)), settings.settle)
+  const ledger = watchLedger(settings.ledger, daybook, settings.settle)
   const desk = { ledger, owner, now }
-  const inFlight = new InFlight()
+  const tasks = new BackgroundTasks()
   const buyers = new ConnectedBuyers()
   const recentOffers = new RecentOffers(desk)
-  let current: Revision
-  let routes: RouterMiddleware
   let refused: RefusedReload | undefined
-  const app: AppSettings & RouterSettings = {
+  const shared = {
     ...settings,
-    current: () => current,
-    routes: () => routes,
     bound: () => addressOf(settings.server),
-    inFlight,
-    deliveries: new Deliveries({ desk, inFlight, buyers, trustProxy, report }),
+    tasks,
+    deliveries: new Deliveries({ desk, tasks, buyers, trustProxy, report }),
     daybook,
     refused: () => refused,
-    get purchases() {
-      return {
-        ...desk,
-        sleep,
-        buyers,
-        redeliver: current.catalog.payments.redeliver,
-        recentOffers: (operation: string) => recentOffers.of(operation),
-        report,
-      }
-    },
   }
-  const serve = (catalog: Catalog): void => {
-    current = createRevision({ ...settings, catalog, protocols: settings.protocols(catalog) })
-    routes = createRouter(app, current).routes()
+  const serve = (catalog: Catalog): Serving => {
+    const revision = createRevision({ ...settings, catalog, protocols: settings.protocols(catalog) })
+    const purchases: PurchaseDeps = {
+      ...desk,
+      sleep,
+      buyers,
+      redeliver: catalog.payments.redeliver,
+      recentOffers: (operation) => recentOffers.of(operation),
+      report,
+    }
+    return { revision, purchases, routes: createRouter({ ...shared, purchases }, revision).routes() }
   }
-  serve(settings.catalog)
-  const koa = createApp(app)
+  const serving = { now: serve(settings.catalog) }
+  const koa = createApp({ ...shared, serving })
   attach(settings.server, koa)
-  const offer = (): Promise<void> => recentOffers.offer(current.catalog)
+  const current = (): Revision => serving.now.revision
+  const offer = (): Promise<void> => recentOffers.offer(current().catalog)
   const withdraw = ({ catalog }: Revision): Promise<void> =>
-    recentOffers.withdraw(catalog, current.catalog.payments.repriceGrace)
-  const tend = (): Promise<unknown> =>
-    recover({ ...desk, protocols: () => current.protocols, storeOf: (id) => storeOf(current, id), report })
-  inFlight.every(OFFERING_MS / 2, () => offer().catch(report))
-  inFlight.every(RECOVERY_MS, () => tend().catch(report))
+    recentOffers.withdraw(catalog, current().catalog.payments.repriceGrace)
+  const protocols = (): readonly Protocol[] => current().protocols
+  const recovery = { ...desk, protocols, storeOf: (id: string) => storeOf(current(), id), report }
+  tasks.every(OFFERING_MS / 2, () => offer().catch(report))
+  tasks.every(RECOVERY_MS, () => recover(recovery).catch(report))
   const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)
-  void inFlight.add(sweep())
-  inFlight.every(SWEEPING_MS, sweep)
-  inFlight.every(WRITING_MS, () => daybook.write().catch(report))
-  void inFlight.add(offer().catch(report))
+  void tasks.add(sweep())
+  tasks.every(SWEEPING_MS, sweep)
+  tasks.every(WRITING_MS, () => daybook.write().catch(report))
+  void tasks.add(offer().catch(report))
   return {
     koa,
     idle: async () => {
-      await inFlight.end()
-      await withdraw(current).catch(report)
+      await tasks.end()
+      await withdraw(current()).catch(report)
       await daybook.write().catch(report)
     },
-    revision: () => current,
+    revision: current,
     swap: (catalog) => {
-      const before = current
-      serve(catalog)
+      const before = current()
+      serving.now = serve(catalog)
       if (catalog !== before.catalog) refused = undefined
-      void inFlight.add(withdraw(before).then(offer).catch(report))
-      return current
+      void tasks.add(withdraw(before).then(offer).catch(report))
+      return current()
     },
     refuse: (errors) => {
-      refused = { refused_at: new Date(now()).toISOString(), kept: current.catalog.revision, errors }
+      refused = { refused_at: new Date(now()).toISOString(), kept: current().catalog.revision, errors }
     },
   }
 }

@@ -1,11 +1,19 @@
-import type { Catalog } from '../catalog/catalog.ts'
-import { listedRoutes } from '../documents/listing.ts'
-import type { RefusedReload, RouteStanding, SourceStanding, Standing } from '../documents/standing.ts'
-import type { Counts } from '../tally/counts.ts'
+import type { Catalog, Route } from '../catalog/catalog.ts'
+import { countKinds, listedRoutes } from '../documents/listing.ts'
+import type {
+  DayFigures,
+  Funnel,
+  RefusedReload,
+  RouteStanding,
+  SourceStanding,
+  Standing,
+} from '../documents/standing.ts'
+import type { JsonObject } from '../json.ts'
+import type { Readiness } from '../purchase/execution.ts'
+import { add, NOTHING, type Counts } from '../tally/counts.ts'
 import type { Days } from '../tally/daybook.ts'
 import { answersIn, quantile } from '../tally/latency.ts'
-import { dayFigures, funnelOf, nameOfRoute, totalOf, totalOfAll } from './figures.ts'
-import type { Readiness } from '../purchase/execution.ts'
+import { freeName, isSold, soldName } from '../tally/names.ts'
 import type { Revision } from './revision.ts'
 
 /** What became of the questions to one outside source since the process started. */
@@ -27,7 +35,7 @@ export interface SourceFigures {
 export type AllFigures = () => ReadonlyMap<string, SourceFigures>
 
 /** What is known at one moment. */
-export interface Sight {
+export interface StatusSnapshot {
   readonly now: number
   readonly days: Days
   /** Whether payments can be written down. */
@@ -37,7 +45,7 @@ export interface Sight {
 }
 
 /** The live `/status.json`, which `/status` shows. */
-export function standing(revision: Revision, sight: Sight): Standing {
+export function standing(revision: Revision, sight: StatusSnapshot): Standing {
   const { catalog, facts } = revision
   const { service } = catalog
   const { now, days, sources, refused } = sight
@@ -115,7 +123,7 @@ function isFailing({ failedInARow, lastFailure }: Counts, now: number): boolean 
 /** What is not set up is no trouble, unless nothing else is. */
 function verdict(
   { protocols }: Revision,
-  { ledger }: Sight,
+  { ledger }: StatusSnapshot,
   routes: readonly RouteStanding[],
 ): Pick<Standing, 'status' | 'reasons'> {
   const paid = routes.filter(({ kind }) => kind === 'paid')
@@ -154,4 +162,59 @@ function sourceStandings(
       const drift = lastDrift && { at: lastDrift.at.toISOString(), where: lastDrift.where }
       return { name, title, asked, failed, drifted, skipped, ...(drift && { last_drift: drift }) }
     })
+}
+
+/** The live `/stats.json`: totals of the service. What it earned is for its operator: `ratecard payments`. */
+export function stats({ catalog, facts }: Revision, days: Days, now: number): JsonObject {
+  const { service, revision } = catalog
+  const figures = days.map(dayFigures)
+  const sum = (count: (day: (typeof figures)[number]) => number): number =>
+    figures.reduce((total, day) => total + count(day), 0)
+  return {
+    service: service.name,
+    version: service.version,
+    revision,
+    sandbox: facts.sandbox,
+    checked_at: new Date(now).toISOString(),
+    routes: countKinds(listedRoutes(catalog)),
+    since: figures[0]?.date ?? null,
+    answers: { paid: sum((day) => day.paid_answers), free: sum((day) => day.free_answers) },
+    funnel: { ...funnelOf(totalOfAll(days)) },
+    days: figures.map((day) => ({ ...day })),
+  }
+}
+
+/** Where a route is counted: what is sold with the tools of the same operation. */
+export function nameOfRoute({ kind, path, operation }: Route): string {
+  return kind === 'paid' ? soldName(operation.id) : freeName(path)
+}
+
+/** Of one name over all days. */
+export function totalOf(days: Days, name: string): Counts {
+  return total(days.flatMap(({ counts }) => counts.get(name) ?? []))
+}
+
+/** Everything, also what the catalog does not have any more. */
+export function totalOfAll(days: Days): Counts {
+  return total(days.flatMap(({ counts }) => [...counts.values()]))
+}
+
+export function funnelOf({ stages }: Counts): Funnel {
+  const { unpaid, presented, verified, settled, sent, uncharged } = stages
+  return { unpaid, presented, verified, settled, sent, uncharged }
+}
+
+export function dayFigures({ date, counts }: Days[number]): DayFigures {
+  const of = (isMeant: (name: string) => boolean): Counts =>
+    total([...counts].flatMap(([name, each]) => (isMeant(name) ? [each] : [])))
+  return {
+    date,
+    ...funnelOf(total([...counts.values()])),
+    paid_answers: answersIn(of(isSold).latency),
+    free_answers: answersIn(of((name) => !isSold(name)).latency),
+  }
+}
+
+function total(counts: readonly Counts[]): Counts {
+  return counts.reduce(add, NOTHING)
 }

@@ -1,10 +1,11 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ServerCapabilities, StandardSchemaV1 } from '@modelcontextprotocol/server'
+import type { Catalog } from '../catalog/catalog.ts'
 import { isJsonObject, type JsonObject } from '../json.ts'
-import type { Toolbox } from './toolbox.ts'
+import type { ToolServer } from './tool-server.ts'
 
 /** A call as it came, free of the SDK. */
-export interface IncomingCall {
+interface IncomingCall {
   readonly name: string
   readonly arguments: unknown
   readonly meta: JsonObject
@@ -19,7 +20,7 @@ export type AnswerCall = (call: IncomingCall) => Promise<JsonObject | undefined>
 const LIST_MS = 300_000
 
 /** One HTTP request to a server. */
-export interface Message {
+interface Message {
   readonly method: string
   readonly headers: IncomingHttpHeaders
   /** Parsed; undefined without one. */
@@ -32,28 +33,28 @@ export interface Message {
  * Speaks MCP over one HTTP request, in its newest revision and every older one. The SDK costs 30 MB and a good part of a
  * second, so it is loaded when somebody calls.
  */
-export async function speak(
-  toolbox: Toolbox,
+export async function handleMessage(
+  tools: ToolServer,
   answer: AnswerCall,
   { method, headers, body, signal }: Message,
   report: (fault: unknown) => void,
 ): Promise<Response> {
   const sdk = await import('@modelcontextprotocol/server')
   const { Server, ProtocolError, ProtocolErrorCode, createMcpHandler, CLIENT_CAPABILITIES_META_KEY } = sdk
-  const { name, title, version, description, websiteUrl } = toolbox.identity
+  const { name, title, version, description, websiteUrl } = tools.identity
   const create = (): InstanceType<typeof Server> => {
     const server = new Server(
       { name, title, version, description, ...(websiteUrl === undefined ? {} : { websiteUrl }) },
       {
-        capabilities: capabilitiesOf(toolbox),
-        ...(toolbox.description === undefined ? {} : { instructions: toolbox.description }),
+        capabilities: capabilitiesOf(tools),
+        ...(tools.description === undefined ? {} : { instructions: tools.description }),
         cacheHints: {
           'tools/list': { ttlMs: LIST_MS, cacheScope: 'public' },
           'server/discover': { ttlMs: LIST_MS, cacheScope: 'public' },
         },
       },
     )
-    server.setRequestHandler('tools/list', { params: ANYTHING }, () => ({ tools: toolbox.listed }))
+    server.setRequestHandler('tools/list', { params: ANYTHING }, () => ({ tools: tools.listed }))
     server.setRequestHandler('tools/call', { params: ANYTHING }, async (params, { mcpReq }) => {
       const { name, arguments: given, _meta: meta } = isJsonObject(params) ? params : {}
       const envelope: unknown = mcpReq.envelope
@@ -71,7 +72,7 @@ export async function speak(
   }
   // Nothing here changes under a client's eyes: no stream is kept open for it.
   const { fetch } = createMcpHandler(create, { maxSubscriptions: 0, onerror: report })
-  const request = new Request(toolbox.url, { method, headers: headersOf(headers), signal })
+  const request = new Request(tools.url, { method, headers: headersOf(headers), signal })
   return fetch(request, body === undefined ? {} : { parsedBody: body })
 }
 
@@ -92,11 +93,138 @@ function extensionsOf(capabilities: unknown): ReadonlySet<string> {
   return new Set(isJsonObject(extensions) ? Object.keys(extensions) : [])
 }
 
-function capabilitiesOf({ protocols }: Toolbox): ServerCapabilities {
+function capabilitiesOf({ protocols }: ToolServer): ServerCapabilities {
   const all = protocols.map(({ tools }) => tools.capabilities)
   return {
     tools: {},
     extensions: Object.fromEntries(all.flatMap(({ extensions }) => Object.entries(extensions ?? {}))),
     experimental: Object.fromEntries(all.flatMap(({ experimental }) => Object.entries(experimental ?? {}))),
   }
+}
+
+/** More than any call needs: arguments are texts of some thousand characters. */
+const LARGEST_BODY = 262_144
+
+const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
+
+/** Hosts that requests may name: those of the service's own addresses, and this machine's own while nobody else can come. */
+export function hostsOf(addresses: Iterable<string>, bound: string | undefined): ReadonlySet<string> {
+  const own = Array.from(addresses, (url) => new URL(url).hostname)
+  const local = bound !== undefined && (bound === '::1' || bound.startsWith('127.'))
+  return new Set(local ? [...own, ...LOOPBACK] : own)
+}
+
+/** Why a request is not let in: a page of another site may have sent it, through a name that leads to this machine. */
+export function refusalOf(
+  { host, origin }: { readonly host: string; readonly origin: string | undefined },
+  hosts: ReadonlySet<string>,
+): string | undefined {
+  if (!hosts.has(hostnameOf(`http://${host}`))) return 'this Host is not served here'
+  if (origin !== undefined && !hosts.has(hostnameOf(origin))) return 'this Origin may not call here'
+  return undefined
+}
+
+function hostnameOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : ''
+}
+
+type Body =
+  | { readonly kind: 'json'; readonly value: unknown }
+  | { readonly kind: 'fault'; readonly status: 400 | 413; readonly code: number; readonly message: string }
+  /** The client has gone away in the middle of it. */
+  | { readonly kind: 'aborted' }
+
+/** Reads what was posted. */
+export async function readBody(request: IncomingMessage): Promise<Body> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of request) {
+      const piece = Buffer.from(chunk)
+      bytes += piece.length
+      if (bytes > LARGEST_BODY) return TOO_LARGE
+      chunks.push(piece)
+    }
+  } catch (fault) {
+    if (request.destroyed) return { kind: 'aborted' }
+    throw fault
+  }
+  try {
+    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    if (isDeeperThan(DEEPEST, value)) return TOO_DEEP
+    return { kind: 'json', value: Array.isArray(value) ? value.map(nestMeta) : nestMeta(value) }
+  } catch {
+    return { kind: 'fault', status: 400, code: -32700, message: 'the body is not JSON' }
+  }
+}
+
+const TOO_LARGE: Body = {
+  kind: 'fault',
+  status: 413,
+  code: -32000,
+  message: `the body is larger than ${LARGEST_BODY / 1024} KiB`,
+}
+
+/** More than any schema of arguments has; what reads them is recursive. */
+const DEEPEST = 64
+
+const TOO_DEEP: Body = {
+  kind: 'fault',
+  status: 400,
+  code: -32600,
+  message: `the body is nested more than ${DEEPEST} levels deep`,
+}
+
+function isDeeperThan(levels: number, value: unknown): boolean {
+  let level = [value]
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > levels) return true
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+  }
+  return false
+}
+
+/** MPP allows `_meta` beside `params` too, where MCP knows none. */
+function nestMeta(message: unknown): unknown {
+  if (!isJsonObject(message)) return message
+  const { _meta: outer, ...rest } = message
+  if (!isJsonObject(outer)) return message
+  const params = isJsonObject(rest['params']) ? rest['params'] : {}
+  const inner = isJsonObject(params['_meta']) ? params['_meta'] : {}
+  return { ...rest, params: { ...params, _meta: { ...outer, ...inner } } }
+}
+
+/** Address of each companion server by its name: `/mcp` on a base of its own, else a path below the service's. */
+export function endpointsOf(
+  { servers }: Pick<Catalog, 'servers'>,
+  baseUrl: string,
+  bases: Readonly<Record<string, string>>,
+): ReadonlyMap<string, string> {
+  return new Map(
+    Object.keys(servers).map((name): [string, string] => {
+      const base = Object.hasOwn(bases, name) ? bases[name] : undefined
+      return [name, base === undefined ? `${baseUrl}${localPath(name)}` : `${base}${PATH}`]
+    }),
+  )
+}
+
+const PATH = '/mcp'
+
+function localPath(name: string): string {
+  return `${PATH}/${name}`
+}
+
+/** The server a request is for. The path below the service's base is served in any case, for use on one machine. */
+export function serverAt(
+  endpoints: ReadonlyMap<string, string>,
+  host: string,
+  path: string,
+): string | undefined {
+  if (!path.startsWith(PATH)) return undefined
+  for (const [name, url] of endpoints) {
+    if (path === localPath(name)) return name
+    const endpoint = new URL(url)
+    if (path === endpoint.pathname && host.toLowerCase() === endpoint.host) return name
+  }
+  return undefined
 }

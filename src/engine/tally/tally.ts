@@ -48,18 +48,17 @@ export class Tally {
 
 export interface MeasuredRequest {
   readonly tally: Tally
-  /** A signal that is aborted when the client has gone away. */
-  readonly watch: () => AbortSignal
+  /** Aborted when the client has gone away. */
+  readonly gone: AbortSignal
 }
 
 /** Counts the answer with the time it took, or that a client who waited for it got none for a reason of ours. */
 export async function withMetrics<T extends { readonly reply: { readonly status: number } }>(
   now: () => number,
-  { tally, watch }: MeasuredRequest,
+  { tally, gone }: MeasuredRequest,
   answer: () => Promise<T>,
 ): Promise<T> {
   const began = now()
-  const gone = watch()
   try {
     const answered = await answer()
     const { status } = answered.reply

@@ -1,5 +1,7 @@
 import type { Entry, State } from '../ledger/entry.ts'
 import type { Change, Ledger } from '../ledger/ledger.ts'
+import type { Daybook } from './daybook.ts'
+import { soldName } from './names.ts'
 import type { Tally } from './tally.ts'
 
 /** Told of a change of an entry once it is made; must be quick and must not throw. */
@@ -9,14 +11,14 @@ export type Settle = (previous: Entry, next: Entry) => void
  * The same ledger, which counts what becomes of the payments of an operation. Every change is made by one process and
  * once, whoever makes it: a request, a copy of it, or recovery after a crash. So is every count.
  */
-export function watchLedger(ledger: Ledger, tallyOf: (operation: string) => Tally, settle?: Settle): Ledger {
+export function watchLedger(ledger: Ledger, daybook: Daybook, settle?: Settle): Ledger {
   const commit = async (changes: readonly Change[]): Promise<boolean> => {
     const committed = await ledger.commit(changes)
     if (committed) for (const change of changes) count(change)
     return committed
   }
   const count = ({ previous, next }: Change): void => {
-    const tally = tallyOf(previous.operation)
+    const tally = daybook.of(soldName(previous.operation))
     if (next !== undefined) {
       countChange(tally, previous, next)
       settle?.(previous, next)

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import t from 'tap'
-import { clientOf } from '../../../src/engine/http/client.ts'
+import { clientOf } from '../../../src/engine/http/server.ts'
 import { listening } from '../../support/listening.ts'
 
 /** Asks over a connection of this machine, as a proxy does. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { canonicalPath, splitTarget } from '../../../src/engine/http/path.ts'
+import { canonicalPath, splitTarget } from '../../../src/engine/http/app.ts'
 
 t.test('paths as they are published are served', async (t) => {
   for (const path of [

@@ -1,15 +1,15 @@
 import t from 'tap'
-import { InFlight } from '../../../src/engine/http/in-flight.ts'
+import { BackgroundTasks } from '../../../src/engine/http/delivery.ts'
 
 t.test('the ledger would be closed under a purchase whose buyer has hung up', async (t) => {
-  const inFlight = new InFlight()
+  const tasks = new BackgroundTasks()
   let finish = (): void => undefined
   const work = new Promise<void>((resolve) => {
     finish = resolve
   })
-  t.equal(inFlight.add(work), work, 'the work is given back as it is')
+  t.equal(tasks.add(work), work, 'the work is given back as it is')
   let ended = false
-  const end = inFlight.end().then(() => {
+  const end = tasks.end().then(() => {
     ended = true
   })
   await new Promise((resolve) => setImmediate(resolve))
@@ -20,23 +20,23 @@ t.test('the ledger would be closed under a purchase whose buyer has hung up', as
 })
 
 t.test('work that fails ends too, and its failure stays with whoever waits for it', async (t) => {
-  const inFlight = new InFlight()
-  await t.rejects(inFlight.add(Promise.reject(new Error('failed'))), /failed/)
-  await inFlight.end()
+  const tasks = new BackgroundTasks()
+  await t.rejects(tasks.add(Promise.reject(new Error('failed'))), /failed/)
+  await tasks.end()
 })
 
 t.test('a delivery that is noted late would write to a ledger that is closed', async (t) => {
-  const inFlight = new InFlight()
+  const tasks = new BackgroundTasks()
   let begun = 0
-  inFlight.later(1, async () => {
+  tasks.later(1, async () => {
     begun += 1
   })
   await new Promise((resolve) => setTimeout(resolve, 20))
   t.equal(begun, 1)
-  inFlight.later(5, async () => {
+  tasks.later(5, async () => {
     begun += 1
   })
-  await inFlight.end()
+  await tasks.end()
   await new Promise((resolve) => setTimeout(resolve, 20))
   t.equal(begun, 1, 'what has not begun is given up')
 })

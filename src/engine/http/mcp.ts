@@ -1,47 +1,47 @@
 import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
-import { serverCardPath } from '../documents/servers/server.ts'
 import type { Observe } from '../access.ts'
-import { answerCall } from '../mcp/call.ts'
-import { serverAt } from '../mcp/endpoint.ts'
-import { hostsOf, readBody, refusalOf } from '../mcp/gate.ts'
-import { speak, type AnswerCall } from '../mcp/server.ts'
-import type { Counter } from '../mcp/tool-call.ts'
-import type { Toolbox } from '../mcp/toolbox.ts'
+import { serverCardPath } from '../documents/servers/server.ts'
+import { isJsonObject } from '../json.ts'
+import { answerCall, type ToolCallDeps } from '../mcp/call.ts'
+import { handleMessage, hostsOf, readBody, refusalOf, serverAt, type AnswerCall } from '../mcp/server.ts'
+import type { ToolServer } from '../mcp/tool-server.ts'
+import type { PurchaseDeps } from '../purchase/request.ts'
 import type { Daybook } from '../tally/daybook.ts'
 import { soldName } from '../tally/names.ts'
-import type { Deliveries } from './delivery.ts'
-import { isJsonObject } from '../json.ts'
-import { note } from './access-log.ts'
-import { goneSignal } from './gone.ts'
-import type { InFlight } from './in-flight.ts'
+import { disconnectSignal, type BackgroundTasks, type Deliveries } from './delivery.ts'
+import { note } from './reply.ts'
 import type { Revision } from './revision.ts'
 
-export interface ToolsSettings extends Counter {
-  /** The revision that serves now; requests keep the one they began with. */
-  readonly current: () => Revision
+export interface McpSettings extends Omit<ToolCallDeps, 'purchases'> {
+  /** Requests keep what they began with. */
+  readonly serving: { readonly now: McpServing }
   readonly daybook: Daybook
   readonly deliveries: Deliveries
-  readonly inFlight: InFlight
+  readonly tasks: BackgroundTasks
   /** Address this process listens on; undefined while it does not. */
   readonly bound: () => string | undefined
   readonly observe: Observe | undefined
+}
+
+export interface McpServing {
+  readonly revision: Revision
+  readonly purchases: PurchaseDeps
 }
 
 const METHODS = 'POST, GET, DELETE'
 const CARD = '/server-card'
 
 /** The MCP servers of the catalog. The card of each is a document of the router, under its own address too. */
-export function toolServers(settings: ToolsSettings): Middleware {
+export function serveMcp(settings: McpSettings): Middleware {
   return async (ctx, next) => {
-    if (!ctx.path.includes('/mcp')) return next()
-    const revision = settings.current()
+    const { revision } = settings.serving.now
     const { mcpServers } = revision.facts
     const name = serverAt(mcpServers, ctx.host, ctx.path)
-    const toolbox = name === undefined ? undefined : revision.tools.get(name)
-    if (toolbox !== undefined) {
+    const server = name === undefined ? undefined : revision.tools.get(name)
+    if (server !== undefined) {
       note(ctx, { place: `/mcp/${name}` })
-      return answerTools(settings, ctx, revision, toolbox)
+      return answerMessage(settings, ctx, server)
     }
     const carded = ctx.path.endsWith(CARD)
       ? serverAt(mcpServers, ctx.host, ctx.path.slice(0, -CARD.length))
@@ -51,12 +51,8 @@ export function toolServers(settings: ToolsSettings): Middleware {
   }
 }
 
-async function answerTools(
-  settings: ToolsSettings,
-  ctx: Context,
-  revision: Revision,
-  toolbox: Toolbox,
-): Promise<void> {
+async function answerMessage(settings: McpSettings, ctx: Context, server: ToolServer): Promise<void> {
+  const { revision, purchases } = settings.serving.now
   const { facts } = revision
   const hosts = hostsOf([facts.baseUrl, ...facts.mcpServers.values()], settings.bound())
   const { origin } = ctx.headers
@@ -79,20 +75,21 @@ async function answerTools(
     if (body.status === 413) ctx.set('Connection', 'close')
     return refuse(ctx, body.status, body.code, body.message)
   }
+  const deps = { ...settings, purchases }
   const answer: AnswerCall = async (call) => {
-    const tool = toolbox.tools.get(call.name)
+    const tool = server.tools.get(call.name)
     if (tool === undefined) return undefined
     const began = settings.now()
-    const answered = await settings.inFlight.add(
-      answerCall(settings, {
+    const answered = await settings.tasks.add(
+      answerCall(deps, {
         ...call,
-        toolbox,
+        server,
         tool,
         operations: revision.operations,
         revision: revision.catalog.revision,
         headers: ctx.headers,
         tally: settings.daybook.of(soldName(tool.served.operation.id)),
-        watch: () => goneSignal(ctx.res),
+        gone: disconnectSignal(ctx.res),
       }),
     )
     const { status, code = status === 402 ? 'payment_required' : 'internal' } = answered.reply
@@ -110,10 +107,10 @@ async function answerTools(
     return answered.reply.result
   }
   const { method, headers } = ctx
-  const message = { method, headers, body: body?.value, signal: goneSignal(ctx.res) }
-  const response = await speak(toolbox, answer, message, settings.report)
+  const message = { method, headers, body: body?.value, signal: disconnectSignal(ctx.res) }
+  const response = await handleMessage(server, answer, message, settings.report)
   // Each call of a tool has a line of its own.
-  note(ctx, { logged: response.ok && [body?.value].flat().some((each) => callsTool(each, toolbox)) })
+  note(ctx, { logged: response.ok && [body?.value].flat().some((each) => callsTool(each, server)) })
   ctx.status = response.status
   for (const [name, value] of response.headers) ctx.set(name, value)
   if (response.headers.get('Content-Type') === 'text/event-stream' && response.body !== null)
@@ -121,7 +118,7 @@ async function answerTools(
   else sendText(ctx, response.status, await response.text())
 }
 
-function callsTool(message: unknown, { tools }: Toolbox): boolean {
+function callsTool(message: unknown, { tools }: ToolServer): boolean {
   const { method, params } = isJsonObject(message) ? message : {}
   const { name } = isJsonObject(params) ? params : {}
   return method === 'tools/call' && typeof name === 'string' && tools.has(name)

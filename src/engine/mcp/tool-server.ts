@@ -1,11 +1,13 @@
 import type { Binding, Catalog, Operation, Tool, ToolFace } from '../catalog/catalog.ts'
-import { toArgument } from '../catalog/parameter.ts'
+import { inputSchema, toArgument } from '../catalog/parameter.ts'
 import { compileArguments, type Validated } from '../catalog/validator.ts'
 import type { Facts } from '../documents/document.ts'
 import { identifyServer, type ServerIdentity } from '../documents/servers/server.ts'
+import { sentence, useWhen } from '../documents/wording.ts'
+import { compact, type JsonObject } from '../json.ts'
+import { formatPrice } from '../money.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { ServedOperation } from '../purchase/execution.ts'
-import { describeTool, type ToolDescription } from './listing.ts'
 
 /** One tool with all that answers its calls. */
 export interface ServedTool {
@@ -17,7 +19,7 @@ export interface ServedTool {
 }
 
 /** One companion server: what it lists, and what it answers. */
-export interface Toolbox {
+export interface ToolServer {
   readonly identity: ServerIdentity
   readonly description: string | undefined
   /** Of its endpoint. */
@@ -31,7 +33,7 @@ export interface Toolbox {
   readonly networks: readonly string[]
 }
 
-export interface ToolboxSettings {
+interface ToolServerSettings {
   readonly catalog: Catalog
   readonly facts: Facts
   readonly protocols: readonly Protocol[]
@@ -39,10 +41,10 @@ export interface ToolboxSettings {
 }
 
 /** The companion servers of a catalog by name, made once a revision. */
-export function openToolboxes(settings: ToolboxSettings): ReadonlyMap<string, Toolbox> {
+export function createToolServers(settings: ToolServerSettings): ReadonlyMap<string, ToolServer> {
   const { catalog, facts, protocols } = settings
   return new Map(
-    Object.entries(catalog.servers).flatMap(([name, { description }]): [string, Toolbox][] => {
+    Object.entries(catalog.servers).flatMap(([name, { description }]): [string, ToolServer][] => {
       const url = facts.mcpServers.get(name)
       if (url === undefined) return []
       const tools = catalog.operations.flatMap((operation) => {
@@ -50,7 +52,7 @@ export function openToolboxes(settings: ToolboxSettings): ReadonlyMap<string, To
         return tool?.server === name ? [serveTool(operation, tool, url, settings)] : []
       })
       const ready = tools.filter(({ served }) => served.readiness === 'ready')
-      const toolbox: Toolbox = {
+      const server: ToolServer = {
         identity: identifyServer(catalog, facts, name),
         description,
         url,
@@ -59,7 +61,7 @@ export function openToolboxes(settings: ToolboxSettings): ReadonlyMap<string, To
         protocols,
         networks: catalog.payments.x402?.networks ?? [],
       }
-      return [[name, toolbox]]
+      return [[name, server]]
     }),
   )
 }
@@ -68,7 +70,7 @@ function serveTool(
   operation: Operation,
   tool: Tool,
   url: string,
-  { catalog, protocols, served }: ToolboxSettings,
+  { catalog, protocols, served }: ToolServerSettings,
 ): ServedTool {
   const route = catalog.routes.find((each) => each.operation === operation && each.kind !== 'sample')
   const parameters = route?.parameters ?? operation.parameters
@@ -105,4 +107,61 @@ function bindingsOf({ handler, parameters }: Operation, { operations }: Catalog)
       return [{ kind: 'fixed', argument: name, value: toArgument(parameter, value) }]
     }),
   ]
+}
+
+/** One entry of `tools/list`. */
+export interface ToolDescription {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: JsonObject
+  readonly annotations: JsonObject
+  readonly _meta?: JsonObject
+}
+
+/** What a model and its client read of a tool before they call it. */
+function describeTool(
+  face: ToolFace,
+  served: ServedOperation,
+  protocols: readonly Protocol[],
+): ToolDescription {
+  const { operation, tool, parameters } = face
+  const { price } = operation
+  return {
+    name: tool.name,
+    description: [
+      sentence(operation.summary),
+      ...(operation.useWhen === undefined ? [] : [useWhen(operation.useWhen)]),
+      ...(operation.description === undefined ? [] : [sentence(operation.description)]),
+      costOf(face, protocols),
+    ].join(' '),
+    inputSchema: inputSchema(parameters),
+    annotations: annotationsOf(face, served),
+    // Read by the client of Cloudflare's agents, which tells its model.
+    ...(price === undefined
+      ? {}
+      : {
+          _meta: { 'agents-x402/paymentRequired': true, 'agents-x402/priceUSD': Number(formatPrice(price)) },
+        }),
+  }
+}
+
+function costOf({ operation: { price, settle }, tool }: ToolFace, protocols: readonly Protocol[]): string {
+  if (price === undefined)
+    return tool.requires === 'signer' ? 'Free; needs a sign-in-with-x proof of your wallet.' : 'Free.'
+  const ways = protocols.map(({ name }) => (name === 'mpp' ? 'MPP' : name)).join(' or ')
+  const first = settle === 'upfront' ? ', charged before the work' : ''
+  return `Costs ${formatPrice(price)} USD per call${ways === '' ? '' : `, paid by ${ways}`}${first}.`
+}
+
+/** Hints in MCP's words: by nature a tool reads, unless its handler stores; storing replaces nothing. */
+function annotationsOf({ operation, tool }: ToolFace, { store }: ServedOperation): JsonObject {
+  const { readOnly, destructive, idempotent, openWorld } = tool.annotations
+  const reads = readOnly ?? store === undefined
+  return compact({
+    title: operation.summary,
+    readOnlyHint: reads,
+    destructiveHint: destructive ?? false,
+    idempotentHint: idempotent ?? reads,
+    openWorldHint: openWorld ?? operation.sources.length > 0,
+  })
 }

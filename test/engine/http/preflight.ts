@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Foresights } from '../../../src/engine/http/foresight.ts'
+import { Preflights } from '../../../src/engine/http/payment-required.ts'
 import { compileValidator, type RawParameters } from '../../../src/engine/catalog/validator.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
@@ -21,9 +21,9 @@ function shelf() {
       return validate(raw)
     },
   }
-  const foresights = new Foresights('https://x.example')
+  const preflights = new Preflights('https://x.example')
   const ask = (query: string) =>
-    foresights.of({ served, parameters: { path: {}, query }, resource: `https://x.example${path}` })
+    preflights.of({ served, parameters: { path: {}, query }, resource: `https://x.example${path}` })
   return { ask, looked }
 }
 

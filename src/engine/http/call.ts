@@ -1,0 +1,210 @@
+import type { Context } from 'koa'
+import type { Rate } from '../cache/budget.ts'
+import type { RawParameters } from '../catalog/validator.ts'
+import { Failure, type ErrorCode, type InvalidParameter } from '../errors.ts'
+import type { Entry } from '../ledger/entry.ts'
+import { findPayment, type Payment, type Protocol } from '../protocols/protocol.ts'
+import { ANONYMOUS, invoke, unreadyFailure, type ExecutionDeps } from '../purchase/execution.ts'
+import {
+  NO_OFFER,
+  replyTo,
+  toPublicError,
+  toValidationError,
+  type FaultDeps,
+  type Paid,
+  type PurchaseProblem,
+  type PurchaseResult,
+} from '../purchase/problem.ts'
+import { purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
+import { withMetrics, type Tally } from '../tally/tally.ts'
+import { disconnectSignal } from './delivery.ts'
+import { failed, invalid, ok, problem, type Reply } from './reply.ts'
+import type { Revision, ServedRoute } from './revision.ts'
+import { clientOf } from './server.ts'
+
+export interface CallDeps extends PaidCallDeps, FaultDeps {
+  readonly trustProxy: boolean
+}
+
+/** One request to one route. */
+export interface RouteRequest {
+  readonly ctx: Context
+  readonly served: ServedRoute
+  /** Of this route. */
+  readonly tally: Tally
+  readonly revision: Revision
+  readonly parameters: RawParameters
+  /** Absolute URL of the concrete path. */
+  readonly resource: string
+}
+
+export interface Answered {
+  readonly reply: Reply
+  /** Set when the reply is the paid answer: its arrival is recorded. */
+  readonly delivered?: Entry
+}
+
+/** A paid route: without a payment 402, with one the answer it buys. */
+export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Promise<Answered> {
+  const { ctx, revision, tally } = request
+  // HEAD shows what GET would be offered; a payment sent with it is left alone.
+  const protocols = ctx.method === 'HEAD' ? [] : revision.protocols
+  const detection = findPayment(protocols.map((each) => each.detect(ctx.headers)))
+  if (detection.kind === 'none') {
+    tally.count('unpaid')
+    return { reply: paymentRequired(request, 'payment_required', 'this path answers once it is paid for') }
+  }
+  tally.count('presented')
+  const gone = disconnectSignal(ctx.res)
+  return withMetrics(deps.now, { tally, gone }, async () => {
+    switch (detection.kind) {
+      case 'malformed':
+        return { reply: problem(detection.code, detection.detail, { charged: 'no' }) }
+      case 'refused':
+        return { reply: paymentRequired(request, detection.code, detection.detail) }
+      case 'payment':
+        return pay(deps, request, detection.payment, gone)
+    }
+  })
+}
+
+async function pay(
+  deps: CallDeps,
+  request: RouteRequest,
+  payment: Payment,
+  gone: AbortSignal,
+): Promise<Answered> {
+  const { served, revision, resource } = request
+  const validated = served.validate(request.parameters)
+  if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
+  const result = await purchaseCall(deps, {
+    payment,
+    face: served.route,
+    resource,
+    served,
+    operations: revision.operations,
+    revision: revision.catalog.revision,
+    args: validated.args,
+    ignored: validated.ignored,
+    gone,
+  })
+  return renderResult(deps, request, result)
+}
+
+/** The 402 of a request: what it costs, and what would become of it. */
+function paymentRequired(
+  request: RouteRequest,
+  code: ErrorCode,
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
+  const { served, revision } = request
+  if (served.challenges.size === 0) return failed(NO_OFFER, 'no')
+  if (served.paymentRequired === undefined) return problem(code, detail, { charged: 'no', headers })
+  return served.paymentRequired(revision.preflights.of(request), { code, detail, headers })
+}
+
+/** The answer that was bought, or what went wrong and what was charged. */
+function renderResult(deps: FaultDeps, request: RouteRequest, result: PurchaseResult): Answered {
+  const reply = replyTo(deps, result)
+  switch (reply.kind) {
+    case 'answered': {
+      const headers = { 'Cache-Control': 'private, no-cache', ...receiptHeaders(request, reply, 200) }
+      const vary = 'PAYMENT-SIGNATURE, Authorization'
+      return { reply: { ...ok(reply.answer, headers), vary }, delivered: reply.entry }
+    }
+    case 'offer': {
+      const { refusal, failed: entry } = reply
+      const headers = entry && protocolOf(request, entry)?.failureHeaders(entry, refusal.code)
+      return { reply: paymentRequired(request, refusal.code, refusal.detail, headers) }
+    }
+    case 'fault': {
+      const fault = faultReply(request, reply.fault, reply.charged)
+      if (reply.paid === undefined) return { reply: fault }
+      const headers = { ...fault.headers, ...receiptHeaders(request, reply.paid, fault.status) }
+      return { reply: { ...fault, headers } }
+    }
+    case 'problem':
+      return { reply: problemReply(reply) }
+  }
+}
+
+function problemReply({ code, detail, charged, payment, retryAfter }: PurchaseProblem): Reply {
+  const headers = {
+    ...(retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }),
+    ...(code === 'payment_pending' && payment !== undefined ? { Location: `/payments/${payment}` } : {}),
+  }
+  return problem(code, detail, { charged, headers, extra: payment === undefined ? {} : { payment } })
+}
+
+function receiptHeaders(
+  request: RouteRequest,
+  { entry, receipt }: Paid,
+  status: number,
+): Readonly<Record<string, string>> {
+  const headers = protocolOf(request, entry)?.receiptHeaders(entry, receipt, status)
+  return { 'Ratecard-Payment': entry.id, ...headers }
+}
+
+function protocolOf({ revision }: RouteRequest, { protocol }: Entry): Protocol | undefined {
+  return revision.protocols.find(({ name }) => name === protocol)
+}
+
+/** What a handler has thrown, as the caller may see it. */
+function faultReply(
+  { served: { route } }: RouteRequest,
+  fault: Failure | InvalidParameter,
+  charged: 'no' | 'yes',
+): Reply {
+  if (fault instanceof Failure) return failed(fault, charged)
+  const place = route.parameters.find(({ name }) => name === fault.parameter)?.in ?? 'query'
+  const { type, msg, ctx } = toValidationError(fault)
+  return invalid([{ type, loc: [place, fault.parameter], msg, ctx }], charged)
+}
+
+/** Samples and free routes: payment headers are not even looked at. */
+export async function serveFree(deps: CallDeps, request: RouteRequest): Promise<Answered> {
+  const { ctx, tally } = request
+  const gone = disconnectSignal(ctx.res)
+  return withMetrics(deps.now, { tally, gone }, async () => ({ reply: await freeReply(deps, request) }))
+}
+
+async function freeReply(deps: CallDeps, request: RouteRequest): Promise<Reply> {
+  const { served, revision } = request
+  const unready = unreadyFailure(served.readiness)
+  if (unready !== undefined) return failed(unready, 'no')
+  const validated = served.validate(request.parameters)
+  if (validated.kind === 'invalid') return invalid(validated.errors)
+  const spent = await overspent(deps, request)
+  if (spent !== undefined) return failed(spent, 'no')
+  try {
+    const stored = await invoke(deps, {
+      face: served.route,
+      served,
+      operations: revision.operations,
+      args: validated.args,
+      ignored: validated.ignored,
+      caller: ANONYMOUS,
+      timeLeft: served.operation.timeout,
+    })
+    return ok(stored, { 'Cache-Control': 'no-cache' })
+  } catch (fault) {
+    return faultReply(request, toPublicError(deps, fault, 'no'), 'no')
+  }
+}
+
+/** A minute of a reader’s clicks, and more than an index asks for that looks at every sample once. */
+const FREE: Rate = { burst: 60, interval: 1_000 }
+
+/** What is free and asks outside sources is given to nobody without end: sources would shut us out for all. */
+async function overspent(
+  { cache, trustProxy }: Pick<ExecutionDeps, 'cache'> & Pick<CallDeps, 'trustProxy'>,
+  { ctx, served: { operation } }: RouteRequest,
+): Promise<Failure | undefined> {
+  if (operation.sources.length === 0 && operation.upstream === undefined) return undefined
+  const client = clientOf(ctx.req, trustProxy)
+  const wait = client === undefined ? 0 : await cache.spend(client, FREE)
+  if (wait === 0) return undefined
+  const detail = 'this address has asked for free answers from outside sources too often'
+  return new Failure('too_many_requests', detail, { retryAfter: wait / 1_000 })
+}

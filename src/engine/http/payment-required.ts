@@ -1,0 +1,170 @@
+import { examplePath, type Route } from '../catalog/catalog.ts'
+import type { ValidationError } from '../catalog/validation-error.ts'
+import type { RawParameters, Validated, Validator } from '../catalog/validator.ts'
+import { charging, CLIENT, isUpfront } from '../documents/wording.ts'
+import { ERRORS, type ErrorCode } from '../errors.ts'
+import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
+import { formatPrice } from '../money.ts'
+import type { Challenge } from '../protocols/protocol.ts'
+import { digestArguments, scopeOf, UNREADY, type Readiness } from '../purchase/execution.ts'
+import { problemType } from '../purchase/problem.ts'
+import { PROBLEM_TYPE, type Reply } from './reply.ts'
+
+/** Answers 402 for one route: everything but the offers' moving parts is serialised once. */
+export type PaymentRequired = (preflight: Preflight, reason: Reason) => Reply
+
+/** Why a payment is asked for. */
+export interface Reason {
+  readonly code: ErrorCode
+  readonly detail: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface PaymentRequiredSettings {
+  readonly baseUrl: string
+  /** Path of a document that explains the routes. */
+  readonly docs: string
+}
+
+/** Compiles the 402 of a route from the challenges of every protocol it can be paid with. */
+export function compilePaymentRequired(
+  route: Route,
+  challenges: readonly Challenge[],
+  settings: PaymentRequiredSettings,
+): PaymentRequired {
+  const readers = asciiJson(forReaders(route, challenges, settings)).slice(1, -1)
+  const problems = new Map<string, string>()
+  return ({ resource, scope, wouldFail, ignored }, { code, detail, headers: more }) => {
+    const headers: Record<string, string> = {
+      'Content-Type': PROBLEM_TYPE,
+      'Cache-Control': 'no-store',
+      ...more,
+    }
+    const members: string[] = []
+    for (const challenge of challenges) {
+      const issued = challenge.issue({ resource, scope, error: code })
+      Object.assign(headers, issued.headers)
+      members.push(issued.members)
+    }
+    let said = problems.get(code)
+    if (said === undefined) {
+      said = asciiJson(problemOf(code)).slice(1, -1)
+      problems.set(code, said)
+    }
+    members.push(said, `"detail":${asciiJson(detail)}`, readers)
+    if (ignored !== undefined) members.push(`"ignored_parameters":${ignored}`)
+    if (wouldFail !== undefined) members.push(`"would_fail":${wouldFail}`)
+    return { status: 402, headers, body: `{${members.join(',')}}`, code }
+  }
+}
+
+function problemOf(code: ErrorCode): JsonObject {
+  const { title, hint, retryable } = ERRORS[code]
+  return { type: problemType(code), title, status: 402, code, hint, charged: 'no', retryable }
+}
+
+function forReaders(
+  route: Route,
+  challenges: readonly Challenge[],
+  { baseUrl, docs }: PaymentRequiredSettings,
+): JsonObject {
+  const { operation, sample, name } = route
+  return {
+    ...(operation.price === undefined
+      ? {}
+      : { price: { amount: formatPrice(operation.price), currency: 'USD' } }),
+    ...(sample === undefined ? {} : { sample: baseUrl + sample }),
+    docs: `${baseUrl}${docs}#${name}`,
+    ...(isUpfront(route) ? { charging: charging(route) } : {}),
+    ...(challenges.some(({ published }) => 'x402Version' in published) ? { client: CLIENT } : {}),
+  }
+}
+
+/** What a 402 says of the request itself. */
+export interface Preflight {
+  /** Operation and arguments as a digest: what a payment can be bound to; `none` when the arguments are not valid. */
+  readonly scope: string
+  /** `{status, code, detail}` as JSON when the request would fail even if it were paid for. */
+  readonly wouldFail: string | undefined
+  /** Query parameters that the route does not have, as JSON; undefined when there are none. */
+  readonly ignored: string | undefined
+  /** Absolute URL of what is offered. */
+  readonly resource: string
+}
+
+interface Asked {
+  readonly served: { readonly route: Route; readonly validate: Validator; readonly readiness: Readiness }
+  readonly parameters: RawParameters
+  /** Absolute URL of the concrete path. */
+  readonly resource: string
+}
+
+/** Bounds what is kept, whatever is asked. */
+const KEPT = 1_000
+const LONGEST = 256
+
+/**
+ * The preflight of every request, each worked out once: before they pay, crawlers and buyers ask what others have asked,
+ * and within one revision the answer is the same. The oldest is forgotten first.
+ */
+export class Preflights {
+  readonly #baseUrl: string
+  readonly #known = new Map<string, Preflight>()
+
+  constructor(baseUrl: string) {
+    this.#baseUrl = baseUrl
+  }
+
+  of(asked: Asked): Preflight {
+    const key = `${asked.resource}?${asked.parameters.query}`
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const preflight = preflightOf(asked, this.#baseUrl)
+    if (key.length > LONGEST) return preflight
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size < KEPT) break
+      this.#known.delete(oldest)
+    }
+    this.#known.set(key, preflight)
+    return preflight
+  }
+}
+
+function preflightOf(asked: Asked, baseUrl: string): Preflight {
+  const { route, validate, readiness } = asked.served
+  const validated = validate(asked.parameters)
+  const resource = resourceOf(asked, validated, baseUrl)
+  const scope =
+    validated.kind === 'valid'
+      ? scopeOf(route.operation, digestArguments(route.operation, validated.args))
+      : 'none'
+  return { scope, resource, ignored: ignoredOf(validated), wouldFail: failureOf(readiness, validated) }
+}
+
+function failureOf(readiness: Readiness, validated: Validated): string | undefined {
+  const unready = UNREADY[readiness]
+  if (unready !== undefined) return asciiJson({ status: ERRORS[unready.code].status, ...unready })
+  if (validated.kind === 'valid') return undefined
+  const detail: Json = validated.errors.map(asJson)
+  return asciiJson({ status: 422, code: 'parameters_invalid', detail })
+}
+
+function ignoredOf(validated: Validated): string | undefined {
+  if (validated.kind === 'invalid' || validated.ignored === undefined) return undefined
+  const ignored = validated.ignored.map(({ name, suggestion }) => compact({ name, did_you_mean: suggestion }))
+  return asciiJson(ignored)
+}
+
+/**
+ * The path that was asked for; where its values cannot be, as when a prober asks for the template itself, the catalog's
+ * example, for an index that lists what it met would send buyers to a path that never answers.
+ */
+function resourceOf({ resource, served: { route } }: Asked, validated: Validated, baseUrl: string): string {
+  const misread =
+    validated.kind === 'invalid' && validated.errors.some(({ loc: [where] }) => where === 'path')
+  return misread ? baseUrl + examplePath(route) : resource
+}
+
+function asJson({ loc, msg, type, input, ctx }: ValidationError): JsonObject {
+  return compact({ type, loc: [...loc], msg, input: input ?? null, ctx })
+}
