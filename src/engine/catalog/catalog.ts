@@ -1,5 +1,5 @@
 import type { Argument } from '../handler.ts'
-import type { Json } from '../json.ts'
+import type { Json, JsonObject } from '../json.ts'
 import type { Micros } from '../money.ts'
 import type { Limits } from '../networks.ts'
 
@@ -90,6 +90,8 @@ export interface Operation {
   readonly parameters: readonly Parameter[]
   readonly sources: readonly string[]
   readonly example: Json | undefined
+  /** JSON Schema of an answer’s own members, without the envelope. */
+  readonly responseSchema: JsonObject | undefined
   /** Short name of the form its answers have, by the example: what is kept in another form is no answer any more. */
   readonly form: string
   readonly upstream: Upstream | undefined

@@ -1,4 +1,13 @@
-import { type CheckContext, entriesOf, handlerOf, readText, routesOf } from './check-context.ts'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { isJsonObject, type JsonObject } from '../json.ts'
+import {
+  type CheckContext,
+  type DeclaredEntry,
+  entriesOf,
+  handlerOf,
+  readText,
+  routesOf,
+} from './check-context.ts'
 import { didYouMean, error, type Issue, type Position, warning } from './issue.ts'
 import type { Path } from './source.ts'
 
@@ -23,11 +32,12 @@ function together(issues: readonly Issue[]): Issue[] {
 
 function* checkEntries(context: CheckContext): Generator<Issue> {
   const { categories, sources = {} } = context.declared
-  for (const { entry, at } of entriesOf(context.declared)) {
+  for (const declared of entriesOf(context.declared)) {
+    const { entry, at } = declared
     yield* checkName(context, 'category', entry.category, [...at, 'category'], categories)
     for (const [index, name] of (entry.sources ?? []).entries())
       yield* checkName(context, 'source', name, [...at, 'sources', index], sources)
-    yield* checkExample(context, entry.example, [...at, 'example'])
+    yield* checkAnswer(context, declared)
   }
 }
 
@@ -47,26 +57,64 @@ function* checkName(
   yield error(`${what}_unknown`, document.at(at), `there is no ${what} "${name}"${hint}`)
 }
 
-function* checkExample(context: CheckContext, example: unknown, at: Path): Generator<Issue> {
-  if (typeof example !== 'string') return
-  const position = context.document.at(at)
-  if (!example.startsWith('./')) {
-    yield error('file_path_invalid', position, 'an example is inline JSON, or a file: ./folder/file.json')
+/** The example and the schema of the answer can be read, and the one fits the other. */
+function* checkAnswer(context: CheckContext, { entry, at }: DeclaredEntry): Generator<Issue> {
+  const exampleAt = context.document.at([...at, 'example'])
+  const schemaAt = context.document.at([...at, 'response', 'schema'])
+  const example = yield* readJson(context, 'example', entry.example, exampleAt)
+  const schema = yield* readJson(context, 'schema', entry.response?.schema, schemaAt)
+  if (schema === undefined) return
+  if (!isJsonObject(schema)) {
+    yield error('schema_invalid', schemaAt, 'a schema is an object')
     return
   }
-  const text = readText(context, example)
-  if (text === undefined) {
-    const message = `${example} cannot be read; files are named from the catalog’s folder`
-    yield error('example_unreadable', position, message)
-  } else if (!isJson(text)) yield error('example_not_json', position, `${example} is not JSON`)
+  const validate = compileSchema(schema)
+  if (typeof validate === 'string') yield error('schema_invalid', schemaAt, validate)
+  else if (example !== undefined && !validate(example)) {
+    const { instancePath = '', message = 'it does not' } = validate.errors?.[0] ?? {}
+    const where = instancePath === '' ? '' : `${instancePath} `
+    yield error('example_unfit', exampleAt, `does not fit the schema of the response: ${where}${message}`)
+  }
 }
 
-function isJson(text: string): boolean {
+/** Inline JSON, or what a file holds; undefined when there is none, or an issue says why. */
+function* readJson(
+  context: CheckContext,
+  what: 'example' | 'schema',
+  declared: unknown,
+  position: Position,
+): Generator<Issue, unknown> {
+  if (typeof declared !== 'string') return declared
+  if (!declared.startsWith('./')) {
+    const article = what === 'example' ? 'an' : 'a'
+    yield error(
+      'file_path_invalid',
+      position,
+      `${article} ${what} is inline JSON, or a file: ./folder/file.json`,
+    )
+    return undefined
+  }
+  const text = readText(context, declared)
+  if (text === undefined) {
+    const message = `${declared} cannot be read; files are named from the catalog’s folder`
+    yield error(`${what}_unreadable`, position, message)
+    return undefined
+  }
   try {
-    JSON.parse(text)
-    return true
+    return JSON.parse(text)
   } catch {
-    return false
+    yield error(`${what}_not_json`, position, `${declared} is not JSON`)
+    return undefined
+  }
+}
+
+/** The check of a schema, or what is wrong with it. */
+function compileSchema(schema: JsonObject): ValidateFunction | string {
+  try {
+    return new Ajv2020({ strict: false, validateFormats: false }).compile(schema)
+  } catch (fault) {
+    const [first = ''] = String(fault instanceof Error ? fault.message : fault).split(', ')
+    return first
   }
 }
 

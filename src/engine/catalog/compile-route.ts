@@ -1,5 +1,5 @@
 import { parseDuration } from '../duration.ts'
-import { digestJson, type Json } from '../json.ts'
+import { digestJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { Micros } from '../money.ts'
 import { bind, compileSet, ownDeclaration, type Owner } from './arguments.ts'
 import type {
@@ -44,7 +44,7 @@ export function namer(): Namer {
 export interface Compiler {
   readonly owners: ReadonlyMap<string, Owner>
   readonly price: (at: Path) => Micros | undefined
-  readonly example: (value: unknown) => Json | undefined
+  readonly json: (value: unknown) => Json | undefined
   /** Ids of operations: payments are bound to them, so no two operations share one. */
   readonly id: Namer
   /** Names of routes. */
@@ -77,6 +77,7 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
     parameters: owner.parameters,
     sources: route.sources ?? [],
     ...exampleOf(route.example, compiler),
+    responseSchema: schemaOf(route.response, compiler),
     upstream: compileUpstream(route),
     skill: route.skill,
     tool: route.tool === undefined ? undefined : compileToolName(route.tool),
@@ -155,6 +156,7 @@ export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler
     parameters: compileSet('', tool.parameters),
     sources: tool.sources ?? [],
     ...exampleOf(tool.example, compiler),
+    responseSchema: schemaOf(tool.response, compiler),
     upstream: undefined,
     skill: tool.skill,
     tool: compileToolFace(name, tool),
@@ -163,8 +165,13 @@ export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler
 }
 
 function exampleOf(declared: unknown, compiler: Compiler): Pick<Operation, 'example' | 'form'> {
-  const example = compiler.example(declared)
+  const example = compiler.json(declared)
   return { example, form: digestJson(example ?? null).slice(0, 8) }
+}
+
+function schemaOf(response: DeclaredRoute['response'], compiler: Compiler): JsonObject | undefined {
+  const schema = compiler.json(response?.schema)
+  return isJsonObject(schema) ? schema : undefined
 }
 
 function compileToolName(text: string): Tool {

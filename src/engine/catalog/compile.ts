@@ -18,7 +18,7 @@ export function compile(context: CheckContext): Catalog {
   const compiler = {
     owners,
     price: (at: Path) => priceAt(context, at),
-    example: (value: unknown) => exampleOf(context, value),
+    json: (value: unknown) => jsonOf(context, value),
     id: namer(),
     name: namer(),
   }
@@ -207,7 +207,8 @@ function priceAt({ document }: CheckContext, at: Path): Micros | undefined {
   return parsed.kind === 'price' ? parsed.value : undefined
 }
 
-function exampleOf(context: CheckContext, value: unknown): Json | undefined {
+/** Inline JSON, or that of a file beside the catalog. */
+function jsonOf(context: CheckContext, value: unknown): Json | undefined {
   if (typeof value !== 'string') return asJson(value)
   const parsed: unknown = JSON.parse(readText(context, value) ?? 'null')
   return asJson(parsed)

@@ -114,6 +114,18 @@ const operation = {
     type: ['string', 'object', 'array'],
     description: 'Example answer: ./a/file.json beside the catalog, or inline when short.',
   },
+  response: {
+    type: 'object',
+    description: 'What an answer looks like.',
+    additionalProperties: false,
+    properties: {
+      schema: {
+        type: ['string', 'object'],
+        description:
+          'JSON Schema (2020-12) of the answer’s own members: ./a/file.json beside the catalog, or inline. The example has to fit it.',
+      },
+    },
+  },
   planned: {
     type: 'boolean',
     description: 'true: announced, not written yet; a payment gets 501 and is not charged.',

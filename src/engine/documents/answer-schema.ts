@@ -5,9 +5,13 @@ import { exampleAnswer, isVerbatim } from './example.ts'
 /** Levels the schema describes: enough for the rows of a list. The example shows the rest. */
 const DEPTH = 3
 
-/** An answer’s free shape: the envelope, and what the example shows, nothing of it promised. */
+/** What an answer looks like: by the schema of the catalog, or else as the example shows, nothing of which is promised. */
 export function answerSchema(catalog: Catalog, route: Route): JsonObject {
-  const { example } = route.operation
+  const { example, responseSchema } = route.operation
+  if (responseSchema !== undefined) {
+    const schema = route.kind === 'sample' ? withoutPromises(responseSchema) : responseSchema
+    return isVerbatim(route) ? schema : { allOf: [{ $ref: '#/components/schemas/Envelope' }], ...schema }
+  }
   if (isVerbatim(route)) return verbatimSchema(exampleAnswer(catalog, route))
   const { type, additionalProperties, properties } = objectSchema(
     isJsonObject(example) ? [example] : [],
@@ -19,6 +23,17 @@ export function answerSchema(catalog: Catalog, route: Route): JsonObject {
     allOf: [{ $ref: '#/components/schemas/Envelope' }],
     properties,
   })
+}
+
+/** A preview may leave members out at every level. */
+function withoutPromises(schema: JsonObject): JsonObject {
+  const members = Object.entries(schema).flatMap(([key, value]): [string, Json][] => {
+    if (key === 'required' && isArray(value)) return []
+    if (isArray(value))
+      return [[key, value.map((item) => (isJsonObject(item) ? withoutPromises(item) : item))]]
+    return [[key, isJsonObject(value) ? withoutPromises(value) : value]]
+  })
+  return Object.fromEntries(members)
 }
 
 function verbatimSchema(example: Json | undefined): JsonObject {

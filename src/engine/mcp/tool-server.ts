@@ -4,7 +4,7 @@ import { compileArguments, type Validated } from '../catalog/validator.ts'
 import type { Facts } from '../documents/document.ts'
 import { identifyServer, type ServerIdentity } from '../documents/servers/server.ts'
 import { sentence, useWhen } from '../documents/wording.ts'
-import { compact, type JsonObject } from '../json.ts'
+import { compact, isJsonObject, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import type { ServedOperation } from '../purchase/execution.ts'
@@ -114,6 +114,7 @@ export interface ToolDescription {
   readonly name: string
   readonly description: string
   readonly inputSchema: JsonObject
+  readonly outputSchema?: JsonObject
   readonly annotations: JsonObject
   readonly _meta?: JsonObject
 }
@@ -135,6 +136,7 @@ function describeTool(
       costOf(face, protocols),
     ].join(' '),
     inputSchema: inputSchema(parameters),
+    ...(operation.responseSchema === undefined ? {} : { outputSchema: outline(operation.responseSchema) }),
     annotations: annotationsOf(face, served),
     // Read by the client of Cloudflare's agents, which tells its model.
     ...(price === undefined
@@ -143,6 +145,18 @@ function describeTool(
           _meta: { 'agents-x402/paymentRequired': true, 'agents-x402/priceUSD': Number(formatPrice(price)) },
         }),
   }
+}
+
+/**
+ * The members of an answer and what they mean, one level deep: a list of tools is read before every task, and clients
+ * refuse an answer that breaks a promise, although it was paid for.
+ */
+function outline({ properties }: JsonObject): JsonObject {
+  const members = Object.entries(isJsonObject(properties) ? properties : {}).map(([name, member]) => {
+    const { type, description } = isJsonObject(member) ? member : {}
+    return [name, compact({ type, description })] as const
+  })
+  return { type: 'object', properties: Object.fromEntries(members) }
 }
 
 function costOf({ operation: { price, settle }, tool }: ToolFace, protocols: readonly Protocol[]): string {
