@@ -207,7 +207,7 @@ t.test('the address in a problem leads to the row of its code', async (t) => {
 t.test('the privacy page takes its figures from the catalog', async (t) => {
   const page = render('privacy')
   t.match(page, 'For 1 day after the payment')
-  t.match(page, '<code>/paid/tides/{port}</code></th><td data-label="Given again">10 minutes</td>')
+  t.match(page, '<code>/paid/tides/{port}</code></th><td data-label="Fresh for">10 minutes</td>')
   t.match(page, '<a href="mailto:harbour@example.com">')
   const other = compileHarbour(
     HARBOUR.replace('\n  currency: USD\n', '\n  currency: USD\n  redeliver: 36h\n'),

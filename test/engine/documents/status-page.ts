@@ -81,7 +81,7 @@ t.test('an operator of one free route, or of none that was ever called, has a pa
     refused_reload: null,
   }
   const html = renderStatusPage(bare, { ...FACTS, protocols: [] }, quiet)
-  t.notMatch(html, /undefined|NaN|\[object|Outside sources|was refused|From the price|<svg/)
+  t.notMatch(html, /undefined|NaN|\[object|Outside sources|was refused|From 402|<svg/)
   t.match(html, '/clock')
   t.match(html, 'data-state="up">operational<')
 })
