@@ -19,7 +19,7 @@ interface Server {
 
 const SERVES = /ratecard serve|npm run sandbox|npm start|node (?:serve|upstream)\.js/
 /** What the run of all checks begins with, and what the test has done in the folder above. */
-const DONE = /^(?:npm cit?|npm install .*|git clone .*)$/
+const DONE = /^npm (?:cit?|install|pack)\b/
 
 /** A terminal in which the commands of a page are typed in their order: folder and variables stay from one to the next. */
 export class Session {
