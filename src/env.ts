@@ -1,13 +1,14 @@
 import { Reader, type Variables } from './env/reader.ts'
-import { hide, SECRET_NAME } from './env/secrets.ts'
 import {
-  MCP_URL_NAMES,
   type FacilitatorAccess,
+  hide,
   type LogLevel,
+  MCP_URL_NAMES,
   type MetricsSettings,
   type ModelSettings,
   type SanctionsSettings,
   type SearchSettings,
+  SECRET_NAME,
   type SourceUrls,
 } from './env/settings.ts'
 

@@ -1,7 +1,6 @@
 import { CatalogError, formatIssue, type Issue } from '../engine/index.ts'
 import type { Call } from './command.ts'
-import { handlersFor } from './handlers.ts'
-import { loadServed } from './load.ts'
+import { handlersFor, loadServed } from './load.ts'
 
 export async function check(call: Call): Promise<number> {
   const { positionals, terminal, env, flags } = call

@@ -113,7 +113,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['[catalog.yaml]'],
     options: { engine: { value: 'MODULE', text: 'module to import the types from; default: ratecard' } },
     examples: ['ratecard types > src/handlers/catalog.ts'],
-    run: async (call) => (await import('./types.ts')).types(call),
+    run: async (call) => (await import('./print.ts')).types(call),
   },
   {
     name: 'pay',

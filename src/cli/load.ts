@@ -1,12 +1,17 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import {
   CatalogError,
   checkHeaderBudget,
   documentNames,
+  type HandlerMap,
   hasErrors,
   loadCatalog,
   type Loaded,
 } from '../engine/index.ts'
 import type { Env } from '../env.ts'
+import type { Call } from './command.ts'
 
 /**
  * Loads a catalog to be served, and also judges what depends on where it is served: the size of its headers. `noted` is
@@ -23,4 +28,52 @@ export function loadServed(
   const issues = checkHeaderBudget(catalog, { baseUrl: baseUrl ?? `http://localhost:${port}`, at })
   if (hasErrors(issues)) throw new CatalogError(file, text, [...loaded.warnings, ...issues])
   return { ...loaded, warnings: [...loaded.warnings, ...issues] }
+}
+
+/** The handlers in the box, and on top of them the operator's own from `--handlers DIR`. */
+export async function handlersFor({ services, flags }: Call, standIns?: HandlerMap): Promise<HandlerMap> {
+  const directory = flags.text('handlers')
+  const own = directory === undefined ? {} : await importHandlers(directory)
+  return { ...(standIns ?? (await services()).handlers()), ...own }
+}
+
+/** Imports `handlers` from an operator's own folder: `DIR/index.js`, compiled or written as plain JavaScript. */
+export async function importHandlers(directory: string): Promise<HandlerMap> {
+  const file = resolve(directory, 'index.js')
+  if (!existsSync(file)) throw new Error(`--handlers ${directory}: there is no ${file}`)
+  const loaded = await load(file)
+  if (
+    typeof loaded === 'object' &&
+    loaded !== null &&
+    'handlers' in loaded &&
+    isHandlerMap(loaded.handlers)
+  ) {
+    return loaded.handlers
+  }
+  throw new Error(
+    `${file} exports no "handlers": an object of functions (or { run, preview }, { run, configured }) by name`,
+  )
+}
+
+async function load(file: string): Promise<unknown> {
+  try {
+    return await import(pathToFileURL(file).href)
+  } catch (cause) {
+    const reason = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
+    throw new Error(`${file} cannot be loaded: ${reason}`, { cause })
+  }
+}
+
+function isHandlerMap(value: unknown): value is HandlerMap {
+  return typeof value === 'object' && value !== null && Object.values(value).every(isHandler)
+}
+
+function isHandler(value: unknown): boolean {
+  if (typeof value === 'function') return true
+  if (typeof value !== 'object' || value === null) return false
+  if ('prepare' in value && 'commit' in value && 'abort' in value)
+    return [value.prepare, value.commit, value.abort].every((part) => typeof part === 'function')
+  if (!('run' in value) || typeof value.run !== 'function') return false
+  if ('preview' in value) return typeof value.preview === 'function'
+  return 'configured' in value && typeof value.configured === 'boolean'
 }

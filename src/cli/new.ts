@@ -4,15 +4,16 @@ import {
   type Catalog,
   CatalogError,
   compileText,
-  generateTypes,
   documentNames,
+  generateTypes,
+  type Json,
+  type JsonObject,
   type Loaded,
   operationId,
   type Route,
 } from '../engine/index.ts'
 import { type Call, UsageError } from './command.ts'
-import type { Draft } from './route-yaml.ts'
-import { handlersFor } from './handlers.ts'
+import { handlersFor } from './load.ts'
 import { taken, writeFiles } from './new-files.ts'
 import {
   EMPTY_INDEX,
@@ -24,7 +25,7 @@ import {
   withHandler,
 } from './new/handler.ts'
 import { insertRoute } from './new/insertion.ts'
-import { declare, parseParameter } from './new/parameter.ts'
+import type { Draft } from './route-yaml.ts'
 
 /** Reads what a catalog names by a path from its own folder; undefined when it is not there. */
 function beside(catalog: string): (path: string) => Buffer | undefined {
@@ -150,4 +151,45 @@ function add({ terminal }: Call, { file, folder, text, line, catalog, route }: A
   terminal.out(`changed ${file}:${line}, ${index}`)
   terminal.out('\na running server has the entry at its next look, and the handler after a restart')
   return undefined
+}
+
+/** A parameter as it is given on a command line: `text:string!`, `limit:integer=10`, `country:string`. */
+export interface GivenParameter {
+  readonly name: string
+  readonly type: keyof typeof EXAMPLES
+  /** As it is spelt; undefined: there is none. */
+  readonly preset: string | undefined
+  readonly required: boolean
+}
+
+/** What a required parameter is shown with until somebody knows better. */
+const EXAMPLES = { string: 'example', integer: 1, number: 1.5, boolean: true } as const
+
+/** Throws `UsageError`. */
+export function parseParameter(text: string): GivenParameter {
+  const match = /^([a-z][a-z0-9_]*):([a-z]+)(?:=([^]*)|(!))?$/.exec(text)
+  const [, name = '', word = '', preset, mark] = match ?? []
+  const type = TYPES.find((each) => each === word)
+  if (match === null || type === undefined)
+    throw new UsageError(
+      `--parameter takes name:type, name:type=default or name:type! (required), with one of ${TYPES.join(', ')}; not "${text}"`,
+    )
+  return { name, type, preset, required: mark === '!' }
+}
+
+const TYPES = ['string', 'integer', 'number', 'boolean'] as const
+
+/** As a catalog declares it. What stands in the path is always given, so that its default is an example. */
+export function declare({ type, preset, required }: GivenParameter, place: 'path' | 'query'): JsonObject {
+  const value = preset === undefined ? undefined : readValue(type, preset)
+  if (place === 'path') return { type, example: value ?? EXAMPLES[type] }
+  if (required) return { type, required: true, example: EXAMPLES[type] }
+  return value === undefined ? { type } : { type, default: value }
+}
+
+/** A value that does not fit stays a text, and the catalog's own check says so. */
+function readValue(type: GivenParameter['type'], text: string): Json {
+  if (type === 'boolean' && /^(?:true|false)$/.test(text)) return text === 'true'
+  const isNumber = (type === 'integer' || type === 'number') && /^-?\d+(?:\.\d+)?$/.test(text)
+  return isNumber ? Number(text) : text
 }

@@ -1,7 +1,7 @@
 import { parsePrice } from '../engine/index.ts'
 import { world } from './compose.ts'
 import type { Call } from './command.ts'
-import { Steps } from './pay/bill.ts'
+import { Steps } from './pay/result.ts'
 import { exchange, PROTOCOLS, type Order } from './pay/exchange.ts'
 import { sandboxUrl } from './pay/wallet.ts'
 

@@ -1,12 +1,12 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { compileText, documentNames, HEADER_TARGET, loadCatalog, type Catalog } from '../engine/index.ts'
-import { clean, cleanText } from './terminal-text.ts'
+import { basename, dirname } from 'node:path'
+import { type Catalog, compileText, documentNames, HEADER_TARGET, loadCatalog } from '../engine/index.ts'
 import type { Call } from './command.ts'
 import { openOpenapi } from './doctor/answers.ts'
-import { compare, type Difference } from './plan/difference.ts'
-import { openRevision } from './plan/revision.ts'
-import { asMarkdown, asText } from './plan/report.ts'
+import { type Change, compare, type Difference } from './plan/difference.ts'
 import { catalogSnapshot, serviceSnapshot, type Snapshot } from './plan/snapshot.ts'
+import { clean, cleanText, columns } from './terminal-text.ts'
 
 /** Exit code a pipeline can act on: buyers pay more, lose something or have to change their calls. */
 const ALARM = 2
@@ -56,4 +56,100 @@ async function earlier(file: string, against: string, baseUrl: string): Promise<
 function largestHeader({ headers }: Snapshot): string | undefined {
   const [largest] = [...headers].toSorted(([, one], [, other]) => other - one)
   return largest === undefined ? undefined : `${largest[1]} of ${HEADER_TARGET} bytes, at ${largest[0]}`
+}
+
+/** Longer than any file beside a catalog. */
+const LARGEST_BYTES = 64_000_000
+
+/** Reads what stood beside a catalog at a commit, branch or tag of Git; undefined: it was not there. */
+export type ReadRevision = (path: string) => Buffer | undefined
+
+export type Opened =
+  | { readonly kind: 'open'; readonly text: string; readonly read: ReadRevision }
+  /** In words that make a sentence. */
+  | { readonly kind: 'fault'; readonly sentence: string }
+
+export function openRevision(file: string, ref: string): Opened {
+  const fault = (sentence: string): Opened => ({ kind: 'fault', sentence })
+  // Git would take it for an option.
+  if (ref.startsWith('-')) return fault(`${ref} is no name of a commit`)
+  const folder = dirname(file)
+  if (git(folder, ['rev-parse', '--git-dir']) === undefined)
+    return fault(`${file} is in no Git repository: name a file or a URL with --against`)
+  if (git(folder, ['rev-parse', '--verify', '--quiet', `${ref}^{commit}`]) === undefined)
+    return fault(`${ref} is neither a file, a URL nor a commit, branch or tag here`)
+  const read = (path: string): Buffer | undefined => git(folder, ['show', `${ref}:./${path}`])
+  const text = read(basename(file))
+  return text === undefined
+    ? fault(`${ref} has no ${file}`)
+    : { kind: 'open', text: text.toString('utf8'), read }
+}
+
+function git(folder: string, args: readonly string[]): Buffer | undefined {
+  try {
+    const options = { stdio: 'pipe', maxBuffer: LARGEST_BYTES } as const
+    return execFileSync('git', ['-C', folder, ...args], options)
+  } catch {
+    return undefined
+  }
+}
+
+export interface Title {
+  readonly file: string
+  readonly against: string
+  /** Of the largest challenge; undefined: there is none. */
+  readonly header: string | undefined
+}
+
+const SIGNS: Readonly<Record<Change['kind'], string>> = { added: '+', removed: '-', changed: '~' }
+
+export function asText({ file, against, header }: Title, { changes, lines, alarms }: Difference): string {
+  const table = changes.flatMap(({ kind, name, price, header: bytes }) => [[SIGNS[kind], name, price, bytes]])
+  const rows = table.length === 0 ? [] : columns(table).split('\n')
+  const detailed = rows.flatMap((row, place) => [
+    row,
+    ...(changes[place]?.parameters ?? []).map((line) => `     ${line}`),
+  ])
+  return [
+    `${file} against ${against}`,
+    ...(changes.length + lines.length === 0 ? ['no difference'] : []),
+    ...detailed,
+    ...lines,
+    ...(header === undefined ? [] : [`largest header: ${header}`]),
+    ...alarms.map((alarm) => `! ${alarm}`),
+  ]
+    .map(clean)
+    .join('\n')
+}
+
+/** For a pull request. */
+export function asMarkdown({ file, against, header }: Title, { changes, lines, alarms }: Difference): string {
+  const rows = changes.map(({ kind, name, price, parameters, header: bytes }) =>
+    [SIGNS[kind], code(name), price, parameters.map(code).join('<br>'), bytes].map(cell).join(' | '),
+  )
+  return [
+    `### ${code(file)} against ${code(against)}`,
+    '',
+    ...(changes.length + lines.length === 0 ? ['No difference.'] : []),
+    ...(rows.length === 0
+      ? []
+      : [
+          '| | Route | Price | Parameters | Header |',
+          '|---|---|---|---|---|',
+          ...rows.map((row) => `| ${row} |`),
+          '',
+        ]),
+    ...lines.map((line) => `- ${cell(clean(line))}`),
+    ...(header === undefined ? [] : [`- largest header: ${cell(clean(header))}`]),
+    ...(alarms.length === 0 ? [] : ['', ...alarms.map((alarm) => `- ⚠️ **${cell(clean(alarm))}**`)]),
+  ].join('\n')
+}
+
+/** Backticks of a stranger must not end it. */
+function code(text: string): string {
+  return `\`${clean(text).replaceAll('`', "'")}\``
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|')
 }

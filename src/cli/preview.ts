@@ -10,7 +10,7 @@ import {
 } from '../engine/index.ts'
 import { openMpp, openTills, protocolsOf, type AllTills, type PaymentMeans } from './compose.ts'
 import type { Call } from './command.ts'
-import { handlersFor } from './handlers.ts'
+import { handlersFor } from './load.ts'
 
 /** What a server with this catalog and environment would serve, without a server: for commands that only look. */
 export async function previewRevision(

@@ -1,4 +1,12 @@
-import { catalogSchema, listedServers, renderServerJson, type Revision } from '../engine/index.ts'
+import {
+  catalogSchema,
+  documentNames,
+  generateTypes,
+  listedServers,
+  loadCatalog,
+  renderServerJson,
+  type Revision,
+} from '../engine/index.ts'
 import type { Call } from './command.ts'
 import { previewRevision } from './preview.ts'
 
@@ -36,4 +44,14 @@ function printedOf({ pages, catalog, facts }: Revision): ReadonlyMap<string, () 
       () => renderServerJson(catalog, facts, server),
     ]),
   ])
+}
+
+export async function types({ positionals, flags, terminal, env }: Call): Promise<number> {
+  // Handlers that are not written yet are what the types are for.
+  const { catalog } = loadCatalog(positionals[0] ?? env.catalog, {
+    documents: documentNames,
+    handlers: undefined,
+  })
+  terminal.out(generateTypes(catalog, flags.text('engine') ?? 'ratecard').trimEnd())
+  return 0
 }

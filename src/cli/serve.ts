@@ -9,9 +9,18 @@ import {
   formatIssue,
   LedgerError,
 } from '../engine/index.ts'
-import { announce } from './startup-banner.ts'
-import { openMpp, openTills, protocolsOf, world } from './compose.ts'
 import type { Call, Terminal } from './command.ts'
+import { openMpp, openTills, protocolsOf, world } from './compose.ts'
+import { handlersFor, loadServed } from './load.ts'
+import { createComplaint, openLog } from './log.ts'
+import { keepsMemories, memoryPlace, withoutMemories } from './memory.ts'
+import { openMetrics } from './metrics.ts'
+import { inSandbox, meansOf, withStandIns } from './payment-config.ts'
+import { metricsAside, openMetricsPort, openPort } from './port.ts'
+import { reload } from './reload.ts'
+import { endOnUncaughtError, listenToSignals } from './signals.ts'
+import { announce } from './startup-banner.ts'
+import { openCache, openLedger } from './stores.ts'
 import {
   missingMeans,
   mistypedMeans,
@@ -20,16 +29,6 @@ import {
   playMoneyProblems,
   sandboxProblems,
 } from './validate-config.ts'
-import { handlersFor } from './handlers.ts'
-import { loadServed } from './load.ts'
-import { createComplaint, openLog } from './log.ts'
-import { inSandbox, meansOf, withStandIns } from './payment-config.ts'
-import { keepsMemories, memoryPlace, withoutMemories } from './memory.ts'
-import { openMetrics } from './metrics.ts'
-import { metricsAside, openMetricsPort, openPort } from './port.ts'
-import { reload } from './reload.ts'
-import { endOnUncaughtError, listenToSignals } from './signals.ts'
-import { openCache, openLedger } from './stores.ts'
 import { Watch } from './watch.ts'
 
 export async function serve(call: Call): Promise<number> {

@@ -52,3 +52,21 @@ export interface SanctionsSettings {
     Partial<Record<'us_ofac_sdn' | 'us_ofac_cons' | 'un_sc' | 'uk_fcdo' | 'eu_fsf', string>>
   >
 }
+
+/** What a catalog names as a credential is secret too, whatever it is called. */
+export const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD|^RPC_URL_|^(CACHE_)?REDIS_URL$|^DATABASE_URL$|^EU_URL$/i
+/** Hiding less than this would tear holes into words. */
+const SHORTEST_SECRET = 6
+
+/** The text with the names of variables in the place of values that nobody may read. */
+export function hide(text: string, secrets: ReadonlyMap<string, string | undefined>): string {
+  return [...secrets].reduce(
+    (shown, [name, value = '']) =>
+      value
+        .split(',')
+        .map((part) => part.trim().replace(/^0x|\/+$/g, ''))
+        .filter(({ length }) => length >= SHORTEST_SECRET)
+        .reduce((rest, part) => rest.replaceAll(part, `[${name}]`), shown),
+    text,
+  )
+}

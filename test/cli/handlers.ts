@@ -1,6 +1,6 @@
 import t from 'tap'
 import { join } from 'node:path'
-import { importHandlers } from '../../src/cli/handlers.ts'
+import { importHandlers } from '../../src/cli/load.ts'
 
 t.test('handlers of an operator are taken, and nothing that only looks like them', async (t) => {
   const folder = (text: string): string =>

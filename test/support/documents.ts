@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fillPath, type Catalog, type Route } from '../../src/engine/catalog/catalog.ts'
 import { compileText } from '../../src/engine/catalog/load.ts'
 import { documentNames, documents } from '../../src/engine/documents/all.ts'
-import type { Facts } from '../../src/engine/documents/document.ts'
+import type { Facts } from '../../src/engine/documents/registry.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/engine/json.ts'
 
 /** A harbour that sells tides: every kind of route once. */

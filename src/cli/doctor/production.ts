@@ -1,14 +1,12 @@
-import { world } from '../compose.ts'
 import type { Call } from '../command.ts'
-import { handlersFor } from '../handlers.ts'
-import { loadServed } from '../load.ts'
+import { world } from '../compose.ts'
+import { handlersFor, loadServed } from '../load.ts'
 import { meansOf } from '../payment-config.ts'
 import { previewTills } from '../preview.ts'
 import { clean, columns } from '../terminal-text.ts'
 import { judgeChains } from './chains.ts'
 import { judgeFront } from './front.ts'
-import { judgeHeaders, judgeOwner, judgeTerms } from './owner.ts'
-import { judgeStores } from './stores.ts'
+import { judgeHeaders, judgeOwner, judgeStores, judgeTerms } from './settings.ts'
 import type { Verdict } from './verdict.ts'
 
 /** Everything that real money depends on, looked at before the first of it comes; nothing is paid or changed. */

@@ -1,6 +1,6 @@
 import { documentNames, loadCatalog } from '../../engine/index.ts'
 import { type Call, UsageError } from '../command.ts'
-import { handlersFor } from '../handlers.ts'
+import { handlersFor } from '../load.ts'
 import { clean, cleanText, columns } from '../terminal-text.ts'
 import { openOpenapi, readChallenges, readDocuments } from './answers.ts'
 import { catalogClaims, documentPlaces, openapiClaims } from './claim-readers.ts'

@@ -1,7 +1,7 @@
 import { formatPrice, isJsonObject, type Json } from '../../engine/index.ts'
 import type { Env } from '../../env.ts'
 import { world } from '../compose.ts'
-import type { Bill, Steps } from './bill.ts'
+import type { Bill, Steps } from './result.ts'
 import { mpp } from './mpp.ts'
 import type { Offer, PayingProtocol } from './protocol.ts'
 import { findWallet, sandboxUrl } from './wallet.ts'

@@ -2,11 +2,10 @@ import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import { findNetwork } from '../networks.ts'
-import { iconUrl } from './page.ts'
-import { addressOf } from './directory.ts'
-import { defineDocument, type Facts, printJson } from './document.ts'
 import { isCallable, usualOffers } from './listing.ts'
-import { CHARGED_FIRST, SANDBOX, sentence, useWhen } from './wording.ts'
+import { iconUrl } from './page.ts'
+import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
+import { CHARGED_FIRST, SANDBOX, sentence, useWhen } from './copy.ts'
 
 /**
  * Name of a transport that no A2A client speaks. Standing here twice, it makes them say so: without `supportedInterfaces`

@@ -1,12 +1,11 @@
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
-import { addressOf } from './directory.ts'
-import { defineDocument, type Facts, printJson } from './document.ts'
 import { isCallable, listedRoutes } from './listing.ts'
 import { iconUrl } from './page.ts'
+import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
 import { SERVER_CARD_TYPE } from './servers/documents.ts'
 import { listedServers, nickname } from './servers/server.ts'
-import { sentence } from './wording.ts'
+import { sentence } from './copy.ts'
 
 /** Agentic Resource Discovery: what this host offers to agents, of which only what can be used now. */
 export const ard = defineDocument('ard', (catalog, facts) => {

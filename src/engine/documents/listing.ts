@@ -1,7 +1,7 @@
 import type { Catalog, Operation, Parameter, Route, RouteKind, Tool } from '../catalog/catalog.ts'
 import { isJsonObject, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
-import type { Facts } from './document.ts'
+import type { Facts } from './registry.ts'
 
 const ORDER: readonly RouteKind[] = ['paid', 'sample', 'free']
 

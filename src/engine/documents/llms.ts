@@ -1,10 +1,9 @@
 import type { Catalog, Operation, Parameter, Route } from '../catalog/catalog.ts'
-import { placedDocuments } from './directory.ts'
-import { defineDocument, type Facts } from './document.ts'
 import { exampleAnswer, exampleUrl } from './example.ts'
 import { byCategory, listedRoutes, type ListedTool, priceOf, toolPrice } from './listing.ts'
 import { argumentLine, parameterLine } from './parameters.ts'
-import { toolPayment } from './servers/manual.ts'
+import { defineDocument, type Facts, placedDocuments } from './registry.ts'
+import { toolPayment } from './servers/docs-model.ts'
 import { listedServers, serverPagePath, toolAnchor } from './servers/server.ts'
 import { readMarkdown, type TemplateContext } from './template.ts'
 import {
@@ -18,7 +17,7 @@ import {
   sentence,
   unspokenRules,
   useWhen,
-} from './wording.ts'
+} from './copy.ts'
 
 const print = readMarkdown('llms.txt.hbs')
 

@@ -1,11 +1,19 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
-import { addressOf, placedDocuments } from './directory.ts'
-import { defineDocument, type Facts, packJson } from './document.ts'
-import { listedRoutes } from './listing.ts'
-import { openapiComponents } from './openapi-components.ts'
-import { DISCOVERY, documentPaths, openapiOperation } from './openapi-operation.ts'
-import { howToPay, SANDBOX } from './wording.ts'
+import { answerSchema } from './answer-schema.ts'
+import { exampleAnswer } from './example.ts'
+import { listedRoutes, priceOf } from './listing.ts'
+import { openapiComponents, paymentInfo, receiptHeaders } from './openapi-components.ts'
+import { openapiParameter } from './parameters.ts'
+import {
+  addressOf,
+  defineDocument,
+  type Facts,
+  packJson,
+  type PlacedDocument,
+  placedDocuments,
+} from './registry.ts'
+import { charging, freshness, howToPay, SANDBOX, sentence, useWhen } from './copy.ts'
 
 /** The OpenAPI 3.1.0 description of everything that is served: the document the others defer to. */
 export const openapi = defineDocument('openapi', (catalog, facts) => {
@@ -64,4 +72,99 @@ function tags({ categories }: Catalog, routes: readonly Route[], documents: numb
   const named = [...used].map((name) => ({ name, description: categories[name] ?? name }))
   if (documents === 0 || used.has(DISCOVERY)) return named
   return [...named, { name: DISCOVERY, description: 'Documents about the service itself' }]
+}
+
+/** The tag of the documents themselves. */
+export const DISCOVERY = 'discovery'
+
+const PROBLEM: JsonObject = { $ref: '#/components/responses/Problem' }
+
+/** Linters ask for the client's faults by name. */
+const FAILURES: JsonObject = { '4XX': PROBLEM, default: PROBLEM }
+
+/** The Operation Object of a route. */
+export function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObject {
+  const { operation } = route
+  const available = facts.available(operation)
+  return compact({
+    operationId: route.name,
+    summary: route.summary,
+    description: describe(route, available),
+    tags: operation.category === undefined ? undefined : [operation.category],
+    security: [],
+    'x-payment-info': paymentInfo(catalog, facts, route),
+    'x-free-preview': route.sample,
+    'x-attribution': attributions(catalog, route),
+    'x-available': available ? undefined : false,
+    parameters: route.parameters.length === 0 ? undefined : route.parameters.map(openapiParameter),
+    responses: responses(catalog, facts, route),
+  })
+}
+
+function describe(route: Route, available: boolean): string {
+  const { operation } = route
+  const price = priceOf(route)
+  const lines = [
+    route.full === undefined
+      ? undefined
+      : `Free preview of ${route.full}: it may show fewer items or fields.`,
+    operation.useWhen === undefined ? undefined : useWhen(operation.useWhen),
+    operation.description === undefined ? undefined : sentence(operation.description),
+    freshness(route),
+    price === undefined ? 'Free: no payment.' : `Price: ${price} USD per call. ${charging(route)}`,
+    route.sample === undefined ? undefined : `Free preview: ${route.sample}`,
+    available ? undefined : 'Not available now: answers 503, which is not charged.',
+  ]
+  return lines.filter((line) => line !== undefined).join('\n\n')
+}
+
+/** What has to stand beside the data of a route, by the terms of its sources. */
+function attributions({ sources }: Catalog, { operation }: Route): string[] | undefined {
+  const lines = operation.sources.flatMap((name) => sources[name]?.attribution ?? [])
+  return lines.length === 0 ? undefined : [...new Set(lines)]
+}
+
+function responses(catalog: Catalog, { protocols }: Facts, route: Route): JsonObject {
+  const paid = route.kind === 'paid'
+  return compact({
+    200: compact({
+      description: paid ? 'The answer, paid.' : 'The answer.',
+      headers: paid ? receiptHeaders(protocols) : undefined,
+      content: {
+        'application/json': compact({
+          schema: answerSchema(catalog, route),
+          example: exampleAnswer(catalog, route),
+        }),
+      },
+    }),
+    402: paid ? { $ref: '#/components/responses/PaymentRequired' } : undefined,
+    422: route.parameters.length === 0 ? undefined : VALIDATION,
+    ...FAILURES,
+  })
+}
+
+const VALIDATION: JsonObject = {
+  description: 'A parameter is missing or does not fit; nothing is charged.',
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/HTTPValidationError' } } },
+}
+
+/** Path items of a document: one for each place it is served at. */
+export function documentPaths({ name, paths, title, summary, type }: PlacedDocument): [string, JsonObject][] {
+  const media = type.replace(/;.*$/, '')
+  const schema: JsonObject = media.endsWith('json')
+    ? { type: 'object', additionalProperties: true }
+    : { type: 'string' }
+  return paths.map((path, index) => {
+    const id = `document_${name.replace(/[^A-Za-z0-9]+/g, '_')}${index === 0 ? '' : `_${index + 1}`}`
+    const operation: JsonObject = {
+      operationId: id,
+      summary: title,
+      description: summary,
+      tags: [DISCOVERY],
+      security: [],
+      'x-document': name,
+      responses: { 200: { description: `${title}.`, content: { [media]: { schema } } }, ...FAILURES },
+    }
+    return [path, { get: operation }]
+  })
 }

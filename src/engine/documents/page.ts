@@ -1,10 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import Handlebars from 'handlebars'
 import type { Catalog } from '../catalog/catalog.ts'
-import { DIRECTORY, type DocumentName, type PlacedDocument, placedDocuments } from './directory.ts'
-import { defineDocument, type Document, type Facts, type Render } from './document.ts'
+import {
+  defineDocument,
+  DOCUMENTS,
+  type Document,
+  type DocumentName,
+  type Facts,
+  type PlacedDocument,
+  placedDocuments,
+  type Render,
+} from './registry.ts'
 import { type TemplateContext, TEMPLATES, webAddress } from './template.ts'
-import { SANDBOX } from './wording.ts'
+import { SANDBOX } from './copy.ts'
 
 /** What every page looks like. */
 interface BrandFile {
@@ -101,8 +109,8 @@ export function frameOf(catalog: Catalog, facts: Facts, name: DocumentName): Tem
     name === 'index'
       ? { title: nameOf(catalog, facts), description: service.description, url, style: '' }
       : {
-          title: `${DIRECTORY[name].title} · ${nameOf(catalog, facts)}`,
-          description: DIRECTORY[name].summary,
+          title: `${DOCUMENTS[name].title} · ${nameOf(catalog, facts)}`,
+          description: DOCUMENTS[name].summary,
           url,
           style: '',
         }

@@ -2,7 +2,7 @@ import type { Parameter } from '../catalog/catalog.ts'
 import { parameterSchema, toArgument } from '../catalog/parameter.ts'
 import { compact, type JsonObject } from '../json.ts'
 import type { TemplateContext } from './template.ts'
-import { sentence, unspokenRules } from './wording.ts'
+import { sentence, unspokenRules } from './copy.ts'
 
 /** A parameter in one line: `integer, required, 1 to 100, example 30`. */
 export function parameterLine(parameter: Parameter): string {

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { findNetwork } from '../networks.ts'
-import type { Facts } from './document.ts'
+import type { Facts } from './registry.ts'
 import { exampleUrl, quotable } from './example.ts'
 import { frame, readPage, styleSheetOf } from './page.ts'
-import { charging, sentence } from './wording.ts'
+import { charging, sentence } from './copy.ts'
 
 export interface PaymentPage {
   readonly catalog: Catalog

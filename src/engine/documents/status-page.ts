@@ -1,7 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import { placedDocuments } from './directory.ts'
-import type { Facts } from './document.ts'
 import { frameOf, readPage } from './page.ts'
+import { type Facts, placedDocuments } from './registry.ts'
 import type {
   DayFigures,
   Funnel,
@@ -9,7 +8,7 @@ import type {
   RouteStanding,
   SourceStanding,
   Standing,
-} from './standing.ts'
+} from './status-model.ts'
 import type { TemplateContext } from './template.ts'
 
 /** Where the bars begin, how long the longest is, and how far they stand apart, in units of the drawing. */

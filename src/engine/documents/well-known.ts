@@ -1,8 +1,14 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
-import { addressOf, type DocumentName, type PlacedDocument, placedDocuments } from './directory.ts'
-import { defineDocument, printJson } from './document.ts'
 import { lastChange } from './listing.ts'
+import {
+  addressOf,
+  defineDocument,
+  type DocumentName,
+  type PlacedDocument,
+  placedDocuments,
+  printJson,
+} from './registry.ts'
 import { listedServers, serverPagePath } from './servers/server.ts'
 
 /** RFC 9309, with where the site map and the resource discovery are, and Cloudflare’s Content-Signal. */

@@ -1,11 +1,10 @@
 import { type Catalog, colonTemplate, examplePath, type Route } from '../catalog/catalog.ts'
 import { compact, isJsonObject, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
-import { addressOf } from './directory.ts'
-import { defineDocument, type Facts, printJson } from './document.ts'
 import { lastChange, listedRoutes, priceOf, usualOffers } from './listing.ts'
 import { iconUrl } from './page.ts'
-import { howToPay, SANDBOX, sentence } from './wording.ts'
+import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
+import { howToPay, SANDBOX, sentence } from './copy.ts'
 
 /** What x402scan has written down (`version`, `resources` as addresses), and what other readers look for beside it. */
 export const x402Manifest = defineDocument('x402', (catalog, facts) => {

@@ -1,7 +1,7 @@
 import { examplePath, type Route } from '../catalog/catalog.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import type { RawParameters, Validated, Validator } from '../catalog/validator.ts'
-import { charging, CLIENT, isUpfront } from '../documents/wording.ts'
+import { charging, CLIENT, isUpfront } from '../documents/copy.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'

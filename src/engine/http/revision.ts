@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import { templatesOf, type Catalog, type Operation, type Route } from '../catalog/catalog.ts'
+import { type Catalog, type Operation, type Route, templatesOf } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/check-context.ts'
 import { compileValidator, type RawParameters, type Validator } from '../catalog/validator.ts'
 import { documents, type LiveDocument, liveDocuments } from '../documents/all.ts'
-import { PAGE_TYPE, placedDocuments } from '../documents/directory.ts'
-import type { Facts } from '../documents/document.ts'
 import { brandFiles, PAGE_HEADERS } from '../documents/page.ts'
+import { type Facts, PAGE_TYPE, placedDocuments } from '../documents/registry.ts'
 import { serverCards, serverPages } from '../documents/servers/documents.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedHandler } from '../handler.ts'
@@ -15,13 +14,13 @@ import type { Challenge, Protocol } from '../protocols/protocol.ts'
 import {
   ANONYMOUS,
   execute,
-  unreadyFailure,
   type ExecutionDeps,
   type Operations,
   type Readiness,
   type ServedOperation,
+  unreadyFailure,
 } from '../purchase/execution.ts'
-import { compilePaymentRequired, Preflights, type PaymentRequired } from './payment-required.ts'
+import { compilePaymentRequired, type PaymentRequired, Preflights } from './payment-required.ts'
 import { createProxy, type ProxySettings } from './proxy.ts'
 
 /** Everything derived from one catalog, once: a request takes the current one and finishes on it. */

@@ -7,7 +7,7 @@ import type {
   RouteStanding,
   SourceStanding,
   Standing,
-} from '../documents/standing.ts'
+} from '../documents/status-model.ts'
 import type { JsonObject } from '../json.ts'
 import type { Readiness } from '../purchase/execution.ts'
 import { add, NOTHING, type Counts } from '../tally/counts.ts'

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { documentNames, documents } from '../../../src/engine/documents/all.ts'
-import { DIRECTORY } from '../../../src/engine/documents/directory.ts'
+import { DOCUMENTS } from '../../../src/engine/documents/registry.ts'
 import {
   renderServerJson,
   serverCards,
@@ -66,10 +66,10 @@ t.test('every text ends in one newline and shows no slip of a template', async (
 })
 
 t.test('every document can be found by others: it has an entry in the directory', async (t) => {
-  t.strictSame([...documentNames].sort(), Object.keys(DIRECTORY).sort())
+  t.strictSame([...documentNames].sort(), Object.keys(DOCUMENTS).sort())
   t.strictSame(
     documents.map(({ type }) => type),
-    documents.map(({ name }) => DIRECTORY[name].type),
+    documents.map(({ name }) => DOCUMENTS[name].type),
   )
 })
 

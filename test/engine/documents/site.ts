@@ -1,5 +1,5 @@
 import t from 'tap'
-import { placedDocuments } from '../../../src/engine/documents/directory.ts'
+import { placedDocuments } from '../../../src/engine/documents/registry.ts'
 import {
   at,
   compileHarbour,

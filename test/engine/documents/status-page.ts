@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Standing } from '../../../src/engine/documents/standing.ts'
+import type { Standing } from '../../../src/engine/documents/status-model.ts'
 import { drawFunnel, drawSpan, renderStatusPage } from '../../../src/engine/documents/status-page.ts'
 import { compileHarbour, FACTS } from '../../support/documents.ts'
 

@@ -1,9 +1,8 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import { compact } from '../../json.ts'
-import { addressOf, PAGE_TYPE } from '../directory.ts'
-import { type Facts, printJson } from '../document.ts'
 import { frame, PAGE_HEADERS, readPage } from '../page.ts'
-import { howToPayTools, payingClients, serverManual, TOOL_CLIENT } from './manual.ts'
+import { addressOf, type Facts, PAGE_TYPE, printJson } from '../registry.ts'
+import { howToPayTools, payingClients, serverManual, TOOL_CLIENT } from './docs-model.ts'
 import { identifyServer, type ListedServer, listedServers, serverCardPath, serverPagePath } from './server.ts'
 
 export const SERVER_CARD_TYPE = 'application/mcp-server-card+json'

@@ -1,11 +1,10 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { JsonObject } from '../../json.ts'
 import { isLoopback } from '../../origin.ts'
-import { addressOf, placedDocuments } from '../directory.ts'
-import type { Facts } from '../document.ts'
 import { type ListedTool, listedTools } from '../listing.ts'
 import { iconUrl } from '../page.ts'
-import { sentence } from '../wording.ts'
+import { addressOf, type Facts, placedDocuments } from '../registry.ts'
+import { sentence } from '../copy.ts'
 
 /** Where the page of a companion server stands: under the documentation, if that is served. */
 export function serverPagePath(catalog: Catalog, name: string): string | undefined {

@@ -1,12 +1,12 @@
 import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import t from 'tap'
-import type { Facts } from '../../../../src/engine/documents/document.ts'
+import type { Facts } from '../../../../src/engine/documents/registry.ts'
 import {
   MCP_REVISIONS,
   serverCards,
   serverPages,
 } from '../../../../src/engine/documents/servers/documents.ts'
-import { TOOL_CLIENT } from '../../../../src/engine/documents/servers/manual.ts'
+import { TOOL_CLIENT } from '../../../../src/engine/documents/servers/docs-model.ts'
 import { isJsonObject, type JsonObject } from '../../../../src/engine/json.ts'
 import { at, compileHarbour, HARBOUR, render, WITH_SERVER } from '../../../support/documents.ts'
 

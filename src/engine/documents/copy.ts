@@ -1,6 +1,6 @@
 import type { Catalog, Parameter, Route } from '../catalog/catalog.ts'
 import { findNetwork } from '../networks.ts'
-import type { Facts } from './document.ts'
+import type { Facts } from './registry.ts'
 import { usualOffers } from './listing.ts'
 
 /** What no reader may miss where the money is not real. */

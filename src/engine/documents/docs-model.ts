@@ -1,12 +1,11 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { type ErrorCode, ERRORS } from '../errors.ts'
-import { placedDocuments } from './directory.ts'
-import { defineDocument, type Facts } from './document.ts'
 import { exampleAnswer, exampleUrl } from './example.ts'
 import { chaptersOf, listedRoutes, previewsOf, priceOf } from './listing.ts'
 import { definePage, frameOf, readPage } from './page.ts'
 import { parameterRow } from './parameters.ts'
-import { howToPayTools, payingClients, serverManual, TOOL_CLIENT } from './servers/manual.ts'
+import { defineDocument, type Facts, placedDocuments } from './registry.ts'
+import { howToPayTools, payingClients, serverManual, TOOL_CLIENT } from './servers/docs-model.ts'
 import { listedServers } from './servers/server.ts'
 import { readMarkdown, type TemplateContext, webAddress } from './template.ts'
 import {
@@ -20,7 +19,7 @@ import {
   sentence,
   spellDuration,
   useWhen,
-} from './wording.ts'
+} from './copy.ts'
 
 /** What a person or a model has to know to use the service, before it is set as a page or as Markdown. */
 function manualOf(catalog: Catalog, facts: Facts): TemplateContext {

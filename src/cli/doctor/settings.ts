@@ -1,8 +1,18 @@
-import { addressOfKey, measureHeaders, HEADER_TARGET, sameAddress, type Catalog } from '../../engine/index.ts'
+import { join } from 'node:path'
+import {
+  addressOfKey,
+  type Catalog,
+  HEADER_TARGET,
+  LedgerError,
+  measureHeaders,
+  readRedisAddress,
+  sameAddress,
+} from '../../engine/index.ts'
 import type { Env } from '../../env.ts'
 import type { AllTills } from '../compose.ts'
-import { missingMeans, mistypedMeans, playMoneyProblems } from '../validate-config.ts'
 import type { Means } from '../payment-config.ts'
+import { openLedger } from '../stores.ts'
+import { missingMeans, mistypedMeans, playMoneyProblems } from '../validate-config.ts'
 import { fails, look, ok, type Verdict } from './verdict.ts'
 
 /** Who is paid, by whose keys: nobody is asked. */
@@ -69,4 +79,35 @@ export function judgeTerms({ sources, routes }: Catalog, secret: Env['secret']):
       resale === 'unknown' ? 'does not say whether it may be sold' : 'may be sold by agreement only'
     return [look(title, `${state}: ${where}`)]
   })
+}
+
+/** Whether a payment that was taken is still known after a restart. */
+export async function judgeStores(env: Env): Promise<Verdict[]> {
+  const { redisUrl, cacheRedisUrl, dataDir, ledgerUnsafe } = env
+  const cache = cacheRedisUrl === undefined ? undefined : readRedisAddress(cacheRedisUrl, 'CACHE_REDIS_URL')
+  return [
+    ...(redisUrl === undefined
+      ? [
+          look(
+            'ledger',
+            `${join(dataDir, 'ledger')}, on this machine only: REDIS_URL is for several; back it up`,
+          ),
+        ]
+      : await judgeRedis(env)),
+    ...(ledgerUnsafe
+      ? [look('ledger', 'LEDGER_UNSAFE is set: nobody checks whether Redis keeps what it is told')]
+      : []),
+    ...(cache !== undefined && 'fault' in cache ? [fails('cache', cache.fault)] : []),
+  ]
+}
+
+async function judgeRedis(env: Env): Promise<Verdict[]> {
+  try {
+    const { ledger, title } = await openLedger(env, env.dataDir, undefined)
+    await ledger.close()
+    return [ok('ledger', `${title}${env.ledgerUnsafe ? '' : ', append-only and without eviction'}`)]
+  } catch (fault) {
+    if (fault instanceof LedgerError) return [fails('ledger', fault.message)]
+    throw fault
+  }
 }

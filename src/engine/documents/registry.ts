@@ -1,4 +1,5 @@
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
+import type { JsonObject } from '../json.ts'
 
 /** What a reader is told of a document before opening it. */
 interface Description {
@@ -20,7 +21,7 @@ const TEXT_TYPE = 'text/plain; charset=utf-8'
  * Every document by its name under `documents` in the catalog. It stands apart from the functions that render, so
  * that a document can point at the others without importing them.
  */
-export const DIRECTORY = {
+export const DOCUMENTS = {
   index: {
     title: 'Index of endpoints (JSON)',
     summary: 'Every endpoint with its price and parameters, and how to pay.',
@@ -139,10 +140,10 @@ export const DIRECTORY = {
   },
 } as const satisfies Record<string, Description>
 
-export type DocumentName = keyof typeof DIRECTORY
+export type DocumentName = keyof typeof DOCUMENTS
 
 function isDocumentName(name: string): name is DocumentName {
-  return Object.hasOwn(DIRECTORY, name)
+  return Object.hasOwn(DOCUMENTS, name)
 }
 
 /** A document that is served, with the places it is served at. */
@@ -158,7 +159,7 @@ export function placedDocuments(catalog: Catalog, baseUrl: string): PlacedDocume
   return Object.entries(catalog.documents).flatMap(([name, { paths, planned }]) => {
     const [first] = paths
     if (planned || first === undefined || !isDocumentName(name)) return []
-    const description: Description = DIRECTORY[name]
+    const description: Description = DOCUMENTS[name]
     if (description.given?.(catalog) === false) return []
     return [{ name, paths, url: baseUrl + first, ...description }]
   })
@@ -167,4 +168,58 @@ export function placedDocuments(catalog: Catalog, baseUrl: string): PlacedDocume
 /** Absolute address of one document; undefined when it is not served. */
 export function addressOf(name: DocumentName, catalog: Catalog, baseUrl: string): string | undefined {
   return placedDocuments(catalog, baseUrl).find((placed) => placed.name === name)?.url
+}
+
+/** What a document says besides the catalog: where the service stands and what it can do today. */
+export interface Facts {
+  /** Origin without a trailing slash: the only source of absolute URLs. */
+  readonly baseUrl: string
+  /** Play money on a local chain: every document says so. */
+  readonly sandbox: boolean
+  /** False: a credential or source is missing, and the route answers 503. */
+  readonly available: (operation: Operation) => boolean
+  /** The x402 PaymentRequired object of a paid route, as its live 402 carries it; undefined when x402 is not offered. */
+  readonly paymentRequired: (route: Route) => JsonObject | undefined
+  /** Names of the protocols a payment can be made with now, in order of preference: `x402`, `mpp`. */
+  readonly protocols: readonly string[]
+  /** Addresses of the companion MCP servers that are served, by their name in the catalog. */
+  readonly mcpServers: ReadonlyMap<string, string>
+}
+
+/** The text of a document: a pure function, so that it is pinned by a golden file and never drifts. */
+export type Render = (catalog: Catalog, facts: Facts) => string
+
+type Headers = (catalog: Catalog, facts: Facts) => Readonly<Record<string, string>>
+
+/**
+ * A generated document.
+ *
+ * Adding one is a new file with `defineDocument(name, render)`, its entry in `DOCUMENTS` (the compiler asks for it)
+ * and one line in the list of `all.ts`.
+ */
+export interface Document {
+  /** Key under `documents` in the catalog. */
+  readonly name: DocumentName
+  /** Media type, with charset where it has one. */
+  readonly type: string
+  readonly render: Render
+  /** Headers it is sent with besides those every document has. */
+  readonly headers: Headers
+  /** What a browser is shown at the same address. */
+  readonly page?: Render
+}
+
+/** The document of that name, with the media type the directory promises. */
+export function defineDocument(name: DocumentName, render: Render, headers: Headers = () => ({})): Document {
+  return { name, type: DOCUMENTS[name].type, render, headers }
+}
+
+/** A JSON document as it is served and pinned: two spaces, one final newline. */
+export function printJson(value: JsonObject): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`
+}
+
+/** The same without white space, for what agents load whole: of OpenAPI's bytes two thirds were indentation. */
+export function packJson(value: JsonObject): string {
+  return `${JSON.stringify(value)}\n`
 }

@@ -1,11 +1,11 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import { toArgument } from '../../catalog/parameter.ts'
 import type { JsonObject } from '../../json.ts'
-import type { Facts } from '../document.ts'
+import type { Facts } from '../registry.ts'
 import { type ListedTool, toolPrice } from '../listing.ts'
 import { argumentRow } from '../parameters.ts'
 import type { TemplateContext } from '../template.ts'
-import { CHARGED_FIRST, offeredNetworks, sentence, spellDuration, useWhen } from '../wording.ts'
+import { CHARGED_FIRST, offeredNetworks, sentence, spellDuration, useWhen } from '../copy.ts'
 import { type ListedServer, serverPagePath, toolAnchor } from './server.ts'
 
 /** What a person types or pastes so that a client knows a server. */
