@@ -48,20 +48,20 @@ const { services } = parse(compose, { merge: true }) as {
 }
 const interpolated = new Set(Array.from(compose.matchAll(/\$\{([A-Z_]+)/g), ([, name = '']) => name))
 
-t.test('an operator who reads .env.example would miss a setting', async (t) => {
+t.test('.env.example lists every variable that the program reads', async (t) => {
   const listed = variables('.env.example')
   t.ok(read.size > 40, 'the program was asked')
   for (const name of read) t.ok(listed.has(name), name)
 })
 
-t.test('a name nobody reads would be filled in for nothing', async (t) => {
+t.test('every variable in .env.example and compose.yaml is read', async (t) => {
   for (const name of variables('.env.example').keys()) t.ok(isRead(name) || interpolated.has(name), name)
   for (const name of interpolated) t.ok(variables('.env.example').has(name), `${name} is asked for`)
   for (const service of ['ratecard-1', 'ratecard-2'])
     for (const name of Object.keys(services[service]?.environment ?? {})) t.ok(isRead(name), name)
 })
 
-t.test('a default that .env.example promises would be another one', async (t) => {
+t.test('the defaults in .env.example are those of the program', async (t) => {
   const promised = Array.from(variables('.env.example')).filter(
     ([name, value]) =>
       /^(PORT|HOST|CATALOG|DATA_DIR|LOG_LEVEL|TRUST_PROXY|LEDGER_UNSAFE|LEDGER_REPLICAS|SANCTIONS_DIR|OPENAI_BASE_URL|OFAC_URL)$|^(STEAM|TWITCH_API|TWITCH_ID|IGDB|CROSSREF|DATACITE|DOI|RDAP)\w*URL$/.test(
@@ -73,20 +73,20 @@ t.test('a default that .env.example promises would be another one', async (t) =>
   t.same(JSON.parse(JSON.stringify(given)), JSON.parse(JSON.stringify(unset)))
 })
 
-t.test('a payment that was written down could be lost or thrown away', async (t) => {
+t.test('Redis keeps acknowledged payments on disk and evicts none', async (t) => {
   t.match(services['redis']?.command, /--appendonly yes/)
   t.match(services['redis']?.command, /--appendfsync always/)
   t.match(services['redis']?.command, /--maxmemory-policy noeviction/)
 })
 
-t.test('a store or the metrics would be open to the world', async (t) => {
+t.test('only the proxy is reachable from outside', async (t) => {
   for (const [name, { ports = [], networks }] of Object.entries(services)) {
     if (name !== 'proxy') t.same(ports, [], name)
     if (['redis', 'postgres'].includes(name)) t.same(networks, ['inside'], name)
   }
 })
 
-t.test('the proxy would send buyers to an instance that is not there', async (t) => {
+t.test('the proxy sends requests to every instance', async (t) => {
   const [, upstreams = ''] = /reverse_proxy (.*) \{/.exec(text('Caddyfile')) ?? []
   const instances = Object.keys(services).filter((name) => name.startsWith('ratecard-'))
   t.same(
@@ -96,7 +96,7 @@ t.test('the proxy would send buyers to an instance that is not there', async (t)
   t.match(text('Dockerfile'), /PORT=4021/)
 })
 
-t.test('an operator would sell data without having been told of its terms', async (t) => {
+t.test('the deployment page states the terms of every source', async (t) => {
   const told = new Map(
     Array.from(
       text('../docs/deployment.md').matchAll(/^\| `(needs_agreement|unknown|allowed)` +\| (.*?) *\|$/gm),
