@@ -1,4 +1,4 @@
-import { Daybook, figureRows, type FigureRow } from '../engine/index.ts'
+import { UsageStore, figureRows, type FigureRow } from '../engine/index.ts'
 import { world } from './compose.ts'
 import { columns } from './terminal-text.ts'
 import type { Call } from './command.ts'
@@ -8,8 +8,8 @@ export async function stats(call: Call): Promise<number> {
   const { flags, terminal } = call
   const ledger = await openBooks(call)
   try {
-    const daybook = new Daybook({ ledger, owner: READER, now: world.now })
-    const rows = figureRows(await daybook.read())
+    const usageStore = new UsageStore({ ledger, owner: READER, now: world.now })
+    const rows = figureRows(await usageStore.read())
     if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
     else if (rows.length === 0)
       terminal.err('nothing was counted yet; a server writes down its figures every minute')

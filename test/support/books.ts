@@ -90,7 +90,7 @@ export function openBooks(t: Test, place: readonly string[] = ['ledger']): Books
         if (reservation.kind !== 'claimed') throw new Error(`the payment is ${reservation.entry.state}`)
         const { claim } = reservation
         await work(claim)
-        claim.putDown()
+        claim.stopRenewal()
         return (await ledger.get(purchase.key)) ?? claim.entry
       } finally {
         await ledger.close()

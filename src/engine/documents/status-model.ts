@@ -25,7 +25,7 @@ export interface Standing {
   readonly refused_reload: RefusedReload | null
 }
 
-/** What became of requests to what is sold; `engine/tally/counts.ts` says when each is counted. */
+/** What became of requests to what is sold; `engine/usage/counts.ts` says when each is counted. */
 export interface Funnel {
   readonly unpaid: number
   readonly presented: number

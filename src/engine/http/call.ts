@@ -16,7 +16,7 @@ import {
   type PurchaseResult,
 } from '../purchase/problem.ts'
 import { purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
-import { withMetrics, type Tally } from '../tally/tally.ts'
+import { withMetrics, type Tally } from '../usage/tally.ts'
 import { disconnectSignal } from './delivery.ts'
 import { failed, invalid, ok, problem, type Reply } from './reply.ts'
 import type { Revision, ServedRoute } from './revision.ts'

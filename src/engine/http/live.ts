@@ -7,14 +7,14 @@ import { compact } from '../json.ts'
 import type { Entry } from '../ledger/entry.ts'
 import { LedgerError, type Ledger } from '../ledger/ledger.ts'
 import { chargedBy } from '../ledger/lifecycle.ts'
-import type { Daybook, Days } from '../tally/daybook.ts'
+import type { UsageStore, Days } from '../usage/usage-store.ts'
 import { JSON_TYPE, problem, type Reply } from './reply.ts'
 import type { Revision } from './revision.ts'
 import { standing, stats, type AllFigures, type StatusSnapshot } from './status.ts'
 
 export interface LiveSettings {
   readonly now: () => number
-  readonly daybook: Daybook
+  readonly usageStore: UsageStore
   /** How the outside sources have done. */
   readonly figures: AllFigures
   readonly refused: () => RefusedReload | undefined
@@ -62,14 +62,14 @@ async function see(settings: LiveSettings): Promise<StatusSnapshot> {
 
 /** When the store is away, this process still tells what it has seen itself. */
 async function look({
-  daybook,
+  usageStore,
   report,
 }: LiveSettings): Promise<{ readonly days: Days; readonly ledger: StatusSnapshot['ledger'] }> {
   try {
-    return { days: await daybook.read(), ledger: 'reachable' }
+    return { days: await usageStore.read(), ledger: 'reachable' }
   } catch (fault) {
     report(fault)
-    return { days: daybook.own(), ledger: 'unreachable' }
+    return { days: usageStore.own(), ledger: 'unreachable' }
   }
 }
 

@@ -7,8 +7,8 @@ import { answerCall, type ToolCallDeps } from '../mcp/call.ts'
 import { handleMessage, hostsOf, readBody, refusalOf, serverAt, type AnswerCall } from '../mcp/server.ts'
 import type { ToolServer } from '../mcp/tool-server.ts'
 import type { PurchaseDeps } from '../purchase/request.ts'
-import type { Daybook } from '../tally/daybook.ts'
-import { soldName } from '../tally/names.ts'
+import type { UsageStore } from '../usage/usage-store.ts'
+import { soldName } from '../usage/names.ts'
 import { disconnectSignal, type BackgroundTasks, type Deliveries } from './delivery.ts'
 import { note } from './reply.ts'
 import type { Revision } from './revision.ts'
@@ -16,7 +16,7 @@ import type { Revision } from './revision.ts'
 export interface McpSettings extends Omit<ToolCallDeps, 'purchases'> {
   /** Requests keep what they began with. */
   readonly serving: { readonly now: McpServing }
-  readonly daybook: Daybook
+  readonly usageStore: UsageStore
   readonly deliveries: Deliveries
   readonly tasks: BackgroundTasks
   /** Address this process listens on; undefined while it does not. */
@@ -88,7 +88,7 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
         operations: revision.operations,
         revision: revision.catalog.revision,
         headers: ctx.headers,
-        tally: settings.daybook.of(soldName(tool.served.operation.id)),
+        tally: settings.usageStore.of(soldName(tool.served.operation.id)),
         gone: disconnectSignal(ctx.res),
       }),
     )

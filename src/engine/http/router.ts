@@ -72,7 +72,7 @@ function serveRoute(
   const { deliveries, tasks } = settings
   const isPaid = route.kind === 'paid'
   const notes = { place: route.path, price: isPaid ? route.operation.price : undefined }
-  const tally = settings.daybook.of(nameOfRoute(route))
+  const tally = settings.usageStore.of(nameOfRoute(route))
   return async (ctx) => {
     note(ctx, notes)
     const confirmed = deliveries.confirm(ctx.req.socket)

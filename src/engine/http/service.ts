@@ -11,8 +11,8 @@ import type { Protocol } from '../protocols/protocol.ts'
 import { OFFERING_MS, RecentOffers } from '../purchase/purchase.ts'
 import { recover } from '../purchase/recovery.ts'
 import { ConnectedBuyers, type PurchaseDeps, type Store } from '../purchase/request.ts'
-import { Daybook } from '../tally/daybook.ts'
-import { watchLedger, type Settle } from '../tally/watch-ledger.ts'
+import { UsageStore } from '../usage/usage-store.ts'
+import { meterLedger, type OnPaymentChange } from '../usage/metered-ledger.ts'
 import { createApp, type Aside, type Serving } from './app.ts'
 import { BackgroundTasks, Deliveries } from './delivery.ts'
 import type { ProxySettings } from './proxy.ts'
@@ -51,7 +51,7 @@ export interface ServiceSettings extends ServiceWorld {
   /** Told of every request; undefined: nobody wants to know. */
   readonly observe: Observe | undefined
   /** Told of every change of a payment that this process has made; undefined: nobody wants to know. */
-  readonly settle: Settle | undefined
+  readonly settle: OnPaymentChange | undefined
   /** What the operator alone is shown. */
   readonly aside: Aside | undefined
 }
@@ -77,8 +77,8 @@ export interface Service {
  */
 export function createService(settings: ServiceSettings): Service {
   const { owner, now, sleep, trustProxy, report } = settings
-  const daybook = new Daybook({ ledger: settings.ledger, owner, now })
-  const ledger = watchLedger(settings.ledger, daybook, settings.settle)
+  const usageStore = new UsageStore({ ledger: settings.ledger, owner, now })
+  const ledger = meterLedger(settings.ledger, usageStore, settings.settle)
   const desk = { ledger, owner, now }
   const tasks = new BackgroundTasks()
   const buyers = new ConnectedBuyers()
@@ -89,7 +89,7 @@ export function createService(settings: ServiceSettings): Service {
     bound: () => addressOf(settings.server),
     tasks,
     deliveries: new Deliveries({ desk, tasks, buyers, trustProxy, report }),
-    daybook,
+    usageStore,
     refused: () => refused,
   }
   const serve = (catalog: Catalog): Serving => {
@@ -118,14 +118,14 @@ export function createService(settings: ServiceSettings): Service {
   const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)
   void tasks.add(sweep())
   tasks.every(SWEEPING_MS, sweep)
-  tasks.every(WRITING_MS, () => daybook.write().catch(report))
+  tasks.every(WRITING_MS, () => usageStore.write().catch(report))
   void tasks.add(offer().catch(report))
   return {
     koa,
     idle: async () => {
       await tasks.end()
       await withdraw(current()).catch(report)
-      await daybook.write().catch(report)
+      await usageStore.write().catch(report)
     },
     revision: current,
     swap: (catalog) => {

@@ -10,10 +10,10 @@ import type {
 } from '../documents/status-model.ts'
 import type { JsonObject } from '../json.ts'
 import type { Readiness } from '../purchase/execution.ts'
-import { add, NOTHING, type Counts } from '../tally/counts.ts'
-import type { Days } from '../tally/daybook.ts'
-import { answersIn, quantile } from '../tally/latency.ts'
-import { freeName, isSold, soldName } from '../tally/names.ts'
+import { add, NOTHING, type Counts } from '../usage/counts.ts'
+import type { Days } from '../usage/usage-store.ts'
+import { answersIn, quantile } from '../usage/latency.ts'
+import { freeName, isSold, soldName } from '../usage/names.ts'
 import type { Revision } from './revision.ts'
 
 /** What became of the questions to one outside source since the process started. */

@@ -7,10 +7,10 @@ import { casToken } from './record-codec.ts'
 export { LEASE_MS } from './lifecycle.ts'
 
 /** Another process has taken the entry over: whatever this one was doing to it is void. */
-export class LostClaim extends Error {
+export class LeaseLostError extends Error {
   constructor(id: string) {
     super(`another process has taken over payment ${id}`)
-    this.name = 'LostClaim'
+    this.name = 'LeaseLostError'
   }
 }
 
@@ -50,7 +50,7 @@ export class Claim {
     if (this.#changing > 0) return
     this.#change({}).catch((fault: unknown) => {
       // A store that cannot be reached now may be back at the next turn; a lost claim stays lost.
-      if (fault instanceof LostClaim) this.putDown()
+      if (fault instanceof LeaseLostError) this.stopRenewal()
     })
   }
 
@@ -58,13 +58,13 @@ export class Claim {
     return this.#entry
   }
 
-  /** Throws `LostClaim` when another process has taken over. */
+  /** Throws `LeaseLostError` when another process has taken over. */
   advance(state: State, changes: Changes = {}): Promise<Entry> {
-    return this.note(changes, state)
+    return this.update(changes, state)
   }
 
   /** Writes down what has happened, without moving on unless there is a state to move to. */
-  note({ answer, ...changes }: Changes, state?: State): Promise<Entry> {
+  update({ answer, ...changes }: Changes, state?: State): Promise<Entry> {
     const moved = state === undefined ? changes : { ...changes, state }
     if (answer === undefined) return this.#change(moved)
     return this.#write(async (entry) => {
@@ -81,18 +81,18 @@ export class Claim {
   }
 
   /** What the handler had stored is decided. */
-  unprepare(): Promise<Entry> {
+  clearPending(): Promise<Entry> {
     return this.#write(({ prepared: _prepared, ...entry }) => entry, LEASE_MS)
   }
 
   /** Nothing was sent that could move the money: the stored answer waits for the same payment to come again. */
-  async shelve(): Promise<void> {
+  async keepForRetry(): Promise<void> {
     await this.#write(({ dispatch: _dispatch, ...entry }) => ({ ...entry, state: 'fulfilled' }), 0)
-    this.putDown()
+    this.stopRenewal()
   }
 
   /** The time of redelivery is over: the record of the sale stays, the answer goes. */
-  forget(): Promise<Entry> {
+  purgeAnswer(): Promise<Entry> {
     return this.#withoutAnswer((entry) => ({ ...closed(entry), owner: entry.owner }), 0)
   }
 
@@ -118,21 +118,21 @@ export class Claim {
   }
 
   /** The payment has bought nothing and moved nothing: as if it had never come. */
-  async drop(): Promise<void> {
-    this.putDown()
+  async delete(): Promise<void> {
+    this.stopRenewal()
     await this.#last
     const { id, answer } = this.#entry
-    if (!(await this.#ledger.remove(this.#entry))) throw new LostClaim(id)
+    if (!(await this.#ledger.remove(this.#entry))) throw new LeaseLostError(id)
     if (answer !== undefined) await deleteAnswer(this.#ledger.answers, id, answer)
   }
 
   /** Leaves the entry as it is for whoever comes next, at once. */
-  async letGo(): Promise<void> {
+  async release(): Promise<void> {
     await this.#change({}, 0)
-    this.putDown()
+    this.stopRenewal()
   }
 
-  putDown(): void {
+  stopRenewal(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
@@ -164,7 +164,7 @@ export class Claim {
         version: previous.version + 1,
       }
       const entry: Entry = { ...changed, due: nextCheckAt(changed) }
-      if (!(await this.#replace(previous, entry))) throw new LostClaim(previous.id)
+      if (!(await this.#replace(previous, entry))) throw new LeaseLostError(previous.id)
       this.#entry = entry
       return entry
     })
@@ -194,7 +194,7 @@ export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase):
   for (;;) {
     const standing = await ledger.insert(entry)
     if (standing === undefined) return { kind: 'claimed', claim: new Claim(ledger, entry, now) }
-    if (!isFree(standing, now())) return { kind: 'taken', entry: standing }
+    if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }
     // What is left of it, its key or its identifier, is free for whoever is first.
     if (standing.key === entry.key)
       entry = { ...entry, attempts: standing.attempts + 1, version: standing.version + 1 }
@@ -203,7 +203,7 @@ export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase):
 }
 
 /** Takes over an entry whose owner has died; undefined when it has not, or another process was faster. */
-export async function takeOver({ ledger, owner, now }: Desk, entry: Entry): Promise<Claim | undefined> {
+export async function acquireExpired({ ledger, owner, now }: Desk, entry: Entry): Promise<Claim | undefined> {
   const time = now()
   if (isLeased(entry, time)) return undefined
   const taken = {
@@ -219,7 +219,7 @@ export async function takeOver({ ledger, owner, now }: Desk, entry: Entry): Prom
 }
 
 /** Nothing was charged, nothing is left of the work and nobody is at it: the payment may be used as if it were new, for another purchase too. */
-export function isFree(entry: Entry, now: number): boolean {
+export function isReusable(entry: Entry, now: number): boolean {
   if (entry.prepared !== undefined) return false
   return entry.state === 'voided' || (entry.state === 'reserved' && !isLeased(entry, now))
 }

@@ -2,7 +2,7 @@ import type { Catalog, Face } from '../catalog/catalog.ts'
 import type { IgnoredParameter } from '../catalog/validator.ts'
 import type { Arguments } from '../handler.ts'
 import { canonicalJson } from '../json.ts'
-import { isFree, reserve, type Desk } from '../ledger/claim.ts'
+import { isReusable, reserve, type Desk } from '../ledger/claim.ts'
 import type { Purchase } from '../ledger/entry.ts'
 import { buyerName, identifierName, LedgerError } from '../ledger/ledger.ts'
 import { toMicros } from '../money.ts'
@@ -87,7 +87,7 @@ function fulfillmentOf(
 export async function purchase(deps: PurchaseDeps, request: PurchaseRequest): Promise<PurchaseResult> {
   const { payment, offer } = request
   const known = await deps.ledger.get(payment.key)
-  if (known !== undefined && !isFree(known, deps.now())) {
+  if (known !== undefined && !isReusable(known, deps.now())) {
     const verified = await payment.verify()
     if (verified.kind === 'verified') return replay({ deps, request, verified }, known, buyIfOffered)
     // Who pays could not be asked: what became of the payment is not to be said either way.

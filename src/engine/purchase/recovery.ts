@@ -1,4 +1,4 @@
-import { LostClaim, takeOver, type Claim, type Desk } from '../ledger/claim.ts'
+import { LeaseLostError, acquireExpired, type Claim, type Desk } from '../ledger/claim.ts'
 import { cleanUp } from '../ledger/clean-up.ts'
 import type { Entry } from '../ledger/entry.ts'
 import { payableUntil } from '../ledger/lifecycle.ts'
@@ -42,13 +42,13 @@ function isForAnotherProcess({ storeOf, now }: RecoveryDeps, entry: Entry): bool
 async function recoverEntry(deps: RecoveryDeps, entry: Entry): Promise<void> {
   let lease: Claim | undefined
   try {
-    lease = await takeOver(deps, entry)
+    lease = await acquireExpired(deps, entry)
     if (lease !== undefined) await finish(deps, lease)
   } catch (fault) {
     // Another process is faster, or the store is away: the next round sees what is left.
-    if (!(fault instanceof LostClaim)) deps.report(fault)
+    if (!(fault instanceof LeaseLostError)) deps.report(fault)
   } finally {
-    lease?.putDown()
+    lease?.stopRenewal()
   }
 }
 
@@ -58,15 +58,15 @@ async function finish(deps: RecoveryDeps, lease: Claim): Promise<void> {
     // Work that was paid for and failed has left nothing worth keeping: it is done again.
     await decide(deps, lease, answer === undefined ? 'abort' : 'commit')
     const { prepared } = lease.entry
-    if (prepared === undefined && !isRedeliverable(lease.entry, deps.now())) await lease.forget()
-    else await lease.letGo()
+    if (prepared === undefined && !isRedeliverable(lease.entry, deps.now())) await lease.purgeAnswer()
+    else await lease.release()
     return
   }
   switch (state) {
     case 'reserved':
     case 'voided':
       await decide(deps, lease, 'abort')
-      return lease.entry.prepared === undefined ? lease.drop() : lease.letGo()
+      return lease.entry.prepared === undefined ? lease.delete() : lease.release()
     case 'fulfilled':
     case 'settling':
     case 'unknown':
@@ -80,25 +80,25 @@ async function resolve(deps: RecoveryDeps, lease: Claim): Promise<void> {
   const { ledger, now, report } = deps
   const { entry } = lease
   const protocol = deps.protocols().find(({ name }) => name === entry.protocol)
-  if (protocol === undefined) return lease.letGo()
+  if (protocol === undefined) return lease.release()
   const settlement = await protocol.resolve(entry)
   switch (settlement.kind) {
     case 'settled':
       await lease.settle(settlement.receipt)
       await decide(deps, lease, 'commit')
-      return lease.letGo()
+      return lease.release()
     case 'unknown':
       await lease.advance(entry.state === 'fulfilled' ? 'fulfilled' : 'unknown')
-      return lease.letGo()
+      return lease.release()
     case 'failed': {
       const { id, payer, answer, dispatch } = entry
       if (answer !== undefined && dispatch !== undefined)
         await noteFailure(ledger, payer, id, now()).catch(report)
       // The payment may come again until it ends, and be charged then: the work is not done twice.
-      if (answer !== undefined && now() < payableUntil(entry)) return lease.shelve()
+      if (answer !== undefined && now() < payableUntil(entry)) return lease.keepForRetry()
       await lease.void()
       await decide(deps, lease, 'abort')
-      return lease.letGo()
+      return lease.release()
     }
   }
 }
@@ -112,5 +112,5 @@ async function decide(deps: RecoveryDeps, lease: Claim, decision: 'commit' | 'ab
   // A reload may have removed the operation since the entry was taken over.
   if (isForAnotherProcess(deps, lease.entry)) return
   deps.report(new Error(`${operation} is gone: no ${decision} of what it stored for payment ${id}`))
-  await lease.unprepare()
+  await lease.clearPending()
 }

@@ -1,5 +1,5 @@
 import { readAnswer } from '../ledger/answers.ts'
-import { isFree, takeOver } from '../ledger/claim.ts'
+import { isReusable, acquireExpired } from '../ledger/claim.ts'
 import type { Entry } from '../ledger/entry.ts'
 import { buyerName, identifierName } from '../ledger/ledger.ts'
 import type { Settlement } from '../protocols/protocol.ts'
@@ -22,7 +22,7 @@ export async function replay(
   const isBuyer = payment.token !== undefined || known.dispatch === undefined
   deps.buyers.connect(known.id, gone)
   const result = await poll(purchase, known, async (entry) => {
-    if (entry === undefined || isFree(entry, deps.now())) return buyAnew(purchase)
+    if (entry === undefined || isReusable(entry, deps.now())) return buyAnew(purchase)
     // Asked each time: while this copy waited, the payment may have bought something else, or its answer have arrived.
     if (isForOther(request, entry) || !mayHaveAnswer(purchase, entry)) return reject(request, entry)
     if (payment.copies !== 'wait') return replaySingleUse(purchase, entry)
@@ -49,7 +49,7 @@ async function replaySingleUse(
 
 /** Goes on where a dead process, or an unknown settlement, has left the payment; undefined while somebody is at it. */
 async function takeTurn(purchase: VerifiedPurchase, entry: Entry): Promise<PurchaseResult | undefined> {
-  const lease = await takeOver(purchase.deps, entry)
+  const lease = await acquireExpired(purchase.deps, entry)
   return lease === undefined ? undefined : withLease({ ...purchase, lease }, resume)
 }
 
@@ -165,7 +165,7 @@ function mayBeLost({ owner, buyers, now }: PurchaseDeps, entry: Entry): boolean 
  * then the payment of this request is free to buy. Undefined while somebody is at it.
  */
 async function take(purchase: VerifiedPurchase, entry: Entry): Promise<Found | undefined> {
-  const lease = await takeOver(purchase.deps, entry)
+  const lease = await acquireExpired(purchase.deps, entry)
   if (lease === undefined) return undefined
   let free = false
   const result = await withLease({ ...purchase, lease }, async (leased) => {

@@ -1,4 +1,4 @@
-import { LostClaim, takeOver, type Claim } from '../ledger/claim.ts'
+import { LeaseLostError, acquireExpired, type Claim } from '../ledger/claim.ts'
 import type { Entry, Flow, Receipt, State, StoredAnswer } from '../ledger/entry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { nextCheckAt } from '../ledger/lifecycle.ts'
@@ -32,13 +32,13 @@ async function guarded(
     return await work()
   } catch (fault) {
     // Another process has decided that we are dead and has taken the payment over: it will answer the next copy.
-    if (fault instanceof LostClaim) return { kind: 'pending', id: lease.entry.id }
+    if (fault instanceof LeaseLostError) return { kind: 'pending', id: lease.entry.id }
     const { entry } = lease
     if (!MOVING.has(entry.state) && entry.receipt === undefined) return { kind: 'failed', fault }
     report(fault)
     return { kind: 'pending', id: entry.id }
   } finally {
-    lease.putDown()
+    lease.stopRenewal()
   }
 }
 
@@ -51,14 +51,14 @@ export async function start(purchase: LeasedPurchase, unsold: Entry | undefined)
   const { flow } = lease.entry
   const refusal = (await request.payment.simulate()) ?? tooLate(deps, flow, verified)
   if (refusal !== undefined) {
-    await lease.drop()
+    await lease.delete()
     return { kind: 'refused', refusal }
   }
   if (flow === 'upfront') {
     try {
       await request.fulfillment.preflight?.(timeToWork(deps, verified))
     } catch (fault) {
-      await lease.drop()
+      await lease.delete()
       return { kind: 'failed', fault }
     }
   } else if (unsold !== undefined) await adopt(deps, lease, unsold)
@@ -67,10 +67,10 @@ export async function start(purchase: LeasedPurchase, unsold: Entry | undefined)
 
 /** The work is not done twice: the new payment buys the answer of the earlier one, which is deleted. */
 async function adopt(deps: PurchaseDeps, lease: Claim, unsold: Entry): Promise<void> {
-  const earlier = await takeOver(deps, unsold)
+  const earlier = await acquireExpired(deps, unsold)
   if (earlier === undefined) return
   const answer = await earlier.readAnswer()
-  await earlier.drop()
+  await earlier.delete()
   if (answer !== undefined) await lease.advance('fulfilled', { answer })
 }
 
@@ -121,7 +121,7 @@ async function settle(purchase: LeasedPurchase): Promise<PurchaseResult> {
   } catch (fault) {
     if (fault instanceof Disconnected) return await abandon(purchase)
     // The record may have been stored although the store said no: then recovery sends it, and the money moves.
-    if (!recording || fault instanceof LostClaim) throw fault
+    if (!recording || fault instanceof LeaseLostError) throw fault
     deps.report(fault)
     return { kind: 'pending', id: lease.entry.id }
   }
@@ -133,7 +133,7 @@ async function abandon(purchase: LeasedPurchase): Promise<PurchaseResult> {
   if (lease.entry.answer !== undefined) await countFailure(deps, lease.entry)
   await finishWrite(deps, lease, request.fulfillment.store, 'abort')
   // What could not be rolled back is left to recovery.
-  if (lease.entry.prepared === undefined) await lease.drop()
+  if (lease.entry.prepared === undefined) await lease.delete()
   else await lease.void()
   return { kind: 'disconnected' }
 }
@@ -148,7 +148,7 @@ export async function conclude(purchase: LeasedPurchase, settlement: Settlement)
       return fail(purchase, settlement.refusal)
     case 'unknown': {
       const { id } = await lease.advance('unknown')
-      await lease.letGo()
+      await lease.release()
       return { kind: 'pending', id }
     }
   }
@@ -183,8 +183,8 @@ async function fail({ deps, request, lease }: LeasedPurchase, refusal: Refusal):
   const { answer } = lease.entry
   if (refusal.code === 'chain_unavailable') {
     // Nothing is wrong with the payment: what was worked for it waits for the same buyer to come again.
-    if (answer === undefined) await lease.drop()
-    else await lease.shelve()
+    if (answer === undefined) await lease.delete()
+    else await lease.keepForRetry()
     return { kind: 'refused', refusal }
   }
   const entry = await lease.void()
@@ -209,7 +209,7 @@ async function run(
 ): Promise<Run> {
   const { fulfillment, offer } = request
   const most = Math.min(offer.face.operation.timeout, timeLeft)
-  if (fulfillment.store !== undefined) await lease.note({ prepared: true })
+  if (fulfillment.store !== undefined) await lease.update({ prepared: true })
   try {
     const call = { payment: lease.entry.id, payer, account, timeLeft: most }
     return { kind: 'answer', answer: await fulfillment.run(call) }
@@ -229,7 +229,7 @@ async function fulfil(purchase: LeasedPurchase, entry: Entry, receipt: Receipt):
   if (answer === undefined) {
     const done = await run(purchase, Infinity)
     if (done.kind === 'fault') {
-      await lease.letGo().catch(deps.report)
+      await lease.release().catch(deps.report)
       return { kind: 'paidUnfulfilled', entry, receipt, fault: done.fault }
     }
     answer = done.answer
@@ -252,7 +252,7 @@ export async function finishWrite(
   } catch (fault) {
     return report(fault)
   }
-  await lease.unprepare()
+  await lease.clearPending()
 }
 
 /** Left of a payment's validity when its settlement begins. */

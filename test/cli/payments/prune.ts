@@ -35,7 +35,7 @@ async function book(ledger: Ledger, at: number, changes: Partial<Purchase>, work
   const reservation = await reserve({ ledger, owner: 'a server', now: () => at }, purchase)
   if (reservation.kind !== 'claimed') throw new Error(reservation.entry.state)
   await (work ?? sell(receiptOf(purchase)))(reservation.claim)
-  reservation.claim.putDown()
+  reservation.claim.stopRenewal()
   return paymentId(purchase.key)
 }
 

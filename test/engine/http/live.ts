@@ -6,7 +6,7 @@ import { livePages } from '../../../src/engine/http/live.ts'
 import { createRevision } from '../../../src/engine/http/revision.ts'
 import type { AllFigures } from '../../../src/engine/http/status.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { Daybook } from '../../../src/engine/tally/daybook.ts'
+import { UsageStore } from '../../../src/engine/usage/usage-store.ts'
 import { compileRoutes } from '../../support/compiled.ts'
 
 t.test('the status is worked out once a second, however many ask for it', async (t) => {
@@ -32,9 +32,9 @@ t.test('the status is worked out once a second, however many ask for it', async 
     sandbox: false,
     proxy: { fetcher: fetch, secret: () => undefined },
   })
-  const daybook = new Daybook({ ledger, owner: 'test', now })
+  const usageStore = new UsageStore({ ledger, owner: 'test', now })
   const page = livePages(
-    { now, daybook, figures, refused: () => undefined, report: (fault) => t.fail(String(fault)) },
+    { now, usageStore, figures, refused: () => undefined, report: (fault) => t.fail(String(fault)) },
     revision,
   )
   const bodies = async (): Promise<Set<string>> =>

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   LEASE_MS,
-  LostClaim,
+  LeaseLostError,
   reserve,
-  takeOver,
+  acquireExpired,
   type Claim,
   type Desk,
 } from '../../../src/engine/ledger/claim.ts'
@@ -52,14 +52,14 @@ async function newWorld(t: Test): Promise<World> {
 async function claimed(t: Test, desk: Desk): Promise<Claim> {
   const reservation = await reserve(desk, PURCHASE)
   if (reservation.kind !== 'claimed') throw new Error(`the payment is ${reservation.entry.state}`)
-  t.teardown(() => reservation.claim.putDown())
+  t.teardown(() => reservation.claim.stopRenewal())
   return reservation.claim
 }
 
 async function takenOver(t: Test, desk: Desk, entry: Entry): Promise<Claim> {
-  const claim = await takeOver(desk, entry)
+  const claim = await acquireExpired(desk, entry)
   if (claim === undefined) throw new Error('the payment was not taken over')
-  t.teardown(() => claim.putDown())
+  t.teardown(() => claim.stopRenewal())
   return claim
 }
 
@@ -67,7 +67,7 @@ t.test('one of many copies of a payment gets the work, the others see whose it i
   const { mine, ledger, clock } = await newWorld(t)
   const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(mine, PURCHASE)))
   const winners = reservations.flatMap((each) => (each.kind === 'claimed' ? [each.claim] : []))
-  t.teardown(() => winners.forEach((claim) => claim.putDown()))
+  t.teardown(() => winners.forEach((claim) => claim.stopRenewal()))
   t.equal(winners.length, 1)
   const [winner] = winners
   t.match(winner?.entry, { ...PURCHASE, state: 'reserved', owner: 'mine', attempts: 1, version: 1 })
@@ -87,23 +87,23 @@ t.test('a payment whose work has failed can be used again, for something else to
   await first.advance('fulfilled', { answer: { kind: 'text', type: 'text/plain', text: 'old' } })
   await first.advance('settling', { dispatch: DISPATCH })
   await first.void()
-  first.putDown()
+  first.stopRenewal()
   clock.now += 1
   const reservation = await reserve(theirs, { ...PURCHASE, digest: 'other arguments' })
   t.equal(reservation.kind, 'claimed')
   if (reservation.kind !== 'claimed') return
-  reservation.claim.putDown()
+  reservation.claim.stopRenewal()
   const { entry } = reservation.claim
   t.match(entry, { state: 'reserved', owner: 'theirs', digest: 'other arguments', attempts: 2 })
   t.equal(entry.createdAt, clock.now, 'it is as old as its new use')
   t.notOk('answer' in entry || 'dispatch' in entry || 'receipt' in entry, 'nothing of the first use is left')
-  await t.rejects(first.advance('fulfilled'), LostClaim, 'whoever had it before has it no more')
+  await t.rejects(first.advance('fulfilled'), LeaseLostError, 'whoever had it before has it no more')
 })
 
 t.test('a reservation of a process that has died is free when its lease ends, not before', async (t) => {
   const { mine, theirs, clock } = await newWorld(t)
   const dead = await claimed(t, mine)
-  dead.putDown()
+  dead.stopRenewal()
   clock.now += LEASE_MS - 1
   t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { owner: 'mine' } })
   clock.now += 1
@@ -126,10 +126,10 @@ t.test('a payment whose entry is deleted at that moment is a new one', async (t)
 
 t.test('one of many gets the reservation of a process that has died', async (t) => {
   const { mine, theirs, clock } = await newWorld(t)
-  ;(await claimed(t, mine)).putDown()
+  ;(await claimed(t, mine)).stopRenewal()
   clock.now += LEASE_MS
   const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(theirs, PURCHASE)))
-  for (const each of reservations) if (each.kind === 'claimed') each.claim.putDown()
+  for (const each of reservations) if (each.kind === 'claimed') each.claim.stopRenewal()
   t.equal(reservations.filter(({ kind }) => kind === 'claimed').length, 1)
 })
 
@@ -138,7 +138,7 @@ t.test('what was worked for or charged is never reserved again', async (t) => {
     const { mine, theirs, clock } = await newWorld(t)
     const claim = await claimed(t, mine)
     await claim.advance(state)
-    claim.putDown()
+    claim.stopRenewal()
     clock.now += 10 * LEASE_MS
     t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { state } })
   }
@@ -148,13 +148,13 @@ t.test('a process that is alive keeps its payment; one of many gets what a dead 
   const { mine, theirs, clock } = await newWorld(t)
   const dead = await claimed(t, mine)
   const entry = await dead.advance('fulfilled', { answer: { kind: 'json', value: { a: 1 } } })
-  dead.putDown()
+  dead.stopRenewal()
   clock.now += LEASE_MS - 1
-  t.equal(await takeOver(theirs, entry), undefined)
+  t.equal(await acquireExpired(theirs, entry), undefined)
   clock.now += 1
-  const claims = await Promise.all(Array.from({ length: 50 }, () => takeOver(theirs, entry)))
+  const claims = await Promise.all(Array.from({ length: 50 }, () => acquireExpired(theirs, entry)))
   const [claim, ...others] = claims.filter((each) => each !== undefined)
-  claim?.putDown()
+  claim?.stopRenewal()
   t.strictSame(others, [])
   t.match(claim?.entry, {
     state: 'fulfilled',
@@ -175,12 +175,12 @@ t.test('who was thought dead changes nothing any more, and learns of it', async 
     () => late.advance('settling', { dispatch: DISPATCH }),
     () => late.settle(RECEIPT),
     () => late.void(),
-    () => late.letGo(),
-    () => late.drop(),
+    () => late.release(),
+    () => late.delete(),
   ]
-  for (const write of writes) await t.rejects(write(), LostClaim)
+  for (const write of writes) await t.rejects(write(), LeaseLostError)
   await t.rejects(late.advance('voided'), {
-    name: 'LostClaim',
+    name: 'LeaseLostError',
     message: `another process has taken over payment ${entry.id}`,
   })
   t.strictSame(late.entry, entry, 'it knows what it knew')
@@ -207,7 +207,7 @@ t.test(
       await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
       await claim.advance('settling', { dispatch })
       const entry = await claim.settle(RECEIPT)
-      claim.putDown()
+      claim.stopRenewal()
       t.match(entry, { state: 'settled', receipt: RECEIPT, dispatch })
       clock.now = PURCHASE.validBefore
       t.equal(await cleanUp(mine), 0, 'a block after its end has to be there first')
@@ -234,7 +234,7 @@ t.test(
     t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
     const other = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
     t.equal(other.kind, 'claimed', 'the identifier is free')
-    if (other.kind === 'claimed') other.claim.putDown()
+    if (other.kind === 'claimed') other.claim.stopRenewal()
   },
 )
 
@@ -242,11 +242,11 @@ t.test('a payment that is dropped was never there', async (t) => {
   const { mine, theirs, ledger } = await newWorld(t)
   const claim = await claimed(t, mine)
   const renewing = claim.advance('reserved')
-  await claim.drop()
+  await claim.delete()
   await renewing
   t.equal(await ledger.get(PURCHASE.key), undefined)
   const other = await claimed(t, theirs)
-  other.putDown()
+  other.stopRenewal()
   t.equal(other.entry.attempts, 1)
   await pass(ledger)
   t.strictSame(await ledger.get(PURCHASE.key), other.entry, 'and nothing is written any more')
@@ -261,11 +261,11 @@ t.test('a payment whose identifier is another payment’s is taken, and says whi
 
 t.test('an identifier of a reservation that has died is free with it, as a first try', async (t) => {
   const { mine, theirs, ledger, clock } = await newWorld(t)
-  ;(await claimed(t, mine)).putDown()
+  ;(await claimed(t, mine)).stopRenewal()
   clock.now += LEASE_MS
   const reservation = await reserve(theirs, { ...PURCHASE, key: 'x402:another' })
   if (reservation.kind !== 'claimed') throw new Error('the identifier is not free')
-  reservation.claim.putDown()
+  reservation.claim.stopRenewal()
   t.equal(reservation.claim.entry.attempts, 1)
   t.equal(await ledger.get(PURCHASE.key), undefined)
 })
@@ -273,7 +273,7 @@ t.test('an identifier of a reservation that has died is free with it, as a first
 t.test('what a handler has prepared is not forgotten with the process that has died', async (t) => {
   const { mine, theirs, ledger, clock } = await newWorld(t)
   const claim = await claimed(t, mine)
-  claim.putDown()
+  claim.stopRenewal()
   const { entry } = claim
   await ledger.replace(entry, { ...entry, prepared: true, version: entry.version + 1 })
   clock.now += LEASE_MS
@@ -307,10 +307,10 @@ t.test('what is let go is taken up by the next one at once', async (t) => {
   const { mine, theirs } = await newWorld(t)
   const gone = await claimed(t, mine)
   await gone.advance('fulfilled')
-  await gone.letGo()
+  await gone.release()
   const second = await takenOver(t, theirs, gone.entry)
   t.match(second.entry, { state: 'fulfilled', owner: 'theirs', attempts: 2 })
-  t.equal(await takeOver(mine, gone.entry), undefined)
+  t.equal(await acquireExpired(mine, gone.entry), undefined)
 })
 
 t.test('a long piece of work keeps its payment, and nothing is written once it is put down', async (t) => {
@@ -323,7 +323,7 @@ t.test('a long piece of work keeps its payment, and nothing is written once it i
   clock.now += LEASE_MS - 1
   t.equal((await reserve(theirs, PURCHASE)).kind, 'taken')
   const entry = await claim.settle(RECEIPT)
-  claim.putDown()
+  claim.stopRenewal()
   await pass(ledger)
   t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
 })
@@ -336,7 +336,7 @@ t.test('a renewal waits for no change and never comes after the last one', async
   await pass(ledger)
   slow.goOn()
   const entry = await settled
-  claim.putDown()
+  claim.stopRenewal()
   await pass(ledger)
   t.strictSame(await ledger.get(PURCHASE.key), asStored(entry), 'what was handed out is what is stored')
   t.equal(slow.replaced(), 1)
@@ -360,7 +360,7 @@ t.test('renewals stop when the payment is lost, and go on when only the store wa
   t.equal(faults, -1, 'the second try went through')
   clock.now += LEASE_MS
   const other = await takenOver(t, theirs, claim.entry)
-  other.putDown()
+  other.stopRenewal()
   await pass(ledger)
   t.equal(faults, -2)
   await pass(ledger)

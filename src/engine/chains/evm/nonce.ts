@@ -1,6 +1,6 @@
 import type { Address } from '../../address.ts'
 import type { Left } from '../../ledger/ledger.ts'
-import { Turn, type TurnSettings } from '../../ledger/turn.ts'
+import { DistributedLock, type LockSettings } from '../../ledger/distributed-lock.ts'
 import type { Network } from '../../networks.ts'
 import { bid, raise, type Bid } from './fees.ts'
 import { broadcast, type Chain, type Clock, type Fees, type TransactionReceipt } from './rpc.ts'
@@ -68,7 +68,7 @@ function closeUp(start: number, used: readonly number[]): Pick<NonceState, 'next
   return { next, ahead: used.filter((nonce) => nonce > next) }
 }
 
-export interface NonceLeaseSettings extends TurnSettings {
+export interface NonceLeaseSettings extends LockSettings {
   readonly account: { readonly address: Address }
   readonly chain: Chain
   /** Told of nonces from the first up to the second that somebody else has left in the pool. */
@@ -78,19 +78,19 @@ export interface NonceLeaseSettings extends TurnSettings {
 /** The nonces of one account, for as long as this process holds its lease in the ledger. */
 export class NonceLease {
   readonly #settings: NonceLeaseSettings
-  readonly #turn: Turn
+  readonly #lock: DistributedLock
   #fence: number | undefined
   #state: NonceState | undefined
 
   constructor(settings: NonceLeaseSettings) {
     this.#settings = settings
-    this.#turn = new Turn(settings)
+    this.#lock = new DistributedLock(settings)
   }
 
   /** Whether the account is this process’s for the next `ms` milliseconds; waits for it for `patience`. */
   async take(ms: number, patience: number): Promise<boolean> {
-    if (await this.#turn.keep(ms)) return true
-    const lease = await this.#turn.take(patience)
+    if (await this.#lock.extend(ms)) return true
+    const lease = await this.#lock.acquire(patience)
     if (lease === undefined) return false
     // What this process knows of the pool is still true when nobody has held the lease in between.
     const alone = this.#fence !== undefined && lease.fence - this.#fence <= 1
@@ -101,15 +101,15 @@ export class NonceLease {
 
   /** Whether the account is still this process’s, and will be for the next `ms` milliseconds. */
   keep(ms: number): Promise<boolean> {
-    return this.#turn.keep(ms)
+    return this.#lock.extend(ms)
   }
 
   giveBack(): Promise<void> {
-    return this.#turn.giveBack(snapshot(this.#state))
+    return this.#lock.release(snapshot(this.#state))
   }
 
   share(): Promise<void> {
-    return this.#turn.share(snapshot(this.#state))
+    return this.#lock.yieldIfContended(snapshot(this.#state))
   }
 
   /** Asks the chain; undefined when it does not say. */

@@ -3,7 +3,7 @@ import { privateKeyToAddress } from 'viem/accounts'
 import { bytesToHex, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
 import type { Address } from '../../address.ts'
 import type { Desk } from '../../ledger/claim.ts'
-import { PATIENCE_MS } from '../../ledger/turn.ts'
+import { ACQUIRE_TIMEOUT_MS } from '../../ledger/distributed-lock.ts'
 import type { Network } from '../../networks.ts'
 import { bid, GasBalance, type FeeOracle } from './fees.ts'
 import { allocate, fillerOf, NonceLease, SHORTEST_MS, UnminedTransactions } from './nonce.ts'
@@ -187,7 +187,7 @@ export class Signer {
     const both = [...willing, ...patient]
     if (both.length === 0 || (await this.#nonces.take(BROADCAST_MS, 0))) return both
     answer(willing, IN_USE)
-    if (patient.length === 0 || (await this.#nonces.take(BROADCAST_MS, PATIENCE_MS))) return patient
+    if (patient.length === 0 || (await this.#nonces.take(BROADCAST_MS, ACQUIRE_TIMEOUT_MS))) return patient
     return answer(patient, IN_USE)
   }
 

@@ -1,5 +1,5 @@
 import { add, NOTHING, type Counts, type Stages } from './counts.ts'
-import type { Days } from './daybook.ts'
+import type { Days } from './usage-store.ts'
 import { answersIn, quantile } from './latency.ts'
 
 /** What one name has counted over some days, for its operator. */

@@ -32,7 +32,7 @@ const RECALL_MS = 5_000
  * day, and writes it anew as a whole, so that one written twice or half-way counts nothing twice; readers add the pages
  * up. A process that is killed takes with it what it has counted since it last wrote.
  */
-export class Daybook {
+export class UsageStore {
   readonly #desk: Desk
   readonly #tallies = new Map<string, Tally>()
   /** Of this process, by date. */

@@ -6,15 +6,15 @@ import { LedgerError, type Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
 import { KEYS } from '../../../src/engine/ledger/redis-scripts.ts'
-import { Daybook } from '../../../src/engine/tally/daybook.ts'
-import { answersIn } from '../../../src/engine/tally/latency.ts'
+import { UsageStore } from '../../../src/engine/usage/usage-store.ts'
+import { answersIn } from '../../../src/engine/usage/latency.ts'
 import { redisAbsence, startRedis } from '../../support/redis.ts'
 
 const DAY = 86_400_000
 const NOON = Date.parse('2026-11-21T12:00:00Z')
 
 async function openLmdb(t: Test): Promise<Ledger> {
-  const directory = mkdtempSync(join(tmpdir(), 'ratecard-daybook-'))
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-usageStore-'))
   const ledger = await openLmdbLedger(directory)
   t.teardown(async () => {
     await ledger.close()
@@ -37,24 +37,24 @@ async function openRedis(t: Test): Promise<Ledger> {
 function openClock(ledger: Ledger) {
   let now = NOON
   return {
-    start: (owner: string) => new Daybook({ ledger, owner, now: () => now }),
+    start: (owner: string) => new UsageStore({ ledger, owner, now: () => now }),
     pass: (ms: number) => {
       now += ms
     },
-    facts: () => ledger.recall('daybook', now),
+    facts: () => ledger.recall('usageStore', now),
     now: () => now,
   }
 }
 
-async function unpaid(daybook: Daybook): Promise<number[]> {
-  return (await daybook.read()).map(({ counts }) => counts.get('x')?.stages.unpaid ?? 0)
+async function unpaid(usageStore: UsageStore): Promise<number[]> {
+  return (await usageStore.read()).map(({ counts }) => counts.get('x')?.stages.unpaid ?? 0)
 }
 
 function testDaybook(name: string, open: (t: Test) => Promise<Ledger>): void {
   t.test(`${name}: what any process has written down is read by all, once`, async (t) => {
     const clock = openClock(await open(t))
     const [one, other] = [clock.start('one'), clock.start('other')]
-    for (const daybook of [one, one, other]) daybook.of('x').count('unpaid')
+    for (const usageStore of [one, one, other]) usageStore.of('x').count('unpaid')
     one.of('x').succeed(20, clock.now())
     other.of('x').succeed(3_000, clock.now() + 5)
     t.strictSame((await unpaid(one)).at(-1), 2, 'its own before anything is written')
@@ -86,10 +86,10 @@ function testDaybook(name: string, open: (t: Test) => Promise<Ledger>): void {
   t.test(`${name}: a process that is started again goes on where it was`, async (t) => {
     const clock = openClock(await open(t))
     for (const run of ['first', 'second', 'third']) {
-      const daybook = clock.start(run)
-      daybook.of('x').count('unpaid')
-      await daybook.write()
-      daybook.of('x').count('unpaid')
+      const usageStore = clock.start(run)
+      usageStore.of('x').count('unpaid')
+      await usageStore.write()
+      usageStore.of('x').count('unpaid')
       // Killed before it writes this one down.
     }
     t.equal((await unpaid(clock.start('fourth'))).at(-1), 3)
@@ -118,7 +118,7 @@ function testDaybook(name: string, open: (t: Test) => Promise<Ledger>): void {
     const ledger = await open(t)
     const clock = openClock(ledger)
     const page = { version: 2, by: 'newer', date: '2026-11-21', number: 1, counts: 'another shape' }
-    await ledger.remember('daybook', JSON.stringify(page), NOON + DAY)
+    await ledger.remember('usageStore', JSON.stringify(page), NOON + DAY)
     t.strictSame((await unpaid(clock.start('one'))).at(-1), 0)
   })
 }
@@ -143,7 +143,7 @@ t.test('redis: what nobody reads does not fill the store that payments need', un
     await one.write()
     clock.pass(60_000)
   }
-  const kept = await redis.command('ZCARD', KEYS.facts('daybook'))
+  const kept = await redis.command('ZCARD', KEYS.facts('usageStore'))
   t.ok(typeof kept === 'number' && kept <= 2, `${String(kept)} pages of one day`)
 })
 

@@ -1,24 +1,24 @@
 import type { Entry, State } from '../ledger/entry.ts'
 import type { Change, Ledger } from '../ledger/ledger.ts'
-import type { Daybook } from './daybook.ts'
+import type { UsageStore } from './usage-store.ts'
 import { soldName } from './names.ts'
 import type { Tally } from './tally.ts'
 
 /** Told of a change of an entry once it is made; must be quick and must not throw. */
-export type Settle = (previous: Entry, next: Entry) => void
+export type OnPaymentChange = (previous: Entry, next: Entry) => void
 
 /**
  * The same ledger, which counts what becomes of the payments of an operation. Every change is made by one process and
  * once, whoever makes it: a request, a copy of it, or recovery after a crash. So is every count.
  */
-export function watchLedger(ledger: Ledger, daybook: Daybook, settle?: Settle): Ledger {
+export function meterLedger(ledger: Ledger, usageStore: UsageStore, settle?: OnPaymentChange): Ledger {
   const commit = async (changes: readonly Change[]): Promise<boolean> => {
     const committed = await ledger.commit(changes)
     if (committed) for (const change of changes) count(change)
     return committed
   }
   const count = ({ previous, next }: Change): void => {
-    const tally = daybook.of(soldName(previous.operation))
+    const tally = usageStore.of(soldName(previous.operation))
     if (next !== undefined) {
       countChange(tally, previous, next)
       settle?.(previous, next)

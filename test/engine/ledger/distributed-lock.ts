@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { Turn } from '../../../src/engine/ledger/turn.ts'
+import { DistributedLock } from '../../../src/engine/ledger/distributed-lock.ts'
 
 const LEASE_MS = 15_000
 
 interface World {
   readonly ledger: Ledger
   readonly clock: { now: number }
-  readonly turn: (owner: string, over?: Ledger) => Turn
+  readonly turn: (owner: string, over?: Ledger) => DistributedLock
 }
 
 /** Time passes by sleeping only. */
@@ -28,42 +28,42 @@ async function newWorld(t: Test): Promise<World> {
     clock.now += ms
     await breathe()
   }
-  const turn = (owner: string, over = ledger): Turn =>
-    new Turn({ ledger: over, owner, now: () => clock.now, sleep, name: 'signer' })
+  const turn = (owner: string, over = ledger): DistributedLock =>
+    new DistributedLock({ ledger: over, owner, now: () => clock.now, sleep, name: 'signer' })
   return { ledger, clock, turn }
 }
 
 t.test('one process has the thing, and leaves word when it gives it back', async (t) => {
   const { turn } = await newWorld(t)
   const [one, two] = [turn('one'), turn('two')]
-  t.match(await one.take(), { owner: 'one', fence: 1, left: undefined })
-  t.equal(await one.keep(10_000), true)
-  t.equal(await two.keep(10_000), false, 'who has not taken it does not have it')
-  await one.giveBack({ value: 7, at: 1 })
-  t.equal(await one.keep(10_000), false)
-  t.match(await two.take(), { owner: 'two', fence: 2, left: { value: 7, at: 1 } })
+  t.match(await one.acquire(), { owner: 'one', fence: 1, left: undefined })
+  t.equal(await one.extend(10_000), true)
+  t.equal(await two.extend(10_000), false, 'who has not taken it does not have it')
+  await one.release({ value: 7, at: 1 })
+  t.equal(await one.extend(10_000), false)
+  t.match(await two.acquire(), { owner: 'two', fence: 2, left: { value: 7, at: 1 } })
 })
 
 t.test('a thing that is not given away is not waited for for ever', async (t) => {
   const { turn, clock, ledger } = await newWorld(t)
   await ledger.lease('signer', 'one', clock.now, clock.now + 60_000)
   const began = clock.now
-  t.equal(await turn('two').take(), undefined)
+  t.equal(await turn('two').acquire(), undefined)
   t.ok(clock.now - began > LEASE_MS, 'longer than the lease of one that has died')
 })
 
 t.test('the thing of a process that has died is there when its lease ends', async (t) => {
   const { turn } = await newWorld(t)
-  await turn('one').take()
-  t.match(await turn('two').take(), { owner: 'two', fence: 2 })
+  await turn('one').acquire()
+  t.match(await turn('two').acquire(), { owner: 'two', fence: 2 })
 })
 
 t.test('a lease is renewed before work that it would not outlast', async (t) => {
   const { turn, clock, ledger } = await newWorld(t)
   const one = turn('one')
-  await one.take()
+  await one.acquire()
   clock.now += 5_000
-  t.equal(await one.keep(10_500), true)
+  t.equal(await one.extend(10_500), true)
   clock.now += 12_000
   t.equal(await ledger.lease('signer', 'two', clock.now, clock.now + 1), undefined)
 })
@@ -71,42 +71,42 @@ t.test('a lease is renewed before work that it would not outlast', async (t) => 
 t.test('a turn that another process has ended is over, and its word counts', async (t) => {
   const { turn, clock, ledger } = await newWorld(t)
   const late = turn('late')
-  await late.take()
+  await late.acquire()
   clock.now += LEASE_MS
   const other = await ledger.lease('signer', 'other', clock.now, clock.now + 1_000)
-  t.equal(await late.keep(10_500), false, 'while the other one has it')
-  await late.giveBack({ value: 1, at: 1 })
+  t.equal(await late.extend(10_500), false, 'while the other one has it')
+  await late.release({ value: 1, at: 1 })
   if (other !== undefined) await ledger.release(other, { value: 9, at: 9 })
 
-  t.match(await late.take(), { fence: 3, left: { value: 9, at: 9 } })
+  t.match(await late.acquire(), { fence: 3, left: { value: 9, at: 9 } })
   clock.now += LEASE_MS
   const again = await ledger.lease('signer', 'other', clock.now, clock.now + 1_000)
   if (again !== undefined) await ledger.release(again, { value: 11, at: 11 })
-  t.equal(await late.keep(10_500), false, 'after the other one has had it')
-  await late.giveBack({ value: 1, at: 1 })
+  t.equal(await late.extend(10_500), false, 'after the other one has had it')
+  await late.release({ value: 1, at: 1 })
   t.strictSame((await ledger.lease('signer', 'third', clock.now, clock.now + 1))?.left, { value: 11, at: 11 })
 })
 
 t.test('a busy process lets one that waits have its turn, and only then', async (t) => {
   const { turn, clock } = await newWorld(t)
   const [busy, waiting] = [turn('busy'), turn('waiting')]
-  await busy.share(undefined)
-  await busy.take()
+  await busy.yieldIfContended(undefined)
+  await busy.acquire()
   clock.now += 5_000
-  await busy.share({ value: 5, at: 5 })
-  t.equal(await busy.keep(0), true, 'nobody waits')
-  const taken = waiting.take()
+  await busy.yieldIfContended({ value: 5, at: 5 })
+  t.equal(await busy.extend(0), true, 'nobody waits')
+  const taken = waiting.acquire()
   const began = clock.now
   await breathe()
-  await busy.share({ value: 6, at: 6 })
-  t.equal(await busy.keep(0), true, 'its turn has begun a moment ago')
-  while (await busy.keep(0)) {
+  await busy.yieldIfContended({ value: 6, at: 6 })
+  t.equal(await busy.extend(0), true, 'its turn has begun a moment ago')
+  while (await busy.extend(0)) {
     await breathe()
-    await busy.share({ value: 7, at: 7 })
+    await busy.yieldIfContended({ value: 7, at: 7 })
   }
   t.ok(clock.now - began >= 1_000)
   t.match(await taken, { owner: 'waiting', left: { value: 7, at: 7 } })
-  t.equal(await busy.keep(0), false)
+  t.equal(await busy.extend(0), false)
 })
 
 t.test('a store that is away does not undo what was done', async (t) => {
@@ -118,11 +118,11 @@ t.test('a store that is away does not undo what was done', async (t) => {
     release: () => Promise.reject(new Error('away')),
   }
   const one = turn('one', failing)
-  await one.take()
+  await one.acquire()
   away = true
   clock.now += 1_000
-  await one.share(undefined)
-  t.equal(await one.keep(0), true)
-  await one.giveBack(undefined)
-  t.equal(await one.keep(0), false)
+  await one.yieldIfContended(undefined)
+  t.equal(await one.extend(0), true)
+  await one.release(undefined)
+  t.equal(await one.extend(0), false)
 })

@@ -4,24 +4,24 @@ import type { Lease, Left } from './ledger.ts'
 const LEASE_MS = 15_000
 const RETRY_MS = 50
 /** Longer than a lease: the one of a process that has died ends in the meantime. */
-export const PATIENCE_MS = 20_000
+export const ACQUIRE_TIMEOUT_MS = 20_000
 /** How long a busy process keeps the thing while others wait for it. */
 const TURN_MS = 1_000
 
-export interface TurnSettings extends Desk {
+export interface LockSettings extends Desk {
   /** What is taken in turns. */
   readonly name: string
   readonly sleep: (ms: number) => Promise<void>
 }
 
 /** Exclusive use of one thing, shared between processes by a lease of the ledger. */
-export class Turn {
-  readonly #settings: TurnSettings
+export class DistributedLock {
+  readonly #settings: LockSettings
   #lease: Lease | undefined
   #until = 0
   #since = 0
 
-  constructor(settings: TurnSettings) {
+  constructor(settings: LockSettings) {
     this.#settings = settings
   }
 
@@ -29,7 +29,7 @@ export class Turn {
    * Waits for the thing, for `ms` milliseconds at the most; undefined when another process does not give it away. A new
    * turn has a higher fence.
    */
-  async take(ms: number = PATIENCE_MS): Promise<Lease | undefined> {
+  async acquire(ms: number = ACQUIRE_TIMEOUT_MS): Promise<Lease | undefined> {
     const { now, sleep } = this.#settings
     const patience = now() + ms
     for (;;) {
@@ -42,32 +42,32 @@ export class Turn {
   }
 
   /** Whether the thing is still this turn's, and will be for the next `ms` milliseconds, which are less than a lease. */
-  async keep(ms: number): Promise<boolean> {
+  async extend(ms: number): Promise<boolean> {
     const held = this.#lease
     if (held === undefined || this.#until - this.#settings.now() > ms) return held !== undefined
     const renewed = await this.#renew()
     if (renewed === undefined || renewed.fence === held.fence) return renewed !== undefined
     // Another process has had it in the meantime: what it has left counts, and not what this turn knew before.
-    await this.giveBack(renewed.left)
+    await this.release(renewed.left)
     return false
   }
 
   /**
    * Lets a waiting process have the thing when this turn has been a long one: a busy process would never end its own.
-   * Never throws, as `giveBack`.
+   * Never throws, as `release`.
    */
-  async share(left: Left | undefined): Promise<void> {
+  async yieldIfContended(left: Left | undefined): Promise<void> {
     const { now, sleep } = this.#settings
     if (this.#lease === undefined || now() - this.#since < TURN_MS) return
     if (await this.#askFor(0).catch(() => true)) this.#since = now()
     else {
-      await this.giveBack(left)
+      await this.release(left)
       await sleep(2 * RETRY_MS)
     }
   }
 
   /** Never throws: what was done under the lease is done, and an unreachable store lets it end by itself. */
-  async giveBack(left: Left | undefined): Promise<void> {
+  async release(left: Left | undefined): Promise<void> {
     const lease = this.#lease
     this.#lease = undefined
     if (lease !== undefined) await this.#settings.ledger.release(lease, left).catch(() => undefined)
