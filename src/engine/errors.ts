@@ -26,7 +26,7 @@ const BY_PAYMENT: readonly Charged[] = ['no', 'yes', 'unknown']
  */
 export const ERRORS = {
   // the request
-  route_unknown: kind(
+  route_not_found: kind(
     404,
     'No such path',
     'Paths are case-sensitive and have no trailing slash; / lists them all.',
@@ -61,7 +61,7 @@ export const ERRORS = {
     'Unsupported x402 version',
     'Send x402Version 2 with the offer under "accepted", in the PAYMENT-SIGNATURE header.',
   ),
-  payments_conflict: kind(
+  multiple_payments: kind(
     400,
     'Two payments in one request',
     'Send one payment, of one protocol: PAYMENT-SIGNATURE or Authorization: Payment, and one of their keys in the _meta of a tool call.',
@@ -87,7 +87,7 @@ export const ERRORS = {
     'Payment method is not taken',
     'Pay with a method and intent of the WWW-Authenticate challenges.',
   ),
-  identifier_reused: kind(
+  idempotency_conflict: kind(
     409,
     'Payment identifier names another request',
     'Choose a new payment-identifier for every new request; repeat one only to repeat its request.',
@@ -198,8 +198,8 @@ export const ERRORS = {
   not_found: kind(404, 'Not found', 'Check the identifier.', OF_WORK),
   not_implemented: kind(501, 'Not available yet', 'This route is announced but not served yet.'),
   not_configured: kind(503, 'Not configured', 'The operator has not set up the source of this route.'),
-  handler_timeout: passing(504, 'Took too long', 'Try again, or ask for less in one call.', OF_WORK),
-  source_error: passing(502, 'Source answered badly', 'Try again in a moment.', OF_WORK),
+  handler_timeout: passing(504, 'Handler timed out', 'Try again, or ask for less in one call.', OF_WORK),
+  source_error: passing(502, 'Bad upstream response', 'Try again in a moment.', OF_WORK),
   source_timeout: passing(504, 'Source did not answer in time', 'Try again in a moment.', OF_WORK),
   source_limited: passing(503, 'Source is limiting us', 'Try again after Retry-After.', OF_WORK),
   dataset_unavailable: passing(
@@ -226,7 +226,7 @@ export const ERRORS = {
     'Too many free calls',
     'Try again after Retry-After; the paid route is not limited.',
   ),
-  starting: passing(503, 'Starting', 'Try again after Retry-After.'),
+  service_starting: passing(503, 'Starting', 'Try again after Retry-After.'),
   internal: passing(500, 'Internal error', 'Try again; if it stays, tell the operator.', BY_PAYMENT),
 } as const satisfies Record<string, ErrorKind>
 

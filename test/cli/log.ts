@@ -107,7 +107,7 @@ t.test('an operator sees what became of each request, and what it brought', asyn
   t.match(lineOf({ ...work, outcome: 'ok', cache: 'miss' }), { status: 200, payment: /^pay_/ })
   t.match(lineOf({ ...work, outcome: 'ok', cache: 'hit' }), { status: 200, payment: /^pay_/ })
   t.match(lineOf({ route: '/sample/work' }), { status: 422, outcome: 'parameters_invalid' })
-  t.match(lineOf({ status: 404 }), { route: 'unknown', outcome: 'route_unknown' })
+  t.match(lineOf({ status: 404 }), { route: 'unknown', outcome: 'route_not_found' })
   t.equal(await shop.witness.charges(buyer.address), 1)
   t.equal(await shop.witness.charges(other.address), 1)
 })

@@ -132,6 +132,6 @@ t.test('a prober takes an answer of 200 at an unknown well-known address for a d
     const answer = await market.ask(path)
     t.equal(answer.status, 404, path)
     t.equal(answer.headers.get('content-type'), 'application/problem+json')
-    t.match(objectIn(await answer.text()), { code: 'route_unknown', charged: 'no' })
+    t.match(objectIn(await answer.text()), { code: 'route_not_found', charged: 'no' })
   }
 })

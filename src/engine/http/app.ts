@@ -58,7 +58,7 @@ function problems({ report }: AppSettings): Middleware {
     }
     if (ctx.body !== undefined) return
     if (ctx.status === 404)
-      respond(ctx, problem('route_unknown', 'there is nothing at this path', { charged: 'no' }))
+      respond(ctx, problem('route_not_found', 'there is nothing at this path', { charged: 'no' }))
     if (ctx.status === 405) {
       note(ctx, { place: templateOf(ctx) })
       respond(ctx, problem('method_not_allowed', `${ctx.method} is not served here`, { charged: 'no' }))

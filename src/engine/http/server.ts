@@ -64,7 +64,7 @@ export function createHttpServer({
 
 function starting(_: unknown, response: ServerResponse): void {
   const headers = { 'Retry-After': '1' }
-  send(response, problem('starting', 'the service is starting', { charged: 'no', headers }))
+  send(response, problem('service_starting', 'the service is starting', { charged: 'no', headers }))
 }
 
 /** From now on the application answers. Middleware that is added before the first request takes part. */

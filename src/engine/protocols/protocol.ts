@@ -77,7 +77,7 @@ export function findPayment(detections: readonly Detection[]): Detection {
   const [found = NONE, another] = detections.filter(({ kind }) => kind !== 'none')
   if (another === undefined) return found
   const detail = 'the request carries payments of two protocols'
-  return { kind: 'malformed', code: 'payments_conflict', detail }
+  return { kind: 'malformed', code: 'multiple_payments', detail }
 }
 
 const NONE: Detection = { kind: 'none' }

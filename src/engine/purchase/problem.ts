@@ -20,7 +20,7 @@ export type PurchaseResult =
   | {
       readonly kind: 'replayRejected'
       readonly entry: Entry
-      readonly code: 'payment_reused' | 'identifier_reused'
+      readonly code: 'payment_reused' | 'idempotency_conflict'
     }
   /** Not known yet: the same payment will tell. */
   | { readonly kind: 'pending'; readonly id: string }
@@ -50,7 +50,7 @@ const PAYMENT_TYPES: Partial<Record<ErrorCode, string>> = {
   invalid_challenge: 'invalid-challenge',
   payment_expired: 'payment-expired',
   method_unsupported: 'method-unsupported',
-  payments_conflict: 'bad-request',
+  multiple_payments: 'bad-request',
 }
 
 /** URI of a failure’s kind. Every 402 has one of the scheme, whichever protocol the payment came by. */
@@ -134,7 +134,7 @@ export const NO_OFFER = new Failure('not_configured', 'no way to pay is offered 
 const REJECTED = {
   payment_reused:
     'this payment was used before, for another request or for an answer that was delivered; it is charged once at most',
-  identifier_reused:
+  idempotency_conflict:
     'this payment-identifier belongs to another request of the same payer; nothing was charged now',
 } as const
 

@@ -193,7 +193,7 @@ export async function dedupeByIdentifier(
 ): Promise<PurchaseResult> {
   const { offer, digest } = purchase.request
   if (named.operation !== offer.face.operation.id || named.digest !== digest)
-    return { kind: 'replayRejected', entry: named, code: 'identifier_reused' }
+    return { kind: 'replayRejected', entry: named, code: 'idempotency_conflict' }
   const found = await poll(purchase, named, async (entry): Promise<Found | undefined> => {
     if (entry === undefined || entry.identifier !== named.identifier) return { kind: 'free' }
     return (await answeredBy(purchase.deps, entry)) ?? take(purchase, entry)

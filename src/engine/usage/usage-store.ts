@@ -20,7 +20,7 @@ interface Page {
 /** Pages of another shape are passed over. */
 const VERSION = 1
 /** Where the processes of a ledger keep their pages. */
-const PAGES = 'daybook'
+const PAGES = 'usage'
 
 export const DAYS_KEPT = 7
 const DAY_MS = 86_400_000

@@ -91,7 +91,7 @@ t.test('a catalog of one route has every document it says enough for, and 404 fo
   for (const path of ['/.well-known/mcp-registry-auth', '/.well-known/security.txt']) {
     const got = await fetch(url + path)
     t.equal(got.status, 404, path)
-    t.match(await got.json(), { code: 'route_unknown', charged: 'no' })
+    t.match(await got.json(), { code: 'route_not_found', charged: 'no' })
   }
   const card: unknown = await (await fetch(`${url}/.well-known/agent-card.json`)).json()
   t.match(card, { name: 'Small shop', description: 'Small shop.', version: '1.0.0', skills: [] })

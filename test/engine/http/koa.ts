@@ -86,7 +86,7 @@ t.test('stock compression in front of the service compresses every kind of answe
 
   const missing = await ask('/nothing')
   t.equal(missing.status, 404)
-  t.match(JSON.parse(missing.text), { code: 'route_unknown' })
+  t.match(JSON.parse(missing.text), { code: 'route_not_found' })
 })
 
 t.test('HEAD has no body and the headers of GET', async (t) => {

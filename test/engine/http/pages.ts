@@ -133,8 +133,8 @@ t.test('whoever follows the docs link of a 402 arrives at that route and its pri
 
 t.test('a problem’s address leads to its row', async (t) => {
   const { type }: { type: string } = JSON.parse(await (await at('/nothing')).text())
-  t.equal(type, '/docs/errors#route_unknown')
-  t.match(await (await at('/docs/errors')).text(), '<tr id="route_unknown">')
+  t.equal(type, '/docs/errors#route_not_found')
+  t.match(await (await at('/docs/errors')).text(), '<tr id="route_not_found">')
 })
 
 t.test('an operator’s own look goes first, and a shop that names no documents has pages too', async (t) => {

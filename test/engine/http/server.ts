@@ -52,7 +52,7 @@ t.test('who comes too early is asked to come again', async (t) => {
   t.equal(response.status, 503)
   t.equal(response.headers.get('retry-after'), '1')
   t.equal(response.headers.get('ratecard-sandbox'), '1')
-  t.match(await response.json(), { code: 'starting', charged: 'no', retryable: true })
+  t.match(await response.json(), { code: 'service_starting', charged: 'no', retryable: true })
 })
 
 t.test('a port that is taken is an error, not a hang', async (t) => {

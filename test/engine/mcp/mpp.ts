@@ -102,7 +102,7 @@ t.test(
     const both = { 'org.paymentauth/credential': credential, 'x402/payment': { x402Version: 2 } }
     const conflict = await callTool(tools, 'work', { n: 6 }, { meta: both })
     t.ok(conflict.isError)
-    t.match(conflict.content, { code: 'payments_conflict', charged: 'no' })
+    t.match(conflict.content, { code: 'multiple_payments', charged: 'no' })
     t.equal((await transfers()) - before, 0)
     const paid = await callTool(
       tools,

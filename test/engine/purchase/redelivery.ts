@@ -255,12 +255,12 @@ t.test('payments under one identifier of a payer are one purchase, however they 
   t.equal(shop.bank.charges, 1)
   t.match(
     await shop.buy({ payment: named('f'), route: MOON }),
-    { kind: 'replayRejected', code: 'identifier_reused' },
+    { kind: 'replayRejected', code: 'idempotency_conflict' },
     'for another request it is refused',
   )
   t.match(await shop.buy({ payment: named('g'), digest: 'others' }), {
     kind: 'replayRejected',
-    code: 'identifier_reused',
+    code: 'idempotency_conflict',
   })
   const verify = async () =>
     ({ kind: 'verified', payer: 'other', account: 'key', validBefore: shop.bank.validBefore }) as const

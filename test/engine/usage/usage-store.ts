@@ -50,7 +50,7 @@ async function unpaid(usageStore: UsageStore): Promise<number[]> {
   return (await usageStore.read()).map(({ counts }) => counts.get('x')?.stages.unpaid ?? 0)
 }
 
-function testDaybook(name: string, open: (t: Test) => Promise<Ledger>): void {
+function testUsageStore(name: string, open: (t: Test) => Promise<Ledger>): void {
   t.test(`${name}: what any process has written down is read by all, once`, async (t) => {
     const clock = openClock(await open(t))
     const [one, other] = [clock.start('one'), clock.start('other')]
@@ -123,9 +123,9 @@ function testDaybook(name: string, open: (t: Test) => Promise<Ledger>): void {
   })
 }
 
-testDaybook('lmdb', openLmdb)
+testUsageStore('lmdb', openLmdb)
 const absence = redisAbsence()
-if (absence === undefined) testDaybook('redis', openRedis)
+if (absence === undefined) testUsageStore('redis', openRedis)
 else t.comment(absence)
 
 const unread = { skip: absence ?? false }

@@ -40,7 +40,7 @@ export function findCredential(header: string | undefined): Found {
   if (credentials.length > 1) {
     return {
       kind: 'malformed',
-      code: 'payments_conflict',
+      code: 'multiple_payments',
       detail: 'the request carries more than one Payment credential',
     }
   }

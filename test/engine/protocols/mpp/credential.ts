@@ -59,7 +59,7 @@ t.test('two payments in one request are never both taken', async (t) => {
     `${AUTHORIZATION},payment x`,
     'Payment, Payment',
   ])
-    t.match(findCredential(header), { kind: 'malformed', code: 'payments_conflict' })
+    t.match(findCredential(header), { kind: 'malformed', code: 'multiple_payments' })
 })
 
 t.test('what cannot be read is answered with a challenge that can be paid', async (t) => {
