@@ -41,7 +41,7 @@ function openClock(ledger: Ledger) {
     pass: (ms: number) => {
       now += ms
     },
-    facts: () => ledger.recall('usageStore', now),
+    facts: () => ledger.recall('usage', now),
     now: () => now,
   }
 }
@@ -118,7 +118,7 @@ function testUsageStore(name: string, open: (t: Test) => Promise<Ledger>): void 
     const ledger = await open(t)
     const clock = openClock(ledger)
     const page = { version: 2, by: 'newer', date: '2026-11-21', number: 1, counts: 'another shape' }
-    await ledger.remember('usageStore', JSON.stringify(page), NOON + DAY)
+    await ledger.remember('usage', JSON.stringify(page), NOON + DAY)
     t.strictSame((await unpaid(clock.start('one'))).at(-1), 0)
   })
 }
@@ -143,7 +143,7 @@ t.test('redis: what nobody reads does not fill the store that payments need', un
     await one.write()
     clock.pass(60_000)
   }
-  const kept = await redis.command('ZCARD', KEYS.facts('usageStore'))
+  const kept = await redis.command('ZCARD', KEYS.facts('usage'))
   t.ok(typeof kept === 'number' && kept <= 2, `${String(kept)} pages of one day`)
 })
 
