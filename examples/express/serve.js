@@ -10,7 +10,7 @@ const documents = ratecard.documentNames
 const { catalog } = ratecard.loadCatalog('catalog.yaml', { handlers: Object.keys(handlers), documents })
 const ledger = await ratecard.openLmdbLedger('ledger')
 const shared = { ledger, owner: `express-${process.pid}`, now: Date.now, sleep, report: console.error }
-const networks = ratecard.createTills({
+const networks = ratecard.openX402Networks({
   ...shared,
   payTo: PAY_TO,
   facilitators: [{ url: FACILITATOR_URL, token: FACILITATOR_TOKEN }],
@@ -32,8 +32,8 @@ const service = ratecard.createService({
   catalog,
   handlers,
   protocols: ({ service, payments: { x402 } }) => {
-    const [tills, reachable] = [networks.of(x402), networks.reachable(x402)]
-    return [ratecard.createX402({ service, baseUrl, tills, reachable, random: randomBytes })]
+    const [offered, reachable] = [networks.of(x402), networks.reachable(x402)]
+    return [ratecard.createX402({ service, baseUrl, offered, reachable, random: randomBytes })]
   },
   random: randomBytes,
   cache: new ratecard.Cache(ratecard.createMemoryCache(), Date.now),

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
-  createTills,
+  openX402Networks,
   createX402,
-  openMppTill,
+  openMppNetworks,
   type Caller,
   type Catalog,
   type FacilitatorAccess,
   type Ledger,
-  type MppTill,
+  type MppNetworks,
   type Protocol,
   type ServiceWorld,
-  type Tills,
+  type X402Networks,
 } from '../engine/index.ts'
 
 /** The machine, as the engine sees it. */
@@ -43,10 +43,10 @@ export interface PaymentMeans {
   readonly report: (line: string) => void
 }
 
-/** Tills of this process: kept over revisions, so that signers keep their place in the queue. */
-export function openTills(means: Omit<PaymentMeans, 'mppRecipient' | 'mppSecretKeys'>): Tills {
+/** The networks of this process: kept over revisions, so that signers keep their place in the queue. */
+export function openTills(means: Omit<PaymentMeans, 'mppRecipient' | 'mppSecretKeys'>): X402Networks {
   const { fetcher, caller, now, sleep } = world
-  return createTills({ ...means, fetcher, caller, now, sleep })
+  return openX402Networks({ ...means, fetcher, caller, now, sleep })
 }
 
 export type MppMeans = Pick<PaymentMeans, 'rpcUrls' | 'mppRecipient' | 'mppSecretKeys'>
@@ -56,15 +56,15 @@ export function openMpp(
   { rpcUrls, mppRecipient, mppSecretKeys }: MppMeans,
   baseUrl: string,
   report: (fault: unknown) => void,
-): MppTill {
+): MppNetworks {
   const { caller, now, sleep, random } = world
   const [recipient, secretKeys] = [mppRecipient, mppSecretKeys]
-  return openMppTill({ baseUrl, recipient, secretKeys, rpcUrls, caller, now, sleep, random, report })
+  return openMppNetworks({ baseUrl, recipient, secretKeys, rpcUrls, caller, now, sleep, random, report })
 }
 
 export interface AllTills {
-  readonly x402: Tills
-  readonly mpp: MppTill
+  readonly x402: X402Networks
+  readonly mpp: MppNetworks
 }
 
 /** The ways a catalog can be paid with these tills. */
@@ -80,11 +80,10 @@ export function protocolsOf(catalog: Catalog, tills: AllTills, baseUrl: string):
 function evmOf(
   { service }: Catalog,
   x402: NonNullable<Catalog['payments']['x402']>,
-  tills: Tills,
+  tills: X402Networks,
   baseUrl: string,
 ): Protocol[] {
-  const open = tills.of(x402)
-  if (open.length === 0) return []
-  const reachable = tills.reachable(x402)
-  return [createX402({ service, baseUrl, tills: open, reachable, random: world.random })]
+  const offered = tills.of(x402)
+  if (offered.length === 0) return []
+  return [createX402({ service, baseUrl, offered, reachable: tills.reachable(x402), random: world.random })]
 }

@@ -4,7 +4,7 @@ import {
   type AllFigures,
   type Entry,
   type Ledger,
-  type Tills,
+  type X402Networks,
 } from '../engine/index.ts'
 
 export interface MetricsSettings {
@@ -13,7 +13,7 @@ export interface MetricsSettings {
   /** How the outside sources have done. */
   readonly figures: AllFigures
   /** How settling goes on the networks that were paid on. */
-  readonly health: () => ReturnType<Tills['health']>
+  readonly health: () => ReturnType<X402Networks['health']>
   readonly revision: () => string
 }
 
@@ -88,7 +88,7 @@ export async function openMetrics({
     },
   })
   /** A store that is away leaves these out; the rest is to be read all the same. */
-  const networks = (): ReturnType<Tills['health']> => health().catch(() => [])
+  const networks = (): ReturnType<X402Networks['health']> => health().catch(() => [])
   new Gauge({
     name: 'ratecard_signer_balance',
     help: 'What a signer has for gas, in units of the coin, as of the last look less what was promised since',

@@ -38,7 +38,7 @@ export function previewProtocols(
   return protocolsOf(catalog, previewTills(means, baseUrl), baseUrl)
 }
 
-/** Tills that nothing is ever paid into. */
+/** Networks that nothing is ever paid into. */
 export function previewTills(means: Omit<PaymentMeans, 'ledger' | 'owner'>, baseUrl: string): AllTills {
   return {
     x402: openTills({ ...means, ledger: NO_LEDGER, owner: 'preview' }),

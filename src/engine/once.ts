@@ -6,3 +6,15 @@ export function once<T>(make: () => T): () => T {
     return made.value
   }
 }
+
+/** As `once`, for what may fail: a failure is forgotten, so that the next call tries again. */
+export function onceResolved<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => {
+    made ??= make().catch((fault: unknown) => {
+      made = undefined
+      throw fault
+    })
+    return made
+  }
+}

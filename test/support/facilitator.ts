@@ -38,8 +38,8 @@ export type SettleWay =
   | 'pending'
   /** The same once, and the truth from then on. */
   | 'pending_once'
-  /** Nothing is settled. */
-  | { readonly refused: string; readonly status?: number }
+  /** Refused, and nothing is settled unless it says so. */
+  | { readonly refused: string; readonly status?: number; readonly settled?: true }
 
 /** The facilitator of the SDK behind HTTP, on a chain, and whatever can be wrong with one. */
 export interface StandIn {
@@ -107,7 +107,8 @@ export async function openFacilitator(chain: EvmChain, memory: Memory = 'remembe
   ): Promise<void> => {
     const way = ways.settle
     if (typeof way === 'object') {
-      const { refused, status = 200 } = way
+      const { refused, status = 200, settled = false } = way
+      if (settled) await reallySettle(asked)
       return json(response, status, {
         success: false,
         errorReason: refused,

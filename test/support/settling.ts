@@ -12,10 +12,9 @@ import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import type { Limits } from '../../src/engine/networks.ts'
 import { Chain, createRpc } from '../../src/engine/chains/evm/rpc.ts'
 import type { Journal, Settlement } from '../../src/engine/protocols/protocol.ts'
-import { openBench as openContext, type Bench } from '../../src/engine/protocols/x402/bench.ts'
+import { openContext, settle, type SettlementContext } from '../../src/engine/protocols/x402/settlement.ts'
 import type { Authorization } from '../../src/engine/protocols/x402/payload.ts'
-import { settle } from '../../src/engine/protocols/x402/settlement.ts'
-import type { Movement } from '../../src/engine/protocols/x402/token.ts'
+import type { ExpectedTransfer } from '../../src/engine/protocols/x402/eip3009.ts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
 import { addressOf, randomKey, sign, type Challenge, type Faults, type Hex } from './payment.ts'
 import { networkNamed, PAY_TO } from './x402.ts'
@@ -44,7 +43,7 @@ export interface BenchOptions {
 }
 
 /** A bench on which waiting takes no time: its clock runs ahead instead. */
-export interface QuickBench extends Bench {
+export interface QuickBench extends SettlementContext {
   /** What the operator was told. */
   readonly reported: string[]
   readonly signerKeys: readonly Hex[]
@@ -64,7 +63,7 @@ export async function openBench(chain: EvmChain, options: BenchOptions): Promise
   const report = (line: string): number => reported.push(line)
   const node = new Chain(createRpc(url, fetch))
   for (const key of keys) await chain.setGas(addressOf(key), 10n ** 18n)
-  const context = openContext({
+  const context = await openContext({
     chain: node,
     network: BASE,
     signerKeys: keys,
@@ -86,7 +85,7 @@ export async function openBench(chain: EvmChain, options: BenchOptions): Promise
 /** An authorization as a buyer has signed it. */
 export interface Signed {
   readonly key: Hex
-  readonly movement: Movement
+  readonly expected: ExpectedTransfer
   readonly authorization: Authorization
   readonly signature: Hex
 }
@@ -116,7 +115,7 @@ export async function authorize(chain: EvmChain, key = randomKey(), faults: Faul
   const { from, to, value, validAfter, validBefore, nonce } = authorization
   return {
     key,
-    movement: { token: BASE.token.address, from: toChecksum(from), to: toChecksum(to), value, nonce },
+    expected: { token: BASE.token.address, from: toChecksum(from), to: toChecksum(to), value, nonce },
     authorization: {
       from,
       to,
@@ -151,11 +150,11 @@ export function recorded({ dispatches }: Recorder): OwnTransaction {
 }
 
 export function settleOn(
-  bench: Bench,
-  { movement, authorization, signature }: Signed,
+  bench: SettlementContext,
+  { expected, authorization, signature }: Signed,
   journal: Journal = newRecorder(),
 ): Promise<Settlement> {
-  return settle(bench, movement, { authorization, signature, signedBy: 'key' }, journal)
+  return settle(bench, expected, { authorization, signature, signedBy: 'key' }, journal)
 }
 
 const TOKEN = parseAbi([
@@ -235,7 +234,7 @@ export function openMischief({ rpcUrl }: Pick<EvmChain, 'rpcUrl'>) {
     automine: (on: 'on' | 'off'): Promise<void> => client.setAutomine(on === 'on'),
     newest: async (): Promise<number> => Number(await client.getBlockNumber()),
     /** AuthorizationUsed logs of a payer: how often they were charged. */
-    charges: async ({ movement: { from } }: Signed): Promise<number> => {
+    charges: async ({ expected: { from } }: Signed): Promise<number> => {
       const logs = await client.getLogs({
         address: BASE.token.address,
         event: parseAbi(['event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)'])[0],

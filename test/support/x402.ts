@@ -28,7 +28,7 @@ export function quietX402(
   { service }: Pick<Catalog, 'service'>,
   networks: readonly string[] = ['base', 'polygon', 'arbitrum', 'avalanche'],
 ): Protocol {
-  const tills = networks.map((name) => ({
+  const offered = networks.map((name) => ({
     network: networkNamed(name),
     payTo: PAY_TO,
     timeoutSeconds: 60,
@@ -37,8 +37,8 @@ export function quietX402(
   return createX402({
     service,
     baseUrl: BASE_URL,
-    tills,
-    reachable: tills,
+    offered,
+    reachable: offered,
     random: (bytes) => new Uint8Array(bytes).fill(255),
   })
 }

@@ -1,13 +1,13 @@
 import {
   addressOfKey,
   askChainId,
-  examineNetwork,
+  checkNetwork,
   FEW,
   findNetwork,
   formatCoin,
   isLoopback,
   type Catalog,
-  type Examined,
+  type NetworkCheck,
   type Network,
 } from '../../engine/index.ts'
 import { world, type AllTills } from '../compose.ts'
@@ -45,7 +45,7 @@ async function judgeNetwork(
   }
   const wrong = await judgeEndpoint(title, chainId, url)
   if (wrong.some(({ level }) => level === 'fails')) return wrong
-  const { token, gas } = await examineNetwork(network, url, signers, world.caller)
+  const { token, gas } = await checkNetwork(network, url, signers, world.caller)
   return [...wrong, judgeToken(network, token), ...gas.map((each) => judgeGas(network, each))]
 }
 
@@ -63,7 +63,10 @@ async function judgeEndpoint(title: string, chainId: number, url: string): Promi
   ]
 }
 
-function judgeToken({ title, token: { symbol, name, version } }: Network, check: Examined['token']): Verdict {
+function judgeToken(
+  { title, token: { symbol, name, version } }: Network,
+  check: NetworkCheck['token'],
+): Verdict {
   switch (check.kind) {
     case 'agrees':
       return ok(title, `${symbol} signs as ${name} version ${version}`)
@@ -74,7 +77,10 @@ function judgeToken({ title, token: { symbol, name, version } }: Network, check:
   }
 }
 
-function judgeGas({ title, coin, chainId }: Network, { signer, check }: Examined['gas'][number]): Verdict {
+function judgeGas(
+  { title, coin, chainId }: Network,
+  { signer, check }: NetworkCheck['gas'][number],
+): Verdict {
   if (check.kind !== 'known') return fails(title, `RPC_URL_${chainId} does not tell the balance of ${signer}`)
   const has = `signer ${signer} has ${formatCoin(check.balance)} ${coin}`
   if (check.payments === 0n) return fails(title, `${has}: not enough for a payment, send it more`)

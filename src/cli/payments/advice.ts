@@ -1,4 +1,4 @@
-import type { Difference, Fate, Sighting } from '../../engine/index.ts'
+import type { Difference, OnchainStatus, OnchainPayment } from '../../engine/index.ts'
 import { clean } from '../terminal-text.ts'
 import { isoTime, spellAmount } from './row.ts'
 
@@ -32,23 +32,23 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
     case 'missing_on_chain': {
       const { receipt } = difference.entry
       return {
-        says: `The ledger says charged in ${clean(receipt?.transaction ?? '')}; on the chain ${FATES[difference.fate.kind]}.`,
+        says: `The ledger says charged in ${clean(receipt?.transaction ?? '')}; on the chain ${STATUSES[difference.status.kind]}.`,
         advice:
           'ask another node first, for this one may not have it all; if it says the same, the answer was given away: take the payment out of the accounts',
       }
     }
     case 'not_in_ledger': {
-      const { sighting } = difference
+      const { payment } = difference
       return {
-        says: `${seen(sighting, money)}; this ledger has never heard of it.`,
-        advice: `see whether another service is paid at this address, or the ledger was lost or moved since; if not, refund ${money(sighting.amount)} to ${sighting.payer}`,
+        says: `${seen(payment, money)}; this ledger has never heard of it.`,
+        advice: `see whether another service is paid at this address, or the ledger was lost or moved since; if not, refund ${money(payment.amount)} to ${payment.payer}`,
       }
     }
     case 'not_booked': {
-      const { entry, sighting } = difference
-      const refund = `refund ${money(sighting.amount)} to ${sighting.payer}`
+      const { entry, payment } = difference
+      const refund = `refund ${money(payment.amount)} to ${payment.payer}`
       return {
-        says: `${seen(sighting, money)}; the ledger has it as ${entry.state}, not charged.`,
+        says: `${seen(payment, money)}; the ledger has it as ${entry.state}, not charged.`,
         advice:
           entry.state === 'fulfilled'
             ? `the payer gets the answer by sending the same payment again, which also books it; else ${refund}`
@@ -56,7 +56,7 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
       }
     }
     case 'differs': {
-      const { entry, sighting, fields } = difference
+      const { entry, payment, fields } = difference
       const { receipt } = entry
       const ledger = {
         amount: money(BigInt(receipt?.amount ?? entry.amount)),
@@ -64,7 +64,7 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
         payee: entry.payee,
         transaction: receipt?.transaction ?? '',
       }
-      const chain = { ...sighting, amount: money(sighting.amount) }
+      const chain = { ...payment, amount: money(payment.amount) }
       const told = fields.map((field) => `${field}: ledger ${clean(ledger[field])}, chain ${chain[field]}`)
       return {
         says: `Ledger and chain tell it differently: ${told.join('; ')}.`,
@@ -73,21 +73,21 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
       }
     }
     case 'unresolved': {
-      const { entry, fate } = difference
+      const { entry, status } = difference
       return {
-        says: `The ledger has it as ${entry.state} since ${isoTime(entry.createdAt)}; on the chain ${FATES[fate.kind]}.`,
-        advice: NEXT[fate.kind],
+        says: `The ledger has it as ${entry.state} since ${isoTime(entry.createdAt)}; on the chain ${STATUSES[status.kind]}.`,
+        advice: NEXT[status.kind],
       }
     }
   }
 }
 
-function seen({ amount, payer, transaction }: Sighting, money: Money): string {
+function seen({ amount, payer, transaction }: OnchainPayment, money: Money): string {
   return `The chain shows ${money(amount)} from ${payer} in ${transaction}`
 }
 
 /** Completes the sentence "on the chain …". */
-const FATES: Readonly<Record<Fate['kind'], string>> = {
+const STATUSES: Readonly<Record<OnchainStatus['kind'], string>> = {
   moved: 'it was charged',
   elsewhere: 'it was used up, and its money did not come to this payee',
   canceled: 'the payer has withdrawn it',
@@ -99,7 +99,7 @@ const FATES: Readonly<Record<Fate['kind'], string>> = {
 
 const SERVER = 'a running server finds this out by itself at its next look; if none runs, start one'
 
-const NEXT: Readonly<Record<Fate['kind'], string>> = {
+const NEXT: Readonly<Record<OnchainStatus['kind'], string>> = {
   moved: `${SERVER}, and the buyer gets the answer by sending the same payment again`,
   elsewhere: SERVER,
   canceled: SERVER,

@@ -73,7 +73,7 @@ function printChecked({ out }: Terminal, statement: Checked, since: number): voi
 }
 
 function nameOf(difference: Difference): string {
-  if (difference.kind === 'not_in_ledger') return difference.sighting.transaction
+  if (difference.kind === 'not_in_ledger') return difference.payment.transaction
   const { payment, amount, token, operation } = rowOf(difference.entry)
   return `${payment}, ${amount} ${token} for ${operation}`
 }

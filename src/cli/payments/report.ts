@@ -1,4 +1,4 @@
-import type { Difference, JsonObject, Sighting, Statement } from '../../engine/index.ts'
+import type { Difference, JsonObject, OnchainPayment, Statement } from '../../engine/index.ts'
 import { findingOf } from './advice.ts'
 import { isoTime, rowOf, spellAmount } from './row.ts'
 
@@ -25,13 +25,13 @@ function networkOf(statement: Statement): JsonObject {
 
 function differenceOf(difference: Difference, network: string, asset: string): JsonObject {
   const { says, advice } = findingOf(difference, network, asset)
-  const sighting = sightingOf(difference)
+  const payment = paymentOf(difference)
   return {
     kind: difference.kind,
     ledger: difference.kind === 'not_in_ledger' ? null : { ...rowOf(difference.entry) },
     chain: {
-      shows: 'fate' in difference ? difference.fate.kind : 'moved',
-      ...(sighting === undefined ? {} : spellSighting(sighting, network, asset)),
+      shows: 'status' in difference ? difference.status.kind : 'moved',
+      ...(payment === undefined ? {} : spellPayment(payment, network, asset)),
     },
     ...(difference.kind === 'differs' ? { fields: difference.fields } : {}),
     says,
@@ -39,13 +39,13 @@ function differenceOf(difference: Difference, network: string, asset: string): J
   }
 }
 
-function sightingOf(difference: Difference): Sighting | undefined {
-  if ('sighting' in difference) return difference.sighting
-  return difference.fate.kind === 'moved' ? difference.fate.sighting : undefined
+function paymentOf(difference: Difference): OnchainPayment | undefined {
+  if ('payment' in difference) return difference.payment
+  return difference.status.kind === 'moved' ? difference.status.payment : undefined
 }
 
-function spellSighting(
-  { transaction, block, payer, payee, amount }: Sighting,
+function spellPayment(
+  { transaction, block, payer, payee, amount }: OnchainPayment,
   network: string,
   asset: string,
 ): JsonObject {

@@ -7,7 +7,7 @@ import { compact, type JsonObject } from '../json.ts'
 import type { Entry } from '../ledger/entry.ts'
 import { formatPrice } from '../money.ts'
 import { findPayment, type Payment, type Protocol, type Refusal } from '../protocols/protocol.ts'
-import { judgeProof, readProof, signInDemand, type Judged } from '../protocols/x402/sign-in.ts'
+import { judgeProof, readProof, signInDemand, type Judged } from '../protocols/x402/siwx.ts'
 import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } from '../purchase/execution.ts'
 import {
   NO_OFFER,

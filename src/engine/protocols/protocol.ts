@@ -4,7 +4,6 @@ import type { ErrorCode, Refusal } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
 import type { Dispatch, Entry, Receipt } from '../ledger/entry.ts'
 import type { Micros } from '../money.ts'
-import type { Capabilities, ToolDemand } from './tool-demand.ts'
 
 export type { Refusal }
 
@@ -148,3 +147,51 @@ export type Settlement =
   | { readonly kind: 'settled'; readonly receipt: Receipt }
   | { readonly kind: 'failed'; readonly refusal: Refusal }
   | { readonly kind: 'unknown'; readonly detail: string }
+
+/** Sent, and not seen in a block so far. */
+export const UNCONFIRMED: Settlement = {
+  kind: 'unknown',
+  detail: 'the network has not confirmed the payment yet',
+}
+
+export const SETTLEMENT_FAILED: Settlement = {
+  kind: 'failed',
+  refusal: { code: 'settlement_failed', detail: 'the transfer was not carried out; nothing was charged' },
+}
+
+const TOKEN_BYTES = 18
+/** Characters of a token in base64url. */
+export const TOKEN_LENGTH = 24
+
+/** Asking the system for 18 bytes costs as much as asking for many. */
+const TOKENS_AT_ONCE = 64
+
+/** Random tokens, one for each challenge: no two challenges are alike, of whichever process and moment. */
+export function createTokens(random: (bytes: number) => Uint8Array): () => string {
+  let pool = Buffer.alloc(0)
+  let next = 0
+  return () => {
+    if (next === pool.length) {
+      pool = Buffer.from(random(TOKEN_BYTES * TOKENS_AT_ONCE))
+      next = 0
+    }
+    next += TOKEN_BYTES
+    return pool.toString('base64url', next - TOKEN_BYTES, next)
+  }
+}
+
+/** Members of MCP's server capabilities. */
+export interface Capabilities {
+  readonly extensions?: Record<string, Record<string, never>>
+  /** Payment scheme, transport MCP. */
+  readonly experimental?: Record<string, { methods: Record<string, { intents: string[] }> }>
+}
+
+/** What an unpaid call is told in one protocol. */
+export interface ToolDemand {
+  /** Members of the result's structured content, and of its text. */
+  readonly content: JsonObject
+  readonly meta: JsonObject
+  /** What clients get in place of all that, if they say that they know this extension of MCP. */
+  readonly extension?: { readonly name: string; readonly result: JsonObject }
+}

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createTokens, TOKEN_LENGTH } from '../../../src/engine/protocols/tokens.ts'
+import { createTokens, TOKEN_LENGTH } from '../../../src/engine/protocols/protocol.ts'
 import { randomBytes } from '../../support/random.ts'
 
 t.test('no two challenges carry the same token, or one buyer could read the other’s answer', async (t) => {

@@ -1,9 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { isJsonObject } from '../../json.ts'
+import { isJsonObject, parseJson } from '../../json.ts'
 import { once } from '../../once.ts'
 import type { Detection } from '../protocol.ts'
-import type { BoundParameters } from './binding.ts'
-import { encode, INTENT, METHOD } from './challenge.ts'
+import { encode, INTENT, METHOD, type BoundParameters } from './challenge.ts'
 
 /** The challenge as the client gives it back; `request` and `opaque` stay the texts they were. */
 export interface EchoedChallenge extends BoundParameters {
@@ -21,7 +20,7 @@ export interface Credential {
 
 type Refused = Exclude<Detection, { readonly kind: 'payment' | 'none' }>
 
-export type Found =
+export type FoundCredential =
   { readonly kind: 'none' } | Refused | { readonly kind: 'credential'; readonly credential: Credential }
 
 /** Longest header that is looked at; a real one has 1.5 KB, and servers must take 4. */
@@ -29,7 +28,7 @@ const LONGEST = 32_768
 const TOKEN = /^payment +([A-Za-z0-9_-]+)$/i
 
 /** Finds the credential in an Authorization header; other schemes are none of our business. */
-export function findCredential(header: string | undefined): Found {
+export function findCredential(header: string | undefined): FoundCredential {
   if (header === undefined) return { kind: 'none' }
   const credentials = header.split(',').flatMap((part) => {
     const text = part.trim()
@@ -68,12 +67,12 @@ const schema = {
 
 const echoForm = once(() => new Ajv2020().compile<EchoedChallenge>(schema))
 
-function decode(token: string): Found {
+function decode(token: string): FoundCredential {
   return read(parseJson(Buffer.from(token, 'base64url').toString('utf8')), token)
 }
 
 /** Reads a credential that came as JSON, where the request of its challenge is JSON too. */
-export function readCredential(value: unknown): Found {
+export function readCredential(value: unknown): FoundCredential {
   const challenge = isJsonObject(value) ? value['challenge'] : undefined
   if (!isJsonObject(value) || !isJsonObject(challenge))
     return unreadable('it is not a JSON object with a challenge')
@@ -83,7 +82,7 @@ export function readCredential(value: unknown): Found {
   return read(credential, Buffer.from(JSON.stringify(credential), 'utf8').toString('base64url'))
 }
 
-function read(value: unknown, token: string): Found {
+function read(value: unknown, token: string): FoundCredential {
   if (!isJsonObject(value)) return unreadable('it does not hold a JSON object')
   const { challenge, payload } = value
   if (!echoForm()(challenge)) return unreadable('challenge is not the echo of a challenge')
@@ -104,7 +103,7 @@ function takePayload(
   challenge: EchoedChallenge,
   { type, signature }: Readonly<Record<string, unknown>>,
   token: string,
-): Found {
+): FoundCredential {
   switch (type) {
     case 'transaction':
       if (typeof signature !== 'string' || !TRANSACTION.test(signature))
@@ -128,12 +127,4 @@ function takePayload(
 
 function unreadable(detail: string): Refused {
   return { kind: 'refused', code: 'malformed_credential', detail: `the credential cannot be read: ${detail}` }
-}
-
-function parseJson(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
 }

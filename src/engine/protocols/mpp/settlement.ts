@@ -1,91 +1,138 @@
+import { isAddress, sameAddress } from '../../address.ts'
+import { TRANSFER } from '../../chains/evm/logs.ts'
+import {
+  isHex,
+  isRevert,
+  poll,
+  word,
+  type Chain,
+  type Clock,
+  type Log,
+  type TransactionReceipt,
+} from '../../chains/evm/rpc.ts'
+import type { Refusal } from '../../errors.ts'
 import type { PayerTransaction } from '../../ledger/entry.ts'
-import type { Chain, TransactionReceipt } from '../../chains/evm/rpc.ts'
-import type { Settlement } from '../protocol.ts'
-import { showsTransfer, type Transfer } from './transfer.ts'
+import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
 
-export interface Bench {
+interface ChainContext extends Clock {
   readonly chain: Chain
-  readonly now: () => number
-  readonly sleep: (ms: number) => Promise<void>
 }
 
 /** One transaction of a payer, and what it has to bring about. */
-export interface Order {
+export interface Transfer {
   /** CAIP-2. */
   readonly network: string
   readonly transaction: PayerTransaction
-  readonly transfer: Transfer
+  readonly expected: ExpectedTransfer
   /** Milliseconds since the epoch; no block at or after it can hold the transaction. */
   readonly validBefore: number
 }
 
+/** Money that has to move for a payment to be settled. */
+interface ExpectedTransfer {
+  readonly token: string
+  readonly from: string
+  readonly to: string
+  /** Atomic units. */
+  readonly amount: bigint
+}
+
 /** How long a broadcast transaction is waited for before the buyer is told to ask again. */
-const PATIENCE_MS = 30_000
-const FIRST_POLL_MS = 50
-const LONGEST_POLL_MS = 1_000
+const PACE = { first: 50, factor: 1.5, longest: 1_000, patience: 30_000 }
 /** How far a node may be behind the one that has told the time. */
 const LAG_MS = 5_000
+
+export const UNAVAILABLE: Refusal = {
+  code: 'chain_unavailable',
+  detail: 'the payment network cannot be reached now',
+}
+
+/**
+ * Whether the token would carry the transfer out now. mppx has the node try the whole transaction, fee and validity
+ * included, but not every node carries out the calls inside when it is only asked: anvil does not.
+ */
+export async function simulateTransfer(
+  chain: Chain,
+  { from, to, data }: { readonly from: string; readonly to: string; readonly data: `0x${string}` },
+): Promise<Refusal | undefined> {
+  if (!isAddress(from) || !isAddress(to)) throw new Error('a call has addresses')
+  const answer = await chain.call(to, data, { from })
+  if (answer.kind === 'result') return undefined
+  if (!isRevert(answer)) return UNAVAILABLE
+  const detail = 'the token would not carry the transfer out: the payer holds less of it, or it is paused'
+  return { code: 'verification_failed', detail }
+}
 
 /**
  * Broadcasts and waits for the block. A refusal proves nothing: it may be the second answer to bytes that a proxy has sent
  * twice. The transaction’s validity ends soon, and blocks beyond it decide.
  */
-export async function send(bench: Bench, order: Order): Promise<Settlement> {
-  await broadcast(bench, order)
-  return wait(bench, order)
+export async function send(context: ChainContext, transfer: Transfer): Promise<Settlement> {
+  await broadcast(context, transfer)
+  return wait(context, transfer)
 }
 
 /** Finds out what became of a transaction that another attempt has sent, or was about to send. */
-export async function resume(bench: Bench, order: Order): Promise<Settlement> {
-  const seen = await findReceipt(bench, order)
+export async function resume(context: ChainContext, transfer: Transfer): Promise<Settlement> {
+  const seen = await findReceipt(context, transfer)
   if (seen !== undefined) return seen
-  if (bench.now() < order.validBefore) await broadcast(bench, order)
-  return wait(bench, order)
+  if (context.now() < transfer.validBefore) await broadcast(context, transfer)
+  return wait(context, transfer)
 }
 
-async function broadcast({ chain }: Bench, { transaction: { raw } }: Order): Promise<void> {
-  if (raw !== undefined && isHexText(raw)) await chain.broadcast(raw)
+async function broadcast({ chain }: ChainContext, { transaction: { raw } }: Transfer): Promise<void> {
+  if (isHex(raw)) await chain.broadcast(raw)
 }
 
-async function wait(bench: Bench, order: Order): Promise<Settlement> {
-  const patience = bench.now() + PATIENCE_MS
-  for (let pause = FIRST_POLL_MS; bench.now() < patience; pause = Math.min(pause * 1.5, LONGEST_POLL_MS)) {
-    const seen = (await findReceipt(bench, order)) ?? (await judgeExpired(bench, order))
-    if (seen !== undefined) return seen
-    await bench.sleep(pause)
-  }
-  return { kind: 'unknown', detail: 'the network has not confirmed the payment yet' }
+async function wait(context: ChainContext, transfer: Transfer): Promise<Settlement> {
+  const look = async (): Promise<Settlement | undefined> =>
+    (await findReceipt(context, transfer)) ?? (await failExpired(context, transfer))
+  return (await poll(context, PACE, look)) ?? UNCONFIRMED
 }
 
 /** Failed once the time in which it could be mined is over for every node; undefined before. */
-async function judgeExpired(bench: Bench, order: Order): Promise<Settlement | undefined> {
-  const end = order.validBefore + LAG_MS
-  if (bench.now() < end) return undefined
-  const newest = await bench.chain.block('latest')
+async function failExpired(
+  { chain, now }: ChainContext,
+  transfer: Transfer,
+): Promise<Settlement | undefined> {
+  const end = transfer.validBefore + LAG_MS
+  if (now() < end) return undefined
+  const newest = await chain.block('latest')
   if (newest.kind !== 'result' || Number(newest.result.timestamp) * 1000 < end) return undefined
   // Asked after the time: a receipt that is missing now will be missing for ever.
-  const seen = await bench.chain.receipt(order.transaction.hash)
+  const seen = await chain.receipt(transfer.transaction.hash)
   if (seen.kind !== 'result') return undefined
-  return seen.result === null ? FAILED : judge(order, seen.result)
+  return seen.result === null ? SETTLEMENT_FAILED : readReceipt(transfer, seen.result)
 }
 
 /** How it ended, if it is in a block. */
-export async function findReceipt(bench: Bench, order: Order): Promise<Settlement | undefined> {
-  const seen = await bench.chain.receipt(order.transaction.hash)
-  return seen.kind === 'result' && seen.result !== null ? judge(order, seen.result) : undefined
+export async function findReceipt(
+  { chain }: ChainContext,
+  transfer: Transfer,
+): Promise<Settlement | undefined> {
+  const seen = await chain.receipt(transfer.transaction.hash)
+  return seen.kind === 'result' && seen.result !== null ? readReceipt(transfer, seen.result) : undefined
 }
 
-function judge({ network, transfer }: Order, { hash, succeeded, logs }: TransactionReceipt): Settlement {
-  if (!succeeded || !showsTransfer(logs, transfer)) return FAILED
-  const receipt = { transaction: hash, network, payer: transfer.from, amount: transfer.amount.toString() }
+function readReceipt(
+  { network, expected }: Transfer,
+  { hash, succeeded, logs }: TransactionReceipt,
+): Settlement {
+  if (!succeeded || !logs.some((log) => isExpected(log, expected))) return SETTLEMENT_FAILED
+  const receipt = { transaction: hash, network, payer: expected.from, amount: expected.amount.toString() }
   return { kind: 'settled', receipt }
 }
 
-export const FAILED: Settlement = {
-  kind: 'failed',
-  refusal: { code: 'settlement_failed', detail: 'the transfer was not carried out; nothing was charged' },
-}
-
-function isHexText(text: string): text is `0x${string}` {
-  return /^0x[0-9a-fA-F]+$/.test(text)
+function isExpected({ address, topics, data }: Log, { token, from, to, amount }: ExpectedTransfer): boolean {
+  const [event, sender, receiver] = topics.map((topic) => topic.toLowerCase())
+  return (
+    sameAddress(address, token) &&
+    event === TRANSFER &&
+    isAddress(from) &&
+    isAddress(to) &&
+    sender === `0x${word(from)}` &&
+    receiver === `0x${word(to)}` &&
+    data.length === 66 &&
+    BigInt(data) === amount
+  )
 }

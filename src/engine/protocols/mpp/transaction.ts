@@ -1,9 +1,23 @@
-import { concatHex, decodeFunctionData, fromRlp, isHex, keccak256, toRlp, type Client } from 'viem'
+import {
+  BaseError,
+  concatHex,
+  decodeFunctionData,
+  fromRlp,
+  HttpRequestError,
+  InternalRpcError,
+  isHex,
+  keccak256,
+  LimitExceededRpcError,
+  ResourceUnavailableRpcError,
+  RpcError,
+  stringToHex,
+  TimeoutError,
+  toRlp,
+  type Client,
+} from 'viem'
 import { verifyHash } from 'viem/actions'
 import { Abis, Transaction } from 'viem/tempo'
 import { sameAddress, toChecksum } from '../../address.ts'
-import { isBoundMemo } from './memo.ts'
-import { isOutage } from './outage.ts'
 import type { Answer, Demand } from './validator.ts'
 
 type TempoTransaction = Transaction.TransactionSerializableTempo
@@ -106,3 +120,37 @@ function refuse(reason: string): Answer {
     refusal: { code: 'verification_failed', detail: `the transaction is not taken: ${reason}` },
   }
 }
+
+/**
+ * The memo that ties a transfer to its challenge, 32 bytes: tag of MPP (4), version (1), realm (10), client (10, free),
+ * challenge (7). Each is the beginning of a keccak256.
+ */
+function isBoundMemo(memo: string, realm: string, challengeId: string): boolean {
+  const form = new RegExp(
+    `^0x${beginning('mpp', 4)}01${beginning(realm, 10)}[0-9a-f]{20}${beginning(challengeId, 7)}$`,
+    'i',
+  )
+  return form.test(memo)
+}
+
+function beginning(text: string, bytes: number): string {
+  return keccak256(stringToHex(text)).slice(2, 2 + 2 * bytes)
+}
+
+/** Whether the node could not be asked, or could not say: nothing is wrong with the payment then. */
+export function isOutage(fault: unknown): boolean {
+  return fault instanceof BaseError && fault.walk(isOwnTrouble) !== null
+}
+
+function isOwnTrouble(fault: unknown): boolean {
+  if (fault instanceof HttpRequestError || fault instanceof TimeoutError) return true
+  if (fault instanceof LimitExceededRpcError || fault instanceof ResourceUnavailableRpcError) return true
+  if (fault instanceof InternalRpcError) return !ABOUT_PAYMENT.test(fault.details)
+  return fault instanceof RpcError && LOST_STATE.test(fault.details)
+}
+
+/** Tempo nodes give the payer’s mistakes as internal errors too. */
+const ABOUT_PAYMENT = /revert|transaction|nonce|valid_before|balance|funds/i
+
+/** A node that lacks the block it is asked about. */
+const LOST_STATE = /(?:header|block|state) not (?:found|available)|unknown block|missing trie/i

@@ -65,7 +65,7 @@ export interface ValidatorSettings extends ThreadSettings {
 const DEADLINE_MS = 20_000
 
 /** `.ts` beside the sources and `.js` once they are built. */
-const ENTRY = new URL(`./thread${extname(import.meta.url)}`, import.meta.url)
+const ENTRY = new URL(`./worker${extname(import.meta.url)}`, import.meta.url)
 
 /**
  * Reads and simulates payments in a thread of its own: what it takes is large, slow to load and busy with elliptic

@@ -1,12 +1,21 @@
-import { isAddress, sameAddress } from '../../address.ts'
-import type { Ledger } from '../../ledger/ledger.ts'
-import { findNetwork } from '../../networks.ts'
+import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
 import { LogScanner, RpcUnavailableError } from '../../chains/evm/logs.ts'
 import { Chain, createRpc, type Caller } from '../../chains/evm/rpc.ts'
-import { isQuestionable, judgeEntry, judgeSighting, type Verdict } from './judge.ts'
-import { findPockets, type Pocket } from './pocket.ts'
-import type { Checked, Difference, Statement } from './statement.ts'
-import type { Trail } from './trail.ts'
+import type { Entry } from '../../ledger/entry.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { findNetwork, NETWORKS } from '../../networks.ts'
+import { MppSource, onchainNames } from '../mpp/reconcile-source.ts'
+import { X402Source } from '../x402/reconcile-source.ts'
+import {
+  compareEntry,
+  comparePayment,
+  isQuestionable,
+  type Checked,
+  type Difference,
+  type ReconcileSource,
+  type Statement,
+  type Verdict,
+} from './compare.ts'
 
 export interface ReconcileSettings {
   /** Is only read. */
@@ -24,22 +33,21 @@ export interface ReconcileSettings {
   readonly progress: (network: string, done: bigint, all: bigint) => void
 }
 
-/** Lays the ledger beside the logs of every chain it has payments on, in both directions. Changes nothing. */
+/** Compares the ledger with the logs of every chain it has payments on, in both directions. Changes nothing. */
 export async function reconcile(settings: ReconcileSettings): Promise<Statement[]> {
-  const { chainNames } = await import('../mpp/trail.ts')
-  const pockets = await findPockets({
+  const accounts = await findAccounts({
     ...settings,
     chains: new Set(Object.keys(settings.rpcUrls).map(Number)),
-    namesOf: (entry) => (entry.protocol === 'mpp' ? chainNames(entry) : []),
+    namesOf: (entry) => (entry.protocol === 'mpp' ? onchainNames(entry) : []),
   })
   const statements: Statement[] = []
   // One after the other: nodes count requests.
-  for (const pocket of pockets) statements.push(...(await stateOf(settings, pocket)))
+  for (const account of accounts) statements.push(...(await statementOf(settings, account)))
   return statements
 }
 
-async function stateOf(settings: ReconcileSettings, pocket: Pocket): Promise<Statement[]> {
-  const { protocol, network, asset, questionable } = pocket
+async function statementOf(settings: ReconcileSettings, account: ReceivingAccount): Promise<Statement[]> {
+  const { protocol, network, asset, questionable } = account
   const chainId = Number(/^eip155:(\d+)$/.exec(network)?.[1])
   const url = settings.rpcUrls[chainId]
   // A network of the past, with nothing to confirm on it.
@@ -47,14 +55,14 @@ async function stateOf(settings: ReconcileSettings, pocket: Pocket): Promise<Sta
   try {
     if (url === undefined) throw new RpcUnavailableError(`RPC_URL_${chainId} is not set`)
     // A search for nobody would find everybody.
-    if (pocket.payees.size === 0) throw new RpcUnavailableError('no address of a payee is known')
+    if (account.payees.size === 0) throw new RpcUnavailableError('no address of a payee is known')
     const { caller, sleep, now } = settings
-    const archive = await LogScanner.open({ chain: new Chain(createRpc(url, caller)), sleep }, chainId)
-    if (isBehind(archive, network, now()))
+    const scanner = await LogScanner.open({ chain: new Chain(createRpc(url, caller)), sleep }, chainId)
+    if (isBehind(scanner, network, now()))
       throw new RpcUnavailableError(
-        `its node is behind: its newest block is of ${new Date(archive.headTime).toISOString()}`,
+        `its node is behind: its newest block is of ${new Date(scanner.headTime).toISOString()}`,
       )
-    return [await check(settings, pocket, archive, await openTrail(pocket, archive))]
+    return [await check(settings, account, scanner, openSource(account, scanner))]
   } catch (fault) {
     if (!(fault instanceof RpcUnavailableError)) throw fault
     return [{ kind: 'unchecked', protocol, network, asset, reason: fault.message }]
@@ -68,58 +76,53 @@ function isBehind({ headTime }: LogScanner, network: string, now: number): boole
   return findNetwork(network)?.testnet !== true && headTime < now - BEHIND_MS
 }
 
-/** Opened when it is needed: viem is slow to load. */
-async function openTrail(
-  { protocol, network: id, asset, keys }: Pocket,
-  archive: LogScanner,
-): Promise<Trail> {
-  if (protocol === 'mpp' && isAddress(asset)) {
-    const { MppTrail } = await import('../mpp/trail.ts')
-    return new MppTrail(archive, asset, keys)
-  }
+function openSource(
+  { protocol, network: id, asset, keys }: ReceivingAccount,
+  scanner: LogScanner,
+): ReconcileSource {
+  if (protocol === 'mpp' && isAddress(asset)) return new MppSource(scanner, asset, keys)
   const network = findNetwork(id)
   if (protocol !== 'x402' || network === undefined || !sameAddress(network.token.address, asset))
     throw new RpcUnavailableError(`this version does not know payments by ${protocol} in ${asset}`)
-  const { X402Trail } = await import('../x402/trail.ts')
-  return new X402Trail(archive, network)
+  return new X402Source(scanner, network)
 }
 
 async function check(
   settings: ReconcileSettings,
-  pocket: Pocket,
-  archive: LogScanner,
-  trail: Trail,
+  account: ReceivingAccount,
+  scanner: LogScanner,
+  source: ReconcileSource,
 ): Promise<Checked> {
   const { ledger, since, now, progress } = settings
-  const { protocol, network, asset, questionable } = pocket
-  const payees = [...pocket.payees]
-  const span = { from: await archive.blockAt(since), to: archive.head }
-  const tally = new Tally()
+  const { protocol, network, asset, questionable } = account
+  const payees = [...account.payees]
+  const span = { from: await scanner.blockAt(since), to: scanner.head }
+  const comparison = new Comparison()
   const seen = new Set<string>()
-  for await (const { span: part, incoming } of trail.incoming(payees, span)) {
+  for await (const { span: part, incoming } of source.incoming(payees, span)) {
     for (const arrival of incoming) {
       if (arrival.kind === 'transfer') {
-        tally.transfer(arrival.amount)
+        comparison.transfer(arrival.amount)
         continue
       }
-      const { key } = arrival.sighting
+      const { key } = arrival.payment
       // A ledger books a payment once: what comes in under its name again is money it does not know. It is read now, and
       // not before, for what the chain shows may have been booked since.
       const entry = key === undefined || seen.has(key) ? undefined : await ledger.get(key)
       if (key !== undefined) seen.add(key)
-      tally.take(judgeSighting(arrival.sighting, entry, now()))
+      comparison.take(comparePayment(arrival.payment, entry, now()))
     }
     progress(network, part.to - span.from + 1n, span.to - span.from + 1n)
   }
   for (const key of questionable) {
     const entry = seen.has(key) ? undefined : await ledger.get(key)
     if (entry !== undefined && isQuestionable(entry))
-      tally.take(judgeEntry(entry, await trail.fate(entry), now()))
+      comparison.take(compareEntry(entry, await source.status(entry), now()))
   }
-  return { kind: 'checked', protocol, network, asset, payees, span, ...tally.sums() }
+  return { kind: 'checked', protocol, network, asset, payees, span, ...comparison.sums() }
 }
 
-class Tally {
+class Comparison {
   #agreed = 0
   #underway = 0
   #count = 0
@@ -141,4 +144,71 @@ class Tally {
     const transfers = { count: this.#count, amount: this.#amount }
     return { agreed: this.#agreed, underway: this.#underway, transfers, differences: this.#differences }
   }
+}
+
+/** Where money comes in: one token on one network, with the addresses it comes in to. */
+export interface ReceivingAccount {
+  readonly protocol: string
+  readonly network: string
+  readonly asset: string
+  readonly payees: ReadonlySet<Address>
+  /** Keys of the entries the chain has to confirm, if it does not show them by itself. */
+  readonly questionable: ReadonlySet<string>
+  /** Keys of recent payments by what the chain calls them, where it has a name of its own for them. */
+  readonly keys: ReadonlyMap<string, string>
+}
+
+export interface AccountSettings {
+  readonly ledger: Ledger
+  /** Chain ids with an endpoint. */
+  readonly chains: ReadonlySet<number>
+  /** Who is paid by x402 now; others are known from the ledger. */
+  readonly payTo: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly since: number
+  /** What the chain calls a payment. */
+  readonly namesOf: (entry: Entry) => readonly string[]
+}
+
+/** An entry is older than its settlement, by less than this. */
+const LEAD_MS = 3_600_000
+
+/** Goes through the whole ledger once; an entry that has not come to an end counts however old it is. */
+export async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount[]> {
+  const { ledger, chains, payTo, since, namesOf } = settings
+  const accounts = new Map<string, Growing>()
+  const accountOf = (protocol: string, network: string, asset: string): Growing => {
+    const name = [protocol, network, asset].join(' ').toLowerCase()
+    const known = accounts.get(name)
+    if (known !== undefined) return known
+    const account = {
+      protocol,
+      network,
+      asset,
+      payees: new Set<Address>(),
+      questionable: new Set<string>(),
+      keys: new Map<string, string>(),
+    }
+    accounts.set(name, account)
+    return account
+  }
+  if (payTo !== undefined && isAddress(payTo)) {
+    for (const { id, chainId, token } of NETWORKS)
+      if (chains.has(chainId)) accountOf('x402', id, token.address).payees.add(toChecksum(payTo))
+  }
+  for await (const entry of ledger.entries()) {
+    const { protocol, network, asset, payee, key, createdAt, settledAt } = entry
+    const account = accountOf(protocol, network, asset)
+    if (isAddress(payee)) account.payees.add(toChecksum(payee))
+    if (createdAt >= since - LEAD_MS) for (const name of namesOf(entry)) account.keys.set(name, key)
+    const recent = (settledAt ?? createdAt) >= since
+    if (isQuestionable(entry) && (recent || entry.receipt === undefined)) account.questionable.add(key)
+  }
+  return [...accounts.values()]
+}
+
+interface Growing extends ReceivingAccount {
+  readonly payees: Set<Address>
+  readonly questionable: Set<string>
+  readonly keys: Map<string, string>
 }

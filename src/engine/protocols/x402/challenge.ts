@@ -1,75 +1,39 @@
-import { examplePath, type Face, type Operation, type Service } from '../../catalog/catalog.ts'
+import { error, warning, type Issue, type Position } from '../../catalog/issue.ts'
+import { examplePath, type Catalog, type Face, type Service } from '../../catalog/catalog.ts'
 import { ERRORS } from '../../errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../../json.ts'
-import { toAtomic, type Micros } from '../../money.ts'
-import type { Network } from '../../networks.ts'
-import type { Challenge, IssuedChallenge } from '../protocol.ts'
-import { TOKEN_LENGTH } from '../tokens.ts'
-import { frameBase64 } from './base64.ts'
+import type { Micros } from '../../money.ts'
+import { findNetwork } from '../../networks.ts'
+import { TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
 import { bazaarExtension, detailsOf, type Detail } from './bazaar.ts'
-import { IDENTIFIER, IDENTIFIER_EXTENSION } from './identifier.ts'
-import type { Requirements } from './payload.ts'
-import { demandOf } from './tool-binding.ts'
-
-/** One network money is taken on. */
-export interface Till {
-  readonly network: Network
-  /** EIP-55. */
-  readonly payTo: string
-  /** Seconds a signed payment is valid. */
-  readonly timeoutSeconds: number
-}
+import {
+  IDENTIFIER,
+  IDENTIFIER_EXTENSION,
+  requirementsOf,
+  type AcceptedNetwork,
+  type Listing,
+  type Requirements,
+} from './payload.ts'
 
 /** Bytes of PAYMENT-REQUIRED: some facilitators fail silently above the first, proxies drop the answer above the second. */
 export const HEADER_TARGET = 2_900
 export const HEADER_LIMIT = 4_096
 
-/** The offer of `price` in one network’s token. */
-export function requirementsOf(till: Till, price: Micros, settle: Operation['settle']): Requirements {
-  return offerOf(till, toAtomic(price, till.network.token.decimals).toString(), settle)
-}
-
-/** The offer of an amount in atomic units. The usual flow goes unsaid, as the official SDK has it. */
-export function offerOf(
-  { network, payTo, timeoutSeconds }: Till,
-  amount: string,
-  settle: Operation['settle'],
-): Requirements {
-  const { token } = network
-  return {
-    scheme: 'exact',
-    network: network.id,
-    amount,
-    asset: token.address,
-    payTo,
-    maxTimeoutSeconds: timeoutSeconds,
-    extra: {
-      name: token.name,
-      version: token.version,
-      ...(settle === 'upfront' ? { paymentFlow: 'upfront' } : {}),
-    },
-  }
-}
+/** The name of x402’s extension of MCP, which only the newest revision and few clients know. */
+export const MCP_EXTENSION = 'org.x402/payment'
 
 const TOKEN_SCHEMA = { type: 'object' }
 
 export interface ChallengeSettings {
   readonly service: Service
   readonly baseUrl: string
-  readonly tills: readonly Till[]
+  readonly networks: readonly AcceptedNetwork[]
   /**
    * Another redelivery token at each call. It tells the buyer from an observer of the chain, who can rebuild a settled
    * payment from its public calldata: stock clients copy the extension into their payload, and a stored answer is given
    * again only with it.
    */
   readonly nextToken: () => string
-}
-
-/** What a facilitator may list a route by: the members of its 402 that a payment repeats. */
-export interface Listing {
-  /** Without its URL. */
-  readonly resource: JsonObject
-  readonly extensions: JsonObject
 }
 
 /** A challenge that can be shown to facilitators. */
@@ -82,20 +46,26 @@ export interface ListedChallenge extends Challenge {
  * here, once; a request adds its URL, the reason and a random token.
  */
 export function createChallenge(face: Face, price: Micros, settings: ChallengeSettings): ListedChallenge {
-  const accepts = settings.tills.map((till) => requirementsOf(till, price, face.operation.settle))
+  const accepts = settings.networks.map((network) => requirementsOf(network, price, face.operation.settle))
   const example = face.kind === 'tool' ? face.url : settings.baseUrl + examplePath(face)
   const { write, resource, bazaar, headerBytes } = fit(face, accepts, settings.service, example)
   return {
     issue: ({ resource: url, error }) => write(url, error, settings.nextToken()),
     demand: ({ resource: url, error }) => {
       const redelivery = { info: { token: settings.nextToken() }, schema: TOKEN_SCHEMA }
-      return demandOf({
+      const paymentRequired = {
         x402Version: 2,
         error,
         resource: { url, ...resource },
         accepts: accepts.map(publish),
         extensions: { bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
-      })
+      }
+      // Transport MCP: both bindings, and the place where some clients look for the first.
+      return {
+        content: paymentRequired,
+        meta: { 'x402/error': paymentRequired },
+        extension: { name: MCP_EXTENSION, result: { resultType: 'payment_required', paymentRequired } },
+      }
     },
     published: {
       x402Version: 2,
@@ -177,4 +147,89 @@ function resourceOf(face: Face, service: Service, detail: Detail): JsonObject {
     serviceName: service.name,
     tags: service.tags.length === 0 || detail.input === 'bare' ? undefined : service.tags,
   })
+}
+
+/** `before`, the standing text and `after` as one base64 text. */
+export type Frame = (before: string, after: string) => string
+
+/**
+ * Base64 of a long text that stands between two short ones that change: three bytes at a time, the long text is encoded
+ * once for each of the three places `before` can leave it at. It must begin and end with three ASCII characters.
+ */
+export function frameBase64(standing: string): Frame {
+  const encoded = new Map<number, Encoded>()
+  return (before, after) => {
+    const lead = (3 - (Buffer.byteLength(before) % 3)) % 3
+    const known = encoded.get(lead) ?? encodeFrom(standing, lead)
+    encoded.set(lead, known)
+    return encode(before + standing.slice(0, lead)) + known.text + encode(known.rest + after)
+  }
+}
+
+function encode(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64')
+}
+
+interface Encoded {
+  readonly text: string
+  /** What is left when the bytes are taken by threes. */
+  readonly rest: string
+}
+
+function encodeFrom(standing: string, lead: number): Encoded {
+  const bytes = Buffer.from(standing.slice(lead), 'utf8')
+  const whole = bytes.length - (bytes.length % 3)
+  return { text: bytes.toString('base64', 0, whole), rest: bytes.toString('latin1', whole) }
+}
+
+/** Whoever is paid, the address has this length. */
+const SOMEBODY = `0x${'0'.repeat(40)}`
+
+/** How many bytes the PAYMENT-REQUIRED of each paid route takes, were all networks of the catalog offered. */
+export function measureHeaders(
+  { payments: { x402 }, service, routes }: Catalog,
+  baseUrl: string,
+): ReadonlyMap<string, number> {
+  if (x402 === undefined) return new Map()
+  const networks = x402.networks
+    .flatMap((id) => findNetwork(id) ?? [])
+    .map((network) => ({ network, payTo: SOMEBODY, timeoutSeconds: Math.floor(x402.timeout / 1000) }))
+  const settings = { service, baseUrl, networks, nextToken: () => '' }
+  return new Map(
+    routes.flatMap((route): [string, number][] => {
+      const { price } = route.operation
+      if (route.kind !== 'paid' || price === undefined) return []
+      return [[route.path, createChallenge(route, price, settings).headerBytes]]
+    }),
+  )
+}
+
+/** Routes whose PAYMENT-REQUIRED stays too large after everything that may be left out is left out. */
+export function checkHeaderBudget(
+  catalog: Catalog,
+  {
+    baseUrl,
+    at,
+  }: {
+    readonly baseUrl: string
+    /** Where a route stands in the file, by its path. */
+    readonly at: (path: string) => Position
+  },
+): Issue[] {
+  return [...measureHeaders(catalog, baseUrl)].flatMap(([path, bytes]) => headerIssue(bytes, at(path)) ?? [])
+}
+
+/** What is to be said of a header of this size; undefined while it is small enough. */
+export function headerIssue(bytes: number, position: Position): Issue | undefined {
+  if (bytes <= HEADER_TARGET) return undefined
+  const said = `its PAYMENT-REQUIRED header takes ${bytes} bytes`
+  const advice =
+    'offer fewer networks, shorten the example of its longest parameter, or take fewer parameters'
+  return bytes > HEADER_LIMIT
+    ? error('header_too_large', position, `${said}, and proxies refuse more than ${HEADER_LIMIT}: ${advice}`)
+    : warning(
+        'header_large',
+        position,
+        `${said}; above ${HEADER_TARGET} some facilitators and proxies fail: ${advice}`,
+      )
 }

@@ -1,8 +1,10 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toChecksum, type Address } from '../../address.ts'
-import { isJsonObject, type Json } from '../../json.ts'
+import type { Operation } from '../../catalog/catalog.ts'
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../../json.ts'
+import { toAtomic, type Micros } from '../../money.ts'
+import type { Network } from '../../networks.ts'
 import type { Detection } from '../protocol.ts'
-import { IDENTIFIER, IDENTIFIER_FORM, identifierSchema } from './identifier.ts'
 
 /** One entry of `accepts`, and its echo under `accepted` (x402 v2 core §5.1.2). */
 export interface Requirements {
@@ -15,8 +17,47 @@ export interface Requirements {
   readonly extra?: Readonly<Record<string, Json>> | null
 }
 
-/** EIP-3009 TransferWithAuthorization as x402 carries it: every number a decimal string. */
-/** Addresses are spelt by EIP-55. */
+/** A network that payments are taken on. */
+export interface AcceptedNetwork {
+  readonly network: Network
+  /** EIP-55. */
+  readonly payTo: string
+  /** Seconds a signed payment is valid. */
+  readonly timeoutSeconds: number
+}
+
+/** The offer of `price` in one network’s token. */
+export function requirementsOf(
+  accepted: AcceptedNetwork,
+  price: Micros,
+  settle: Operation['settle'],
+): Requirements {
+  return offerOf(accepted, toAtomic(price, accepted.network.token.decimals).toString(), settle)
+}
+
+/** The offer of an amount in atomic units. The usual flow goes unsaid, as the official SDK has it. */
+export function offerOf(
+  { network, payTo, timeoutSeconds }: AcceptedNetwork,
+  amount: string,
+  settle: Operation['settle'],
+): Requirements {
+  const { token } = network
+  return {
+    scheme: 'exact',
+    network: network.id,
+    amount,
+    asset: token.address,
+    payTo,
+    maxTimeoutSeconds: timeoutSeconds,
+    extra: {
+      name: token.name,
+      version: token.version,
+      ...(settle === 'upfront' ? { paymentFlow: 'upfront' } : {}),
+    },
+  }
+}
+
+/** EIP-3009 TransferWithAuthorization as x402 carries it: every number a decimal string, addresses spelt by EIP-55. */
 export interface Authorization {
   readonly from: Address
   readonly to: Address
@@ -40,6 +81,28 @@ export interface Extensions {
   readonly [IDENTIFIER]?: { readonly info?: { readonly id?: string } | null } | null
   readonly [name: string]: unknown
 }
+
+/**
+ * The payment-identifier extension: a client names its purchase, so that it may ask for the same one again with another
+ * payment. Offered, never demanded.
+ */
+export const IDENTIFIER = 'payment-identifier'
+
+/** What a challenge says of it. The form of an id is the specification’s; every byte here is sent with every 402. */
+export const IDENTIFIER_EXTENSION = { info: { required: false }, schema: { type: 'object' } }
+
+/** The extension as a payment carries it, with an id or without. */
+const identifierSchema = {
+  type: ['object', 'null'],
+  properties: {
+    info: {
+      type: ['object', 'null'],
+      properties: { id: { type: 'string', pattern: '^[A-Za-z0-9_-]{16,128}$' } },
+    },
+  },
+}
+
+const IDENTIFIER_FORM = `extensions["${IDENTIFIER}"].info.id is not 16 to 128 letters, digits, - or _`
 
 const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
 /** Hexadecimal and signs are refused, for the token's contract and we must read the same number. */
@@ -157,10 +220,9 @@ function malformed(detail: string): Decoded {
   return { kind: 'malformed', code: 'invalid_payload', detail }
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+/** What a facilitator may list a route by: the members of its 402 that a payment repeats. */
+export interface Listing {
+  /** Without its URL. */
+  readonly resource: JsonObject
+  readonly extensions: JsonObject
 }

@@ -1,79 +1,104 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isAddress } from '../../address.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
 import type { Face, Service } from '../../catalog/catalog.ts'
-import type { JsonObject } from '../../json.ts'
-import type { Entry } from '../../ledger/entry.ts'
-import type { Detection, Protocol, Settlement } from '../protocol.ts'
-import { createTokens } from '../tokens.ts'
-import { createChallenge, type ChallengeSettings, type ListedChallenge, type Listing } from './challenge.ts'
-import { bindTools } from './tool-binding.ts'
-import { failureResponse, settlementResponse } from './settlement-response.ts'
-import { ExactPayment, readPaymentKey, type Counter, type OpenTill } from './exact.ts'
-import { decodePayload, VERSION_2, type Decoded } from './payload.ts'
+import type { ErrorCode, Refusal } from '../../errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../json.ts'
+import type { Entry, Receipt } from '../../ledger/entry.ts'
+import type { Network } from '../../networks.ts'
+import {
+  createTokens,
+  type Detection,
+  type Journal,
+  type Offer,
+  type Payment,
+  type Protocol,
+  type Settlement,
+  type Verification,
+} from '../protocol.ts'
+import { createChallenge, MCP_EXTENSION } from './challenge.ts'
+import {
+  decodePayload,
+  IDENTIFIER,
+  readPayload,
+  requirementsOf,
+  VERSION_2,
+  type AcceptedNetwork,
+  type Authorization,
+  type Decoded,
+  type Listing,
+  type PaymentPayload,
+  type Requirements,
+} from './payload.ts'
+import { settlementRequestOf, type SettlementRequest, type Settler } from './settlement.ts'
+import { authorizationDigest, recoverSigner, splitSignature } from './signature.ts'
+
+/** An accepted network with the means to settle, which are brought up at the first payment. */
+export interface SettleableNetwork extends AcceptedNetwork {
+  readonly settler: () => Promise<Settler>
+}
 
 export interface X402Settings {
   readonly service: Service
   readonly baseUrl: string
   /** In order of preference: clients pay the first they can. */
-  readonly tills: readonly OpenTill[]
-  /** Every network that can be reached, offered or not: a payment that was taken is finished wherever it was made. */
-  readonly reachable: readonly OpenTill[]
+  readonly offered: readonly AcceptedNetwork[]
+  /** Every network that can be settled on, offered or not: a payment that was taken is finished wherever it was made. */
+  readonly reachable: readonly SettleableNetwork[]
   readonly random: (bytes: number) => Uint8Array
 }
 
 /** x402 version 2, scheme exact on EVM by EIP-3009. */
-export function createX402(settings: X402Settings): Protocol {
-  const { tills, reachable } = settings
-  const offer = { ...settings, nextToken: createTokens(settings.random) }
+export function createX402({ service, baseUrl, offered, reachable, random }: X402Settings): Protocol {
+  const settings = { service, baseUrl, networks: offered, nextToken: createTokens(random) }
   const listings = new WeakMap<Face, Listing>()
-  const counter: Counter = { tills, listingOf: (face) => listings.get(face) }
-  const take = (decoded: Decoded): Detection => takePayment(protocol, reachable, counter, decoded)
+  const context: OfferContext = { offered, listingOf: (face) => listings.get(face) }
+  const networkOf = (id: string): SettleableNetwork | undefined =>
+    reachable.find(({ network }) => network.id === id)
+  const take = (decoded: Decoded): Detection => {
+    if (decoded.kind === 'malformed') return decoded
+    const network = networkOf(decoded.payload.accepted.network)
+    return network === undefined
+      ? { kind: 'refused', code: 'no_matching_requirements', detail: NOT_OFFERED }
+      : { kind: 'payment', payment: new ExactPayment(protocol, decoded.payload, network, context) }
+  }
   const protocol: Protocol = {
     name: 'x402',
     // A payment says itself how long it is valid.
     longestWork: Infinity,
     detect: (headers) => detect(headers, take),
-    tools: bindTools(take),
+    tools: {
+      capabilities: { extensions: { [MCP_EXTENSION]: {} } },
+      detect: ({ 'x402/payment': sent }) => {
+        if (sent === undefined) return { kind: 'none' }
+        // Some clients send the text of the header.
+        return take(typeof sent === 'string' ? decodePayload(sent.trim()) : readPayload(sent))
+      },
+      receipt: (_, receipt) => ({ 'x402/payment-response': settlementResponse(receipt) }),
+      failure: (entry, code) => ({ 'x402/payment-response': failureResponse(entry, code) }),
+    },
     challenge: (face) => {
-      const challenge = challengeOf(face, offer)
-      if (challenge !== undefined) listings.set(face, challenge.listing)
+      const { price } = face.operation
+      if (price === undefined || offered.length === 0) return undefined
+      const challenge = createChallenge(face, price, settings)
+      listings.set(face, challenge.listing)
       return challenge
     },
-    resolve: (entry) => resolve(reachable, entry),
+    resolve: (entry) => resolve(networkOf(entry.network), entry),
     receiptHeaders: (_, receipt) => ({ 'PAYMENT-RESPONSE': encode(settlementResponse(receipt)) }),
     failureHeaders: (entry, code) => ({ 'PAYMENT-RESPONSE': encode(failureResponse(entry, code)) }),
   }
   return protocol
 }
 
-function detect(headers: IncomingHttpHeaders, take: (decoded: Decoded) => Detection): Detection {
-  const header = headers['payment-signature']
-  if (header === undefined) return detectOld(headers)
-  if (typeof header !== 'string')
-    return { kind: 'malformed', code: 'invalid_payload', detail: 'the header stands twice' }
-  return take(decodePayload(header.trim()))
-}
-
-function takePayment(
-  protocol: Protocol,
-  reachable: readonly OpenTill[],
-  counter: Counter,
-  decoded: Decoded,
-): Detection {
-  if (decoded.kind === 'malformed') return decoded
-  const { network } = decoded.payload.accepted
-  const till = reachable.find((each) => each.network.id === network)
-  if (till === undefined)
-    return {
-      kind: 'refused',
-      code: 'no_matching_requirements',
-      detail: 'payments on this network are not offered here',
-    }
-  return { kind: 'payment', payment: new ExactPayment(protocol, decoded.payload, till, counter) }
-}
+const NOT_OFFERED = 'payments on this network are not offered here'
 
 /** x402 v1 sends X-PAYMENT: said clearly, for its clients would otherwise meet one 402 after the other. */
-function detectOld(headers: IncomingHttpHeaders): Detection {
+function detect(headers: IncomingHttpHeaders, take: (decoded: Decoded) => Detection): Detection {
+  const header = headers['payment-signature']
+  if (typeof header === 'string') return take(decodePayload(header.trim()))
+  if (header !== undefined)
+    return { kind: 'malformed', code: 'invalid_payload', detail: 'the header stands twice' }
   if (headers['x-payment'] === undefined) return { kind: 'none' }
   return {
     kind: 'malformed',
@@ -82,29 +107,231 @@ function detectOld(headers: IncomingHttpHeaders): Detection {
   }
 }
 
-function challengeOf(face: Face, settings: ChallengeSettings): ListedChallenge | undefined {
-  const { price } = face.operation
-  return price === undefined || settings.tills.length === 0
-    ? undefined
-    : createChallenge(face, price, settings)
+/** x402 v2 core §5.3. */
+function settlementResponse({ transaction, network, payer, amount }: Receipt): JsonObject {
+  return { success: true, transaction, network, payer, amount }
 }
 
-async function resolve(reachable: readonly OpenTill[], entry: Entry): Promise<Settlement> {
-  const till = reachable.find(({ network }) => network.id === entry.network)
-  const signed = readPaymentKey(entry.key)
-  if (till === undefined || signed === undefined || !isAddress(entry.payee)) {
-    return { kind: 'unknown', detail: 'the network of this payment is not configured here any more' }
-  }
-  const settler = await till.settler()
-  const movement = {
-    token: till.network.token.address,
-    ...signed,
-    to: entry.payee,
-    value: BigInt(entry.amount),
-  }
-  return settler.resolve(movement, entry.dispatch, entry.validBefore, entry.createdAt)
+function failureResponse({ network, payer }: Entry, errorReason: ErrorCode): JsonObject {
+  return { success: false, errorReason, transaction: '', network, payer }
 }
 
 function encode(value: JsonObject): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('base64')
+}
+
+async function resolve(network: SettleableNetwork | undefined, entry: Entry): Promise<Settlement> {
+  const signed = readPaymentKey(entry.key)
+  if (network === undefined || signed === undefined || !isAddress(entry.payee)) {
+    return { kind: 'unknown', detail: 'the network of this payment is not configured here any more' }
+  }
+  const settler = await network.settler()
+  const token = network.network.token.address
+  const expected = { token, ...signed, to: entry.payee, value: BigInt(entry.amount) }
+  return settler.resolve(expected, entry.dispatch, entry.validBefore, entry.createdAt)
+}
+
+/** Seconds of validity a payment must still have, as every x402 implementation asks. */
+const MARGIN_SECONDS = 6
+/** Seconds a payment may outlast its offer, for buyers whose clocks are fast: what is kept for it has to end. */
+const SLACK_SECONDS = 600
+
+/** What new payments are taken for. */
+interface OfferContext {
+  /** The networks; an older payment may have used another one. */
+  readonly offered: readonly AcceptedNetwork[]
+  /** What facilitators may list of a route or a tool. */
+  listingOf(face: Face): Listing | undefined
+}
+
+/** One signed authorization of scheme exact, EIP-3009, on one network. */
+class ExactPayment implements Payment {
+  readonly protocol: Protocol
+  readonly key: string
+  readonly network: string
+  readonly asset: string
+  readonly payee: string
+  readonly seal: string
+  readonly amount: bigint
+  readonly token: string | undefined
+  readonly identifier: string | undefined
+  readonly copies = 'wait'
+  readonly #payload: PaymentPayload
+  readonly #network: SettleableNetwork
+  readonly #context: OfferContext
+  readonly #digest: Uint8Array
+  #request: SettlementRequest
+  /** Has reserved something for it. */
+  #settler: Settler | undefined
+
+  constructor(
+    protocol: Protocol,
+    payload: PaymentPayload,
+    accepted: SettleableNetwork,
+    context: OfferContext,
+  ) {
+    const { authorization } = payload.payload
+    const { network } = accepted
+    this.protocol = protocol
+    this.#payload = payload
+    this.#network = accepted
+    this.#context = context
+    this.#request = settlementRequestOf(accepted, payload)
+    this.#digest = authorizationDigest(network, authorization)
+    this.seal = Buffer.from(this.#digest).toString('base64url')
+    this.network = network.id
+    this.asset = network.token.address
+    this.payee = authorization.to
+    this.amount = BigInt(authorization.value)
+    this.key = paymentKey(network, authorization)
+    this.token = tokenOf(payload)
+    this.identifier = payload.extensions?.[IDENTIFIER]?.info?.id
+  }
+
+  get #authorization(): Authorization {
+    return this.#payload.payload.authorization
+  }
+
+  check(
+    { face, resource, price, timeoutSeconds = this.#network.timeoutSeconds }: Offer,
+    now: number,
+  ): Refusal | undefined {
+    if (!this.#context.offered.some(({ network }) => network.id === this.network)) {
+      return refuse('no_matching_requirements', NOT_OFFERED)
+    }
+    const offered = requirementsOf({ ...this.#network, timeoutSeconds }, price, face.operation.settle)
+    if (!matches(this.#payload.accepted, offered)) {
+      return refuse('no_matching_requirements', '"accepted" is not one of the offers made here')
+    }
+    if (!namesResource(this.#payload.resource?.url, resource)) {
+      return refuse('payment_wrong_resource', 'the payment was made for another path')
+    }
+    const listing = this.#context.listingOf(face)
+    if (listing !== undefined) {
+      const { signedBy } = this.#request
+      const listed = { ...listing, url: resource }
+      this.#request = { ...settlementRequestOf(this.#network, this.#payload, listed), signedBy }
+    }
+    return this.#checkAuthorization(offered, Math.floor(now / 1000))
+  }
+
+  #checkAuthorization(offered: Requirements, seconds: number): Refusal | undefined {
+    const { to, value, validAfter, validBefore } = this.#authorization
+    if (!sameAddress(to, offered.payTo)) {
+      return refuse('invalid_exact_evm_recipient_mismatch', 'authorization.to is not the offer’s payTo')
+    }
+    if (value !== offered.amount) {
+      const code = 'invalid_exact_evm_payload_authorization_value_mismatch'
+      return refuse(code, `authorization.value is ${value}; the offer asks for ${offered.amount}`)
+    }
+    if (BigInt(validBefore) < BigInt(seconds + MARGIN_SECONDS)) {
+      const code = 'invalid_exact_evm_payload_authorization_valid_before'
+      return refuse(code, `authorization.validBefore leaves less than ${MARGIN_SECONDS} seconds`)
+    }
+    if (BigInt(validBefore) > BigInt(seconds + offered.maxTimeoutSeconds + SLACK_SECONDS)) {
+      const code = 'invalid_exact_evm_payload_authorization_valid_before'
+      const most = `${offered.maxTimeoutSeconds} seconds, with ${SLACK_SECONDS} more for clocks that differ`
+      return refuse(code, `authorization.validBefore is further away than ${most}`)
+    }
+    if (BigInt(validAfter) > BigInt(seconds)) {
+      return refuse(
+        'invalid_exact_evm_payload_authorization_valid_after',
+        'authorization.validAfter lies in the future',
+      )
+    }
+    return undefined
+  }
+
+  async verify(): Promise<Verification> {
+    const refusal = await this.#checkSignature()
+    if (refusal !== undefined) return { kind: 'refused', refusal }
+    const { from, validBefore } = this.#authorization
+    const seconds = BigInt(validBefore) < FAR ? BigInt(validBefore) : FAR
+    const { signedBy: account } = this.#request
+    return { kind: 'verified', payer: from, account, validBefore: Number(seconds) * 1000 }
+  }
+
+  async #checkSignature(): Promise<Refusal | undefined> {
+    const { signature, authorization } = this.#payload.payload
+    const split = splitSignature(signature)
+    const signer = split === undefined ? undefined : recoverSigner(this.#digest, split)
+    if (signer !== undefined && sameAddress(signer, authorization.from)) return undefined
+    // A contract signs as it likes, and only the chain can ask it. A forgery costs us this call, and no more than a
+    // genuine signature of an account without money does.
+    this.#request = { ...this.#request, signedBy: 'contract' }
+    const settler = await this.#network.settler()
+    return settler.verifyContract(this.#request, this.#digest)
+  }
+
+  async simulate(): Promise<Refusal | undefined> {
+    this.#settler = await this.#network.settler()
+    return this.#settler.simulate(this.#request)
+  }
+
+  release(): void {
+    this.#settler?.release(this.#request)
+  }
+
+  async settle(journal: Journal): Promise<Settlement> {
+    const settler = await this.#network.settler()
+    return settler.settle(this.#request, journal)
+  }
+}
+
+/** The year 4000 in seconds: later is "never" to every clock we keep. */
+const FAR = 64_060_588_800n
+
+/** The signed fields that make an authorization unique on chain: (token, from, nonce). */
+export function paymentKey(network: Network, { from, nonce }: Pick<Authorization, 'from' | 'nonce'>): string {
+  return ['x402', network.id, network.token.address, from, nonce].join(':').toLowerCase()
+}
+
+/** Reads a ledger key back, for payments whose header is gone. */
+export function readPaymentKey(
+  key: string,
+): { readonly from: Address; readonly nonce: `0x${string}` } | undefined {
+  const match = /:(0x[0-9a-f]{40}):(0x[0-9a-f]{64})$/.exec(key)
+  if (match === null) return undefined
+  const [, from = '', nonce = ''] = match
+  return { from: toChecksum(from), nonce: `0x${nonce.slice(2)}` }
+}
+
+/** Every core field equal; `extra` may have more than was offered. Addresses are compared as the numbers they are. */
+function matches(accepted: Requirements, offered: Requirements): boolean {
+  return (
+    accepted.scheme === offered.scheme &&
+    accepted.network === offered.network &&
+    accepted.amount === offered.amount &&
+    accepted.maxTimeoutSeconds === offered.maxTimeoutSeconds &&
+    sameAddress(accepted.asset, offered.asset) &&
+    sameAddress(accepted.payTo, offered.payTo) &&
+    covers(accepted.extra ?? {}, offered.extra ?? {})
+  )
+}
+
+function covers(given: Readonly<Record<string, Json>>, asked: Readonly<Record<string, Json>>): boolean {
+  return Object.entries(asked).every(([key, value]) => isDeepStrictEqual(given[key], value))
+}
+
+/** Origin and path agree, or the payment names no resource. The query is not part of an offer. */
+function namesResource(named: string | undefined, resource: string): boolean {
+  if (named === undefined) return true
+  if (!URL.canParse(named)) return false
+  const { origin, pathname } = new URL(named)
+  return (
+    `${origin}${pathname}` === resource ||
+    origin + pathname === new URL(resource).origin + new URL(resource).pathname
+  )
+}
+
+/** The redelivery token of the challenge, which stock clients copy. */
+function tokenOf({ extensions }: PaymentPayload): string | undefined {
+  const extension = extensions?.['redelivery']
+  const info = isJsonObject(extension) ? extension['info'] : undefined
+  const token = isJsonObject(info) ? info['token'] : undefined
+  return typeof token === 'string' && token.length <= 64 ? token : undefined
+}
+
+function refuse(code: Refusal['code'], detail: string): Refusal {
+  return { code, detail }
 }

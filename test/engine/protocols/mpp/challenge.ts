@@ -4,16 +4,17 @@ import { Mppx, tempo } from 'mppx/server'
 import { createClient, http } from 'viem'
 import { tempo as chain } from 'viem/tempo/chains'
 import t from 'tap'
-import { bindId, createBinder, isIssued } from '../../../../src/engine/protocols/mpp/binding.ts'
 import {
+  bindId,
+  createBinder,
   createChallenge,
+  isIssued,
   opaqueOf,
   realmOf,
   requestOf,
 } from '../../../../src/engine/protocols/mpp/challenge.ts'
 import { findCredential } from '../../../../src/engine/protocols/mpp/credential.ts'
-import { createTokens } from '../../../../src/engine/protocols/tokens.ts'
-import type { IssuedChallenge } from '../../../../src/engine/protocols/protocol.ts'
+import { createTokens, type IssuedChallenge } from '../../../../src/engine/protocols/protocol.ts'
 import type { Route } from '../../../../src/engine/catalog/catalog.ts'
 import { parsePrice, type Micros } from '../../../../src/engine/money.ts'
 import { paidRoutes, shippedCatalog } from '../../../support/x402.ts'

@@ -20,6 +20,8 @@ const LOG = {
   topics: [TRANSFER, word(PAYER), word(PAYEE)],
   data: word((5_000).toString(16)),
   transactionHash: HASH,
+  blockNumber: '0x1',
+  logIndex: '0x0',
 }
 
 interface Told {
@@ -65,7 +67,7 @@ async function meet(
   const settlement = await act(bench, {
     network: 'eip155:42431',
     transaction: { kind: 'payer', hash: HASH, raw: '0x76c0' },
-    transfer: { token: TOKEN, from: PAYER, to: PAYEE, amount: 5_000n },
+    expected: { token: TOKEN, from: PAYER, to: PAYEE, amount: 5_000n },
     validBefore: VALID_BEFORE,
   })
   return { settlement, took: now - START, broadcasts }

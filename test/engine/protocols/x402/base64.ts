@@ -1,5 +1,5 @@
 import t from 'tap'
-import { frameBase64 } from '../../../../src/engine/protocols/x402/base64.ts'
+import { frameBase64 } from '../../../../src/engine/protocols/x402/challenge.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const { assert, property, string } = fc

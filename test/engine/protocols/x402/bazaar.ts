@@ -106,14 +106,14 @@ t.test('whatever parameters a catalog that loads has, a facilitator can list the
 })
 
 t.test('a prober finds input and output where it looks for them, in the 402 of every route', async (t) => {
-  const tills = NETWORKS.filter(({ testnet }) => !testnet)
+  const networks = NETWORKS.filter(({ testnet }) => !testnet)
     .slice(0, 4)
     .map((network) => ({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))
   const { service } = shippedCatalog()
   for (const route of routes) {
     const { price } = route.operation
     if (price === undefined) throw new Error('no price')
-    const settings = { service, baseUrl: 'https://api.example.com', tills, nextToken: () => '' }
+    const settings = { service, baseUrl: 'https://api.example.com', networks, nextToken: () => '' }
     const { published } = createChallenge(route, price, settings)
     const properties = member(published, 'extensions', 'bazaar', 'schema', 'properties')
     t.equal(member(properties, 'input', 'properties', 'queryParams', 'type'), 'object', route.path)

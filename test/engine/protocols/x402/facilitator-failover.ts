@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { Settler } from '../../../../src/engine/protocols/x402/settler.ts'
-import { createTills, type TillSettings } from '../../../../src/engine/protocols/x402/till.ts'
+import type { Settler } from '../../../../src/engine/protocols/x402/settlement.ts'
+import { openX402Networks, type NetworkSettings } from '../../../../src/engine/protocols/x402/networks.ts'
 import { readProblem } from '../../../support/answer.ts'
 import { openFacilitator, type StandIn } from '../../../support/facilitator.ts'
 import {
@@ -197,8 +197,8 @@ t.test(
 )
 
 /** A settler of another process, with these means. */
-async function settlerWith(means: Pick<TillSettings, 'rpcUrls' | 'signerKeys'>): Promise<Settler> {
-  const tills = createTills({
+async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'>): Promise<Settler> {
+  const tills = openX402Networks({
     ...means,
     payTo: shop.payTo,
     facilitators: opened.map(({ url, token }) => ({ url, token })),
@@ -212,9 +212,10 @@ async function settlerWith(means: Pick<TillSettings, 'rpcUrls' | 'signerKeys'>):
       await delay(ms)
     },
   })
-  const [till] = tills.of({ networks: ['eip155:8453'], timeout: 60_000, limits: {} })
-  if (till === undefined) throw new Error('no till')
-  return till.settler()
+  const reachable = tills.reachable({ networks: ['eip155:8453'], timeout: 60_000, limits: {} })
+  const base = reachable.find(({ network }) => network.id === 'eip155:8453')
+  if (base === undefined) throw new Error('no network')
+  return base.settler()
 }
 
 /** What the chain has never seen. */

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { findMovement, resume } from '../../../../src/engine/protocols/x402/settlement.ts'
+import { findTransfer } from '../../../../src/engine/protocols/x402/onchain-status.ts'
+import { resume } from '../../../../src/engine/protocols/x402/settlement.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { behind } from '../../../support/behind.ts'
 import { openNodeProxy } from '../../../support/node-proxy.ts'
@@ -57,7 +58,7 @@ t.test(
     for (const methods of choices) {
       proxy.instead(behind(chain.rpcUrl, old, methods))
       const bench = await openHasty()
-      const { kind } = await resume(bench, signed.movement, transaction, FAR, Date.now())
+      const { kind } = await resume(bench, signed.expected, transaction, FAR, Date.now())
       t.not(kind, 'failed', `behind: ${label(methods)}`)
       // Whether the money has moved follows from the receipt alone, or from block, state and logs of the same moment.
       const receipt = !methods.includes('eth_getTransactionReceipt')
@@ -86,7 +87,7 @@ t.test(
     for (const methods of choices) {
       proxy.instead(behind(chain.rpcUrl, old, methods))
       const bench = await openHasty()
-      const { kind } = await findMovement(bench, signed.movement, FAR, Date.now())
+      const { kind } = await findTransfer(bench, signed.expected, FAR, Date.now())
       t.not(kind, 'failed', `behind: ${label(methods)}`)
     }
   },
@@ -111,7 +112,7 @@ t.test(
     for (const methods of choices) {
       proxy.instead(behind(chain.rpcUrl, old, methods))
       const bench = await openHasty()
-      const settlement = await resume(bench, signed.movement, recorded(journal), FAR, Date.now())
+      const settlement = await resume(bench, signed.expected, recorded(journal), FAR, Date.now())
       t.not(settlement.kind, 'failed', `behind: ${label(methods)}`)
       if (methods.length === 0) t.match(settlement, { receipt: { transaction: theirs } })
     }

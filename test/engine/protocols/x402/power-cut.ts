@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { paymentId } from '../../../../src/engine/ledger/ledger.ts'
-import { paymentKey } from '../../../../src/engine/protocols/x402/exact.ts'
+import { paymentKey } from '../../../../src/engine/protocols/x402/x402.ts'
 import { challengeOf, readHeader, send, sign, type SignedPayment } from '../../../support/payment.ts'
 import { openShop } from '../../../support/shop.ts'
 import { networkNamed } from '../../../support/x402.ts'
@@ -20,7 +20,7 @@ async function chargesOf({ authorization }: SignedPayment): Promise<number> {
 }
 
 async function stateOf({ authorization }: SignedPayment): Promise<unknown> {
-  const id = paymentId(paymentKey({ network: networkNamed('base') }, authorization))
+  const id = paymentId(paymentKey(networkNamed('base'), authorization))
   const response = await fetch(`${shop.url}/payments/${id}`)
   return ((await response.json()) as { state?: unknown }).state
 }

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { encodeFunctionData, parseAbi } from 'viem'
-import { findMovement, resume } from '../../../../src/engine/protocols/x402/settlement.ts'
+import { findTransfer } from '../../../../src/engine/protocols/x402/onchain-status.ts'
+import { resume } from '../../../../src/engine/protocols/x402/settlement.ts'
 import { startBase, witness } from '../../../support/base-chain.ts'
 import { openNodeProxy, type NodeProxy } from '../../../support/node-proxy.ts'
 import { addressOf, randomKey } from '../../../support/payment.ts'
@@ -64,7 +65,7 @@ t.test('a receipt names the transaction that has moved the money', async (t) => 
   const journal = newRecorder()
   const settlement = await settleOn(bench, signed, journal)
   const { hash } = recorded(journal)
-  const receipt = { transaction: hash, network: 'eip155:8453', payer: signed.movement.from, amount: '10000' }
+  const receipt = { transaction: hash, network: 'eip155:8453', payer: signed.expected.from, amount: '10000' }
   t.strictSame(settlement, { kind: 'settled', receipt })
   t.equal(await mischief.charges(signed), 1)
 })
@@ -74,7 +75,7 @@ t.test(
   async (t) => {
     const bench = await openBench(chain, { ledger })
     const [first, second] = [await authorize(chain), await authorize(chain)]
-    const { from } = second.movement
+    const { from } = second.expected
     const emptying = recordingAfter(() => onlooker.drain(from, addressOf(randomKey()), 10_000n))
     const journal = newRecorder()
     const settlements = await Promise.all([
@@ -141,7 +142,7 @@ t.test('a payment that must lie under three blocks counts under three, and not b
   t.equal(await mischief.charges(signed), 1)
   const block = await mischief.newest()
   atPolls(proxy, [mischief.mine, mischief.mine])
-  const settled = await resume(bench, signed.movement, recorded(journal), FAR, Date.now())
+  const settled = await resume(bench, signed.expected, recorded(journal), FAR, Date.now())
   t.match(settled, { kind: 'settled', receipt: { transaction: recorded(journal).hash } })
   t.equal((await mischief.newest()) - block, 2)
 })
@@ -190,7 +191,7 @@ t.test('a payment whose block is undone is never called settled while it stands 
   t.equal(await mischief.charges(signed), 0)
   proxy.instead(async () => undefined)
   atPolls(proxy, [async () => {}, () => mischief.mine(2)])
-  const later = await resume(bench, signed.movement, recorded(journal), FAR, Date.now())
+  const later = await resume(bench, signed.expected, recorded(journal), FAR, Date.now())
   t.match(later, { kind: 'settled' })
   t.equal(await mischief.charges(signed), 1)
 })
@@ -256,13 +257,13 @@ t.test('a payment that is canceled in the block of its settlement has failed', a
     },
   ])
   t.match(await settleOn(bench, signed), FAILED)
-  t.equal(await chain.balance(signed.movement.from), 10_000n, 'not charged')
+  t.equal(await chain.balance(signed.expected.from), 10_000n, 'not charged')
 })
 
 t.test('a nonce that has moved money elsewhere has not paid us', async (t) => {
   const bench = await openBench(chain, { ledger })
   const signed = await authorize(chain)
-  const { nonce } = signed.movement
+  const { nonce } = signed.expected
   const elsewhere = await authorize(chain, signed.key, { to: addressOf(randomKey()), nonce })
   await mischief.mined(mischief.submit(elsewhere))
   t.match(await settleOn(bench, signed), FAILED)
@@ -273,7 +274,7 @@ t.test('one transfer does not pay for two answers, however its transaction is wo
   const key = randomKey()
   const [paid, unpaid] = [await authorize(chain, key), await authorize(chain, key)]
   // Signed under the nonce of the payment that is not to be paid.
-  const decoy = await authorize(chain, key, { to: addressOf(key), nonce: unpaid.movement.nonce })
+  const decoy = await authorize(chain, key, { to: addressOf(key), nonce: unpaid.expected.nonce })
   const before = (await onlooker.received(PAY_TO)).length
   const transaction = await mischief.mined(mischief.submitTogether([decoy, paid]))
   const receipt = await mischief.client.getTransactionReceipt({ hash: transaction })
@@ -304,7 +305,7 @@ t.test('a node that gives out no logs tells enough of what we have sent ourselve
   const theirs = await mischief.mined(mischief.submit(foreign))
   t.match(await settleOn(bench, foreign), { kind: 'unknown' }, 'used, and by whom is not known')
   proxy.instead(async () => undefined)
-  t.match(await findMovement(bench, foreign.movement, FAR, Date.now()), {
+  t.match(await findTransfer(bench, foreign.expected, FAR, Date.now()), {
     kind: 'settled',
     receipt: { transaction: theirs },
   })
@@ -312,12 +313,12 @@ t.test('a node that gives out no logs tells enough of what we have sent ourselve
 
 t.test('a payment nobody has carried out is failed once its time is over, and not before', async (t) => {
   const bench = await openBench(chain, { ledger })
-  const { movement } = await authorize(chain)
+  const { expected } = await authorize(chain)
   await mischief.mine()
   const { timestamp } = await mischief.client.getBlock()
   const newest = Number(timestamp) * 1000
-  t.match(await findMovement(bench, movement, newest + 1_000, newest), { kind: 'unknown' })
-  t.match(await findMovement(bench, movement, newest, newest), FAILED)
+  t.match(await findTransfer(bench, expected, newest + 1_000, newest), { kind: 'unknown' })
+  t.match(await findTransfer(bench, expected, newest, newest), FAILED)
 })
 
 t.test(
@@ -328,9 +329,9 @@ t.test(
     const theirs = await mischief.mined(mischief.submit(signed))
     const { timestamp } = await mischief.client.getBlock()
     const over = Number(timestamp) * 1000 - 60_000
-    t.match(await findMovement(bench, signed.movement, over, over), { kind: 'unknown' })
+    t.match(await findTransfer(bench, signed.expected, over, over), { kind: 'unknown' })
     await mischief.mine()
-    t.match(await findMovement(bench, signed.movement, over, over), {
+    t.match(await findTransfer(bench, signed.expected, over, over), {
       kind: 'settled',
       receipt: { transaction: theirs },
     })
@@ -347,7 +348,7 @@ t.test('a node that forgets its pool gets the transaction again', async (t) => {
   await mischief.mine()
   t.equal(await mischief.charges(signed), 0)
   atPolls(proxy, [async () => {}, mischief.mine])
-  t.match(await resume(bench, signed.movement, recorded(journal), FAR, Date.now()), { kind: 'settled' })
+  t.match(await resume(bench, signed.expected, recorded(journal), FAR, Date.now()), { kind: 'settled' })
   t.equal(sentOver(proxy), 2)
   t.equal(await mischief.charges(signed), 1)
 })
@@ -363,13 +364,13 @@ t.test('a transaction that never reached the node has failed for good once its n
   proxy.onCall(async () => {})
   proxy.set('open')
   t.match(await settleOn(bench, next), { kind: 'settled' })
-  t.match(await resume(bench, lost.movement, recorded(journal), FAR, Date.now()), FAILED)
+  t.match(await resume(bench, lost.expected, recorded(journal), FAR, Date.now()), FAILED)
   t.equal(await mischief.charges(lost), 0)
   t.match(await settleOn(bench, lost, journal), { kind: 'settled' }, 'it is still good')
   const [old] = journal.dispatches
   if (old?.kind !== 'own') return t.fail('recorded')
   t.match(
-    await resume(bench, lost.movement, old, FAR, Date.now()),
+    await resume(bench, lost.expected, old, FAR, Date.now()),
     { kind: 'settled', receipt: { transaction: recorded(journal).hash } },
     'and its first transaction finds the second',
   )
@@ -403,16 +404,16 @@ t.test('an unsent transaction has failed once the payment is over, and may go ou
   proxy.onCall(async () => {})
   proxy.set('open')
   const { timestamp } = await mischief.client.getBlock()
-  const over = await resume(bench, signed.movement, recorded(journal), Number(timestamp) * 1000, Date.now())
+  const over = await resume(bench, signed.expected, recorded(journal), Number(timestamp) * 1000, Date.now())
   t.match(over, FAILED)
   t.equal(sentOver(proxy), sent, 'what can only revert is not sent')
-  t.match(await resume(bench, signed.movement, recorded(journal), FAR, Date.now()), { kind: 'settled' })
+  t.match(await resume(bench, signed.expected, recorded(journal), FAR, Date.now()), { kind: 'settled' })
   t.equal(await mischief.charges(signed), 1)
 })
 
 const FAR = 64_060_588_800_000
 
-async function blacklist({ movement: { from } }: Signed): Promise<void> {
+async function blacklist({ expected: { from } }: Signed): Promise<void> {
   const abi = parseAbi(['function blacklist(address account)'])
   await mischief.rush({ to: chain.asset, data: encodeFunctionData({ abi, args: [from] }) })
 }

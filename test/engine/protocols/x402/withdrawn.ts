@@ -2,10 +2,9 @@ import t from 'tap'
 import { encodeAbiParameters, encodeEventTopics, parseAbi } from 'viem'
 import type { Entry } from '../../../../src/engine/ledger/entry.ts'
 import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
-import { createFacilitatedSettler } from '../../../../src/engine/protocols/x402/facilitated-settler.ts'
-import { createWitness } from '../../../../src/engine/protocols/x402/witness.ts'
+import { createFacilitatorSettler } from '../../../../src/engine/protocols/x402/facilitator-settlement.ts'
 import { createX402 } from '../../../../src/engine/protocols/x402/x402.ts'
-import type { Settler } from '../../../../src/engine/protocols/x402/settler.ts'
+import type { Settler } from '../../../../src/engine/protocols/x402/settlement.ts'
 import { makeEntry } from '../../../support/entry.ts'
 import { encode, randomKey, sign, type Challenge } from '../../../support/payment.ts'
 import {
@@ -44,8 +43,8 @@ function logsOf(to: `0x${string}`) {
   const data = encodeAbiParameters([{ type: 'uint256' }], [5000n])
   // In the order the token writes them.
   return [
-    { address: token, topics: used, data: '0x', transactionHash: HASH },
-    { address: token, topics: moved, data, transactionHash: HASH },
+    { address: token, topics: used, data: '0x', transactionHash: HASH, blockNumber: '0x10', logIndex: '0x0' },
+    { address: token, topics: moved, data, transactionHash: HASH, blockNumber: '0x10', logIndex: '0x1' },
   ]
 }
 
@@ -68,22 +67,22 @@ function nodeWith(to: `0x${string}`): typeof fetch {
 }
 
 function reachableOnly(node: typeof fetch) {
-  const witness = createWitness({
+  const reader = {
     chain: new Chain(createRpc('http://node.example', node)),
     networkId: network.id,
     limits: network.limits,
-  })
+  }
   const settler = async (): Promise<Settler> =>
-    createFacilitatedSettler({
+    createFacilitatorSettler({
       networkId: network.id,
       facilitators: [],
-      witness,
+      reader,
       now: () => Date.now(),
       sleep: async () => undefined,
     })
   const till = { network, payTo: PAY_TO, timeoutSeconds: 60, settler }
   const random = (bytes: number) => new Uint8Array(bytes)
-  return createX402({ service: catalog.service, baseUrl: BASE_URL, tills: [], reachable: [till], random })
+  return createX402({ service: catalog.service, baseUrl: BASE_URL, offered: [], reachable: [till], random })
 }
 
 t.test('a payment on a network that was withdrawn would meet a fresh 402, and be paid again', async (t) => {

@@ -1,8 +1,7 @@
 import t, { type Test } from 'tap'
 import type { Network } from '../../../../src/engine/networks.ts'
 import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
-import { inspect } from '../../../../src/engine/protocols/x402/inspection.ts'
-import { checkToken } from '../../../../src/engine/protocols/x402/token-check.ts'
+import { checkNetwork, checkToken, warningsOf } from '../../../../src/engine/protocols/x402/network-check.ts'
 import { startEvmChain } from '../../../../src/sandbox/evm/chain.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { openNodeProxy, type Way } from '../../../support/node-proxy.ts'
@@ -22,10 +21,10 @@ function baseWith(token: Partial<Network['token']>): Network {
 
 /** What an operator reads. */
 async function told(t: Test, url: string, network: Network = base, signers = [addressOf(randomKey())]) {
-  const lines: string[] = []
-  const token = await inspect({ chain: open(url), network, signers }, (line) => lines.push(line))
+  const check = await checkNetwork(network, url, signers, fetch)
+  const lines = warningsOf(network, check)
   t.notMatch(lines.join('\n'), url, 'the endpoint may hold a key')
-  return { lines, token }
+  return { lines, token: check.token }
 }
 
 t.test('an operator whose network is in order reads nothing', async (t) => {

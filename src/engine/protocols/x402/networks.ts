@@ -1,18 +1,23 @@
 import { isAddress, toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
+import { Chain, createRpc, type Caller } from '../../chains/evm/rpc.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
-import type { Caller } from '../../chains/evm/rpc.ts'
-import type { Bench } from './bench.ts'
-import type { OpenTill } from './exact.ts'
-import { surveyFacilitators } from './facilitator-survey.ts'
-import { createFacilitator, type Facilitator, type FacilitatorAccess } from './facilitator.ts'
-import type { Settler } from './settler.ts'
+import { onceResolved } from '../../once.ts'
+import {
+  createFacilitator,
+  surveyFacilitators,
+  type Facilitator,
+  type FacilitatorAccess,
+} from './facilitator-client.ts'
+import { createFacilitatorSettler } from './facilitator-settlement.ts'
+import { checkNetwork, warningsOf } from './network-check.ts'
+import type { AcceptedNetwork } from './payload.ts'
+import { createLocalSettler, openContext, type SettlementContext, type Settler } from './settlement.ts'
 import { addressOfKey } from './signature.ts'
-import type { TokenCheck } from './token-check.ts'
-import type { Witness } from './witness.ts'
+import type { SettleableNetwork } from './x402.ts'
 
-export interface TillSettings {
+export interface NetworkSettings {
   readonly payTo: string
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
@@ -35,10 +40,7 @@ export interface TillSettings {
 /** `changed`: other networks are offered from now on. */
 export type Inspection = 'as before' | 'changed'
 
-type Look = (x402: NonNullable<Payments['x402']>, report: (line: string) => void) => Promise<Inspection>
-
-/** What settles on each network that was paid on, by its id. */
-type Benches = Map<string, Omit<Bench, 'limits'>>
+type Look = (x402: X402Terms, report: (line: string) => void) => Promise<Inspection>
 
 /** How settling on one network has gone, in this process. */
 export interface NetworkHealth {
@@ -55,20 +57,18 @@ export interface NetworkHealth {
   readonly trouble: string | undefined
 }
 
-/** A settler that goes as far as the catalog allows; a new revision may change that. */
-type Limited = (limits: Limits) => Settler
+type X402Terms = NonNullable<Payments['x402']>
 
-/** The networks of the catalog that money can be taken on here, each with what it takes to settle. */
-export interface Tills {
-  of(x402: NonNullable<Payments['x402']>): readonly OpenTill[]
+/** The networks of the catalog that payments are taken on here, each with what it takes to settle. */
+export interface X402Networks {
+  /** Networks of the catalog that can be offered now. */
+  of(x402: X402Terms): readonly AcceptedNetwork[]
   /** Every network that can be settled on here, whether the catalog offers it or not. */
-  reachable(x402: NonNullable<Payments['x402']>): readonly OpenTill[]
+  reachable(x402: X402Terms): readonly SettleableNetwork[]
   /** Networks of the catalog that cannot be offered, and the variables that are missing for each. */
-  closed(
-    x402: NonNullable<Payments['x402']>,
-  ): readonly { readonly network: Network; readonly missing: readonly string[] }[]
+  closed(x402: X402Terms): readonly { readonly network: Network; readonly missing: readonly string[] }[]
   /** What an operator should know of networks that are offered, one sentence each. */
-  cautions(x402: NonNullable<Payments['x402']>): readonly string[]
+  cautions(x402: X402Terms): readonly string[]
   /** Looks at the networks we settle on ourselves. */
   readonly inspect: Look
   /** Asks the facilitators whether they settle what is offered. For after the start: it takes seconds when they are slow. */
@@ -81,17 +81,15 @@ export interface Tills {
  * A network is offered when it can settle: an RPC endpoint and a signer, or a facilitator. Nothing is asked of anybody
  * before the first payment, and a new revision of the catalog keeps the signers of the old one.
  */
-export function createTills(settings: TillSettings): Tills {
+export function openX402Networks(settings: NetworkSettings): X402Networks {
   const facilitators = settings.facilitators.map((access) => createFacilitator(access, settings.fetcher))
-  const settlers = new Map<string, Promise<Limited>>()
-  const benches: Benches = new Map()
-  const settlerOf = (network: Network): Promise<Limited> => {
-    const known = settlers.get(network.id) ?? openSettler(network, settings, facilitators, benches)
-    settlers.set(network.id, known)
-    // One that could not be brought up is tried again by the next payment.
-    known.catch(() => settlers.delete(network.id))
-    return known
-  }
+  const contexts: Contexts = new Map()
+  const settlers = new Map(
+    NETWORKS.map((network) => [
+      network.id,
+      onceResolved(() => openSettler(network, settings, facilitators, contexts)),
+    ]),
+  )
   /** Networks whose token is another one than our offers name, or that nobody settles on. */
   const withdrawn = new Set<string>()
   const [inspected, surveyed] = [new Reports(), new Reports()]
@@ -101,20 +99,20 @@ export function createTills(settings: TillSettings): Tills {
     else withdrawn.delete(id)
     return 'changed'
   }
-  const networksOf = ({ networks }: NonNullable<Payments['x402']>): Network[] =>
-    networks.flatMap((id) => findNetwork(id) ?? [])
+  const networksOf = ({ networks }: X402Terms): Network[] => networks.flatMap((id) => findNetwork(id) ?? [])
   const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
-  const open = (
-    networks: readonly Network[],
-    { timeout, limits }: NonNullable<Payments['x402']>,
-  ): OpenTill[] =>
+  const open = (networks: readonly Network[], { timeout, limits }: X402Terms): SettleableNetwork[] =>
     networks
       .filter((network) => missing(network, settings).length === 0)
       .map((network) => ({
         network,
         payTo,
         timeoutSeconds: Math.floor(timeout / 1000),
-        settler: async () => (await settlerOf(network))(limits[network.id] ?? network.limits),
+        settler: onceResolved(async () => {
+          const limited = await settlers.get(network.id)?.()
+          if (limited === undefined) throw new Error(`${network.id} is not in the table of networks`)
+          return limited(limits[network.id] ?? network.limits)
+        }),
       }))
   return {
     of: (x402) => open(networksOf(x402), x402).filter(({ network }) => !withdrawn.has(network.id)),
@@ -133,11 +131,15 @@ export function createTills(settings: TillSettings): Tills {
     inspect: async (x402, toOperator) => {
       const report = inspected.next(toOperator)
       const own = networksOf(x402).filter(({ chainId }) => settlesItself(chainId, settings))
+      const signers = settings.signerKeys.flatMap((key) => addressOfKey(key) ?? [])
       const checks = await Promise.all(
         own.map(async (network): Promise<Inspection> => {
-          const check = await inspectNetwork(network, settings, report)
+          const url = settings.rpcUrls[network.chainId] ?? ''
+          const check = await checkNetwork(network, url, signers, settings.caller)
+          warningsOf(network, check).forEach(report)
+          const { kind } = check.token
           // A node that does not answer says neither.
-          return check === 'unreachable' ? 'as before' : withdraw(network, check === 'differs')
+          return kind === 'unreachable' ? 'as before' : withdraw(network, kind === 'differs')
         }),
       )
       return checks.includes('changed') ? 'changed' : 'as before'
@@ -153,16 +155,18 @@ export function createTills(settings: TillSettings): Tills {
     health: async () =>
       Promise.all(
         NETWORKS.flatMap((network) => {
-          const bench = benches.get(network.id)
-          return bench === undefined ? [] : [healthOf(network, bench)]
+          const context = contexts.get(network.id)
+          return context === undefined ? [] : [healthOf(network, context)]
         }),
       ),
   }
 }
 
+type Contexts = Map<string, Omit<SettlementContext, 'limits'>>
+
 async function healthOf(
   network: Network,
-  { signers, losses }: Omit<Bench, 'limits'>,
+  { signers, losses }: Omit<SettlementContext, 'limits'>,
 ): Promise<NetworkHealth> {
   const { isClosed, reverts } = losses.totals
   const stuck = signers.ready.length === 0 ? 'the network does not include our transactions' : undefined
@@ -185,7 +189,7 @@ class Reports {
   }
 }
 
-function missing(network: Network, settings: TillSettings): string[] {
+function missing(network: Network, settings: NetworkSettings): string[] {
   if (settings.facilitators.length > 0) return []
   const { rpcUrls, signerKeys } = settings
   return [
@@ -194,108 +198,51 @@ function missing(network: Network, settings: TillSettings): string[] {
   ]
 }
 
-async function inspectNetwork(
-  network: Network,
-  { rpcUrls, signerKeys, caller }: TillSettings,
-  report: (line: string) => void,
-): Promise<TokenCheck['kind']> {
-  const [{ Chain }, { createRpc }, { inspect }] = await Promise.all([
-    import('../../chains/evm/rpc.ts'),
-    import('../../chains/evm/rpc.ts'),
-    import('./inspection.ts'),
-  ])
-  const chain = new Chain(createRpc(rpcUrls[network.chainId] ?? '', caller))
-  const signers = signerKeys.flatMap((key) => addressOfKey(key) ?? [])
-  return (await inspect({ chain, network, signers }, report)).kind
-}
-
 /** Networks whose payments are settled by others. */
-function facilitated(networks: readonly Network[], settings: TillSettings): Network[] {
+function facilitated(networks: readonly Network[], settings: NetworkSettings): Network[] {
   if (settings.facilitators.length === 0) return []
   return networks.filter(({ chainId }) => !settlesItself(chainId, settings))
 }
 
-function settlesItself(chainId: number, { rpcUrls, signerKeys }: TillSettings): boolean {
+function settlesItself(chainId: number, { rpcUrls, signerKeys }: NetworkSettings): boolean {
   return rpcUrls[chainId] !== undefined && signerKeys.length > 0
 }
 
+/** A settler that goes as far as the catalog allows; a new revision may change that. */
+type Limited = (limits: Limits) => Settler
+
 /**
- * Our own signer wherever there is one. What was once given to a facilitator is finished there, and only there is the
- * whole truth known of it.
+ * Our own signer wherever there is one, brought up at the first payment. What was once given to a facilitator is finished
+ * there, and only there is the whole truth known of it.
  */
 async function openSettler(
   network: Network,
-  settings: TillSettings,
+  settings: NetworkSettings,
   facilitators: readonly Facilitator[],
-  benches: Benches,
+  contexts: Contexts,
 ): Promise<Limited> {
-  const others =
-    facilitators.length === 0 ? undefined : await openFacilitated(network, settings, facilitators)
-  if (others !== undefined && !settlesItself(network.chainId, settings)) return others
-  const own = await openOwn(network, settings, benches)
-  if (others === undefined) return own
-  return once((limits) => {
-    const [ours, theirs] = [own(limits), others(limits)]
+  const { rpcUrls, caller, now, sleep } = settings
+  const { id: networkId, chainId } = network
+  const url = rpcUrls[chainId]
+  const chain = url === undefined ? undefined : new Chain(createRpc(url, caller))
+  const theirs: Limited = (limits) => {
+    const reader = chain === undefined ? undefined : { networkId, chain, limits }
+    return createFacilitatorSettler({ networkId, facilitators, reader, now, sleep })
+  }
+  if (!settlesItself(chainId, settings) || chain === undefined) return theirs
+  const context = await openContext({ ...settings, network, chain })
+  contexts.set(networkId, context)
+  return (limits) => {
+    const [ours, others] = [createLocalSettler({ ...context, limits }), theirs(limits)]
     return {
       ...ours,
-      resolve: (movement, dispatch, validBefore, since) =>
-        (dispatch?.kind === 'facilitator' ? theirs : ours).resolve(movement, dispatch, validBefore, since),
+      resolve: (expected, dispatch, validBefore, since) =>
+        (dispatch?.kind === 'facilitator' && facilitators.length > 0 ? others : ours).resolve(
+          expected,
+          dispatch,
+          validBefore,
+          since,
+        ),
     }
-  })
-}
-
-/** One settler for as long as the limits are the same: it knows who has verified what. */
-function once(make: Limited): Limited {
-  const made = new WeakMap<Limits, Settler>()
-  return (limits) => {
-    const settler = made.get(limits) ?? make(limits)
-    made.set(limits, settler)
-    return settler
   }
-}
-
-/** Without an RPC endpoint nothing of viem is loaded. */
-async function openFacilitated(
-  { chainId, id }: Network,
-  { rpcUrls, caller, now, sleep }: TillSettings,
-  facilitators: readonly Facilitator[],
-): Promise<Limited> {
-  const { createFacilitatedSettler } = await import('./facilitated-settler.ts')
-  const bench = { networkId: id, facilitators, now, sleep }
-  const url = rpcUrls[chainId]
-  if (url === undefined) return once(() => createFacilitatedSettler({ ...bench, witness: undefined }))
-  const witness = await openWitness(url, id, caller)
-  return once((limits) => createFacilitatedSettler({ ...bench, witness: witness(limits) }))
-}
-
-async function openWitness(
-  url: string,
-  networkId: string,
-  caller: Caller,
-): Promise<(limits: Limits) => Witness> {
-  const [{ Chain }, { createRpc }, { createWitness }] = await Promise.all([
-    import('../../chains/evm/rpc.ts'),
-    import('../../chains/evm/rpc.ts'),
-    import('./witness.ts'),
-  ])
-  const chain = new Chain(createRpc(url, caller))
-  return (limits) => createWitness({ chain, networkId, limits })
-}
-
-/** Brought up at the first payment: viem is most of the process's memory and start-up time. */
-async function openOwn(network: Network, settings: TillSettings, benches: Benches): Promise<Limited> {
-  const { chainId, id } = network
-  const { rpcUrls, signerKeys, ledger, owner, caller, now, sleep, report } = settings
-  const [{ Chain }, { createRpc }, { openBench }, { createOwnSettler }] = await Promise.all([
-    import('../../chains/evm/rpc.ts'),
-    import('../../chains/evm/rpc.ts'),
-    import('./bench.ts'),
-    import('./own-settler.ts'),
-  ])
-  const url = rpcUrls[chainId]
-  if (signerKeys.length === 0 || url === undefined) throw new Error(`${id} has no signer or no RPC endpoint`)
-  const chain = new Chain(createRpc(url, caller))
-  const bench = openBench({ network, chain, signerKeys, ledger, owner, now, sleep, report })
-  benches.set(id, bench)
-  return once((limits) => createOwnSettler({ ...bench, limits }))
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
-import { createTills, type TillSettings } from '../../../../src/engine/protocols/x402/till.ts'
+import { openX402Networks, type NetworkSettings } from '../../../../src/engine/protocols/x402/networks.ts'
 import { randomKey } from '../../../support/payment.ts'
 import { PAY_TO } from '../../../support/x402.ts'
 
@@ -28,8 +28,8 @@ const ledger: Ledger = {
   close: unused,
 }
 
-function tillsWith(settings: Partial<TillSettings>) {
-  return createTills({
+function tillsWith(settings: Partial<NetworkSettings>) {
+  return openX402Networks({
     payTo: PAY_TO,
     rpcUrls: { 8453: 'https://node.example' },
     signerKeys: [randomKey()],
@@ -102,7 +102,7 @@ t.test(
 )
 
 /** What the operator reads when every facilitator answers this to GET /supported. */
-async function surveyed(answer: () => Promise<Response>, settings: Partial<TillSettings> = {}) {
+async function surveyed(answer: () => Promise<Response>, settings: Partial<NetworkSettings> = {}) {
   const told: string[] = []
   const asked: string[] = []
   const fetcher: typeof fetch = async (input, init) => {

@@ -1,6 +1,50 @@
+import type { Address } from '../../address.ts'
+import { checkGas, gasWarning, type GasCheck } from '../../chains/evm/fees.ts'
+import { Chain, createRpc, isRevert, type Caller, type RpcAnswer } from '../../chains/evm/rpc.ts'
 import type { Network } from '../../networks.ts'
-import { isRevert, type Chain, type RpcAnswer } from '../../chains/evm/rpc.ts'
+import { decodeText } from './eip3009.ts'
 import { domainSeparator } from './signature.ts'
+
+/** A network as its own node describes it. */
+export interface NetworkCheck {
+  readonly token: TokenCheck
+  /** Of each signer once; empty when the node does not say what gas costs. */
+  readonly gas: readonly { readonly signer: Address; readonly check: GasCheck }[]
+}
+
+/** Asks a node of a network everything that settling on it depends on. Never rejects. */
+export async function checkNetwork(
+  network: Network,
+  rpcUrl: string,
+  signers: readonly Address[],
+  caller: Caller,
+): Promise<NetworkCheck> {
+  const chain = new Chain(createRpc(rpcUrl, caller))
+  const [token, fees] = await Promise.all([checkToken(chain, network), chain.fees()])
+  if (fees.kind !== 'result') return { token, gas: [] }
+  // A key may stand twice in an operator’s list.
+  const gas = Array.from(new Set(signers), async (signer) => ({
+    signer,
+    check: await checkGas(chain, signer, fees.result),
+  }))
+  return { token, gas: await Promise.all(gas) }
+}
+
+/** What an operator should know of a network that settles here, one line each. */
+export function warningsOf(network: Network, { token, gas }: NetworkCheck): string[] {
+  const name = `x402: ${network.title} (${network.id})`
+  return [
+    ...(token.kind === 'differs' ? [`${name} cannot be offered: ${token.detail}`] : []),
+    ...(token.kind === 'unreachable' ? [`${name}: the RPC endpoint does not answer`] : []),
+    ...gas.flatMap(({ signer, check }) => gasWarning(network, signer, check) ?? []),
+  ]
+}
+
+/** Which chain a node is of; undefined when it does not answer. */
+export async function askChainId(rpcUrl: string, caller: Caller): Promise<bigint | undefined> {
+  const answer = await new Chain(createRpc(rpcUrl, caller)).chainId()
+  return answer.kind === 'result' ? answer.result : undefined
+}
 
 export type TokenCheck =
   | { readonly kind: 'agrees' }
@@ -8,7 +52,7 @@ export type TokenCheck =
   | { readonly kind: 'differs'; readonly detail: string }
   | { readonly kind: 'unreachable' }
 
-/** Selectors of FiatTokenV2_2; spelt out, for this is asked before anything heavy is loaded. */
+/** Selectors of FiatTokenV2_2. */
 const DOMAIN_SEPARATOR = '0x3644e515'
 /** ERC-5267, of tokens that do not tell the separator itself. */
 const EIP712_DOMAIN = '0x84b0196e'
@@ -68,13 +112,8 @@ async function explain(chain: Chain, { chainId, title, token }: Network): Promis
   return `the token at ${token.address} is ${quote(itsName)} version ${quote(itsVersion)}, and offers say ${quote(token.name)} version ${quote(token.version)}`
 }
 
-/** A string as the ABI encodes it: where it begins, its length, its bytes. */
 function textOf(answer: RpcAnswer<`0x${string}`>): string | undefined {
-  if (answer.kind !== 'result') return undefined
-  const bytes = Buffer.from(answer.result.slice(2), 'hex')
-  if (bytes.length < 64) return undefined
-  const length = Number(BigInt(`0x${bytes.subarray(32, 64).toString('hex')}`))
-  return length > bytes.length - 64 ? undefined : bytes.subarray(64, 64 + length).toString('utf8')
+  return answer.kind === 'result' ? decodeText(answer.result.slice(2)) : undefined
 }
 
 /** A stranger’s words, for a terminal. */

@@ -12,9 +12,15 @@ import {
   type Transfer,
 } from '../../chains/evm/logs.ts'
 import type { Log, Span } from '../../chains/evm/rpc.ts'
-import type { Arrivals, Fate, Incoming, Sighting, Trail } from '../reconcile/trail.ts'
-import { paymentKey, readPaymentKey } from './exact.ts'
-import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, stateCall } from './token.ts'
+import type {
+  IncomingSpan,
+  OnchainStatus,
+  Incoming,
+  OnchainPayment,
+  ReconcileSource,
+} from '../reconcile/compare.ts'
+import { paymentKey, readPaymentKey } from './x402.ts'
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, stateCall } from './eip3009.ts'
 
 /** Payers asked for at once: nodes limit how many alternatives a topic may have. */
 const PAYERS = 50
@@ -26,12 +32,12 @@ const LEAD_MS = 3_600_000
  * Payments of scheme exact: an AuthorizationUsed and, as the very next log, the Transfer it authorizes. That is the order
  * of every token in the table (FiatTokenV2); another transfer in the same transaction is not this one's.
  */
-export class X402Trail implements Trail {
-  readonly #archive: LogScanner
+export class X402Source implements ReconcileSource {
+  readonly #scanner: LogScanner
   readonly #network: Network
 
-  constructor(archive: LogScanner, network: Network) {
-    this.#archive = archive
+  constructor(scanner: LogScanner, network: Network) {
+    this.#scanner = scanner
     this.#network = network
   }
 
@@ -39,8 +45,8 @@ export class X402Trail implements Trail {
     return this.#network.token.address
   }
 
-  async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<Arrivals> {
-    for await (const found of this.#archive.logs(transfersTo(this.#token, payees), span)) {
+  async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan> {
+    for await (const found of this.#scanner.logs(transfersTo(this.#token, payees), span)) {
       const nonces = await this.#noncesBefore(found.logs)
       yield { span: found.span, incoming: found.logs.flatMap((log) => this.#arrival(log, nonces) ?? []) }
     }
@@ -52,7 +58,7 @@ export class X402Trail implements Trail {
     const { from, amount } = transfer
     const nonce = nonces.get(placeOf(log.transactionHash, log.index - 1n, from))
     if (nonce === undefined) return { kind: 'transfer', amount }
-    return { kind: 'payment', sighting: this.#sighting(log.transactionHash, log.block, transfer, nonce) }
+    return { kind: 'payment', payment: this.#payment(log.transactionHash, log.block, transfer, nonce) }
   }
 
   /** Nonces of the authorizations that those who have paid here have used in these blocks, by their place. */
@@ -62,7 +68,7 @@ export class X402Trail implements Trail {
     for (let first = 0; first < payers.length; first += PAYERS) {
       const some = payers.slice(first, first + PAYERS).map(addressTopic)
       const filter = { address: this.#token, topics: [AUTHORIZATION_USED, some] }
-      for await (const { logs: used } of this.#archive.logs(filter, spanOf(logs))) {
+      for await (const { logs: used } of this.#scanner.logs(filter, spanOf(logs))) {
         for (const { topics, transactionHash, index } of used) {
           const [, authorizer, nonce] = topics
           const payer = topicAddress(authorizer)
@@ -74,7 +80,7 @@ export class X402Trail implements Trail {
     return nonces
   }
 
-  async fate(entry: Entry): Promise<Fate> {
+  async status(entry: Entry): Promise<OnchainStatus> {
     const signed = readPaymentKey(entry.key)
     if (signed === undefined) return { kind: 'unclear' }
     const { from, nonce } = signed
@@ -82,17 +88,17 @@ export class X402Trail implements Trail {
     const seen = isTransactionHash(named) ? await this.#used(named, signed, entry) : undefined
     if (seen !== undefined) return seen
     const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], addressTopic(from), nonce]
-    const span = { from: await this.#archive.blockAt(entry.createdAt - LEAD_MS), to: this.#archive.head }
-    for await (const { logs } of this.#archive.logs({ address: this.#token, topics }, span)) {
+    const span = { from: await this.#scanner.blockAt(entry.createdAt - LEAD_MS), to: this.#scanner.head }
+    for await (const { logs } of this.#scanner.logs({ address: this.#token, topics }, span)) {
       const [log] = logs
       if (log === undefined) continue
       const { transactionHash: transaction } = log
       if (log.topics[0] === AUTHORIZATION_CANCELED) return { kind: 'canceled', transaction }
       return (await this.#used(transaction, signed, entry)) ?? { kind: 'elsewhere', transaction }
     }
-    const state = await this.#archive.call(this.#token, stateCall(from, nonce))
+    const state = await this.#scanner.call(this.#token, stateCall(from, nonce))
     if (!/^0x0{64}$/.test(state)) return { kind: 'unclear' }
-    return { kind: this.#archive.headTime >= entry.validBefore ? 'expired' : 'open' }
+    return { kind: this.#scanner.headTime >= entry.validBefore ? 'expired' : 'open' }
   }
 
   /** What a transaction has done with this authorization; undefined when it has nothing to do with it. */
@@ -100,15 +106,15 @@ export class X402Trail implements Trail {
     transaction: string,
     signed: NonNullable<ReturnType<typeof readPaymentKey>>,
     { payee }: Entry,
-  ): Promise<Fate | undefined> {
-    const receipt = await this.#archive.receipt(transaction)
+  ): Promise<OnchainStatus | undefined> {
+    const receipt = await this.#scanner.receipt(transaction)
     if (receipt === null) return undefined
     const place = receipt.logs.findIndex((log) => this.#isUse(log, signed))
     if (place === -1) return undefined
     const next = receipt.logs[place + 1]
     const transfer = next === undefined || !this.#isOurs(next) ? undefined : readTransfer(next)
     if (transfer === undefined || !sameAddress(transfer.to, payee)) return { kind: 'elsewhere', transaction }
-    return { kind: 'moved', sighting: this.#sighting(transaction, receipt.block, transfer, signed.nonce) }
+    return { kind: 'moved', payment: this.#payment(transaction, receipt.block, transfer, signed.nonce) }
   }
 
   #isUse(log: Log, { from, nonce }: { readonly from: Address; readonly nonce: string }): boolean {
@@ -121,13 +127,13 @@ export class X402Trail implements Trail {
     return sameAddress(address, this.#token)
   }
 
-  #sighting(
+  #payment(
     transaction: string,
     block: bigint,
     { from, to, amount }: Transfer,
     nonce: `0x${string}`,
-  ): Sighting {
-    const key = paymentKey({ network: this.#network }, { from, nonce })
+  ): OnchainPayment {
+    const key = paymentKey(this.#network, { from, nonce })
     return { key, transaction, block, payer: from, payee: to, amount }
   }
 }

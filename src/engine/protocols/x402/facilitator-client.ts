@@ -1,4 +1,6 @@
-import { isJsonObject } from '../../json.ts'
+import { isTransactionHash } from '../../chains/evm/logs.ts'
+import { isJsonObject, parseJson } from '../../json.ts'
+import type { Network } from '../../networks.ts'
 
 /** A service that verifies and settles payments for others (x402 v2 core §7), over HTTP. */
 export interface Facilitator {
@@ -115,14 +117,6 @@ async function bodyOf(response: Response): Promise<unknown> {
   return parseJson(Buffer.concat(chunks).toString('utf8'))
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 function asVerifyResponse(body: unknown): VerifyResponse | undefined {
   if (!isJsonObject(body) || typeof body['isValid'] !== 'boolean') return undefined
   return { isValid: body['isValid'], invalidReason: asText(body['invalidReason']) }
@@ -131,10 +125,9 @@ function asVerifyResponse(body: unknown): VerifyResponse | undefined {
 function asSettleResponse(body: unknown): SettleResponse | undefined {
   if (!isJsonObject(body) || typeof body['success'] !== 'boolean') return undefined
   const transaction = asText(body['transaction'])
-  const isHash = transaction !== undefined && /^0x[0-9a-fA-F]{64}$/.test(transaction)
   return {
     success: body['success'],
-    transaction: isHash ? transaction : undefined,
+    transaction: isTransactionHash(transaction) ? transaction : undefined,
     errorReason: asText(body['errorReason']),
   }
 }
@@ -167,4 +160,52 @@ export function wasNeverSent(fault: unknown): boolean {
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || CERTIFICATE.test(code)) return true
   if (fault.message.includes('before secure TLS connection was established')) return true
   return wasNeverSent(fault.cause)
+}
+
+export interface Survey {
+  /** What an operator should know, one sentence each. */
+  readonly problems: readonly string[]
+  /** Networks that no facilitator takes, by the word of all of them. */
+  readonly unsupported: readonly Network[]
+}
+
+/** Asks every facilitator once what it settles. Never rejects. */
+export async function surveyFacilitators(
+  facilitators: readonly Facilitator[],
+  networks: readonly Network[],
+): Promise<Survey> {
+  if (networks.length === 0) return { problems: [], unsupported: [] }
+  const answers = await Promise.all(
+    facilitators.map(async (facilitator) => ({ facilitator, answer: await facilitator.supported() })),
+  )
+  const problems = answers.flatMap(({ facilitator: { url }, answer }) => {
+    const name = `facilitator ${new URL(url).host}`
+    switch (answer.kind) {
+      case 'answer':
+        return []
+      case 'declined':
+        return answer.status === 401 || answer.status === 403
+          ? [`${name} refuses us (${answer.status}): check FACILITATOR_TOKEN`]
+          : [`${name} has no /supported (${answer.status}): check FACILITATOR_URL`]
+      case 'unreached':
+      case 'lost':
+        return [`${name} does not answer: payments fail while it is away`]
+    }
+  })
+  const kinds = answers.flatMap(({ answer }) => (answer.kind === 'answer' ? answer.value : []))
+  // One that has not answered may be the one that settles there.
+  const unsupported = problems.length > 0 ? [] : networks.filter((network) => !takes(kinds, network))
+  const blamed = unsupported.map(
+    ({ title, id }) =>
+      `${title} (${id}) cannot be offered: no facilitator settles there; take it from payments.x402.networks or set another FACILITATOR_URL`,
+  )
+  return { problems: [...problems, ...blamed], unsupported }
+}
+
+function takes(kinds: readonly SupportedKind[], { id }: Network): boolean {
+  const [namespace = ''] = id.split(':')
+  return kinds.some(
+    ({ x402Version, scheme, network }) =>
+      x402Version === 2 && scheme === 'exact' && (network === id || network === `${namespace}:*`),
+  )
 }

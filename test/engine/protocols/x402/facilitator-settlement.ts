@@ -364,6 +364,15 @@ t.test('a reason that says nothing about the money is no failure', async (t) => 
   }
 })
 
+t.test('the chain outranks a facilitator that settles and refuses: one charge, one answer', async (t) => {
+  const place = places['with an endpoint']
+  for (const refused of ['insufficient_funds', 'invalid_exact_evm_payload_signature', 'unsupported_scheme']) {
+    place.facilitator.set({ settle: { refused, settled: true } })
+    const payment = await fresh(place)
+    await isDelivered(t, place, payment, await send(work(place, 19), payment.header))
+  }
+})
+
 t.test('a payment that a stranger carries out during the work is paid, and is answered', async (t) => {
   const place = places['with an endpoint']
   const payment = await fresh(place)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
 import { createServer as createSocketServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { createFacilitator, wasNeverSent } from '../../../../src/engine/protocols/x402/facilitator.ts'
+import { createFacilitator, wasNeverSent } from '../../../../src/engine/protocols/x402/facilitator-client.ts'
 import { listening } from '../../../support/listening.ts'
 
 const HASH = `0x${'ab'.repeat(32)}`

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { blockAt } from '../../../../src/engine/chains/evm/logs.ts'
-import { findMovement } from '../../../../src/engine/protocols/x402/settlement.ts'
+import { findTransfer } from '../../../../src/engine/protocols/x402/onchain-status.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { magnified, SECONDS_PER_BLOCK } from '../../../support/magnified.ts'
 import { openNodeProxy, type NodeProxy, type StandIn } from '../../../support/node-proxy.ts'
@@ -71,18 +71,18 @@ const settledBy = (transaction: string) => ({ kind: 'settled', receipt: { transa
 t.test('a payment that a stranger has carried out hours ago is found, by the time it came', async (t) => {
   for (const { payment, came, transaction } of [ancient, old, recent]) {
     const { bench, proxy } = await openFar(t)
-    t.match(await findMovement(bench, payment.movement, FAR, came), settledBy(transaction))
+    t.match(await findTransfer(bench, payment.expected, FAR, came), settledBy(transaction))
     t.ok(asked(proxy, 'eth_getLogs') <= 3, `${asked(proxy, 'eth_getLogs')} questions for logs`)
     t.ok(asked(proxy, 'eth_getBlockByNumber') <= 20, `${asked(proxy, 'eth_getBlockByNumber')} for blocks`)
   }
   const { bench, proxy } = await openFar(t)
-  await findMovement(bench, recent.payment.movement, FAR, recent.came)
+  await findTransfer(bench, recent.payment.expected, FAR, recent.came)
   t.equal(asked(proxy, 'eth_getBlockByNumber'), 1, 'the newest blocks need no search')
 })
 
 t.test('a payment that was canceled hours ago has failed', async (t) => {
   const { bench } = await openFar(t)
-  t.match(await findMovement(bench, canceled.payment.movement, FAR, canceled.came), { kind: 'failed' })
+  t.match(await findTransfer(bench, canceled.payment.expected, FAR, canceled.came), { kind: 'failed' })
 })
 
 function widthOf(filter: unknown): number {
@@ -104,7 +104,7 @@ t.test('a provider that lets search a few blocks only is asked for few', async (
       return method === 'eth_getLogs' && widthOf(filter) > 5 ? { error } : undefined
     })
     for (const { payment, came, transaction } of [ancient, recent])
-      t.match(await findMovement(bench, payment.movement, FAR, came), settledBy(transaction), error.message)
+      t.match(await findTransfer(bench, payment.expected, FAR, came), settledBy(transaction), error.message)
   }
 })
 
@@ -123,7 +123,7 @@ t.test('a search that cannot find anything ends, and says that nothing is known'
   for (const [name, before] of Object.entries(cases)) {
     const { bench, proxy } = await openFar(t, before)
     const since = name.includes('came') ? await now() : came
-    t.match(await findMovement(bench, payment.movement, FAR, since), { kind: 'unknown' }, name)
+    t.match(await findTransfer(bench, payment.expected, FAR, since), { kind: 'unknown' }, name)
     t.ok(proxy.calls().length < 130, `${proxy.calls().length} calls: ${name}`)
   }
 })

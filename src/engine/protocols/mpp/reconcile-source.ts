@@ -1,5 +1,4 @@
 import { keccak_256 } from '@noble/hashes/sha3'
-import { toEventSelector } from 'viem/utils'
 import { sameAddress, type Address } from '../../address.ts'
 import type { Entry } from '../../ledger/entry.ts'
 import {
@@ -12,9 +11,10 @@ import {
   type Transfer,
 } from '../../chains/evm/logs.ts'
 import type { Log, Span } from '../../chains/evm/rpc.ts'
-import type { Arrivals, Fate, Incoming, Trail } from '../reconcile/trail.ts'
+import type { IncomingSpan, OnchainStatus, Incoming, ReconcileSource } from '../reconcile/compare.ts'
 
-const TRANSFER_WITH_MEMO = toEventSelector('TransferWithMemo(address,address,uint256,bytes32)')
+const TRANSFER_WITH_MEMO =
+  `0x${fingerprint('TransferWithMemo(address,address,uint256,bytes32)', 32)}` as const
 
 /** How the memo of every MPP payment begins: the protocol’s mark and the version of the memo’s layout. */
 const MARK = `0x${fingerprint('mpp', 4)}01`
@@ -23,20 +23,20 @@ const MARK = `0x${fingerprint('mpp', 4)}01`
  * Payments of the Tempo method: a Transfer and, as the very next log, a TransferWithMemo whose memo ends with a
  * fingerprint of the challenge that was paid.
  */
-export class MppTrail implements Trail {
-  readonly #archive: LogScanner
+export class MppSource implements ReconcileSource {
+  readonly #scanner: LogScanner
   readonly #token: Address
   readonly #keys: ReadonlyMap<string, string>
 
-  /** `keys`: the keys of the ledger’s payments by what the chain calls them (`chainNames`). */
-  constructor(archive: LogScanner, token: Address, keys: ReadonlyMap<string, string>) {
-    this.#archive = archive
+  /** `keys`: the keys of the ledger’s payments by what the chain calls them (`onchainNames`). */
+  constructor(scanner: LogScanner, token: Address, keys: ReadonlyMap<string, string>) {
+    this.#scanner = scanner
     this.#token = token
     this.#keys = keys
   }
 
-  async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<Arrivals> {
-    for await (const found of this.#archive.logs(transfersTo(this.#token, payees), span)) {
+  async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan> {
+    for await (const found of this.#scanner.logs(transfersTo(this.#token, payees), span)) {
       const memos = await this.#memosAfter(payees, found.logs)
       yield { span: found.span, incoming: found.logs.flatMap((log) => this.#arrival(log, memos) ?? []) }
     }
@@ -46,7 +46,7 @@ export class MppTrail implements Trail {
     const memos = new Map<string, string>()
     if (logs.length === 0) return memos
     const topics = [TRANSFER_WITH_MEMO, null, payees.map(addressTopic)]
-    for await (const found of this.#archive.logs({ address: this.#token, topics }, spanOf(logs))) {
+    for await (const found of this.#scanner.logs({ address: this.#token, topics }, spanOf(logs))) {
       for (const { topics: told, transactionHash, index } of found.logs) {
         const [, , , memo] = told
         if (memo !== undefined) memos.set(placeOf(transactionHash, index), memo)
@@ -63,14 +63,14 @@ export class MppTrail implements Trail {
     const memo = memos.get(placeOf(transaction, log.index + 1n))
     if (memo?.startsWith(MARK) !== true) return { kind: 'transfer', amount }
     const key = this.#keys.get(memo.slice(-FINGERPRINT)) ?? this.#keys.get(transaction)
-    return { kind: 'payment', sighting: { key, transaction, block, payer, payee, amount } }
+    return { kind: 'payment', payment: { key, transaction, block, payer, payee, amount } }
   }
 
-  async fate(entry: Entry): Promise<Fate> {
+  async status(entry: Entry): Promise<OnchainStatus> {
     const transaction = transactionOf(entry)
     if (!isTransactionHash(transaction)) return { kind: 'unclear' }
-    const receipt = await this.#archive.receipt(transaction)
-    if (receipt === null) return { kind: this.#archive.headTime >= entry.validBefore ? 'expired' : 'open' }
+    const receipt = await this.#scanner.receipt(transaction)
+    if (receipt === null) return { kind: this.#scanner.headTime >= entry.validBefore ? 'expired' : 'open' }
     if (!receipt.succeeded) return { kind: 'reverted', transaction }
     const transfers = receipt.logs
       .filter(({ address }) => sameAddress(address, this.#token))
@@ -80,7 +80,7 @@ export class MppTrail implements Trail {
     if (transfer === undefined) return { kind: 'elsewhere', transaction }
     const { from: payer, to: payee, amount } = transfer
     const { block } = receipt
-    return { kind: 'moved', sighting: { key: entry.key, transaction, block, payer, payee, amount } }
+    return { kind: 'moved', payment: { key: entry.key, transaction, block, payer, payee, amount } }
   }
 }
 
@@ -88,7 +88,7 @@ export class MppTrail implements Trail {
 const FINGERPRINT = 14
 
 /** What the chain calls a payment: its transaction, and the fingerprint of its challenge, which ends its ledger key. */
-export function chainNames(entry: Entry): string[] {
+export function onchainNames(entry: Entry): string[] {
   const challenge = entry.key.slice(entry.key.lastIndexOf(':') + 1)
   const transaction = transactionOf(entry)
   return [fingerprint(challenge, FINGERPRINT / 2), ...(transaction === undefined ? [] : [transaction])]

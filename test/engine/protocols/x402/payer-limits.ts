@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { createOwnSettler } from '../../../../src/engine/protocols/x402/own-settler.ts'
-import { orderOf, type Order } from '../../../../src/engine/protocols/x402/order.ts'
-import { resume } from '../../../../src/engine/protocols/x402/settlement.ts'
+import {
+  createLocalSettler,
+  settlementRequestOf,
+  resume,
+  type SettlementRequest,
+} from '../../../../src/engine/protocols/x402/settlement.ts'
 import { readProblem } from '../../../support/answer.ts'
 import { openNodeProxy } from '../../../support/node-proxy.ts'
 import { addressOf, challengeOf, randomKey, send, sign, type Hex } from '../../../support/payment.ts'
@@ -101,9 +104,9 @@ for (const [what, code] of Object.entries(WALLETS))
   })
 
 const ledger = await openLedger(t)
-const orderFor = ({ authorization, signature, movement }: Signed): Order =>
-  orderOf(
-    { network: BASE, payTo: movement.to, timeoutSeconds: 60 },
+const orderFor = ({ authorization, signature, expected }: Signed): SettlementRequest =>
+  settlementRequestOf(
+    { network: BASE, payTo: expected.to, timeoutSeconds: 60 },
     {
       x402Version: 2,
       accepted: {
@@ -137,12 +140,12 @@ t.test('refuses a payer whose transactions have reverted twice, for an hour, in 
   const bench = await openBench(chain, { ledger })
   const key = randomKey()
   await revert(bench, key)
-  const settler = createOwnSettler(bench)
+  const settler = createLocalSettler(bench)
   const next = orderFor(await authorize(chain, key))
   t.equal(await settler.simulate(next), undefined, 'once may be bad luck')
   settler.release(next)
   await revert(bench, key)
-  const other = createOwnSettler(await openBench(chain, { ledger, owner: 'two' }))
+  const other = createLocalSettler(await openBench(chain, { ledger, owner: 'two' }))
   for (const each of [settler, other]) {
     const refusal = await each.simulate(orderFor(await authorize(chain, key)))
     t.match(refusal, { code: 'payer_suspended', detail: /nothing was charged/ })
@@ -165,7 +168,7 @@ t.test(
   async (t) => {
     const own = await openLedger(t)
     const bench = await openBench(chain, { ledger: own, limits: { maxGasLoss: 1n } })
-    const settler = createOwnSettler(bench)
+    const settler = createLocalSettler(bench)
     await revert(bench, randomKey())
     const refusal = await settler.simulate(orderFor(await authorize(chain)))
     t.match(refusal, { code: 'chain_unavailable', detail: /too many transactions have failed/ })
@@ -200,8 +203,8 @@ t.test(
     for (const [at, each] of signed.entries()) {
       // The clock of the bench runs ahead: the buyer may have been told to ask again.
       const dispatch = recorded(journals[at] ?? newRecorder())
-      const { movement } = each
-      t.match(await resume(bench, movement, dispatch, 4e12, Date.now()), { kind: 'settled' })
+      const { expected } = each
+      t.match(await resume(bench, expected, dispatch, 4e12, Date.now()), { kind: 'settled' })
       t.equal(await mischief.charges(each), 1)
     }
     t.equal(await mischief.client.getTransactionCount({ address }), 2)
@@ -213,7 +216,7 @@ t.test(
   async (t) => {
     const gwei = 1_000_000_000n
     const bench = await openBench(chain, { ledger, limits: { maxFeePerGas: 3n * gwei } })
-    const settler = createOwnSettler(bench)
+    const settler = createLocalSettler(bench)
     await mischief.setBaseFee(1n)
     await mischief.automine('off')
     t.teardown(() => mischief.setBaseFee(1n))
@@ -250,7 +253,7 @@ t.test('holds up nobody for a wallet whose simulation is slow', async (t) => {
   const released = new Promise<void>((resolve) => (release = resolve))
   proxy.instead(async (method, params) => {
     const [call] = params
-    const isSlow = method === 'eth_call' && JSON.stringify(call).includes(slow.movement.nonce.slice(2))
+    const isSlow = method === 'eth_call' && JSON.stringify(call).includes(slow.expected.nonce.slice(2))
     if (isSlow) await released
     return undefined
   })

@@ -1,0 +1,162 @@
+import { sameAddress, type Address } from '../../address.ts'
+import type { Span } from '../../chains/evm/rpc.ts'
+import type { Entry } from '../../ledger/entry.ts'
+
+/** A payment to one of our addresses, as the chain tells it. */
+export interface OnchainPayment {
+  /** Key of its ledger entry; undefined when the chain alone does not tell it. */
+  readonly key: string | undefined
+  readonly transaction: string
+  readonly block: bigint
+  readonly payer: Address
+  readonly payee: Address
+  /** Atomic units. */
+  readonly amount: bigint
+}
+
+/** Money that has come in: by a payment protocol, or as people send each other money. */
+export type Incoming =
+  | { readonly kind: 'payment'; readonly payment: OnchainPayment }
+  | { readonly kind: 'transfer'; readonly amount: bigint }
+
+/** What the chain shows of one payment, up to its newest block. */
+export type OnchainStatus =
+  | { readonly kind: 'moved'; readonly payment: OnchainPayment }
+  /** It was used up, and what it was signed for did not come to our address. */
+  | { readonly kind: 'elsewhere'; readonly transaction: string }
+  /** The payer has withdrawn it. */
+  | { readonly kind: 'canceled'; readonly transaction: string }
+  /** Its transaction is in a block and has failed. */
+  | { readonly kind: 'reverted'; readonly transaction: string }
+  /** Never used, and its time is over. */
+  | { readonly kind: 'expired' }
+  /** Not used so far; it still can be. */
+  | { readonly kind: 'open' }
+  /** The node does not show enough to tell. */
+  | { readonly kind: 'unclear' }
+
+/** How the payments of one protocol are found on one chain, in one token. */
+export interface ReconcileSource {
+  /** Everything that has come in to these addresses, span by span. Throws `RpcUnavailableError`. */
+  incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan>
+  /** Throws `RpcUnavailableError`. */
+  status(entry: Entry): Promise<OnchainStatus>
+}
+
+export interface IncomingSpan {
+  readonly span: Span
+  readonly incoming: readonly Incoming[]
+}
+
+/** Where the ledger and the chain do not tell the same; entries come without their answers. */
+export type Difference =
+  /** The ledger says charged, and the chain shows no such movement. */
+  | { readonly kind: 'missing_on_chain'; readonly entry: Entry; readonly status: OnchainStatus }
+  /** A payment has come in that the ledger has never heard of. */
+  | { readonly kind: 'not_in_ledger'; readonly payment: OnchainPayment }
+  /** A payment has come in that the ledger holds for uncharged. */
+  | { readonly kind: 'not_booked'; readonly entry: Entry; readonly payment: OnchainPayment }
+  /** Both know it, and not the same of it. */
+  | {
+      readonly kind: 'differs'
+      readonly entry: Entry
+      readonly payment: OnchainPayment
+      readonly fields: readonly Field[]
+    }
+  /** The ledger has not known for long whether it was charged; `status` is what the chain says. */
+  | { readonly kind: 'unresolved'; readonly entry: Entry; readonly status: OnchainStatus }
+
+export type Field = 'amount' | 'payer' | 'payee' | 'transaction'
+
+/** What there is to say of one token on one network. */
+export type Statement = Checked | Unchecked
+
+export interface Checked {
+  readonly kind: 'checked'
+  readonly protocol: string
+  readonly network: string
+  readonly asset: string
+  readonly payees: readonly string[]
+  readonly span: Span
+  /** Payments on which both agree. */
+  readonly agreed: number
+  /** Payments somebody is at right now. */
+  readonly underway: number
+  /** Money that has come in without being a payment. */
+  readonly transfers: { readonly count: number; readonly amount: bigint }
+  readonly differences: readonly Difference[]
+}
+
+export interface Unchecked {
+  readonly kind: 'unchecked'
+  readonly protocol: string
+  readonly network: string
+  readonly asset: string
+  /** For the operator: what is missing. */
+  readonly reason: string
+}
+
+/** A healthy payment is settled or given up long before. */
+const STALE_MS = 600_000
+/** Nodes behind one address are not all at the same block: what is as new as this may not show on every one of them. */
+const FRESH_MS = 60_000
+
+export type Verdict = { readonly kind: 'agreed' } | { readonly kind: 'underway' } | Difference
+
+const AGREED: Verdict = { kind: 'agreed' }
+const UNDERWAY: Verdict = { kind: 'underway' }
+
+/** A payment that the chain shows, beside what the ledger has of it. */
+export function comparePayment(payment: OnchainPayment, entry: Entry | undefined, now: number): Verdict {
+  if (entry === undefined) return { kind: 'not_in_ledger', payment }
+  if (entry.receipt !== undefined) return compare(payment, entry)
+  switch (entry.state) {
+    case 'settling':
+    case 'unknown':
+      return isStale(entry, now)
+        ? { kind: 'unresolved', entry: bare(entry), status: { kind: 'moved', payment } }
+        : UNDERWAY
+    case 'voided':
+      return { kind: 'not_booked', entry: bare(entry), payment }
+    default:
+      return entry.leaseUntil > now ? UNDERWAY : { kind: 'not_booked', entry: bare(entry), payment }
+  }
+}
+
+/** Whether the chain has to be asked for an entry that it has not shown by itself. */
+export function isQuestionable({ receipt, state }: Entry): boolean {
+  return receipt !== undefined || state === 'settling' || state === 'unknown'
+}
+
+/** A questionable entry, and what the chain says when it is asked for it. */
+export function compareEntry(entry: Entry, status: OnchainStatus, now: number): Verdict {
+  const { receipt, settledAt = 0 } = entry
+  if (receipt === undefined)
+    return isStale(entry, now) ? { kind: 'unresolved', entry: bare(entry), status } : UNDERWAY
+  if (status.kind === 'moved') return compare(status.payment, entry)
+  return settledAt > now - FRESH_MS ? UNDERWAY : { kind: 'missing_on_chain', entry: bare(entry), status }
+}
+
+function isStale({ createdAt }: Entry, now: number): boolean {
+  return createdAt < now - STALE_MS
+}
+
+function compare(payment: OnchainPayment, entry: Entry): Verdict {
+  const { receipt, payee } = entry
+  const amount = payment.amount.toString()
+  const same: Record<Field, boolean> = {
+    amount: entry.amount === amount && receipt?.amount === amount,
+    payer: [entry.payer, receipt?.payer].every((payer) => sameAddress(payer ?? '', payment.payer)),
+    payee: sameAddress(payee, payment.payee),
+    transaction: receipt?.transaction.toLowerCase() === payment.transaction.toLowerCase(),
+  }
+  const fields = FIELDS.filter((field) => !same[field])
+  return fields.length === 0 ? AGREED : { kind: 'differs', entry: bare(entry), payment, fields }
+}
+
+const FIELDS: readonly Field[] = ['amount', 'payer', 'payee', 'transaction']
+
+/** Answers may be large, and nobody reads them here. */
+function bare({ answer: _answer, ...entry }: Entry): Entry {
+  return entry
+}

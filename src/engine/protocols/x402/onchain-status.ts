@@ -1,0 +1,144 @@
+import { addressTopic, blockAt } from '../../chains/evm/logs.ts'
+import type { Block, Chain, Log } from '../../chains/evm/rpc.ts'
+import type { Limits } from '../../networks.ts'
+import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
+import {
+  AUTHORIZATION_CANCELED,
+  AUTHORIZATION_USED,
+  containsTransfer,
+  isUsed,
+  type ExpectedTransfer,
+} from './eip3009.ts'
+
+/** What it takes to see what became of a payment on one network. */
+export interface ChainReader {
+  readonly networkId: string
+  readonly chain: Chain
+  readonly limits: Limits
+}
+
+/**
+ * Finds out what became of a payment that somebody else may carry out: failed only when nobody can any more, because it
+ * was canceled, used for something else, or is unused in a block at or after `end`. `end` and `since`, the time before
+ * which it was not used: milliseconds since the epoch.
+ */
+export async function findTransfer(
+  reader: ChainReader,
+  expected: ExpectedTransfer,
+  end: number,
+  since: number,
+): Promise<Settlement> {
+  return (await onchainStatus(reader, expected, since, (block) => isOver(block, end))) ?? UNCONFIRMED
+}
+
+/**
+ * What became of an authorization, by what the chain shows in the newest block that has the confirmations asked for;
+ * undefined while it may still become something else, or the node cannot say: to be asked again. The truth is the log
+ * of its use with its transfer, in any transaction, whoever has sent it.
+ *
+ * `since`: milliseconds since the epoch, before which it was not used. `hasFailed` says of one that is unused up to a
+ * block whether it stays so.
+ *
+ * Everything is asked of one block, by its number: behind one address there may be several nodes, and one that has not
+ * got there yet says so instead of answering for an older state.
+ */
+export async function onchainStatus(
+  reader: ChainReader,
+  expected: ExpectedTransfer,
+  since: number,
+  hasFailed: (block: Block) => boolean | Promise<boolean>,
+): Promise<Settlement | undefined> {
+  const { chain, limits } = reader
+  const block = await newestThatCounts(chain, limits.confirmations)
+  if (block === undefined) return undefined
+  const used = await isUsed(chain, expected, block.number)
+  if (used === undefined) return undefined
+  if (used) return statusOfUse(reader, expected, since, block)
+  // It may be used in a block that does not count yet.
+  if (limits.confirmations > 1 && (await isUsed(chain, expected)) !== false) return undefined
+  return (await hasFailed(block)) ? SETTLEMENT_FAILED : undefined
+}
+
+async function statusOfUse(
+  reader: ChainReader,
+  expected: ExpectedTransfer,
+  since: number,
+  block: Block,
+): Promise<Settlement | undefined> {
+  const log = await findAuthorization(reader.chain, expected, since, block)
+  if (log === undefined) return UNCONFIRMED
+  if (log.topics[0] === AUTHORIZATION_CANCELED) return SETTLEMENT_FAILED
+  const receipt = await reader.chain.receipt(log.transactionHash)
+  if (receipt.kind !== 'result' || receipt.result === null) return undefined
+  // Else it was used for another transfer that was signed under the same nonce.
+  return containsTransfer(receipt.result.logs, expected)
+    ? settled(reader, expected, log.transactionHash)
+    : SETTLEMENT_FAILED
+}
+
+async function newestThatCounts(chain: Chain, confirmations: number): Promise<Block | undefined> {
+  const head = await chain.block('latest')
+  if (head.kind !== 'result') return undefined
+  if (confirmations === 1) return head.result
+  const number = head.result.number - BigInt(confirmations) + 1n
+  const block = number < 0n ? undefined : await chain.block(number)
+  return block?.kind === 'result' ? block.result : undefined
+}
+
+/** No later block can carry an authorization out: the token takes it only in blocks older than its end. */
+export function isOver({ timestamp }: Block, validBefore: number): boolean {
+  return Number(timestamp) * 1000 >= validBefore
+}
+
+export function settled(
+  { networkId }: Pick<ChainReader, 'networkId'>,
+  { from, value }: ExpectedTransfer,
+  transaction: string,
+): Settlement {
+  const receipt = { transaction, network: networkId, payer: from, amount: value.toString() }
+  return { kind: 'settled', receipt }
+}
+
+/** Most blocks asked for at once; providers that allow fewer say so. */
+const WIDEST = 5_000n
+const NARROWER = 10n
+/** Most questions for one payment. */
+const MOST = 100
+/** By how much our clock may be ahead of the chain’s, in seconds. */
+const SKEW = 30n
+
+/**
+ * The log of how an authorization that cannot be used any more was used up. `since`: milliseconds since the epoch,
+ * before which it was not; `newest`: the last block that counts. Undefined when the chain cannot be asked, or the log is
+ * too far from `since` to be found.
+ *
+ * Most are young: the newest blocks are asked first. Else the search goes forward from `since`, for a payment is used
+ * soon after it was taken or not at all.
+ */
+async function findAuthorization(
+  chain: Chain,
+  { token, from, nonce }: ExpectedTransfer,
+  since: number,
+  newest: Block,
+): Promise<Log | undefined> {
+  const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], addressTopic(from), nonce]
+  const ask = (first: bigint, last: bigint) =>
+    chain.logs({ address: token, topics }, { from: first, to: last })
+  const near = newest.number < WIDEST ? 0n : newest.number - WIDEST + 1n
+  const recent = await ask(near, newest.number)
+  if (recent.kind === 'unreachable') return undefined
+  if (recent.kind === 'result' && recent.result.length > 0) return recent.result[0]
+  const last = recent.kind === 'result' ? near - 1n : newest.number
+  let width = recent.kind === 'result' ? WIDEST : WIDEST / NARROWER
+  let first = await blockAt(chain, BigInt(Math.floor(since / 1000)) - SKEW, newest)
+  for (let asked = 0; first !== undefined && first <= last && asked < MOST; asked += 1) {
+    const end: bigint = first + width - 1n < last ? first + width - 1n : last
+    const answer = await ask(first, end)
+    if (answer.kind === 'result') {
+      if (answer.result.length > 0) return answer.result[0]
+      first = end + 1n
+    } else if (answer.kind === 'refused' && width > 1n) width = width > NARROWER ? width / NARROWER : 1n
+    else return undefined
+  }
+  return undefined
+}
