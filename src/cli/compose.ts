@@ -83,7 +83,8 @@ function evmOf(
   tills: X402Networks,
   baseUrl: string,
 ): Protocol[] {
+  if (tills.closed(x402).length === x402.networks.length) return []
+  // Empty while the networks are withdrawn: they may come back, and what was paid on them is still answered.
   const offered = tills.of(x402)
-  if (offered.length === 0) return []
   return [createX402({ service, baseUrl, offered, reachable: tills.reachable(x402), random: world.random })]
 }

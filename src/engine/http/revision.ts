@@ -88,6 +88,9 @@ export function createRevision(settings: RevisionSettings): Revision {
       challenges,
     }
   })
+  const paid = routes.filter(({ route }) => route.kind === 'paid')
+  const isOffered = (name: string): boolean =>
+    paid.length === 0 || paid.some(({ challenges }) => challenges.has(name))
   const published = new Map(
     routes.map(({ route, challenges }) => [route.name, challenges.get('x402')?.published]),
   )
@@ -96,7 +99,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     sandbox,
     available: (operation) => servedOf(operation).readiness === 'ready',
     paymentRequired: (route) => published.get(route.name),
-    protocols: protocols.map(({ name }) => name),
+    protocols: protocols.map(({ name }) => name).filter(isOffered),
     mcpServers: endpointsOf(catalog, baseUrl, mcpUrls),
   }
   return {

@@ -122,14 +122,14 @@ function isFailing({ failedInARow, lastFailure }: Counts, now: number): boolean 
 
 /** What is not set up is no trouble, unless nothing else is. */
 function verdict(
-  { protocols }: Revision,
+  { routes: served }: Revision,
   { ledger }: StatusSnapshot,
   routes: readonly RouteStanding[],
 ): Pick<Standing, 'status' | 'reasons'> {
   const paid = routes.filter(({ kind }) => kind === 'paid')
   const down = [
     ledger === 'unreachable' && 'The record of payments cannot be reached.',
-    paid.length > 0 && protocols.length === 0 && 'No way to pay is offered.',
+    paid.length > 0 && served.every(({ challenges }) => challenges.size === 0) && 'No way to pay is offered.',
     paid.length > 0 &&
       paid.every(({ availability }) => availability !== 'available') &&
       'Nothing that is sold can be served.',
