@@ -1,5 +1,14 @@
 import type { Want } from './diary.ts'
-import { isAgain, isCrossed, isDoubled, isLeft, isLost, isUncharged, type Evidence } from './tally.ts'
+import {
+  isAgain,
+  isCrossed,
+  isDoubled,
+  isLeft,
+  isLost,
+  isUncharged,
+  misbookedIn,
+  type Evidence,
+} from './tally.ts'
 import type { Proof, Verdict } from './verdict.ts'
 
 const NAMES: readonly (readonly [string, (verdict: Verdict) => boolean])[] = [
@@ -12,14 +21,18 @@ const NAMES: readonly (readonly [string, (verdict: Verdict) => boolean])[] = [
 ]
 
 /** Every want that did not come to one charge and one answer, with all that is known of it. */
-export function tell({ verdicts, entries, markOfKey }: Evidence): string[] {
+export function tell(evidence: Evidence): string[] {
+  const { verdicts, entries, markOfKey } = evidence
   const ofMark = new Map(entries.map((entry) => [markOfKey(entry.key), entry]))
-  return verdicts.flatMap((verdict, place) => {
+  const misbooked = misbookedIn(evidence)
+  const ofWants = verdicts.flatMap((verdict, place) => {
     const names = NAMES.filter(([, holds]) => holds(verdict)).map(([name]) => name)
-    if (names.length === 0) return []
     const { want, charges, proof } = verdict
+    const marks = [...want.payments.keys()]
+    if (misbooked.some((proof) => marks.some((mark) => proof.includes(mark)))) names.push('misbooked')
+    if (names.length === 0) return []
     const title = `want ${place} of /paid/${want.route}?n=${want.n}: ${names.join(', ')}`
-    const payments = [...want.payments.keys()].map((mark) => {
+    const payments = marks.map((mark) => {
       const transactions = charges
         .filter((charge) => charge.mark === mark)
         .map((charge) => charge.transaction)
@@ -31,6 +44,7 @@ export function tell({ verdicts, entries, markOfKey }: Evidence): string[] {
       ...[...want.story, ...payments, ...reasons(verdicts, want, proof)].map((line) => `  ${line}`),
     ]
   })
+  return [...misbooked, ...ofWants]
 }
 
 function reasons(verdicts: readonly Verdict[], { received }: Want, proof: Proof | undefined): string[] {

@@ -42,11 +42,9 @@ export interface Evidence {
 }
 
 export function count({ verdicts, charges, entries, markOfKey, runs, notes }: Evidence): Tally {
-  const transactions = new Map(charges.map(({ mark, transaction }) => [mark, transaction]))
   const amount = (holds: (verdict: Verdict) => boolean): number => verdicts.filter(holds).length
   const booked = entries.filter(({ receipt }) => receipt !== undefined)
   const charged = new Set(booked.map(({ id }) => id))
-  const known = booked.filter(({ key, receipt }) => transactions.get(markOfKey(key)) === receipt?.transaction)
   return {
     wanted: verdicts.length,
     signed: verdicts.reduce((sum, { want }) => sum + want.payments.size, 0),
@@ -60,9 +58,25 @@ export function count({ verdicts, charges, entries, markOfKey, runs, notes }: Ev
     crossed: amount(isCrossed),
     strange: charges.length - verdicts.reduce((sum, verdict) => sum + verdict.charges.length, 0),
     unresolved: entries.filter(({ state }) => state === 'settling' || state === 'unknown').length,
-    misbooked: charges.length - known.length + (booked.length - known.length),
+    misbooked: misbookedIn({ charges, entries, markOfKey }).length,
     miskept: [...notes].filter(([id, note]) => (note === 'committed') !== charged.has(id)).length,
   }
+}
+
+/** Charges without a record that names their transaction, and records of charges that are not on the chain. */
+export function misbookedIn({
+  charges,
+  entries,
+  markOfKey,
+}: Pick<Evidence, 'charges' | 'entries' | 'markOfKey'>): string[] {
+  const booked = entries.filter(({ receipt }) => receipt !== undefined)
+  const proofOf = (mark: string, transaction: string | undefined): string => `${mark} ${transaction ?? ''}`
+  const onChain = new Set(charges.map(({ mark, transaction }) => proofOf(mark, transaction)))
+  const inLedger = new Set(booked.map(({ key, receipt }) => proofOf(markOfKey(key), receipt?.transaction)))
+  return [
+    ...[...onChain].filter((proof) => !inLedger.has(proof)).map((proof) => `on the chain only: ${proof}`),
+    ...[...inLedger].filter((proof) => !onChain.has(proof)).map((proof) => `in the ledger only: ${proof}`),
+  ]
 }
 
 export function isLost({ charges, proof }: Verdict): boolean {
