@@ -233,10 +233,16 @@ async function fulfil(purchase: LeasedPurchase, entry: Entry, receipt: Receipt):
       return { kind: 'paidUnfulfilled', entry, receipt, fault: done.fault }
     }
     answer = done.answer
-    await lease.advance('fulfilled', { answer }).catch(deps.report)
+    await store(purchase, answer, receipt).catch(deps.report)
   }
   await finishWrite(deps, lease, request.fulfillment.store, 'commit').catch(deps.report)
   return { kind: 'answered', entry: lease.entry.receipt === undefined ? entry : lease.entry, answer, receipt }
+}
+
+/** Stores the answer, and first the receipt, if the store was away when the money moved. */
+async function store({ lease }: LeasedPurchase, answer: StoredAnswer, receipt: Receipt): Promise<void> {
+  if (lease.entry.receipt === undefined) await lease.settle(receipt)
+  await lease.advance('fulfilled', { answer })
 }
 
 /** Ends what the handler has prepared for this payment. What fails here is done again by recovery. */

@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
 import { openBuyer, readBought, type Bought, type Buyer } from '../../support/buyer.ts'
 import { addressOf, challengeOf, send, sign, type Hex, type SignedPayment } from '../../support/payment.ts'
 import { redisAbsence, startRedis } from '../../support/redis.ts'
 import { Secrets } from '../../support/secrets.ts'
 import { openShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
 
 const absence = redisAbsence()
 if (absence !== undefined) t.plan(0, absence)
@@ -83,6 +85,38 @@ async function faults(): Promise<void> {
       t.equal(shop.workplace.runs(), runs + 1)
     },
   )
+
+  t.test('records the charge of a route that settles first when the ledger dies meanwhile', async (t) => {
+    const key = await shop.wallet()
+    const path = query().replace('work', 'deep')
+    const payment = await pay(path, key)
+    const runs = shop.workplace.runs()
+    let killed: Promise<void> | undefined
+    shop.node.onCall(async (method) => {
+      if (method === 'eth_sendRawTransaction') await (killed ??= redis.kill())
+    })
+    shop.workplace.during(async () => {
+      shop.workplace.during(async () => {})
+      await redis.restart()
+      await until('the process reaches its ledger', async () => {
+        const unknown = await fetch(`${shop.url}/payments/pay_AAAAAAAAAAAAAAAAAAAAAA`)
+        return unknown.status === 404
+      })
+    })
+    t.match(await readBought(await send(`${shop.url}${path}`, payment.header)), {
+      status: 200,
+      run: runs + 1,
+    })
+    const ledger = await openRedisLedger({ url: redis.url, settings: 'checked', replicas: 0 })
+    t.teardown(() => ledger.close())
+    for await (const { payer, receipt } of ledger.entries())
+      if (payer === addressOf(key)) t.match(receipt?.transaction, /^0x/)
+    t.match(await readBought(await send(`${branch.url}${path}`, payment.header)), {
+      status: 200,
+      run: runs + 1,
+    })
+    t.equal(await shop.witness.charges(addressOf(key)), 1)
+  })
 
   t.test('a ledger that is killed under load costs nobody anything twice', async (t) => {
     const buyers: { buyer: Buyer; path: string }[] = []
