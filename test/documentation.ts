@@ -32,9 +32,11 @@ const SURROUNDINGS = {
 const LANGUAGES = new Set(['sh', 'console', 'yaml', 'ts', 'js', 'json', 'nginx', 'http', 'text'])
 
 for (const page of PAGES)
-  t.test(`the links, catalogs and data of ${page} are valid`, async (t) => {
+  t.test(`the links, paths, catalogs and data of ${page} are valid`, async (t) => {
     for (const [, target = ''] of textOf(page).matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g))
       t.ok(existsSync(join(ROOT, dirname(page), target)), target)
+    for (const [, path = ''] of textOf(page).matchAll(/`((?:src|test|deploy|docs|examples)\/[\w./-]+)`/g))
+      if (!path.includes('NAME')) t.ok(existsSync(join(ROOT, path)), path)
     for (const block of blocksOf(page)) {
       const { language, line, text } = block
       t.ok(LANGUAGES.has(language), `${page}:${line} says that it is ${language}`)
