@@ -1,3 +1,4 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { witness } from '../../support/base-chain.ts'
 import type { JsonObject } from '../../../src/engine/json.ts'
@@ -121,6 +122,55 @@ t.test('a misspelt parameter is named in the 402, in the sample and in the paid 
   t.notOk('ignored_parameters' in ((await exact.json()) as object))
   const free = await fetch(`${server.url}/sample/util/occasion?contry=DE`)
   t.match(await free.json(), { country: 'US', warnings: [{ message: /'country'/ }] })
+})
+
+interface Described {
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly in: string
+    readonly schema: { readonly examples?: readonly (string | number)[] }
+  }[]
+  readonly responses: {
+    readonly 200: { readonly content: { readonly 'application/json': { readonly schema: object } } }
+  }
+}
+
+t.test('every answer fits the schema that OpenAPI prints for it', async (t) => {
+  const response = await fetch(`${server.url}/openapi.json`)
+  const openapi = (await response.json()) as {
+    readonly paths: Readonly<Record<string, { readonly get?: Described }>>
+    readonly components: object
+  }
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
+  let checked = 0
+  for (const [template, { get }] of Object.entries(openapi.paths)) {
+    if (get === undefined || !/^\/(?:paid|sample)\//.test(template)) continue
+    const given = (get.parameters ?? []).flatMap(({ name, in: place, schema: { examples = [] } }) =>
+      examples.slice(0, 1).map((example) => ({ name, place, value: String(example) })),
+    )
+    const path = template.replace(
+      /\{(\w+)\}/g,
+      (_, name: string) => given.find((each) => each.name === name)?.value ?? name,
+    )
+    const query = new URLSearchParams(
+      given.flatMap(({ name, place, value }): [string, string][] =>
+        place === 'query' ? [[name, value]] : [],
+      ),
+    )
+    // One of the two.
+    if (query.has('doi')) query.delete('q')
+    const ask = template.startsWith('/paid/') ? pay : fetch
+    const answer = await ask(`${server.url}${path}?${query.toString()}`)
+    const body: unknown = await answer.json()
+    t.equal(answer.status, 200, `${path}: ${JSON.stringify(body).slice(0, 300)}`)
+    const { schema } = get.responses[200].content['application/json']
+    const validate = ajv.compile({ ...schema, components: openapi.components })
+    t.ok(validate(body), `${path}: ${ajv.errorsText(validate.errors)}`)
+    const described = JSON.stringify(schema).match(/"description"/g)?.length ?? 0
+    t.ok(described > 2, `the members of ${path} are described`)
+    checked += 1
+  }
+  t.ok(checked >= 46, 'paid routes and samples')
 })
 
 const TEXT = 'Portal 2 came out on 18 April 2011 and costs 9.75 euros. It is still sold. Few games are.'
