@@ -14,6 +14,7 @@ import { standing, stats, type AllFigures, type StatusSnapshot } from './status.
 
 export interface LiveSettings {
   readonly now: () => number
+  readonly ledger: Ledger
   readonly usageStore: UsageStore
   /** How the outside sources have done. */
   readonly figures: AllFigures
@@ -43,7 +44,7 @@ export function livePages(
 async function render(settings: LiveSettings, revision: Revision, name: LiveDocument): Promise<Reply> {
   switch (name) {
     case 'health':
-      return jsonReply({ status: 'ok', revision: revision.catalog.revision })
+      return health(settings, revision)
     case 'stats': {
       const { days } = await look(settings)
       return jsonReply(stats(revision, days, settings.now()))
@@ -54,6 +55,19 @@ async function render(settings: LiveSettings, revision: Revision, name: LiveDocu
       return pageReply(revision, await see(settings))
   }
 }
+
+/** 503 while payments cannot be recorded, so that a load balancer sends requests to another process. */
+async function health({ ledger, now, report }: LiveSettings, { catalog }: Revision): Promise<Reply> {
+  try {
+    await ledger.recall('health', now())
+  } catch (fault) {
+    report(fault)
+    return problem('ledger_unavailable', LEDGER_AWAY, { charged: 'no', headers: { 'Retry-After': '2' } })
+  }
+  return jsonReply({ status: 'ok', revision: catalog.revision })
+}
+
+const LEDGER_AWAY = 'the record of payments cannot be reached now'
 
 async function see(settings: LiveSettings): Promise<StatusSnapshot> {
   const { now, figures, refused } = settings
@@ -107,8 +121,8 @@ export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
     return stateOf(id, await ledger.find(id))
   } catch (fault) {
     if (!(fault instanceof LedgerError)) throw fault
-    const detail = 'the record of payments cannot be reached now'
-    return problem('ledger_unavailable', detail, { charged: 'unknown', headers: { 'Retry-After': '2' } })
+    const headers = { 'Retry-After': '2' }
+    return problem('ledger_unavailable', LEDGER_AWAY, { charged: 'unknown', headers })
   }
 }
 

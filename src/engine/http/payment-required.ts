@@ -54,7 +54,7 @@ export function compilePaymentRequired(
     members.push(said, `"detail":${asciiJson(detail)}`, readers)
     if (ignored !== undefined) members.push(`"ignored_parameters":${ignored}`)
     if (wouldFail !== undefined) members.push(`"would_fail":${wouldFail}`)
-    return { status: 402, headers, body: `{${members.join(',')}}`, code }
+    return { status: 402, headers, body: `{${members.join(',')}}`, vary: 'Accept', code }
   }
 }
 

@@ -89,9 +89,10 @@ function serveRoute(
 
 /** A 402 as its reader wants it: a page for a browser, JSON for everyone else, the same headers for both. */
 function negotiate({ ctx, served: { route }, revision, resource }: RouteRequest, reply: Reply): Reply {
-  const vary = 'Accept'
   const problem: unknown = prefersPage(ctx) ? JSON.parse(reply.body) : undefined
-  if (!isJsonObject(problem)) return { ...reply, vary }
+  const vary = 'Accept'
+  // A copy costs as much as finding the route: the usual 402 is made with this header.
+  if (!isJsonObject(problem)) return reply.vary === vary ? reply : { ...reply, vary }
   const { catalog, facts } = revision
   const { html, policy } = renderPaymentPage({ catalog, facts, route, url: resource + ctx.search, problem })
   return {

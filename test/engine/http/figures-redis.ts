@@ -42,9 +42,15 @@ async function figures(): Promise<void> {
     await until('the page shows it', async () =>
       /data-state="down">down</.test(await (await fetch(`${shop.url}/status`)).text()),
     )
-    t.equal((await fetch(`${shop.url}/health`)).status, 200, 'no reason to start it anew')
+    const health = await fetch(`${shop.url}/health`)
+    t.equal(health.status, 503, 'a load balancer takes the process out')
+    t.match(await health.json(), { code: 'ledger_unavailable', charged: 'no' })
     await redis.restart()
     await until('it is back', async () => at(await status(), 'status') === 'operational')
+    await until(
+      'a load balancer takes the process in',
+      async () => (await fetch(`${shop.url}/health`)).status === 200,
+    )
     await until('nothing was lost', async () => at(await status(), 'funnel', 'unpaid') === 4)
   })
 }

@@ -34,7 +34,7 @@ t.test('the status is worked out once a second, however many ask for it', async 
   })
   const usageStore = new UsageStore({ ledger, owner: 'test', now })
   const page = livePages(
-    { now, usageStore, figures, refused: () => undefined, report: (fault) => t.fail(String(fault)) },
+    { now, ledger, usageStore, figures, refused: () => undefined, report: (fault) => t.fail(String(fault)) },
     revision,
   )
   const bodies = async (): Promise<Set<string>> =>
