@@ -116,6 +116,9 @@ export interface TransactionFaults {
   readonly times?: number
   readonly feePayer?: true
   readonly chainId?: number
+  /** Its sequence and its place in it, in place of an expiring nonce. */
+  readonly nonceKey?: bigint
+  readonly nonce?: number
 }
 
 /** Signs a transfer for a challenge, faultlessly but for `faults`; resolves to the value of Authorization. */
@@ -155,8 +158,8 @@ export async function signTransfer(
     maxFeePerGas: 30_000_000_000n,
     maxPriorityFeePerGas: 1_000_000_000n,
     // Nonces that expire need an end.
-    nonceKey: validBefore === null ? BigInt(randomKey()) >> 8n : maxUint256,
-    nonce: 0,
+    nonceKey: faults.nonceKey ?? (validBefore === null ? BigInt(randomKey()) >> 8n : maxUint256),
+    nonce: faults.nonce ?? 0,
     ...(validBefore === null ? {} : { validBefore }),
     ...(faults.feePayer ? { feePayer: true as const } : {}),
   } as const

@@ -3,7 +3,7 @@ import type { Rate } from '../cache/budget.ts'
 import type { RawParameters } from '../catalog/validator.ts'
 import { Failure, type ErrorCode, type InvalidParameter } from '../errors.ts'
 import type { Entry } from '../ledger/entry.ts'
-import { findPayment, type Payment, type Protocol } from '../protocols/protocol.ts'
+import type { Payment, Protocol } from '../protocols/protocol.ts'
 import { ANONYMOUS, invoke, unreadyFailure, type ExecutionDeps } from '../purchase/execution.ts'
 import {
   NO_OFFER,
@@ -15,7 +15,7 @@ import {
   type PurchaseProblem,
   type PurchaseResult,
 } from '../purchase/problem.ts'
-import { purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
+import { findPayment, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
 import { withMetrics, type Tally } from '../usage/tally.ts'
 import { disconnectSignal } from './delivery.ts'
 import { failed, invalid, ok, problem, type Reply } from './reply.ts'

@@ -6,7 +6,7 @@ import type { Arguments } from '../handler.ts'
 import { compact, type JsonObject } from '../json.ts'
 import type { Entry } from '../ledger/entry.ts'
 import { formatPrice } from '../money.ts'
-import { findPayment, type Payment, type Protocol, type Refusal } from '../protocols/protocol.ts'
+import type { Payment, Protocol, Refusal } from '../protocols/protocol.ts'
 import { judgeProof, readProof, signInDemand, type Judged } from '../protocols/x402/siwx.ts'
 import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } from '../purchase/execution.ts'
 import {
@@ -19,7 +19,7 @@ import {
   type Paid,
   type PurchaseResult,
 } from '../purchase/problem.ts'
-import { purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
+import { findPayment, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
 import { withMetrics, type Tally } from '../usage/tally.ts'
 import { answered, failed, invalid, problem, refused, type ToolReply } from './result.ts'
 import type { ServedTool, ToolServer } from './tool-server.ts'

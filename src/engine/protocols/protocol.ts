@@ -71,16 +71,6 @@ export type Detection =
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly detail: string }
   | { readonly kind: 'payment'; readonly payment: Payment }
 
-/** The payment of a request that may carry one of each protocol. */
-export function findPayment(detections: readonly Detection[]): Detection {
-  const [found = NONE, another] = detections.filter(({ kind }) => kind !== 'none')
-  if (another === undefined) return found
-  const detail = 'the request carries payments of two protocols'
-  return { kind: 'malformed', code: 'multiple_payments', detail }
-}
-
-const NONE: Detection = { kind: 'none' }
-
 /** What is for sale at this request. */
 export interface Offer extends OfferTerms {
   readonly face: Face

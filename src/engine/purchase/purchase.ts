@@ -6,7 +6,7 @@ import { isReusable, reserve, type Desk } from '../ledger/claim.ts'
 import type { Purchase } from '../ledger/entry.ts'
 import { buyerName, identifierName, LedgerError } from '../ledger/ledger.ts'
 import { toMicros } from '../money.ts'
-import type { Offer, OfferTerms, Payment } from '../protocols/protocol.ts'
+import type { Detection, Offer, OfferTerms, Payment } from '../protocols/protocol.ts'
 import {
   digestArguments,
   invoke,
@@ -42,6 +42,16 @@ export interface PaidCall {
   /** Aborted when the client has gone away. */
   readonly gone: AbortSignal
 }
+
+/** The payment of a request that may carry one of each protocol. */
+export function findPayment(detections: readonly Detection[]): Detection {
+  const [found = NONE, another] = detections.filter(({ kind }) => kind !== 'none')
+  if (another === undefined) return found
+  const detail = 'the request carries payments of two protocols'
+  return { kind: 'malformed', code: 'multiple_payments', detail }
+}
+
+const NONE: Detection = { kind: 'none' }
 
 /** Buys one call: a payment is good for the operation and its arguments, however they came. */
 export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<PurchaseResult> {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Json } from '../../../src/engine/json.ts'
 import { at, items } from '../../support/documents.ts'
 import { askJson } from '../../support/figures.ts'
-import { addressOf, challengeOf, send, sign } from '../../support/payment.ts'
+import { addressOf, challengeOf, send, sign, type Hex } from '../../support/payment.ts'
 import { openBuyer } from '../../support/buyer.ts'
 import { Secrets } from '../../support/secrets.ts'
 import { openShop } from '../../support/shop.ts'
@@ -246,3 +246,35 @@ t.test('figures are those of all processes, and outlive each of them', async (t)
   t.match(await routeOf('/sample/work'), { success_rate: 1, last_success: /Z$/ })
   t.strictSame(at(await stats(), 'answers'), { paid: 1, free: 1 })
 })
+
+t.test(
+  'a withdrawn last network is said, keeps what was bought, and is sold on again when it is back',
+  async (t) => {
+    const work = (n: number): string => `${shop.url}/paid/work?n=${n}`
+    const fresh = async () => sign(await challengeOf(work(41)), await shop.wallet())
+    const [bought, late] = [await fresh(), await fresh()]
+    t.equal((await send(work(41), bought.header)).status, 200)
+    const isOffered = async (): Promise<boolean> => (await fetch(work(42))).status === 402
+    const { asset, rpcUrl } = shop.chain
+    const asked = { jsonrpc: '2.0', id: 1, method: 'eth_getCode', params: [asset, 'latest'] }
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(rpcUrl, { method: 'POST', headers, body: JSON.stringify(asked) })
+    const { result: code } = (await answer.json()) as { result: Hex }
+
+    await shop.chain.setCode(asset, '0x00')
+    shop.server.process.kill('SIGHUP')
+    await until('the network is withdrawn', async () => !(await isOffered()))
+    for (const response of [await fetch(work(42)), await send(work(42), late.header)]) {
+      t.equal(response.status, 503)
+      t.match(await response.json(), { code: 'not_configured', charged: 'no' })
+    }
+    t.equal((await send(work(41), bought.header)).status, 200, 'what was bought is given again')
+    t.match(await status(), { status: 'down', reasons: ['No way to pay is offered.'] })
+
+    await shop.chain.setCode(asset, code)
+    shop.server.process.kill('SIGHUP')
+    await until('the network is back', isOffered)
+    t.equal((await send(work(42), late.header)).status, 200, 'and the payment that was refused is good')
+    t.match(await status(), { status: 'operational', reasons: [] })
+  },
+)

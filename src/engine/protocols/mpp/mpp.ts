@@ -20,7 +20,15 @@ import {
 } from '../protocol.ts'
 import { createChallenge, INTENT, isIssued, METHOD, realmOf, requestOf, type Terms } from './challenge.ts'
 import { findCredential, readCredential, type Credential, type FoundCredential } from './credential.ts'
-import { findReceipt, resume, send, simulateTransfer, UNAVAILABLE, type Transfer } from './settlement.ts'
+import {
+  checkNonce,
+  findReceipt,
+  resume,
+  send,
+  simulateTransfer,
+  UNAVAILABLE,
+  type Transfer,
+} from './settlement.ts'
 import { Validator, type Answer, type SignedTransfer } from './validator.ts'
 
 export interface MppSettings extends Clock {
@@ -240,9 +248,12 @@ class ChargePayment implements Payment {
     const reading = await this.#read()
     if (reading.kind !== 'transfer') return refusalOf(reading)
     const { payer, call } = reading.transfer
-    return call === undefined
-      ? undefined
-      : simulateTransfer(this.#context.chain, { from: payer, to: this.asset, data: call })
+    const { chain } = this.#context
+    const [early, refusal] = await Promise.all([
+      checkNonce(chain, reading.transfer),
+      call === undefined ? undefined : simulateTransfer(chain, { from: payer, to: this.asset, data: call }),
+    ])
+    return early ?? refusal
   }
 
   release(): void {}

@@ -63,6 +63,33 @@ export async function simulateTransfer(
   return { code: 'verification_failed', detail }
 }
 
+/** What a buyer may have on its way to us at once, in one sequence of nonces. */
+const MOST_AHEAD = 16n
+/** The sequence without an order, for transactions that expire. */
+const EXPIRING = 2n ** 256n - 1n
+/** Tempo’s precompile for the sequences of an account, and its `getNonce(address,uint256)`. */
+const NONCE_MANAGER = '0x4e4F4E4345000000000000000000000000000000'
+const GET_NONCE = '0x89535803'
+
+/**
+ * A transaction waits for those before it in its sequence: one that is far ahead of its account would have the work done
+ * and never be mined. Nodes simulate it without looking at the gap.
+ */
+export async function checkNonce(
+  chain: Chain,
+  { payer, nonce, nonceKey }: { readonly payer: string; readonly nonce: bigint; readonly nonceKey: bigint },
+): Promise<Refusal | undefined> {
+  // Nothing can be missing before the first of a sequence.
+  if (nonceKey === EXPIRING || nonce <= MOST_AHEAD) return undefined
+  if (!isAddress(payer)) throw new Error('a payer has an address')
+  const call = `${GET_NONCE}${word(payer)}${word(nonceKey)}` as const
+  const answer = await (nonceKey === 0n ? chain.nextNonce(payer) : chain.call(NONCE_MANAGER, call))
+  if (answer.kind !== 'result' || answer.result === '0x') return UNAVAILABLE
+  if (nonce <= BigInt(answer.result) + MOST_AHEAD) return undefined
+  const detail = `the nonce of the transaction is more than ${MOST_AHEAD} ahead of its account`
+  return { code: 'verification_failed', detail }
+}
+
 /**
  * Broadcasts and waits for the block. A refusal proves nothing: it may be the second answer to bytes that a proxy has sent
  * twice. The transaction’s validity ends soon, and blocks beyond it decide.

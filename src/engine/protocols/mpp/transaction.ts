@@ -29,7 +29,7 @@ type TempoTransaction = Transaction.TransactionSerializableTempo
 export async function readTransaction(client: Client, sent: `0x${string}`, demand: Demand): Promise<Answer> {
   const transaction = parse(sent)
   if (transaction === undefined) return refuse('it is not a signed Tempo transaction (type 0x76)')
-  const { from, chainId, validBefore } = transaction
+  const { from, chainId, validBefore, nonce = 0, nonceKey = 0n } = transaction
   // Whoever is named as sender for the sake of a sponsor has signed nothing yet.
   if (transaction.feePayerSignature !== undefined)
     return refuse('it leaves its fee to somebody else; the payer pays the fee')
@@ -45,7 +45,15 @@ export async function readTransaction(client: Client, sent: `0x${string}`, deman
     const call = calls.length === 1 ? calls[0]?.data : undefined
     return {
       kind: 'transfer',
-      transfer: { raw, hash: keccak256(raw), payer: toChecksum(from), validBefore, call },
+      transfer: {
+        raw,
+        hash: keccak256(raw),
+        payer: toChecksum(from),
+        validBefore,
+        nonce: BigInt(nonce),
+        nonceKey: BigInt(nonceKey),
+        call,
+      },
     }
   } catch (fault) {
     return isOutage(fault) ? { kind: 'unavailable' } : refuse('its signature cannot be verified')

@@ -21,6 +21,9 @@ export interface SignedTransfer {
   readonly payer: string
   /** Seconds since the epoch. */
   readonly validBefore: number
+  /** Of the payer’s account, by the key of its sequence. */
+  readonly nonce: bigint
+  readonly nonceKey: bigint
   /** Calldata of the transfer when it stands alone: after a swap it cannot be tried by itself. */
   readonly call: `0x${string}` | undefined
 }

@@ -4,6 +4,7 @@ import { TRANSFER } from '../../chains/evm/logs.ts'
 import { isRevert, word, type Chain, type Log, type RpcAnswer, type Sender } from '../../chains/evm/rpc.ts'
 import { SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
+import type { Settlement } from '../protocol.ts'
 import type { Authorization } from './payload.ts'
 import { splitSignature } from './signature.ts'
 
@@ -214,4 +215,14 @@ function isSame(topics: readonly string[], expected: readonly string[]): boolean
     topics.length === expected.length &&
     topics.every((each, place) => each.toLowerCase() === expected[place]?.toLowerCase())
   )
+}
+
+/** The proof that a payment was carried out. */
+export function settled(
+  { networkId }: { readonly networkId: string },
+  { from, value }: ExpectedTransfer,
+  transaction: string,
+): Settlement {
+  const receipt = { transaction, network: networkId, payer: from, amount: value.toString() }
+  return { kind: 'settled', receipt }
 }

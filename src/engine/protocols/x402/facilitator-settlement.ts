@@ -2,9 +2,9 @@ import { poll, type Clock, type Pace } from '../../chains/evm/rpc.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import type { Dispatch } from '../../ledger/entry.ts'
 import type { Journal, Settlement } from '../protocol.ts'
-import { simulate, verifyErc1271, type ExpectedTransfer } from './eip3009.ts'
+import { settled, simulate, verifyErc1271, type ExpectedTransfer } from './eip3009.ts'
 import type { Facilitator, FacilitatorAnswer, SettleResponse } from './facilitator-client.ts'
-import { findTransfer, settled, type ChainReader } from './onchain-status.ts'
+import { findTransfer, type ChainReader } from './onchain-status.ts'
 import type { SettlementRequest, Settler } from './settlement.ts'
 
 /** What it takes to have payments of one network settled by others. */

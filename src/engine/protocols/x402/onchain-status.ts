@@ -7,6 +7,7 @@ import {
   AUTHORIZATION_USED,
   containsTransfer,
   isUsed,
+  settled,
   type ExpectedTransfer,
 } from './eip3009.ts'
 
@@ -88,15 +89,6 @@ async function newestThatCounts(chain: Chain, confirmations: number): Promise<Bl
 /** No later block can carry an authorization out: the token takes it only in blocks older than its end. */
 export function isOver({ timestamp }: Block, validBefore: number): boolean {
   return Number(timestamp) * 1000 >= validBefore
-}
-
-export function settled(
-  { networkId }: Pick<ChainReader, 'networkId'>,
-  { from, value }: ExpectedTransfer,
-  transaction: string,
-): Settlement {
-  const receipt = { transaction, network: networkId, payer: from, amount: value.toString() }
-  return { kind: 'settled', receipt }
 }
 
 /** Most blocks asked for at once; providers that allow fewer say so. */

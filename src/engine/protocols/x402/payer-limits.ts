@@ -219,6 +219,15 @@ export interface Revert {
  * What reverted transactions have cost on one network, over all processes of the ledger. A payer may make them happen
  * (a contract wallet decides while it is carried out, anybody may move the money away after the simulation), so they
  * are counted by payer, and altogether against a budget for each hour.
+ *
+ * The most an operator can lose to them on one network within an hour is L + n × g × f:
+ *
+ * - L: `max_gas_loss` of the network; contract wallets alone can use up half of it.
+ * - n: the transactions that are in no block yet when L is used up: per process and payer at most min(64, 8 + s) for a
+ *   key and min(64, 1 + s) for a contract wallet, where s counts what the payer has settled since its last revert.
+ *   Other processes of the ledger hear of a loss up to 5 s late, and go on so long.
+ * - g: the gas limit, 200,000 for a key and 600,000 for a contract wallet; f: `max_fee_gwei`. A rollup’s fee for its
+ *   parent chain is counted in L where the node reports it, and is not limited by f.
  */
 export class GasLosses {
   readonly #settings: GasLossSettings

@@ -27,13 +27,14 @@ import { UNCONFIRMED, type Journal, type Settlement } from '../protocol.ts'
 import {
   balanceOf,
   containsTransfer,
+  settled,
   simulate,
   transferCall,
   verifyErc1271,
   type ExpectedTransfer,
   type SignedAuthorization,
 } from './eip3009.ts'
-import { findTransfer, isOver, onchainStatus, settled, type ChainReader } from './onchain-status.ts'
+import { findTransfer, isOver, onchainStatus, type ChainReader } from './onchain-status.ts'
 import {
   offerOf,
   type AcceptedNetwork,

@@ -63,7 +63,7 @@ async function send(message: string): Promise<string> {
   return sent.kind
 }
 
-t.test('a buyer would be told that nothing was charged by a node that was asked twice', async (t) => {
+t.test('a refusal that proves nothing leaves the payment unknown, never uncharged', async (t) => {
   for (const message of [
     'nonce too low',
     'nonce too low: next nonce 5, tx nonce 4',
@@ -75,7 +75,7 @@ t.test('a buyer would be told that nothing was charged by a node that was asked 
   }
 })
 
-t.test('a payment no pool can hold would be waited for', async (t) => {
+t.test('a payment that no pool can hold is refused at once', async (t) => {
   for (const message of [
     'insufficient funds for gas * price + value: balance 0, tx cost 30000',
     'intrinsic gas too low',

@@ -233,6 +233,25 @@ t.test(
   },
 )
 
+t.test('remembers which nonces are taken when its queue has been empty', async (t) => {
+  let broken = true
+  const seen = new Set<string>()
+  const losing: typeof fetch = async (url, init) => {
+    const body = typeof init?.body === 'string' ? init.body : ''
+    const raw = /"eth_sendRawTransaction","params":\["(0x[0-9a-f]+)"/.exec(body)?.[1]
+    if (raw !== undefined) seen.add(raw)
+    if (broken && raw !== undefined && [...seen].indexOf(raw) === 1) throw new Error('socket hang up')
+    return fetch(url, init)
+  }
+  const signer = await signerOf(randomKey(), { fetcher: losing })
+  const sent = await Promise.all(upTo(4).map(() => send(signer)))
+  t.match(sent, [{ kind: 'sent' }, { kind: 'unknown', transaction: { nonce: 1 } }, { kind: 'sent' }, {}])
+  broken = false
+  t.equal(await nonceOf(signer), 1, 'the missing one is used')
+  t.equal(await nonceOf(signer), 4, 'and those above it are not')
+  t.equal(await mined(signer), 5)
+})
+
 t.test('whose transaction is taken does not wait for one that the node leaves unanswered', async (t) => {
   let release = (): void => {}
   const held = new Promise<void>((resolve) => (release = resolve))

@@ -1,9 +1,11 @@
 import { Challenge } from 'mppx'
-import { concatHex, fromRlp, keccak256, toRlp, type Account as ViemAccount } from 'viem'
+import { concatHex, fromRlp, keccak256, maxUint256, toRlp, type Account as ViemAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { Account, Actions, P256, Transaction } from 'viem/tempo'
 import t from 'tap'
+import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
 import { toMicros } from '../../../../src/engine/money.ts'
+import { checkNonce } from '../../../../src/engine/protocols/mpp/settlement.ts'
 import { openMppCounter } from '../../../support/mpp-counter.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 import {
@@ -301,4 +303,20 @@ t.test('a challenge outlives the change of the secret by one generation', async 
   t.match(await after.refusal(authorization), { code: 'invalid_challenge' })
   t.equal((await during.settle(authorization)).settlement.kind, 'settled')
   t.equal(await after.refusal(await sign(during.challenge())), undefined, 'new ones are bound by the first')
+})
+
+t.test('a nonce far ahead of its account is refused before the work, in every sequence', async (t) => {
+  const key = await chain.wallet()
+  const signed = (nonce: number) => signTempo(chain.rpcUrl, key, counter.challenge(), { nonceKey: 0n, nonce })
+  t.equal(await counter.refusal(await signed(0)), undefined, 'the next one is taken')
+  const refusal = await counter.refusal(await signed(1_000))
+  t.match(refusal, { code: 'verification_failed', detail: /ahead of its account/ })
+  const node = new Chain(createRpc(chain.rpcUrl, fetch))
+  const far = { payer: addressOf(key), nonce: 1_000n }
+  t.match(await checkNonce(node, { ...far, nonceKey: 7n }), { code: 'verification_failed' })
+  t.equal(
+    await checkNonce(node, { ...far, nonceKey: maxUint256 }),
+    undefined,
+    'one that expires has no order',
+  )
 })

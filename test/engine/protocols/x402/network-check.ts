@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { encodeAbiParameters, parseAbiParameters } from 'viem'
 import type { Network } from '../../../../src/engine/networks.ts'
 import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
 import { checkNetwork, checkToken, warningsOf } from '../../../../src/engine/protocols/x402/network-check.ts'
@@ -122,4 +123,29 @@ t.test('an operator reads how long each signer can go on, before the first payme
       `^x402: Base \\(eip155:8453\\): signer ${empty} has 0 ETH, not enough for a payment: send it more$`,
     ),
   ])
+})
+
+/** A contract that answers every call but `DOMAIN_SEPARATOR()` with these bytes. */
+function answering(bytes: `0x${string}`): `0x${string}` {
+  const length = ((bytes.length - 2) / 2).toString(16).padStart(4, '0')
+  const refusing = '60003560e01c633644e51514601d57'
+  return `0x${refusing}61${length}602360003961${length}6000f35b60006000fd${bytes.slice(2)}`
+}
+
+t.test('a token without DOMAIN_SEPARATOR is judged by the domain it describes (ERC-5267)', async (t) => {
+  const describe = (name: string): `0x${string}` =>
+    encodeAbiParameters(parseAbiParameters('bytes1, string, string, uint256, address, bytes32, uint256[]'), [
+      '0x0f',
+      name,
+      '2',
+      8453n,
+      address,
+      `0x${'00'.repeat(32)}`,
+      [],
+    ])
+  const address = addressOf(randomKey())
+  await chain.setCode(address, answering(describe('USD Coin')))
+  t.strictSame(await checkToken(open(chain.rpcUrl), baseWith({ address })), { kind: 'agrees' })
+  await chain.setCode(address, answering(describe('Another Coin')))
+  t.match(await checkToken(open(chain.rpcUrl), baseWith({ address })), { kind: 'differs' })
 })

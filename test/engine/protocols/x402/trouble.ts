@@ -275,38 +275,3 @@ t.test('does work for a payer who keeps hanging up only once it is paid for', as
   }
   t.strictSame(chargedBefore, [0, 0, 1, 2], 'from the third purchase on the money moves first')
 })
-
-t.test(
-  'a withdrawn last network is said, keeps what was bought, and is sold on again when it is back',
-  async (t) => {
-    const bought = await fresh()
-    t.equal((await send(work(41), bought.header)).status, 200)
-    const late = await fresh()
-    const isOffered = async (): Promise<boolean> => (await fetch(work(42))).status === 402
-    const status = async () => readProblem(await fetch(`${shop.url}/status.json`))
-    const { asset, rpcUrl } = shop.chain
-    const asked = { jsonrpc: '2.0', id: 1, method: 'eth_getCode', params: [asset, 'latest'] }
-    const headers = { 'content-type': 'application/json' }
-    const answer = await fetch(rpcUrl, { method: 'POST', headers, body: JSON.stringify(asked) })
-    const { result: code } = (await answer.json()) as { result: Hex }
-
-    await shop.chain.setCode(asset, '0x00')
-    shop.server.process.kill('SIGHUP')
-    await until('the network is withdrawn', async () => !(await isOffered()))
-    const unpaid = await fetch(work(42))
-    t.equal(unpaid.status, 503)
-    t.match(await readProblem(unpaid), { code: 'not_configured', charged: 'no' })
-    const refused = await send(work(42), late.header)
-    t.equal(refused.status, 503, 'and so is a payment that was signed before')
-    t.match(await readProblem(refused), { code: 'not_configured', charged: 'no' })
-    t.equal((await send(work(41), bought.header)).status, 200, 'what was bought is given again')
-    await until('the status has been made anew', async () => (await status())['status'] === 'down')
-    t.match(await status(), { reasons: ['No way to pay is offered.'] })
-
-    await shop.chain.setCode(asset, code)
-    shop.server.process.kill('SIGHUP')
-    await until('the network is back', isOffered)
-    await stillGood(t, late, work(42))
-    await until('the status has been made anew', async () => (await status())['status'] === 'operational')
-  },
-)
