@@ -29,7 +29,7 @@ export const world: ServiceWorld & { readonly fetcher: typeof fetch; readonly ca
   },
 }
 
-export interface PaymentMeans {
+export interface SettlementConfig {
   readonly payTo: string
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly signerKeys: readonly `0x${string}`[]
@@ -44,16 +44,16 @@ export interface PaymentMeans {
 }
 
 /** The networks of this process: kept over revisions, so that signers keep their place in the queue. */
-export function openTills(means: Omit<PaymentMeans, 'mppRecipient' | 'mppSecretKeys'>): X402Networks {
+export function openTills(config: Omit<SettlementConfig, 'mppRecipient' | 'mppSecretKeys'>): X402Networks {
   const { fetcher, caller, now, sleep } = world
-  return openX402Networks({ ...means, fetcher, caller, now, sleep })
+  return openX402Networks({ ...config, fetcher, caller, now, sleep })
 }
 
-export type MppMeans = Pick<PaymentMeans, 'rpcUrls' | 'mppRecipient' | 'mppSecretKeys'>
+export type MppConfig = Pick<SettlementConfig, 'rpcUrls' | 'mppRecipient' | 'mppSecretKeys'>
 
 /** Where MPP pays into, kept over revisions too: its thread is heavy. */
 export function openMpp(
-  { rpcUrls, mppRecipient, mppSecretKeys }: MppMeans,
+  { rpcUrls, mppRecipient, mppSecretKeys }: MppConfig,
   baseUrl: string,
   report: (fault: unknown) => void,
 ): MppNetworks {

@@ -10,7 +10,7 @@ import { taken, writeFiles, type Files } from './new-files.ts'
 export async function init(call: Call): Promise<number> {
   const { positionals, flags } = call
   const [folder] = positionals
-  if (folder === undefined) throw new UsageError('say which folder: it is made when it is not there')
+  if (folder === undefined) throw new UsageError('missing argument: the folder to create')
   const source = flags.text('from')
   return source === undefined ? beginShop(call, folder) : beginProxy(call, folder, source)
 }
@@ -60,7 +60,7 @@ function beginProxy(call: Call, folder: string, source: string): number {
 function write({ terminal }: Call, folder: string, files: Files): boolean {
   const there = taken(folder, files)
   if (there.length > 0) {
-    terminal.err(`ratecard init: nothing was written, for ${folder} has ${there.join(', ')} already`)
+    terminal.err(`ratecard init: nothing was written: ${folder} already has ${there.join(', ')}`)
     return false
   }
   writeFiles(folder, files)

@@ -13,7 +13,7 @@ const LONGEST_END = 256
 const STDERR = 2
 
 /**
- * One line a request on stderr: JSON for a program, a short one for a person. Undefined at LOG_LEVEL=silent. What a line
+ * The access log: one line per request on stderr, JSON for a program, a short one for a person. Undefined at LOG_LEVEL=silent. What a line
  * holds is in `Access`: nothing that was asked, sent or paid with.
  */
 export async function openLog(
@@ -147,7 +147,7 @@ const QUIET_MS = 30_000
  * Tells the operator of faults nobody has asked for: a stack for what is a mistake of ours, a line for what is not.
  * `hide` takes out what no log may hold: libraries and handlers put addresses and keys into their messages.
  */
-export function createComplaint(
+export function createErrorReporter(
   { err }: Pick<Terminal, 'err'>,
   now: () => number,
   hide: (text: string) => string,

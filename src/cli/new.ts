@@ -66,7 +66,7 @@ function refuse({ terminal }: Call, reason: string): number {
 function draftOf({ positionals, flags }: Call): Draft {
   const [path] = positionals
   if (path === undefined || !path.startsWith('/'))
-    throw new UsageError('say at which path, such as /paid/util/slug')
+    throw new UsageError('missing argument: a path such as /paid/util/slug')
   const price = flags.text('price')
   if (price === undefined || !/^(?:free|[\d.]+)$/.test(price))
     throw new UsageError('--price takes USD for one call, such as 0.005, or the word free')
@@ -149,7 +149,7 @@ function add({ terminal }: Call, { file, folder, text, line, catalog, route }: A
   writeFileSync(file, text)
   for (const each of files.keys()) terminal.out(`wrote ${each}`)
   terminal.out(`changed ${file}:${line}, ${index}`)
-  terminal.out('\na running server has the entry at its next look, and the handler after a restart')
+  terminal.out('\na running server loads the entry by itself, and the handler after a restart')
   return undefined
 }
 

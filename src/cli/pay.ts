@@ -2,7 +2,7 @@ import { parsePrice } from '../engine/index.ts'
 import { world } from './compose.ts'
 import type { Call } from './command.ts'
 import { Steps } from './pay/result.ts'
-import { exchange, PROTOCOLS, type Order } from './pay/exchange.ts'
+import { exchange, PROTOCOLS, type PurchaseRequest } from './pay/exchange.ts'
 import { sandboxUrl } from './pay/wallet.ts'
 
 export async function pay(call: Call): Promise<number> {
@@ -17,9 +17,9 @@ export async function pay(call: Call): Promise<number> {
   return bill.exit
 }
 
-function orderOf({ positionals, flags, env }: Call): Order | string {
+function orderOf({ positionals, flags, env }: Call): PurchaseRequest | string {
   const [target] = positionals
-  if (target === undefined) return 'say what to pay for: a URL, or a path of the sandbox that runs here'
+  if (target === undefined) return 'missing argument: the URL to pay for, or a path of the sandbox on this machine'
   const wanted = flags.text('protocol')
   const protocols = PROTOCOLS.filter(({ name }) => wanted === undefined || wanted === name)
   if (protocols.length === 0) return `--protocol takes ${PROTOCOLS.map(({ name }) => name).join(' or ')}`

@@ -1,11 +1,11 @@
 import type { Catalog, OutsideSource } from '../engine/index.ts'
-import type { PaymentMeans } from './compose.ts'
+import type { SettlementConfig } from './compose.ts'
 import type { Call, Sandbox, StandIns } from './command.ts'
 
 /** Who is paid and who settles, from the environment or the sandbox. */
-export type Means = Omit<PaymentMeans, 'ledger' | 'owner' | 'report'>
+export type PaymentConfig = Omit<SettlementConfig, 'ledger' | 'owner' | 'report'>
 
-export function meansOf({ env }: Call, catalog: Catalog, sandbox: Sandbox | undefined): Means {
+export function paymentConfig({ env }: Call, catalog: Catalog, sandbox: Sandbox | undefined): PaymentConfig {
   if (sandbox !== undefined) {
     const { evm, tempo } = sandbox
     return {

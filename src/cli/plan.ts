@@ -40,7 +40,7 @@ const KNOWN = { documents: documentNames, handlers: undefined }
 /** What buyers meet now; in words, why that is not known. Throws `CatalogError`. */
 async function earlier(file: string, against: string, baseUrl: string): Promise<Snapshot | string> {
   if (/^https?:\/\//.test(against)) {
-    if (!URL.canParse(against)) return `${against} is no address`
+    if (!URL.canParse(against)) return `${against} is not a URL`
     const opened = await openOpenapi(new URL(against).origin)
     return typeof opened === 'string' ? opened : serviceSnapshot(opened.openapi)
   }

@@ -21,7 +21,7 @@ function portSentence(code: string, port: number, host: string): string {
       return `port ${port} needs rights this process does not have: choose one above 1023 with --port`
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `HOST ${host} is no address of this machine`
+      return `HOST ${host} is not an address of this machine`
     default:
       return `cannot listen on ${host}:${port} (${code})`
   }

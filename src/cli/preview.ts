@@ -8,7 +8,7 @@ import {
   type Protocol,
   type Revision,
 } from '../engine/index.ts'
-import { openMpp, openTills, protocolsOf, type AllTills, type PaymentMeans } from './compose.ts'
+import { openMpp, openTills, protocolsOf, type AllTills, type SettlementConfig } from './compose.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
 
@@ -23,26 +23,26 @@ export async function previewRevision(
   const baseUrl = env.baseUrl ?? `http://localhost:${env.port}`
   const payTo = env.payTo ?? catalog.payments.payTo
   const payments = payTo === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments
-  const means = { ...env, payTo: payTo ?? '', signerKeys: env.settlerKeys, report: terminal.err }
-  const protocols = previewProtocols({ ...catalog, payments }, means, baseUrl)
+  const config = { ...env, payTo: payTo ?? '', signerKeys: env.settlerKeys, report: terminal.err }
+  const protocols = previewProtocols({ ...catalog, payments }, config, baseUrl)
   const { mcpUrls, secret } = env
   return { catalog, revision: revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret }) }
 }
 
-/** The ways in which a catalog could be paid with these means. */
+/** The ways in which a catalog could be paid with this configuration. */
 export function previewProtocols(
   catalog: Catalog,
-  means: Omit<PaymentMeans, 'ledger' | 'owner'>,
+  config: Omit<SettlementConfig, 'ledger' | 'owner'>,
   baseUrl: string,
 ): readonly Protocol[] {
-  return protocolsOf(catalog, previewTills(means, baseUrl), baseUrl)
+  return protocolsOf(catalog, previewTills(config, baseUrl), baseUrl)
 }
 
 /** Networks that nothing is ever paid into. */
-export function previewTills(means: Omit<PaymentMeans, 'ledger' | 'owner'>, baseUrl: string): AllTills {
+export function previewTills(config: Omit<SettlementConfig, 'ledger' | 'owner'>, baseUrl: string): AllTills {
   return {
-    x402: openTills({ ...means, ledger: NO_LEDGER, owner: 'preview' }),
-    mpp: openMpp(means, baseUrl, () => undefined),
+    x402: openTills({ ...config, ledger: NO_LEDGER, owner: 'preview' }),
+    mpp: openMpp(config, baseUrl, () => undefined),
   }
 }
 

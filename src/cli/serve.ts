@@ -12,18 +12,18 @@ import {
 import type { Call, Terminal } from './command.ts'
 import { openMpp, openTills, protocolsOf, world } from './compose.ts'
 import { handlersFor, loadServed } from './load.ts'
-import { createComplaint, openLog } from './log.ts'
+import { createErrorReporter, openLog } from './log.ts'
 import { keepsMemories, memoryPlace, withoutMemories } from './memory.ts'
 import { openMetrics } from './metrics.ts'
-import { inSandbox, meansOf, withStandIns } from './payment-config.ts'
+import { inSandbox, paymentConfig, withStandIns } from './payment-config.ts'
 import { metricsAside, openMetricsPort, openPort } from './port.ts'
 import { reload } from './reload.ts'
 import { endOnUncaughtError, listenToSignals } from './signals.ts'
-import { announce } from './startup-banner.ts'
+import { printBanner } from './startup-banner.ts'
 import { openCache, openLedger } from './stores.ts'
 import {
-  missingMeans,
-  mistypedMeans,
+  missingConfig,
+  invalidConfig,
   movedPayee,
   offlineProblems,
   playMoneyProblems,
@@ -132,19 +132,19 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const cache = await openCache(env, plan.sandbox ? 'sandbox' : 'real', terminal.err)
     if ('fault' in cache) return refuse(terminal, [cache.fault])
     closing.push(() => cache.store.close())
-    const means = meansOf(call, declared, sandbox)
+    const config = paymentConfig(call, declared, sandbox)
     const owner = `${process.pid}-${randomBytes(9).toString('base64url')}`
-    const report = createComplaint(terminal, world.now, env.hide)
-    const mpp = openMpp(means, baseUrl, report)
+    const report = createErrorReporter(terminal, world.now, env.hide)
+    const mpp = openMpp(config, baseUrl, report)
     closing.push(() => mpp.close())
-    const tills = { x402: openTills({ ...means, ledger, owner, report: terminal.err }), mpp }
+    const tills = { x402: openTills({ ...config, ledger, owner, report: terminal.err }), mpp }
     const prepare = (catalog: Catalog): Catalog =>
       sandbox === undefined ? catalog : inSandbox(catalog, sandbox)
     const catalog = prepare(declared)
     const problems = [
-      ...missingMeans(catalog, means, tills),
-      ...mistypedMeans(means),
-      ...(sandbox === undefined ? playMoneyProblems(means, await app.testAddresses(plan.dataDir)) : []),
+      ...missingConfig(catalog, config, tills),
+      ...invalidConfig(config),
+      ...(sandbox === undefined ? playMoneyProblems(config, await app.testAddresses(plan.dataDir)) : []),
     ]
     if (problems.length > 0) return refuse(terminal, problems)
     const log = await openLog(env.logLevel, terminal)
@@ -190,8 +190,8 @@ async function run(call: Call, plan: Plan): Promise<number> {
     closing.push(() => service.idle())
     const load = (): Catalog => prepare(read())
     const problemsOf = (next: Catalog): string[] => [
-      ...missingMeans(next, means, tills),
-      ...movedPayee(means, meansOf(call, next, sandbox)),
+      ...missingConfig(next, config, tills),
+      ...movedPayee(config, paymentConfig(call, next, sandbox)),
     ]
     /** Networks that cannot be settled on are not offered, until they can. */
     const inspect = (): void => {
@@ -210,13 +210,13 @@ async function run(call: Call, plan: Plan): Promise<number> {
     }
     signals.onReload(again)
     watch.start(again)
-    announce(call, service, {
+    printBanner(call, service, {
       ledger: title,
       cache: cache.title,
       memory: memories instanceof Error ? undefined : memories?.title,
       catalog,
       tills,
-      recipient: means.mppRecipient,
+      recipient: config.mppRecipient,
       baseUrl,
       dataDir: plan.dataDir,
       sandbox: plan.sandbox,

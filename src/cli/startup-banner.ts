@@ -2,7 +2,7 @@ import { fillPath, type Catalog, type Route, type Service } from '../engine/inde
 import type { AllTills } from './compose.ts'
 import type { Call } from './command.ts'
 
-export interface Announcement {
+export interface BannerFacts {
   readonly catalog: Catalog
   readonly ledger: string
   readonly cache: string
@@ -19,7 +19,7 @@ export interface Announcement {
 }
 
 /** One line for everything an operator wants to know at once; the last one, on stdout, says that it serves. */
-export function announce({ terminal, env }: Call, service: Service, facts: Announcement): void {
+export function printBanner({ terminal, env }: Call, service: Service, facts: BannerFacts): void {
   const { catalog, tills, baseUrl, dataDir, host, port } = facts
   const { routes, payments } = catalog
   const paid = routes.filter(({ kind }) => kind === 'paid')

@@ -12,7 +12,7 @@ export async function stats(call: Call): Promise<number> {
     const rows = figureRows(await usageStore.read())
     if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
     else if (rows.length === 0)
-      terminal.err('nothing was counted yet; a server writes down its figures every minute')
+      terminal.err('no requests counted yet; a server stores its counts every minute')
     else terminal.out(columns([HEAD, ...rows.map(cellsOf)]))
     return 0
   } finally {

@@ -1,6 +1,6 @@
 import { addressOfKey, hasSoundChecksum, isAddress, isLoopback, type Catalog } from '../engine/index.ts'
 import type { Env } from '../env.ts'
-import type { AllTills, PaymentMeans } from './compose.ts'
+import type { AllTills, SettlementConfig } from './compose.ts'
 
 const TRY_SANDBOX = 'to try it without any of this: npm run sandbox'
 
@@ -22,9 +22,9 @@ export function offlineProblems({ offline }: { readonly offline: boolean }): str
 }
 
 /** Everything without which no payment can be taken, each by the name of the variable to set; MPP alone will do. */
-export function missingMeans(
+export function missingConfig(
   { payments, routes }: Catalog,
-  { payTo, signerKeys }: Pick<PaymentMeans, 'payTo' | 'signerKeys'>,
+  { payTo, signerKeys }: Pick<SettlementConfig, 'payTo' | 'signerKeys'>,
   tills: AllTills,
 ): string[] {
   if (!routes.some(({ kind }) => kind === 'paid')) return []
@@ -58,19 +58,19 @@ export function missingMeans(
 
 /** Signers and recipients are those of the start: a reload that names another payee would be obeyed only in part. */
 export function movedPayee(
-  before: Pick<PaymentMeans, 'payTo'>,
-  after: Pick<PaymentMeans, 'payTo'>,
+  before: Pick<SettlementConfig, 'payTo'>,
+  after: Pick<SettlementConfig, 'payTo'>,
 ): string[] {
   if (before.payTo.toLowerCase() === after.payTo.toLowerCase()) return []
   return [`payments.pay_to has changed from ${before.payTo} to ${after.payTo}: restart to be paid there`]
 }
 
 /** A mistyped payee loses every payment, a mistyped key fails every settlement: both show before the first one. */
-export function mistypedMeans({
+export function invalidConfig({
   payTo,
   signerKeys,
   mppRecipient = '',
-}: Pick<PaymentMeans, 'payTo' | 'signerKeys' | 'mppRecipient'>): string[] {
+}: Pick<SettlementConfig, 'payTo' | 'signerKeys' | 'mppRecipient'>): string[] {
   return [
     ...mistypedPayee('PAY_TO', payTo),
     ...mistypedPayee('MPP_RECIPIENT', mppRecipient),
@@ -86,14 +86,14 @@ function mistypedPayee(variable: string, address: string): string[] {
       ? [`${variable} is the zero address: nobody could ever use the money`]
       : []),
     ...(isAddress(address) && !hasSoundChecksum(address)
-      ? [`the letter cases of ${variable} ${address} do not add up (EIP-55): look for a wrong digit`]
+      ? [`${variable} ${address} fails its EIP-55 checksum: look for a wrong digit`]
       : []),
   ]
 }
 
 /** Real money must not go to keys that strangers hold. */
 export function playMoneyProblems(
-  { payTo, signerKeys, mppRecipient = '' }: Pick<PaymentMeans, 'payTo' | 'signerKeys' | 'mppRecipient'>,
+  { payTo, signerKeys, mppRecipient = '' }: Pick<SettlementConfig, 'payTo' | 'signerKeys' | 'mppRecipient'>,
   play: ReadonlySet<string>,
 ): string[] {
   const payees = Object.entries({ PAY_TO: payTo, MPP_RECIPIENT: mppRecipient })

@@ -37,7 +37,7 @@ t.test('every mistake is told at its place, with what to write instead', async (
 t.test('a file that is not there is told as such', async (t) => {
   const { code, out } = await runLine(['check', 'absent.yaml'])
   t.equal(code, 1)
-  t.match(out, 'absent.yaml cannot be read')
+  t.match(out, 'absent.yaml cannot be read: no such file')
   t.match(out, '1 issue')
 })
 
@@ -49,4 +49,28 @@ t.test('CATALOG names the file when the command line does not', async (t) => {
   })
   t.equal(code, 0)
   t.match(out, '1 route, 1 paid')
+})
+
+t.test('--json prints the revision and every issue with its position', async (t) => {
+  const sound = writeShop(t, '  /paid/greet: { price: 2, summary: X }\n')
+  const passed = await runLine(['check', sound.catalog, '--json'], { handlers: ['greet'] })
+  t.equal(passed.code, 0)
+  t.match(JSON.parse(passed.out), {
+    file: sound.catalog,
+    revision: /^[0-9a-f]{12}$/,
+    issues: [{ severity: 'warning', code: 'price_over_client_cap', position: { line: 6, column: 25, width: 1 } }],
+  })
+  const broken = writeShop(t, '  /paid/greet: { price: 0.0000001, sumary: X }\n')
+  const refused = await runLine(['check', broken.catalog, '--json'], { handlers: ['greet'] })
+  t.equal(refused.code, 1)
+  t.equal(refused.err, '')
+  const report: unknown = JSON.parse(refused.out)
+  t.match(report, {
+    file: broken.catalog,
+    revision: null,
+    issues: [
+      { severity: 'error', code: 'price_too_precise', position: { line: 6 } },
+      { severity: 'error', code: 'key_unknown', message: /did you mean "summary"/, position: { line: 6 } },
+    ],
+  })
 })

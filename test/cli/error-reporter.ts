@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createComplaint } from '../../src/cli/log.ts'
+import { createErrorReporter } from '../../src/cli/log.ts'
 import { LedgerError } from '../../src/engine/index.ts'
 import { readEnv } from '../../src/env.ts'
 
@@ -7,13 +7,13 @@ t.test('a store that is away would bury everything else an operator has to read'
   const lines: string[] = []
   let now = 0
   const { hide } = readEnv({})
-  const complain = createComplaint({ err: (line) => lines.push(line) }, () => now, hide)
-  for (let i = 0; i < 100; i += 1) complain(new LedgerError('the store is away'))
+  const report = createErrorReporter({ err: (line) => lines.push(line) }, () => now, hide)
+  for (let i = 0; i < 100; i += 1) report(new LedgerError('the store is away'))
   t.strictSame(lines, ['ledger: the store is away'])
-  complain(new TypeError('a mistake'))
+  report(new TypeError('a mistake'))
   t.match(lines[1], /^unexpected: TypeError: a mistake\n\s+at /, 'another trouble is told at once')
   now += 30_000
-  complain(new LedgerError('the store is away'))
+  report(new LedgerError('the store is away'))
   t.equal(lines.length, 3, 'and the first again after a while')
 })
 
@@ -28,9 +28,9 @@ t.test('a library that quotes its endpoint would put a key of the operator into 
     SHORT_KEY: 'as',
   })
   t.equal(env.secret('ACME'), 'credential of a source')
-  const complain = createComplaint({ err: (line) => lines.push(line) }, () => 0, env.hide)
-  complain(new Error(`fetch of https://node.example/v2/endpoint-key failed as 0x${keys.join(' or 0x')}`))
-  complain(new LedgerError('redis://:word@ledger.example hangs up, says a credential of a source'))
+  const report = createErrorReporter({ err: (line) => lines.push(line) }, () => 0, env.hide)
+  report(new Error(`fetch of https://node.example/v2/endpoint-key failed as 0x${keys.join(' or 0x')}`))
+  report(new LedgerError('redis://:word@ledger.example hangs up, says a credential of a source'))
   const said = lines.join('\n')
   for (const secret of ['endpoint-key', ...keys, ':word@', 'credential of a source']) t.notMatch(said, secret)
   t.match(said, 'fetch of [RPC_URL_8453] failed as 0x[SETTLER_PRIVATE_KEY] or 0x[SETTLER_PRIVATE_KEY]')

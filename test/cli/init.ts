@@ -126,7 +126,7 @@ t.test('nothing of the operator’s is written over, and nothing is half written
   const { code, out, err } = await runLine(['init', folder])
   t.equal(code, 1)
   t.equal(out, '')
-  t.match(err, /nothing was written, for .* has handlers\/moon\.js already/)
+  t.match(err, /nothing was written: .* already has handlers\/moon\.js/)
   t.equal(readFileSync(join(folder, 'handlers/moon.js'), 'utf8'), 'mine')
   t.throws(() => readFileSync(join(folder, 'catalog.yaml')))
 })

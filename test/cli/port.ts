@@ -10,6 +10,6 @@ t.test('a port that cannot be had is told in words', async (t) => {
     message: `port ${port} is in use: stop what listens there, or choose another with --port`,
   })
   await t.rejects(openPort(createHttpServer(), 0, '192.0.2.1'), {
-    message: 'HOST 192.0.2.1 is no address of this machine',
+    message: 'HOST 192.0.2.1 is not an address of this machine',
   })
 })

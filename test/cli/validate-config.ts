@@ -1,8 +1,8 @@
 import t from 'tap'
 import { join } from 'node:path'
 import {
-  missingMeans,
-  mistypedMeans,
+  missingConfig,
+  invalidConfig,
   movedPayee,
   playMoneyProblems,
   sandboxProblems,
@@ -50,7 +50,7 @@ t.test('a sandbox opens on this machine only', async (t) => {
 const SOLD = compileRoutes('  /paid/x: { price: 1, summary: X }\n')
 const FREE = compileRoutes('  /x: { price: free, handler: x, summary: X }\n')
 
-interface Means {
+interface PaymentConfig {
   readonly mppRecipient?: string
   readonly mppSecretKeys?: readonly string[]
   readonly payTo?: string
@@ -64,7 +64,7 @@ t.test('each missing means is named, and nothing that is there', async (t) => {
   t.teardown(() => ledger.close())
   const told = (
     catalog: Catalog,
-    { payTo = '', signerKeys = [], rpcUrls = {}, facilitators = [], mppRecipient, mppSecretKeys = [] }: Means,
+    { payTo = '', signerKeys = [], rpcUrls = {}, facilitators = [], mppRecipient, mppSecretKeys = [] }: PaymentConfig,
     baseUrl = 'https://api.example.com',
   ): string => {
     const x402 = openTills({
@@ -77,7 +77,7 @@ t.test('each missing means is named, and nothing that is there', async (t) => {
       report: () => undefined,
     })
     const mpp = openMpp({ rpcUrls, mppRecipient, mppSecretKeys }, baseUrl, () => undefined)
-    return missingMeans(catalog, { payTo, signerKeys }, { x402, mpp }).join('\n')
+    return missingConfig(catalog, { payTo, signerKeys }, { x402, mpp }).join('\n')
   }
   const rpcUrls = { 8453: 'http://127.0.0.1:1' }
   t.equal(told(SOLD, { payTo: PAYEE, signerKeys: [KEY], rpcUrls }), '')
@@ -154,30 +154,30 @@ t.test('a payee in another spelling is the same payee', async (t) => {
 
 t.test('a mistyped payee or key would lose every payment without a word at the start', async (t) => {
   const sound = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
-  t.strictSame(mistypedMeans({ payTo: sound, signerKeys: [KEY], mppRecipient: undefined }), [])
+  t.strictSame(invalidConfig({ payTo: sound, signerKeys: [KEY], mppRecipient: undefined }), [])
   t.strictSame(
-    mistypedMeans({ payTo: sound, signerKeys: [KEY, DEVELOPER.key], mppRecipient: undefined }),
+    invalidConfig({ payTo: sound, signerKeys: [KEY, DEVELOPER.key], mppRecipient: undefined }),
     [],
     'several settle together',
   )
   t.strictSame(
-    mistypedMeans({ payTo: sound.toLowerCase(), signerKeys: [], mppRecipient: undefined }),
+    invalidConfig({ payTo: sound.toLowerCase(), signerKeys: [], mppRecipient: undefined }),
     [],
     'lower case carries no checksum',
   )
-  t.match(mistypedMeans({ payTo: sound.replace('fCD6', 'fcD6'), signerKeys: [], mppRecipient: undefined }), [
+  t.match(invalidConfig({ payTo: sound.replace('fCD6', 'fcD6'), signerKeys: [], mppRecipient: undefined }), [
     /EIP-55/,
   ])
-  t.match(mistypedMeans({ payTo: `0x${'0'.repeat(40)}`, signerKeys: [], mppRecipient: undefined }), [
+  t.match(invalidConfig({ payTo: `0x${'0'.repeat(40)}`, signerKeys: [], mppRecipient: undefined }), [
     /zero address/,
   ])
-  t.match(mistypedMeans({ payTo: sound, signerKeys: [], mppRecipient: sound.replace('fCD6', 'fcD6') }), [
+  t.match(invalidConfig({ payTo: sound, signerKeys: [], mppRecipient: sound.replace('fCD6', 'fcD6') }), [
     /MPP_RECIPIENT .*EIP-55/,
   ])
   const none = `0x${'0'.repeat(64)}` as const
   const beyond = `0x${'f'.repeat(64)}` as const
   for (const key of [none, beyond]) {
-    const problems = mistypedMeans({ payTo: sound, signerKeys: [KEY, key], mppRecipient: undefined })
+    const problems = invalidConfig({ payTo: sound, signerKeys: [KEY, key], mppRecipient: undefined })
     t.match(problems, [/^SETTLER_PRIVATE_KEY/])
     t.notMatch(problems.join(''), key.slice(2))
   }

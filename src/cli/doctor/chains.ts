@@ -11,28 +11,28 @@ import {
   type Network,
 } from '../../engine/index.ts'
 import { world, type AllTills } from '../compose.ts'
-import type { Means } from '../payment-config.ts'
-import { fails, look, ok, type Verdict } from './verdict.ts'
+import type { PaymentConfig } from '../payment-config.ts'
+import { fails, warns, ok, type Verdict } from './verdict.ts'
 
 /** Asks every node and every facilitator what settling depends on. */
 export async function judgeChains(
   { payments: { x402, mpp } }: Catalog,
-  means: Means,
+  config: PaymentConfig,
   tills: AllTills,
 ): Promise<Verdict[]> {
   const networks = (x402?.networks ?? []).flatMap((id) => findNetwork(id) ?? [])
   const told = await Promise.all([
-    ...networks.map((network) => judgeNetwork(network, means)),
-    ...(mpp === undefined ? [] : [judgeTempo(mpp.chain, means, tills.mpp.missing(mpp))]),
-    ...(x402 === undefined || means.facilitators.length === 0 ? [] : [judgeFacilitators(x402, tills)]),
+    ...networks.map((network) => judgeNetwork(network, config)),
+    ...(mpp === undefined ? [] : [judgeTempo(mpp.chain, config, tills.mpp.missing(mpp))]),
+    ...(x402 === undefined || config.facilitators.length === 0 ? [] : [judgeFacilitators(x402, tills)]),
   ])
   const cautions = x402 === undefined ? [] : tills.x402.cautions(x402)
-  return [...told.flat(), ...cautions.map((caution) => look('facilitator', caution))]
+  return [...told.flat(), ...cautions.map((caution) => warns('facilitator', caution))]
 }
 
 async function judgeNetwork(
   network: Network,
-  { rpcUrls, signerKeys, facilitators }: Means,
+  { rpcUrls, signerKeys, facilitators }: PaymentConfig,
 ): Promise<Verdict[]> {
   const { chainId, title } = network
   const url = rpcUrls[chainId]
@@ -41,7 +41,7 @@ async function judgeNetwork(
     const missing = [`RPC_URL_${chainId}`, ...(signers.length === 0 ? ['SETTLER_PRIVATE_KEY'] : [])]
     return facilitators.length > 0
       ? []
-      : [look(title, `not offered before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`)]
+      : [warns(title, `not offered before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`)]
   }
   const wrong = await judgeEndpoint(title, chainId, url)
   if (wrong.some(({ level }) => level === 'fails')) return wrong
@@ -58,7 +58,7 @@ async function judgeEndpoint(title: string, chainId: number, url: string): Promi
   return [
     ok(title, `${variable} answers as chain ${chainId}`),
     ...(isOpen
-      ? [look(title, `${variable} is asked without TLS: whoever is on the way can invent settlements`)]
+      ? [warns(title, `${variable} is asked without TLS: whoever is on the way can invent settlements`)]
       : []),
   ]
 }
@@ -85,13 +85,13 @@ function judgeGas(
   const has = `signer ${signer} has ${formatCoin(check.balance)} ${coin}`
   if (check.payments === 0n) return fails(title, `${has}: not enough for a payment, send it more`)
   const says = `${has}, for ${check.payments} payments`
-  return check.payments < FEW ? look(title, `${says}: send it more`) : ok(title, says)
+  return check.payments < FEW ? warns(title, `${says}: send it more`) : ok(title, says)
 }
 
-async function judgeTempo(chain: number, { rpcUrls }: Means, missing: readonly string[]): Promise<Verdict[]> {
+async function judgeTempo(chain: number, { rpcUrls }: PaymentConfig, missing: readonly string[]): Promise<Verdict[]> {
   if (missing.length > 0)
     return [
-      look('Tempo', `not offered before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`),
+      warns('Tempo', `not offered before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`),
     ]
   return judgeEndpoint('Tempo', chain, rpcUrls[chain] ?? '')
 }

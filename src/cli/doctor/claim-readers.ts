@@ -7,7 +7,7 @@ import {
   type JsonObject,
 } from '../../engine/index.ts'
 import { at, listAt, membersAt, readObject, textAt } from '../json-access.ts'
-import { claimOf, type Claim, type Field, type RouteClaims } from './route-claims.ts'
+import { claimOf, type RouteClaim, type Field, type RouteClaims } from './route-claims.ts'
 
 const NONE = 'none'
 
@@ -15,7 +15,7 @@ const NONE = 'none'
 export function catalogClaims({ routes }: Catalog): RouteClaims {
   const claims = routes
     .filter(({ operation }) => !operation.planned)
-    .map(({ path, kind, operation, parameters, sample, full }): [string, Claim] => {
+    .map(({ path, kind, operation, parameters, sample, full }): [string, RouteClaim] => {
       const { price, skill } = operation
       return [
         path,
@@ -38,11 +38,11 @@ export function catalogClaims({ routes }: Catalog): RouteClaims {
 export function openapiClaims(document: string, openapi: JsonObject): RouteClaims {
   const claims = operationsOf(openapi)
     .filter(([, operation]) => at(operation, 'x-document') === undefined)
-    .map(([path, operation]): [string, Claim] => [path, openapiClaim(operation)])
+    .map(([path, operation]): [string, RouteClaim] => [path, openapiClaim(operation)])
   return { document, covers: 'all', claims: new Map(claims) }
 }
 
-function openapiClaim(operation: Json): Claim {
+function openapiClaim(operation: Json): RouteClaim {
   const parameters = listAt(operation, 'parameters').map(
     (parameter) =>
       [
@@ -133,7 +133,7 @@ function reader(read: (document: string, value: JsonObject) => RouteClaims): Rea
 /** Listings have the same members under different roots. */
 function listing(covers: RouteClaims['covers'], itemsOf: (value: JsonObject) => readonly Json[]): Reader {
   return reader((document, value) => {
-    const claims = itemsOf(value).map((item): [string, Claim] => [
+    const claims = itemsOf(value).map((item): [string, RouteClaim] => [
       textAt(item, 'path') ?? '',
       claimOf(
         ['price', textAt(item, 'priceUsd') ?? textAt(item, 'price', 'amount') ?? 'free'],
@@ -151,7 +151,7 @@ const CALL =
   /(?:^| )(?:Price: (\d+\.\d+) USD per call|Free)\.(?: Charged first\.)? GET (\S+)(?: or MCP tool \S+ at \S+)?$/
 
 function agentCardClaims(document: string, card: JsonObject): RouteClaims {
-  const claims = listAt(card, 'skills').flatMap((skill): [string, Claim][] => {
+  const claims = listAt(card, 'skills').flatMap((skill): [string, RouteClaim][] => {
     const [, price = 'free', url] = CALL.exec(textAt(skill, 'description') ?? '') ?? []
     // One that cannot be used now names no route.
     if (url === undefined) return []
@@ -168,7 +168,7 @@ const GUIDE_ENTRY = /^- \[[^\]]*\]\((\S+?)\): (?:\$(\d+\.\d+)|free)\. /gm
 /** The guide for language models lists what is sold now. Lines on tools of MCP servers are left out. */
 function guideClaims(document: string, text: string): RouteClaims {
   const claims = [...text.matchAll(GUIDE_ENTRY)].flatMap(
-    ([, url = '', price = 'free']): [string, Claim][] => {
+    ([, url = '', price = 'free']): [string, RouteClaim][] => {
       const path = pathOf(url)
       return path.startsWith('/paid/') ? [[path, claimOf(['price', price], ['available', 'yes'])]] : []
     },
@@ -186,10 +186,10 @@ export interface PaymentRequired {
 
 /** What the 402s say: their bodies for readers, and the offers of each protocol and network. */
 export function challengeClaims(challenges: readonly PaymentRequired[]): RouteClaims[] {
-  const said = new Map<string, Map<string, Claim>>()
+  const said = new Map<string, Map<string, RouteClaim>>()
   for (const challenge of challenges)
     for (const [document, claim] of claimsOf(challenge))
-      said.set(document, (said.get(document) ?? new Map<string, Claim>()).set(challenge.path, claim))
+      said.set(document, (said.get(document) ?? new Map<string, RouteClaim>()).set(challenge.path, claim))
   return Array.from(said, ([document, claims]) => ({ document, covers: 'sold', claims }))
 }
 
@@ -199,7 +199,7 @@ const UNREADY: ReadonlySet<string> = new Set<ErrorCode>(['not_configured', 'not_
 /** Of every token on Tempo. */
 const TIP20_DECIMALS = 6
 
-function* claimsOf({ header, body }: PaymentRequired): Iterable<[string, Claim]> {
+function* claimsOf({ header, body }: PaymentRequired): Iterable<[string, RouteClaim]> {
   const required = decode(header('payment-required'))
   const request = decode(/\brequest="([\w-]+)"/.exec(header('www-authenticate') ?? '')?.[1])
   const read = readObject(body)

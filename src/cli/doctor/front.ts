@@ -1,7 +1,7 @@
 import { connect } from 'node:tls'
 import { fillPath, isLoopback, type Catalog, type Route } from '../../engine/index.ts'
 import { world } from '../compose.ts'
-import { fails, look, ok, type Verdict } from './verdict.ts'
+import { fails, warns, ok, type Verdict } from './verdict.ts'
 import { reasonOf } from './visit.ts'
 
 /** Longer than a healthy server takes. */
@@ -37,7 +37,7 @@ async function judgeCertificate({ hostname, port }: URL): Promise<Verdict[]> {
   if (end === undefined) return []
   const days = Math.floor((end - world.now()) / 86_400_000)
   const says = `its certificate is good for ${days} days`
-  return [days < DAYS ? look('TLS', `${says}: see whether it is renewed`) : ok('TLS', says)]
+  return [days < DAYS ? warns('TLS', `${says}: see whether it is renewed`) : ok('TLS', says)]
 }
 
 /** Milliseconds since the epoch; undefined where there is no certificate that holds. */
@@ -79,7 +79,7 @@ async function judgeAnswer({ routes, payments }: Catalog, baseUrl: string): Prom
     const reason = reasonOf(fault)
     return /certificate/.test(reason)
       ? [fails('TLS', `${baseUrl}: ${reason}`)]
-      : [look('BASE_URL', `${baseUrl}: ${reason}; ask again when it serves`)]
+      : [warns('BASE_URL', `${baseUrl}: ${reason}; ask again when it serves`)]
   }
 }
 
@@ -105,7 +105,7 @@ function judgeSize({ headers }: Response, due: readonly string[]): Verdict[] {
   const bytes = [...headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
   return [
     ...lost.map((name) =>
-      look('headers', `${name} does not arrive: it is not offered, or something in front drops it`),
+      warns('headers', `${name} does not arrive: it is not offered, or something in front drops it`),
     ),
     bytes > MOST_BYTES
       ? fails('headers', `a 402 has ${bytes} bytes of headers, and proxies take ${MOST_BYTES}`)

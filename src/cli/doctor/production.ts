@@ -1,7 +1,7 @@
 import type { Call } from '../command.ts'
 import { world } from '../compose.ts'
 import { handlersFor, loadServed } from '../load.ts'
-import { meansOf } from '../payment-config.ts'
+import { paymentConfig } from '../payment-config.ts'
 import { previewTills } from '../preview.ts'
 import { clean, columns } from '../terminal-text.ts'
 import { judgeChains } from './chains.ts'
@@ -16,16 +16,16 @@ export async function examineProduction(call: Call, url: string | undefined): Pr
   const handlers = Object.keys(await handlersFor(call))
   const { catalog } = loadServed(file, handlers, env)
   const baseUrl = url ?? env.baseUrl
-  const means = meansOf(call, catalog, undefined)
-  const tills = previewTills({ ...means, report: () => undefined }, baseUrl ?? 'http://localhost')
+  const config = paymentConfig(call, catalog, undefined)
+  const tills = previewTills({ ...config, report: () => undefined }, baseUrl ?? 'http://localhost')
   const step = async (name: string, verdicts: Promise<Verdict[]> | Verdict[]): Promise<Verdict[]> => {
     terminal.progress(name)
     return verdicts
   }
   const play = await (await call.services()).testAddresses(env.dataDir)
   const verdicts = [
-    ...judgeOwner(env, catalog, means, tills, play),
-    ...(await step('networks', judgeChains(catalog, means, tills))),
+    ...judgeOwner(env, catalog, config, tills, play),
+    ...(await step('networks', judgeChains(catalog, config, tills))),
     ...(await step('stores', judgeStores(env))),
     ...(await step('BASE_URL', judgeFront(catalog, baseUrl))),
     ...judgeHeaders(catalog, baseUrl ?? 'http://localhost'),
@@ -41,5 +41,5 @@ export async function examineProduction(call: Call, url: string | undefined): Pr
 function tell({ terminal }: Call, verdicts: readonly Verdict[]): void {
   const count = (level: Verdict['level']): number => verdicts.filter((each) => each.level === level).length
   terminal.out(columns(verdicts.map(({ level, subject, says }) => [level, subject, says])))
-  terminal.out(`\n${count('fails')} fail, ${count('look')} to look at, ${count('ok')} ok`)
+  terminal.out(`\n${count('fails')} failed, ${count('warn')} warnings, ${count('ok')} ok`)
 }

@@ -7,10 +7,10 @@ export type Field =
   'price' | 'parameters' | 'sample' | 'available' | 'skill' | 'protocols' | 'mpp' | `eip155:${string}`
 
 /** What is said of one route: each field as text, so that any two documents can be compared. */
-export type Claim = ReadonlyMap<Field, string>
+export type RouteClaim = ReadonlyMap<Field, string>
 
 /** Fields without a value are left out. */
-export function claimOf(...fields: readonly (readonly [Field, string | undefined])[]): Claim {
+export function claimOf(...fields: readonly (readonly [Field, string | undefined])[]): RouteClaim {
   return new Map(fields.flatMap(([field, value]) => (value === undefined ? [] : [[field, value] as const])))
 }
 
@@ -20,7 +20,7 @@ export interface RouteClaims {
   readonly document: string
   /** Which routes the document has to name. */
   readonly covers: 'all' | 'sold' | 'sold now' | 'sold by x402' | 'skills now'
-  readonly claims: ReadonlyMap<string, Claim>
+  readonly claims: ReadonlyMap<string, RouteClaim>
 }
 
 /** One thing that does not fit: about a route, or about a document as a whole when the path is `*`. */

@@ -48,7 +48,7 @@ export async function examineService(call: Call, target: string): Promise<number
 export function originOf(target: string): string {
   const url = URL.canParse(target) ? new URL(target) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new UsageError(`${target} is no address of a service: http://… or https://…`)
+    throw new UsageError(`${target} is not the URL of a service: http://… or https://…`)
   return url.origin
 }
 

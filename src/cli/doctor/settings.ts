@@ -10,24 +10,24 @@ import {
 } from '../../engine/index.ts'
 import type { Env } from '../../env.ts'
 import type { AllTills } from '../compose.ts'
-import type { Means } from '../payment-config.ts'
+import type { PaymentConfig } from '../payment-config.ts'
 import { openLedger } from '../stores.ts'
-import { missingMeans, mistypedMeans, playMoneyProblems } from '../validate-config.ts'
-import { fails, look, ok, type Verdict } from './verdict.ts'
+import { missingConfig, invalidConfig, playMoneyProblems } from '../validate-config.ts'
+import { fails, warns, ok, type Verdict } from './verdict.ts'
 
 /** Who is paid, by whose keys: nobody is asked. */
 export function judgeOwner(
   { production, payerKey }: Pick<Env, 'production' | 'payerKey'>,
   catalog: Catalog,
-  means: Means,
+  config: PaymentConfig,
   tills: AllTills,
   play: ReadonlySet<string>,
 ): Verdict[] {
-  const { payTo, signerKeys, mppRecipient } = means
+  const { payTo, signerKeys, mppRecipient } = config
   const wrong = [
-    ...missingMeans(catalog, means, tills).filter((line) => !line.startsWith('to try it')),
-    ...mistypedMeans(means),
-    ...playMoneyProblems(means, play),
+    ...missingConfig(catalog, config, tills).filter((line) => !line.startsWith('to try it')),
+    ...invalidConfig(config),
+    ...playMoneyProblems(config, play),
   ].map((line) => fails('addresses', line))
   const payees = Object.entries({ PAY_TO: payTo, MPP_RECIPIENT: mppRecipient ?? '' }).filter(
     ([, to]) => to !== '',
@@ -37,14 +37,14 @@ export function judgeOwner(
   return [
     ...(production
       ? []
-      : [look('environment', 'NODE_ENV is not production: a sandbox could be started here')]),
+      : [warns('environment', 'NODE_ENV is not production: a sandbox could be started here')]),
     ...(payerKey === undefined
       ? []
-      : [look('environment', 'PAYER_PRIVATE_KEY is set: a server that sells needs none')]),
+      : [warns('environment', 'PAYER_PRIVATE_KEY is set: a server that sells needs none')]),
     ...wrong,
     ...(wrong.length > 0 ? [] : payees.map(([variable, to]) => ok('addresses', `${variable} ${to}`))),
     ...shared.map(([variable]) =>
-      look(
+      warns(
         'addresses',
         `${variable} is the account that pays for gas: whoever takes the key from this machine has the revenue too`,
       ),
@@ -58,7 +58,7 @@ export function judgeHeaders(catalog: Catalog, baseUrl: string): Verdict[] {
   if (largest === undefined) return []
   const [path, bytes] = largest
   const says = `PAYMENT-REQUIRED takes ${bytes} of ${HEADER_TARGET} bytes at ${path}`
-  return [bytes > HEADER_TARGET ? look('headers', `${says}: some proxies refuse it`) : ok('headers', says)]
+  return [bytes > HEADER_TARGET ? warns('headers', `${says}: some proxies refuse it`) : ok('headers', says)]
 }
 
 /** On which terms the data may be sold: what nobody has agreed to is at the operator's risk. */
@@ -71,13 +71,13 @@ export function judgeTerms({ sources, routes }: Catalog, secret: Env['secret']):
     const missing = credentials.filter((variable) => secret(variable) === undefined)
     if (missing.length > 0)
       return [
-        look(title, `not sold before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`),
+        warns(title, `not sold before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`),
       ]
     const where = `${paths.map(({ path }) => path).join(', ')}${terms === undefined ? '' : `; terms: ${terms}`}`
     if (resale === 'allowed') return [ok(title, 'may be sold')]
     const state =
       resale === 'unknown' ? 'does not say whether it may be sold' : 'may be sold by agreement only'
-    return [look(title, `${state}: ${where}`)]
+    return [warns(title, `${state}: ${where}`)]
   })
 }
 
@@ -88,14 +88,14 @@ export async function judgeStores(env: Env): Promise<Verdict[]> {
   return [
     ...(redisUrl === undefined
       ? [
-          look(
+          warns(
             'ledger',
             `${join(dataDir, 'ledger')}, on this machine only: REDIS_URL is for several; back it up`,
           ),
         ]
       : await judgeRedis(env)),
     ...(ledgerUnsafe
-      ? [look('ledger', 'LEDGER_UNSAFE is set: nobody checks whether Redis keeps what it is told')]
+      ? [warns('ledger', 'LEDGER_UNSAFE is set: nobody checks whether Redis keeps what it is told')]
       : []),
     ...(cache !== undefined && 'fault' in cache ? [fails('cache', cache.fault)] : []),
   ]

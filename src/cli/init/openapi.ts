@@ -17,7 +17,7 @@ export function readOpenapi(text: string): ReadOpenapi {
   const said = typeof found === 'string' ? `is version ${found}` : 'names no version under "openapi"'
   return {
     kind: 'fault',
-    sentence: `${said}: OpenAPI 3.0 and 3.1 are read; converters make one of the other`,
+    sentence: `${said}: only OpenAPI 3.0 and 3.1 can be imported; convert it first`,
   }
 }
 

@@ -43,7 +43,7 @@ const NOT_CHARGED = 4
 const UNKNOWN = 5
 
 /** What is to be paid for, and on which terms. */
-export interface Order {
+export interface PurchaseRequest {
   readonly url: URL
   /** Micro-dollars. */
   readonly max: bigint | undefined
@@ -52,7 +52,7 @@ export interface Order {
 }
 
 /** Asks, pays what is asked for, and asks again with the payment. */
-export async function exchange(env: Env, { url, max, protocols }: Order, steps: Steps): Promise<Bill> {
+export async function exchange(env: Env, { url, max, protocols }: PurchaseRequest, steps: Steps): Promise<Bill> {
   const first = await request(url, {})
   if (first === undefined)
     return { exit: NOT_CHARGED, status: 0, charged: 'no', body: null, note: `${url.origin} does not answer` }

@@ -97,7 +97,7 @@ const STATUSES: Readonly<Record<OnchainStatus['kind'], string>> = {
   unclear: 'it is not to be seen whether it was used',
 }
 
-const SERVER = 'a running server finds this out by itself at its next look; if none runs, start one'
+const SERVER = 'a running server checks this again by itself; if none runs, start one'
 
 const NEXT: Readonly<Record<OnchainStatus['kind'], string>> = {
   moved: `${SERVER}, and the buyer gets the answer by sending the same payment again`,

@@ -18,7 +18,7 @@ export async function showPayment(call: Call): Promise<number> {
   const [id] = positionals
   if (id === undefined || !/^pay_[A-Za-z0-9_-]{22}$/.test(id))
     throw new UsageError(
-      'say which payment: its id, pay_ and 22 characters, as "ratecard payments list" shows it',
+      'missing argument: the id of a payment, pay_ and 22 characters, as "ratecard payments list" shows it',
     )
   const ledger = await openBooks(call)
   try {

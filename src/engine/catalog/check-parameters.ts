@@ -133,8 +133,11 @@ function* checkConstraints(
   yield* checkRange(document, at, declared, 'minLength', 'maxLength')
   yield* checkRange(document, [...at, 'list'], list, 'min_items', 'max_items')
   yield* checkRange(document, [...at, 'list'], list, 'minimum', 'maximum')
-  if (pattern !== undefined && !isPattern(pattern))
-    yield error('pattern_invalid', document.at([...at, 'pattern']), `${pattern} is not a regular expression`)
+  const broken = pattern === undefined ? undefined : patternError(pattern)
+  if (broken !== undefined) {
+    const message = `${pattern} is not a regular expression: ${broken}`
+    yield error('pattern_invalid', document.at([...at, 'pattern']), message)
+  }
   for (const [index, value] of (declared.enum ?? []).entries()) {
     if (isOfType(type, value)) continue
     const place = [...at, 'enum', index]
@@ -187,11 +190,11 @@ function* checkRange<Low extends string, High extends string>(
   yield error('range_empty', document.at([...at, low]), message)
 }
 
-function isPattern(pattern: string): boolean {
+function patternError(pattern: string): string | undefined {
   try {
     new RegExp(pattern, 'u')
-    return true
-  } catch {
-    return false
+    return undefined
+  } catch (cause) {
+    return cause instanceof Error ? cause.message.split(': ').at(-1)?.toLowerCase() : String(cause)
   }
 }

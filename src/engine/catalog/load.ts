@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import type { Catalog } from './catalog.ts'
 import { check } from './check.ts'
@@ -37,7 +37,7 @@ export function loadCatalog(
   if (text === undefined) {
     const position = { line: 1, column: 1, width: 1 }
     throw new CatalogError(file, '', [
-      error('catalog_unreadable', position, `${basename(file)} cannot be read`),
+      error('catalog_unreadable', position, `${basename(file)} cannot be read${existsSync(file) ? '' : ': no such file'}`),
     ])
   }
   return compileText(file, text, { ...known, read })

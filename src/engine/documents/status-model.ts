@@ -1,5 +1,5 @@
 /** How the service stands, as `/status.json` says it and `/status` shows it: every figure of the page is one of these. */
-export interface Standing {
+export interface StatusModel {
   readonly service: string
   readonly version: string
   readonly revision: string

@@ -7,7 +7,7 @@ import type {
   RefusedReload,
   RouteStanding,
   SourceStanding,
-  Standing,
+  StatusModel,
 } from './status-model.ts'
 import type { TemplateContext } from './template.ts'
 
@@ -80,7 +80,7 @@ function drawShare(count: number, most: number): number {
 const print = readPage('status.html.hbs')
 
 /** The live `/status`: what `/status.json` says, drawn. */
-export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Standing): string {
+export function renderStatusPage(catalog: Catalog, facts: Facts, standing: StatusModel): string {
   const { status, reasons, checked_at: checkedAt, days, funnel, routes, sources } = standing
   const json = placedDocuments(catalog, facts.baseUrl).find(({ name }) => name === 'status-json')
   const most = Math.max(...days.map(answersOf))

@@ -6,7 +6,7 @@ import type {
   RefusedReload,
   RouteStanding,
   SourceStanding,
-  Standing,
+  StatusModel,
 } from '../documents/status-model.ts'
 import type { JsonObject } from '../json.ts'
 import type { Readiness } from '../purchase/execution.ts'
@@ -45,7 +45,7 @@ export interface StatusSnapshot {
 }
 
 /** The live `/status.json`, which `/status` shows. */
-export function standing(revision: Revision, sight: StatusSnapshot): Standing {
+export function standing(revision: Revision, sight: StatusSnapshot): StatusModel {
   const { catalog, facts } = revision
   const { service } = catalog
   const { now, days, sources, refused } = sight
@@ -78,7 +78,7 @@ export function standing(revision: Revision, sight: StatusSnapshot): Standing {
 }
 
 /** Tools that no route offers as well. */
-function toolsWithoutSettings({ catalog, facts, routes }: Revision): Standing['unavailable'] {
+function toolsWithoutSettings({ catalog, facts, routes }: Revision): StatusModel['unavailable'] {
   const routed = new Set(routes.map(({ route }) => route.operation))
   return catalog.operations.flatMap((operation) => {
     const { tool, planned } = operation
@@ -125,7 +125,7 @@ function verdict(
   { routes: served }: Revision,
   { ledger }: StatusSnapshot,
   routes: readonly RouteStanding[],
-): Pick<Standing, 'status' | 'reasons'> {
+): Pick<StatusModel, 'status' | 'reasons'> {
   const paid = routes.filter(({ kind }) => kind === 'paid')
   const down = [
     ledger === 'unreachable' && 'The record of payments cannot be reached.',

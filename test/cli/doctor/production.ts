@@ -133,7 +133,7 @@ t.test('what would lose money is found before the first payment', async (t) => {
   })
   t.equal(code, 1)
   t.match(stdout, /fails +addresses +PAY_TO .* its key is known to others/)
-  t.match(stdout, /^\d+ fail, \d+ to look at, \d+ ok$/m)
+  t.match(stdout, /^\d+ failed, \d+ warnings, \d+ ok$/m)
   for (const said of [wrong.said, silent.said, stdout])
     for (const secret of [SIGNER, poor, SIGNER.slice(2), 'secret-path']) t.notMatch(said, secret)
 })

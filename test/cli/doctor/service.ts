@@ -229,5 +229,5 @@ t.test('what is no Ratecard is told in plain words', async (t) => {
   }
   const { code, err } = await runLine(['doctor', 'api.example.com'])
   t.equal(code, 64)
-  t.match(err, 'api.example.com is no address of a service')
+  t.match(err, 'api.example.com is not the URL of a service')
 })

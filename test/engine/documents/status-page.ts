@@ -1,12 +1,12 @@
 import t from 'tap'
-import type { Standing } from '../../../src/engine/documents/status-model.ts'
+import type { StatusModel } from '../../../src/engine/documents/status-model.ts'
 import { drawFunnel, drawSpan, renderStatusPage } from '../../../src/engine/documents/status-page.ts'
 import { compileHarbour, FACTS } from '../../support/documents.ts'
 
 const HOSTILE = `</title></svg><script>alert('x')</script>" onload="y`
 const NONE = { unpaid: 0, presented: 0, verified: 0, settled: 0, sent: 0, uncharged: 0 }
 
-const STANDING: Standing = {
+const STANDING: StatusModel = {
   service: 'Harbour data',
   version: '1.4.0',
   revision: 'r1',
@@ -60,7 +60,7 @@ t.test('an operator of one free route, or of none that was ever called, has a pa
   const bare = compileHarbour(
     "catalog: 1\nservice: { name: Bare, version: '1' }\nroutes:\n  /clock: { price: free, handler: clock, summary: Tells the time }\n",
   )
-  const quiet: Standing = {
+  const quiet: StatusModel = {
     ...STANDING,
     status: 'operational',
     reasons: [],

@@ -41,14 +41,14 @@ const TOO_LITTLE_GAS = 20_000n
 let clock = 1_700_000_000_000
 const reported: string[] = []
 
-interface Means {
+interface PaymentConfig {
   readonly owner?: string
   readonly url?: string
   readonly fetcher?: typeof fetch
   readonly over?: Ledger
 }
 
-async function signerOf(key: Hex, { owner, url, fetcher, over }: Means = {}): Promise<Signer> {
+async function signerOf(key: Hex, { owner, url, fetcher, over }: PaymentConfig = {}): Promise<Signer> {
   await chain.setGas(addressOf(key), 10n ** 18n)
   const connection = new Chain(createRpc(url ?? chain.rpcUrl, fetcher ?? fetch))
   return new Signer({
