@@ -81,7 +81,7 @@ export interface AppServices {
 
 /** Data that is fetched ahead of the questions about it. */
 export interface Lists {
-  /** Fetches every list that has an address; `progress` is told how many bytes of which have come. */
+  /** Fetches every list that has an address; calls `progress` with the bytes received so far. */
   update(progress: (id: string, bytes: number) => void): Promise<readonly ListUpdate[]>
   /** How the lists on disk stand; nothing is fetched. */
   status(): Promise<readonly ListReport[]>
@@ -104,7 +104,7 @@ export interface OpenMemories {
 
 /** What the operator does to the memories of all wallets. */
 export interface MemoryUpkeep {
-  /** Resolves to how many were put into the space of the embedder in use; `progress` is told after each batch. */
+  /** Resolves to how many were put into the space of the embedder in use; calls `progress` after each batch. */
   reindex(progress: (done: number) => void): Promise<number>
   /** Deletes what an address has written on whatever chain; resolves to how many. */
   forget(address: string): Promise<number>

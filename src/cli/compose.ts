@@ -44,7 +44,7 @@ export interface SettlementConfig {
 }
 
 /** The networks of this process: kept over revisions, so that signers keep their place in the queue. */
-export function openTills(config: Omit<SettlementConfig, 'mppRecipient' | 'mppSecretKeys'>): X402Networks {
+export function openNetworks(config: Omit<SettlementConfig, 'mppRecipient' | 'mppSecretKeys'>): X402Networks {
   const { fetcher, caller, now, sleep } = world
   return openX402Networks({ ...config, fetcher, caller, now, sleep })
 }
@@ -62,13 +62,13 @@ export function openMpp(
   return openMppNetworks({ baseUrl, recipient, secretKeys, rpcUrls, caller, now, sleep, random, report })
 }
 
-export interface AllTills {
+export interface AllNetworks {
   readonly x402: X402Networks
   readonly mpp: MppNetworks
 }
 
 /** The ways a catalog can be paid with these tills. */
-export function protocolsOf(catalog: Catalog, tills: AllTills, baseUrl: string): Protocol[] {
+export function protocolsOf(catalog: Catalog, tills: AllNetworks, baseUrl: string): Protocol[] {
   const { x402, mpp } = catalog.payments
   const tempo = mpp === undefined ? undefined : tills.mpp.of(mpp)
   return [

@@ -15,7 +15,7 @@ import type { Call } from './command.ts'
 
 /**
  * Loads a catalog to be served, and also judges what depends on where it is served: the size of its headers. `noted` is
- * told of every file that is read.
+ * called with every file that is read.
  */
 export function loadServed(
   file: string,

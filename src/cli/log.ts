@@ -140,11 +140,11 @@ function shortLine({ place, method, status, outcome, price, cached, ms, payment 
   return words.filter((word) => word !== '').join('  ')
 }
 
-/** The same trouble is told once in this time: a store that is away fails every request. */
+/** The same error is reported once in this time: an unreachable store fails every request. */
 const QUIET_MS = 30_000
 
 /**
- * Tells the operator of faults nobody has asked for: a stack for what is a mistake of ours, a line for what is not.
+ * Reports errors outside of any request to the operator: with the stack for our own bugs, else in one line.
  * `hide` takes out what no log may hold: libraries and handlers put addresses and keys into their messages.
  */
 export function createErrorReporter(

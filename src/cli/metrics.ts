@@ -17,7 +17,7 @@ export interface MetricsSettings {
   readonly revision: () => string
 }
 
-/** What is counted in this process, in the text format of Prometheus; whoever scrapes several adds them up. */
+/** What is counted in this process, in the text format of Prometheus; sum over processes when several are scraped. */
 export interface Metrics {
   readonly observe: (access: Access) => void
   /** A payment has changed, by the doing of this process. */

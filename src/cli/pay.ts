@@ -19,7 +19,8 @@ export async function pay(call: Call): Promise<number> {
 
 function orderOf({ positionals, flags, env }: Call): PurchaseRequest | string {
   const [target] = positionals
-  if (target === undefined) return 'missing argument: the URL to pay for, or a path of the sandbox on this machine'
+  if (target === undefined)
+    return 'missing argument: the URL to pay for, or a path of the sandbox on this machine'
   const wanted = flags.text('protocol')
   const protocols = PROTOCOLS.filter(({ name }) => wanted === undefined || wanted === name)
   if (protocols.length === 0) return `--protocol takes ${PROTOCOLS.map(({ name }) => name).join(' or ')}`

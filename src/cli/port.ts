@@ -34,7 +34,7 @@ function codeOf(fault: unknown): string {
 const PATH = '/metrics'
 
 /**
- * Beside everything else, for whoever has the token; to all others there is nothing at this path. Undefined without a
+ * On the service's own port, for those who send the token; for all others nothing is served at this path. Undefined without a
  * token.
  */
 export function metricsAside({ token }: Env['metrics'], metrics: Metrics): Aside | undefined {
@@ -49,7 +49,7 @@ export function metricsAside({ token }: Env['metrics'], metrics: Metrics): Aside
       : undefined
 }
 
-/** Digests are of one length, which the comparison wants, and tell nothing of where two texts differ. */
+/** Digests are of one length, as the comparison requires, and do not reveal where two texts differ. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

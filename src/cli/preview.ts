@@ -8,7 +8,7 @@ import {
   type Protocol,
   type Revision,
 } from '../engine/index.ts'
-import { openMpp, openTills, protocolsOf, type AllTills, type SettlementConfig } from './compose.ts'
+import { openMpp, openNetworks, protocolsOf, type AllNetworks, type SettlementConfig } from './compose.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
 
@@ -35,13 +35,16 @@ export function previewProtocols(
   config: Omit<SettlementConfig, 'ledger' | 'owner'>,
   baseUrl: string,
 ): readonly Protocol[] {
-  return protocolsOf(catalog, previewTills(config, baseUrl), baseUrl)
+  return protocolsOf(catalog, previewNetworks(config, baseUrl), baseUrl)
 }
 
 /** Networks that nothing is ever paid into. */
-export function previewTills(config: Omit<SettlementConfig, 'ledger' | 'owner'>, baseUrl: string): AllTills {
+export function previewNetworks(
+  config: Omit<SettlementConfig, 'ledger' | 'owner'>,
+  baseUrl: string,
+): AllNetworks {
   return {
-    x402: openTills({ ...config, ledger: NO_LEDGER, owner: 'preview' }),
+    x402: openNetworks({ ...config, ledger: NO_LEDGER, owner: 'preview' }),
     mpp: openMpp(config, baseUrl, () => undefined),
   }
 }

@@ -14,7 +14,9 @@ export async function print(call: Call): Promise<number> {
   const { positionals, flags, terminal, env } = call
   const [what] = positionals
   if (what === undefined) {
-    terminal.err('ratecard print: missing argument: a path such as /openapi.json, schema, or mcp/game/server.json')
+    terminal.err(
+      'ratecard print: missing argument: a path such as /openapi.json, schema, or mcp/game/server.json',
+    )
     return 64
   }
   if (what === 'schema') {

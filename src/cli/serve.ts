@@ -10,7 +10,7 @@ import {
   LedgerError,
 } from '../engine/index.ts'
 import type { Call, Terminal } from './command.ts'
-import { openMpp, openTills, protocolsOf, world } from './compose.ts'
+import { openMpp, openNetworks, protocolsOf, world } from './compose.ts'
 import { handlersFor, loadServed } from './load.ts'
 import { createErrorReporter, openLog } from './log.ts'
 import { keepsMemories, memoryPlace, withoutMemories } from './memory.ts'
@@ -137,7 +137,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const report = createErrorReporter(terminal, world.now, env.hide)
     const mpp = openMpp(config, baseUrl, report)
     closing.push(() => mpp.close())
-    const tills = { x402: openTills({ ...config, ledger, owner, report: terminal.err }), mpp }
+    const tills = { x402: openNetworks({ ...config, ledger, owner, report: terminal.err }), mpp }
     const prepare = (catalog: Catalog): Catalog =>
       sandbox === undefined ? catalog : inSandbox(catalog, sandbox)
     const catalog = prepare(declared)

@@ -1,5 +1,5 @@
 import { fillPath, type Catalog, type Route, type Service } from '../engine/index.ts'
-import type { AllTills } from './compose.ts'
+import type { AllNetworks } from './compose.ts'
 import type { Call } from './command.ts'
 
 export interface BannerFacts {
@@ -8,7 +8,7 @@ export interface BannerFacts {
   readonly cache: string
   /** Undefined when the catalog has no use for it. */
   readonly memory: string | undefined
-  readonly tills: AllTills
+  readonly tills: AllNetworks
   /** Who is paid by MPP. */
   readonly recipient: string | undefined
   readonly baseUrl: string

@@ -1,6 +1,6 @@
 import { addressOfKey, hasSoundChecksum, isAddress, isLoopback, type Catalog } from '../engine/index.ts'
 import type { Env } from '../env.ts'
-import type { AllTills, SettlementConfig } from './compose.ts'
+import type { AllNetworks, SettlementConfig } from './compose.ts'
 
 const TRY_SANDBOX = 'to try it without any of this: npm run sandbox'
 
@@ -25,7 +25,7 @@ export function offlineProblems({ offline }: { readonly offline: boolean }): str
 export function missingConfig(
   { payments, routes }: Catalog,
   { payTo, signerKeys }: Pick<SettlementConfig, 'payTo' | 'signerKeys'>,
-  tills: AllTills,
+  tills: AllNetworks,
 ): string[] {
   if (!routes.some(({ kind }) => kind === 'paid')) return []
   const { x402, mpp } = payments

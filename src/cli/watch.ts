@@ -38,7 +38,7 @@ export class Watch {
     this.#read.clear()
   }
 
-  /** To be told of every file right before it is read, whether or not it is there. */
+  /** Must be called with every file right before it is read, whether or not it exists. */
   note(path: string): void {
     this.#read.set(path, noteOf(path))
   }

@@ -46,7 +46,7 @@ export interface Sandbox {
 }
 
 /** A thousand dollars of six decimals. */
-const PURSE = 1_000_000_000n
+const TEST_BALANCE = 1_000_000_000n
 const GAS = 100n * 10n ** 18n
 
 /**
@@ -122,12 +122,12 @@ async function fundEvm(chain: EvmChain, random: SandboxOptions['random']): Promi
   const payer = privateKeyToAddress(payerKey)
   await chain.setGas(payer, GAS)
   await chain.setGas(privateKeyToAddress(settlerKey), GAS)
-  await chain.mint(payer, PURSE)
+  await chain.mint(payer, TEST_BALANCE)
   const { rpcUrl, pid, chainId, asset, genesis } = chain
   return { rpcUrl, pid, chainId, asset, genesis, payerKey, settlerKey, payTo }
 }
 
-/** The network’s fees are paid in pathUSD as well: one purse does for both. */
+/** The network’s fees are paid in pathUSD as well: one balance is enough for both. */
 async function fundTempo(
   chain: TempoChain,
   random: SandboxOptions['random'],
@@ -135,7 +135,7 @@ async function fundTempo(
   const payerKey = bytesToHex(random(32))
   const recipient = getAddress(bytesToHex(random(20)))
   const secretKey = bytesToHex(random(32))
-  await chain.give(privateKeyToAddress(payerKey), PURSE)
+  await chain.give(privateKeyToAddress(payerKey), TEST_BALANCE)
   const { rpcUrl, pid, chainId, currency, genesis } = chain
   return { rpcUrl, pid, chainId, currency, genesis, payerKey, recipient, secretKey }
 }

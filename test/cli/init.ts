@@ -135,7 +135,7 @@ t.test('what is no OpenAPI 3 is told, and makes no shop', async (t) => {
   for (const [text, words] of [
     ['', /neither a JSON nor a YAML object/],
     ['{"open', /neither a JSON nor a YAML object/],
-    ['swagger: "2.0"', /is version 2\.0: OpenAPI 3\.0 and 3\.1 are read/],
+    ['swagger: "2.0"', /is version 2\.0: only OpenAPI 3\.0 and 3\.1 can be imported/],
     ['{"a":1}', /names no version/],
     ['openapi: 3.1.0', /no operation that can be sold/],
   ] as const) {

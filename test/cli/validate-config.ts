@@ -7,7 +7,7 @@ import {
   playMoneyProblems,
   sandboxProblems,
 } from '../../src/cli/validate-config.ts'
-import { openMpp, openTills } from '../../src/cli/compose.ts'
+import { openMpp, openNetworks } from '../../src/cli/compose.ts'
 import { openLmdbLedger, type Catalog, type FacilitatorAccess } from '../../src/engine/index.ts'
 import { readEnv } from '../../src/env.ts'
 import { developmentAddresses } from '../../src/sandbox/known-keys.ts'
@@ -64,10 +64,17 @@ t.test('each missing means is named, and nothing that is there', async (t) => {
   t.teardown(() => ledger.close())
   const told = (
     catalog: Catalog,
-    { payTo = '', signerKeys = [], rpcUrls = {}, facilitators = [], mppRecipient, mppSecretKeys = [] }: PaymentConfig,
+    {
+      payTo = '',
+      signerKeys = [],
+      rpcUrls = {},
+      facilitators = [],
+      mppRecipient,
+      mppSecretKeys = [],
+    }: PaymentConfig,
     baseUrl = 'https://api.example.com',
   ): string => {
-    const x402 = openTills({
+    const x402 = openNetworks({
       payTo,
       signerKeys,
       rpcUrls,

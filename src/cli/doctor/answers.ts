@@ -18,7 +18,7 @@ export interface Found {
 
 const OPENAPI = '/openapi.json'
 
-/** The document that tells where the others are; in words, why there is none. */
+/** The document that lists the others, or a sentence that says why there is none. */
 export async function openOpenapi(
   origin: string,
 ): Promise<{ readonly document: string; readonly openapi: JsonObject } | string> {

@@ -10,7 +10,7 @@ import {
   type NetworkCheck,
   type Network,
 } from '../../engine/index.ts'
-import { world, type AllTills } from '../compose.ts'
+import { world, type AllNetworks } from '../compose.ts'
 import type { PaymentConfig } from '../payment-config.ts'
 import { fails, warns, ok, type Verdict } from './verdict.ts'
 
@@ -18,7 +18,7 @@ import { fails, warns, ok, type Verdict } from './verdict.ts'
 export async function judgeChains(
   { payments: { x402, mpp } }: Catalog,
   config: PaymentConfig,
-  tills: AllTills,
+  tills: AllNetworks,
 ): Promise<Verdict[]> {
   const networks = (x402?.networks ?? []).flatMap((id) => findNetwork(id) ?? [])
   const told = await Promise.all([
@@ -58,7 +58,7 @@ async function judgeEndpoint(title: string, chainId: number, url: string): Promi
   return [
     ok(title, `${variable} answers as chain ${chainId}`),
     ...(isOpen
-      ? [warns(title, `${variable} is asked without TLS: whoever is on the way can invent settlements`)]
+      ? [warns(title, `${variable} is asked without TLS: anyone on the network path can invent settlements`)]
       : []),
   ]
 }
@@ -81,14 +81,19 @@ function judgeGas(
   { title, coin, chainId }: Network,
   { signer, check }: NetworkCheck['gas'][number],
 ): Verdict {
-  if (check.kind !== 'known') return fails(title, `RPC_URL_${chainId} does not tell the balance of ${signer}`)
+  if (check.kind !== 'known')
+    return fails(title, `RPC_URL_${chainId} does not return the balance of ${signer}`)
   const has = `signer ${signer} has ${formatCoin(check.balance)} ${coin}`
   if (check.payments === 0n) return fails(title, `${has}: not enough for a payment, send it more`)
   const says = `${has}, for ${check.payments} payments`
   return check.payments < FEW ? warns(title, `${says}: send it more`) : ok(title, says)
 }
 
-async function judgeTempo(chain: number, { rpcUrls }: PaymentConfig, missing: readonly string[]): Promise<Verdict[]> {
+async function judgeTempo(
+  chain: number,
+  { rpcUrls }: PaymentConfig,
+  missing: readonly string[],
+): Promise<Verdict[]> {
   if (missing.length > 0)
     return [
       warns('Tempo', `not offered before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`),
@@ -98,7 +103,7 @@ async function judgeTempo(chain: number, { rpcUrls }: PaymentConfig, missing: re
 
 async function judgeFacilitators(
   x402: NonNullable<Catalog['payments']['x402']>,
-  tills: AllTills,
+  tills: AllNetworks,
 ): Promise<Verdict[]> {
   const lines: string[] = []
   await tills.x402.survey(x402, (line) => lines.push(line.replace(/^x402: /, '')))

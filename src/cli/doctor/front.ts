@@ -23,7 +23,7 @@ export async function judgeFront(catalog: Catalog, baseUrl: string | undefined):
     return [
       fails(
         'BASE_URL',
-        `${baseUrl} has no TLS: whoever is on the way can put his own address in a challenge`,
+        `${baseUrl} has no TLS: anyone on the network path can replace the address in a challenge`,
       ),
     ]
   return [...(await judgeCertificate(url)), ...(await judgeAnswer(catalog, baseUrl))]

@@ -2,7 +2,7 @@ import type { Call } from '../command.ts'
 import { world } from '../compose.ts'
 import { handlersFor, loadServed } from '../load.ts'
 import { paymentConfig } from '../payment-config.ts'
-import { previewTills } from '../preview.ts'
+import { previewNetworks } from '../preview.ts'
 import { clean, columns } from '../terminal-text.ts'
 import { judgeChains } from './chains.ts'
 import { judgeFront } from './front.ts'
@@ -17,7 +17,7 @@ export async function examineProduction(call: Call, url: string | undefined): Pr
   const { catalog } = loadServed(file, handlers, env)
   const baseUrl = url ?? env.baseUrl
   const config = paymentConfig(call, catalog, undefined)
-  const tills = previewTills({ ...config, report: () => undefined }, baseUrl ?? 'http://localhost')
+  const tills = previewNetworks({ ...config, report: () => undefined }, baseUrl ?? 'http://localhost')
   const step = async (name: string, verdicts: Promise<Verdict[]> | Verdict[]): Promise<Verdict[]> => {
     terminal.progress(name)
     return verdicts

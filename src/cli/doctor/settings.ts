@@ -9,7 +9,7 @@ import {
   sameAddress,
 } from '../../engine/index.ts'
 import type { Env } from '../../env.ts'
-import type { AllTills } from '../compose.ts'
+import type { AllNetworks } from '../compose.ts'
 import type { PaymentConfig } from '../payment-config.ts'
 import { openLedger } from '../stores.ts'
 import { missingConfig, invalidConfig, playMoneyProblems } from '../validate-config.ts'
@@ -20,7 +20,7 @@ export function judgeOwner(
   { production, payerKey }: Pick<Env, 'production' | 'payerKey'>,
   catalog: Catalog,
   config: PaymentConfig,
-  tills: AllTills,
+  tills: AllNetworks,
   play: ReadonlySet<string>,
 ): Verdict[] {
   const { payTo, signerKeys, mppRecipient } = config
@@ -46,7 +46,7 @@ export function judgeOwner(
     ...shared.map(([variable]) =>
       warns(
         'addresses',
-        `${variable} is the account that pays for gas: whoever takes the key from this machine has the revenue too`,
+        `${variable} is the account that pays for gas: anyone who takes the key from this machine has the revenue too`,
       ),
     ),
   ]
@@ -95,7 +95,7 @@ export async function judgeStores(env: Env): Promise<Verdict[]> {
         ]
       : await judgeRedis(env)),
     ...(ledgerUnsafe
-      ? [warns('ledger', 'LEDGER_UNSAFE is set: nobody checks whether Redis keeps what it is told')]
+      ? [warns('ledger', 'LEDGER_UNSAFE is set: nothing checks whether Redis keeps what it stores')]
       : []),
     ...(cache !== undefined && 'fault' in cache ? [fails('cache', cache.fault)] : []),
   ]

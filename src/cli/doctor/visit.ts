@@ -15,7 +15,7 @@ export type Visit =
   /** In words that go on after the address. */
   | { readonly kind: 'fault'; readonly reason: string }
 
-/** Asks once, follows nothing. The path may come from whoever is asked: it must not lead to another host. */
+/** Asks once, follows nothing. The path may come from the service itself: it must not lead to another host. */
 export async function visit(origin: string, path: string): Promise<Visit> {
   if (!path.startsWith('/')) return { kind: 'fault', reason: 'no path, and not asked' }
   try {

@@ -52,7 +52,11 @@ export interface PurchaseRequest {
 }
 
 /** Asks, pays what is asked for, and asks again with the payment. */
-export async function exchange(env: Env, { url, max, protocols }: PurchaseRequest, steps: Steps): Promise<Bill> {
+export async function exchange(
+  env: Env,
+  { url, max, protocols }: PurchaseRequest,
+  steps: Steps,
+): Promise<Bill> {
   const first = await request(url, {})
   if (first === undefined)
     return { exit: NOT_CHARGED, status: 0, charged: 'no', body: null, note: `${url.origin} does not answer` }

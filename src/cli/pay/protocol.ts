@@ -2,7 +2,7 @@ import type { Micros } from '../../engine/index.ts'
 
 export type ProtocolName = 'x402' | 'mpp'
 
-/** One way to pay for a 402. Its offers know the rest: how they are signed, and how their settlement is told. */
+/** One way to pay for a 402. Its offers know the rest: how they are signed, and how a response reports their settlement. */
 export interface PayingProtocol {
   readonly name: ProtocolName
   /** The first offer of a 402 that can be signed here; undefined when there is none. */
@@ -21,7 +21,7 @@ export interface Offer {
   /** Who pays the network for carrying it out; the payer does so on top of the amount. */
   readonly fee: 'seller' | 'payer'
   readonly sign: (signer: Signer) => Promise<Signing>
-  /** Transaction of the settlement that an answer tells of; undefined when it tells of none. */
+  /** Transaction of the settlement that an answer reports; undefined when it reports none. */
   readonly readReceipt: (headers: Headers) => string | undefined
 }
 

@@ -15,7 +15,7 @@ export interface Bill {
   readonly note?: string
 }
 
-/** Tells each step when it has happened, for people; with --json only the bill is printed. */
+/** Prints each step as it happens, for people; with --json only the result is printed. */
 export class Steps {
   readonly #call: Call
   readonly #now: () => number
@@ -54,7 +54,7 @@ export class Steps {
   }
 }
 
-/** Of a problem only what tells the reader what to do: its offers have been shown. */
+/** Only the parts of a problem that help the reader: its offers were printed before. */
 function briefly(body: Json): Json {
   if (!isJsonObject(body) || body['title'] === undefined) return body
   const told = ['title', 'detail', 'hint', 'code', 'charged', 'would_fail'].flatMap(

@@ -2,7 +2,7 @@ import type { Difference, OnchainStatus, OnchainPayment } from '../../engine/ind
 import { clean } from '../terminal-text.ts'
 import { isoTime, spellAmount } from './row.ts'
 
-/** One difference in words: what is told on each side, and what to do about it. */
+/** One difference in words: what each side says, and what to do about it. */
 export interface Finding {
   readonly title: string
   readonly says: string

@@ -1,7 +1,7 @@
 import type { Entry } from '../../engine/index.ts'
 import { isoTime } from './row.ts'
 
-/** What a payment's record means, in one sentence, and what there is to do about it. */
+/** What a payment's record means, in one sentence, and what to do about it. */
 export interface Story {
   readonly means: string
   readonly advice: string

@@ -18,7 +18,7 @@ export interface Difference {
   readonly changes: readonly Change[]
   /** Documents and terms of payment, one line for each that differs. */
   readonly lines: readonly string[]
-  /** What buyers have to be told of, one line for each kind. */
+  /** Changes that cost buyers something, one line for each kind. */
   readonly alarms: readonly string[]
 }
 
@@ -40,12 +40,12 @@ interface Judgement {
   readonly breaks: readonly string[]
 }
 
-/** What buyers have to be told of, and how it is told. */
-const ALARMS = { dearer: 'buyers pay more for', gone: 'buyers lose', free: 'given away from now on' } as const
+/** Changes that cost buyers something, and how the report says so. */
+const ALARMS = { raised: 'buyers pay more for', gone: 'buyers lose', free: 'given away from now on' } as const
 type Alarm = keyof typeof ALARMS
 
 function alarmLines(told: readonly Judgement[]): string[] {
-  return (['dearer', 'gone', 'free'] as const)
+  return (['raised', 'gone', 'free'] as const)
     .flatMap((kind) => {
       const names = told.flatMap(({ name, alarm }) => (alarm === kind ? [name] : []))
       return names.length === 0 ? [] : [`${ALARMS[kind]}: ${names.join(', ')}`]
@@ -91,7 +91,7 @@ function judge(name: string, before: Snapshot, after: Snapshot): Judgement {
 
 function alarmOf(old: Micros | undefined, now: Micros | undefined): Alarm | undefined {
   if (old !== undefined && now === undefined) return 'free'
-  return now !== undefined && (old === undefined || now > old) ? 'dearer' : undefined
+  return now !== undefined && (old === undefined || now > old) ? 'raised' : undefined
 }
 
 function priceOf(price: Micros | undefined): string {

@@ -17,7 +17,7 @@ import { previewProtocols, revise } from '../preview.ts'
 export interface Snapshot {
   /** What is sold or shown, by its path; tools that only MCP serves as `tool game.app_intel`. */
   readonly items: ReadonlyMap<string, Item>
-  /** By name, with what tells one content from another; undefined: nothing but that it is there is known. */
+  /** By name, with a digest of the content; undefined: only the name is known. */
   readonly documents: ReadonlyMap<string, string | undefined>
   /** Bytes of PAYMENT-REQUIRED by path. */
   readonly headers: ReadonlyMap<string, number>

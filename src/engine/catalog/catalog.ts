@@ -117,7 +117,7 @@ export interface Upstream {
 export interface Tool {
   readonly server: string
   readonly name: string
-  /** `payer`: the answer depends on who pays; `signer`: free, for whoever proves an address. */
+  /** `payer`: the answer depends on who pays; `signer`: free, for anyone who proves an address. */
   readonly requires: 'payer' | 'signer' | undefined
   readonly annotations: Annotations
 }

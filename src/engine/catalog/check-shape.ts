@@ -61,7 +61,7 @@ function notACatalog(value: unknown, document: SourceDocument): Issue {
   )
 }
 
-/** A key that is missing because it is misspelt is told where it stands. */
+/** A key that is missing because it is misspelt is reported where it stands. */
 function isMisspelt(fault: ShapeFault): boolean {
   const known = knownKeys(fault)
   const owner = isJsonObject(fault.data) ? Object.keys(fault.data) : []

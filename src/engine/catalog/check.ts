@@ -41,7 +41,7 @@ export function check(text: string, inputs: CheckInputs): Checked {
   return hasErrors(issues) ? { kind: 'unsound', issues } : { kind: 'sound', context, issues }
 }
 
-/** A value that breaks its schema in two ways is one slip; keys that are missing are told each, at their owner. */
+/** A value that breaks its schema in two ways is one error; each missing key is reported, at its owner. */
 function firstOfEachPlace(issues: readonly Issue[]): Issue[] {
   const seen = new Set<string>()
   return issues.filter(

@@ -37,7 +37,11 @@ export function loadCatalog(
   if (text === undefined) {
     const position = { line: 1, column: 1, width: 1 }
     throw new CatalogError(file, '', [
-      error('catalog_unreadable', position, `${basename(file)} cannot be read${existsSync(file) ? '' : ': no such file'}`),
+      error(
+        'catalog_unreadable',
+        position,
+        `${basename(file)} cannot be read${existsSync(file) ? '' : ': no such file'}`,
+      ),
     ])
   }
   return compileText(file, text, { ...known, read })

@@ -205,7 +205,7 @@ export const tools = {
       requires: {
         enum: ['payer', 'signer'],
         description:
-          'payer: the answer depends on who pays. signer: free, for whoever proves an address by sign-in-with-x.',
+          'payer: the answer depends on who pays. signer: free, for anyone who proves an address by sign-in-with-x.',
       },
       annotations: {
         type: 'object',

@@ -45,7 +45,7 @@ const WORDS: Readonly<Record<string, readonly [code: string, sentence: string]>>
   ],
 }
 
-/** What the parser stumbled over. Its own sentence is read only to tell apart what shares one code. */
+/** Describes an error of the parser. Its own message is read only to distinguish what shares one code. */
 export function describeFault(fault: YAMLError, text: string): SyntaxFault {
   const [start, end] = fault.pos
   if (/^(BLOCK_AS|MULTILINE)_IMPLICIT_KEY$/.test(fault.code)) return strangeKey(start, text)

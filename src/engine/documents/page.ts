@@ -83,7 +83,7 @@ export function definePage(name: DocumentName, render: Render): Document {
   return defineDocument(name, render, () => PAGE_HEADERS)
 }
 
-/** What machines are told in the head of every page, by the document that it leads to. */
+/** Links for machines in the head of every page, by the document they lead to. */
 const RELATIONS: readonly (readonly [document: string, relation: string])[] = [
   ['docs-md', 'alternate'],
   ['llms', 'describedby'],

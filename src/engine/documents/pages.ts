@@ -9,7 +9,7 @@ import { sentence, spellDuration } from './copy.ts'
 
 const printHome = readPage('home.html.hbs')
 
-/** The index for people: what there is, for how much, and where to read on. */
+/** The index for people: what is sold, for how much, and where to read on. */
 export function renderHome(catalog: Catalog, facts: Facts): string {
   const { name, description } = catalog.service
   const routes = listedRoutes(catalog)

@@ -1,7 +1,7 @@
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import type { JsonObject } from '../json.ts'
 
-/** What a reader is told of a document before opening it. */
+/** What a reader learns about a document before opening it. */
 interface Description {
   readonly title: string
   readonly summary: string

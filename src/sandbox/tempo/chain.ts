@@ -11,7 +11,7 @@ export interface TempoChainRecord extends NodeRecord {
   readonly currency: Address
 }
 
-/** A local Tempo chain with a purse anybody may draw on. */
+/** A local Tempo chain with a faucet. */
 export interface TempoChain extends TempoChainRecord {
   /** Hands out pathUSD, in atomic units (6 decimals); resolves when mined. */
   give(to: Address, amount: bigint): Promise<void>
@@ -26,7 +26,7 @@ const TIP20_ABI = parseAbi([
 ])
 
 /** The first development account: it is born with all the money it needs, and the node signs for it. */
-const PURSE = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+const FAUCET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 
 const FLAGS = [
   '--network',
@@ -84,7 +84,7 @@ async function chain(
     async give(to, amount) {
       const hash = await client.writeContract({
         ...token,
-        account: PURSE,
+        account: FAUCET,
         functionName: 'transfer',
         args: [to, amount],
       })

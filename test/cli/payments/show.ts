@@ -238,5 +238,9 @@ t.test('an id that is none, or not here, is said', async (t) => {
   const other = `pay_${'a'.repeat(22)}`
   t.match(await show(t, books, other), { code: 1, out: '', err: `this ledger has no payment ${other}` })
   for (const words of [[], ['0x01'], ['pay_short'], [`${other}b`]])
-    t.match(await show(t, books, ...words), { code: 64, out: '', err: /missing argument: the id of a payment/ })
+    t.match(await show(t, books, ...words), {
+      code: 64,
+      out: '',
+      err: /missing argument: the id of a payment/,
+    })
 })

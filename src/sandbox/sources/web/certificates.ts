@@ -1,5 +1,5 @@
 /**
- * Certificates of the sites in the sandbox. The key is public, and whoever has it can be nothing but these stand-ins:
+ * Certificates of the sites in the sandbox. The key is public, and its holder can impersonate only these stand-ins:
  * the key of the authority was thrown away, and nobody believes the authority but a sandbox and the tests.
  */
 export const AUTHORITY = `-----BEGIN CERTIFICATE-----
