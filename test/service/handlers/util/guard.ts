@@ -50,7 +50,7 @@ t.test('flags three of four public direct attacks and blocks next to no harmless
   t.ok((await flagged(direct)).length >= 0.75 * direct.length)
   t.ok((await flagged(benign)).length <= 0.01 * benign.length)
   const verdicts = new Set((await Promise.all(direct.map(scan))).map(({ verdict }) => verdict))
-  t.strictSame([...verdicts].sort(), ['allow', 'block', 'review'], 'each verdict is given')
+  t.same(verdicts, new Set(['allow', 'block', 'review']), 'each verdict is given')
 })
 
 t.test('what the text says of itself is shown with its place; as published', async (t) => {
