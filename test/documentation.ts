@@ -76,17 +76,3 @@ t.test('each package that CONTRIBUTING.md gives a reason for is a dependency', a
   t.ok(named.length > 5)
   for (const name of named) t.ok(name in installed, name)
 })
-
-/** Words that a reader of payment documentation does not know in the sense they had here, or that nobody uses any more. */
-const PRIVATE =
-  /\b(?:mend\w*|whoever|dearer|tills?|errands?|purses?|testimon\w+|daybooks?|pockets?|sightings?|shelve)\b/i
-
-t.test('the pages use no private words', async (t) => {
-  // The texts of the generated pages stand in the schema and in the table of errors.
-  for (const page of PAGES.filter((each) => !/^docs\/(?:catalog|errors)\.md$/.test(each))) {
-    const prose = textOf(page)
-      .replaceAll(/^```[\s\S]*?^```$/gm, '')
-      .replaceAll(/`[^`]*`|\]\([^)]*\)/g, '')
-    t.notMatch(prose, PRIVATE, page)
-  }
-})
