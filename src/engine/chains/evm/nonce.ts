@@ -88,7 +88,7 @@ export class NonceLease {
   }
 
   /** Whether the account is this process’s for the next `ms` milliseconds; waits for it for `patience`. */
-  async take(ms: number, patience: number): Promise<boolean> {
+  async acquire(ms: number, patience: number): Promise<boolean> {
     if (await this.#lock.extend(ms)) return true
     const lease = await this.#lock.acquire(patience)
     if (lease === undefined) return false
@@ -100,15 +100,15 @@ export class NonceLease {
   }
 
   /** Whether the account is still this process’s, and will be for the next `ms` milliseconds. */
-  keep(ms: number): Promise<boolean> {
+  extend(ms: number): Promise<boolean> {
     return this.#lock.extend(ms)
   }
 
-  giveBack(): Promise<void> {
+  release(): Promise<void> {
     return this.#lock.release(snapshot(this.#state))
   }
 
-  share(): Promise<void> {
+  yieldIfContended(): Promise<void> {
     return this.#lock.yieldIfContended(snapshot(this.#state))
   }
 
@@ -211,7 +211,7 @@ export class UnminedTransactions {
     return this.#unmined.size + this.#mined.size === 0
   }
 
-  /** Whether `tend` has anything to do now. */
+  /** Whether `maintain` has anything to do now. */
   get isDue(): boolean {
     return this.age >= YOUNG_MS || (this.#mined.size > 0 && this.#sinceLook >= REORG_LOOK_MS)
   }
@@ -266,7 +266,7 @@ export class UnminedTransactions {
    * Replaces what is not mined, and sends again what a reorganization has undone; to be called under the signer's lease.
    * Resolves to whether the account's nonce has gone back.
    */
-  async tend(fees: Fees): Promise<'went back' | 'as before'> {
+  async maintain(fees: Fees): Promise<'went back' | 'as before'> {
     const { account, chain } = this.#settings
     if (await this.#sendUndone()) return 'went back'
     if (this.age < YOUNG_MS) return 'as before'

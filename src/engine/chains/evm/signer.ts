@@ -47,8 +47,8 @@ export function openAccount(key: `0x${string}`): Account {
 
 /** Requests of one batch: few enough that signing them holds nobody up, and that every pool takes them. */
 const BATCH = 32
-/** How often transactions that are not mined are looked after. */
-const TEND_MS = 2_000
+/** How often transactions that are not mined are maintained. */
+const MAINTENANCE_MS = 2_000
 /** How long a check may delay a batch, how long one may take by itself, and how long a passed one is good for. */
 const CHECK_IN_BATCH_MS = 400
 const CHECK_ALONE_MS = 5_000
@@ -81,7 +81,7 @@ export class Signer {
   #inBatch = 0
   #checking = 0
   #timer: NodeJS.Timeout | undefined
-  #tendDue = false
+  #maintenanceDue = false
 
   constructor(settings: SignerSettings) {
     const { account, network } = settings
@@ -123,8 +123,8 @@ export class Signer {
   async #work(): Promise<void> {
     if (this.#working) return
     this.#working = true
-    while (this.#queue.length > 0 || this.#tendDue) {
-      if (this.#tendDue) await this.#tend().catch(() => undefined)
+    while (this.#queue.length > 0 || this.#maintenanceDue) {
+      if (this.#maintenanceDue) await this.#maintain().catch(() => undefined)
       const batch = this.#queue.splice(0, BATCH)
       this.#inBatch = batch.length
       try {
@@ -132,32 +132,32 @@ export class Signer {
       } catch (fault) {
         for (const { reject } of batch) reject(fault)
       }
-      await (this.#queue.length === 0 ? this.#nonces.giveBack() : this.#nonces.share())
+      await (this.#queue.length === 0 ? this.#nonces.release() : this.#nonces.yieldIfContended())
       this.#inBatch = 0
     }
     this.#working = false
     this.#schedule()
   }
 
-  /** Nobody has to come and pay for the transactions that are not mined to be looked after. */
+  /** Nobody has to come and pay for the transactions that are not mined to be replaced. */
   #schedule(): void {
     if (this.#unmined.isEmpty) {
       clearInterval(this.#timer)
       this.#timer = undefined
     } else if (this.#timer === undefined) {
       this.#timer = setInterval(() => {
-        this.#tendDue = true
+        this.#maintenanceDue = true
         void this.#work()
-      }, TEND_MS)
+      }, MAINTENANCE_MS)
       this.#timer.unref()
     }
   }
 
-  async #tend(): Promise<void> {
-    this.#tendDue = false
-    if (!this.#unmined.isDue || !(await this.#nonces.take(BROADCAST_MS, 0))) return
+  async #maintain(): Promise<void> {
+    this.#maintenanceDue = false
+    if (!this.#unmined.isDue || !(await this.#nonces.acquire(BROADCAST_MS, 0))) return
     const fees = await this.#settings.fees.current()
-    if (fees !== undefined && (await this.#unmined.tend(fees)) === 'went back') this.#nonces.reset()
+    if (fees !== undefined && (await this.#unmined.maintain(fees)) === 'went back') this.#nonces.reset()
   }
 
   async #serve(batch: readonly Waiting[]): Promise<void> {
@@ -185,9 +185,9 @@ export class Signer {
     if (this.#unmined.isStuck) return answer(batch, STUCK)
     const willing = this.balance.isEmpty ? answer(hasty, NO_GAS) : hasty
     const both = [...willing, ...patient]
-    if (both.length === 0 || (await this.#nonces.take(BROADCAST_MS, 0))) return both
+    if (both.length === 0 || (await this.#nonces.acquire(BROADCAST_MS, 0))) return both
     answer(willing, IN_USE)
-    if (patient.length === 0 || (await this.#nonces.take(BROADCAST_MS, ACQUIRE_TIMEOUT_MS))) return patient
+    if (patient.length === 0 || (await this.#nonces.acquire(BROADCAST_MS, ACQUIRE_TIMEOUT_MS))) return patient
     return answer(patient, IN_USE)
   }
 
@@ -249,7 +249,7 @@ export class Signer {
 
   /** All at once: a node holds what comes too early until those below it are there. */
   async #broadcast(signed: readonly Signed[]): Promise<void> {
-    if (!(await this.#nonces.keep(BROADCAST_MS))) {
+    if (!(await this.#nonces.extend(BROADCAST_MS))) {
       for (const { ready } of signed) ready.resolve(TAKEN_OVER)
       return
     }

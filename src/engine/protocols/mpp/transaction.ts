@@ -30,7 +30,7 @@ export async function readTransaction(client: Client, sent: `0x${string}`, deman
   const transaction = parse(sent)
   if (transaction === undefined) return refuse('it is not a signed Tempo transaction (type 0x76)')
   const { from, chainId, validBefore, nonce = 0, nonceKey = 0n } = transaction
-  // Whoever is named as sender for the sake of a sponsor has signed nothing yet.
+  // A sender who leaves the fee to a sponsor has not signed the final transaction.
   if (transaction.feePayerSignature !== undefined)
     return refuse('it leaves its fee to somebody else; the payer pays the fee')
   if (from === undefined) return refuse('its signature cannot be read')

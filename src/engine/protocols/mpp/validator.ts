@@ -67,7 +67,7 @@ export interface ValidatorSettings extends ThreadSettings {
 /** More than a question can take while its thread is alive: the thread gives the chain less. */
 const DEADLINE_MS = 20_000
 
-/** `.ts` beside the sources and `.js` once they are built. */
+/** `.ts` in the sources and `.js` in the build. */
 const ENTRY = new URL(`./worker${extname(import.meta.url)}`, import.meta.url)
 
 /**

@@ -106,7 +106,7 @@ export type Verdict = { readonly kind: 'agreed' } | { readonly kind: 'underway' 
 const AGREED: Verdict = { kind: 'agreed' }
 const UNDERWAY: Verdict = { kind: 'underway' }
 
-/** A payment that the chain shows, beside what the ledger has of it. */
+/** Compares a payment that the chain shows with its ledger entry. */
 export function comparePayment(payment: OnchainPayment, entry: Entry | undefined, now: number): Verdict {
   if (entry === undefined) return { kind: 'not_in_ledger', payment }
   if (entry.receipt !== undefined) return compare(payment, entry)

@@ -146,7 +146,7 @@ function valueSchema(parameter: Parameter, { input }: Detail): JsonObject {
   if (input === 'bare') return { type: parameter.type }
   const schema = parameterSchema(parameter)
   const { type, default: value, enum: allowed, description } = schema
-  // The empty text as default means "not given": said by leaving it out, for it would break the rules beside it.
+  // The empty text as default means "not given": left out, for it would break the other rules of the parameter.
   const given = value === '' ? undefined : value
   if (input === 'outline') return compact({ type, default: given })
   const { minimum, maximum, exclusiveMinimum, minLength } = schema

@@ -182,8 +182,8 @@ function encodeFrom(standing: string, lead: number): Encoded {
   return { text: bytes.toString('base64', 0, whole), rest: bytes.toString('latin1', whole) }
 }
 
-/** Whoever is paid, the address has this length. */
-const SOMEBODY = `0x${'0'.repeat(40)}`
+/** Every address has this length. */
+const ANY_ADDRESS = `0x${'0'.repeat(40)}`
 
 /** How many bytes the PAYMENT-REQUIRED of each paid route takes, were all networks of the catalog offered. */
 export function measureHeaders(
@@ -193,7 +193,7 @@ export function measureHeaders(
   if (x402 === undefined) return new Map()
   const networks = x402.networks
     .flatMap((id) => findNetwork(id) ?? [])
-    .map((network) => ({ network, payTo: SOMEBODY, timeoutSeconds: Math.floor(x402.timeout / 1000) }))
+    .map((network) => ({ network, payTo: ANY_ADDRESS, timeoutSeconds: Math.floor(x402.timeout / 1000) }))
   const settings = { service, baseUrl, networks, nextToken: () => '' }
   return new Map(
     routes.flatMap((route): [string, number][] => {

@@ -72,7 +72,7 @@ export function createFacilitator({ url, token }: FacilitatorAccess, fetcher: ty
     read: (body: unknown) => T | undefined,
   ): Promise<FacilitatorAnswer<T>> => {
     try {
-      // A redirect would carry the payment to whoever is named in it.
+      // A redirect would send the payment to another host.
       const response = await fetcher(`${url}/${path}`, { ...init, redirect: 'manual' })
       const value = read(await bodyOf(response))
       if (value !== undefined) return { kind: 'answer', value }

@@ -34,7 +34,7 @@ const UNREACHABLE: Refusal = {
 const PENDING: Settlement = { kind: 'unknown', detail: 'the payment was sent and is not confirmed yet' }
 
 /**
- * Has payments verified and settled by facilitators: whoever has verified a payment settles it, and another one is asked
+ * Has payments verified and settled by facilitators: the one that has verified a payment settles it, and another one is asked
  * only while the first has seen nothing of the settlement.
  */
 export function createFacilitatorSettler(context: FacilitatorContext): Settler {

@@ -35,7 +35,7 @@ export async function findTransfer(
 /**
  * What became of an authorization, by what the chain shows in the newest block that has the confirmations asked for;
  * undefined while it may still become something else, or the node cannot say: to be asked again. The truth is the log
- * of its use with its transfer, in any transaction, whoever has sent it.
+ * of its use with its transfer, in any transaction of anybody.
  *
  * `since`: milliseconds since the epoch, before which it was not used. `hasFailed` says of one that is unused up to a
  * block whether it stays so.

@@ -276,7 +276,7 @@ async function follow(
       return (await seen()) ?? { kind: 'failed', refusal }
     }
     case 'unknown':
-      // A node that answers again tells what has become of it; one that does not is asked by whoever comes next.
+      // A node that answers again tells what has become of it; one that does not is asked again by the next request or by recovery.
       return resume(context, expected, sent.transaction, validBefore, since)
     case 'sent':
       return confirm(context, expected, sent.transaction, since, sent)
