@@ -12,7 +12,7 @@ t.test('a settlement never offers more for gas than the operator allows', async 
   t.strictSame(bid({ base: 0n, tip: 0n }, 1n), { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n })
 })
 
-t.test('a warning would be missed if it came too late, and unread if it came always', async (t) => {
+t.test('a warning comes while there is still gas for a while, and not before', async (t) => {
   const signer = addressOf(randomKey())
   const polygon = networkNamed('polygon')
   const line = (payments: bigint, balance: bigint): string | undefined =>

@@ -106,7 +106,7 @@ t.test('an id is the HMAC of the seven slots, as anybody can compute it', async 
   t.match(parameter(header, 'id'), /^[A-Za-z0-9_-]{43}$/)
 })
 
-t.test('one vector that must never change: outstanding challenges would be lost with it', async (t) => {
+t.test('one vector stays the same, so that outstanding challenges stay valid', async (t) => {
   const price = parsePrice('0.005')
   if (price.kind !== 'price') throw new Error('no price')
   const request = requestOf(TERMS, price.value)

@@ -46,7 +46,7 @@ const choices = Array.from({ length: 2 ** QUESTIONS.length }, (_, mask) =>
 const label = (methods: readonly string[]): string => methods.join(', ') || 'none'
 
 t.test(
-  'a buyer who was charged would be told the opposite by nodes of which some are behind',
+  'a buyer who was charged reads so, although some nodes are behind',
   { timeout: 170_000 },
   async (t) => {
     const direct = await openBench(chain, { ledger })
@@ -69,7 +69,7 @@ t.test(
 )
 
 t.test(
-  'a stranger’s transaction would count as none while some nodes have not seen it',
+  'a stranger’s transaction counts, although some nodes have not seen it',
   { timeout: 170_000 },
   async (t) => {
     const signed = await authorize(chain)
@@ -94,7 +94,7 @@ t.test(
 )
 
 t.test(
-  'a transaction of ours that a stranger has beaten would hide the charge from nodes that are behind',
+  'a transaction of ours that a stranger has beaten is charged, although some nodes are behind',
   { timeout: 170_000 },
   async (t) => {
     const direct = await openBench(chain, { ledger })

@@ -34,7 +34,7 @@ t.test('an operator whose network is in order reads nothing', async (t) => {
   t.strictSame(await told(t, chain.rpcUrl, base, [signer]), { lines: [], token: { kind: 'agrees' } })
 })
 
-t.test('a token that signs under other words would make every payment fail at its settlement', async (t) => {
+t.test('a token that signs under another domain is named, with what it signs under', async (t) => {
   t.strictSame(await checkToken(open(chain.rpcUrl), baseWith({ name: 'USDC' })), {
     kind: 'differs',
     detail: `the token at ${base.token.address} is "USD Coin" version "2", and offers say "USDC" version "2"`,
