@@ -241,6 +241,9 @@ t.test('remembers which nonces are taken when its queue has been empty', async (
     const raw = /"eth_sendRawTransaction","params":\["(0x[0-9a-f]+)"/.exec(body)?.[1]
     if (raw !== undefined) seen.add(raw)
     if (broken && raw !== undefined && [...seen].indexOf(raw) === 1) throw new Error('socket hang up')
+    // The node is slow to count what it has accepted.
+    if (!broken && /"eth_getTransactionCount".*"pending"/.test(body))
+      return Response.json({ jsonrpc: '2.0', id: 1, result: '0x1' })
     return fetch(url, init)
   }
   const signer = await signerOf(randomKey(), { fetcher: losing })
