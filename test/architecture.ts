@@ -52,6 +52,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/purchase',
     'engine/usage',
     'engine/protocols',
+    'engine/chains',
     'engine/ledger',
     'engine/cache',
     'engine/documents',

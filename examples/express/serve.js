@@ -39,6 +39,7 @@ const service = ratecard.createService({
   cache: new ratecard.Cache(ratecard.createMemoryCache(), Date.now),
   proxy: { fetcher: fetch, secret: (name) => process.env[name] },
   figures: () => new Map(),
+  networks: () => networks.health(),
   baseUrl,
   mcpUrls: {},
   sandbox: false,

@@ -148,6 +148,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     ]
     if (problems.length > 0) return refuse(terminal, problems)
     const log = await openLog(env.logLevel, terminal)
+    const networks = (): ReturnType<typeof tills.x402.health> => tills.x402.health()
     const metrics =
       env.metrics.port === undefined && env.metrics.token === undefined
         ? undefined
@@ -155,7 +156,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
             ledger,
             now: world.now,
             figures: app.figures,
-            health: () => tills.x402.health(),
+            health: networks,
             revision: () => service.revision().catalog.revision,
           })
     const service = createService({
@@ -172,6 +173,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       // is for hosts that callers name. What the upstream says is not trusted: the proxy follows no redirect.
       proxy: { fetcher: fetch, secret: env.secret },
       figures: app.figures,
+      networks,
       baseUrl,
       mcpUrls: env.mcpUrls,
       sandbox: sandbox !== undefined,

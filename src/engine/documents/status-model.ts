@@ -21,6 +21,8 @@ export interface StatusModel {
   /** Paid routes that cannot be served now. */
   readonly unavailable: readonly { readonly path: string; readonly reason: string }[]
   readonly sources: readonly SourceStanding[]
+  /** Networks on which this process has settled payments with signers of its own. */
+  readonly networks: readonly NetworkStanding[]
   /** The last catalog that was to take the place of this one, if it was refused. */
   readonly refused_reload: RefusedReload | null
 }
@@ -65,6 +67,22 @@ export interface SourceStanding {
   readonly drifted: number
   readonly skipped: number
   readonly last_drift?: { readonly at: string; readonly where: string }
+}
+
+export interface NetworkStanding {
+  /** CAIP-2. */
+  readonly network: string
+  readonly name: string
+  /** `closed`: nothing is settled now, and `reason` says why. */
+  readonly status: 'open' | 'closed'
+  readonly reason: string | null
+  /** Coin that gas is paid in; the amounts are in its units. */
+  readonly coin: string
+  readonly signers: readonly { readonly address: string; readonly balance: string }[]
+  /** What reverted transactions have cost over all processes. */
+  readonly gas_lost_last_hour: string
+  /** Transactions in no block yet. */
+  readonly unmined: number
 }
 
 export interface RefusedReload {

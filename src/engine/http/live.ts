@@ -8,6 +8,7 @@ import type { Entry } from '../ledger/entry.ts'
 import { LedgerError, type Ledger } from '../ledger/ledger.ts'
 import { chargedBy } from '../ledger/lifecycle.ts'
 import type { UsageStore, Days } from '../usage/usage-store.ts'
+import type { NetworkHealth } from '../protocols/x402/networks.ts'
 import { JSON_TYPE, problem, type Reply } from './reply.ts'
 import type { Revision } from './revision.ts'
 import { standing, stats, type AllFigures, type StatusSnapshot } from './status.ts'
@@ -18,6 +19,8 @@ export interface LiveSettings {
   readonly usageStore: UsageStore
   /** How the outside sources have done. */
   readonly figures: AllFigures
+  /** How settling goes on the networks that were paid on. */
+  readonly networks: () => Promise<readonly NetworkHealth[]>
   readonly refused: () => RefusedReload | undefined
   readonly report: (fault: unknown) => void
 }
@@ -70,8 +73,9 @@ async function health({ ledger, now, report }: LiveSettings, { catalog }: Revisi
 const LEDGER_AWAY = 'the record of payments cannot be reached now'
 
 async function see(settings: LiveSettings): Promise<StatusSnapshot> {
-  const { now, figures, refused } = settings
-  return { ...(await look(settings)), now: now(), sources: figures(), refused: refused() }
+  const { now, figures, networks, refused } = settings
+  const [seen, settling] = await Promise.all([look(settings), networks().catch(() => [])])
+  return { ...seen, now: now(), sources: figures(), networks: settling, refused: refused() }
 }
 
 /** When the store is away, this process still tells what it has seen itself. */

@@ -8,6 +8,7 @@ import type { HandlerMap } from '../handler.ts'
 import { sweepAnswers } from '../ledger/clean-up.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Protocol } from '../protocols/protocol.ts'
+import type { NetworkHealth } from '../protocols/x402/networks.ts'
 import { OFFERING_MS, RecentOffers } from '../purchase/purchase.ts'
 import { recover } from '../purchase/recovery.ts'
 import { ConnectedBuyers, type PurchaseDeps, type Store } from '../purchase/request.ts'
@@ -40,6 +41,8 @@ export interface ServiceSettings extends ServiceWorld {
   readonly proxy: ProxySettings
   /** How the outside sources have done. */
   readonly figures: AllFigures
+  /** How settling goes on the networks that were paid on. */
+  readonly networks: () => Promise<readonly NetworkHealth[]>
   readonly baseUrl: string
   /** Bases of the companion servers that have one of their own. */
   readonly mcpUrls: Readonly<Record<string, string>>

@@ -3,12 +3,15 @@ import { countKinds, listedRoutes } from '../documents/listing.ts'
 import type {
   DayFigures,
   Funnel,
+  NetworkStanding,
   RefusedReload,
   RouteStanding,
   SourceStanding,
   StatusModel,
 } from '../documents/status-model.ts'
 import type { JsonObject } from '../json.ts'
+import { formatCoin } from '../chains/evm/fees.ts'
+import type { NetworkHealth } from '../protocols/x402/networks.ts'
 import type { Readiness } from '../purchase/execution.ts'
 import { add, NOTHING, type Counts } from '../usage/counts.ts'
 import type { Days } from '../usage/usage-store.ts'
@@ -41,6 +44,7 @@ export interface StatusSnapshot {
   /** Whether payments can be written down. */
   readonly ledger: 'reachable' | 'unreachable'
   readonly sources: ReadonlyMap<string, SourceFigures>
+  readonly networks: readonly NetworkHealth[]
   readonly refused: RefusedReload | undefined
 }
 
@@ -48,7 +52,7 @@ export interface StatusSnapshot {
 export function standing(revision: Revision, sight: StatusSnapshot): StatusModel {
   const { catalog, facts } = revision
   const { service } = catalog
-  const { now, days, sources, refused } = sight
+  const { now, days, sources, networks, refused } = sight
   const readiness = new Map(revision.routes.map((each) => [each.route, each.readiness]))
   const listed = listedRoutes(catalog).map((route) => ({
     route,
@@ -73,6 +77,7 @@ export function standing(revision: Revision, sight: StatusSnapshot): StatusModel
       ...toolsWithoutSettings(revision),
     ],
     sources: sourceStandings(revision, sources),
+    networks: networks.map(networkStanding),
     refused_reload: refused ?? null,
   }
 }
@@ -123,7 +128,7 @@ function isFailing({ failedInARow, lastFailure }: Counts, now: number): boolean 
 /** What is not set up is no trouble, unless nothing else is. */
 function verdict(
   { routes: served }: Revision,
-  { ledger }: StatusSnapshot,
+  { ledger, networks }: StatusSnapshot,
   routes: readonly RouteStanding[],
 ): Pick<StatusModel, 'status' | 'reasons'> {
   const paid = routes.filter(({ kind }) => kind === 'paid')
@@ -136,9 +141,25 @@ function verdict(
   ].filter((reason) => reason !== false)
   if (down.length > 0) return { status: 'down', reasons: down }
   const failing = routes.filter(({ availability }) => availability === 'failing')
+  const reasons = [
+    ...failing.map(({ path }) => `${path} does not answer.`),
+    ...networks.flatMap(({ network, trouble }) =>
+      trouble === undefined ? [] : [`Payments on ${network.title} are not settled: ${trouble}.`],
+    ),
+  ]
+  return { status: reasons.length === 0 ? 'operational' : 'degraded', reasons }
+}
+
+function networkStanding({ network, balances, gasLost, unmined, trouble }: NetworkHealth): NetworkStanding {
   return {
-    status: failing.length === 0 ? 'operational' : 'degraded',
-    reasons: failing.map(({ path }) => `${path} does not answer.`),
+    network: network.id,
+    name: network.title,
+    status: trouble === undefined ? 'open' : 'closed',
+    reason: trouble ?? null,
+    coin: network.coin,
+    signers: Array.from(balances, ([address, wei]) => ({ address, balance: formatCoin(wei) })),
+    gas_lost_last_hour: formatCoin(gasLost),
+    unmined: unmined.count,
   }
 }
 

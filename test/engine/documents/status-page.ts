@@ -39,6 +39,7 @@ const STANDING: StatusModel = {
       last_drift: { at: '2026-11-21T19:00:00.000Z', where: HOSTILE },
     },
   ],
+  networks: [],
   refused_reload: {
     refused_at: '2026-11-21T19:30:00.000Z',
     kept: 'r1',
@@ -78,6 +79,7 @@ t.test('an operator of one free route, or of none that was ever called, has a pa
       },
     ],
     sources: [],
+    networks: [],
     refused_reload: null,
   }
   const html = renderStatusPage(bare, { ...FACTS, protocols: [] }, quiet)

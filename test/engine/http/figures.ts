@@ -70,6 +70,17 @@ t.test('an operator sees at once what has become of every request', async (t) =>
     t.ok(Number(at(route, 'p50_ms')) > 0 && Number(at(route, 'p50_ms')) <= Number(at(route, 'p95_ms')), path)
   }
   t.strictSame(at(await stats(), 'answers'), { paid: 2, free: 2 })
+  t.match(at(await status(), 'networks'), [
+    {
+      network: 'eip155:8453',
+      status: 'open',
+      reason: null,
+      coin: 'ETH',
+      signers: [{ address: shop.settler, balance: /^0\.99/ }],
+      gas_lost_last_hour: '0',
+      unmined: 0,
+    },
+  ])
 })
 
 t.test('work that fails is told apart from a sale, and costs nobody anything', async (t) => {

@@ -5,6 +5,8 @@ import t from 'tap'
 import { livePages } from '../../../src/engine/http/live.ts'
 import { createRevision } from '../../../src/engine/http/revision.ts'
 import type { AllFigures } from '../../../src/engine/http/status.ts'
+import { findNetwork } from '../../../src/engine/networks.ts'
+import type { NetworkHealth } from '../../../src/engine/protocols/x402/networks.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { UsageStore } from '../../../src/engine/usage/usage-store.ts'
 import { compileRoutes } from '../../support/compiled.ts'
@@ -18,6 +20,7 @@ t.test('the status is worked out once a second, however many ask for it', async 
   })
   let time = Date.parse('2026-11-22T08:00:00Z')
   let worked = 0
+  let settling: readonly NetworkHealth[] = []
   const now = (): number => time
   const figures: AllFigures = () => {
     worked += 1
@@ -34,7 +37,15 @@ t.test('the status is worked out once a second, however many ask for it', async 
   })
   const usageStore = new UsageStore({ ledger, owner: 'test', now })
   const page = livePages(
-    { now, ledger, usageStore, figures, refused: () => undefined, report: (fault) => t.fail(String(fault)) },
+    {
+      now,
+      ledger,
+      usageStore,
+      figures,
+      networks: async () => settling,
+      refused: () => undefined,
+      report: (fault) => t.fail(String(fault)),
+    },
     revision,
   )
   const bodies = async (): Promise<Set<string>> =>
@@ -50,4 +61,24 @@ t.test('the status is worked out once a second, however many ask for it', async 
   const [later = ''] = await bodies()
   t.equal(worked, 2)
   t.match(JSON.parse(later), { checked_at: '2026-11-22T08:00:01.000Z' })
+
+  const network = findNetwork('eip155:8453')
+  if (network === undefined) throw new Error('Base is a known network')
+  const trouble = 'too many transactions have failed lately'
+  const balances = new Map([['0xSigner', 5n * 10n ** 17n]])
+  settling = [{ network, balances, unmined: { count: 1, age: 0 }, reverts: 2, gasLost: 10n ** 15n, trouble }]
+  time += 1_000
+  const [closed = ''] = await bodies()
+  t.match(JSON.parse(closed), {
+    networks: [
+      {
+        network: 'eip155:8453',
+        status: 'closed',
+        reason: trouble,
+        signers: [{ address: '0xSigner', balance: '0.5' }],
+        gas_lost_last_hour: '0.001',
+        unmined: 1,
+      },
+    ],
+  })
 })
