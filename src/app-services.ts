@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AppServices } from './cli/command.ts'
 import type { Env } from './env.ts'
 import { chooseEmbedder } from './service/memory/choose-embedder.ts'
+import { StoreRefusal } from './service/memory/database.ts'
+import { requestForget } from './service/memory/forget-requests.ts'
 import { Memories } from './service/memory/memories.ts'
 import { createHandlers } from './service/service.ts'
 import { Dns } from './service/sources/dns.ts'
@@ -103,6 +105,20 @@ export function openServices(env: Env, version: string): AppServices {
         warm: () => memories.warm(),
         upkeep: () => memories.upkeep(),
         close: () => memories.close(),
+      }
+    },
+    forgetMemories: async (place, address) => {
+      try {
+        await memories.open(place, chooseEmbedder(undefined, world, records))
+      } catch (fault) {
+        if (place.kind === 'embedded' && fault instanceof StoreRefusal)
+          return requestForget(place.directory, address)
+        throw fault
+      }
+      try {
+        return await (await memories.upkeep()).forget(address)
+      } finally {
+        await memories.close()
       }
     },
     openSandbox: async (directory, baseUrl, log) => {

@@ -72,6 +72,8 @@ export interface AppServices {
   readonly startStandIns: () => Promise<StandIns>
   /** Opens what the handlers remember. Throws with the reason when another process has it. */
   readonly openMemories: (place: MemoryPlace, models: 'in use' | 'out of reach') => Promise<OpenMemories>
+  /** Deletes what an address has written, also while another process has the place; resolves to how many. */
+  readonly forgetMemories: (place: MemoryPlace, address: string) => Promise<number>
   /** How the sources of these handlers have done in this process. */
   readonly figures: AllFigures
   readonly openSandbox: (directory: string, baseUrl: string, log: (line: string) => void) => Promise<Sandbox>

@@ -32,16 +32,19 @@ export function memoryPlace(
   return { kind: 'embedded', directory: join(dataDir, 'memory') }
 }
 
-/** Opens what a server of this environment keeps. Throws when there is none: a mistyped directory is not an empty one. */
 async function openMemories(call: Call): Promise<OpenMemories> {
-  const { flags, env } = call
+  return (await call.services()).openMemories(placeOf(call), 'in use')
+}
+
+/** Where a server of this environment keeps memories. Throws when there are none: a mistyped directory is not an empty one. */
+function placeOf({ flags, env }: Call): MemoryPlace {
   const payments = flags.given('sandbox') ? 'sandbox' : 'real'
   const place = memoryPlace(env, flags.text('data-dir') ?? env.dataDir, payments)
   if (place.kind === 'embedded' && !existsSync(place.directory))
     throw new Error(
       `there are no memories in ${place.directory}; name the server's directory with --data-dir`,
     )
-  return (await call.services()).openMemories(place, 'in use')
+  return place
 }
 
 export async function exportMemories(call: Call): Promise<number> {
@@ -61,14 +64,9 @@ export async function exportMemories(call: Call): Promise<number> {
 export async function forgetWallet(call: Call): Promise<number> {
   const wallet = call.flags.text('wallet')
   if (wallet === undefined || !isAddress(wallet)) throw new UsageError('--wallet takes an address, 0x…')
-  const memories = await openMemories(call)
-  try {
-    const upkeep = await memories.upkeep()
-    call.terminal.out(`forgot ${await upkeep.forget(wallet)} memories of ${wallet}`)
-    return 0
-  } finally {
-    await memories.close()
-  }
+  const forgotten = await (await call.services()).forgetMemories(placeOf(call), wallet)
+  call.terminal.out(`forgot ${forgotten} memories of ${wallet}`)
+  return 0
 }
 
 export async function reindexMemories(call: Call): Promise<number> {

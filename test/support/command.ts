@@ -11,6 +11,7 @@ const servicesOf = (handlers: readonly string[]): AppServices => ({
     throw new Error('not here')
   },
   startStandIns: () => Promise.reject(new Error('not here')),
+  forgetMemories: () => Promise.reject(new Error('not in this test')),
   openMemories: () => Promise.reject(new Error('not here')),
   openSandbox: () => Promise.reject(new Error('not here')),
   testAddresses: async () => new Set(),

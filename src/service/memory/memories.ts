@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Failure } from '../../engine/index.ts'
 import { StoreRefusal, type Database } from './database.ts'
 import { openEmbedded } from './embedded.ts'
+import { serveForgetRequests } from './forget-requests.ts'
 import type { Embedder } from './embedder.ts'
 import { hold, type Hold } from './lock.ts'
 import { MemoryStore } from './memory-store.ts'
@@ -22,6 +23,7 @@ interface Opened {
   readonly hold: Hold | undefined
   /** Whether there were no files yet. */
   readonly fresh: boolean
+  readonly stop: () => void
 }
 
 /** The memories of this process: handlers ask for the store before it is there. */
@@ -33,14 +35,16 @@ export class Memories {
   async open(place: Place, embedder: Embedder): Promise<string> {
     if (place.kind === 'postgres') {
       const database = await openPostgres(place.url)
-      this.#opened = { database, embedder, hold: undefined, fresh: false }
+      this.#opened = { database, embedder, hold: undefined, fresh: false, stop: () => undefined }
       return database.name
     }
     mkdirSync(place.directory, { recursive: true, mode: 0o700 })
     const held = await hold(join(place.directory, 'lock'))
     const fresh = !existsSync(join(place.directory, 'postgres'))
     const database = openEmbedded(place.directory)
-    this.#opened = { database, embedder, hold: held, fresh }
+    const forget = async (address: string): Promise<number> => (await this.upkeep()).forget(address)
+    const stop = serveForgetRequests(place.directory, forget)
+    this.#opened = { database, embedder, hold: held, fresh, stop }
     return database.name
   }
 
@@ -85,6 +89,7 @@ export class Memories {
     const opened = this.#opened
     this.#opened = undefined
     this.#ready = undefined
+    opened?.stop()
     await opened?.database.close()
     opened?.hold?.release()
   }

@@ -186,9 +186,14 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
   t.test('a person could not have everything of theirs deleted by the operator', async (t) => {
     const key = await shop.wallet()
     await buy(key, 'memory_write', { text: 'I live in the lighthouse', tags: ['home'] })
-    await shop.server.stop()
     const run = (name: string, ...more: string[]) =>
       runProgram(['memory', name, '--data-dir', shop.server.dataDir, ...more])
+    const leaver = await shop.wallet()
+    await buy(leaver, 'memory_write', { text: 'I leave the lighthouse' })
+    const gone = await run('forget', '--wallet', addressOf(leaver))
+    t.match(gone, { code: 0, stdout: /^forgot 1 memories/ }, 'while the server has the store open')
+    t.strictSame(textsOf(await buy(leaver, 'memory_export', {}), 'memories'), [])
+    await shop.server.stop()
     const own = ['--wallet', addressOf(key)]
     const { stdout } = await run('export', ...own)
     t.match(JSON.parse(stdout), {
