@@ -250,7 +250,12 @@ t.test('remembers which nonces are taken when its queue has been empty', async (
   const sent = await Promise.all(upTo(4).map(() => send(signer)))
   t.match(sent, [{ kind: 'sent' }, { kind: 'unknown', transaction: { nonce: 1 } }, { kind: 'sent' }, {}])
   broken = false
+  const becomeIdle = async (): Promise<void> => {
+    while (signer.waiting > 0) await delay(5)
+  }
+  await becomeIdle()
   t.equal(await nonceOf(signer), 1, 'the missing one is used')
+  await becomeIdle()
   t.equal(await nonceOf(signer), 4, 'and those above it are not')
   t.equal(await mined(signer), 5)
 })
