@@ -79,13 +79,13 @@ t.test('an operator sees that everything settles, and what is still to be decide
     'ok Base: RPC_URL_8453 answers as chain 8453',
     'ok Base: USDC signs as USD Coin version 2',
     `ok Base: signer ${addressOf(SIGNER)} has 1 ETH, for `,
-    'look Polygon: not offered before RPC_URL_137 is set',
-    'look ledger: .ratecard/ledger, on this machine only',
+    'warn Polygon: not offered before RPC_URL_137 is set',
+    'warn ledger: .ratecard/ledger, on this machine only',
     `ok BASE_URL: ${server.url} answers an unpaid call with 402`,
     'ok CORS: agents in a browser can read challenges and send payments',
     'ok headers: a 402 has ',
     'ok headers: PAYMENT-REQUIRED takes ',
-    'look Tide tables: does not say whether it may be sold: /paid/greet; terms: https://tides.example/terms',
+    'warn Tide tables: does not say whether it may be sold: /paid/greet; terms: https://tides.example/terms',
     // A test has no other address.
     `fails BASE_URL: ${server.url} is reached from this machine only`,
   ])
@@ -107,12 +107,12 @@ t.test('what would lose money is found before the first payment', async (t) => {
   })
   t.equal(wrong.code, 1)
   for (const line of [
-    'look environment: NODE_ENV is not production',
-    'look environment: PAYER_PRIVATE_KEY is set',
-    'look addresses: PAY_TO is the account that pays for gas',
+    'warn environment: NODE_ENV is not production',
+    'warn environment: PAYER_PRIVATE_KEY is set',
+    'warn addresses: PAY_TO is the account that pays for gas',
     `fails Base: signer ${addressOf(poor)} has 0 ETH: not enough for a payment`,
     'fails Polygon: RPC_URL_137 leads to chain 8453',
-    'look ledger: LEDGER_UNSAFE is set',
+    'warn ledger: LEDGER_UNSAFE is set',
     'fails BASE_URL: http://api.example.com has no TLS',
   ])
     t.match(wrong.said, line)
@@ -170,7 +170,7 @@ t.test('a facilitator that refuses us, or settles elsewhere, is found', async (t
   }
   const part = await examine(means)
   t.match(part.said, /^fails facilitator: Polygon \(eip155:137\) cannot be offered/m)
-  t.match(part.said, /^look facilitator: Base .*without RPC_URL_8453/m)
+  t.match(part.said, /^warn facilitator: Base .*without RPC_URL_8453/m)
   supported = {
     kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:*' }],
     extensions: [],
@@ -203,10 +203,10 @@ t.test('what stands in front of a server and takes something away is found', asy
   change = (name, value) => (name === 'access-control-allow-headers' ? 'accept' : value)
   t.match(await through(), 'fails CORS: payment-signature may not be sent, authorization may not be sent')
   change = (name, value) => (name === 'payment-required' ? undefined : value)
-  t.match(await through(), 'look headers: payment-required does not arrive')
+  t.match(await through(), 'warn headers: payment-required does not arrive')
   change = (name, value) => (name === 'cache-control' ? 'x'.repeat(9_000) : value)
   t.match(await through(), /fails headers: a 402 has \d+ bytes of headers, and proxies take 8192/)
-  t.match((await examine(MEANS, 'http://127.0.0.1:9')).said, /look BASE_URL: .*; ask again when it serves/)
+  t.match((await examine(MEANS, 'http://127.0.0.1:9')).said, /warn BASE_URL: .*; ask again when it serves/)
 
   const secure = await listening(
     createSecureServer({ key: SITE_KEY, cert: SITE_CERTIFICATE }, (_, response) => response.end()),
