@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseGwei } from '../../src/engine/gwei.ts'
+import { parseGwei } from '../../src/engine/money.ts'
 
 t.test('a price of gas is what is written, to the wei', async (t) => {
   const read: Readonly<Record<string, bigint>> = {

@@ -1,6 +1,5 @@
-import { LEASE_MS } from '../../src/engine/ledger/claim.ts'
 import type { Entry, Purchase } from '../../src/engine/ledger/entry.ts'
-import { buyerName, identifierName, newEntry } from '../../src/engine/ledger/ledger.ts'
+import { LEASE_MS, buyerName, identifierName, newEntry } from '../../src/engine/ledger/payment-record.ts'
 
 const PAYER = '0x00000000000000000000000000000000000000b0'
 

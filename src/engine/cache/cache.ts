@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache'
 import type { Cache as Policy } from '../catalog/catalog.ts'
-import { MemoryBudget, type Rate } from './budget.ts'
 import { Failure, InvalidParameter } from '../errors.ts'
 
 /** A value and when its source gave it. */
@@ -153,4 +153,76 @@ export class Cache {
 /** A definite word on the request (no such thing, wrong arguments) and no trouble of the source: older answers are void. */
 function isVerdict(fault: unknown): boolean {
   return fault instanceof InvalidParameter || (fault instanceof Failure && fault.status < 500)
+}
+
+/** What one client may do: so many at once after a rest, and one more in each interval. */
+export interface Rate {
+  readonly burst: number
+  /** Milliseconds. */
+  readonly interval: number
+}
+
+/** Clients remembered in a process; the one that has been quiet longest is forgotten first. */
+const LARGEST_CLIENTS = 50_000
+
+/**
+ * Counts what clients do, in this process. One number a client is enough: the moment at which its budget is whole again
+ * (the generic cell rate algorithm).
+ */
+export class MemoryBudget {
+  readonly #now: () => number
+  readonly #whole = new Map<string, number>()
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Takes one, or none when nothing is left: then it says how many milliseconds from now there is. */
+  spend(client: string, { burst, interval }: Rate): number {
+    const now = this.#now()
+    const whole = Math.max(this.#whole.get(client) ?? 0, now) + interval
+    const wait = whole - now - burst * interval
+    if (wait > 0) return wait
+    this.#whole.delete(client)
+    this.#whole.set(client, whole)
+    for (const oldest of this.#whole.keys()) {
+      if (this.#whole.size <= LARGEST_CLIENTS) break
+      this.#whole.delete(oldest)
+    }
+    return 0
+  }
+}
+
+/** Characters of values kept in the process; the least recently used go first. */
+const LARGEST = 64 * 1024 * 1024
+/** One that is larger is not kept: it would push out all the others. */
+const LARGEST_VALUE = LARGEST / 16
+
+interface Kept {
+  /** As text, so that nobody who gets the value can change it for the next one. */
+  readonly json: string
+  readonly moment: Omit<Fetched<unknown>, 'value'>
+}
+
+/** Keeps values in this process only. */
+export function createMemoryCache(): CacheStore {
+  const budget = new MemoryBudget(() => performance.now())
+  const entries = new LRUCache<string, Kept>({
+    maxSize: LARGEST,
+    maxEntrySize: LARGEST_VALUE,
+    sizeCalculation: ({ json }, key) => key.length + json.length,
+  })
+  return {
+    name: 'in-process',
+    get: async (key) => {
+      const kept = entries.get(key)
+      return kept === undefined ? undefined : { value: JSON.parse(kept.json), ...kept.moment }
+    },
+    set: async (key, { value, ...moment }, keepMs) => {
+      entries.set(key, { json: JSON.stringify(value), moment }, { ttl: keepMs })
+    },
+    claim: async () => UNDISPUTED,
+    spend: async (client, rate) => budget.spend(client, rate),
+    close: async () => entries.clear(),
+  }
 }

@@ -1,6 +1,6 @@
 import { hasSoundChecksum, toChecksum } from '../address.ts'
 import { parseDuration } from '../duration.ts'
-import { parseGwei } from '../gwei.ts'
+import { parseGwei } from '../money.ts'
 import { findNetwork, NETWORKS } from '../networks.ts'
 import { type CheckContext, entriesOf, routesOf } from './check-context.ts'
 import { didYouMean, error, type Issue, warning } from './issue.ts'

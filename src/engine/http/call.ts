@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import type { Rate } from '../cache/budget.ts'
+import type { Rate } from '../cache/cache.ts'
 import type { RawParameters } from '../catalog/validator.ts'
 import { Failure, type ErrorCode, type InvalidParameter } from '../errors.ts'
 import type { Entry } from '../ledger/entry.ts'
@@ -16,7 +16,7 @@ import {
   type PurchaseResult,
 } from '../purchase/problem.ts'
 import { findPayment, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
-import { withMetrics, type Tally } from '../usage/tally.ts'
+import { withMetrics, type Tally } from '../usage/route-counters.ts'
 import { disconnectSignal } from './delivery.ts'
 import { failed, invalid, ok, problem, type Reply } from './reply.ts'
 import type { Revision, ServedRoute } from './revision.ts'

@@ -8,7 +8,7 @@ import { handleMessage, hostsOf, readBody, refusalOf, serverAt, type AnswerCall 
 import type { ToolServer } from '../mcp/tool-server.ts'
 import type { PurchaseDeps } from '../purchase/request.ts'
 import type { UsageStore } from '../usage/usage-store.ts'
-import { soldName } from '../usage/names.ts'
+import { soldName } from '../usage/route-counters.ts'
 import { disconnectSignal, type BackgroundTasks, type Deliveries } from './delivery.ts'
 import { note } from './reply.ts'
 import type { Revision } from './revision.ts'

@@ -13,10 +13,17 @@ import type { JsonObject } from '../json.ts'
 import { formatCoin } from '../chains/evm/fees.ts'
 import type { NetworkHealth } from '../protocols/x402/networks.ts'
 import type { Readiness } from '../purchase/execution.ts'
-import { add, NOTHING, type Counts } from '../usage/counts.ts'
+import {
+  add,
+  NOTHING,
+  type Counts,
+  answersIn,
+  quantile,
+  freeName,
+  isSold,
+  soldName,
+} from '../usage/route-counters.ts'
 import type { Days } from '../usage/usage-store.ts'
-import { answersIn, quantile } from '../usage/latency.ts'
-import { freeName, isSold, soldName } from '../usage/names.ts'
 import type { Revision } from './revision.ts'
 
 /** What became of the questions to one outside source since the process started. */

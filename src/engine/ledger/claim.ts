@@ -1,10 +1,7 @@
 import { deleteAnswer, readAnswer, writeAnswer } from './answers.ts'
 import type { Dispatch, Entry, Purchase, Receipt, State, StoredAnswer } from './entry.ts'
-import { newEntry, type Ledger } from './ledger.ts'
-import { closed, isLeased, LEASE_MS, nextCheckAt } from './lifecycle.ts'
-import { casToken } from './record-codec.ts'
-
-export { LEASE_MS } from './lifecycle.ts'
+import type { Ledger } from './ledger.ts'
+import { newEntry, closed, isLeased, LEASE_MS, nextCheckAt, casToken } from './payment-record.ts'
 
 /** Another process has taken the entry over: whatever this one was doing to it is void. */
 export class LeaseLostError extends Error {

@@ -2,8 +2,15 @@ import { deleteAnswer, STALE_MS } from './answers.ts'
 import type { Desk } from './claim.ts'
 import type { Entry } from './entry.ts'
 import type { Change, Ledger } from './ledger.ts'
-import { closed, isLeased, isOwed, nextCheckAt, payableUntil, redact } from './lifecycle.ts'
-import { encodeRecord } from './record-codec.ts'
+import {
+  closed,
+  isLeased,
+  isOwed,
+  nextCheckAt,
+  payableUntil,
+  redact,
+  encodeRecord,
+} from './payment-record.ts'
 
 const BATCH = 200
 /** Batches of one round: other processes take their part, and the event loop breathes in between. */

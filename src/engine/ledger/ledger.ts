@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { AnswerStore } from './answers.ts'
-import type { Entry, Purchase } from './entry.ts'
-import type { Queue } from './lifecycle.ts'
+import type { Entry } from './entry.ts'
+import type { Queue } from './payment-record.ts'
 
 /**
  * Where payments are kept. Every change is a compare-and-set on the entry's version, durable when its promise resolves,
@@ -83,46 +82,4 @@ export interface Lease {
   readonly owner: string
   readonly fence: number
   readonly left: Left | undefined
-}
-
-/** The store cannot be used, or could not store a change and has not: the message is for the operator. */
-export class LedgerError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'LedgerError'
-  }
-}
-
-/** Public name of a payment: says nothing about payer or nonce. */
-export function paymentId(key: string): string {
-  return `pay_${createHash('sha256').update(key).digest('base64url').slice(0, 22)}`
-}
-
-export function newEntry(purchase: Purchase, owner: string, now: number, leaseMs: number): Entry {
-  return {
-    ...purchase,
-    id: paymentId(purchase.key),
-    state: 'reserved',
-    owner,
-    leaseUntil: now + leaseMs,
-    due: now + leaseMs,
-    attempts: 1,
-    createdAt: now,
-    updatedAt: now,
-    version: 1,
-  }
-}
-
-/** Names who buys what: the same payer, operation and arguments give the same name. */
-export function buyerName(payer: string, operation: string, digest: string): string {
-  return nameOf(['buyer', payer.toLowerCase(), operation, digest])
-}
-
-/** Names a client's identifier among those of its payer. */
-export function identifierName(payer: string, identifier: string): string {
-  return nameOf(['identifier', payer.toLowerCase(), identifier])
-}
-
-function nameOf(parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 32)
 }

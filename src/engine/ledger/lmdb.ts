@@ -1,12 +1,27 @@
 import { join } from 'node:path'
-import { openAnswerFiles } from './answer-files.ts'
+import { mkdirSync, realpathSync, statSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type RootDatabase, open } from 'lmdb'
+import { openAnswerFiles } from './answers.ts'
 import type { Entry } from './entry.ts'
-import { paymentId, type Change, type Ledger, type Lease, type Left } from './ledger.ts'
+import type { Change, Ledger, Lease, Left } from './ledger.ts'
 import { openFacts } from './lmdb-facts.ts'
-import { openIndexes, type Age } from './lmdb-indexes.ts'
-import { paymentOrderOf, redact, withPaymentOrder } from './lifecycle.ts'
-import { commit, openStore } from './lmdb-store.ts'
-import { casToken, decodeRecord, encodeRecord } from './record-codec.ts'
+import { checkFile } from './lmdb-file.ts'
+import {
+  paymentId,
+  paymentOrderOf,
+  redact,
+  withPaymentOrder,
+  casToken,
+  decodeRecord,
+  encodeRecord,
+  isUndelivered,
+  queueOf,
+  type Queue,
+  LedgerError,
+  FORMAT,
+  refuseFormat,
+} from './payment-record.ts'
 
 interface Held {
   readonly owner: string
@@ -140,3 +155,195 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
 
 /** How many entries are looked up at once while all are listed. */
 const PAGE = 100
+
+/** When an entry was made, and its id. */
+export type Age = [number, string]
+
+/** The ways to entries besides their ids: kept in the same transactions as the entries. */
+export interface Indexes {
+  /** Takes the place of what was stored (undefined: nothing) in every index. */
+  move(previous: Entry | undefined, next: Entry | undefined): void
+  /** Id of the entry that has the identifier of this one, if there is one. */
+  identified(entry: Entry): string[]
+  due(queue: Queue, now: number, limit: number): string[]
+  /** Newest first. */
+  undelivered(buyer: string, since: number, limit: number): string[]
+  /** The next entries in the order of their age; undefined: the oldest. */
+  after(last: Age | undefined, limit: number): Age[]
+}
+
+export function openIndexes(root: RootDatabase): Indexes {
+  const ages = root.openDB<string, Age>({ name: 'ages', encoding: 'string' })
+  const buyers = root.openDB<string, [string, number, string]>({ name: 'undelivered', encoding: 'string' })
+  const dues = root.openDB<string, [Queue, number, string]>({ name: 'dues', encoding: 'string' })
+  const identifiers = root.openDB<string, string>({ name: 'identifiers', encoding: 'string' })
+
+  return {
+    move: (previous, next) => {
+      if (previous === undefined && next !== undefined) void ages.put([next.createdAt, next.id], '')
+      if (previous !== undefined && next === undefined) void ages.remove([previous.createdAt, previous.id])
+      if (previous !== undefined && isUndelivered(previous)) void buyers.remove(buyerKey(previous))
+      if (next !== undefined && isUndelivered(next)) void buyers.put(buyerKey(next), '')
+      if (previous?.due !== undefined) void dues.remove([queueOf(previous), previous.due, previous.id])
+      if (next?.due !== undefined) void dues.put([queueOf(next), next.due, next.id], '')
+      if (previous?.identifier !== next?.identifier) {
+        if (previous?.identifier !== undefined) void identifiers.remove(previous.identifier)
+        if (next?.identifier !== undefined) void identifiers.put(next.identifier, next.id)
+      }
+    },
+    identified: ({ identifier }) => {
+      const id = identifier === undefined ? undefined : identifiers.get(identifier)
+      return id === undefined ? [] : [id]
+    },
+    due: (queue, now, limit) =>
+      Array.from(dues.getKeys({ start: [queue], end: [queue, now + 1], limit }), ([, , id]) => id),
+    undelivered: (buyer, since, limit) => {
+      const newestFirst = { start: [buyer, Number.MAX_SAFE_INTEGER], end: [buyer, since], reverse: true }
+      return Array.from(buyers.getKeys({ ...newestFirst, limit }), ([, , id]) => id)
+    },
+    after: (last, limit) =>
+      Array.from(
+        ages.getKeys({ ...(last === undefined ? {} : { start: last, exclusiveStart: true }), limit }),
+      ),
+  }
+}
+
+function buyerKey({ buyer, createdAt, id }: Entry): [string, number, string] {
+  return [buyer, createdAt, id]
+}
+
+export interface Store {
+  readonly root: RootDatabase
+  /** Throws `LedgerError` when the files are not those any more that were opened. */
+  readonly check: () => void
+  /** Throws `LedgerError` when a newer version has changed the format. */
+  readonly checkFormat: () => void
+  readonly close: () => Promise<void>
+}
+
+/** LMDB's lock belongs to the process: its main thread, opening a store for the second time, would wait for itself. */
+const opened = new Set<string>()
+
+/** Throws `LedgerError` when the directory cannot be used, or holds a store of another format, which stays as it is. */
+export async function openStore(directory: string): Promise<Store> {
+  const { root, file, close } = openDirectory(directory)
+  const { ino } = statSync(file)
+  const meta = root.openDB<unknown, string>({ name: 'meta', encoding: 'json' })
+  const checkFormat = (): void => {
+    const found = meta.get('format')
+    if (found !== FORMAT) throw new LedgerError(refuseFormat(`the ledger in ${directory}`, found))
+  }
+  const check = (): void => {
+    if (statSync(file, { throwIfNoEntry: false })?.ino !== ino)
+      throw new LedgerError(
+        `the ledger files in ${directory} were deleted or replaced while this process uses them: no new payment is taken; stop the process, put the files back and start it again`,
+      )
+  }
+  try {
+    if (meta.get('format') === undefined)
+      await commit(root, () => {
+        // Another process may have opened the same store.
+        if (meta.get('format') === undefined) void meta.put('format', FORMAT)
+      })
+    checkFormat()
+  } catch (fault) {
+    await close()
+    throw fault
+  }
+  return { root, check, checkFormat, close }
+}
+
+function openDirectory(directory: string): Pick<Store, 'root' | 'close'> & { readonly file: string } {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const path = realpathSync(directory)
+    if (opened.has(path)) throw new Error('it is open in this process already')
+    const file = join(path, 'data.mdb')
+    checkFile(file)
+    const root = openCurrent(path)
+    opened.add(path)
+    let closed: Promise<void> | undefined
+    return { root, file, close: () => (closed ??= root.close().finally(() => opened.delete(path))) }
+  } catch (fault) {
+    throw new LedgerError(`the ledger directory ${directory} cannot be used: ${messageOf(fault)}`, {
+      cause: fault,
+    })
+  }
+}
+
+/**
+ * A transaction's promise is the word of the disk. With `overlappingSync` it comes before the disk's, and when the disk
+ * is full the other word never comes; with `eventTurnBatching` a failed commit also rejects a promise nobody holds,
+ * which ends the process.
+ */
+const DURABLE = { overlappingSync: false, eventTurnBatching: false }
+
+/** Opening anew puts the pointer right. */
+const OPENINGS = 20
+
+/** Opens the environment and leaves it only when its pointer is right: whoever opens may have set it back. */
+function openCurrent(path: string): RootDatabase {
+  for (let openings = 1; ; openings += 1) {
+    const root = open({ ...DURABLE, path, encoding: 'json', maxDbs: 12 })
+    if (openings === OPENINGS || !root.transactionSync(() => isBehind(root))) return root
+    void root.close()
+  }
+}
+
+/**
+ * LMDB keeps the number of the last transaction twice: in the file, and as a pointer in memory that processes share. A
+ * process that opens the environment sets the pointer to what it has just read from the file, and when another one
+ * commits in between, sets it back (ITS#9496): the next transaction would then be made on the state before that commit
+ * and take its place, and what was acknowledged would be gone. Here it is noticed instead, and nothing is written.
+ */
+function isBehind(root: RootDatabase): boolean {
+  return root.getWriteTxnId() !== lastOf(root) + 1
+}
+
+/** By the file. `getStats` of the library tells it too, and walks the list of free pages for it. */
+function lastOf(root: RootDatabase): number {
+  if (!('env' in root) || typeof root.env !== 'object' || root.env === null) throw new Error(UNTOLD)
+  const { env } = root
+  if (!('info' in env) || typeof env.info !== 'function') throw new Error(UNTOLD)
+  const info: unknown = env.info()
+  if (typeof info !== 'object' || info === null || !('lastTxnId' in info)) throw new Error(UNTOLD)
+  const { lastTxnId } = info
+  if (typeof lastTxnId !== 'number') throw new Error(UNTOLD)
+  return lastTxnId
+}
+
+const UNTOLD = 'this lmdb does not tell the number of its last transaction'
+
+/** Between looks at a pointer that the process that set it back is about to put right. */
+const LOOK_MS = 5
+const LONGEST_LOOKS = 1_000
+
+const BEHIND = Symbol('behind')
+
+const STUCK =
+  'whoever opened it last has died on the way: open it once more, with "ratecard payments list", and this process goes on'
+
+/** Reads and writes that happen together or not at all, and are on disk when this resolves. */
+export async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {
+  try {
+    for (let looks = 1; ; looks += 1) {
+      const done = await root.transaction(() => (isBehind(root) ? BEHIND : { value: work() }))
+      if (done !== BEHIND) return done.value
+      if (looks > LONGEST_LOOKS) throw new Error(STUCK)
+      await delay(LOOK_MS)
+    }
+  } catch (fault) {
+    const reason = await reasonOf(fault)
+    throw new LedgerError(`the ledger could not store a change: ${reason}`, { cause: fault })
+  }
+}
+
+/** The library tells why a commit has failed in a second promise, which has to be taken as well. */
+async function reasonOf(fault: unknown): Promise<string> {
+  if (!(fault instanceof Error && 'commitError' in fault)) return messageOf(fault)
+  return Promise.resolve(fault.commitError).then(messageOf, messageOf)
+}
+
+function messageOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault)
+}

@@ -1,5 +1,4 @@
-import type { Queue } from './lifecycle.ts'
-import { FORMAT } from './record-codec.ts'
+import { type Queue, FORMAT } from './payment-record.ts'
 
 /** The braces keep all keys of the ledger in one slot of a cluster. */
 const PREFIX = '{ratecard}:'

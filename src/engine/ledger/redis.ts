@@ -1,13 +1,21 @@
 import type { Redis } from 'ioredis'
-import type { Entry } from './entry.ts'
-import { LedgerError, paymentId, type Change, type Ledger, type Left } from './ledger.ts'
-import { isUndelivered, queueOf } from './lifecycle.ts'
-import { casToken, decodeRecord, encodeRecord, FORMAT, refuseFormat } from './record-codec.ts'
-import { openRedisAnswers } from './redis-answers.ts'
-import { connectRedis, type RedisConnection } from './redis-connection.ts'
 import * as scripts from './redis-scripts.ts'
+import type { Entry } from './entry.ts'
+import type { Change, Ledger, Left } from './ledger.ts'
+import {
+  LedgerError,
+  paymentId,
+  isUndelivered,
+  queueOf,
+  casToken,
+  decodeRecord,
+  encodeRecord,
+  FORMAT,
+  refuseFormat,
+} from './payment-record.ts'
+import { connectRedis, type RedisConnection, RedisRefusal } from './redis-connection.ts'
 import { KEYS, type Script, type Stored } from './redis-scripts.ts'
-import { checkSettings } from './redis-settings.ts'
+import { readPieces, writePieces, type AnswerStore } from './answers.ts'
 
 export interface RedisLedgerSettings {
   /** `redis://` or `rediss://`, with credentials and the number of a database. */
@@ -31,12 +39,16 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
   const clock = createClock(connection)
   let checkedAt = performance.now()
   let unsafe: LedgerError | undefined
+  let checking: Promise<void> | undefined
+  /** A check that gets no answer is made again by the next payment. */
+  const recheck = async (): Promise<void> => {
+    await clock.synchronize()
+    unsafe = settings === 'checked' ? await faultOf(checkSettings(connection)) : undefined
+    checkedAt = performance.now()
+  }
   const check = async (): Promise<void> => {
-    if (performance.now() - checkedAt >= CHECK_MS) {
-      checkedAt = performance.now()
-      await clock.synchronize()
-      unsafe = settings === 'checked' ? await faultOf(checkSettings(connection)) : undefined
-    }
+    if (performance.now() - checkedAt >= CHECK_MS)
+      await (checking ??= recheck().finally(() => (checking = undefined)))
     if (unsafe !== undefined) throw unsafe
   }
   try {
@@ -203,4 +215,72 @@ function leftOf(json: string): Left | undefined {
   if (json === '') return undefined
   const left: Left = JSON.parse(json)
   return left
+}
+
+/** Small enough that no command holds Redis up. */
+const PIECE_BYTES = 256 * 1024
+
+/** Answers as keys of one piece each, which Redis lets expire. */
+export function openRedisAnswers({ ask }: Pick<RedisConnection, 'ask'>): AnswerStore {
+  const drop = async (id: string, attempt: number, pieces: number): Promise<void> => {
+    const keys = Array.from({ length: pieces }, (_, place) => KEYS.answer(id, attempt, place))
+    if (keys.length > 0) await ask((redis) => redis.unlink(keys))
+  }
+  return {
+    write: (answer, body) => {
+      const { id, attempt, expiresAt } = answer
+      let pieces = 0
+      return writePieces(answer, body, {
+        pieceBytes: PIECE_BYTES,
+        append: async (piece, place) => {
+          pieces = place + 1
+          const key = KEYS.answer(id, attempt, place)
+          await ask((redis) => redis.set(key, Buffer.from(piece), 'PXAT', Math.round(expiresAt)))
+        },
+        finish: async () => undefined,
+        abandon: () => drop(id, attempt, pieces),
+      })
+    },
+    read: (id, reference) =>
+      readPieces(
+        id,
+        reference,
+        PIECE_BYTES,
+        async (place) =>
+          (await ask((redis) => redis.getBuffer(KEYS.answer(id, reference.attempt, place)))) ?? undefined,
+      ),
+    delete: (id, { attempt, size }) => drop(id, attempt, Math.ceil(size / PIECE_BYTES)),
+    // They expire.
+    sweep: async () => 0,
+  }
+}
+
+/** What Redis has to be set to, and what happens to payments otherwise. */
+const NEEDED = {
+  appendonly: { value: 'yes', otherwise: 'a restart loses payments' },
+  'maxmemory-policy': { value: 'noeviction', otherwise: 'payments are dropped when memory runs out' },
+} as const
+
+/** Throws `LedgerError` when a setting is wrong or cannot be read. */
+export async function checkSettings({ ask, place }: RedisConnection): Promise<void> {
+  const problems: string[] = []
+  for (const [name, { value, otherwise }] of Object.entries(NEEDED)) {
+    const found = await ask((redis) => redis.config('GET', name)).catch((fault: unknown) => {
+      if (fault instanceof RedisRefusal) return undefined
+      throw fault
+    })
+    const setting = Array.isArray(found) ? found[1] : undefined
+    if (typeof setting !== 'string') throw new LedgerError(hidden(place))
+    if (setting !== value)
+      problems.push(`${name} is ${setting}: ${otherwise}; redis-cli CONFIG SET ${name} ${value}`)
+  }
+  if (problems.length > 0)
+    throw new LedgerError(
+      `Redis at ${place} is not safe for a ledger: ${problems.join(', ')}, then CONFIG REWRITE`,
+    )
+}
+
+function hidden(place: string): string {
+  const needed = Object.entries(NEEDED).map(([name, { value }]) => `${name} ${value}`)
+  return `Redis at ${place} does not let its settings be read (CONFIG GET): see to it that it has ${needed.join(' and ')}, then set LEDGER_UNSAFE=1`
 }

@@ -20,7 +20,7 @@ import {
   type PurchaseResult,
 } from '../purchase/problem.ts'
 import { findPayment, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
-import { withMetrics, type Tally } from '../usage/tally.ts'
+import { withMetrics, type Tally } from '../usage/route-counters.ts'
 import { answered, failed, invalid, problem, refused, type ToolReply } from './result.ts'
 import type { ServedTool, ToolServer } from './tool-server.ts'
 

@@ -1,8 +1,7 @@
 import { ERRORS, Failure, InvalidParameter, type Charged, type ErrorCode } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
 import type { Entry, Receipt, StoredAnswer } from '../ledger/entry.ts'
-import { LedgerError } from '../ledger/ledger.ts'
-import { chargedBy } from '../ledger/lifecycle.ts'
+import { LedgerError, chargedBy } from '../ledger/payment-record.ts'
 import type { Refusal } from '../protocols/protocol.ts'
 
 /** How a purchase ended for the one who sent it; what was charged follows from the kind. */

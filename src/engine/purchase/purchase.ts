@@ -4,7 +4,7 @@ import type { Arguments } from '../handler.ts'
 import { canonicalJson } from '../json.ts'
 import { isReusable, reserve, type Desk } from '../ledger/claim.ts'
 import type { Purchase } from '../ledger/entry.ts'
-import { buyerName, identifierName, LedgerError } from '../ledger/ledger.ts'
+import { LedgerError, buyerName, identifierName } from '../ledger/payment-record.ts'
 import { toMicros } from '../money.ts'
 import type { Detection, Offer, OfferTerms, Payment } from '../protocols/protocol.ts'
 import {

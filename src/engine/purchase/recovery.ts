@@ -1,7 +1,7 @@
 import { LeaseLostError, acquireExpired, type Claim, type Desk } from '../ledger/claim.ts'
 import { cleanUp } from '../ledger/clean-up.ts'
 import type { Entry } from '../ledger/entry.ts'
-import { payableUntil } from '../ledger/lifecycle.ts'
+import { payableUntil } from '../ledger/payment-record.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'

@@ -1,7 +1,7 @@
 import { readAnswer } from '../ledger/answers.ts'
 import { isReusable, acquireExpired } from '../ledger/claim.ts'
 import type { Entry } from '../ledger/entry.ts'
-import { buyerName, identifierName } from '../ledger/ledger.ts'
+import { buyerName, identifierName } from '../ledger/payment-record.ts'
 import type { Settlement } from '../protocols/protocol.ts'
 import type { Answered, PurchaseResult } from './problem.ts'
 import type { LeasedPurchase, PurchaseDeps, PurchaseRequest, VerifiedPurchase } from './request.ts'

@@ -1,6 +1,6 @@
 import type { Claim, Desk } from '../ledger/claim.ts'
 import type { Entry, StoredAnswer } from '../ledger/entry.ts'
-import { nextCheckAt } from '../ledger/lifecycle.ts'
+import { nextCheckAt } from '../ledger/payment-record.ts'
 import type { Offer, OfferTerms, Payment, Verification } from '../protocols/protocol.ts'
 
 /** What purchases need besides the payment: the same for every request of a revision. */

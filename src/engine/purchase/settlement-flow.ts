@@ -1,7 +1,7 @@
 import { LeaseLostError, acquireExpired, type Claim } from '../ledger/claim.ts'
 import type { Entry, Flow, Receipt, State, StoredAnswer } from '../ledger/entry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { nextCheckAt } from '../ledger/lifecycle.ts'
+import { nextCheckAt } from '../ledger/payment-record.ts'
 import type { Refusal, Settlement } from '../protocols/protocol.ts'
 import type { PurchaseResult } from './problem.ts'
 import type { LeasedPurchase, PurchaseDeps, Store, Verified, VerifiedPurchase } from './request.ts'

@@ -1,6 +1,5 @@
 import type { Desk } from '../ledger/claim.ts'
-import { add, NOTHING, type Counts } from './counts.ts'
-import { Tally } from './tally.ts'
+import { add, NOTHING, type Counts, Tally, type Stages, answersIn, quantile } from './route-counters.ts'
 
 /** What was counted on one day (UTC), by the name of what is counted. */
 export type Day = ReadonlyMap<string, Counts>
@@ -152,5 +151,35 @@ export class UsageStore {
     return Array.from({ length: DAYS_KEPT }, (_, place) =>
       new Date(today - (DAYS_KEPT - 1 - place) * DAY_MS).toISOString().slice(0, 10),
     )
+  }
+}
+
+/** What one name has counted over some days, for its operator. */
+export interface FigureRow extends Stages {
+  readonly name: string
+  /** With status 200. */
+  readonly answers: number
+  /** Null: there was no answer. */
+  readonly p50_ms: number | null
+  readonly p95_ms: number | null
+  readonly last_success: string | null
+}
+
+/** A row for everything that was counted, in the order of the alphabet. */
+export function figureRows(days: Days): FigureRow[] {
+  const totals = new Map<string, Counts>()
+  for (const { counts } of days)
+    for (const [name, each] of counts) totals.set(name, add(totals.get(name) ?? NOTHING, each))
+  return [...totals].map(rowOf).sort((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+function rowOf([name, { stages, latency, lastSuccess }]: [string, Counts]): FigureRow {
+  return {
+    name,
+    ...stages,
+    answers: answersIn(latency),
+    p50_ms: quantile(latency, 0.5) ?? null,
+    p95_ms: quantile(latency, 0.95) ?? null,
+    last_success: lastSuccess === 0 ? null : new Date(lastSuccess).toISOString(),
   }
 }

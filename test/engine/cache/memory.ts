@@ -1,6 +1,5 @@
 import t from 'tap'
-import type { Fetched } from '../../../src/engine/cache/cache.ts'
-import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
+import { type Fetched, createMemoryCache } from '../../../src/engine/cache/cache.ts'
 import { testCache } from '../../contract/cache.ts'
 
 const MEGABYTE = 1024 * 1024

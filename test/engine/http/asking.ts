@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Cache } from '../../../src/engine/cache/cache.ts'
-import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
+import { Cache, createMemoryCache } from '../../../src/engine/cache/cache.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import type {
   Answer,

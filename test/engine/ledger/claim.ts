@@ -4,7 +4,6 @@ import { mock } from 'node:test'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
-  LEASE_MS,
   LeaseLostError,
   reserve,
   acquireExpired,
@@ -13,7 +12,8 @@ import {
 } from '../../../src/engine/ledger/claim.ts'
 import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
 import type { Entry, Receipt } from '../../../src/engine/ledger/entry.ts'
-import { LedgerError, type Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { LEASE_MS, LedgerError } from '../../../src/engine/ledger/payment-record.ts'
+import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { asStored, makePurchase } from '../../support/entry.ts'
 import { runTogether } from '../../support/worker.ts'

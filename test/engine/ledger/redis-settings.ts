@@ -132,7 +132,7 @@ function testSettings(): void {
     'takes no new payment once a setting has become unsafe, and does again when it is right',
     async (t) => {
       const redis = await newRedis(t)
-      let time = performance.now()
+      let time = Math.round(performance.now())
       const clock = mock.method(performance, 'now', () => time)
       t.teardown(() => clock.mock.restore())
       const ledger = await open(t, redis.url)
@@ -151,6 +151,13 @@ function testSettings(): void {
       await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
       time += 60_000
       t.equal(await ledger.insert(makeEntry('x402:two')), undefined)
+
+      await redis.kill()
+      time += 60_000
+      await t.rejects(ledger.check(), { message: /cannot be reached|has not answered/ })
+      await redis.restart()
+      await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
+      await t.rejects(ledger.check(), unsafe, 'a check without an answer is made again')
     },
   )
 

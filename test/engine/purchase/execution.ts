@@ -1,7 +1,6 @@
 import t from 'tap'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Cache } from '../../../src/engine/cache/cache.ts'
-import { createMemoryCache } from '../../../src/engine/cache/memory.ts'
+import { Cache, createMemoryCache } from '../../../src/engine/cache/cache.ts'
 import type { Operation } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import type { Answer, Context, UntypedHandler } from '../../../src/engine/handler.ts'

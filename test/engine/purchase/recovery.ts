@@ -1,7 +1,6 @@
 import t from 'tap'
-import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
 import type { Entry, State } from '../../../src/engine/ledger/entry.ts'
-import { paymentId } from '../../../src/engine/ledger/ledger.ts'
+import { LEASE_MS, paymentId } from '../../../src/engine/ledger/payment-record.ts'
 import { recover } from '../../../src/engine/purchase/recovery.ts'
 import { isThrottled } from '../../../src/engine/purchase/settlement-flow.ts'
 import type { Store } from '../../../src/engine/purchase/request.ts'

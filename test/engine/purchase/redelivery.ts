@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { LEASE_MS } from '../../../src/engine/ledger/claim.ts'
-import { identifierName } from '../../../src/engine/ledger/ledger.ts'
+import { LEASE_MS, identifierName } from '../../../src/engine/ledger/payment-record.ts'
 import { ConnectedBuyers } from '../../../src/engine/purchase/request.ts'
 import { markReceived, markUndelivered } from '../../../src/engine/purchase/request.ts'
 import type { PurchaseResult } from '../../../src/engine/purchase/problem.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { answersIn, classOf, noLatency, quantile } from '../../../src/engine/usage/latency.ts'
+import { answersIn, classOf, noLatency, quantile } from '../../../src/engine/usage/route-counters.ts'
 
 function latencyOf(times: readonly number[]): number[] {
   const latency = noLatency()
