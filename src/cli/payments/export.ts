@@ -36,7 +36,8 @@ export async function exportPayments(call: Call): Promise<number> {
   } finally {
     await ledger.close()
   }
-  if (doubts > 0) call.terminal.err(`left out: payments not known to be charged or not, ${doubts} in number`)
+  if (doubts > 0)
+    call.terminal.err(`left out: ${doubts} ${doubts === 1 ? 'payment' : 'payments'} whose charge is unknown`)
   return 0
 }
 

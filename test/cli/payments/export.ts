@@ -69,7 +69,7 @@ t.test(
     const { out, err } = await exported(t, books)
     t.equal(out.split('\n').length, 2)
     t.match(out, id)
-    t.equal(err, 'left out: payments not known to be charged or not, 2 in number')
+    t.equal(err, 'left out: 2 payments whose charge is unknown')
   },
 )
 
