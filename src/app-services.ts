@@ -13,14 +13,14 @@ import type { Wire } from './service/sources/egress/connection.ts'
 import { LISTS, STAND_IN_LISTS } from './service/sources/sanctions/lists.ts'
 import { Sanctions } from './service/sources/sanctions.ts'
 import { SourceRecords } from './service/sources/source-record.ts'
-import type { World } from './service/sources/world.ts'
+import type { Runtime } from './service/sources/world.ts'
 
 /** How sites name us in their robots.txt. */
 const AGENT = 'Ratecard'
 
 /** The service that ships, over its real sources or their stand-ins. What it remembers is kept over reloads of the catalog. */
 export function openServices(env: Env, version: string): AppServices {
-  const world: World = {
+  const world: Runtime = {
     fetch: (url, { headers, ...options }) =>
       fetch(url, { ...options, headers: { 'user-agent': userAgent, ...headers } }),
     now: () => new Date(),

@@ -118,33 +118,27 @@ const files = sources(SRC)
 const imports = files.flatMap(importsOf)
 const inner = imports.filter(({ specifier }) => specifier.startsWith('.'))
 
-t.test(
-  'a framework user could not take the engine without the service if imports ran both ways',
-  async (t) => {
-    for (const { from, to } of inner) {
-      const [source, target] = [layerOf(from), layerOf(to)]
-      t.ok(source === target || ALLOWED[source]?.includes(target), `${from} may not import ${to}`)
-    }
-  },
-)
+t.test('imports run one way, so the engine stands without the service', async (t) => {
+  for (const { from, to } of inner) {
+    const [source, target] = [layerOf(from), layerOf(to)]
+    t.ok(source === target || ALLOWED[source]?.includes(target), `${from} may not import ${to}`)
+  }
+})
 
-t.test(
-  'a reader could not follow the code from top to bottom if it had a cycle, types included',
-  async (t) => {
-    const graph = new Map<string, string[]>()
-    for (const { from, to } of inner) graph.set(from, [...(graph.get(from) ?? []), to])
-    const done = new Set<string>()
-    const visit = (file: string, trail: readonly string[]): void => {
-      if (trail.includes(file)) t.fail(`cycle: ${[...trail.slice(trail.indexOf(file)), file].join(' → ')}`)
-      else if (!done.has(file)) {
-        for (const next of graph.get(file) ?? []) visit(next, [...trail, file])
-        done.add(file)
-      }
+t.test('imports have no cycle, types included', async (t) => {
+  const graph = new Map<string, string[]>()
+  for (const { from, to } of inner) graph.set(from, [...(graph.get(from) ?? []), to])
+  const done = new Set<string>()
+  const visit = (file: string, trail: readonly string[]): void => {
+    if (trail.includes(file)) t.fail(`cycle: ${[...trail.slice(trail.indexOf(file)), file].join(' → ')}`)
+    else if (!done.has(file)) {
+      for (const next of graph.get(file) ?? []) visit(next, [...trail, file])
+      done.add(file)
     }
-    for (const file of graph.keys()) visit(file, [])
-    t.ok(done.size > 50, 'the walk has seen the sources')
-  },
-)
+  }
+  for (const file of graph.keys()) visit(file, [])
+  t.ok(done.size > 50, 'the walk has seen the sources')
+})
 
 t.test('--version and --help load neither the engine, nor the service, nor a package', async (t) => {
   const loaded = new Set<string>()
@@ -167,7 +161,7 @@ t.test('--version and --help load neither the engine, nor the service, nor a pac
   )
 })
 
-t.test('a package could not be replaced in one place if every folder knew it', async (t) => {
+t.test('each package is imported in one place', async (t) => {
   for (const { from, specifier } of imports) {
     const name = specifier.startsWith('@')
       ? specifier.split('/').slice(0, 2).join('/')
@@ -177,7 +171,7 @@ t.test('a package could not be replaced in one place if every folder knew it', a
   }
 })
 
-t.test('a setting would have two sources if anyone but env.ts read the environment', async (t) => {
+t.test('only env.ts reads the environment', async (t) => {
   for (const file of files) {
     const name = relative(SRC, file)
     // A quoted line is text for readers, not code.

@@ -260,7 +260,7 @@ t.test('a base URL is an origin: paths of the service stand right below it', asy
   }
 })
 
-t.test('a host an operator opens for callers would stay closed in another spelling', async (t) => {
+t.test('opens an allowed host in every spelling', async (t) => {
   const allowed = (text: string) => readEnv({ EGRESS_ALLOW: text }).egressAllow
   t.same(allowed('Wiki.Corp:080, 127.1:8080,[::1]:443,,'), ['wiki.corp:80', '127.0.0.1:8080', '::1:443'])
   t.same(allowed(''), [])

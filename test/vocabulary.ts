@@ -56,20 +56,11 @@ const NAMES: Readonly<Record<string, string>> = {
 
 /** Private names that are still in use, with how often at most: numbers only shrink, and an entry goes with the last use. */
 const NAMES_LEFT: Readonly<Record<string, number>> = {
-  Aside: 1,
-  Assignment: 1,
   Caller: 2,
-  Claim: 2,
-  Desk: 1,
-  Dispatch: 1,
+  Claim: 1,
   Entry: 2,
-  Face: 1,
-  Outside: 1,
-  story: 1,
-  Tally: 1,
   Turn: 1,
   wording: 1,
-  World: 1,
 }
 
 /** Words and phrases that do not occur in comments, messages, documents and the names of tests, with plain English for each. */
@@ -117,14 +108,14 @@ const TERMS: Readonly<Record<string, string>> = {
   idempotency: 'engine/purchase/request.ts',
   'json schema': 'engine/catalog/schema.ts',
   'json-rpc': 'engine/chains/evm/rpc.ts',
-  lease: 'engine/ledger/claim.ts',
+  lease: 'engine/ledger/payment-lease.ts',
   'llms.txt': 'engine/documents/llms.ts',
   metrics: 'cli/metrics.ts',
   nonce: 'engine/chains/evm/nonce.ts',
   openapi: 'engine/documents/openapi.ts',
   preflight: 'engine/purchase/settlement-flow.ts',
   proxy: 'engine/http/proxy.ts',
-  receipt: 'engine/ledger/entry.ts',
+  receipt: 'engine/ledger/payment-record.ts',
   reconcile: 'engine/protocols/reconcile/reconcile.ts',
   recovery: 'engine/purchase/recovery.ts',
   redelivery: 'engine/purchase/redelivery.ts',

@@ -2,7 +2,7 @@ import {
   findAsset,
   type Access,
   type AllFigures,
-  type Entry,
+  type PaymentRecord,
   type Ledger,
   type X402Networks,
 } from '../engine/index.ts'
@@ -21,7 +21,7 @@ export interface MetricsSettings {
 export interface Metrics {
   readonly observe: (access: Access) => void
   /** A payment has changed, by the doing of this process. */
-  readonly settle: (previous: Entry, next: Entry) => void
+  readonly settle: (previous: PaymentRecord, next: PaymentRecord) => void
   readonly read: () => Promise<{ readonly type: string; readonly text: string }>
 }
 

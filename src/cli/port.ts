@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
-import { type Aside, listen } from '../engine/index.ts'
+import { type OperatorRoute, listen } from '../engine/index.ts'
 import type { Env } from '../env.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -37,7 +37,7 @@ const PATH = '/metrics'
  * On the service's own port, for those who send the token; for all others nothing is served at this path. Undefined without a
  * token.
  */
-export function metricsAside({ token }: Env['metrics'], metrics: Metrics): Aside | undefined {
+export function metricsAside({ token }: Env['metrics'], metrics: Metrics): OperatorRoute | undefined {
   if (token === undefined) return undefined
   const wanted = digest(`Bearer ${token}`)
   return (path, { authorization = '' }) =>

@@ -131,7 +131,7 @@ export function isAnswer(value: unknown): value is Answer {
  */
 export type Handler<Parameters> = (parameters: Parameters, context: Context) => Promise<Answer>
 
-/** A handler with a smaller face: `preview` cuts the full body down to what the free sample shows. */
+/** A handler with a sample: `preview` cuts the full body down to what the free sample shows. */
 export interface HandlerWithPreview<Parameters> {
   readonly run: Handler<Parameters>
   readonly preview: (body: JsonObject) => JsonObject

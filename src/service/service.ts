@@ -51,11 +51,11 @@ import { Rdap } from './sources/rdap.ts'
 import type { SourceRecords } from './sources/source-record.ts'
 import { LIVE_TWITCH, Twitch } from './sources/twitch.ts'
 import { STAND_IN_CREDENTIALS, TwitchAccess, type Credentials } from './sources/twitch/access.ts'
-import type { World } from './sources/world.ts'
+import type { Runtime } from './sources/world.ts'
 
 /** The outside of the service: where its sources are, and what they are called in answers. */
-export interface Outside {
-  readonly world: World
+export interface ServiceDeps {
+  readonly world: Runtime
   /** Counts what becomes of the questions to every source. */
   readonly records: SourceRecords
   readonly steamStore: string
@@ -90,7 +90,7 @@ export interface Outside {
 }
 
 /** Every handler of the shipped catalog by name; the compiler knows when one is missing. */
-export function createHandlers(outside: Outside): Handlers {
+export function createHandlers(outside: ServiceDeps): Handlers {
   const { world, records, steamStore, steamApi, steamSpy: steamSpyUrl, egress, dns, rdapBootstrap } = outside
   const gamestore = new Gamestore(
     { ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...sourceOf(outside, 'the game store') },
@@ -193,7 +193,7 @@ export function createHandlers(outside: Outside): Handlers {
   }
 }
 
-function engineOf(outside: Outside): SearchEngine | undefined {
+function engineOf(outside: ServiceDeps): SearchEngine | undefined {
   const { searxngUrl: baseUrl, braveApiKey: apiKey } = outside.search
   const { world, records } = outside
   const standIn = sourceOf(outside, 'a search engine')
@@ -201,7 +201,7 @@ function engineOf(outside: Outside): SearchEngine | undefined {
   return apiKey === undefined ? undefined : new Brave({ ...LIVE_BRAVE, apiKey }, world, records)
 }
 
-function modelOf(outside: Outside): LanguageModel | undefined {
+function modelOf(outside: ServiceDeps): LanguageModel | undefined {
   const { baseUrl, apiKey, languageModel: model } = outside.model
   if (model === undefined) return undefined
   const standIn = sourceOf(outside, 'a language model')
@@ -216,6 +216,6 @@ function modelOf(outside: Outside): LanguageModel | undefined {
   return new LanguageModel(options, outside.world, outside.records)
 }
 
-function sourceOf({ standIn }: Outside, name: string): { readonly source?: Source } {
+function sourceOf({ standIn }: ServiceDeps, name: string): { readonly source?: Source } {
   return standIn ? { source: { name: `Sandbox stand-in for ${name}` } } : {}
 }

@@ -159,7 +159,7 @@ t.test('a payee in another spelling is the same payee', async (t) => {
   t.match(movedPayee({ payTo }, { payTo: '' }), [/restart/])
 })
 
-t.test('a mistyped payee or key would lose every payment without a word at the start', async (t) => {
+t.test('refuses a mistyped payee or key at start', async (t) => {
   const sound = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
   t.strictSame(invalidConfig({ payTo: sound, signerKeys: [KEY], mppRecipient: undefined }), [])
   t.strictSame(

@@ -5,8 +5,8 @@ import {
   readAnswer,
   writeAnswer,
 } from '../../src/engine/ledger/answers.ts'
-import type { AnswerReference, StoredAnswer } from '../../src/engine/ledger/entry.ts'
-import { paymentId } from '../../src/engine/ledger/payment-record.ts'
+import type { AnswerReference, StoredAnswer } from '../../src/engine/ledger/payment-record.ts'
+import { paymentId } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { makeEntry } from '../support/entry.ts'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { Entry } from '../../src/engine/ledger/entry.ts'
+import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { makeEntry, nextEntry } from '../support/entry.ts'
@@ -124,7 +124,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     await ledger.replace(money, voided)
     t.strictSame(await ledger.due('money', FAR, 10), [])
     t.strictSame(await ledger.due('cleanup', FAR, 10), [over, voided])
-    const prepared = nextEntry(voided, { prepared: true })
+    const prepared = nextEntry(voided, { pendingWrite: true })
     await ledger.replace(voided, prepared)
     t.strictSame(await ledger.due('money', FAR, 10), [prepared], 'a handler has to be asked')
     t.strictSame(await ledger.due('cleanup', FAR, 10), [over])
@@ -133,7 +133,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
   t.test(`${name}: finds what a buyer is not known to have, the newest first, since a time`, async (t) => {
     const ledger = await openNew(t)
     const buy = (buyer: string, at: number) =>
-      ledger.insert({ ...makeEntry(`x402:${buyer} ${at}`, at), state: 'unknown', buyer })
+      ledger.insert({ ...makeEntry(`x402:${buyer} ${at}`, at), state: 'unknown', buyerKey: buyer })
     for (const at of [300, 100, 9, 200, 1_000]) await buy('b', at)
     for (const buyer of ['a', 'ba', 'B', '']) await buy(buyer, 150)
     const times = async (buyer: string, since: number, limit = 10): Promise<number[]> =>
@@ -157,46 +157,47 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await times('b', 0), [1_000, 300, 200, 100, 9], 'until it is worked for again')
     await ledger.remove(second)
     t.strictSame(await times('b', 0), [1_000, 200, 100, 9])
-    await ledger.insert({ ...makeEntry('x402:new', 500), buyer: 'b' })
+    await ledger.insert({ ...makeEntry('x402:new', 500), buyerKey: 'b' })
     t.strictSame(await times('b', 0), [1_000, 200, 100, 9], 'and without what was only reserved')
   })
 
   t.test(`${name}: a fact is known under its name until its end`, async (t) => {
     const ledger = await openNew(t)
-    t.strictSame(await ledger.recall('offer', NOW), [])
-    await ledger.remember('offer', 'one', NOW + 10)
-    await ledger.remember('offer', 'two', NOW + 20)
-    await ledger.remember('another', 'three', NOW + 20)
-    const facts = async (now: number): Promise<string[]> => [...(await ledger.recall('offer', now))].sort()
+    t.strictSame(await ledger.listExpiring('offer', NOW), [])
+    await ledger.addExpiring('offer', 'one', NOW + 10)
+    await ledger.addExpiring('offer', 'two', NOW + 20)
+    await ledger.addExpiring('another', 'three', NOW + 20)
+    const facts = async (now: number): Promise<string[]> =>
+      [...(await ledger.listExpiring('offer', now))].sort()
     t.strictSame(await facts(NOW), ['one', 'two'])
     t.strictSame(await facts(NOW + 9), ['one', 'two'])
     t.strictSame(await facts(NOW + 10), ['two'])
-    t.strictSame(await ledger.recall('another', NOW + 19), ['three'])
+    t.strictSame(await ledger.listExpiring('another', NOW + 19), ['three'])
     t.strictSame(await facts(NOW + 20), [])
-    await ledger.remember('offer', 'one', NOW + 40)
+    await ledger.addExpiring('offer', 'one', NOW + 40)
     t.strictSame(await facts(NOW + 39), ['one'], 'it can come again')
   })
 
   t.test(`${name}: the same fact again moves its end, to and fro`, async (t) => {
     const ledger = await openNew(t)
-    await ledger.remember('offer', 'one', NOW + 10)
-    await ledger.remember('offer', 'one', NOW + 30)
-    t.strictSame(await ledger.recall('offer', NOW + 20), ['one'], 'once')
-    await ledger.remember('offer', 'one', NOW + 25)
-    t.strictSame(await ledger.recall('offer', NOW + 24), ['one'])
-    t.strictSame(await ledger.recall('offer', NOW + 25), [])
+    await ledger.addExpiring('offer', 'one', NOW + 10)
+    await ledger.addExpiring('offer', 'one', NOW + 30)
+    t.strictSame(await ledger.listExpiring('offer', NOW + 20), ['one'], 'once')
+    await ledger.addExpiring('offer', 'one', NOW + 25)
+    t.strictSame(await ledger.listExpiring('offer', NOW + 24), ['one'])
+    t.strictSame(await ledger.listExpiring('offer', NOW + 25), [])
   })
 
   t.test(`${name}: of fifty facts that come at once under a new name, one is the first`, async (t) => {
     const ledger = await openNew(t)
     const marks = Array.from({ length: 50 }, (_, number) => `mark ${number}`)
-    const kept = await Promise.all(marks.map((mark) => ledger.remember('nonce', mark, NOW + 10)))
+    const kept = await Promise.all(marks.map((mark) => ledger.addExpiring('nonce', mark, NOW + 10)))
     t.strictSame(
       kept.toSorted((a, b) => a - b),
       marks.map((_, place) => place + 1),
     )
-    t.equal(await ledger.remember('another', 'mark', NOW + 10), 1)
-    t.equal(await ledger.remember('another', 'mark', NOW + 20), 1, 'the same fact again is one fact')
+    t.equal(await ledger.addExpiring('another', 'mark', NOW + 10), 1)
+    t.equal(await ledger.addExpiring('another', 'mark', NOW + 20), 1, 'the same fact again is one fact')
   })
 
   t.test(`${name}: names and facts of any characters and length stay apart`, async (t) => {
@@ -204,12 +205,12 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     const texts = ['', ' ', '__proto__', 'constructor', 'a:b', 'a', 'é', 'e\u0301', '🪙\u0000', '\u0000', '*']
     const names = [...texts, 'n'.repeat(4_000), `${'n'.repeat(4_000)}!`]
     for (const [at, each] of names.entries()) {
-      await ledger.remember(each, each, NOW + 10)
-      await ledger.remember(each, `${at}`, NOW + 10)
+      await ledger.addExpiring(each, each, NOW + 10)
+      await ledger.addExpiring(each, `${at}`, NOW + 10)
     }
     for (const [at, each] of names.entries())
-      t.strictSame(new Set(await ledger.recall(each, NOW)), new Set([each, `${at}`]), each.slice(0, 20))
-    t.strictSame(await ledger.recall('toString', NOW), [])
+      t.strictSame(new Set(await ledger.listExpiring(each, NOW)), new Set([each, `${at}`]), each.slice(0, 20))
+    t.strictSame(await ledger.listExpiring('toString', NOW), [])
   })
 
   t.test(`${name}: two processes with one identifier: one of their payments has it`, async (t) => {
@@ -224,17 +225,17 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     const place = newPlace(t)
     const ledger = await openNew(t, place)
     t.strictSame(await runTogether(2, [name, place, 'churn', 'x402']), ['churned', 'churned'])
-    const entries: Entry[] = []
+    const entries: PaymentRecord[] = []
     for await (const entry of ledger.entries()) entries.push(entry)
     t.ok(entries.length > 0 && entries.length <= 10)
-    const ids = (list: readonly Entry[]): string[] => list.map(({ id }) => id).sort()
+    const ids = (list: readonly PaymentRecord[]): string[] => list.map(({ id }) => id).sort()
     t.strictSame(ids(await ledger.due('cleanup', FAR, 100)), ids(entries))
     for (const due of [0, 1, 2, 3, 4, 5])
       t.strictSame(
         ids(await ledger.due('cleanup', due, 100)),
         ids(entries.filter((entry) => (entry.due ?? 99) <= due)),
       )
-    t.strictSame(ids(await ledger.undelivered(makeEntry('x402').buyer, 0, 100)), [])
+    t.strictSame(ids(await ledger.undelivered(makeEntry('x402').buyerKey, 0, 100)), [])
     for (const entry of entries) t.equal(await ledger.remove(entry), true)
     for (let number = 0; number < 10; number += 1)
       t.equal(await ledger.insert(makeEntry(`x402:${number}`)), undefined, 'and no identifier taken')
@@ -245,7 +246,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     const ledger = await openNew(t, place)
     const said = await runTogether(2, [name, place, 'remember', 'offer'])
     const facts = said.flatMap((pid) => Array.from({ length: 100 }, (_, number) => `${pid}:${number}`))
-    t.strictSame(new Set(await ledger.recall('offer', 1_999)), new Set(facts))
-    t.equal((await ledger.recall('offer', 2_049)).length, 100)
+    t.strictSame(new Set(await ledger.listExpiring('offer', 1_999)), new Set(facts))
+    t.equal((await ledger.listExpiring('offer', 2_049)).length, 100)
   })
 }

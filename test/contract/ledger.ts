@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Entry } from '../../src/engine/ledger/entry.ts'
-import { paymentId } from '../../src/engine/ledger/payment-record.ts'
+import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
+import { paymentId } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { Lease, Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { asStored, makeEntry, nextEntry } from '../support/entry.ts'
@@ -202,7 +202,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const seal = 'é🪙"\\\n'.repeat(125_000)
     const entries = Array.from({ length: 8 }, (_, number) => makeEntry(`x402:${number}`))
     await Promise.all(entries.map((entry) => ledger.insert(entry)))
-    const sealed = entries.map((entry) => nextEntry(entry, { seal }))
+    const sealed = entries.map((entry) => nextEntry(entry, { authorizationHash: seal }))
     t.strictSame(
       await Promise.all(entries.map((entry, at) => ledger.replace(entry, sealed[at] ?? entry))),
       entries.map(() => true),
@@ -335,7 +335,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const first = await take(ledger, 'signer', 'a', 1)
     await delay(5)
     const second = await take(ledger, 'signer', 'b')
-    t.equal(second?.fence, 2)
+    t.equal(second?.fencingToken, 2)
     t.equal(await take(ledger, 'signer', 'a'), undefined)
     if (first !== undefined) await ledger.release(first, { value: 99, at: NOW })
     t.equal(await take(ledger, 'signer', 'c'), undefined, 'the late release ends nothing')
@@ -358,10 +358,10 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await take(ledger, 'signer', 'b', 1), second, 'a renewal keeps it')
     await delay(5)
     const third = await take(ledger, 'signer', 'a')
-    t.strictSame(third?.left, left, 'and so does who dies without leaving anything')
+    t.strictSame(third?.leaseState, left, 'and so does who dies without leaving anything')
     if (third !== undefined) await ledger.release(third, undefined)
-    t.equal((await take(ledger, 'signer', 'a'))?.left, undefined)
-    t.equal((await take(ledger, 'signer', 'a'))?.fence, 4, 'a new turn of the same owner')
+    t.equal((await take(ledger, 'signer', 'a'))?.leaseState, undefined)
+    t.equal((await take(ledger, 'signer', 'a'))?.fencingToken, 4, 'a new turn of the same owner')
   })
 
   t.test(`${name}: what was stored is there after closing, which may be done twice`, async (t) => {
@@ -377,7 +377,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.teardown(() => after.close())
     t.strictSame(await after.get(entry.key), entry)
     t.strictSame(await after.find(entry.id), entry)
-    t.strictSame((await take(after, 'signer', 'b'))?.left, { value: 7, at: NOW })
+    t.strictSame((await take(after, 'signer', 'b'))?.leaseState, { value: 7, at: NOW })
   })
 
   for (const processes of [2, 4]) {
@@ -427,7 +427,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       await worker.kill()
       t.equal(await take(ledger, 'signer', 'me'), undefined)
       await delay(1_000)
-      t.equal((await take(ledger, 'signer', 'me'))?.fence, 2)
+      t.equal((await take(ledger, 'signer', 'me'))?.fencingToken, 2)
     },
   )
 
@@ -463,7 +463,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
 }
 
 /** One with everything an entry can have. */
-function fullEntry(key: string): Entry {
+function fullEntry(key: string): PaymentRecord {
   return {
     ...makeEntry(key),
     state: 'settled',
@@ -471,7 +471,7 @@ function fullEntry(key: string): Entry {
     dispatch: { kind: 'own', hash: '0x01', raw: '0x02', signer: '0x03', nonce: 0 },
     receipt: { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' },
     settledAt: NOW,
-    prepared: true,
+    pendingWrite: true,
   }
 }
 
@@ -480,8 +480,8 @@ function take(ledger: Ledger, name: string, owner: string, ms = 60_000): Promise
   return ledger.lease(name, owner, Date.now(), Date.now() + ms)
 }
 
-async function all(ledger: Ledger): Promise<Entry[]> {
-  const entries: Entry[] = []
+async function all(ledger: Ledger): Promise<PaymentRecord[]> {
+  const entries: PaymentRecord[] = []
   for await (const entry of ledger.entries()) entries.push(entry)
   return entries
 }

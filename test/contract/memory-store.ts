@@ -55,7 +55,7 @@ export function testMemoryStore(
       (await store.search(question(wallet, query, more), patient)).map(({ text }) => text)
     const kept = async (wallet: string) => (await store.usage(wallet)).memories
 
-    t.test('a memory that is not paid for would be had for nothing', async (t) => {
+    t.test('hides a memory until it is paid for', async (t) => {
       const wallet = newWallet()
       const payment = newPayment()
       await store.prepare(payment, draft(wallet, 'The key is under the mat'), AT, patient)
@@ -67,7 +67,7 @@ export function testMemoryStore(
       t.equal(await kept(wallet), 0, 'and is gone when the payment fails')
     })
 
-    t.test('a memory that was paid for would be lost, or stand there twice', async (t) => {
+    t.test('keeps a paid memory exactly once', async (t) => {
       const wallet = newWallet()
       const payment = newPayment()
       const text = 'The key is under the mat'
@@ -88,7 +88,7 @@ export function testMemoryStore(
       t.ok(hit !== undefined && hit.score > 0.7 && hit.score <= 1, 'the only telling word is there')
     })
 
-    t.test('a call that is repeated with its key would be remembered twice', async (t) => {
+    t.test('stores a call repeated with its idempotency key once', async (t) => {
       const wallet = newWallet()
       const [lost, first, second] = [newPayment(), newPayment(), newPayment()]
       const once = draft(wallet, 'Write this once', { key: 'k-1' })
@@ -106,7 +106,7 @@ export function testMemoryStore(
       t.not(await remember(stranger, 'Write this once', { key: 'k-1' }), one.id, 'a key is a wallet’s own')
     })
 
-    t.test('one wallet would read, count or delete what another has written', async (t) => {
+    t.test('keeps wallets apart in reads, counts and deletes', async (t) => {
       const [mine, yours] = [newWallet(), newWallet()]
       const id = await remember(mine, 'My secret is blue')
       await remember(yours, 'Your secret is green')
@@ -122,7 +122,7 @@ export function testMemoryStore(
       t.equal(await kept(mine), 0)
     })
 
-    t.test('a search would ignore what it is told to look among', async (t) => {
+    t.test('searches within its filters', async (t) => {
       const wallet = newWallet()
       await remember(wallet, 'Red apples', { tags: ['fruit', 'red'] }, new Date('2026-01-01T00:00:00.000Z'))
       await remember(wallet, 'Green apples', { tags: ['fruit'] })
@@ -133,7 +133,7 @@ export function testMemoryStore(
       t.strictSame(await found(wallet, 'red apples', { most: 1 }), ['Red apples'])
     })
 
-    t.test('text in any script, or of signs alone, would not be found again', async (t) => {
+    t.test('finds text in any script, and text of symbols alone', async (t) => {
       const wallet = newWallet()
       const texts = [
         '😀😀 🚀',
@@ -149,7 +149,7 @@ export function testMemoryStore(
       t.equal((await found(wallet, 'العربية'))[0], 'العَرَبِيَّة')
     })
 
-    t.test('an export would leave something out, or tell it twice', async (t) => {
+    t.test('exports every memory exactly once', async (t) => {
       const wallet = newWallet()
       const texts = Array.from({ length: 7 }, (_, number) => `Note ${number} ${'x'.repeat(300)}`)
       for (const text of texts) await remember(wallet, text)
@@ -170,7 +170,7 @@ export function testMemoryStore(
       )
     })
 
-    t.test('a wallet would fill the disk', async (t) => {
+    t.test('limits what a wallet stores', async (t) => {
       const wallet = newWallet()
       await remember(wallet, 'The first of many')
       await database.query('update memories set bytes = $2 where wallet = $1', [wallet, QUOTA.bytes - 100])
@@ -181,7 +181,7 @@ export function testMemoryStore(
       t.equal(await kept(wallet), 2)
     })
 
-    t.test('a write whose caller has left, or whose embedder fails, would stay for ever', async (t) => {
+    t.test('removes writes whose caller has left or whose embedder fails', async (t) => {
       const wallet = newWallet()
       const payment = newPayment()
       const gone = AbortSignal.abort()
@@ -203,7 +203,7 @@ export function testMemoryStore(
       t.equal(await kept(wallet), 0)
     })
 
-    t.test('memories would be lost from sight when the operator takes another embedder', async (t) => {
+    t.test('finds memories after a change of the embedder', async (t) => {
       const wallet = newWallet()
       await remember(wallet, 'The harbour opens at dawn')
       const flat: Embedder = {
@@ -225,7 +225,7 @@ export function testMemoryStore(
       t.equal((await found(wallet, 'harbor opening'))[0], 'The harbour opens at dawn')
     })
 
-    t.test('a person who asks to be forgotten would be remembered on another chain', async (t) => {
+    t.test('forgets a wallet on every chain', async (t) => {
       const address = '0x00000000000000000000000000000000000ABCDE'
       const [bare, contract] = [`eip155:${address.toLowerCase()}`, `eip155:8453:${address.toLowerCase()}`]
       const bystander = newWallet()
@@ -282,7 +282,7 @@ export function testMemoryStore(
       },
     )
 
-    t.test('an older version would write over what a newer one has made', async (t) => {
+    t.test('refuses a store that a newer version has written', async (t) => {
       await database.run('insert into memory_schema values (99)')
       await t.rejects(migrate(database), { name: 'StoreRefusal', message: /newer/ })
     })

@@ -11,7 +11,7 @@ t.test('a cache or timeout lasts as long as the catalog says', async (t) => {
   t.equal(parseDuration('9999999s'), 9_999_999_000)
 })
 
-t.test('a duration that could be misread is none', async (t) => {
+t.test('rejects ambiguous durations', async (t) => {
   const texts = [
     '',
     '0s',

@@ -48,7 +48,7 @@ t.test('a prober that calls the bare address drops what does not answer 402', as
   }
 })
 
-t.test('a directory that filled in no path value would publish an address nobody can pay', async (t) => {
+t.test('gives directories an address with its path values filled in', async (t) => {
   for (const value of ['%7Bappid%7D', 'abc', '0']) {
     const answer = await market.ask(`/paid/gamestore/app/${value}`)
     const body = objectIn(await answer.text())
@@ -149,7 +149,7 @@ t.test(
   },
 )
 
-t.test('a cache would hand out a challenge that has run out, a browser could not read it', async (t) => {
+t.test('keeps challenges out of caches and readable for browsers', async (t) => {
   for (const { path } of paid) {
     const { headers } = await market.ask(bare(path), { headers: { Origin: 'https://elsewhere.example' } })
     t.match(headers.get('cache-control'), 'no-store', path)

@@ -16,7 +16,7 @@ const paths = members(at(document, 'paths'))
 const file = join(t.testdir(), 'openapi.json')
 writeFileSync(file, text)
 
-t.test('a registry that polls would load the whole document each time', async (t) => {
+t.test('answers a registry that polls with 304', async (t) => {
   const whole = await market.ask('/openapi.json')
   t.equal(whole.status, 200)
   t.match(whole.headers.get('content-type'), /^application\/json/)

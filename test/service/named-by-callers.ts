@@ -14,7 +14,7 @@ const EXTRACT = '/util/extract?url=https%3A%2F%2Fexample.com%2F'
 const EMAIL = '/util/email-verify?email=jane.doe%40example.com'
 const INTEL = '/util/site-intel?target=example.com'
 
-t.test('a buyer could not see on the built server what a page, a site or an address is like', async (t) => {
+t.test('answers about pages, sites and addresses on the built server', async (t) => {
   const samples = await Promise.all(
     [EXTRACT, INTEL, EMAIL].map(async (path) => (await fetch(`${server.url}/sample${path}`)).json()),
   )
@@ -37,7 +37,7 @@ t.test('a buyer could not see on the built server what a page, a site or an addr
   t.equal(await charges(), 3)
 })
 
-t.test('a target that may not be reached, or gives nothing, would be charged', async (t) => {
+t.test('charges nothing for a target that is refused or empty', async (t) => {
   const before = await charges()
   const table: readonly (readonly [string, number])[] = [
     ['/util/extract?url=http%3A%2F%2F169.254.169.254%2Flatest', 422],

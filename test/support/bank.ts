@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
-import type { Entry, Receipt, State, StoredAnswer } from '../../src/engine/ledger/entry.ts'
-import { LEASE_MS, buyerName } from '../../src/engine/ledger/payment-record.ts'
+import type { PaymentRecord, Receipt, State, StoredAnswer } from '../../src/engine/ledger/payment-record.ts'
+import { LEASE_MS, buyerKeyOf } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { writeAnswer } from '../../src/engine/ledger/answers.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
@@ -83,7 +83,7 @@ export type Changes = Partial<Omit<PurchaseRequest, 'fulfillment' | 'offer'>> & 
 function offerOf(route: Route): Offer {
   const { price } = route.operation
   if (price === undefined) throw new Error('the route has a price')
-  return { face: route, resource: 'https://shop.example/paid/tide', scope: 'scope', price }
+  return { endpoint: route, resource: 'https://shop.example/paid/tide', scope: 'scope', price }
 }
 
 export interface Shop {
@@ -94,7 +94,7 @@ export interface Shop {
   readonly payment: (changes?: Partial<Payment>) => Payment
   readonly buy: (changes?: Changes, deps?: PurchaseDeps) => Promise<PurchaseResult>
   readonly runs: () => number
-  readonly stored: () => Promise<Entry | undefined>
+  readonly stored: () => Promise<PaymentRecord | undefined>
   /** States the entry has had, in order. */
   readonly history: State[]
 }
@@ -108,7 +108,7 @@ export async function openShop(t: Test): Promise<Shop> {
     rmSync(directory, { recursive: true, force: true })
   })
   const history: State[] = []
-  const noted = (entry: Entry): void => {
+  const noted = (entry: PaymentRecord): void => {
     if (history.at(-1) !== entry.state) history.push(entry.state)
   }
   const ledger: Ledger = {
@@ -173,7 +173,7 @@ export async function openShop(t: Test): Promise<Shop> {
     key: KEY,
     network: 'test:1',
     asset: 'coin',
-    seal: 'what was signed',
+    authorizationHash: 'what was signed',
     payee: 'shop',
     amount: 5_000n,
     token: 'secret',
@@ -236,17 +236,17 @@ export async function openShop(t: Test): Promise<Shop> {
 export async function leave(
   { ledger, history }: Shop,
   state: State,
-  changes: Partial<Entry> = {},
-): Promise<Entry> {
-  const left: Entry = {
+  changes: Partial<PaymentRecord> = {},
+): Promise<PaymentRecord> {
+  const left: PaymentRecord = {
     ...makeEntry(KEY, NOW - LEASE_MS, 'dead'),
     protocol: 'test',
     redeliver: 86_400_000,
-    buyer: buyerName('buyer', TIDE.operation.id, 'arguments'),
+    buyerKey: buyerKeyOf('buyer', TIDE.operation.id, 'arguments'),
     identifier: undefined,
     operation: TIDE.operation.id,
     digest: 'arguments',
-    token: 'secret',
+    redeliveryToken: 'secret',
     state,
     ...(state === 'settling' || state === 'unknown' ? { dispatch: TRANSACTION } : {}),
     ...(state === 'settled' || state === 'sent' ? { receipt: RECEIPT } : {}),

@@ -2,8 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { reserve, type Claim } from '../../src/engine/ledger/claim.ts'
-import type { Entry, Purchase, Receipt, StoredAnswer } from '../../src/engine/ledger/entry.ts'
+import { reserve, type PaymentLease } from '../../src/engine/ledger/payment-lease.ts'
+import type {
+  PaymentRecord,
+  Purchase,
+  Receipt,
+  StoredAnswer,
+} from '../../src/engine/ledger/payment-record.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
 import { addressOf, randomKey } from './payment.ts'
@@ -41,16 +46,16 @@ export function purchaseOf(changes: Partial<Purchase> = {}): Purchase {
     asset: USDC,
     payer,
     payee: PAYEE,
-    seal: 'seal-7f3a',
+    authorizationHash: 'seal-7f3a',
     amount: '5000',
     validBefore: Date.now() + HOUR,
     operation: 'util/workday',
     digest: 'digest-7f3a',
     revision: 'r1',
-    token: 'token-7f3a',
+    redeliveryToken: 'token-7f3a',
     flow: 'authorization',
     redeliver: 24 * HOUR,
-    buyer: 'buyer-7f3a',
+    buyerKey: 'buyer-7f3a',
     identifier: undefined,
     ...changes,
   }
@@ -65,15 +70,15 @@ export function randomHash(): string {
 }
 
 /** What a server does with one payment. */
-export type Work = (claim: Claim) => Promise<unknown>
+export type Work = (claim: PaymentLease) => Promise<unknown>
 
 export interface Books {
   readonly dataDir: string
   /** Takes a payment at a time and does the work on it as the engine does; it is written when this resolves. */
-  book(purchase: Purchase, at: number, work?: Work): Promise<Entry>
+  book(purchase: Purchase, at: number, work?: Work): Promise<PaymentRecord>
   /** Changes what is written. */
-  amend(entry: Entry, changes: Partial<Entry>): Promise<void>
-  all(): Promise<Entry[]>
+  amend(entry: PaymentRecord, changes: Partial<PaymentRecord>): Promise<void>
+  all(): Promise<PaymentRecord[]>
 }
 
 /** The ledger of a data directory, written by the engine's own claims and closed after each: a process opens it once. */
@@ -104,7 +109,7 @@ export function openBooks(t: Test, place: readonly string[] = ['ledger']): Books
     all: async () => {
       const ledger = await openLmdbLedger(directory)
       try {
-        const entries: Entry[] = []
+        const entries: PaymentRecord[] = []
         for await (const entry of ledger.entries()) entries.push(entry)
         return entries
       } finally {
@@ -133,7 +138,7 @@ export function loseSight(state: 'settling' | 'unknown', hash = randomHash()): W
   }
 }
 
-async function dispatch(claim: Claim, hash: string): Promise<void> {
+async function dispatch(claim: PaymentLease, hash: string): Promise<void> {
   const signer = '0x00000000000000000000000000000000000000b1'
   await claim.advance('settling', { dispatch: { kind: 'own', hash, raw: RAW, signer, nonce: 1 } })
 }

@@ -1,5 +1,5 @@
-import type { Entry, Purchase } from '../../src/engine/ledger/entry.ts'
-import { LEASE_MS, buyerName, identifierName, newEntry } from '../../src/engine/ledger/payment-record.ts'
+import type { PaymentRecord, Purchase } from '../../src/engine/ledger/payment-record.ts'
+import { LEASE_MS, buyerKeyOf, identifierName, newRecord } from '../../src/engine/ledger/payment-lifecycle.ts'
 
 const PAYER = '0x00000000000000000000000000000000000000b0'
 
@@ -13,32 +13,32 @@ export function makePurchase(changes: Partial<Purchase> = {}): Purchase {
     asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
     payer: PAYER,
     payee: '0x00000000000000000000000000000000000000a0',
-    seal: 'what was signed',
+    authorizationHash: 'what was signed',
     amount: '5000',
     validBefore: 1_800_000_060_000,
     operation: '/paid/ping',
     digest: 'the arguments',
     revision: 'r1',
-    token: 'shown to the buyer only',
+    redeliveryToken: 'shown to the buyer only',
     flow: 'authorization',
     redeliver: 86_400_000,
-    buyer: buyerName(PAYER, '/paid/ping', 'the arguments'),
+    buyerKey: buyerKeyOf(PAYER, '/paid/ping', 'the arguments'),
     identifier: identifierName(PAYER, key),
     ...changes,
   }
 }
 
 /** A new entry of a process called `owner`. */
-export function makeEntry(key: string, now = 1_800_000_000_000, owner = 'owner'): Entry {
-  return newEntry(makePurchase({ key }), owner, now, LEASE_MS)
+export function makeEntry(key: string, now = 1_800_000_000_000, owner = 'owner'): PaymentRecord {
+  return newRecord(makePurchase({ key }), owner, now, LEASE_MS)
 }
 
 /** What comes after `entry`, with the changes. */
-export function nextEntry(entry: Entry, changes: Partial<Entry> = {}): Entry {
+export function nextEntry(entry: PaymentRecord, changes: Partial<PaymentRecord> = {}): PaymentRecord {
   return { ...entry, ...changes, version: entry.version + 1 }
 }
 
 /** As a ledger gives it out: what is undefined is absent. */
-export function asStored<T extends Entry | undefined>(entry: T): T {
+export function asStored<T extends PaymentRecord | undefined>(entry: T): T {
   return entry === undefined ? entry : JSON.parse(JSON.stringify(entry))
 }

@@ -5,11 +5,11 @@ import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
 import { Gamestore } from '../../src/service/sources/gamestore.ts'
 import { SourceRecords } from '../../src/service/sources/source-record.ts'
 import { SteamSpy } from '../../src/service/sources/steamspy.ts'
-import type { World } from '../../src/service/sources/world.ts'
+import type { Runtime } from '../../src/service/sources/world.ts'
 import { fixedContext } from './fixed-context.ts'
 
 /** The real one, but without long waits between attempts. */
-export const WORLD: World = {
+export const WORLD: Runtime = {
   fetch: (url, options) => fetch(url, options),
   now: () => new Date(),
   sleep: (ms, signal) => pause(Math.min(ms, 5), undefined, { signal }),
@@ -33,7 +33,7 @@ export async function standIns(t: Teardown, faults: Readonly<Record<string, Faul
 
 export function storeAt(
   url: string,
-  world: World,
+  world: Runtime,
   timeoutMs = 5000,
   records = new SourceRecords(world.now),
 ): Gamestore {
@@ -49,15 +49,15 @@ export function storeAt(
   )
 }
 
-export function steamSpyAt(url: string, world: World, timeoutMs = 5000): SteamSpy {
+export function steamSpyAt(url: string, world: Runtime, timeoutMs = 5000): SteamSpy {
   const source = { name: 'Sandbox stand-in for SteamSpy' }
   return new SteamSpy({ source, baseUrl: `${url}/steamspy`, timeoutMs }, world, new SourceRecords(world.now))
 }
 
 /** A world that notes the path of every call it lets through. */
-export function watched(world: World): { readonly world: World; readonly asked: string[] } {
+export function watched(world: Runtime): { readonly world: Runtime; readonly asked: string[] } {
   const asked: string[] = []
-  const fetch: World['fetch'] = (url, options) => {
+  const fetch: Runtime['fetch'] = (url, options) => {
     asked.push(url.pathname)
     return world.fetch(url, options)
   }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Challenge } from 'mppx'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
-import type { Dispatch } from '../../src/engine/ledger/entry.ts'
+import type { SettlementAttempt } from '../../src/engine/ledger/payment-record.ts'
 import type { Micros } from '../../src/engine/money.ts'
 import { realmOf } from '../../src/engine/protocols/mpp/challenge.ts'
 import { createMpp } from '../../src/engine/protocols/mpp/mpp.ts'
@@ -28,7 +28,7 @@ export interface MppCounter {
   /** Check, signature and simulation, as a new payment meets them. */
   refusal(authorization: string, offer?: Offer): Promise<Refusal | undefined>
   /** The whole way; `dispatched` holds what was recorded. */
-  settle(authorization: string): Promise<{ settlement: Settlement; dispatched: Dispatch[] }>
+  settle(authorization: string): Promise<{ settlement: Settlement; dispatched: SettlementAttempt[] }>
   close(): Promise<void>
 }
 
@@ -70,7 +70,7 @@ export function openMppCounter({
     sleep,
     random: randomBytes,
   })
-  const offer = { face: ROUTE, resource: `${baseUrl}/paid/ping`, scope: SCOPE, price: priceOf(ROUTE) }
+  const offer = { endpoint: ROUTE, resource: `${baseUrl}/paid/ping`, scope: SCOPE, price: priceOf(ROUTE) }
   const counter: MppCounter = {
     protocol,
     validator,
@@ -96,7 +96,7 @@ export function openMppCounter({
       return verification.kind === 'refused' ? verification.refusal : payment.simulate()
     },
     settle: async (authorization) => {
-      const dispatched: Dispatch[] = []
+      const dispatched: SettlementAttempt[] = []
       const settlement = await counter.take(authorization).settle({
         record: async (dispatch) => {
           dispatched.push(dispatch)

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { createTestClient, encodeFunctionData, http, parseAbi, publicActions, walletActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { toChecksum } from '../../src/engine/address.ts'
-import type { Dispatch, OwnTransaction } from '../../src/engine/ledger/entry.ts'
+import type { SettlementAttempt, OwnTransaction } from '../../src/engine/ledger/payment-record.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import type { Limits } from '../../src/engine/networks.ts'
@@ -129,11 +129,11 @@ export async function authorize(chain: EvmChain, key = randomKey(), faults: Faul
 }
 
 export interface Recorder extends Journal {
-  readonly dispatches: Dispatch[]
+  readonly dispatches: SettlementAttempt[]
 }
 
 export function newRecorder(): Recorder {
-  const dispatches: Dispatch[] = []
+  const dispatches: SettlementAttempt[] = []
   return {
     dispatches,
     record: async (dispatch) => {

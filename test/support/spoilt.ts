@@ -1,4 +1,4 @@
-import type { World } from '../../src/service/sources/world.ts'
+import type { Runtime } from '../../src/service/sources/world.ts'
 import { fc } from './fast-check.ts'
 
 export interface Change {
@@ -37,8 +37,8 @@ export const changes = fc.oneof(
 )
 
 /** A world in which one source answers with changes, and others not at all. */
-export function spoiling(world: World, { path, down }: Place, made: readonly Change[]): World {
-  const fetch: World['fetch'] = async (address, options) => {
+export function spoiling(world: Runtime, { path, down }: Place, made: readonly Change[]): Runtime {
+  const fetch: Runtime['fetch'] = async (address, options) => {
     if (down.some((name) => address.pathname.endsWith(name))) return new Response('', { status: 403 })
     const reply = await world.fetch(address, options)
     if (!address.pathname.endsWith(path)) return reply

@@ -7,11 +7,11 @@ import {
   TwitchAccess,
   type Credentials,
 } from '../../src/service/sources/twitch/access.ts'
-import type { World } from '../../src/service/sources/world.ts'
+import type { Runtime } from '../../src/service/sources/world.ts'
 import { WORLD } from './gamestore.ts'
 
 export interface TwitchTerms {
-  readonly world?: World
+  readonly world?: Runtime
   readonly credentials?: Credentials | undefined
   readonly timeoutMs?: number
   readonly records?: SourceRecords

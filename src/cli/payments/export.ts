@@ -1,4 +1,4 @@
-import { chargedBy, type Entry, type Receipt } from '../../engine/index.ts'
+import { chargeStatus, type PaymentRecord, type Receipt } from '../../engine/index.ts'
 import { world } from '../compose.ts'
 import { type Call, UsageError } from '../command.ts'
 import { clean } from '../terminal-text.ts'
@@ -30,7 +30,7 @@ export async function exportPayments(call: Call): Promise<number> {
       const { receipt, settledAt, createdAt } = entry
       if (!covers(settledAt ?? createdAt)) continue
       if (receipt !== undefined) sheet.add(recordOf(entry, receipt))
-      else if (chargedBy(entry) === 'unknown') doubts += 1
+      else if (chargeStatus(entry) === 'unknown') doubts += 1
     }
     sheet.end()
   } finally {
@@ -71,7 +71,7 @@ interface ChargeRecord {
   readonly revision: string
 }
 
-function recordOf(entry: Entry, { amount: atomic, transaction }: Receipt): ChargeRecord {
+function recordOf(entry: PaymentRecord, { amount: atomic, transaction }: Receipt): ChargeRecord {
   const { id, createdAt, settledAt, state, protocol, network, asset, payer, payee, operation, revision } =
     entry
   const { amount, token } = spellAmount(BigInt(atomic), network, asset)

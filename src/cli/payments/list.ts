@@ -1,9 +1,9 @@
 import {
   isAddress,
   sameAddress,
-  type Entry,
+  type PaymentRecord,
   type State,
-  chargedBy,
+  chargeStatus,
   type JsonObject,
 } from '../../engine/index.ts'
 import { world } from '../compose.ts'
@@ -39,7 +39,7 @@ export async function listPayments(call: Call): Promise<number> {
   }
 }
 
-function filterOf({ flags }: Call, now: number): (entry: Entry) => boolean {
+function filterOf({ flags }: Call, now: number): (entry: PaymentRecord) => boolean {
   const state = stateOf(flags.text('state'))
   const route = flags.text('route')
   if (route !== undefined && !/^[^/\s]\S*$/.test(route))
@@ -124,7 +124,7 @@ class Sum {
   count = 0
   readonly #money = new Map<string, { readonly network: string; readonly asset: string; amount: bigint }>()
 
-  add({ network, asset }: Entry, amount: bigint): void {
+  add({ network, asset }: PaymentRecord, amount: bigint): void {
     this.count += 1
     const name = `${network} ${asset}`
     const money = this.#money.get(name) ?? { network, asset, amount: 0n }
@@ -154,7 +154,7 @@ class Sum {
 class Sums {
   readonly #sums = new Map<string, Sum>()
 
-  add(name: string, entry: Entry, amount: bigint): void {
+  add(name: string, entry: PaymentRecord, amount: bigint): void {
     const sum = this.#sums.get(name) ?? new Sum()
     this.#sums.set(name, sum)
     sum.add(entry, amount)
@@ -205,11 +205,11 @@ export class Totals {
   readonly #doubt = new Sum()
   #count = 0
 
-  add(entry: Entry): void {
+  add(entry: PaymentRecord): void {
     const { state, receipt, operation, network, settledAt, createdAt } = entry
     this.#count += 1
     this.#states.add(state, entry, BigInt(receipt?.amount ?? 0))
-    if (chargedBy(entry) === 'unknown') this.#doubt.add(entry, BigInt(entry.amount))
+    if (chargeStatus(entry) === 'unknown') this.#doubt.add(entry, BigInt(entry.amount))
     if (receipt === undefined) return
     const amount = BigInt(receipt.amount)
     this.#revenue.add(entry, amount)

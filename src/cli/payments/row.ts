@@ -1,4 +1,4 @@
-import { chargedBy, findAsset, type Entry, type State } from '../../engine/index.ts'
+import { chargeStatus, findAsset, type PaymentRecord, type State } from '../../engine/index.ts'
 import { clean } from '../terminal-text.ts'
 
 /** One payment in a list; nothing of what was sold, and nothing that works as a secret. */
@@ -18,14 +18,14 @@ export interface PaymentRow {
   readonly transaction: string | null
 }
 
-export function rowOf(entry: Entry): PaymentRow {
+export function rowOf(entry: PaymentRecord): PaymentRow {
   const { id, state, protocol, network, asset, operation, payer, receipt } = entry
   const { amount, token } = spellAmount(BigInt(receipt?.amount ?? entry.amount), network, asset)
   return {
     payment: id,
     time: isoTime(entry.createdAt),
     state,
-    charged: chargedBy(entry),
+    charged: chargeStatus(entry),
     amount,
     token,
     protocol,

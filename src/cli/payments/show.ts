@@ -1,5 +1,5 @@
 import {
-  type Entry,
+  type PaymentRecord,
   isJsonObject,
   type Json,
   type JsonObject,
@@ -37,8 +37,8 @@ export async function showPayment(call: Call): Promise<number> {
 }
 
 /** All an operator may need; what was sold, what the buyer signed and what proves their right stay where they are. */
-function factsOf(entry: Entry, now: number): JsonObject {
-  const { settledAt, leaseUntil, due, prepared } = entry
+function factsOf(entry: PaymentRecord, now: number): JsonObject {
+  const { settledAt, leaseUntil, due, pendingWrite: prepared } = entry
   return {
     ...rowOf(entry),
     amount_atomic: entry.receipt?.amount ?? entry.amount,
@@ -68,7 +68,7 @@ function optionalTime(ms: number | undefined): string | null {
 }
 
 /** How the money was asked for, without anything that would move it. */
-function dispatchOf({ dispatch }: Entry): JsonObject | null {
+function dispatchOf({ dispatch }: PaymentRecord): JsonObject | null {
   switch (dispatch?.kind) {
     case undefined:
       return null
@@ -95,7 +95,7 @@ function dispatchOf({ dispatch }: Entry): JsonObject | null {
   }
 }
 
-function answerOf({ answer }: Entry): JsonObject | null {
+function answerOf({ answer }: PaymentRecord): JsonObject | null {
   if (answer === undefined) return null
   return { type: clean(answer.mediaType), bytes: answer.size }
 }
@@ -128,9 +128,9 @@ export interface Story {
 const NOTHING = 'nothing'
 const RUNNING = 'nothing while a server runs, for it looks after this by itself; if none does, start one'
 
-export function storyOf(entry: Entry, now: number): Story {
+export function storyOf(entry: PaymentRecord, now: number): Story {
   const { means, advice } = stateStory(entry, now)
-  if (entry.prepared === undefined || entry.leaseUntil > now) return { means, advice }
+  if (entry.pendingWrite === undefined || entry.leaseUntil > now) return { means, advice }
   return {
     means: `${means} Its handler has stored something that still waits to be kept or undone.`,
     advice:
@@ -138,7 +138,7 @@ export function storyOf(entry: Entry, now: number): Story {
   }
 }
 
-function stateStory(entry: Entry, now: number): Story {
+function stateStory(entry: PaymentRecord, now: number): Story {
   const { state, leaseUntil, validBefore } = entry
   const held = leaseUntil > now
   const over = validBefore <= now
@@ -192,8 +192,8 @@ function unpaid(held: boolean, over: boolean): Story {
   }
 }
 
-function settled(entry: Entry, now: number): Story {
-  const { state, flow, answer, settledAt = 0, redeliver, payer, token } = entry
+function settled(entry: PaymentRecord, now: number): Story {
+  const { state, flow, answer, settledAt = 0, redeliver, payer, redeliveryToken: token } = entry
   const end = settledAt + redeliver
   if (answer === undefined && flow === 'upfront' && state === 'settled') return owed(entry, now)
   if (answer === undefined || end <= now)
@@ -215,7 +215,7 @@ function settled(entry: Entry, now: number): Story {
 }
 
 /** Paid for first, and the work has not succeeded so far. */
-function owed({ operation, payer, leaseUntil, settledAt = 0, redeliver }: Entry, now: number): Story {
+function owed({ operation, payer, leaseUntil, settledAt = 0, redeliver }: PaymentRecord, now: number): Story {
   if (leaseUntil > now) return { means: 'Charged; the work is being done right now.', advice: NOTHING }
   if (settledAt + redeliver <= now)
     return {

@@ -11,7 +11,7 @@ export interface Owner {
   readonly parameters: readonly Parameter[]
 }
 
-/** The parameters of one face, path templates known as such. */
+/** The parameters of one endpoint, path templates known as such. */
 export function compileSet(path: string, set: DeclaredParameters | undefined): Parameter[] {
   const templates = templatesOf(path)
   return Object.entries(set ?? {}).map(([name, declared]) =>
@@ -80,7 +80,7 @@ export interface Bound {
   readonly unused: readonly string[]
 }
 
-/** How a face fills the handler’s arguments: by `with`, else by the parameter of the same name, else by default. */
+/** How a endpoint fills the handler’s arguments: by `with`, else by the parameter of the same name, else by default. */
 export function bind(
   owner: Owner,
   parameters: readonly Parameter[],

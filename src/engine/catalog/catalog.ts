@@ -68,7 +68,7 @@ export interface Server {
   readonly description: string | undefined
 }
 
-/** One piece of work that is sold or shown: one handler, one price, one cache, whatever faces it has. */
+/** One piece of work that is sold or shown: one handler, one price, one cache, however it is offered. */
 export interface Operation {
   /** `gamestore/app`: the path without its first segment and templates. */
   readonly id: string
@@ -86,7 +86,7 @@ export interface Operation {
   readonly timeout: number
   /** Whether the money moves after the work, or before it. */
   readonly settle: 'after' | 'upfront'
-  /** What the handler takes, complete, whichever face declares it. */
+  /** What the handler takes, complete, whichever endpoint declares it. */
   readonly parameters: readonly Parameter[]
   readonly sources: readonly string[]
   readonly example: Json | undefined
@@ -132,7 +132,7 @@ export interface Annotations {
 
 export type RouteKind = 'paid' | 'sample' | 'free'
 
-/** One HTTP face of an operation. */
+/** The HTTP endpoint of an operation. */
 export interface Route {
   /** Stable name for clients and the router: `paid_gamestore_app`. */
   readonly name: string
@@ -150,8 +150,8 @@ export interface Route {
   readonly full: string | undefined
 }
 
-/** The MCP face of an operation, at the endpoint of its server. */
-export interface ToolFace {
+/** The MCP tool of an operation. */
+export interface ToolEndpoint {
   readonly kind: 'tool'
   readonly operation: Operation
   readonly tool: Tool
@@ -164,7 +164,7 @@ export interface ToolFace {
 }
 
 /** Where an operation can be asked for. */
-export type Face = Route | ToolFace
+export type Endpoint = Route | ToolEndpoint
 
 export type Binding =
   | { readonly kind: 'parameter'; readonly argument: string; readonly parameter: string }

@@ -86,20 +86,20 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
   const twin = samplePath(place)
   const name = compiler.name(nameOf(path))
   const bindings = bind(owner, own, route.with).bindings
-  const paid = face(name, operation, path, route.summary, own, bindings, { sample: twin })
+  const paid = endpoint(name, operation, path, route.summary, own, bindings, { sample: twin })
   if (twin === undefined) return { operation, routes: [paid] }
   const sample = typeof route.sample === 'object' ? route.sample : {}
   const shown = compileSet(twin, sample.parameters ?? route.parameters)
   const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined)
   const summary = sample.summary ?? `Free preview: ${route.summary}`
   const twinName = compiler.name(nameOf(twin))
-  const preview = face(twinName, operation, twin, summary, shown, bind(owner, shown, given).bindings, {
+  const preview = endpoint(twinName, operation, twin, summary, shown, bind(owner, shown, given).bindings, {
     full: path,
   })
   return { operation, routes: [paid, preview] }
 }
 
-function face(
+function endpoint(
   name: string,
   operation: Operation,
   path: string,

@@ -166,7 +166,7 @@ export const routes = {
       tool: {
         type: 'string',
         pattern: '^[a-z][a-z0-9_-]*\\.[a-z][a-z0-9_]*$',
-        description: 'server.tool_name of its MCP face.',
+        description: 'server.tool_name of its MCP tool.',
       },
       skill: { type: 'string', pattern: '^[a-z][a-z0-9-]*$', description: 'Skill id in the agent card.' },
       upstream: {

@@ -80,7 +80,7 @@ export const privacy = definePage('privacy', (catalog, facts) => {
   })
 })
 
-/** One row for each operation whose answers are shared for a while, by its first face. */
+/** One row for each operation whose answers are shared for a while, by its first route. */
 function cachedRows(routes: readonly Route[]): TemplateContext[] {
   return firstFaces(routes).flatMap(({ path, operation: { cache } }) => {
     if (cache === undefined) return []
@@ -99,6 +99,6 @@ function sourceRows({ sources }: Catalog, routes: readonly Route[]): TemplateCon
 }
 
 function firstFaces(routes: readonly Route[]): Route[] {
-  const faces = new Map(routes.toReversed().map((route) => [route.operation, route]))
-  return routes.filter((route) => faces.get(route.operation) === route)
+  const first = new Map(routes.toReversed().map((route) => [route.operation, route]))
+  return routes.filter((route) => first.get(route.operation) === route)
 }

@@ -10,7 +10,7 @@ import { IndexedRouter, templateOf } from './router.ts'
 export interface AppSettings extends AccessLogSettings, McpSettings {
   readonly trustProxy: boolean
   readonly serving: { readonly now: Serving }
-  readonly aside: Aside | undefined
+  readonly aside: OperatorRoute | undefined
 }
 
 /** What requests meet from now on. */
@@ -20,7 +20,7 @@ export interface Serving extends McpServing {
 }
 
 /** What only the operator is shown, at a path outside of the catalog; undefined: nothing for this caller. */
-export type Aside = (path: string, headers: IncomingHttpHeaders) => (() => Promise<Reply>) | undefined
+export type OperatorRoute = (path: string, headers: IncomingHttpHeaders) => (() => Promise<Reply>) | undefined
 
 /** The service as a Koa application. */
 export function createApp(settings: AppSettings): Koa {

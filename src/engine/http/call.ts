@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import type { Rate } from '../cache/cache.ts'
 import type { RawParameters } from '../catalog/validator.ts'
 import { Failure, type ErrorCode, type InvalidParameter } from '../errors.ts'
-import type { Entry } from '../ledger/entry.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Payment, Protocol } from '../protocols/protocol.ts'
 import { ANONYMOUS, invoke, unreadyFailure, type ExecutionDeps } from '../purchase/execution.ts'
 import {
@@ -16,7 +16,7 @@ import {
   type PurchaseResult,
 } from '../purchase/problem.ts'
 import { findPayment, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
-import { withMetrics, type Tally } from '../usage/route-counters.ts'
+import { withMetrics, type RouteCounters } from '../usage/route-counters.ts'
 import { disconnectSignal } from './delivery.ts'
 import { failed, invalid, ok, problem, type Reply } from './reply.ts'
 import type { Revision, ServedRoute } from './revision.ts'
@@ -31,7 +31,7 @@ export interface RouteRequest {
   readonly ctx: Context
   readonly served: ServedRoute
   /** Of this route. */
-  readonly tally: Tally
+  readonly tally: RouteCounters
   readonly revision: Revision
   readonly parameters: RawParameters
   /** Absolute URL of the concrete path. */
@@ -41,7 +41,7 @@ export interface RouteRequest {
 export interface Answered {
   readonly reply: Reply
   /** Set when the reply is the paid answer: its arrival is recorded. */
-  readonly delivered?: Entry
+  readonly delivered?: PaymentRecord
 }
 
 /** A paid route: without a payment 402, with one the answer it buys. */
@@ -79,7 +79,7 @@ async function pay(
   if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
   const result = await purchaseCall(deps, {
     payment,
-    face: served.route,
+    endpoint: served.route,
     resource,
     served,
     operations: revision.operations,
@@ -146,7 +146,7 @@ function receiptHeaders(
   return { 'Ratecard-Payment': entry.id, ...headers }
 }
 
-function protocolOf({ revision }: RouteRequest, { protocol }: Entry): Protocol | undefined {
+function protocolOf({ revision }: RouteRequest, { protocol }: PaymentRecord): Protocol | undefined {
   return revision.protocols.find(({ name }) => name === protocol)
 }
 
@@ -179,7 +179,7 @@ async function freeReply(deps: CallDeps, request: RouteRequest): Promise<Reply> 
   if (spent !== undefined) return failed(spent, 'no')
   try {
     const stored = await invoke(deps, {
-      face: served.route,
+      endpoint: served.route,
       served,
       operations: revision.operations,
       args: validated.args,

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Context } from 'koa'
-import type { Desk } from '../ledger/claim.ts'
-import type { Entry } from '../ledger/entry.ts'
+import type { LeaseContext } from '../ledger/payment-lease.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { markReceived, markUndelivered, type ConnectedBuyers } from '../purchase/request.ts'
 
 /** Work that uses the ledger, whether or not anybody still waits for it: the ledger is closed after it. */
@@ -67,7 +67,7 @@ const DELIVERED_MS = 2_000
 const DELIVERED_BY_PROXY_MS = 30_000
 
 export interface DeliverySettings {
-  readonly desk: Desk
+  readonly desk: LeaseContext
   readonly tasks: BackgroundTasks
   readonly buyers: ConnectedBuyers
   /** Whether buyers are connected to a proxy, and not to this process. */
@@ -79,17 +79,17 @@ export interface DeliverySettings {
 export class Deliveries {
   readonly #settings: DeliverySettings
   /** Answers that are not known to have arrived. One response may hold several: MCP once knew batches. */
-  readonly #onTheirWay = new WeakMap<Socket | ServerResponse, Set<Entry>>()
+  readonly #onTheirWay = new WeakMap<Socket | ServerResponse, Set<PaymentRecord>>()
 
   /** Confirmed by the next request on their connection. */
-  readonly #received = new WeakSet<Entry>()
+  readonly #received = new WeakSet<PaymentRecord>()
 
   constructor(settings: DeliverySettings) {
     this.#settings = settings
   }
 
   /** To be called before the answer is written. */
-  watch({ req: { socket }, res }: Context, entry: Entry): void {
+  watch({ req: { socket }, res }: Context, entry: PaymentRecord): void {
     if (!this.#onTheirWay.has(socket)) socket.once('close', () => this.#lost(socket))
     if (!this.#onTheirWay.has(res)) {
       res.once('finish', () => this.#finished(socket, res))
@@ -132,17 +132,17 @@ export class Deliveries {
     for (const entry of this.#take(way)) void this.#mark(markUndelivered, entry)
   }
 
-  #on(way: Socket | ServerResponse): Set<Entry> {
+  #on(way: Socket | ServerResponse): Set<PaymentRecord> {
     return this.#onTheirWay.get(way) ?? new Set()
   }
 
-  #take(way: Socket | ServerResponse): readonly Entry[] {
+  #take(way: Socket | ServerResponse): readonly PaymentRecord[] {
     const entries = Array.from(this.#on(way))
     this.#on(way).clear()
     return entries
   }
 
-  #mark(how: typeof markReceived, entry: Entry): Promise<void> {
+  #mark(how: typeof markReceived, entry: PaymentRecord): Promise<void> {
     const { desk, tasks, buyers, report } = this.#settings
     buyers.forget(entry.id)
     return tasks.add(how(desk, entry).catch(report))

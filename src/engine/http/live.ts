@@ -4,9 +4,9 @@ import { PAGE_HEADERS } from '../documents/page.ts'
 import type { RefusedReload } from '../documents/status-model.ts'
 import { renderStatusPage } from '../documents/status-page.ts'
 import { compact } from '../json.ts'
-import type { Entry } from '../ledger/entry.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { LedgerError, chargedBy } from '../ledger/payment-record.ts'
+import { LedgerError, chargeStatus } from '../ledger/payment-lifecycle.ts'
 import type { UsageStore, Days } from '../usage/usage-store.ts'
 import type { NetworkHealth } from '../protocols/x402/networks.ts'
 import { JSON_TYPE, problem, type Reply } from './reply.ts'
@@ -62,7 +62,7 @@ async function render(settings: LiveSettings, revision: Revision, name: LiveDocu
 /** 503 while payments cannot be recorded, so that a load balancer sends requests to another process. */
 async function health({ ledger, now, report }: LiveSettings, { catalog }: Revision): Promise<Reply> {
   try {
-    await ledger.recall('health', now())
+    await ledger.listExpiring('health', now())
   } catch (fault) {
     report(fault)
     return problem('ledger_unavailable', LEDGER_AWAY, { charged: 'no', headers: { 'Retry-After': '2' } })
@@ -130,13 +130,13 @@ export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
   }
 }
 
-function stateOf(id: string, entry: Entry | undefined): Reply {
+function stateOf(id: string, entry: PaymentRecord | undefined): Reply {
   if (entry === undefined) return problem('not_found', 'no payment has this id here', { charged: 'no' })
   const { state, network, receipt } = entry
   const body = compact({
     payment: id,
     state,
-    charged: chargedBy(entry),
+    charged: chargeStatus(entry),
     network,
     transaction: receipt?.transaction,
     next: nextStep(entry),
@@ -148,7 +148,7 @@ function stateOf(id: string, entry: Entry | undefined): Reply {
   }
 }
 
-function nextStep({ state }: Entry): string {
+function nextStep({ state }: PaymentRecord): string {
   if (state === 'sent')
     return 'the answer was delivered; it is given again to the payment that carries its token'
   if (state === 'voided') return 'nothing was charged: the same payment may be sent again until it expires'

@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import { ERRORS, type Charged, type ErrorCode, type Failure } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
-import type { StoredAnswer } from '../ledger/entry.ts'
+import type { StoredAnswer } from '../ledger/payment-record.ts'
 import type { Micros } from '../money.ts'
 import { problemMembers } from '../purchase/problem.ts'
 

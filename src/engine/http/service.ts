@@ -14,7 +14,7 @@ import { recover } from '../purchase/recovery.ts'
 import { ConnectedBuyers, type PurchaseDeps, type Store } from '../purchase/request.ts'
 import { UsageStore } from '../usage/usage-store.ts'
 import { meterLedger, type OnPaymentChange } from '../usage/route-counters.ts'
-import { createApp, type Aside, type Serving } from './app.ts'
+import { createApp, type OperatorRoute, type Serving } from './app.ts'
 import { BackgroundTasks, Deliveries } from './delivery.ts'
 import type { ProxySettings } from './proxy.ts'
 import { createRevision, type Revision } from './revision.ts'
@@ -56,7 +56,7 @@ export interface ServiceSettings extends ServiceWorld {
   /** Told of every change of a payment that this process has made; undefined: nobody wants to know. */
   readonly settle: OnPaymentChange | undefined
   /** What the operator alone is shown. */
-  readonly aside: Aside | undefined
+  readonly aside: OperatorRoute | undefined
 }
 
 export interface Service {

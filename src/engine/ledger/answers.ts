@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { AnswerReference, Entry, StoredAnswer } from './entry.ts'
-import { LedgerError, payableUntil } from './payment-record.ts'
+import type { AnswerReference, PaymentRecord, StoredAnswer } from './payment-record.ts'
+import { LedgerError, payableUntil } from './payment-lifecycle.ts'
 
 export const LARGEST_ANSWER_BYTES = 10 * 1024 * 1024
 
@@ -123,7 +123,7 @@ export const STALE_MS = 3_600_000
 /** Stores what was worked for a payment, before the record refers to it. */
 export function writeAnswer(
   store: AnswerStore,
-  entry: Entry,
+  entry: PaymentRecord,
   answer: StoredAnswer,
 ): Promise<AnswerReference> {
   const { id, attempts: attempt, redeliver } = entry
@@ -136,7 +136,7 @@ export function writeAnswer(
 /** Undefined when there is none, or none that is whole: a payment that was settled is owed its answer then. */
 export async function readAnswer(
   store: AnswerStore,
-  { id, answer }: Pick<Entry, 'id' | 'answer'>,
+  { id, answer }: Pick<PaymentRecord, 'id' | 'answer'>,
 ): Promise<StoredAnswer | undefined> {
   const body = answer === undefined ? undefined : await store.read(id, answer)
   if (answer === undefined || body === undefined) return undefined

@@ -1,6 +1,6 @@
 import { deleteAnswer, STALE_MS } from './answers.ts'
-import type { Desk } from './claim.ts'
-import type { Entry } from './entry.ts'
+import type { LeaseContext } from './payment-lease.ts'
+import type { PaymentRecord } from './payment-record.ts'
 import type { Change, Ledger } from './ledger.ts'
 import {
   closed,
@@ -10,7 +10,7 @@ import {
   payableUntil,
   redact,
   encodeRecord,
-} from './payment-record.ts'
+} from './payment-lifecycle.ts'
 
 const BATCH = 200
 /** Batches of one round: other processes take their part, and the event loop breathes in between. */
@@ -22,7 +22,7 @@ const BATCHES = 25
  *
  * Resolves to the number of entries it has changed.
  */
-export async function cleanUp({ ledger, now }: Pick<Desk, 'ledger' | 'now'>): Promise<number> {
+export async function cleanUp({ ledger, now }: Pick<LeaseContext, 'ledger' | 'now'>): Promise<number> {
   await ledger.check()
   let changed = 0
   for (let batch = 0; batch < BATCHES; batch += 1) {
@@ -47,7 +47,7 @@ async function commitEach(ledger: Ledger, changes: readonly Change[]): Promise<r
 }
 
 /** What is left of an entry; undefined: nothing. */
-function cleaned(entry: Entry, now: number): Entry | undefined {
+function cleaned(entry: PaymentRecord, now: number): PaymentRecord | undefined {
   if (entry.receipt === undefined && entry.state !== 'settled' && entry.state !== 'sent') return undefined
   const { settledAt = 0, redeliver } = entry
   const { dispatch, ...open } = now < settledAt + redeliver ? entry : closed(entry)
@@ -77,7 +77,7 @@ export interface PruneResult {
   readonly kept: number
 }
 
-type PruneDeps = Pick<Desk, 'ledger' | 'now'>
+type PruneDeps = Pick<LeaseContext, 'ledger' | 'now'>
 
 /** What `prune` would delete. */
 export async function measurePrune({ ledger, now }: PruneDeps, before: number): Promise<PruneResult> {
@@ -108,7 +108,7 @@ export async function prune({ ledger, now }: PruneDeps, before: number): Promise
   return { records, bytes, kept }
 }
 
-async function* entriesBefore(ledger: Ledger, before: number): AsyncGenerator<Entry> {
+async function* entriesBefore(ledger: Ledger, before: number): AsyncGenerator<PaymentRecord> {
   for await (const entry of ledger.entries()) {
     if (entry.createdAt >= before) return
     yield entry
@@ -116,12 +116,12 @@ async function* entriesBefore(ledger: Ledger, before: number): AsyncGenerator<En
 }
 
 /** A record also keeps its payment from being taken again, so it stays until the payment has expired. */
-function isPrunable(entry: Entry, now: number): boolean {
+function isPrunable(entry: PaymentRecord, now: number): boolean {
   const { receipt, due, validBefore, settledAt = 0, redeliver } = entry
   const isFinished = receipt !== undefined && due === undefined && !isOwed(entry)
   return isFinished && validBefore < now && settledAt + redeliver < now
 }
 
-function sizeOf(entry: Entry): number {
+function sizeOf(entry: PaymentRecord): number {
   return Buffer.byteLength(encodeRecord(entry))
 }

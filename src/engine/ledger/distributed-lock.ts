@@ -1,5 +1,5 @@
-import type { Desk } from './claim.ts'
-import type { Lease, Left } from './ledger.ts'
+import type { LeaseContext } from './payment-lease.ts'
+import type { Lease, LeaseState } from './ledger.ts'
 
 const LEASE_MS = 15_000
 const RETRY_MS = 50
@@ -8,7 +8,7 @@ export const ACQUIRE_TIMEOUT_MS = 20_000
 /** How long a busy process keeps the thing while others wait for it. */
 const TURN_MS = 1_000
 
-export interface LockSettings extends Desk {
+export interface LockSettings extends LeaseContext {
   /** What is taken in turns. */
   readonly name: string
   readonly sleep: (ms: number) => Promise<void>
@@ -46,9 +46,9 @@ export class DistributedLock {
     const held = this.#lease
     if (held === undefined || this.#until - this.#settings.now() > ms) return held !== undefined
     const renewed = await this.#renew()
-    if (renewed === undefined || renewed.fence === held.fence) return renewed !== undefined
+    if (renewed === undefined || renewed.fencingToken === held.fencingToken) return renewed !== undefined
     // Another process has had it in the meantime: what it has left counts, and not what this turn knew before.
-    await this.release(renewed.left)
+    await this.release(renewed.leaseState)
     return false
   }
 
@@ -56,7 +56,7 @@ export class DistributedLock {
    * Lets a waiting process have the thing when this turn has been a long one: a busy process would never end its own.
    * Never throws, as `release`.
    */
-  async yieldIfContended(left: Left | undefined): Promise<void> {
+  async yieldIfContended(left: LeaseState | undefined): Promise<void> {
     const { now, sleep } = this.#settings
     if (this.#lease === undefined || now() - this.#since < TURN_MS) return
     if (await this.#askFor(0).catch(() => true)) this.#since = now()
@@ -67,7 +67,7 @@ export class DistributedLock {
   }
 
   /** Never throws: what was done under the lease is done, and an unreachable store lets it end by itself. */
-  async release(left: Left | undefined): Promise<void> {
+  async release(left: LeaseState | undefined): Promise<void> {
     const lease = this.#lease
     this.#lease = undefined
     if (lease !== undefined) await this.#settings.ledger.release(lease, left).catch(() => undefined)
@@ -77,7 +77,7 @@ export class DistributedLock {
     const { ledger, name, owner, now } = this.#settings
     const until = now() + LEASE_MS
     const lease = await ledger.lease(name, owner, now(), until)
-    if (lease !== undefined && lease.fence !== this.#lease?.fence) this.#since = now()
+    if (lease !== undefined && lease.fencingToken !== this.#lease?.fencingToken) this.#since = now()
     this.#lease = lease
     this.#until = until
     return lease

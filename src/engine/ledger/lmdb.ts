@@ -3,8 +3,8 @@ import { mkdirSync, realpathSync, statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type RootDatabase, open } from 'lmdb'
 import { openAnswerFiles } from './answers.ts'
-import type { Entry } from './entry.ts'
-import type { Change, Ledger, Lease, Left } from './ledger.ts'
+import type { PaymentRecord } from './payment-record.ts'
+import type { Change, Ledger, Lease, LeaseState } from './ledger.ts'
 import { openFacts } from './lmdb-facts.ts'
 import { checkFile } from './lmdb-file.ts'
 import {
@@ -21,7 +21,7 @@ import {
   LedgerError,
   FORMAT,
   refuseFormat,
-} from './payment-record.ts'
+} from './payment-lifecycle.ts'
 
 interface Held {
   readonly owner: string
@@ -29,7 +29,7 @@ interface Held {
   /** Milliseconds. */
   readonly length: number
   readonly fence: number
-  readonly left?: Left | undefined
+  readonly left?: LeaseState | undefined
 }
 
 /**
@@ -53,7 +53,7 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
       checkFormat()
       return work()
     })
-  const read = (id: string): Entry | undefined => {
+  const read = (id: string): PaymentRecord | undefined => {
     const text = payments.get(id)
     if (text === undefined) return undefined
     const { dispatch, ...entry } = decodeRecord(text)
@@ -61,7 +61,7 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
     const order = orders.get(id)
     return { ...entry, dispatch: order === undefined ? dispatch : withPaymentOrder(dispatch, order) }
   }
-  const put = (previous: Entry | undefined, next: Entry): void => {
+  const put = (previous: PaymentRecord | undefined, next: PaymentRecord): void => {
     const { dispatch } = next
     void payments.put(
       next.id,
@@ -89,7 +89,7 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
       }
       return true
     })
-  const found = (ids: readonly string[]): Entry[] => ids.flatMap((id) => read(id) ?? [])
+  const found = (ids: readonly string[]): PaymentRecord[] => ids.flatMap((id) => read(id) ?? [])
 
   return {
     name: 'lmdb',
@@ -123,11 +123,11 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
     },
     due: async (queue, now, limit) => found(indexes.due(queue, now, limit)),
     undelivered: async (buyer, since, limit) => found(indexes.undelivered(buyer, since, limit)),
-    remember: async (name, fact, until) => {
+    addExpiring: async (name, fact, until) => {
       check()
       return change(() => facts.remember(name, fact, until))
     },
-    recall: async (name, now) => {
+    listExpiring: async (name, now) => {
       check()
       if (facts.haveEnded(now)) await change(() => facts.forget(now))
       return facts.recall(name, now)
@@ -142,9 +142,9 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
         const fence = held?.owner === owner ? held.fence : (held?.fence ?? 0) + 1
         const left = held?.left
         void leases.put(name, { owner, until, length: until - now, fence, left })
-        return { name, owner, fence, left }
+        return { name, owner, fencingToken: fence, leaseState: left }
       }),
-    release: ({ name, fence }, left) =>
+    release: ({ name, fencingToken: fence }, left) =>
       change(() => {
         if (leases.get(name)?.fence === fence)
           void leases.put(name, { owner: '', until: 0, length: 0, fence, left })
@@ -162,9 +162,9 @@ export type Age = [number, string]
 /** The ways to entries besides their ids: kept in the same transactions as the entries. */
 export interface Indexes {
   /** Takes the place of what was stored (undefined: nothing) in every index. */
-  move(previous: Entry | undefined, next: Entry | undefined): void
+  move(previous: PaymentRecord | undefined, next: PaymentRecord | undefined): void
   /** Id of the entry that has the identifier of this one, if there is one. */
-  identified(entry: Entry): string[]
+  identified(entry: PaymentRecord): string[]
   due(queue: Queue, now: number, limit: number): string[]
   /** Newest first. */
   undelivered(buyer: string, since: number, limit: number): string[]
@@ -208,7 +208,7 @@ export function openIndexes(root: RootDatabase): Indexes {
   }
 }
 
-function buyerKey({ buyer, createdAt, id }: Entry): [string, number, string] {
+function buyerKey({ buyerKey: buyer, createdAt, id }: PaymentRecord): [string, number, string] {
   return [buyer, createdAt, id]
 }
 

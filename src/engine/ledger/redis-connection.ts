@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { readRedisAddress } from '../redis-address.ts'
-import { LedgerError } from './payment-record.ts'
+import { LedgerError } from './payment-lifecycle.ts'
 
 /** One connection to one Redis, which comes back by itself. */
 export interface RedisConnection {

@@ -1,4 +1,4 @@
-import { type Queue, FORMAT } from './payment-record.ts'
+import { type Queue, FORMAT } from './payment-lifecycle.ts'
 
 /** The braces keep all keys of the ledger in one slot of a cluster. */
 const PREFIX = '{ratecard}:'

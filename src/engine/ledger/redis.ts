@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import * as scripts from './redis-scripts.ts'
-import type { Entry } from './entry.ts'
-import type { Change, Ledger, Left } from './ledger.ts'
+import type { PaymentRecord } from './payment-record.ts'
+import type { Change, Ledger, LeaseState } from './ledger.ts'
 import {
   LedgerError,
   paymentId,
@@ -12,7 +12,7 @@ import {
   encodeRecord,
   FORMAT,
   refuseFormat,
-} from './payment-record.ts'
+} from './payment-lifecycle.ts'
 import { connectRedis, type RedisConnection, RedisRefusal } from './redis-connection.ts'
 import { KEYS, type Script, type Stored } from './redis-scripts.ts'
 import { readPieces, writePieces, type AnswerStore } from './answers.ts'
@@ -62,11 +62,11 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
   const once = (script: Script): Promise<unknown> => change((redis) => runIn(redis, script))
   /** Of the same owner, a lease that is taken or given back once more is the same lease. */
   const again = (script: Script): Promise<unknown> => ask((redis) => runIn(redis, script))
-  const find = async (id: string): Promise<Entry | undefined> => {
+  const find = async (id: string): Promise<PaymentRecord | undefined> => {
     const value = await ask((redis) => redis.get(KEYS.payment(id)))
     return value === null ? undefined : entryOf(value)
   }
-  const found = async (ids: readonly string[]): Promise<Entry[]> => {
+  const found = async (ids: readonly string[]): Promise<PaymentRecord[]> => {
     if (ids.length === 0) return []
     const values = await ask((redis) => redis.mget(ids.map(KEYS.payment)))
     return values.flatMap((value) => (value === null ? [] : [entryOf(value)]))
@@ -119,11 +119,11 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
         ),
       )
     },
-    remember: async (name, fact, until) => {
+    addExpiring: async (name, fact, until) => {
       await check()
       return Number(await again(scripts.remember(name, fact, until)))
     },
-    recall: async (name, now) => {
+    listExpiring: async (name, now) => {
       await check()
       const facts = await again(scripts.recall(name, now))
       return Array.isArray(facts) ? facts.map(String) : []
@@ -132,9 +132,9 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
       const held = await again(scripts.lease(name, owner, until - now))
       if (!Array.isArray(held)) return undefined
       const [fence, left]: unknown[] = held
-      return { name, owner, fence: Number(fence), left: leftOf(String(left)) }
+      return { name, owner, fencingToken: Number(fence), leaseState: leftOf(String(left)) }
     },
-    release: async ({ name, fence }, left) => {
+    release: async ({ name, fencingToken: fence }, left) => {
       await again(scripts.release(name, fence, left === undefined ? '' : JSON.stringify(left)))
     },
     close,
@@ -153,8 +153,8 @@ function runIn(redis: Redis, { lua, keys, values }: Script): Promise<unknown> {
   return redis.eval(lua, keys.length, ...keys, ...values)
 }
 
-function storedOf(entry: Entry): Stored {
-  const { id, buyer, createdAt, due, identifier } = entry
+function storedOf(entry: PaymentRecord): Stored {
+  const { id, buyerKey: buyer, createdAt, due, identifier } = entry
   const age = `${timeOf(createdAt)}:${id}`
   return {
     id,
@@ -169,7 +169,7 @@ function storedOf(entry: Entry): Stored {
 }
 
 /** A record behind what scripts read of it: the token of compare-and-set and the identifier, a line each. */
-function entryOf(value: string): Entry {
+function entryOf(value: string): PaymentRecord {
   return decodeRecord(value.slice(value.indexOf('\n', value.indexOf('\n') + 1) + 1))
 }
 
@@ -211,9 +211,9 @@ function idOf(member: string): string {
   return member.slice(member.lastIndexOf(':') + 1)
 }
 
-function leftOf(json: string): Left | undefined {
+function leftOf(json: string): LeaseState | undefined {
   if (json === '') return undefined
-  const left: Left = JSON.parse(json)
+  const left: LeaseState = JSON.parse(json)
   return left
 }
 

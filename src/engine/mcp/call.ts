@@ -4,7 +4,7 @@ import type { Address } from '../address.ts'
 import { Failure, type InvalidParameter } from '../errors.ts'
 import type { Arguments } from '../handler.ts'
 import { compact, type JsonObject } from '../json.ts'
-import type { Entry } from '../ledger/entry.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { formatPrice } from '../money.ts'
 import type { Payment, Protocol, Refusal } from '../protocols/protocol.ts'
 import { judgeProof, readProof, signInDemand, type Judged } from '../protocols/x402/siwx.ts'
@@ -20,7 +20,7 @@ import {
   type PurchaseResult,
 } from '../purchase/problem.ts'
 import { findPayment, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
-import { withMetrics, type Tally } from '../usage/route-counters.ts'
+import { withMetrics, type RouteCounters } from '../usage/route-counters.ts'
 import { answered, failed, invalid, problem, refused, type ToolReply } from './result.ts'
 import type { ServedTool, ToolServer } from './tool-server.ts'
 
@@ -41,7 +41,7 @@ export interface ToolCall {
   readonly headers: IncomingHttpHeaders
   /** Names of the extensions of MCP the client knows. */
   readonly extensions: ReadonlySet<string>
-  readonly tally: Tally
+  readonly tally: RouteCounters
   /** Aborted when the client has gone away before its answer. */
   readonly gone: AbortSignal
 }
@@ -49,7 +49,7 @@ export interface ToolCall {
 export interface Answered {
   readonly reply: ToolReply
   /** Set when the reply is the paid answer: its arrival is recorded. */
-  readonly delivered?: Entry
+  readonly delivered?: PaymentRecord
 }
 
 /** Arguments, then the payment, then the work: what is wrong before the last costs nothing. */
@@ -91,15 +91,15 @@ function offer(call: ToolCall, args: Arguments, refusal: Refusal, meta: JsonObje
 
 async function pay(deps: ToolCallDeps, call: ToolCall, payment: Payment, args: Arguments): Promise<Answered> {
   const { tool, operations, revision, gone } = call
-  const { face, served } = tool
-  const paid = { payment, face, resource: face.url, served, operations, revision, args, gone }
+  const { endpoint, served } = tool
+  const paid = { payment, endpoint, resource: endpoint.url, served, operations, revision, args, gone }
   const result = await purchaseCall(deps, paid)
   return renderResult(deps, call, result, (refusal, meta) => offer(call, args, refusal, meta))
 }
 
 /** What is free runs without a payment, for those who have signed in or anybody. */
 async function runFree(deps: ToolCallDeps, call: ToolCall, args: Arguments): Promise<ToolReply> {
-  const { face, served } = call.tool
+  const { endpoint, served } = call.tool
   const unready = unreadyFailure(served.readiness)
   if (unready !== undefined) return failed(unready, 'no', {})
   try {
@@ -108,7 +108,7 @@ async function runFree(deps: ToolCallDeps, call: ToolCall, args: Arguments): Pro
     const { operations } = call
     const timeLeft = served.operation.timeout
     const caller = { payment: undefined, signer: found.signer }
-    return answered(await invoke(deps, { face, served, operations, args, caller, timeLeft }), {})
+    return answered(await invoke(deps, { endpoint, served, operations, args, caller, timeLeft }), {})
   } catch (fault) {
     return thrown(toPublicError(deps, fault, 'no'), 'no', {})
   }
@@ -124,9 +124,11 @@ function paymentRequired(
   { code, detail }: Refusal,
   meta: JsonObject,
 ): ToolReply {
-  const { face, challenges, served } = tool
+  const { endpoint, challenges, served } = tool
   if (challenges.length === 0) return failed(NO_OFFER, 'no', meta)
-  const demands = challenges.map((challenge) => challenge.demand({ resource: face.url, scope, error: code }))
+  const demands = challenges.map((challenge) =>
+    challenge.demand({ resource: endpoint.url, scope, error: code }),
+  )
   const known = demands.find(({ extension }) => extension !== undefined && extensions.has(extension.name))
   if (known?.extension !== undefined) return { status: 402, result: { ...known.extension.result } }
   const { price } = served.operation
@@ -186,7 +188,7 @@ function receiptMeta(call: ToolCall, { entry, receipt }: Paid, status: number): 
   return { [PAYMENT]: entry.id, ...protocolOf(call, entry)?.tools.receipt(entry, receipt, status) }
 }
 
-function protocolOf({ server }: ToolCall, { protocol }: Entry): Protocol | undefined {
+function protocolOf({ server }: ToolCall, { protocol }: PaymentRecord): Protocol | undefined {
   return server.protocols.find(({ name }) => name === protocol)
 }
 
@@ -202,7 +204,7 @@ async function findSigner(deps: ToolCallDeps, call: ToolCall): Promise<Found> {
   const { server, tool, meta, headers } = call
   const sent = meta[META] ?? headers[META]
   if (sent === undefined) {
-    if (tool.face.tool.requires !== 'signer') return { kind: 'known', signer: undefined }
+    if (tool.endpoint.tool.requires !== 'signer') return { kind: 'known', signer: undefined }
     const detail = 'sign the message of extensions["sign-in-with-x"] with the wallet you call for'
     return refuseSigner('signature_required', detail, demandOf(deps, call))
   }
@@ -222,7 +224,7 @@ async function isUsed(
   { address, nonce, until }: Extract<Judged, { readonly kind: 'signer' }>,
 ): Promise<boolean> {
   const name = createHash('sha256').update(`sign-in:${address}:${nonce}`).digest('base64url')
-  return (await ledger.remember(name, Buffer.from(random(16)).toString('hex'), until)) > 1
+  return (await ledger.addExpiring(name, Buffer.from(random(16)).toString('hex'), until)) > 1
 }
 
 function demandOf({ random, now }: ToolCallDeps, { server: { url, networks } }: ToolCall): JsonObject {

@@ -1,7 +1,7 @@
 import { ERRORS, type Charged, type ErrorCode, type Failure } from '../errors.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
-import type { StoredAnswer } from '../ledger/entry.ts'
+import type { StoredAnswer } from '../ledger/payment-record.ts'
 import { problemMembers } from '../purchase/problem.ts'
 
 /** What a call of a tool is answered, as a value; `status` is what HTTP would have said. */

@@ -1,4 +1,4 @@
-import type { Binding, Catalog, Operation, Tool, ToolFace } from '../catalog/catalog.ts'
+import type { Binding, Catalog, Operation, Tool, ToolEndpoint } from '../catalog/catalog.ts'
 import { inputSchema, toArgument } from '../catalog/parameter.ts'
 import { compileArguments, type Validated } from '../catalog/validator.ts'
 import type { Facts } from '../documents/registry.ts'
@@ -11,7 +11,7 @@ import type { ServedOperation } from '../purchase/execution.ts'
 
 /** One tool with all that answers its calls. */
 export interface ServedTool {
-  readonly face: ToolFace
+  readonly endpoint: ToolEndpoint
   readonly served: ServedOperation
   readonly check: (given: unknown) => Validated
   /** One for each protocol it can be paid with; none for what is free. */
@@ -56,8 +56,8 @@ export function createToolServers(settings: ToolServerSettings): ReadonlyMap<str
         identity: identifyServer(catalog, facts, name),
         description,
         url,
-        tools: new Map(tools.map((each) => [each.face.tool.name, each])),
-        listed: ready.map(({ face, served }) => describeTool(face, served, protocols)),
+        tools: new Map(tools.map((each) => [each.endpoint.tool.name, each])),
+        listed: ready.map(({ endpoint, served }) => describeTool(endpoint, served, protocols)),
         protocols,
         networks: catalog.payments.x402?.networks ?? [],
       }
@@ -74,7 +74,7 @@ function serveTool(
 ): ServedTool {
   const route = catalog.routes.find((each) => each.operation === operation && each.kind !== 'sample')
   const parameters = route?.parameters ?? operation.parameters
-  const face: ToolFace = {
+  const endpoint: ToolEndpoint = {
     kind: 'tool',
     operation,
     tool,
@@ -84,14 +84,14 @@ function serveTool(
     url,
   }
   return {
-    face,
+    endpoint,
     served: served(operation),
     check: compileArguments({
       operation,
       parameters,
       bindings: route?.bindings ?? bindingsOf(operation, catalog),
     }),
-    challenges: protocols.flatMap((protocol) => protocol.challenge(face) ?? []),
+    challenges: protocols.flatMap((protocol) => protocol.challenge(endpoint) ?? []),
   }
 }
 
@@ -121,11 +121,11 @@ export interface ToolDescription {
 
 /** What a model and its client read of a tool before they call it. */
 function describeTool(
-  face: ToolFace,
+  endpoint: ToolEndpoint,
   served: ServedOperation,
   protocols: readonly Protocol[],
 ): ToolDescription {
-  const { operation, tool, parameters } = face
+  const { operation, tool, parameters } = endpoint
   const { price } = operation
   return {
     name: tool.name,
@@ -133,11 +133,11 @@ function describeTool(
       sentence(operation.summary),
       ...(operation.useWhen === undefined ? [] : [useWhen(operation.useWhen)]),
       ...(operation.description === undefined ? [] : [sentence(operation.description)]),
-      costOf(face, protocols),
+      costOf(endpoint, protocols),
     ].join(' '),
     inputSchema: inputSchema(parameters),
     ...(operation.responseSchema === undefined ? {} : { outputSchema: outline(operation.responseSchema) }),
-    annotations: annotationsOf(face, served),
+    annotations: annotationsOf(endpoint, served),
     // Read by the client of Cloudflare's agents, which tells its model.
     ...(price === undefined
       ? {}
@@ -159,7 +159,10 @@ function outline({ properties }: JsonObject): JsonObject {
   return { type: 'object', properties: Object.fromEntries(members) }
 }
 
-function costOf({ operation: { price, settle }, tool }: ToolFace, protocols: readonly Protocol[]): string {
+function costOf(
+  { operation: { price, settle }, tool }: ToolEndpoint,
+  protocols: readonly Protocol[],
+): string {
   if (price === undefined)
     return tool.requires === 'signer' ? 'Free; needs a sign-in-with-x proof of your wallet.' : 'Free.'
   const ways = protocols.map(({ name }) => (name === 'mpp' ? 'MPP' : name)).join(' or ')
@@ -168,7 +171,7 @@ function costOf({ operation: { price, settle }, tool }: ToolFace, protocols: rea
 }
 
 /** Hints in MCP's words: by nature a tool reads, unless its handler stores; storing replaces nothing. */
-function annotationsOf({ operation, tool }: ToolFace, { store }: ServedOperation): JsonObject {
+function annotationsOf({ operation, tool }: ToolEndpoint, { store }: ServedOperation): JsonObject {
   const { readOnly, destructive, idempotent, openWorld } = tool.annotations
   const reads = readOnly ?? store === undefined
   return compact({

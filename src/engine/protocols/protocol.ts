@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Face } from '../catalog/catalog.ts'
+import type { Endpoint } from '../catalog/catalog.ts'
 import type { ErrorCode, Refusal } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
-import type { Dispatch, Entry, Receipt } from '../ledger/entry.ts'
+import type { SettlementAttempt, PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import type { Micros } from '../money.ts'
 
 export type { Refusal }
@@ -15,14 +15,14 @@ export interface Protocol {
   /** Finds this protocol’s payment in a request: reads, never trusts. */
   detect(headers: IncomingHttpHeaders): Detection
   readonly tools: ToolBinding
-  /** What a 402 of this face says in this protocol; undefined when nothing can be settled. Built once a revision. */
-  challenge(face: Face): Challenge | undefined
+  /** What a 402 of this endpoint says in this protocol; undefined when nothing can be settled. Built once a revision. */
+  challenge(endpoint: Endpoint): Challenge | undefined
   /** Finishes what another process began: for a payment whose header is gone. */
-  resolve(entry: Entry): Promise<Settlement>
+  resolve(entry: PaymentRecord): Promise<Settlement>
   /** Headers of an answer, good or bad by its status, to a payment that has settled. */
-  receiptHeaders(entry: Entry, receipt: Receipt, status: number): Readonly<Record<string, string>>
+  receiptHeaders(entry: PaymentRecord, receipt: Receipt, status: number): Readonly<Record<string, string>>
   /** Headers of a 402 given after work, when the settlement has definitely failed. */
-  failureHeaders(entry: Entry, code: ErrorCode): Readonly<Record<string, string>>
+  failureHeaders(entry: PaymentRecord, code: ErrorCode): Readonly<Record<string, string>>
 }
 
 /** How a protocol speaks in calls of MCP tools, which have no headers: under names of its own in `_meta`. */
@@ -32,9 +32,9 @@ export interface ToolBinding {
   /** Finds this protocol’s payment in the `_meta` of a call: reads, never trusts. */
   detect(meta: JsonObject): Detection
   /** `_meta` of an answer, good or bad by its status, to a payment that has settled. */
-  receipt(entry: Entry, receipt: Receipt, status: number): JsonObject
+  receipt(entry: PaymentRecord, receipt: Receipt, status: number): JsonObject
   /** `_meta` of a refusal after work, when the settlement has definitely failed. */
-  failure(entry: Entry, code: ErrorCode): JsonObject
+  failure(entry: PaymentRecord, code: ErrorCode): JsonObject
 }
 
 /** The standing part of a protocol’s 402. */
@@ -73,7 +73,7 @@ export type Detection =
 
 /** What is for sale at this request. */
 export interface Offer extends OfferTerms {
-  readonly face: Face
+  readonly endpoint: Endpoint
   readonly resource: string
   readonly scope: string
 }
@@ -107,7 +107,7 @@ export interface Payment {
   readonly asset: string
   readonly payee: string
   /** Digest of everything the payer has signed. */
-  readonly seal: string
+  readonly authorizationHash: string
   /** Atomic units. */
   readonly amount: bigint
   readonly token: string | undefined
@@ -129,7 +129,7 @@ export interface Payment {
 
 /** Where a settlement writes what it is about to do, before it does it. */
 export interface Journal {
-  record(dispatch: Dispatch): Promise<void>
+  record(dispatch: SettlementAttempt): Promise<void>
 }
 
 /** Three outcomes, never two: what is not known is not a failure. */

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Cache, Fetched, Served } from '../cache/cache.ts'
-import type { Face, Operation, Route } from '../catalog/catalog.ts'
+import type { Endpoint, Operation, Route } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
 import type { IgnoredParameter } from '../catalog/validator.ts'
 import { Failure } from '../errors.ts'
@@ -17,14 +17,14 @@ import {
   type Warning,
 } from '../handler.ts'
 import { compact, digestJson, type Json, type JsonObject } from '../json.ts'
-import type { StoredAnswer } from '../ledger/entry.ts'
+import type { StoredAnswer } from '../ledger/payment-record.ts'
 import { formatPrice } from '../money.ts'
 import type { Refusal } from '../protocols/protocol.ts'
 import type { Store } from './request.ts'
 
 export type Preview = (body: JsonObject) => JsonObject
 
-/** One operation with all it takes to run it, whichever face it is asked through. */
+/** One operation with all it takes to run it, whichever endpoint it is asked through. */
 export interface ServedOperation {
   readonly operation: Operation
   readonly handler: UntypedHandler
@@ -59,7 +59,7 @@ export function scopeOf({ id }: Operation, digest: string): string {
   return `${id}:${digest}`
 }
 
-/** Equal for equal arguments, whichever face of the operation they came through. */
+/** Equal for equal arguments, whichever endpoint of the operation they came through. */
 export function digestArguments(operation: Operation, args: Arguments): string {
   const named: Record<string, Json> = {}
   for (const [name, value] of Object.entries(args)) if (value !== undefined) named[name] = value
@@ -120,7 +120,7 @@ export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Se
 
 /** One call of an operation, for one caller. */
 export interface Call extends Omit<HandlerRun, 'operation' | 'handler' | 'reuse'> {
-  readonly face: Face
+  readonly endpoint: Endpoint
   readonly served: ServedOperation
   /** Parameters of the request that were ignored: the answer says so. */
   readonly ignored?: readonly IgnoredParameter[] | undefined
@@ -128,18 +128,18 @@ export interface Call extends Omit<HandlerRun, 'operation' | 'handler' | 'reuse'
 
 /** Runs an operation, and puts the result into the form that is sold and stored. */
 export async function invoke(deps: ExecutionDeps, call: Call): Promise<StoredAnswer> {
-  const { face, served, ignored, ...rest } = call
+  const { endpoint, served, ignored, ...rest } = call
   const { operation, handler, preview, store } = served
   // An answer to somebody who has signed in is theirs alone.
   const reuse = store === undefined && rest.caller.signer === undefined ? 'cached' : 'never'
   const result = await execute(deps, { ...rest, operation, handler, reuse })
-  return wrapResponse(face, result, preview, deps.now(), ignored)
+  return wrapResponse(endpoint, result, preview, deps.now(), ignored)
 }
 
 /** What a handler checks before it is paid for: rejects when the work would fail for good. */
 export async function preflightCall(
   deps: ExecutionDeps,
-  { served: { operation }, operations, args, timeLeft }: Omit<Call, 'face' | 'caller'>,
+  { served: { operation }, operations, args, timeLeft }: Omit<Call, 'endpoint' | 'caller'>,
   check: UntypedCheck,
 ): Promise<void> {
   const timeout = Math.min(operation.timeout, timeLeft)
@@ -261,7 +261,7 @@ const LARGEST_BYTES = 1_000_000
 
 /** The answer as it is sent: the service's envelope around an endpoint's own fields, or the text as it is. */
 export function wrapResponse(
-  face: Face,
+  endpoint: Endpoint,
   served: Served<Answer>,
   preview: Preview | undefined,
   now: number,
@@ -271,16 +271,16 @@ export function wrapResponse(
   const at = new Date(served.at)
   if ('content' in answer)
     return sized({ kind: 'text', ...answer.content }, Buffer.byteLength(answer.content.text))
-  const sample = face.kind === 'sample' ? face : undefined
+  const sample = endpoint.kind === 'sample' ? endpoint : undefined
   const body = sample !== undefined && preview !== undefined ? preview(answer.body) : answer.body
   const older = stale ? [staleWarning(at, new Date(now))] : []
   const warnings = [...ignored.map(ignoredWarning), ...(answer.warnings ?? []), ...older]
   const value: JsonObject = {
-    endpoint: face.path,
+    endpoint: endpoint.path,
     source: answer.source.map((source) => compact({ ...source })),
     fetched_at: at.toISOString(),
     cached: served.cached,
-    cache_ttl_seconds: Math.round((face.operation.cache?.ttl ?? 0) / 1000),
+    cache_ttl_seconds: Math.round((endpoint.operation.cache?.ttl ?? 0) / 1000),
     warnings: warnings.map((warning) => compact({ ...warning })),
     ...body,
     ...(sample === undefined ? {} : previewMembers(sample, body !== answer.body)),

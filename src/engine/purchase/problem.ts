@@ -1,7 +1,7 @@
 import { ERRORS, Failure, InvalidParameter, type Charged, type ErrorCode } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
-import type { Entry, Receipt, StoredAnswer } from '../ledger/entry.ts'
-import { LedgerError, chargedBy } from '../ledger/payment-record.ts'
+import type { PaymentRecord, Receipt, StoredAnswer } from '../ledger/payment-record.ts'
+import { LedgerError, chargeStatus } from '../ledger/payment-lifecycle.ts'
 import type { Refusal } from '../protocols/protocol.ts'
 
 /** How a purchase ended for the one who sent it; what was charged follows from the kind. */
@@ -10,7 +10,7 @@ export type PurchaseResult =
   /** Not charged: the payment cannot be taken. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   /** Not charged: the work was done and the settlement has definitely failed. */
-  | { readonly kind: 'settlementFailed'; readonly entry: Entry; readonly refusal: Refusal }
+  | { readonly kind: 'settlementFailed'; readonly entry: PaymentRecord; readonly refusal: Refusal }
   /** Not charged: the work failed. */
   | { readonly kind: 'failed'; readonly fault: unknown }
   /** Charged before the work, which failed: the same payment has it run again without a charge. */
@@ -18,7 +18,7 @@ export type PurchaseResult =
   /** The payment, or its identifier, belongs to something else. */
   | {
       readonly kind: 'replayRejected'
-      readonly entry: Entry
+      readonly entry: PaymentRecord
       readonly code: 'payment_reused' | 'idempotency_conflict'
     }
   /** Not known yet: the same payment will tell. */
@@ -36,7 +36,7 @@ export interface Answered extends Paid {
 
 /** A record and the proof that its money has moved. */
 export interface Paid {
-  readonly entry: Entry
+  readonly entry: PaymentRecord
   readonly receipt: Receipt
 }
 
@@ -68,7 +68,7 @@ export function problemMembers(code: ErrorCode, detail: string, charged: Charged
 export type PurchaseReply =
   | Answered
   /** Another payment is asked for; `failed`: the record of one that could not be settled after the work. */
-  | { readonly kind: 'offer'; readonly refusal: Refusal; readonly failed?: Entry }
+  | { readonly kind: 'offer'; readonly refusal: Refusal; readonly failed?: PaymentRecord }
   /** The handler has failed; `paid`: after the charge. */
   | {
       readonly kind: 'fault'
@@ -108,7 +108,7 @@ export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply 
     }
     case 'replayRejected': {
       const { code, entry } = result
-      return { kind, code, detail: REJECTED[code], charged: chargedBy(entry), payment: entry.id }
+      return { kind, code, detail: REJECTED[code], charged: chargeStatus(entry), payment: entry.id }
     }
     case 'pending': {
       const detail = 'whether the payment has settled is not known yet'

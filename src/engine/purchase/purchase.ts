@@ -1,10 +1,10 @@
-import type { Catalog, Face } from '../catalog/catalog.ts'
+import type { Catalog, Endpoint } from '../catalog/catalog.ts'
 import type { IgnoredParameter } from '../catalog/validator.ts'
 import type { Arguments } from '../handler.ts'
 import { canonicalJson } from '../json.ts'
-import { isReusable, reserve, type Desk } from '../ledger/claim.ts'
-import type { Purchase } from '../ledger/entry.ts'
-import { LedgerError, buyerName, identifierName } from '../ledger/payment-record.ts'
+import { isReusable, reserve, type LeaseContext } from '../ledger/payment-lease.ts'
+import type { Purchase } from '../ledger/payment-record.ts'
+import { LedgerError, buyerKeyOf, identifierName } from '../ledger/payment-lifecycle.ts'
 import { toMicros } from '../money.ts'
 import type { Detection, Offer, OfferTerms, Payment } from '../protocols/protocol.ts'
 import {
@@ -29,7 +29,7 @@ export interface PaidCallDeps extends ExecutionDeps {
 /** A call of an operation with the payment that came with it, over whichever transport. */
 export interface PaidCall {
   readonly payment: Payment
-  readonly face: Face
+  readonly endpoint: Endpoint
   /** Absolute URL of what is asked for. */
   readonly resource: string
   readonly served: ServedOperation
@@ -55,11 +55,11 @@ const NONE: Detection = { kind: 'none' }
 
 /** Buys one call: a payment is good for the operation and its arguments, however they came. */
 export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<PurchaseResult> {
-  const { payment, face, resource, served, args, revision, gone } = call
+  const { payment, endpoint, resource, served, args, revision, gone } = call
   const { operation } = served
   const digest = digestArguments(operation, args)
   if (operation.price === undefined) throw new Error('what is paid for has a price')
-  const offer = { face, resource, scope: scopeOf(operation, digest), price: operation.price }
+  const offer = { endpoint, resource, scope: scopeOf(operation, digest), price: operation.price }
   const fulfillment = fulfillmentOf(deps, call)
   try {
     return await purchase(deps.purchases, { payment, offer, revision, digest, fulfillment, gone })
@@ -72,7 +72,7 @@ export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<
 
 function fulfillmentOf(
   deps: PaidCallDeps,
-  { payment: paid, face, served, operations, args, ignored }: PaidCall,
+  { payment: paid, endpoint, served, operations, args, ignored }: PaidCall,
 ): Fulfillment {
   const { check, store, readiness } = served
   const unready = unreadyFailure(readiness)
@@ -83,7 +83,7 @@ function fulfillmentOf(
     run: ({ payment: id, payer, account, timeLeft }) => {
       const payment = { id, protocol: paid.protocol.name, network: paid.network, payer, account }
       const caller = { payment, signer: undefined }
-      return invoke(deps, { face, served, operations, args, ignored, caller, timeLeft })
+      return invoke(deps, { endpoint, served, operations, args, ignored, caller, timeLeft })
     },
     preflight:
       check === undefined
@@ -121,7 +121,7 @@ async function buyIfOffered(purchase: VerifiedPurchase): Promise<PurchaseResult>
 
 /** Whether the payment was signed for an offer that was withdrawn a moment ago. */
 async function fitsRecentOffer(deps: PurchaseDeps, { payment, offer }: PurchaseRequest): Promise<boolean> {
-  const recent = await deps.recentOffers(offer.face.operation.id)
+  const recent = await deps.recentOffers(offer.endpoint.operation.id)
   return recent.some((terms) => {
     const withdrawn: Offer = { ...offer, ...terms }
     return payment.check(withdrawn, deps.now()) === undefined
@@ -149,7 +149,7 @@ async function describe(purchase: VerifiedPurchase): Promise<Purchase> {
   const { payment, offer, revision, digest } = request
   const { identifier } = payment
   const { payer, validBefore } = verified
-  const operation = offer.face.operation.id
+  const operation = offer.endpoint.operation.id
   return {
     key: payment.key,
     protocol: payment.protocol.name,
@@ -157,16 +157,16 @@ async function describe(purchase: VerifiedPurchase): Promise<Purchase> {
     asset: payment.asset,
     payer,
     payee: payment.payee,
-    seal: payment.seal,
+    authorizationHash: payment.authorizationHash,
     amount: payment.amount.toString(),
     validBefore,
     operation,
     digest,
     revision,
-    token: payment.token,
+    redeliveryToken: payment.token,
     flow: await chooseFlow(purchase),
     redeliver: deps.redeliver,
-    buyer: buyerName(payer, operation, digest),
+    buyerKey: buyerKeyOf(payer, operation, digest),
     identifier: identifier === undefined ? undefined : identifierName(payer, identifier),
   }
 }
@@ -191,10 +191,10 @@ interface Fact {
  * nobody’s payment.
  */
 export class RecentOffers {
-  readonly #deps: Pick<Desk, 'ledger' | 'owner' | 'now'>
+  readonly #deps: Pick<LeaseContext, 'ledger' | 'owner' | 'now'>
   #memo: { readonly until: number; readonly facts: Promise<readonly Fact[]> } | undefined
 
-  constructor(deps: Pick<Desk, 'ledger' | 'owner' | 'now'>) {
+  constructor(deps: Pick<LeaseContext, 'ledger' | 'owner' | 'now'>) {
     this.#deps = deps
   }
 
@@ -222,7 +222,9 @@ export class RecentOffers {
     const { ledger, now } = this.#deps
     const time = now()
     if (this.#memo === undefined || this.#memo.until <= time) {
-      const facts = ledger.recall(OFFERS, time).then((texts) => texts.map((text): Fact => JSON.parse(text)))
+      const facts = ledger
+        .listExpiring(OFFERS, time)
+        .then((texts) => texts.map((text): Fact => JSON.parse(text)))
       this.#memo = { until: time + MEMO_MS, facts }
       facts.catch(() => (this.#memo = undefined))
     }
@@ -240,7 +242,7 @@ export class RecentOffers {
       prices: Object.fromEntries(prices),
       ...(x402 === undefined ? {} : { timeoutSeconds: Math.floor(x402.timeout / 1000) }),
     })
-    if (prices.length > 0) await ledger.remember(OFFERS, fact, now() + ms)
+    if (prices.length > 0) await ledger.addExpiring(OFFERS, fact, now() + ms)
     this.#memo = undefined
   }
 }

@@ -1,13 +1,18 @@
-import { LeaseLostError, acquireExpired, type Claim, type Desk } from '../ledger/claim.ts'
+import {
+  LeaseLostError,
+  acquireExpired,
+  type PaymentLease,
+  type LeaseContext,
+} from '../ledger/payment-lease.ts'
 import { cleanUp } from '../ledger/clean-up.ts'
-import type { Entry } from '../ledger/entry.ts'
-import { payableUntil } from '../ledger/payment-record.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
+import { payableUntil } from '../ledger/payment-lifecycle.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'
 import { finishWrite, noteFailure } from './settlement-flow.ts'
 
-export interface RecoveryDeps extends Desk {
+export interface RecoveryDeps extends LeaseContext {
   /** The ways to be paid that are offered now. */
   readonly protocols: () => readonly Protocol[]
   /** What decides over the things an operation has stored; undefined when it stores nothing. */
@@ -34,13 +39,13 @@ export async function recover(deps: RecoveryDeps): Promise<number> {
 }
 
 /** A process that does not have the operation leaves what it stored to one that does, as long as the answer is owed. */
-function isForAnotherProcess({ storeOf, now }: RecoveryDeps, entry: Entry): boolean {
-  const { operation, prepared, createdAt, redeliver } = entry
+function isForAnotherProcess({ storeOf, now }: RecoveryDeps, entry: PaymentRecord): boolean {
+  const { operation, pendingWrite: prepared, createdAt, redeliver } = entry
   return prepared !== undefined && storeOf(operation) === undefined && now() - createdAt < redeliver
 }
 
-async function recoverEntry(deps: RecoveryDeps, entry: Entry): Promise<void> {
-  let lease: Claim | undefined
+async function recoverEntry(deps: RecoveryDeps, entry: PaymentRecord): Promise<void> {
+  let lease: PaymentLease | undefined
   try {
     lease = await acquireExpired(deps, entry)
     if (lease !== undefined) await finish(deps, lease)
@@ -52,12 +57,12 @@ async function recoverEntry(deps: RecoveryDeps, entry: Entry): Promise<void> {
   }
 }
 
-async function finish(deps: RecoveryDeps, lease: Claim): Promise<void> {
+async function finish(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
   const { state, receipt, answer } = lease.entry
   if (receipt !== undefined) {
     // Work that was paid for and failed has left nothing worth keeping: it is done again.
     await decide(deps, lease, answer === undefined ? 'abort' : 'commit')
-    const { prepared } = lease.entry
+    const { pendingWrite: prepared } = lease.entry
     if (prepared === undefined && !isRedeliverable(lease.entry, deps.now())) await lease.purgeAnswer()
     else await lease.release()
     return
@@ -66,7 +71,7 @@ async function finish(deps: RecoveryDeps, lease: Claim): Promise<void> {
     case 'reserved':
     case 'voided':
       await decide(deps, lease, 'abort')
-      return lease.entry.prepared === undefined ? lease.delete() : lease.release()
+      return lease.entry.pendingWrite === undefined ? lease.delete() : lease.release()
     case 'fulfilled':
     case 'settling':
     case 'unknown':
@@ -76,7 +81,7 @@ async function finish(deps: RecoveryDeps, lease: Claim): Promise<void> {
   }
 }
 
-async function resolve(deps: RecoveryDeps, lease: Claim): Promise<void> {
+async function resolve(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
   const { ledger, now, report } = deps
   const { entry } = lease
   const protocol = deps.protocols().find(({ name }) => name === entry.protocol)
@@ -104,8 +109,8 @@ async function resolve(deps: RecoveryDeps, lease: Claim): Promise<void> {
 }
 
 /** Commits or aborts what the handler has stored for the payment. */
-async function decide(deps: RecoveryDeps, lease: Claim, decision: 'commit' | 'abort'): Promise<void> {
-  const { id, operation, prepared } = lease.entry
+async function decide(deps: RecoveryDeps, lease: PaymentLease, decision: 'commit' | 'abort'): Promise<void> {
+  const { id, operation, pendingWrite: prepared } = lease.entry
   if (prepared === undefined) return
   const store = deps.storeOf(operation)
   if (store !== undefined) return finishWrite(deps, lease, store, decision)

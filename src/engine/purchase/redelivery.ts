@@ -1,7 +1,7 @@
 import { readAnswer } from '../ledger/answers.ts'
-import { isReusable, acquireExpired } from '../ledger/claim.ts'
-import type { Entry } from '../ledger/entry.ts'
-import { buyerName, identifierName } from '../ledger/payment-record.ts'
+import { isReusable, acquireExpired } from '../ledger/payment-lease.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
+import { buyerKeyOf, identifierName } from '../ledger/payment-lifecycle.ts'
 import type { Settlement } from '../protocols/protocol.ts'
 import type { Answered, PurchaseResult } from './problem.ts'
 import type { LeasedPurchase, PurchaseDeps, PurchaseRequest, VerifiedPurchase } from './request.ts'
@@ -13,7 +13,7 @@ export type BuyAnew = (purchase: VerifiedPurchase) => Promise<PurchaseResult>
 /** The same payment once more: it waits for the first, goes on for a dead one, or gets what was stored. */
 export async function replay(
   purchase: VerifiedPurchase,
-  known: Entry,
+  known: PaymentRecord,
   buyAnew: BuyAnew,
 ): Promise<PurchaseResult> {
   const { deps, request } = purchase
@@ -38,7 +38,7 @@ export async function replay(
 /** A payment that is good for one answer: it is given again only when it is not known to have arrived. */
 async function replaySingleUse(
   purchase: VerifiedPurchase,
-  entry: Entry,
+  entry: PaymentRecord,
 ): Promise<PurchaseResult | undefined> {
   const { deps, request } = purchase
   if (entry.state === 'sent') return reject(request, entry)
@@ -48,17 +48,24 @@ async function replaySingleUse(
 }
 
 /** Goes on where a dead process, or an unknown settlement, has left the payment; undefined while somebody is at it. */
-async function takeTurn(purchase: VerifiedPurchase, entry: Entry): Promise<PurchaseResult | undefined> {
+async function takeTurn(
+  purchase: VerifiedPurchase,
+  entry: PaymentRecord,
+): Promise<PurchaseResult | undefined> {
   const lease = await acquireExpired(purchase.deps, entry)
   return lease === undefined ? undefined : withLease({ ...purchase, lease }, resume)
 }
 
 /** Bought something else, or is another authorization that was signed under the same nonce. */
-function isForOther({ payment, offer, digest }: PurchaseRequest, entry: Entry): boolean {
-  return entry.seal !== payment.seal || entry.operation !== offer.face.operation.id || entry.digest !== digest
+function isForOther({ payment, offer, digest }: PurchaseRequest, entry: PaymentRecord): boolean {
+  return (
+    entry.authorizationHash !== payment.authorizationHash ||
+    entry.operation !== offer.endpoint.operation.id ||
+    entry.digest !== digest
+  )
 }
 
-function reject({ payment }: PurchaseRequest, entry: Entry): PurchaseResult {
+function reject({ payment }: PurchaseRequest, entry: PaymentRecord): PurchaseResult {
   return payment.copies === 'wait'
     ? { kind: 'replayRejected', entry, code: 'payment_reused' }
     : { kind: 'refused', refusal: payment.copies }
@@ -69,9 +76,11 @@ function reject({ payment }: PurchaseRequest, entry: Entry): PurchaseResult {
  * token of the challenge that the first one has shown. One that came without is answered while it is not known to have
  * been. After its settlement both hold for the time of redelivery.
  */
-function mayHaveAnswer({ deps, request }: VerifiedPurchase, entry: Entry): boolean {
+function mayHaveAnswer({ deps, request }: VerifiedPurchase, entry: PaymentRecord): boolean {
   if (entry.receipt !== undefined && !isRedeliverable(entry, deps.now())) return false
-  return entry.token === undefined ? entry.state !== 'sent' : entry.token === request.payment.token
+  return entry.redeliveryToken === undefined
+    ? entry.state !== 'sent'
+    : entry.redeliveryToken === request.payment.token
 }
 
 /** How long a request waits for what another one is doing. */
@@ -80,11 +89,11 @@ const PATIENCE_MS = 45_000
 /** Looks at a record again and again, until it can be said what becomes of the request. */
 async function poll<T>(
   { deps, request }: VerifiedPurchase,
-  known: Entry,
-  look: (entry: Entry | undefined) => Promise<T | undefined>,
+  known: PaymentRecord,
+  look: (entry: PaymentRecord | undefined) => Promise<T | undefined>,
 ): Promise<T | PurchaseResult> {
   const deadline = deps.now() + PATIENCE_MS
-  let entry: Entry | undefined = known
+  let entry: PaymentRecord | undefined = known
   for (let pause = 10; ; pause = Math.min(pause * 1.5, 200)) {
     const seen = await look(entry)
     if (seen !== undefined) return seen
@@ -103,7 +112,7 @@ const MOST_LOST = 20
 interface NewPurchase {
   readonly kind: 'new'
   /** An earlier purchase of the same, which was worked for and could not be settled. */
-  readonly unsold: Entry | undefined
+  readonly unsold: PaymentRecord | undefined
 }
 
 /**
@@ -113,7 +122,7 @@ interface NewPurchase {
 export async function findUndelivered(purchase: VerifiedPurchase): Promise<PurchaseResult | NewPurchase> {
   const { deps, request, verified } = purchase
   const { payment, offer, digest } = request
-  const buyer = buyerName(verified.payer, offer.face.operation.id, digest)
+  const buyer = buyerKeyOf(verified.payer, offer.endpoint.operation.id, digest)
   const bought = await deps.ledger.undelivered(buyer, deps.now() - LOST_MS, MOST_LOST)
   for (const entry of bought) {
     if (entry.key === payment.key || entry.protocol !== payment.protocol.name) continue
@@ -128,15 +137,18 @@ export async function findUndelivered(purchase: VerifiedPurchase): Promise<Purch
  * A buyer who was sent an answer, asks for a fresh challenge and names the purchase by an identifier of its own wants the
  * same thing once more.
  */
-function isAnotherPurchase({ request, verified }: VerifiedPurchase, entry: Entry): boolean {
+function isAnotherPurchase({ request, verified }: VerifiedPurchase, entry: PaymentRecord): boolean {
   const { identifier, token } = request.payment
   if (identifier === undefined || token === undefined) return false
   if (entry.receipt === undefined || entry.answer === undefined) return false
-  return entry.token !== token && entry.identifier !== identifierName(verified.payer, identifier)
+  return entry.redeliveryToken !== token && entry.identifier !== identifierName(verified.payer, identifier)
 }
 
 /** Worked for, and nothing was sent to settle it: the network was away. */
-function isUnsold({ state, answer, receipt, prepared, leaseUntil }: Entry, now: number): boolean {
+function isUnsold(
+  { state, answer, receipt, pendingWrite: prepared, leaseUntil }: PaymentRecord,
+  now: number,
+): boolean {
   if (state !== 'fulfilled' || receipt !== undefined || leaseUntil > now) return false
   // What a handler has stored belongs to its own payment.
   return answer !== undefined && prepared === undefined
@@ -145,7 +157,10 @@ function isUnsold({ state, answer, receipt, prepared, leaseUntil }: Entry, now: 
 type Found = PurchaseResult | { readonly kind: 'free' }
 
 /** What has become of a purchase, if it is lost; undefined while that is being decided. */
-async function redeliver(purchase: VerifiedPurchase, entry: Entry | undefined): Promise<Found | undefined> {
+async function redeliver(
+  purchase: VerifiedPurchase,
+  entry: PaymentRecord | undefined,
+): Promise<Found | undefined> {
   return entry === undefined || !mayBeLost(purchase.deps, entry) ? { kind: 'free' } : take(purchase, entry)
 }
 
@@ -153,7 +168,7 @@ async function redeliver(purchase: VerifiedPurchase, entry: Entry | undefined): 
  * Paid for, or perhaps, and not known to have arrived: from the dispatch on, for the process that sent it may be dead.
  * What a connected buyer of this process waits for is not lost; of other processes nobody knows.
  */
-function mayBeLost({ owner, buyers, now }: PurchaseDeps, entry: Entry): boolean {
+function mayBeLost({ owner, buyers, now }: PurchaseDeps, entry: PaymentRecord): boolean {
   const { id, state, receipt, leaseUntil } = entry
   if (entry.owner === owner && leaseUntil > now() && buyers.has(id)) return false
   if (receipt !== undefined) return state !== 'sent' && isRedeliverable(entry, now())
@@ -164,7 +179,7 @@ function mayBeLost({ owner, buyers, now }: PurchaseDeps, entry: Entry): boolean 
  * Ends an earlier purchase by its own payment: what that has paid for is given away, what it has not is forgotten, and
  * then the payment of this request is free to buy. Undefined while somebody is at it.
  */
-async function take(purchase: VerifiedPurchase, entry: Entry): Promise<Found | undefined> {
+async function take(purchase: VerifiedPurchase, entry: PaymentRecord): Promise<Found | undefined> {
   const lease = await acquireExpired(purchase.deps, entry)
   if (lease === undefined) return undefined
   let free = false
@@ -188,11 +203,11 @@ async function settlementOf({ request, lease: { entry } }: LeasedPurchase): Prom
 /** A new payment under the identifier of another one: for the same request it shares the answer, and is not charged. */
 export async function dedupeByIdentifier(
   purchase: VerifiedPurchase,
-  named: Entry,
+  named: PaymentRecord,
   buyAnew: BuyAnew,
 ): Promise<PurchaseResult> {
   const { offer, digest } = purchase.request
-  if (named.operation !== offer.face.operation.id || named.digest !== digest)
+  if (named.operation !== offer.endpoint.operation.id || named.digest !== digest)
     return { kind: 'replayRejected', entry: named, code: 'idempotency_conflict' }
   const found = await poll(purchase, named, async (entry): Promise<Found | undefined> => {
     if (entry === undefined || entry.identifier !== named.identifier) return { kind: 'free' }
@@ -204,7 +219,7 @@ export async function dedupeByIdentifier(
 /** The result of a record that has both its receipt and its answer, unless that was lost. */
 async function answeredBy(
   { ledger }: Pick<PurchaseDeps, 'ledger'>,
-  entry: Entry,
+  entry: PaymentRecord,
 ): Promise<Answered | undefined> {
   const { receipt } = entry
   if (receipt === undefined) return undefined
@@ -213,6 +228,9 @@ async function answeredBy(
 }
 
 /** Whether a settled payment is still answered again. */
-export function isRedeliverable({ receipt, settledAt, redeliver, createdAt }: Entry, now: number): boolean {
+export function isRedeliverable(
+  { receipt, settledAt, redeliver, createdAt }: PaymentRecord,
+  now: number,
+): boolean {
   return receipt !== undefined && now - (settledAt ?? createdAt) < redeliver
 }

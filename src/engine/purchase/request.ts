@@ -1,10 +1,10 @@
-import type { Claim, Desk } from '../ledger/claim.ts'
-import type { Entry, StoredAnswer } from '../ledger/entry.ts'
-import { nextCheckAt } from '../ledger/payment-record.ts'
+import type { PaymentLease, LeaseContext } from '../ledger/payment-lease.ts'
+import type { PaymentRecord, StoredAnswer } from '../ledger/payment-record.ts'
+import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { Offer, OfferTerms, Payment, Verification } from '../protocols/protocol.ts'
 
 /** What purchases need besides the payment: the same for every request of a revision. */
-export interface PurchaseDeps extends Desk {
+export interface PurchaseDeps extends LeaseContext {
   readonly sleep: (ms: number) => Promise<void>
   /** Milliseconds a settled payment is answered again. */
   readonly redeliver: number
@@ -64,7 +64,7 @@ export interface VerifiedPurchase {
 /** A request that works on a payment record, which no other request does. */
 export interface LeasedPurchase extends VerifiedPurchase {
   /** On the record of the request’s payment, or of an earlier one by the same buyer. */
-  readonly lease: Claim
+  readonly lease: PaymentLease
 }
 
 /**
@@ -100,20 +100,20 @@ export class ConnectedBuyers {
 }
 
 /** The answer has arrived: from now on more than the signature is asked for it. */
-export function markReceived(desk: Desk, entry: Entry): Promise<void> {
+export function markReceived(desk: LeaseContext, entry: PaymentRecord): Promise<void> {
   return change(desk, entry, (current) => ({ ...current, state: 'sent' }))
 }
 
 /** The answer is not known to have arrived and nobody sees to it any more: whoever has a right to it need not wait. */
-export function markUndelivered(desk: Desk, entry: Entry): Promise<void> {
+export function markUndelivered(desk: LeaseContext, entry: PaymentRecord): Promise<void> {
   return change(desk, entry, (current) => ({ ...current, leaseUntil: desk.now() }))
 }
 
 /** Without effect when the entry has been taken up again since it was delivered, or has been marked before. */
 async function change(
-  { ledger, now }: Desk,
-  delivered: Entry,
-  mark: (current: Entry) => Entry,
+  { ledger, now }: LeaseContext,
+  delivered: PaymentRecord,
+  mark: (current: PaymentRecord) => PaymentRecord,
 ): Promise<void> {
   const current = await ledger.get(delivered.key)
   if (current?.receipt === undefined || current.attempts !== delivered.attempts || current.state === 'sent')

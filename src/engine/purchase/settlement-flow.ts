@@ -1,7 +1,7 @@
-import { LeaseLostError, acquireExpired, type Claim } from '../ledger/claim.ts'
-import type { Entry, Flow, Receipt, State, StoredAnswer } from '../ledger/entry.ts'
+import { LeaseLostError, acquireExpired, type PaymentLease } from '../ledger/payment-lease.ts'
+import type { PaymentRecord, Flow, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { nextCheckAt } from '../ledger/payment-record.ts'
+import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { Refusal, Settlement } from '../protocols/protocol.ts'
 import type { PurchaseResult } from './problem.ts'
 import type { LeasedPurchase, PurchaseDeps, Store, Verified, VerifiedPurchase } from './request.ts'
@@ -25,7 +25,7 @@ export async function withLease(
 
 async function guarded(
   { report }: PurchaseDeps,
-  lease: Claim,
+  lease: PaymentLease,
   work: () => Promise<PurchaseResult>,
 ): Promise<PurchaseResult> {
   try {
@@ -46,7 +46,10 @@ async function guarded(
  * A payment that has just been reserved: the chain is asked before anything is done for it. `unsold`: an answer to the
  * same request of the same buyer, which waits for a payment that can be settled.
  */
-export async function start(purchase: LeasedPurchase, unsold: Entry | undefined): Promise<PurchaseResult> {
+export async function start(
+  purchase: LeasedPurchase,
+  unsold: PaymentRecord | undefined,
+): Promise<PurchaseResult> {
   const { deps, request, verified, lease } = purchase
   const { flow } = lease.entry
   const refusal = (await request.payment.simulate()) ?? tooLate(deps, flow, verified)
@@ -66,7 +69,7 @@ export async function start(purchase: LeasedPurchase, unsold: Entry | undefined)
 }
 
 /** The work is not done twice: the new payment buys the answer of the earlier one, which is deleted. */
-async function adopt(deps: PurchaseDeps, lease: Claim, unsold: Entry): Promise<void> {
+async function adopt(deps: PurchaseDeps, lease: PaymentLease, unsold: PaymentRecord): Promise<void> {
   const earlier = await acquireExpired(deps, unsold)
   if (earlier === undefined) return
   const answer = await earlier.readAnswer()
@@ -133,7 +136,7 @@ async function abandon(purchase: LeasedPurchase): Promise<PurchaseResult> {
   if (lease.entry.answer !== undefined) await countFailure(deps, lease.entry)
   await finishWrite(deps, lease, request.fulfillment.store, 'abort')
   // What could not be rolled back is left to recovery.
-  if (lease.entry.prepared === undefined) await lease.delete()
+  if (lease.entry.pendingWrite === undefined) await lease.delete()
   else await lease.void()
   return { kind: 'disconnected' }
 }
@@ -157,9 +160,9 @@ export async function conclude(purchase: LeasedPurchase, settlement: Settlement)
 /** A store that was rolled back or emptied takes the record as new. */
 async function recordReceipt(
   { ledger, now, report }: PurchaseDeps,
-  lease: Claim,
+  lease: PaymentLease,
   receipt: Receipt,
-): Promise<Entry> {
+): Promise<PaymentRecord> {
   try {
     return await lease.settle(receipt)
   } catch (fault) {
@@ -172,7 +175,7 @@ async function recordReceipt(
       settledAt: now(),
       version: entry.version + 1,
     } as const
-    const record: Entry = { ...settled, due: nextCheckAt(settled) }
+    const record: PaymentRecord = { ...settled, due: nextCheckAt(settled) }
     await ledger.insert(record).catch(report)
     return record
   }
@@ -194,7 +197,7 @@ async function fail({ deps, request, lease }: LeasedPurchase, refusal: Refusal):
   return { kind: 'settlementFailed', entry, refusal }
 }
 
-function countFailure({ ledger, now, report }: PurchaseDeps, { payer, id }: Entry): Promise<void> {
+function countFailure({ ledger, now, report }: PurchaseDeps, { payer, id }: PaymentRecord): Promise<void> {
   return noteFailure(ledger, payer, id, now()).catch(report)
 }
 
@@ -208,7 +211,7 @@ async function run(
   timeLeft: number,
 ): Promise<Run> {
   const { fulfillment, offer } = request
-  const most = Math.min(offer.face.operation.timeout, timeLeft)
+  const most = Math.min(offer.endpoint.operation.timeout, timeLeft)
   if (fulfillment.store !== undefined) await lease.update({ prepared: true })
   try {
     const call = { payment: lease.entry.id, payer, account, timeLeft: most }
@@ -223,7 +226,11 @@ async function run(
  * Answers a payment that has settled. The proof of it is in hand: a store that fails from here on costs a record, and
  * never the connected buyer the answer.
  */
-async function fulfil(purchase: LeasedPurchase, entry: Entry, receipt: Receipt): Promise<PurchaseResult> {
+async function fulfil(
+  purchase: LeasedPurchase,
+  entry: PaymentRecord,
+  receipt: Receipt,
+): Promise<PurchaseResult> {
   const { deps, request, lease } = purchase
   let answer = await lease.readAnswer()
   if (answer === undefined) {
@@ -248,11 +255,11 @@ async function store({ lease }: LeasedPurchase, answer: StoredAnswer, receipt: R
 /** Ends what the handler has prepared for this payment. What fails here is done again by recovery. */
 export async function finishWrite(
   { report }: Pick<PurchaseDeps, 'report'>,
-  lease: Claim,
+  lease: PaymentLease,
   store: Store | undefined,
   decision: 'commit' | 'abort',
 ): Promise<void> {
-  if (lease.entry.prepared === undefined || store === undefined) return
+  if (lease.entry.pendingWrite === undefined || store === undefined) return
   try {
     await store[decision](lease.entry.id)
   } catch (fault) {
@@ -273,7 +280,7 @@ const UPFRONT_MS = 3_600_000
 
 /** Before the work where the catalog says so, for work that would outlive the payment, and for payers whose settlements fail. */
 export async function chooseFlow({ deps, request, verified }: VerifiedPurchase): Promise<Flow> {
-  const { operation } = request.offer.face
+  const { operation } = request.offer.endpoint
   if (operation.settle === 'upfront' || operation.timeout > request.payment.protocol.longestWork)
     return 'upfront'
   return (await isThrottled(deps.ledger, verified.payer, deps.now())) ? 'upfront' : 'authorization'
@@ -295,12 +302,12 @@ export function tooLate(deps: PurchaseDeps, flow: Flow, verified: Verified): Ref
 
 /** Remembers that work was done for a payer who then could not be charged. */
 export async function noteFailure(ledger: Ledger, payer: string, id: string, now: number): Promise<void> {
-  await ledger.remember(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + CLOSE_MS)
+  await ledger.addExpiring(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + CLOSE_MS)
 }
 
 /** Whether a payer has to pay before the work. */
 export async function isThrottled(ledger: Ledger, payer: string, now: number): Promise<boolean> {
-  const facts = await ledger.recall(nameOf(payer), now)
+  const facts = await ledger.listExpiring(nameOf(payer), now)
   // A payment may be noted twice: by the request that has seen it fail, and by recovery.
   const byPayment = new Map(facts.map((fact) => [fact.split(' ')[1], Number.parseInt(fact, 10)]))
   const times = Array.from(byPayment.values()).sort((a, b) => a - b)

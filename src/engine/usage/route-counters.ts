@@ -1,4 +1,4 @@
-import type { Entry, State } from '../ledger/entry.ts'
+import type { PaymentRecord, State } from '../ledger/payment-record.ts'
 import type { Change, Ledger } from '../ledger/ledger.ts'
 
 /** Upper bounds of the classes in milliseconds; the last class has none. */
@@ -109,7 +109,7 @@ export function add(one: Counts, other: Counts): Counts {
  * Counts what becomes of the requests to one route of this process. It is held by the route itself: an unpaid request
  * costs one addition, no lookup and no look at the clock.
  */
-export class Tally {
+export class RouteCounters {
   #stages = noStages()
   #latency = noLatency()
   #lastSuccess = 0
@@ -151,7 +151,7 @@ export class Tally {
 }
 
 export interface MeasuredRequest {
-  readonly tally: Tally
+  readonly tally: RouteCounters
   /** Aborted when the client has gone away. */
   readonly gone: AbortSignal
 }
@@ -190,7 +190,7 @@ export function isSold(name: string): boolean {
 }
 
 /** Told of a change of an entry once it is made; must be quick and must not throw. */
-export type OnPaymentChange = (previous: Entry, next: Entry) => void
+export type OnPaymentChange = (previous: PaymentRecord, next: PaymentRecord) => void
 
 /**
  * The same ledger, which counts what becomes of the payments of an operation. Every change is made by one process and
@@ -198,7 +198,7 @@ export type OnPaymentChange = (previous: Entry, next: Entry) => void
  */
 export function meterLedger(
   ledger: Ledger,
-  counters: { of(name: string): Tally },
+  counters: { of(name: string): RouteCounters },
   settle?: OnPaymentChange,
 ): Ledger {
   const commit = async (changes: readonly Change[]): Promise<boolean> => {
@@ -224,7 +224,7 @@ export function meterLedger(
 /** What was only reserved was refused after all; what is voided was counted when it was. */
 const FREE: ReadonlySet<State> = new Set<State>(['reserved', 'voided'])
 
-function countChange(tally: Tally, previous: Entry, next: Entry): void {
+function countChange(tally: RouteCounters, previous: PaymentRecord, next: PaymentRecord): void {
   if (previous.receipt === undefined && next.receipt !== undefined) tally.count('settled')
   if (previous.state === next.state) return
   if (previous.state === 'reserved') tally.count('verified')

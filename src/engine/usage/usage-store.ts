@@ -1,5 +1,13 @@
-import type { Desk } from '../ledger/claim.ts'
-import { add, NOTHING, type Counts, Tally, type Stages, answersIn, quantile } from './route-counters.ts'
+import type { LeaseContext } from '../ledger/payment-lease.ts'
+import {
+  add,
+  NOTHING,
+  type Counts,
+  RouteCounters,
+  type Stages,
+  answersIn,
+  quantile,
+} from './route-counters.ts'
 
 /** What was counted on one day (UTC), by the name of what is counted. */
 export type Day = ReadonlyMap<string, Counts>
@@ -32,8 +40,8 @@ const RECALL_MS = 5_000
  * up. A process that is killed takes with it what it has counted since it last wrote.
  */
 export class UsageStore {
-  readonly #desk: Desk
-  readonly #tallies = new Map<string, Tally>()
+  readonly #desk: LeaseContext
+  readonly #tallies = new Map<string, RouteCounters>()
   /** Of this process, by date. */
   readonly #own = new Map<string, Map<string, Counts>>()
   /** Dates whose page lacks something. */
@@ -43,13 +51,13 @@ export class UsageStore {
   #recalled: { readonly at: number; readonly pages: Promise<readonly Page[]> } | undefined
   #number = 0
 
-  constructor(desk: Desk) {
+  constructor(desk: LeaseContext) {
     this.#desk = desk
   }
 
   /** The same name gets the same tally: it outlives revisions of the catalog. */
-  of(name: string): Tally {
-    const tally = this.#tallies.get(name) ?? new Tally()
+  of(name: string): RouteCounters {
+    const tally = this.#tallies.get(name) ?? new RouteCounters()
     this.#tallies.set(name, tally)
     return tally
   }
@@ -101,7 +109,7 @@ export class UsageStore {
   async #recall(): Promise<readonly Page[]> {
     const { ledger, owner, now } = this.#desk
     const pages = new Map<string, Page>()
-    for (const fact of await ledger.recall(PAGES, now())) {
+    for (const fact of await ledger.listExpiring(PAGES, now())) {
       const page: Page = JSON.parse(fact)
       const name = `${page.date} ${page.by}`
       const known = pages.get(name)
@@ -141,8 +149,8 @@ export class UsageStore {
     const replaced = this.#written.get(date) ?? []
     // A store that says no may have taken it.
     this.#written.set(date, [...replaced, fact])
-    await ledger.remember(PAGES, fact, Date.parse(date) + DAYS_KEPT * DAY_MS)
-    for (const old of replaced) await ledger.remember(PAGES, old, now())
+    await ledger.addExpiring(PAGES, fact, Date.parse(date) + DAYS_KEPT * DAY_MS)
+    for (const old of replaced) await ledger.addExpiring(PAGES, old, now())
     this.#written.set(date, [fact])
   }
 

@@ -1,5 +1,5 @@
 import type { SourceRecords } from '../sources/source-record.ts'
-import type { World } from '../sources/world.ts'
+import type { Runtime } from '../sources/world.ts'
 import type { Embedder } from './embedder.ts'
 import { hashEmbedder } from './hash-embedder.ts'
 import { LIVE_MODEL_EMBEDDER, ModelEmbedder } from './model-embedder.ts'
@@ -13,7 +13,7 @@ export interface EmbeddingModel {
 /** The model the operator has named; else words have to do. */
 export function chooseEmbedder(
   model: EmbeddingModel | undefined,
-  world: World,
+  world: Runtime,
   records: SourceRecords,
 ): Embedder {
   if (model?.embeddingModel === undefined) return hashEmbedder

@@ -2,7 +2,7 @@ import { Failure } from '../../engine/index.ts'
 import { JsonSource } from '../sources/json-source.ts'
 import { compileShape } from '../sources/shape.ts'
 import type { SourceRecords } from '../sources/source-record.ts'
-import type { World } from '../sources/world.ts'
+import type { Runtime } from '../sources/world.ts'
 import { toUnit, type Embedder } from './embedder.ts'
 
 export interface ModelEmbedderOptions {
@@ -47,7 +47,7 @@ export class ModelEmbedder implements Embedder {
   readonly #options: ModelEmbedderOptions
   readonly #source: JsonSource
 
-  constructor(options: ModelEmbedderOptions, world: World, records: SourceRecords) {
+  constructor(options: ModelEmbedderOptions, world: Runtime, records: SourceRecords) {
     this.name = `openai:${options.model}`
     this.#options = options
     this.#source = new JsonSource(

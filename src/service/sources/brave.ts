@@ -3,7 +3,7 @@ import { JsonSource } from './json-source.ts'
 import { HITS, type SearchEngine, type SearchHit } from './search.ts'
 import { compileShape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'
-import type { World } from './world.ts'
+import type { Runtime } from './world.ts'
 
 export interface BraveOptions {
   /** As answers name where their data comes from. */
@@ -52,7 +52,7 @@ export class Brave implements SearchEngine {
   readonly #api: JsonSource
   readonly #headers: Readonly<Record<string, string>>
 
-  constructor({ source, baseUrl, apiKey, timeoutMs }: BraveOptions, world: World, records: SourceRecords) {
+  constructor({ source, baseUrl, apiKey, timeoutMs }: BraveOptions, world: Runtime, records: SourceRecords) {
     this.source = source
     this.#headers = { 'x-subscription-token': apiKey }
     // The smallest plan allows one call a second.

@@ -5,7 +5,7 @@ import type { SourceRecords } from './source-record.ts'
 import { CITED, MESSAGE, type Message } from './works/crossref-message.ts'
 import { readMessage } from './works/read-message.ts'
 import type { Work } from './works/work.ts'
-import type { World } from './world.ts'
+import type { Runtime } from './world.ts'
 
 export interface CrossrefOptions {
   /** As answers name where their data comes from. */
@@ -66,7 +66,11 @@ export class Crossref {
   readonly #works: JsonSource
   readonly #lists: JsonSource
 
-  constructor({ source, baseUrl, mailto, timeoutMs }: CrossrefOptions, world: World, records: SourceRecords) {
+  constructor(
+    { source, baseUrl, mailto, timeoutMs }: CrossrefOptions,
+    world: Runtime,
+    records: SourceRecords,
+  ) {
     this.source = source
     this.#polite = mailto === undefined ? {} : { mailto }
     // What is allowed to those who give an address, and to all others.

@@ -4,7 +4,7 @@ import type { SourceRecords } from './source-record.ts'
 import { DATACITE_WORK } from './works/datacite-attributes.ts'
 import { readAttributes } from './works/read-attributes.ts'
 import type { Work } from './works/work.ts'
-import type { World } from './world.ts'
+import type { Runtime } from './world.ts'
 
 export interface DataCiteOptions {
   /** As answers name where their data comes from. */
@@ -26,7 +26,7 @@ export class DataCite {
   readonly source: Source
   readonly #api: JsonSource
 
-  constructor({ source, baseUrl, timeoutMs }: DataCiteOptions, world: World, records: SourceRecords) {
+  constructor({ source, baseUrl, timeoutMs }: DataCiteOptions, world: Runtime, records: SourceRecords) {
     this.source = source
     // 3,000 calls in five minutes are allowed.
     const rate = { perSecond: 5, burst: 10 }

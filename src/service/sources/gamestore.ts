@@ -7,7 +7,7 @@ import { attempt } from './attempt.ts'
 import { titleOfFeatured, titleOfStoreItem, type Title } from './gamestore/title.ts'
 import { JsonSource } from './json-source.ts'
 import type { SourceRecord, SourceRecords } from './source-record.ts'
-import type { World } from './world.ts'
+import type { Runtime } from './world.ts'
 
 export interface GamestoreOptions {
   /** As answers name where their data comes from. */
@@ -79,7 +79,7 @@ export class Gamestore {
 
   constructor(
     { source, storeUrl, apiUrl, timeoutMs }: GamestoreOptions,
-    world: World,
+    world: Runtime,
     records: SourceRecords,
   ) {
     this.source = source

@@ -4,7 +4,7 @@ import { JsonSource } from './json-source.ts'
 import type { Shape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'
 import type { TwitchAccess } from './twitch/access.ts'
-import type { World } from './world.ts'
+import type { Runtime } from './world.ts'
 
 export interface IgdbOptions {
   /** As answers name where their data comes from. */
@@ -42,7 +42,7 @@ export class Igdb {
   constructor(
     { source, baseUrl, timeoutMs }: IgdbOptions,
     access: TwitchAccess,
-    world: World,
+    world: Runtime,
     records: SourceRecords,
   ) {
     this.source = source

@@ -5,7 +5,7 @@ import { parseReset, parseRetryAfter } from './retry-after.ts'
 import type { Shape } from './shape.ts'
 import type { SourceRecord } from './source-record.ts'
 import { TokenBucket, type Rate } from './token-bucket.ts'
-import type { FetchOptions, Reply, World } from './world.ts'
+import type { FetchOptions, Reply, Runtime } from './world.ts'
 
 export interface JsonSourceOptions {
   /** As failures name it, at the start of a sentence: `The game store`. */
@@ -61,12 +61,12 @@ const MOST_REDIRECTS = 2
  */
 export class JsonSource {
   readonly #options: JsonSourceOptions
-  readonly #world: World
+  readonly #world: Runtime
   readonly #record: SourceRecord
   readonly #bucket: TokenBucket
   #pause = { from: 0, until: 0 }
 
-  constructor(options: JsonSourceOptions, world: World, record: SourceRecord) {
+  constructor(options: JsonSourceOptions, world: Runtime, record: SourceRecord) {
     this.#options = options
     this.#world = world
     this.#record = record

@@ -3,7 +3,7 @@ import { JsonSource, Refused } from './json-source.ts'
 import { isStrict } from './model/strict.ts'
 import { compileShape, type Shape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'
-import type { World } from './world.ts'
+import type { Runtime } from './world.ts'
 
 export interface ModelOptions {
   /** As answers name who wrote. */
@@ -26,7 +26,7 @@ export interface Message {
 }
 
 /** What is to be written, and the schema it is to satisfy: whoever asks checks that it does. */
-export interface Assignment {
+export interface ModelRequest {
   readonly messages: readonly Message[]
   /** Letters, digits and `_`. */
   readonly name: string
@@ -82,7 +82,7 @@ export class LanguageModel {
   readonly #headers: Readonly<Record<string, string>>
   readonly #api: JsonSource
 
-  constructor(options: ModelOptions, world: World, records: SourceRecords) {
+  constructor(options: ModelOptions, world: Runtime, records: SourceRecords) {
     const { source, baseUrl, apiKey, model, timeoutMs } = options
     this.source = source
     this.#model = model
@@ -92,7 +92,7 @@ export class LanguageModel {
   }
 
   /** The text of the answer: JSON, if the model did as it was told. */
-  async write(assignment: Assignment, signal: AbortSignal): Promise<string> {
+  async write(assignment: ModelRequest, signal: AbortSignal): Promise<string> {
     try {
       return textOf(await this.#complete(assignment, formOf(assignment), signal))
     } catch (cause) {
@@ -103,13 +103,13 @@ export class LanguageModel {
   }
 
   /** The object that was asked for. Throws `source_error` when what was written is another one, or none. */
-  async fill<Form>(assignment: Assignment, isForm: Shape<Form>, signal: AbortSignal): Promise<Form> {
+  async fill<Form>(assignment: ModelRequest, isForm: Shape<Form>, signal: AbortSignal): Promise<Form> {
     const written = readJson(await this.write(assignment, signal))
     if (isForm(written)) return written
     throw unusable('form', 'answered in another form than it was asked for')
   }
 
-  #complete({ messages }: Assignment, form: JsonObject, signal: AbortSignal): Promise<Completion> {
+  #complete({ messages }: ModelRequest, form: JsonObject, signal: AbortSignal): Promise<Completion> {
     const asked = {
       model: this.#model,
       messages,
@@ -127,7 +127,7 @@ export class LanguageModel {
   }
 }
 
-function formOf({ name, schema }: Assignment): JsonObject {
+function formOf({ name, schema }: ModelRequest): JsonObject {
   const strict = isStrict(schema) ? { strict: true } : {}
   return { response_format: { type: 'json_schema', json_schema: { name, schema, ...strict } } }
 }

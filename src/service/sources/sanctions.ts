@@ -7,7 +7,7 @@ import type { ListFacts } from './sanctions/shelf.ts'
 import { ListThread } from './sanctions/thread.ts'
 import type { ListHit, Outcome, Threshold } from './sanctions/worker.ts'
 import type { SourceRecords } from './source-record.ts'
-import type { World } from './world.ts'
+import type { Runtime } from './world.ts'
 
 export interface SanctionsOptions {
   readonly lists: readonly ListTerms[]
@@ -71,7 +71,7 @@ export class Sanctions {
   readonly #now: () => Date
   #tending: Promise<void> | undefined
 
-  constructor({ lists, directory, urls }: SanctionsOptions, world: World, records: SourceRecords) {
+  constructor({ lists, directory, urls }: SanctionsOptions, world: Runtime, records: SourceRecords) {
     this.#now = world.now
     this.#thread = new ListThread(() => {
       for (const holding of this.#holdings) holding.forget()

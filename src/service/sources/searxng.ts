@@ -3,7 +3,7 @@ import { JsonSource } from './json-source.ts'
 import { HITS, type SearchEngine, type SearchHit } from './search.ts'
 import { compileShape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'
-import type { World } from './world.ts'
+import type { Runtime } from './world.ts'
 
 export interface SearxngOptions {
   /** As answers name where their data comes from. */
@@ -37,7 +37,7 @@ export class Searxng implements SearchEngine {
   readonly source: Source
   readonly #api: JsonSource
 
-  constructor({ source, baseUrl, timeoutMs }: SearxngOptions, world: World, records: SourceRecords) {
+  constructor({ source, baseUrl, timeoutMs }: SearxngOptions, world: Runtime, records: SourceRecords) {
     this.source = source
     const rate = { perSecond: 2, burst: 10 }
     this.#api = new JsonSource(

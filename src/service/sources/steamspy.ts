@@ -2,7 +2,7 @@ import type { Source } from '../../engine/index.ts'
 import { JsonSource } from './json-source.ts'
 import { compileShape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'
-import type { World } from './world.ts'
+import type { Runtime } from './world.ts'
 
 export interface SteamSpyOptions {
   /** As answers name where their data comes from. */
@@ -78,7 +78,7 @@ export class SteamSpy {
   readonly source: Source
   readonly #site: JsonSource
 
-  constructor({ source, baseUrl, timeoutMs }: SteamSpyOptions, world: World, records: SourceRecords) {
+  constructor({ source, baseUrl, timeoutMs }: SteamSpyOptions, world: Runtime, records: SourceRecords) {
     this.source = source
     // One call a second is asked for; five at once are the titles of one dossier.
     const rate = { perSecond: 1, burst: 5 }

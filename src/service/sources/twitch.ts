@@ -3,7 +3,7 @@ import { JsonSource } from './json-source.ts'
 import type { SourceRecords } from './source-record.ts'
 import { CATEGORIES, STREAMS, type Category, type Stream } from './twitch/shapes.ts'
 import type { TwitchAccess } from './twitch/access.ts'
-import type { World } from './world.ts'
+import type { Runtime } from './world.ts'
 
 export interface TwitchOptions {
   /** As answers name where their data comes from. */
@@ -38,7 +38,7 @@ export class Twitch {
   constructor(
     { source, baseUrl, timeoutMs }: TwitchOptions,
     access: TwitchAccess,
-    world: World,
+    world: Runtime,
     records: SourceRecords,
   ) {
     this.source = source

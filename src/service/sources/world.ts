@@ -20,7 +20,7 @@ export interface FetchOptions {
 }
 
 /** Everything a source client takes from outside itself. */
-export interface World {
+export interface Runtime {
   readonly fetch: (url: URL, options: FetchOptions) => Promise<Reply>
   readonly now: () => Date
   /** Resolves after `ms` milliseconds; rejects when the signal is aborted before. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Entry } from '../../../src/engine/ledger/entry.ts'
+import type { PaymentRecord } from '../../../src/engine/ledger/payment-record.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { addressOf } from '../../support/payment.ts'
 import { Secrets } from '../../support/secrets.ts'
@@ -143,8 +143,8 @@ async function quiet(ledger: Ledger): Promise<number> {
   return Date.now() - begun
 }
 
-async function all(ledger: Ledger): Promise<Entry[]> {
-  const entries: Entry[] = []
+async function all(ledger: Ledger): Promise<PaymentRecord[]> {
+  const entries: PaymentRecord[] = []
   for await (const entry of ledger.entries()) entries.push(entry)
   return entries
 }

@@ -1,4 +1,4 @@
-import type { Entry } from '../../../src/engine/ledger/entry.ts'
+import type { PaymentRecord } from '../../../src/engine/ledger/payment-record.ts'
 import type { Charge } from './money.ts'
 import type { Note } from './office.ts'
 import type { Verdict } from './verdict.ts'
@@ -35,7 +35,7 @@ export interface Evidence {
   readonly verdicts: readonly Verdict[]
   /** The payments that have moved money. */
   readonly charges: readonly Charge[]
-  readonly entries: readonly Entry[]
+  readonly entries: readonly PaymentRecord[]
   readonly markOfKey: (key: string) => string
   readonly runs: number
   readonly notes: ReadonlyMap<string, Note>
@@ -104,9 +104,9 @@ export function isLeft({ charges, proof }: Verdict): boolean {
 }
 
 /** Whether nothing is left to be done but to forget. */
-export function isQuiet(entries: readonly Entry[]): boolean {
+export function isQuiet(entries: readonly PaymentRecord[]): boolean {
   return entries.every(
-    ({ state, prepared, receipt }) =>
+    ({ state, pendingWrite: prepared, receipt }) =>
       state !== 'settling' && state !== 'unknown' && (prepared === undefined || receipt === undefined),
   )
 }

@@ -5,7 +5,7 @@ function read(header: string): [string, Record<string, string>][] {
   return parseChallenges(header).map(({ scheme, parameters }) => [scheme, Object.fromEntries(parameters)])
 }
 
-t.test('a payer that reads another challenge than the seller wrote would sign the wrong one', async (t) => {
+t.test('reads challenges as sellers write them', async (t) => {
   for (const [header, challenges] of [
     ['', []],
     [' , ', []],

@@ -13,16 +13,16 @@ import {
   sell,
   type Books,
 } from '../../support/books.ts'
-import type { Entry } from '../../../src/engine/ledger/entry.ts'
+import type { PaymentRecord } from '../../../src/engine/ledger/payment-record.ts'
 
 const PAYER = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 
 interface Shelf {
   readonly books: Books
-  readonly old: Entry
-  readonly doubtful: Entry
-  readonly voided: Entry
-  readonly latest: Entry
+  readonly old: PaymentRecord
+  readonly doubtful: PaymentRecord
+  readonly voided: PaymentRecord
+  readonly latest: PaymentRecord
 }
 
 /** Four payments of the last days, written by the engine. */
@@ -92,7 +92,7 @@ t.test(
 t.test('an operator sees what each route, network and day has brought', async (t) => {
   const shelf = await fill(t)
   const { old, latest } = shelf
-  const dayOf = ({ settledAt = 0 }: Entry): string => new Date(settledAt).toISOString().slice(0, 10)
+  const dayOf = ({ settledAt = 0 }: PaymentRecord): string => new Date(settledAt).toISOString().slice(0, 10)
   for (const flags of [[], ['--totals']]) {
     const { out } = await list(t, shelf, ...flags)
     t.match(out, /^ROUTE +CHARGED +MONEY\nbundle\/market-snapshot +1 +0\.250000 USDC on eip155:8453$/m)

@@ -9,7 +9,7 @@ import {
   stringToBytes,
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
-import type { Entry, Purchase } from '../../../src/engine/ledger/entry.ts'
+import type { PaymentRecord, Purchase } from '../../../src/engine/ledger/payment-record.ts'
 import { startAnvil } from '../../../src/sandbox/anvil.ts'
 import {
   ANSWER,
@@ -138,7 +138,11 @@ t.test(
     const payTo = addressOf(randomKey())
     const at = Date.now() - 30 * MINUTE
     const ids: string[] = []
-    const book = async (challenge: string, work: Work, changes: Partial<Purchase> = {}): Promise<Entry> => {
+    const book = async (
+      challenge: string,
+      work: Work,
+      changes: Partial<Purchase> = {},
+    ): Promise<PaymentRecord> => {
       const entry = await books.book(purchase(payTo, challenge, changes), at, work)
       ids.push(entry.id)
       return entry

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { join } from 'node:path'
 import { pad, toEventSelector } from 'viem'
-import type { Entry, Purchase } from '../../../src/engine/ledger/entry.ts'
+import type { PaymentRecord, Purchase } from '../../../src/engine/ledger/payment-record.ts'
 import type { JsonObject } from '../../../src/engine/json.ts'
 import {
   ANSWER,
@@ -45,7 +45,7 @@ interface Stall {
   readonly key: Hex
   sign(faults?: Faults): Promise<SignedPayment>
   /** Books a payment as the server that took it would have. */
-  book(payment: SignedPayment, work: Work, changes?: Partial<Purchase>, at?: number): Promise<Entry>
+  book(payment: SignedPayment, work: Work, changes?: Partial<Purchase>, at?: number): Promise<PaymentRecord>
   reconcile(flags?: readonly string[], variables?: Readonly<Record<string, string>>): Promise<Ran>
 }
 

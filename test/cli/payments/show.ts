@@ -14,7 +14,7 @@ import {
   type Books,
   type Work,
 } from '../../support/books.ts'
-import type { Purchase } from '../../../src/engine/ledger/entry.ts'
+import type { Purchase } from '../../../src/engine/ledger/payment-record.ts'
 
 async function show(t: Test, { dataDir }: Books, ...words: string[]): Promise<Ran> {
   const ran = await runLine(['payments', 'show', '--data-dir', dataDir, ...words])
@@ -140,7 +140,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Work,
     ],
     [
       'a sale nobody can ask for again',
-      { token: undefined },
+      { redeliveryToken: undefined },
       ago,
       sell(receiptOf(purchaseOf())),
       /^Charged and answered\.$/,

@@ -88,7 +88,7 @@ t.test('no request can change the catalog', async (t) => {
   t.throws(() => Object.assign(catalog.routes[0]?.parameters[0] ?? {}, { name: 'x' }), TypeError)
 })
 
-t.test('every face of an operation is the same operation', async (t) => {
+t.test('a route and its tool are one operation', async (t) => {
   const { routes, operations } = load(SHOP).catalog
   t.equal(routes.length, 2)
   for (const route of routes) t.equal(route.operation, operations[0])

@@ -88,7 +88,7 @@ t.test('an operator of one free route, or of none that was ever called, has a pa
   t.match(html, 'data-state="up">operational<')
 })
 
-t.test('a bar that was longer for less would be a lie', async (t) => {
+t.test('draws bars in proportion', async (t) => {
   const widths = (funnel: Partial<typeof NONE>): number[] => {
     const { steps } = drawFunnel({ ...NONE, ...funnel })
     return Array.isArray(steps) ? steps.map((step) => Number(Object(step).width)) : []

@@ -117,7 +117,7 @@ t.test('a part tells when its source gave it, and whether that was in place of a
   ])
 })
 
-t.test('a part that fails fails as its own route would', async (t) => {
+t.test('a part fails as its own route does', async (t) => {
   const failures: unknown[] = []
   const { serve } = kitchen({
     part: () => Promise.reject(new Failure('not_found', 'App 7 not found')),

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { BackgroundTasks } from '../../../src/engine/http/delivery.ts'
 
-t.test('the ledger would be closed under a purchase whose buyer has hung up', async (t) => {
+t.test('closes the ledger after purchases whose buyers have hung up', async (t) => {
   const tasks = new BackgroundTasks()
   let finish = (): void => undefined
   const work = new Promise<void>((resolve) => {
@@ -25,7 +25,7 @@ t.test('work that fails ends too, and its failure stays with whoever waits for i
   await tasks.end()
 })
 
-t.test('a delivery that is noted late would write to a ledger that is closed', async (t) => {
+t.test('records late deliveries before the ledger closes', async (t) => {
   const tasks = new BackgroundTasks()
   let begun = 0
   tasks.later(1, async () => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readSandboxFile, runProgram, startServer } from '../../support/server.ts'
 
-t.test('a buyer who was told to ask again would find nothing at the Location of a 503', async (t) => {
+t.test('serves the payment at the Location of a 503', async (t) => {
   const server = await startServer({ args: ['--sandbox', '--offline'] })
   t.teardown(() => server.stop())
   const { stdout } = await runProgram(['pay', '--json', `${server.url}/paid/ping`], {

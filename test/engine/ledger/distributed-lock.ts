@@ -84,7 +84,10 @@ t.test('a turn that another process has ended is over, and its word counts', asy
   if (again !== undefined) await ledger.release(again, { value: 11, at: 11 })
   t.equal(await late.extend(10_500), false, 'after the other one has had it')
   await late.release({ value: 1, at: 1 })
-  t.strictSame((await ledger.lease('signer', 'third', clock.now, clock.now + 1))?.left, { value: 11, at: 11 })
+  t.strictSame((await ledger.lease('signer', 'third', clock.now, clock.now + 1))?.leaseState, {
+    value: 11,
+    at: 11,
+  })
 })
 
 t.test('a busy process lets one that waits have its turn, and only then', async (t) => {

@@ -15,7 +15,7 @@ import { basename, join } from 'node:path'
 import { open } from 'lmdb'
 import { writeAnswer } from '../../../src/engine/ledger/answers.ts'
 import { sweepAnswers } from '../../../src/engine/ledger/clean-up.ts'
-import { LedgerError } from '../../../src/engine/ledger/payment-record.ts'
+import { LedgerError } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { testAnswers } from '../../contract/answers.ts'
 import { testLedger } from '../../contract/ledger.ts'
@@ -76,7 +76,7 @@ t.test('lmdb: a store that a newer version migrates is not written to any more',
     () => ledger.insert(makeEntry('x402:two')),
     () => ledger.replace(entry, nextEntry(entry)),
     () => ledger.remove(entry),
-    () => ledger.remember('name', 'fact', 1),
+    () => ledger.addExpiring('name', 'fact', 1),
     () => ledger.lease('name', 'owner', 1, 2),
   ]
   for (const change of changes) await t.rejects(change(), { name: 'LedgerError', message: / has format 5, / })
@@ -88,10 +88,10 @@ t.test('lmdb: facts that have ended do not stay in the store', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   for (let number = 0; number < 1_200; number += 1)
-    void ledger.remember(`name ${number % 400}`, `fact ${number}`, 1_000 + number)
-  await ledger.remember('name 0', 'last', 9_000)
-  t.equal((await ledger.recall('name 0', 1_400)).length, 2)
-  t.strictSame(await ledger.recall('name 0', 2_200), ['last'])
+    void ledger.addExpiring(`name ${number % 400}`, `fact ${number}`, 1_000 + number)
+  await ledger.addExpiring('name 0', 'last', 9_000)
+  t.equal((await ledger.listExpiring('name 0', 1_400)).length, 2)
+  t.strictSame(await ledger.listExpiring('name 0', 2_200), ['last'])
   await ledger.close()
   const root = open({ path: directory, encoding: 'json', maxDbs: 12 })
   t.teardown(() => root.close())
@@ -223,8 +223,8 @@ t.test(
     const calls: (() => Promise<unknown>)[] = [
       () => ledger.check(),
       () => ledger.insert(makeEntry('x402:two')),
-      () => ledger.remember('a', 'b', 1),
-      () => ledger.recall('a', 1),
+      () => ledger.addExpiring('a', 'b', 1),
+      () => ledger.listExpiring('a', 1),
     ]
     for (const call of calls) await t.rejects(call(), refused)
     t.equal(await ledger.replace(entry, nextEntry(entry, { state: 'fulfilled' })), true)
@@ -238,7 +238,7 @@ t.test('lmdb: a lease of a clock that was an hour ahead ends its length after no
   await ledger.lease('signer', 'ahead', now + 3_600_000, now + 3_615_000)
   t.equal(await ledger.lease('signer', 'me', now, now + 15_000), undefined)
   t.equal(await ledger.lease('signer', 'me', now + 14_999, now + 20_000), undefined)
-  t.equal((await ledger.lease('signer', 'me', now + 15_000, now + 20_000))?.fence, 2)
+  t.equal((await ledger.lease('signer', 'me', now + 15_000, now + 20_000))?.fencingToken, 2)
 })
 
 t.test('lmdb: answers are files for their owner only, and their names are those of payments', async (t) => {
@@ -338,7 +338,7 @@ t.test('lmdb: a full disk costs the change that does not fit, and not the proces
   t.equal(await worker.line(), 'closed')
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
-  t.equal((await ledger.get('x402:0'))?.seal.length, 300_000, 'what was stored is there')
+  t.equal((await ledger.get('x402:0'))?.authorizationHash.length, 300_000, 'what was stored is there')
   t.not(await ledger.get('x402'), undefined)
 })
 

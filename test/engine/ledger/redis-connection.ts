@@ -108,12 +108,12 @@ function testConnection(): void {
       await t.rejects(ledger.insert(entry), { message: / cannot be known$/ })
       t.strictSame(await ledger.get('x402:one'), entry, 'it was stored')
       t.equal(line.sent().split('SETNX').length - 1, 1)
-      t.equal(line.sent().split(entry.seal).length - 1, 1, 'and sent once')
+      t.equal(line.sent().split(entry.authorizationHash).length - 1, 1, 'and sent once')
       const next = nextEntry(entry, { state: 'fulfilled' })
       line.cutAnswers(1)
       await t.rejects(ledger.replace(entry, next), { message: / cannot be known$/ })
       t.strictSame(await ledger.get('x402:one'), next)
-      t.equal(line.sent().split(entry.seal).length - 1, 2)
+      t.equal(line.sent().split(entry.authorizationHash).length - 1, 2)
       line.cutAnswers(2)
       await t.rejects(ledger.get('x402:one'), { message: / has not answered$/ })
     },
@@ -132,8 +132,8 @@ function testConnection(): void {
     if (lease !== undefined) await each(() => ledger.release(lease, { value: 7, at: 1_000 }))
     const next = await each(() => ledger.lease('signer', 'other', 1_000, 2_000))
     t.strictSame(next, { name: 'signer', owner: 'other', fence: 2, left: { value: 7, at: 1_000 } })
-    await each(() => ledger.remember('name', 'fact', 1_000))
-    t.strictSame(await each(() => ledger.recall('name', 999)), ['fact'])
+    await each(() => ledger.addExpiring('name', 'fact', 1_000))
+    t.strictSame(await each(() => ledger.listExpiring('name', 999)), ['fact'])
     t.equal(line.sent().split('hello').length - 1, 6, 'each time on a new connection')
   })
 
@@ -144,7 +144,11 @@ function testConnection(): void {
     const refused = async (word: string): Promise<void> => {
       const fault: unknown = await ledger.replace(entry, nextEntry(entry)).catch((caught: unknown) => caught)
       t.match(fault, { name: 'LedgerError', message: new RegExp(` has refused: .* \\(${word}\\)$`) })
-      t.notMatch(inspect(fault, { depth: 9, showHidden: true }), entry.seal, 'and nothing of the payment')
+      t.notMatch(
+        inspect(fault, { depth: 9, showHidden: true }),
+        entry.authorizationHash,
+        'and nothing of the payment',
+      )
       t.strictSame(await ledger.get('x402:one'), entry)
     }
     await redis.command('CONFIG', 'SET', 'maxmemory', 1)
@@ -256,12 +260,12 @@ function testConnection(): void {
     const { redis, ledger } = await newWorld(t)
     const before = await redis.command('DBSIZE')
     for (let number = 0; number < 150; number += 1) {
-      await ledger.remember(`name ${number}`, 'one', 1_000)
-      await ledger.remember(`name ${number}`, 'two', 1_000 + number)
+      await ledger.addExpiring(`name ${number}`, 'one', 1_000)
+      await ledger.addExpiring(`name ${number}`, 'two', 1_000 + number)
     }
-    t.strictSame(await ledger.recall('name 140', 1_139), ['two'])
+    t.strictSame(await ledger.listExpiring('name 140', 1_139), ['two'])
     t.equal(await redis.command('ZCARD', '{ratecard}:facts:name 140'), 1)
-    for (let round = 0; round < 2; round += 1) await ledger.recall('another', 2_000)
+    for (let round = 0; round < 2; round += 1) await ledger.listExpiring('another', 2_000)
     t.equal(await redis.command('DBSIZE'), before)
   })
 
@@ -269,7 +273,7 @@ function testConnection(): void {
     const { redis, ledger } = await newWorld(t)
     const entry = asStored(makeEntry('x402:{one}'))
     await ledger.insert(entry)
-    await ledger.remember('{a} name', 'a fact', 10)
+    await ledger.addExpiring('{a} name', 'a fact', 10)
     await ledger.lease('{a} thing', 'somebody', 1, 2)
     const keys = await redis.command('KEYS', '*')
     if (!Array.isArray(keys)) throw new Error('there are no keys')
@@ -301,11 +305,12 @@ function callsOf(ledger: Ledger): (() => Promise<unknown>)[] {
     () => ledger.remove(one),
     () => ledger.entries()[Symbol.asyncIterator]().next(),
     () => ledger.due('money', 1, 1),
-    () => ledger.undelivered(one.buyer, 0, 1),
-    () => ledger.remember('name', 'fact', 1),
-    () => ledger.recall('name', 1),
+    () => ledger.undelivered(one.buyerKey, 0, 1),
+    () => ledger.addExpiring('name', 'fact', 1),
+    () => ledger.listExpiring('name', 1),
     () => ledger.lease('thing', 'owner', 1, 2),
-    () => ledger.release({ name: 'thing', owner: 'owner', fence: 1, left: undefined }, undefined),
+    () =>
+      ledger.release({ name: 'thing', owner: 'owner', fencingToken: 1, leaseState: undefined }, undefined),
   ]
 }
 

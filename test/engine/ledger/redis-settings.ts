@@ -146,7 +146,7 @@ function testSettings(): void {
       }
       await t.rejects(ledger.check(), unsafe)
       await t.rejects(ledger.insert(makeEntry('x402:two')), unsafe)
-      await t.rejects(ledger.recall('a', 1), unsafe)
+      await t.rejects(ledger.listExpiring('a', 1), unsafe)
       t.equal(await ledger.replace(entry, nextEntry(entry)), true, 'what is under way goes on')
       await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
       time += 60_000
@@ -190,12 +190,16 @@ function testSettings(): void {
     await ledger.lease('signer', 'ahead', wrong, wrong + 200)
     t.equal(await ledger.lease('signer', 'me', Date.now(), Date.now() + 200), undefined)
     await delay(250)
-    t.equal((await ledger.lease('signer', 'me', Date.now(), Date.now() + 60_000))?.fence, 2)
+    t.equal((await ledger.lease('signer', 'me', Date.now(), Date.now() + 60_000))?.fencingToken, 2)
     t.equal(await ledger.lease('signer', 'ahead', wrong, wrong + 200), undefined, 'it is alive')
     await redis.command('HSET', '{ratecard}:lease:signer', 'end', Date.now() + 3_600_000, 'length', 1)
     t.equal(await ledger.lease('signer', 'ahead', wrong, wrong + 200), undefined)
     await delay(10)
-    t.equal((await ledger.lease('signer', 'ahead', wrong, wrong + 200))?.fence, 3, 'Redis had been ahead')
+    t.equal(
+      (await ledger.lease('signer', 'ahead', wrong, wrong + 200))?.fencingToken,
+      3,
+      'Redis had been ahead',
+    )
   })
 
   t.test('two processes that open an empty Redis at the same time agree', async (t) => {
@@ -229,8 +233,8 @@ async function works(t: Test, url: string, settings: RedisLedgerSettings['settin
   t.equal(await ledger.insert(entry), undefined)
   t.strictSame(await ledger.get('x402:one'), entry)
   t.strictSame(await ledger.due('cleanup', entry.due ?? 0, 1), [entry])
-  await ledger.remember('a name', 'a fact', 10)
-  t.strictSame(await ledger.recall('a name', 10), [])
+  await ledger.addExpiring('a name', 'a fact', 10)
+  t.strictSame(await ledger.listExpiring('a name', 10), [])
   t.match(await ledger.lease('a thing', 'somebody', 1, 2), { fence: 1 })
 }
 

@@ -5,7 +5,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 import t from 'tap'
 import type { JsonObject } from '../../../src/engine/json.ts'
-import { paymentId } from '../../../src/engine/ledger/payment-record.ts'
+import { paymentId } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import { callTool, listTools, rpc, type Revision, type ToolResult } from '../../support/mcp.ts'
 import {
   addressOf,

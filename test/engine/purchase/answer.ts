@@ -4,7 +4,7 @@ import { Failure } from '../../../src/engine/errors.ts'
 import type { Answer, EnvelopedAnswer } from '../../../src/engine/handler.ts'
 import { wrapResponse as envelopAt, type Preview } from '../../../src/engine/purchase/execution.ts'
 import type { Route } from '../../../src/engine/catalog/catalog.ts'
-import type { StoredAnswer } from '../../../src/engine/ledger/entry.ts'
+import type { StoredAnswer } from '../../../src/engine/ledger/payment-record.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
 const CATALOG = compileRoutes(`  /paid/tides:

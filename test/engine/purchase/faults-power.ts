@@ -1,5 +1,5 @@
 import t from 'tap'
-import { paymentId } from '../../../src/engine/ledger/payment-record.ts'
+import { paymentId } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import { openBuyer } from '../../support/buyer.ts'
 import { addressOf, challengeOf, send, sign, type Hex, type SignedPayment } from '../../support/payment.ts'
 import { Secrets } from '../../support/secrets.ts'

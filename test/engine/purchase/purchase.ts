@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Route } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import { readAnswer, writeAnswer } from '../../../src/engine/ledger/answers.ts'
-import type { Entry, State, StoredAnswer } from '../../../src/engine/ledger/entry.ts'
-import { LEASE_MS, LedgerError } from '../../../src/engine/ledger/payment-record.ts'
+import type { PaymentRecord, State, StoredAnswer } from '../../../src/engine/ledger/payment-record.ts'
+import { LEASE_MS, LedgerError } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { toMicros } from '../../../src/engine/money.ts'
 import { markReceived } from '../../../src/engine/purchase/request.ts'
@@ -229,23 +229,20 @@ t.test('a copy whose first has failed is looked at like a new payment', async (t
   t.match(await copy, { kind: 'refused', refusal: { code: 'deadline_too_short' } })
 })
 
-t.test(
-  'a copy whose first has died would be refused at the old price, which is still honoured',
-  async (t) => {
-    const shop = await openShop(t)
-    await leave(shop, 'reserved', { leaseUntil: NOW + 1 })
-    const payment = shop.payment({ check: ({ price }) => (price === 4_000n ? undefined : FORGED) })
-    const copy = shop.buy(
-      { payment },
-      { ...shop.deps, recentOffers: async () => [{ price: toMicros(4_000n) }] },
-    )
-    await delay(10)
-    shop.clock.now += 1
-    t.match(await copy, { kind: 'answered' })
-  },
-)
+t.test('honours the old price for a copy whose first request has died', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'reserved', { leaseUntil: NOW + 1 })
+  const payment = shop.payment({ check: ({ price }) => (price === 4_000n ? undefined : FORGED) })
+  const copy = shop.buy(
+    { payment },
+    { ...shop.deps, recentOffers: async () => [{ price: toMicros(4_000n) }] },
+  )
+  await delay(10)
+  shop.clock.now += 1
+  t.match(await copy, { kind: 'answered' })
+})
 
-t.test('a copy without the token, waiting since before the answer arrived, would get it after', async (t) => {
+t.test('refuses a copy without the token that has waited since before the answer', async (t) => {
   const shop = await openShop(t)
   const first = await leave(shop, 'settling', { leaseUntil: NOW + 1 })
   const observed = shop.buy({ payment: shop.payment({ token: undefined }) })
@@ -278,7 +275,7 @@ t.test('a copy does not wait for ever, nor for a client that has gone', async (t
   const shop = await openShop(t)
   const { id } = await leave(shop, 'settling')
   // Somebody is alive and renews the lease.
-  const leased = (entry: Entry | undefined): Entry | undefined =>
+  const leased = (entry: PaymentRecord | undefined): PaymentRecord | undefined =>
     entry && { ...entry, leaseUntil: shop.clock.now + LEASE_MS }
   const ledger = { ...shop.ledger, get: async (key: string) => leased(await shop.ledger.get(key)) }
   const deps: PurchaseDeps = { ...shop.deps, ledger }
@@ -504,7 +501,7 @@ t.test('does not run the work again for a new payment when the network was away 
   })
 })
 
-t.test('who has seen a payment on its way to the chain would take the answer before its buyer', async (t) => {
+t.test('withholds the answer from anyone who has seen a payment in the transaction pool', async (t) => {
   for (const state of ['fulfilled', 'settling', 'unknown', 'settled'] as const) {
     for (const token of ['wrong', undefined]) {
       const shop = await openShop(t)
@@ -518,7 +515,7 @@ t.test('who has seen a payment on its way to the chain would take the answer bef
 
 t.test('a client that shows no token is answered again until it has the answer', async (t) => {
   const shop = await openShop(t)
-  await leave(shop, 'settled', { token: undefined })
+  await leave(shop, 'settled', { redeliveryToken: undefined })
   const bare = (): Promise<PurchaseResult> => shop.buy({ payment: shop.payment({ token: undefined }) })
   const outcome = await bare()
   t.match(outcome, { kind: 'answered', answer: STORED })
@@ -546,7 +543,7 @@ t.test(
 
 t.test('a payment without a token has none to show', async (t) => {
   const shop = await openShop(t)
-  await leave(shop, 'sent', { token: undefined })
+  await leave(shop, 'sent', { redeliveryToken: undefined })
   t.match(await shop.buy({ payment: shop.payment({ token: undefined }) }), { kind: 'replayRejected' })
 })
 
@@ -648,23 +645,20 @@ function newGate(): { readonly open: () => void; readonly opened: Promise<void> 
   return { open: () => open(), opened }
 }
 
-t.test(
-  'an authorization of nothing, signed under the same nonce, would take a finished answer for free',
-  async (t) => {
-    const shop = await openShop(t)
-    shop.bank.settlements = [AWAY, SETTLED]
-    t.match(await shop.buy(), { kind: 'refused' })
-    t.equal((await shop.stored())?.state, 'fulfilled')
-    const payment = shop.payment({ seal: 'another authorization', amount: 0n })
-    t.match(await shop.buy({ payment }), { kind: 'replayRejected' })
-    t.equal(shop.bank.charges, 0)
-    t.match(await shop.buy(), { kind: 'answered' }, 'the real one is charged and answered')
-    t.equal(shop.bank.charges, 1)
-    t.match(await shop.buy({ payment }), { kind: 'replayRejected' })
-  },
-)
+t.test('refuses an authorization of another amount under the same nonce', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.settlements = [AWAY, SETTLED]
+  t.match(await shop.buy(), { kind: 'refused' })
+  t.equal((await shop.stored())?.state, 'fulfilled')
+  const payment = shop.payment({ authorizationHash: 'another authorization', amount: 0n })
+  t.match(await shop.buy({ payment }), { kind: 'replayRejected' })
+  t.equal(shop.bank.charges, 0)
+  t.match(await shop.buy(), { kind: 'answered' }, 'the real one is charged and answered')
+  t.equal(shop.bank.charges, 1)
+  t.match(await shop.buy({ payment }), { kind: 'replayRejected' })
+})
 
-t.test('a settled answer nobody has fetched would be open to everyone for ever', async (t) => {
+t.test('closes redelivery of a settled answer after its window', async (t) => {
   const shop = await openShop(t)
   t.match(await shop.buy(), { kind: 'answered' })
   shop.clock.now += 86_399_999
@@ -673,7 +667,7 @@ t.test('a settled answer nobody has fetched would be open to everyone for ever',
   t.match(await shop.buy(), { kind: 'replayRejected' })
 })
 
-t.test('an answer that was settled late would be kept for less than was promised', async (t) => {
+t.test('keeps an answer that was settled late for the whole redelivery window', async (t) => {
   const shop = await openShop(t)
   shop.bank.beforeRecord = async () => {
     shop.clock.now += 40_000

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Entry, State } from '../../../src/engine/ledger/entry.ts'
-import { LEASE_MS, paymentId } from '../../../src/engine/ledger/payment-record.ts'
+import type { PaymentRecord, State } from '../../../src/engine/ledger/payment-record.ts'
+import { LEASE_MS, paymentId } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import { recover } from '../../../src/engine/purchase/recovery.ts'
 import { isThrottled } from '../../../src/engine/purchase/settlement-flow.ts'
 import type { Store } from '../../../src/engine/purchase/request.ts'
@@ -25,7 +25,7 @@ const OWED: object = { flow: 'upfront', answer: undefined }
 const END = NOW + 60_000 + 30_000
 
 t.test('what a dead process has left is finished although nobody asks for it again', async (t) => {
-  const ends: [State, Partial<Entry>, number, object | undefined][] = [
+  const ends: [State, Partial<PaymentRecord>, number, object | undefined][] = [
     // state, more, when, what is left
     ['reserved', {}, NOW, undefined],
     ['settling', {}, NOW, { state: 'settled', receipt: RECEIPT, answer: { size: 9 } }],
@@ -115,7 +115,7 @@ t.test('what was stored for a payment is decided after a crash, as the payment w
   ] as const) {
     const shop = await openShop(t)
     if (resolution !== undefined) shop.bank.resolution = resolution
-    const entry = await leave(shop, state, { prepared: true, ...changes })
+    const entry = await leave(shop, state, { pendingWrite: true, ...changes })
     const told: string[] = []
     let broken = true
     const store: Store = {
@@ -140,7 +140,7 @@ t.test('what was stored for a payment is decided after a crash, as the payment w
 
 t.test('gives up what an operation has stored that is gone for good', async (t) => {
   const shop = await openShop(t)
-  await leave(shop, 'settled', { prepared: true, settledAt: NOW })
+  await leave(shop, 'settled', { pendingWrite: true, settledAt: NOW })
   let rounds = 0
   for (; rounds < 2_000; rounds += 1) {
     const faults: unknown[] = []
@@ -196,7 +196,7 @@ t.test('two processes that recover the same payment settle it once', async (t) =
   t.match(await shop.ledger.get(KEY), { state: 'settled' })
 })
 
-t.test('a payment that waits for its block would keep those after it waiting', async (t) => {
+t.test('recovers other payments while one waits for its block', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'settling')
   await leave(shop, 'settling', {
@@ -209,7 +209,7 @@ t.test('a payment that waits for its block would keep those after it waiting', a
   const { protocol } = shop.payment()
   let mined = (): void => {}
   const block = new Promise<void>((resolve) => (mined = resolve))
-  const waiting = async (entry: Entry) => {
+  const waiting = async (entry: PaymentRecord) => {
     if (entry.key === KEY) await block
     else mined()
     return shop.bank.resolution
@@ -249,7 +249,7 @@ t.test(
         receipt: RECEIPT,
       })
     }
-    const { buyer } = await leave(shop, 'unknown')
+    const { buyerKey: buyer } = await leave(shop, 'unknown')
     const found = await shop.ledger.undelivered(buyer, 0, 1_000)
     t.strictSame(
       found.map(({ key }) => key),

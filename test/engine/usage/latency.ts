@@ -7,7 +7,7 @@ function latencyOf(times: readonly number[]): number[] {
   return latency
 }
 
-t.test('a reader would be told a wrong time if it left its class', async (t) => {
+t.test('reports quantiles within the bounds of their bucket', async (t) => {
   const times = Array.from({ length: 1_000 }, (_, place) => 1.009 ** place)
   const latency = latencyOf(times)
   t.equal(answersIn(latency), 1_000)

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { LedgerError } from '../../../src/engine/ledger/payment-record.ts'
+import { LedgerError } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
@@ -42,7 +42,7 @@ function openClock(ledger: Ledger) {
     pass: (ms: number) => {
       now += ms
     },
-    facts: () => ledger.recall('usage', now),
+    facts: () => ledger.listExpiring('usage', now),
     now: () => now,
   }
 }
@@ -119,7 +119,7 @@ function testUsageStore(name: string, open: (t: Test) => Promise<Ledger>): void 
     const ledger = await open(t)
     const clock = openClock(ledger)
     const page = { version: 2, by: 'newer', date: '2026-11-21', number: 1, counts: 'another shape' }
-    await ledger.remember('usage', JSON.stringify(page), NOON + DAY)
+    await ledger.addExpiring('usage', JSON.stringify(page), NOON + DAY)
     t.strictSame((await unpaid(clock.start('one'))).at(-1), 0)
   })
 }
@@ -153,9 +153,9 @@ t.test('what is counted while a page is written is written next time', async (t)
   let during = (): void => undefined
   const slow: Ledger = {
     ...ledger,
-    remember: async (...fact) => {
+    addExpiring: async (...fact) => {
       during()
-      return ledger.remember(...fact)
+      return ledger.addExpiring(...fact)
     },
   }
   const clock = openClock(slow)
@@ -176,8 +176,8 @@ t.test('a store that was away loses no figure, even if it had taken them', async
   let mood: 'well' | 'deaf' | 'mute' = 'deaf'
   const moody: Ledger = {
     ...ledger,
-    remember: async (...fact) => {
-      const kept = mood === 'deaf' ? 0 : await ledger.remember(...fact)
+    addExpiring: async (...fact) => {
+      const kept = mood === 'deaf' ? 0 : await ledger.addExpiring(...fact)
       if (mood !== 'well') throw new LedgerError('away')
       return kept
     },

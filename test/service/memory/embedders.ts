@@ -19,7 +19,7 @@ function rounded(vector: Float32Array): string {
   return Array.from(vector, (value) => value.toFixed(5)).join(' ')
 }
 
-t.test('memories that stand in stores would be lost from sight if hash-v1 changed', async (t) => {
+t.test('keeps the vectors of hash-v1 stable', async (t) => {
   const texts = readMemories().flatMap(({ text, lexical, morphology, paraphrase }) => [
     text,
     lexical,
@@ -32,7 +32,7 @@ t.test('memories that stand in stores would be lost from sight if hash-v1 change
   t.ok(vectors.every((vector) => vector.length === 384 && Math.abs(Math.hypot(...vector) - 1) < 1e-6))
 })
 
-t.test('memories would not be found by their words, or by other forms of these', async (t) => {
+t.test('finds memories by their words and other forms of them', async (t) => {
   const scores = await measure(hashEmbedder, readMemories())
   for (const [kind, reached] of scores) t.comment(`${kind}: ${JSON.stringify(reached)}`)
   t.ok((scores.get('lexical')?.['R@1'] ?? 0) >= 0.97)
@@ -98,7 +98,7 @@ const GOOD = [
   },
 ] as const
 
-t.test('a model that an operator has named would not be asked, or its answers be mixed up', async (t) => {
+t.test('asks the named model and keeps its vectors in order', async (t) => {
   const { embedder, asked } = await openModel(t, [GOOD])
   t.match(embedder, { name: 'openai:nomic', semantic: true })
   const vectors = await embedder.embed(['one', 'two'], patient)
@@ -112,7 +112,7 @@ t.test('a model that an operator has named would not be asked, or its answers be
   ])
 })
 
-t.test('a hiccup of the model would cost the caller a write', async (t) => {
+t.test('retries after a brief failure of the model', async (t) => {
   const { embedder, asked } = await openModel(t, [[500, { error: 'busy' }], GOOD])
   t.equal((await embedder.embed(['one', 'two'], patient)).length, 2)
   t.equal(asked.length, 2)
@@ -129,7 +129,7 @@ const FAULTS: readonly (readonly [what: string, status: number, body: unknown, c
 ]
 
 for (const [what, status, body, code] of FAULTS)
-  t.test(`a memory would be stored wrongly, or a key told, when the model ${what}`, async (t) => {
+  t.test(`stores nothing and shows no key when the model ${what}`, async (t) => {
     const { embedder } = await openModel(t, [[status, body]])
     const fault = await embedder.embed(['one', 'two'], patient).catch((thrown: unknown) => thrown)
     t.match(fault, { name: 'Failure', code })

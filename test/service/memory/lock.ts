@@ -15,7 +15,7 @@ function newFile(t: Test): string {
   return join(directory, 'lock')
 }
 
-t.test('two processes would destroy each other’s memories', async (t) => {
+t.test('refuses a second process on the same files', async (t) => {
   const file = newFile(t)
   const first = await hold(file)
   t.ok(first.held())
@@ -44,7 +44,7 @@ async function rival(t: Test, file: string) {
   return { child, said: String(said) }
 }
 
-t.test('a server would not start again after a power cut, or two would at once', async (t) => {
+t.test('starts again after a power cut, one server at a time', async (t) => {
   const file = newFile(t)
   const { child, said } = await rival(t, file)
   t.equal(said, 'held')
@@ -61,7 +61,7 @@ t.test('a server would not start again after a power cut, or two would at once',
   ])
 })
 
-t.test('a server in another container would be taken for dead, and a dead one for alive', async (t) => {
+t.test('tells a live server in another container from a dead one', async (t) => {
   const file = newFile(t)
   // The number of a process that lives here, too.
   const foreign = `${process.pid} 12345 another-boot/pid:[1]\n`
@@ -78,7 +78,7 @@ t.test('a server in another container would be taken for dead, and a dead one fo
   t.equal(readFileSync(file, 'utf8'), foreign)
 })
 
-t.test('a number that another program has by now would keep the server from starting', async (t) => {
+t.test('starts although another program has the old process id', async (t) => {
   const file = newFile(t)
   const own = await hold(file)
   const [pid, , place] = readFileSync(file, 'utf8').trim().split(' ')

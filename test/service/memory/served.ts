@@ -45,7 +45,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
   // A new store takes its time to be made; whoever calls meanwhile waits, and is told so after that.
   await until('the store is made', async () => !(await call('memory_stats', {})).isError)
 
-  t.test('a memory would be stored for nothing, or for a payment that paid for another', async (t) => {
+  t.test('stores a memory for its own payment only', async (t) => {
     const key = await shop.wallet()
     const args = { text: 'The harbour opens at dawn', tags: ['harbour'] }
     const unpaid = await call('memory_write', args)
@@ -63,7 +63,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     t.equal(await shop.witness.charges(addressOf(key)), 2)
   })
 
-  t.test('a client would not be told before it calls what a memory costs', async (t) => {
+  t.test('states the price of a memory before the call', async (t) => {
     const prices = (await listTools(url())).map(({ name, description }) => [
       name,
       /Costs (\S+) USD|Free/.exec(toText(description))?.[0],
@@ -77,7 +77,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     ])
   })
 
-  t.test('a memory would be kept whose money could not be moved', async (t) => {
+  t.test('keeps no memory whose payment failed', async (t) => {
     const key = await shop.wallet()
     const payment = await pay(key, 'memory_write', { text: 'This was never paid for' })
     shop.node.onCall(async (method) => {
@@ -96,7 +96,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     t.equal(await shop.witness.charges(addressOf(key)), 2)
   })
 
-  t.test('one wallet would read what another has written', async (t) => {
+  t.test('keeps wallets apart', async (t) => {
     const [mine, yours] = [await shop.wallet(), await shop.wallet()]
     await buy(mine, 'memory_write', { text: 'My account is with Northbank' })
     await buy(yours, 'memory_write', { text: 'Your account is with Southbank' })
@@ -108,7 +108,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     t.equal(await shop.witness.charges(addressOf(yours)), 2)
   })
 
-  t.test('a wrong call would cost something, or its payment be lost', async (t) => {
+  t.test('charges nothing for a wrong call, and the payment stays usable', async (t) => {
     const key = await shop.wallet()
     const payment = await pay(key, 'memory_write', { text: 'x' })
     for (const args of [{}, { text: 7 }, { text: 'a\u0000b' }, { text: 'x', tags: ['t'.repeat(65)] }])
@@ -118,7 +118,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     t.equal(await shop.witness.charges(addressOf(key)), 1)
   })
 
-  t.test('anybody would learn what a wallet has, or delete it', async (t) => {
+  t.test('shows and deletes memories only with proof of the wallet', async (t) => {
     const [owner, stranger] = [await shop.wallet(), await shop.wallet()]
     const { content } = await buy(owner, 'memory_write', { text: 'Something that was wrong' })
     const args = { id: toText(content['id']) }
@@ -150,7 +150,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     t.match(remembering.content, { code: 'not_configured', charged: 'no' })
   })
 
-  t.test('a power cut would lose what was answered, or give away what was not paid for', async (t) => {
+  t.test('loses no answered memory and gives none away through a power cut', async (t) => {
     const key = await shop.wallet()
     const acknowledged: string[] = []
     for (const round of [1, 2]) {
@@ -183,7 +183,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     })
   })
 
-  t.test('a person could not have everything of theirs deleted by the operator', async (t) => {
+  t.test('lets the operator export and forget a wallet', async (t) => {
     const key = await shop.wallet()
     await buy(key, 'memory_write', { text: 'I live in the lighthouse', tags: ['home'] })
     const run = (name: string, ...more: string[]) =>

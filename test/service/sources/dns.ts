@@ -2,7 +2,7 @@ import t from 'tap'
 import { startDns } from '../../../src/sandbox/sources/web/dns.ts'
 import { Dns } from '../../../src/service/sources/dns.ts'
 
-t.test('a name that does not exist could not be told from one that has no such record', async (t) => {
+t.test('tells a missing name from a missing record', async (t) => {
   const { server, stop } = await startDns()
   t.teardown(stop)
   const dns = new Dns([server])
@@ -24,7 +24,7 @@ t.test('a name that does not exist could not be told from one that has no such r
   t.same(await dns.addresses('localhost'), [], 'the hosts file of this machine is not for callers')
 })
 
-t.test('name servers that do not answer could be taken for a name that does not exist', async (t) => {
+t.test('tells silent name servers from a missing name', async (t) => {
   const dns = new Dns(['127.0.0.1:9'])
   t.same(await dns.a('example.com'), { kind: 'unknown' })
   await t.rejects(dns.addresses('example.com'), { code: 'ESERVFAIL' })

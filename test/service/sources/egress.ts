@@ -13,7 +13,7 @@ function told(outcome: Outcome): string {
   return `failed: ${outcome.mishap}`
 }
 
-t.test('a site would learn more of us than it needs, or less than it may ask for', async (t) => {
+t.test('sends the User-Agent with contact and no more', async (t) => {
   const { get, port } = await openInternet(t)
   t.equal(
     told(await get(`http://www.site.com:${port}/page`)),
@@ -26,7 +26,7 @@ t.test('a site would learn more of us than it needs, or less than it may ask for
   )
 })
 
-t.test('a name could lead inside', async (t) => {
+t.test('refuses names that resolve to internal addresses', async (t) => {
   const names = {
     'inside-site.com': [['127.0.0.2']],
     'metadata-site.com': [['169.254.169.254']],
@@ -64,7 +64,7 @@ t.test('a name could lead inside', async (t) => {
   t.equal(inside(), 0, 'nobody has knocked inside')
 })
 
-t.test('a redirect could lead where the address itself may not', async (t) => {
+t.test('checks every redirect like the first address', async (t) => {
   const { get, port, inside } = await openInternet(t)
   const table: readonly (readonly [string, string])[] = [
     ['http://169.254.169.254/latest/meta-data/iam/', 'address'],
@@ -95,7 +95,7 @@ t.test('a redirect could lead where the address itself may not', async (t) => {
   t.equal(inside(), 0)
 })
 
-t.test('redirects would never end', async (t) => {
+t.test('follows at most a few redirects', async (t) => {
   const { get, port } = await openInternet(t)
   const last = await get(`http://www.site.com:${port}/chain/3`)
   t.equal(told(last), '200: the end')
@@ -112,7 +112,7 @@ t.test('redirects would never end', async (t) => {
   t.equal(told(await get(`http://www.site.com:${port}/to/304`)), '304: ')
 })
 
-t.test('a body could fill the memory, packed or not', async (t) => {
+t.test('limits bodies, compressed or not', async (t) => {
   const { get, port } = await openInternet(t)
   const before = process.memoryUsage().rss
   t.equal(told(await get(`http://www.a.com:${port}/gzip-bomb`)), 'failed: too_large')
@@ -131,7 +131,7 @@ t.test('a body could fill the memory, packed or not', async (t) => {
   t.ok(process.memoryUsage().rss - before < 400 * 1024 * 1024, 'as if nothing had been unpacked')
 })
 
-t.test('an answer could be read as something it is not', async (t) => {
+t.test('reads an answer as its media type says', async (t) => {
   const { get, port } = await openInternet(t)
   t.equal(told(await get(`http://www.a.com:${port}/gzip/1`)), '200: small 1')
   t.equal(told(await get(`http://www.a.com:${port}/br/2`)), '200: small 2')
@@ -146,7 +146,7 @@ t.test('an answer could be read as something it is not', async (t) => {
   )
 })
 
-t.test('a server that does not speak HTTP could break us', async (t) => {
+t.test('survives a server that does not speak HTTP', async (t) => {
   const answers = [
     'SSH-2.0-OpenSSH_9.6\r\n',
     '+OK redis\r\n',
@@ -172,7 +172,7 @@ t.test('a server that does not speak HTTP could break us', async (t) => {
   }
 })
 
-t.test('a slow site could hold a request for ever', async (t) => {
+t.test('ends a request to a slow site at its deadline', async (t) => {
   const { get, port, rawPort, securePort } = await openInternet(t, {
     raw: (socket) => {
       const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'), 100)
@@ -195,7 +195,7 @@ t.test('a slow site could hold a request for ever', async (t) => {
   )
 })
 
-t.test('a site could show somebody else’s certificate', async (t) => {
+t.test('refuses a certificate of another name', async (t) => {
   const good = await openInternet(t)
   t.match(told(await good.get(`https://www.example.com:${good.securePort}/page`)), /^200/)
   t.equal(
@@ -221,7 +221,7 @@ t.test('a site could show somebody else’s certificate', async (t) => {
   )
 })
 
-t.test('a site could be flooded through us, under all of its names', async (t) => {
+t.test('limits requests per site under all of its names', async (t) => {
   const { get, port } = await openInternet(t)
   const outcomes: string[] = []
   for (let place = 0; place < 32; place += 1)
@@ -236,7 +236,7 @@ t.test('a site could be flooded through us, under all of its names', async (t) =
   t.equal(many.filter((each) => told(each) === 'failed: limited').length, 4, 'eight at a time')
 })
 
-t.test('a caller would not know what to mend', async (t) => {
+t.test('tells the caller what to correct', async (t) => {
   const { get, port } = await openInternet(t, {
     names: { 'in.site.com': [['10.0.0.1']], 'no.site.com': [[]] },
   })

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { SourceRecords } from '../../../src/service/sources/source-record.ts'
-import type { World } from '../../../src/service/sources/world.ts'
+import type { Runtime } from '../../../src/service/sources/world.ts'
 import { standIns, storeAt, WORLD } from '../../support/gamestore.ts'
 
 const { signal } = new AbortController()
 
 /** Every call is answered with this. */
-function answering(body: unknown): World {
+function answering(body: unknown): Runtime {
   return { ...WORLD, fetch: async () => Response.json(body) }
 }
 const item = (more: object) => ({
@@ -182,7 +182,7 @@ t.test(
   async (t) => {
     // Pages, order and total as public clients of IStoreQueryService/Query read them in October 2026.
     const asked: { readonly start: number; readonly count: number; readonly sort: number }[] = []
-    const shop = (total: number, fails: number): World => ({
+    const shop = (total: number, fails: number): Runtime => ({
       ...WORLD,
       fetch: async (url) => {
         const { query } = JSON.parse(url.searchParams.get('input_json') ?? '')

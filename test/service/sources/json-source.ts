@@ -5,7 +5,7 @@ import { startStandIns } from '../../../src/sandbox/sources/stand-ins.ts'
 import { SEARCH } from '../../../src/service/sources/gamestore/shapes.ts'
 import { JsonSource, type JsonSourceOptions } from '../../../src/service/sources/json-source.ts'
 import { SourceRecord } from '../../../src/service/sources/source-record.ts'
-import type { World } from '../../../src/service/sources/world.ts'
+import type { Runtime } from '../../../src/service/sources/world.ts'
 import { standIns, watched, WORLD } from '../../support/gamestore.ts'
 
 const SEARCH_PATH = '/search/results/'
@@ -14,7 +14,7 @@ const { signal } = new AbortController()
 
 function source(
   url: string,
-  world: World,
+  world: Runtime,
   options: Partial<JsonSourceOptions> = {},
   record = new SourceRecord(world.now),
 ): JsonSource {
@@ -68,7 +68,7 @@ for (const [fault, code, attempts] of FAULTS) {
 }
 
 t.test('a redirect within the host is followed, as Crossref answers for the DOI of an alias', async (t) => {
-  const world: World = {
+  const world: Runtime = {
     ...WORLD,
     fetch: async ({ pathname }) =>
       pathname === '/steam-store/search/results/'
@@ -177,7 +177,7 @@ t.test('an operator sees how often a source was asked, failed and changed its fo
     (where) => reported.push(where),
   )
   const url = await standIns(t)
-  const ask = (fetch: World['fetch'], options: Partial<JsonSourceOptions> = {}) =>
+  const ask = (fetch: Runtime['fetch'], options: Partial<JsonSourceOptions> = {}) =>
     source(url, { ...WORLD, fetch }, options, record)
       .get(QUESTION, signal)
       .catch(() => undefined)

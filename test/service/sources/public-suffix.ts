@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isPublicName, registrableDomain } from '../../../src/service/sources/public-suffix.ts'
 
-t.test('a site could be taken for its neighbour under the same suffix', async (t) => {
+t.test('tells sites under one public suffix apart', async (t) => {
   const table: readonly (readonly [string, string | undefined])[] = [
     // from the test data of publicsuffix.org
     ['com', undefined],
@@ -33,7 +33,7 @@ t.test('a site could be taken for its neighbour under the same suffix', async (t
   for (const [host, expected] of table) t.equal(registrableDomain(host), expected, host)
 })
 
-t.test('a name of an inner network could be taken for a public one', async (t) => {
+t.test('tells internal names from public ones', async (t) => {
   for (const name of ['example.com', 'a.b.co.uk', 'xn--bcher-kva.de', '_dmarc.example.com'])
     t.ok(isPublicName(name), name)
   for (const name of [

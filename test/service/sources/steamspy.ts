@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { World } from '../../../src/service/sources/world.ts'
+import type { Runtime } from '../../../src/service/sources/world.ts'
 import { standIns, steamSpyAt, WORLD } from '../../support/gamestore.ts'
 
 const { signal } = new AbortController()
@@ -12,7 +12,7 @@ const APP = {
   ccu: 1013936,
   tags: { FPS: 91172, Shooter: 65000, Classic: 70000 },
 }
-const answering = (body: unknown): World => ({ ...WORLD, fetch: async () => Response.json(body) })
+const answering = (body: unknown): Runtime => ({ ...WORLD, fetch: async () => Response.json(body) })
 const spy = (body: unknown) => steamSpyAt('http://spy.example', answering(body)).estimate(7, signal)
 
 t.test('an estimate is a range of owners, minutes, a peak, and the most used tags first', async (t) => {
@@ -52,7 +52,7 @@ t.test('a play time of zero is one that SteamSpy does not have', async (t) => {
 t.test(
   'a limit told with status 200 is a limit, and a page of JSON is read under any media type',
   async (t) => {
-    const says = (body: string): World => ({
+    const says = (body: string): Runtime => ({
       ...WORLD,
       fetch: async () => new Response(body, { headers: { 'content-type': 'text/html; charset=UTF-8' } }),
     })

@@ -10,7 +10,7 @@ function poolOf(threads: number): ThreadPool<string, string> {
   return new ThreadPool(ENTRY, { threads, milliseconds: 500, megabytes: 160 })
 }
 
-t.test('one hostile input could stop the work of everybody else', async (t) => {
+t.test('keeps serving others during a hostile input', async (t) => {
   const pool = poolOf(1)
   for (const task of ['spin', 'regex', 'hoard', 'never', 'recurse', 'exit']) {
     t.equal(await pool.perform(task, NEVER), OVERRUN, task)
@@ -18,7 +18,7 @@ t.test('one hostile input could stop the work of everybody else', async (t) => {
   }
 })
 
-t.test('the event loop could stand still while a hostile input runs', async (t) => {
+t.test('keeps the event loop free during a hostile input', async (t) => {
   const pool = poolOf(2)
   await Promise.all([pool.perform('warm', NEVER), pool.perform('warm', NEVER)])
   const lag = monitorEventLoopDelay({ resolution: 5 })
@@ -29,7 +29,7 @@ t.test('the event loop could stand still while a hostile input runs', async (t) 
   t.ok(lag.count > 20, 'the loop went round all the time')
 })
 
-t.test('an honest task could wait behind hostile ones although a thread is free', async (t) => {
+t.test('gives a task a free thread while hostile ones run', async (t) => {
   const pool = poolOf(2)
   let hostile = 'running'
   const spinning = pool.perform('spin', NEVER).then(() => {
@@ -40,7 +40,7 @@ t.test('an honest task could wait behind hostile ones although a thread is free'
   await spinning
 })
 
-t.test('tasks could be mixed up or left waiting', async (t) => {
+t.test('answers every task with its own result', async (t) => {
   const pool = poolOf(2)
   const tasks = Array.from({ length: 100 }, (_, place) => `task ${place}`)
   const results = await Promise.all(tasks.map((task) => pool.perform(task, NEVER)))
@@ -50,7 +50,7 @@ t.test('tasks could be mixed up or left waiting', async (t) => {
   )
 })
 
-t.test('whoever gives up would still hold a place in the queue', async (t) => {
+t.test('frees the queue place of a caller that gives up', async (t) => {
   const pool = poolOf(1)
   const spinning = pool.perform('spin', NEVER)
   await t.rejects(pool.perform('late', AbortSignal.timeout(50)), { code: 'handler_timeout' })
@@ -60,7 +60,7 @@ t.test('whoever gives up would still hold a place in the queue', async (t) => {
   t.equal(await next, 'NEXT')
 })
 
-t.test('a buyer would not learn what was wrong, or learn too much', async (t) => {
+t.test('reports what was wrong without internals', async (t) => {
   const pool = poolOf(1)
   t.match(await pool.perform('invalid', NEVER).catch((fault: unknown) => fault), {
     parameter: 'data',

@@ -1,5 +1,5 @@
 import type { Address } from '../../address.ts'
-import type { Left } from '../../ledger/ledger.ts'
+import type { LeaseState } from '../../ledger/ledger.ts'
 import { DistributedLock, type LockSettings } from '../../ledger/distributed-lock.ts'
 import type { Network } from '../../networks.ts'
 import { bid, raise, type Bid } from './fees.ts'
@@ -54,11 +54,11 @@ export function markTaken(state: NonceState, nonces: readonly number[]): NonceSt
 }
 
 /** Goes on where another process has stopped. */
-export function restore(left: Left | undefined): NonceState | undefined {
+export function restore(left: LeaseState | undefined): NonceState | undefined {
   return left === undefined ? undefined : { next: left.value, ahead: [], at: left.at, seen: undefined }
 }
 
-export function snapshot(state: NonceState | undefined): Left | undefined {
+export function snapshot(state: NonceState | undefined): LeaseState | undefined {
   return state === undefined ? undefined : { value: state.next, at: state.at }
 }
 
@@ -93,9 +93,9 @@ export class NonceLease {
     const lease = await this.#lock.acquire(patience)
     if (lease === undefined) return false
     // What this process knows of the pool is still true when nobody has held the lease in between.
-    const alone = this.#fence !== undefined && lease.fence - this.#fence <= 1
-    if (!alone || this.#state === undefined) this.#state = restore(lease.left)
-    this.#fence = lease.fence
+    const alone = this.#fence !== undefined && lease.fencingToken - this.#fence <= 1
+    if (!alone || this.#state === undefined) this.#state = restore(lease.leaseState)
+    this.#fence = lease.fencingToken
     return true
   }
 

@@ -2,7 +2,7 @@ import { signRecoverable } from 'tiny-secp256k1'
 import { privateKeyToAddress } from 'viem/accounts'
 import { bytesToHex, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
 import type { Address } from '../../address.ts'
-import type { Desk } from '../../ledger/claim.ts'
+import type { LeaseContext } from '../../ledger/payment-lease.ts'
 import { ACQUIRE_TIMEOUT_MS } from '../../ledger/distributed-lock.ts'
 import type { Network } from '../../networks.ts'
 import { bid, GasBalance, type FeeOracle } from './fees.ts'
@@ -56,7 +56,7 @@ const CHECKED_MS = 2_000
 /** A request gives up when other transactions hold this many of its nonces. */
 const MOST_DISPLACED = 3
 
-export interface SignerSettings extends Desk {
+export interface SignerSettings extends LeaseContext {
   readonly account: Account
   readonly chain: Chain
   readonly network: Network

@@ -1,5 +1,5 @@
 import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
-import type { Face } from '../../catalog/catalog.ts'
+import type { Endpoint } from '../../catalog/catalog.ts'
 import { canonicalJson, compact, slim, type Json, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
 import { TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
@@ -73,12 +73,12 @@ export interface ChallengeSettings {
  * scope and nonce is serialised once.
  */
 export function createChallenge(
-  face: Face,
+  endpoint: Endpoint,
   price: Micros,
   { terms, secretKey, now, nextNonce }: ChallengeSettings,
 ): Challenge {
   const request = requestOf(terms, price)
-  const description = descriptionOf(face)
+  const description = descriptionOf(endpoint)
   const { realm, currency } = terms
   const bind = createBinder(secretKey, standingSlots({ realm, method: METHOD, intent: INTENT, request }))
   const standing = slim(
@@ -96,7 +96,7 @@ export function createChallenge(
       members: `"challengeId":"${id}"`,
     }
   }
-  const scope = `${face.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`
+  const scope = `${endpoint.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`
   const longest = write(scope, 'x'.repeat(TOKEN_LENGTH)).headers['WWW-Authenticate']
   return {
     issue: ({ scope }) => write(scope, nextNonce()),
@@ -125,7 +125,7 @@ const DIGEST_LENGTH = 43
 const LONGEST_DESCRIPTION = 200
 
 /** Display only, and not bound: what parsers in the field stumble over is left out. */
-function descriptionOf({ summary }: Face): string {
+function descriptionOf({ summary }: Endpoint): string {
   return summary
     .normalize('NFKD')
     .replaceAll(/[^ !#-[\]-~]/g, '')

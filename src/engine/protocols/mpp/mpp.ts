@@ -4,7 +4,7 @@ import type { Payments } from '../../catalog/catalog.ts'
 import { Chain, createRpc, type Caller, type Clock } from '../../chains/evm/rpc.ts'
 import type { Refusal } from '../../errors.ts'
 import { isJsonObject, parseJson, type JsonObject } from '../../json.ts'
-import type { Entry, Receipt } from '../../ledger/entry.ts'
+import type { PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
 import { isLoopback } from '../../origin.ts'
 import {
   createTokens,
@@ -127,11 +127,11 @@ export function createMpp(settings: MppProtocolSettings): Protocol {
     longestWork: LONGEST_WORK_MS,
     detect: ({ authorization }) => take(findCredential(authorization)),
     tools: toolsOf(take),
-    challenge: (face) => {
-      const { price } = face.operation
+    challenge: (endpoint) => {
+      const { price } = endpoint.operation
       return price === undefined
         ? undefined
-        : createChallenge(face, price, { terms, secretKey: secretKeys[0], now, nextNonce })
+        : createChallenge(endpoint, price, { terms, secretKey: secretKeys[0], now, nextNonce })
     },
     resolve: (entry) => resolve(context, entry),
     receiptHeaders: (entry, receipt, status) =>
@@ -158,7 +158,7 @@ function toolsOf(take: (found: FoundCredential) => Detection): ToolBinding {
   }
 }
 
-async function resolve(context: PaymentContext, entry: Entry): Promise<Settlement> {
+async function resolve(context: PaymentContext, entry: PaymentRecord): Promise<Settlement> {
   const network = networkOf(context.terms.chainId)
   const { dispatch, asset, payer, payee, amount, validBefore } = entry
   if (entry.network !== network)
@@ -170,7 +170,7 @@ async function resolve(context: PaymentContext, entry: Entry): Promise<Settlemen
 }
 
 /** Tempo method, “Receipt Generation”. Its time is that of the settlement: given again, it is the same receipt. */
-function receiptOf({ settledAt, updatedAt }: Entry, { transaction }: Receipt): JsonObject {
+function receiptOf({ settledAt, updatedAt }: PaymentRecord, { transaction }: Receipt): JsonObject {
   const timestamp = new Date(settledAt ?? updatedAt).toISOString()
   return { method: METHOD, reference: transaction, status: 'success', timestamp }
 }
@@ -186,7 +186,7 @@ class ChargePayment implements Payment {
   readonly network: string
   readonly asset: string
   readonly payee: string
-  readonly seal: string
+  readonly authorizationHash: string
   readonly amount: bigint
   readonly token = undefined
   readonly identifier = undefined
@@ -203,7 +203,7 @@ class ChargePayment implements Payment {
     this.#context = context
     this.key = `mpp:${challenge.id}`
     // A second transaction that was signed for the same challenge is another payment.
-    this.seal = createHash('sha256').update(transaction).digest('base64url')
+    this.authorizationHash = createHash('sha256').update(transaction).digest('base64url')
     this.network = networkOf(chainId)
     this.asset = toChecksum(currency)
     this.payee = toChecksum(recipient)

@@ -1,6 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3'
 import { sameAddress, type Address } from '../../address.ts'
-import type { Entry } from '../../ledger/entry.ts'
+import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import {
   addressTopic,
   isTransactionHash,
@@ -66,7 +66,7 @@ export class MppSource implements ReconcileSource {
     return { kind: 'payment', payment: { key, transaction, block, payer, payee, amount } }
   }
 
-  async status(entry: Entry): Promise<OnchainStatus> {
+  async status(entry: PaymentRecord): Promise<OnchainStatus> {
     const transaction = transactionOf(entry)
     if (!isTransactionHash(transaction)) return { kind: 'unclear' }
     const receipt = await this.#scanner.receipt(transaction)
@@ -88,13 +88,13 @@ export class MppSource implements ReconcileSource {
 const FINGERPRINT = 14
 
 /** What the chain calls a payment: its transaction, and the fingerprint of its challenge, which ends its ledger key. */
-export function onchainNames(entry: Entry): string[] {
+export function onchainNames(entry: PaymentRecord): string[] {
   const challenge = entry.key.slice(entry.key.lastIndexOf(':') + 1)
   const transaction = transactionOf(entry)
   return [fingerprint(challenge, FINGERPRINT / 2), ...(transaction === undefined ? [] : [transaction])]
 }
 
-function transactionOf({ receipt, dispatch }: Entry): string | undefined {
+function transactionOf({ receipt, dispatch }: PaymentRecord): string | undefined {
   return receipt?.transaction ?? (dispatch?.kind === 'payer' ? dispatch.hash : undefined)
 }
 
@@ -103,7 +103,7 @@ function fingerprint(text: string, bytes: number): string {
 }
 
 /** The transfer of this payment’s amount; one transaction may hold several. */
-function closest(transfers: readonly Transfer[], { amount }: Entry): Transfer | undefined {
+function closest(transfers: readonly Transfer[], { amount }: PaymentRecord): Transfer | undefined {
   return transfers.find((transfer) => transfer.amount === BigInt(amount)) ?? transfers[0]
 }
 

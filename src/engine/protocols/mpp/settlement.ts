@@ -11,7 +11,7 @@ import {
   type TransactionReceipt,
 } from '../../chains/evm/rpc.ts'
 import type { Refusal } from '../../errors.ts'
-import type { PayerTransaction } from '../../ledger/entry.ts'
+import type { PayerTransaction } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
 
 interface ChainContext extends Clock {

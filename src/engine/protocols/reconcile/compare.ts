@@ -1,6 +1,6 @@
 import { sameAddress, type Address } from '../../address.ts'
 import type { Span } from '../../chains/evm/rpc.ts'
-import type { Entry } from '../../ledger/entry.ts'
+import type { PaymentRecord } from '../../ledger/payment-record.ts'
 
 /** A payment to one of our addresses, as the chain tells it. */
 export interface OnchainPayment {
@@ -40,7 +40,7 @@ export interface ReconcileSource {
   /** Everything that has come in to these addresses, span by span. Throws `RpcUnavailableError`. */
   incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan>
   /** Throws `RpcUnavailableError`. */
-  status(entry: Entry): Promise<OnchainStatus>
+  status(entry: PaymentRecord): Promise<OnchainStatus>
 }
 
 export interface IncomingSpan {
@@ -51,20 +51,20 @@ export interface IncomingSpan {
 /** Where the ledger and the chain do not tell the same; entries come without their answers. */
 export type Difference =
   /** The ledger says charged, and the chain shows no such movement. */
-  | { readonly kind: 'missing_on_chain'; readonly entry: Entry; readonly status: OnchainStatus }
+  | { readonly kind: 'missing_on_chain'; readonly entry: PaymentRecord; readonly status: OnchainStatus }
   /** A payment has come in that the ledger has never heard of. */
   | { readonly kind: 'not_in_ledger'; readonly payment: OnchainPayment }
   /** A payment has come in that the ledger holds for uncharged. */
-  | { readonly kind: 'not_booked'; readonly entry: Entry; readonly payment: OnchainPayment }
+  | { readonly kind: 'not_booked'; readonly entry: PaymentRecord; readonly payment: OnchainPayment }
   /** Both know it, and not the same of it. */
   | {
       readonly kind: 'differs'
-      readonly entry: Entry
+      readonly entry: PaymentRecord
       readonly payment: OnchainPayment
       readonly fields: readonly Field[]
     }
   /** The ledger has not known for long whether it was charged; `status` is what the chain says. */
-  | { readonly kind: 'unresolved'; readonly entry: Entry; readonly status: OnchainStatus }
+  | { readonly kind: 'unresolved'; readonly entry: PaymentRecord; readonly status: OnchainStatus }
 
 export type Field = 'amount' | 'payer' | 'payee' | 'transaction'
 
@@ -107,7 +107,11 @@ const AGREED: Verdict = { kind: 'agreed' }
 const UNDERWAY: Verdict = { kind: 'underway' }
 
 /** Compares a payment that the chain shows with its ledger entry. */
-export function comparePayment(payment: OnchainPayment, entry: Entry | undefined, now: number): Verdict {
+export function comparePayment(
+  payment: OnchainPayment,
+  entry: PaymentRecord | undefined,
+  now: number,
+): Verdict {
   if (entry === undefined) return { kind: 'not_in_ledger', payment }
   if (entry.receipt !== undefined) return compare(payment, entry)
   switch (entry.state) {
@@ -124,12 +128,12 @@ export function comparePayment(payment: OnchainPayment, entry: Entry | undefined
 }
 
 /** Whether the chain has to be asked for an entry that it has not shown by itself. */
-export function isQuestionable({ receipt, state }: Entry): boolean {
+export function isQuestionable({ receipt, state }: PaymentRecord): boolean {
   return receipt !== undefined || state === 'settling' || state === 'unknown'
 }
 
 /** A questionable entry, and what the chain says when it is asked for it. */
-export function compareEntry(entry: Entry, status: OnchainStatus, now: number): Verdict {
+export function compareEntry(entry: PaymentRecord, status: OnchainStatus, now: number): Verdict {
   const { receipt, settledAt = 0 } = entry
   if (receipt === undefined)
     return isStale(entry, now) ? { kind: 'unresolved', entry: bare(entry), status } : UNDERWAY
@@ -137,11 +141,11 @@ export function compareEntry(entry: Entry, status: OnchainStatus, now: number): 
   return settledAt > now - FRESH_MS ? UNDERWAY : { kind: 'missing_on_chain', entry: bare(entry), status }
 }
 
-function isStale({ createdAt }: Entry, now: number): boolean {
+function isStale({ createdAt }: PaymentRecord, now: number): boolean {
   return createdAt < now - STALE_MS
 }
 
-function compare(payment: OnchainPayment, entry: Entry): Verdict {
+function compare(payment: OnchainPayment, entry: PaymentRecord): Verdict {
   const { receipt, payee } = entry
   const amount = payment.amount.toString()
   const same: Record<Field, boolean> = {
@@ -157,6 +161,6 @@ function compare(payment: OnchainPayment, entry: Entry): Verdict {
 const FIELDS: readonly Field[] = ['amount', 'payer', 'payee', 'transaction']
 
 /** Answers may be large, and nobody reads them here. */
-function bare({ answer: _answer, ...entry }: Entry): Entry {
+function bare({ answer: _answer, ...entry }: PaymentRecord): PaymentRecord {
   return entry
 }

@@ -1,7 +1,7 @@
 import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
 import { LogScanner, RpcUnavailableError } from '../../chains/evm/logs.ts'
 import { Chain, createRpc, type Caller } from '../../chains/evm/rpc.ts'
-import type { Entry } from '../../ledger/entry.ts'
+import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS } from '../../networks.ts'
 import { MppSource, onchainNames } from '../mpp/reconcile-source.ts'
@@ -167,7 +167,7 @@ export interface AccountSettings {
   /** Milliseconds since the epoch. */
   readonly since: number
   /** What the chain calls a payment. */
-  readonly namesOf: (entry: Entry) => readonly string[]
+  readonly namesOf: (entry: PaymentRecord) => readonly string[]
 }
 
 /** An entry is older than its settlement, by less than this. */

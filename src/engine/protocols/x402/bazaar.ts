@@ -1,10 +1,10 @@
 import {
   colonTemplate,
   templatesOf,
-  type Face,
+  type Endpoint,
   type Parameter,
   type Route,
-  type ToolFace,
+  type ToolEndpoint,
 } from '../../catalog/catalog.ts'
 import { inputSchema, parameterSchema } from '../../catalog/parameter.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
@@ -19,7 +19,7 @@ export interface Detail {
 }
 
 /** From the most to the least a challenge can say, for as long as it does not fit the header budget. */
-export function* detailsOf({ kind, operation }: Face): Iterable<Detail> {
+export function* detailsOf({ kind, operation }: Endpoint): Iterable<Detail> {
   yield { input: 'full', levels: 2, members: Infinity }
   // A tool has no header that could become too large.
   if (kind === 'tool') return
@@ -39,11 +39,11 @@ const FEW = 3
  * The bazaar extension: what facilitators list a route by. Schemas are inlined (a `$ref` is refused), examples satisfy
  * them, and a templated path carries the catalog's example, never the placeholder.
  */
-export function bazaarExtension(face: Face, detail: Detail): JsonObject {
-  return face.kind === 'tool' ? toolExtension(face) : routeExtension(face, detail)
+export function bazaarExtension(endpoint: Endpoint, detail: Detail): JsonObject {
+  return endpoint.kind === 'tool' ? toolExtension(endpoint) : routeExtension(endpoint, detail)
 }
 
-function toolExtension({ tool, summary, parameters }: ToolFace): JsonObject {
+function toolExtension({ tool, summary, parameters }: ToolEndpoint): JsonObject {
   return {
     info: {
       input: {

@@ -1,5 +1,5 @@
 import { error, warning, type Issue, type Position } from '../../catalog/issue.ts'
-import { examplePath, type Catalog, type Face, type Service } from '../../catalog/catalog.ts'
+import { examplePath, type Catalog, type Endpoint, type Service } from '../../catalog/catalog.ts'
 import { ERRORS } from '../../errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../../json.ts'
 import type { Micros } from '../../money.ts'
@@ -42,13 +42,19 @@ export interface ListedChallenge extends Challenge {
 }
 
 /**
- * What a 402 of one face says (x402 v2 core §5.1): everything that does not change between requests is serialised
+ * What a 402 of one endpoint says (x402 v2 core §5.1): everything that does not change between requests is serialised
  * here, once; a request adds its URL, the reason and a random token.
  */
-export function createChallenge(face: Face, price: Micros, settings: ChallengeSettings): ListedChallenge {
-  const accepts = settings.networks.map((network) => requirementsOf(network, price, face.operation.settle))
-  const example = face.kind === 'tool' ? face.url : settings.baseUrl + examplePath(face)
-  const { write, resource, bazaar, headerBytes } = fit(face, accepts, settings.service, example)
+export function createChallenge(
+  endpoint: Endpoint,
+  price: Micros,
+  settings: ChallengeSettings,
+): ListedChallenge {
+  const accepts = settings.networks.map((network) =>
+    requirementsOf(network, price, endpoint.operation.settle),
+  )
+  const example = endpoint.kind === 'tool' ? endpoint.url : settings.baseUrl + examplePath(endpoint)
+  const { write, resource, bazaar, headerBytes } = fit(endpoint, accepts, settings.service, example)
   return {
     issue: ({ resource: url, error }) => write(url, error, settings.nextToken()),
     demand: ({ resource: url, error }) => {
@@ -87,25 +93,25 @@ interface Draft {
 }
 
 /** The most detail that stays within the header target. */
-function fit(face: Face, accepts: readonly Requirements[], service: Service, example: string): Draft {
+function fit(endpoint: Endpoint, accepts: readonly Requirements[], service: Service, example: string): Draft {
   let draft: Draft | undefined
-  for (const detail of detailsOf(face)) {
-    draft = draw(face, accepts, service, example, detail)
+  for (const detail of detailsOf(endpoint)) {
+    draft = draw(endpoint, accepts, service, example, detail)
     if (draft.headerBytes <= HEADER_TARGET) break
   }
-  if (draft === undefined) throw new Error('a face has at least one detail')
+  if (draft === undefined) throw new Error('a endpoint has at least one detail')
   return draft
 }
 
 function draw(
-  face: Face,
+  endpoint: Endpoint,
   accepts: readonly Requirements[],
   service: Service,
   example: string,
   detail: Detail,
 ): Draft {
-  const resource = resourceOf(face, service, detail)
-  const bazaar = bazaarExtension(face, detail)
+  const resource = resourceOf(endpoint, service, detail)
+  const bazaar = bazaarExtension(endpoint, detail)
   // A described resource holds one member at least: its URL is put before it.
   const described = JSON.stringify(resource).slice(1)
   const extensions = JSON.stringify({ bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
@@ -138,9 +144,9 @@ function publish(requirements: Requirements): JsonObject {
 
 const LONGEST_DESCRIPTION = 200
 
-function resourceOf(face: Face, service: Service, detail: Detail): JsonObject {
-  const words = [face.summary, face.operation.useWhen].filter((text) => text !== undefined)
-  const description = detail.input === 'full' ? words.join('. ') : face.summary
+function resourceOf(endpoint: Endpoint, service: Service, detail: Detail): JsonObject {
+  const words = [endpoint.summary, endpoint.operation.useWhen].filter((text) => text !== undefined)
+  const description = detail.input === 'full' ? words.join('. ') : endpoint.summary
   return compact({
     description: Array.from(description).slice(0, LONGEST_DESCRIPTION).join(''),
     mimeType: 'application/json',

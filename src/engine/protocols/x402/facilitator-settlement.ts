@@ -1,6 +1,6 @@
 import { poll, type Clock, type Pace } from '../../chains/evm/rpc.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
-import type { Dispatch } from '../../ledger/entry.ts'
+import type { SettlementAttempt } from '../../ledger/payment-record.ts'
 import type { Journal, Settlement } from '../protocol.ts'
 import { settled, simulate, verifyErc1271, type ExpectedTransfer } from './eip3009.ts'
 import type { Facilitator, FacilitatorAnswer, SettleResponse } from './facilitator-client.ts'
@@ -204,7 +204,7 @@ async function believe(
 async function resolve(
   context: FacilitatorContext,
   expected: ExpectedTransfer,
-  dispatch: Dispatch | undefined,
+  dispatch: SettlementAttempt | undefined,
   validBefore: number,
   since: number,
 ): Promise<Settlement> {
@@ -232,7 +232,7 @@ const NOT_SENT: Settlement = {
 /** The same request to the same facilitator: it carries a payment out once. */
 async function settleAgain(
   { facilitators, now }: FacilitatorContext,
-  dispatch: Dispatch,
+  dispatch: SettlementAttempt,
   validBefore: number,
 ): Promise<SettleResponse | undefined> {
   if (dispatch.kind !== 'facilitator' || dispatch.request === undefined) return undefined

@@ -258,8 +258,8 @@ export class GasLosses {
     const fact = `${now()} ${gasCost} ${hash}`
     const until = now() + HOUR_MS
     await Promise.all([
-      ledger.remember(this.#nameOf('payer', payer.toLowerCase()), fact, until),
-      ledger.remember(this.#nameOf('all'), fact, until),
+      ledger.addExpiring(this.#nameOf('payer', payer.toLowerCase()), fact, until),
+      ledger.addExpiring(this.#nameOf('all'), fact, until),
     ])
     this.#spent = undefined
     const lost = sumOf(await this.#losses())
@@ -272,7 +272,7 @@ export class GasLosses {
   async refuse(payer: Address, signedBy: 'key' | 'contract', budget: bigint): Promise<Refusal | undefined> {
     const { ledger, now } = this.#settings
     const [own, all] = await Promise.all([
-      ledger.recall(this.#nameOf('payer', payer.toLowerCase()), now()).then(readLosses),
+      ledger.listExpiring(this.#nameOf('payer', payer.toLowerCase()), now()).then(readLosses),
       this.#losses(),
     ])
     const spent = sumOf(all)
@@ -304,7 +304,7 @@ export class GasLosses {
   #losses(): Promise<readonly Loss[]> {
     const { ledger, now } = this.#settings
     if (this.#spent === undefined || now() - this.#spent.at >= LOSSES_FRESH_MS)
-      this.#spent = { at: now(), losses: ledger.recall(this.#nameOf('all'), now()).then(readLosses) }
+      this.#spent = { at: now(), losses: ledger.listExpiring(this.#nameOf('all'), now()).then(readLosses) }
     const spent = this.#spent
     return spent.losses.catch((fault: unknown) => {
       if (this.#spent === spent) this.#spent = undefined

@@ -1,5 +1,5 @@
 import { sameAddress, type Address } from '../../address.ts'
-import type { Entry } from '../../ledger/entry.ts'
+import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import type { Network } from '../../networks.ts'
 import {
   addressTopic,
@@ -80,7 +80,7 @@ export class X402Source implements ReconcileSource {
     return nonces
   }
 
-  async status(entry: Entry): Promise<OnchainStatus> {
+  async status(entry: PaymentRecord): Promise<OnchainStatus> {
     const signed = readPaymentKey(entry.key)
     if (signed === undefined) return { kind: 'unclear' }
     const { from, nonce } = signed
@@ -105,7 +105,7 @@ export class X402Source implements ReconcileSource {
   async #used(
     transaction: string,
     signed: NonNullable<ReturnType<typeof readPaymentKey>>,
-    { payee }: Entry,
+    { payee }: PaymentRecord,
   ): Promise<OnchainStatus | undefined> {
     const receipt = await this.#scanner.receipt(transaction)
     if (receipt === null) return undefined
@@ -142,6 +142,6 @@ function placeOf(transaction: string, index: bigint, payer: Address): string {
   return `${transaction}:${index}:${payer}`
 }
 
-function hashOf({ dispatch }: Entry): string | undefined {
+function hashOf({ dispatch }: PaymentRecord): string | undefined {
   return dispatch === undefined || dispatch.kind === 'facilitator' ? undefined : dispatch.hash
 }

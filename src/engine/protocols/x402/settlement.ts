@@ -20,7 +20,7 @@ import {
   type Tracked,
 } from '../../chains/evm/transaction.ts'
 import type { Refusal } from '../../errors.ts'
-import type { Dispatch, OwnTransaction } from '../../ledger/entry.ts'
+import type { SettlementAttempt, OwnTransaction } from '../../ledger/payment-record.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../networks.ts'
 import { UNCONFIRMED, type Journal, type Settlement } from '../protocol.ts'
@@ -95,7 +95,7 @@ export interface Settler {
    */
   resolve(
     expected: ExpectedTransfer,
-    dispatch: Dispatch | undefined,
+    dispatch: SettlementAttempt | undefined,
     validBefore: number,
     since: number,
   ): Promise<Settlement>

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
-import type { Face, Service } from '../../catalog/catalog.ts'
+import type { Endpoint, Service } from '../../catalog/catalog.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../json.ts'
-import type { Entry, Receipt } from '../../ledger/entry.ts'
+import type { PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
 import type { Network } from '../../networks.ts'
 import {
   createTokens,
@@ -51,8 +51,8 @@ export interface X402Settings {
 /** x402 version 2, scheme exact on EVM by EIP-3009. */
 export function createX402({ service, baseUrl, offered, reachable, random }: X402Settings): Protocol {
   const settings = { service, baseUrl, networks: offered, nextToken: createTokens(random) }
-  const listings = new WeakMap<Face, Listing>()
-  const context: OfferContext = { offered, listingOf: (face) => listings.get(face) }
+  const listings = new WeakMap<Endpoint, Listing>()
+  const context: OfferContext = { offered, listingOf: (endpoint) => listings.get(endpoint) }
   const networkOf = (id: string): SettleableNetwork | undefined =>
     reachable.find(({ network }) => network.id === id)
   const take = (decoded: Decoded): Detection => {
@@ -77,11 +77,11 @@ export function createX402({ service, baseUrl, offered, reachable, random }: X40
       receipt: (_, receipt) => ({ 'x402/payment-response': settlementResponse(receipt) }),
       failure: (entry, code) => ({ 'x402/payment-response': failureResponse(entry, code) }),
     },
-    challenge: (face) => {
-      const { price } = face.operation
+    challenge: (endpoint) => {
+      const { price } = endpoint.operation
       if (price === undefined || offered.length === 0) return undefined
-      const challenge = createChallenge(face, price, settings)
-      listings.set(face, challenge.listing)
+      const challenge = createChallenge(endpoint, price, settings)
+      listings.set(endpoint, challenge.listing)
       return challenge
     },
     resolve: (entry) => resolve(networkOf(entry.network), entry),
@@ -112,7 +112,7 @@ function settlementResponse({ transaction, network, payer, amount }: Receipt): J
   return { success: true, transaction, network, payer, amount }
 }
 
-function failureResponse({ network, payer }: Entry, errorReason: ErrorCode): JsonObject {
+function failureResponse({ network, payer }: PaymentRecord, errorReason: ErrorCode): JsonObject {
   return { success: false, errorReason, transaction: '', network, payer }
 }
 
@@ -120,7 +120,7 @@ function encode(value: JsonObject): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('base64')
 }
 
-async function resolve(network: SettleableNetwork | undefined, entry: Entry): Promise<Settlement> {
+async function resolve(network: SettleableNetwork | undefined, entry: PaymentRecord): Promise<Settlement> {
   const signed = readPaymentKey(entry.key)
   if (network === undefined || signed === undefined || !isAddress(entry.payee)) {
     return { kind: 'unknown', detail: 'the network of this payment is not configured here any more' }
@@ -141,7 +141,7 @@ interface OfferContext {
   /** The networks; an older payment may have used another one. */
   readonly offered: readonly AcceptedNetwork[]
   /** What facilitators may list of a route or a tool. */
-  listingOf(face: Face): Listing | undefined
+  listingOf(endpoint: Endpoint): Listing | undefined
 }
 
 /** One signed authorization of scheme exact, EIP-3009, on one network. */
@@ -151,7 +151,7 @@ class ExactPayment implements Payment {
   readonly network: string
   readonly asset: string
   readonly payee: string
-  readonly seal: string
+  readonly authorizationHash: string
   readonly amount: bigint
   readonly token: string | undefined
   readonly identifier: string | undefined
@@ -178,7 +178,7 @@ class ExactPayment implements Payment {
     this.#context = context
     this.#request = settlementRequestOf(accepted, payload)
     this.#digest = authorizationDigest(network, authorization)
-    this.seal = Buffer.from(this.#digest).toString('base64url')
+    this.authorizationHash = Buffer.from(this.#digest).toString('base64url')
     this.network = network.id
     this.asset = network.token.address
     this.payee = authorization.to
@@ -193,20 +193,20 @@ class ExactPayment implements Payment {
   }
 
   check(
-    { face, resource, price, timeoutSeconds = this.#network.timeoutSeconds }: Offer,
+    { endpoint, resource, price, timeoutSeconds = this.#network.timeoutSeconds }: Offer,
     now: number,
   ): Refusal | undefined {
     if (!this.#context.offered.some(({ network }) => network.id === this.network)) {
       return refuse('no_matching_requirements', NOT_OFFERED)
     }
-    const offered = requirementsOf({ ...this.#network, timeoutSeconds }, price, face.operation.settle)
+    const offered = requirementsOf({ ...this.#network, timeoutSeconds }, price, endpoint.operation.settle)
     if (!matches(this.#payload.accepted, offered)) {
       return refuse('no_matching_requirements', '"accepted" is not one of the offers made here')
     }
     if (!namesResource(this.#payload.resource?.url, resource)) {
       return refuse('payment_wrong_resource', 'the payment was made for another path')
     }
-    const listing = this.#context.listingOf(face)
+    const listing = this.#context.listingOf(endpoint)
     if (listing !== undefined) {
       const { signedBy } = this.#request
       const listed = { ...listing, url: resource }

@@ -1,6 +1,6 @@
 import { beforeDeadline, DeadlinePassed } from '../deadline.ts'
 import { discard } from '../json-body.ts'
-import type { Reply, World } from '../world.ts'
+import type { Reply, Runtime } from '../world.ts'
 import type { ListFile } from './reading.ts'
 
 /** What a publisher said of the file we have, so that it need not send the same again. */
@@ -26,7 +26,7 @@ export type Progress = (bytes: number) => void
 export async function download(
   url: string,
   held: Validators | undefined,
-  world: World,
+  world: Runtime,
   progress: Progress,
 ): Promise<Download> {
   try {
@@ -62,7 +62,7 @@ class DownloadFault extends Error {}
 async function follow(
   first: URL,
   held: Validators | undefined,
-  world: World,
+  world: Runtime,
   signal: AbortSignal,
 ): Promise<Reply> {
   const headers: Record<string, string> = { accept: '*/*' }

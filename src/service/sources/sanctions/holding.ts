@@ -1,5 +1,5 @@
 import type { SourceRecord } from '../source-record.ts'
-import type { World } from '../world.ts'
+import type { Runtime } from '../world.ts'
 import { download, type Progress, type Validators } from './download.ts'
 import { confirmStored, storedAt } from './files.ts'
 import type { ListTerms } from './lists.ts'
@@ -28,7 +28,7 @@ export class Holding {
   readonly url: string | undefined
   readonly #directory: string | undefined
   readonly #thread: ListThread
-  readonly #world: World
+  readonly #world: Runtime
   readonly #record: SourceRecord
   #facts: ListFacts | undefined
   #fault: string | undefined
@@ -41,7 +41,7 @@ export class Holding {
   constructor(
     { terms, url, directory }: HoldingOptions,
     thread: ListThread,
-    world: World,
+    world: Runtime,
     record: SourceRecord,
   ) {
     this.terms = terms

@@ -2,7 +2,7 @@ import { Failure } from '../../../engine/index.ts'
 import { JsonSource, Refused, type Question } from '../json-source.ts'
 import { compileShape } from '../shape.ts'
 import type { SourceRecord } from '../source-record.ts'
-import type { World } from '../world.ts'
+import type { Runtime } from '../world.ts'
 
 /** An application of the operator's, as Twitch's console names its parts. */
 export interface Credentials {
@@ -49,7 +49,11 @@ export class TwitchAccess {
   #token: Token | undefined
   #fetching: Promise<Token> | undefined
 
-  constructor({ baseUrl, credentials, timeoutMs }: TwitchAccessOptions, world: World, record: SourceRecord) {
+  constructor(
+    { baseUrl, credentials, timeoutMs }: TwitchAccessOptions,
+    world: Runtime,
+    record: SourceRecord,
+  ) {
     this.#credentials = credentials
     this.#now = world.now
     const rate = { perSecond: 0.5, burst: 10 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { createTestClient, http, keccak256, publicActions } from 'viem'
-import type { Dispatch } from '../../../../src/engine/ledger/entry.ts'
+import type { SettlementAttempt } from '../../../../src/engine/ledger/payment-record.ts'
 import type { Lease, Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
 import type { Journal } from '../../../../src/engine/protocols/protocol.ts'
@@ -67,11 +67,11 @@ async function signerOf(key: Hex, { owner, url, fetcher, over }: PaymentConfig =
 }
 
 interface Recorder extends Journal {
-  readonly transactions: Dispatch[]
+  readonly transactions: SettlementAttempt[]
 }
 
 function newJournal(before: () => Promise<void> = async () => {}): Recorder {
-  const transactions: Dispatch[] = []
+  const transactions: SettlementAttempt[] = []
   return {
     transactions,
     record: async (transaction) => {

@@ -235,7 +235,7 @@ t.test('a second transaction for the same challenge is another payment under the
   ]
   t.equal(one.key, two.key)
   t.equal(one.key, `mpp:${challenge.id}`)
-  t.not(one.seal, two.seal)
+  t.not(one.authorizationHash, two.authorizationHash)
   t.match(one.copies, { code: 'invalid_challenge' })
 })
 
@@ -247,7 +247,7 @@ t.test('letter case makes no other payment of a transaction', async (t) => {
     payload: { type: 'transaction', signature: `0x${signature.slice(2).toUpperCase()}` },
   }
   const [quiet, shouted] = [counter.take(closeCredential(credential)), counter.take(closeCredential(loud))]
-  t.equal(shouted.seal, quiet.seal)
+  t.equal(shouted.authorizationHash, quiet.authorizationHash)
   t.equal((await shouted.verify()).kind, 'verified')
 })
 
@@ -277,7 +277,7 @@ t.test('an access key pays for its account once the chain knows it, and for nobo
   t.match(
     await counter.refusal(before),
     { code: 'verification_failed', detail: /not signed/ },
-    'anybody could name any account as its own',
+    'accepts only an account that has signed',
   )
   const client = clientOf(chain.rpcUrl, root)
   const expiry = Math.floor(Date.now() / 1000) + 3_600

@@ -2,8 +2,12 @@ import { keccak256 } from 'viem'
 import { Actions } from 'viem/tempo'
 import { privateKeyToAccount } from 'viem/accounts'
 import t from 'tap'
-import type { Dispatch, Entry, PayerTransaction } from '../../../../src/engine/ledger/entry.ts'
-import { newEntry } from '../../../../src/engine/ledger/payment-record.ts'
+import type {
+  SettlementAttempt,
+  PaymentRecord,
+  PayerTransaction,
+} from '../../../../src/engine/ledger/payment-record.ts'
+import { newRecord } from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import type { Payment } from '../../../../src/engine/protocols/protocol.ts'
 import { openMppCounter } from '../../../support/mpp-counter.ts'
 import { openNodeProxy, type Way } from '../../../support/node-proxy.ts'
@@ -74,7 +78,7 @@ async function drain(key: Hex, token: Hex): Promise<void> {
   await Actions.token.transferSync(client, { token, to: addressOf(randomKey()), amount: PURSE, feeToken })
 }
 
-async function settle(payment: Payment, record: (dispatch: Dispatch) => void = () => {}) {
+async function settle(payment: Payment, record: (dispatch: SettlementAttempt) => void = () => {}) {
   return payment.settle({
     record: async (dispatch) => {
       record(dispatch)
@@ -83,7 +87,7 @@ async function settle(payment: Payment, record: (dispatch: Dispatch) => void = (
 }
 
 /** The entry a process that has died has left. */
-async function left({ payment }: Signed, dispatch: Dispatch | undefined): Promise<Entry> {
+async function left({ payment }: Signed, dispatch: SettlementAttempt | undefined): Promise<PaymentRecord> {
   const verification = await payment.verify()
   if (verification.kind !== 'verified') throw new Error(verification.kind)
   const { payer, validBefore } = verification
@@ -94,19 +98,19 @@ async function left({ payment }: Signed, dispatch: Dispatch | undefined): Promis
     asset: payment.asset,
     payer,
     payee: payment.payee,
-    seal: payment.seal,
+    authorizationHash: payment.authorizationHash,
     amount: payment.amount.toString(),
     validBefore,
     operation: 'ping',
     digest: 'the-arguments',
     revision: 'r1',
-    token: undefined,
+    redeliveryToken: undefined,
     flow: 'authorization',
     redeliver: 86_400_000,
-    buyer: 'buyer',
+    buyerKey: 'buyer',
     identifier: undefined,
   } as const
-  const entry = newEntry(purchase, 'one', Date.now(), 10_000)
+  const entry = newRecord(purchase, 'one', Date.now(), 10_000)
   return dispatch === undefined ? entry : { ...entry, state: 'settling', dispatch }
 }
 
@@ -144,7 +148,7 @@ for (const [way, what] of BLOCKED) {
     const signed = await fresh()
     node.set(way)
     t.match(await counter.refusal(signed.authorization), { code: 'chain_unavailable' })
-    const dispatched: Dispatch[] = []
+    const dispatched: SettlementAttempt[] = []
     const settlement = await settle(signed.payment, (dispatch) => dispatched.push(dispatch))
     t.match(settlement, { kind: 'failed', refusal: { code: 'chain_unavailable' } })
     t.strictSame(dispatched, [], 'nothing was to be sent')
@@ -160,7 +164,7 @@ t.test(
   async (t) => {
     const signed = await fresh()
     node.set('broken_after_send')
-    const dispatched: Dispatch[] = []
+    const dispatched: SettlementAttempt[] = []
     const settlement = await settle(signed.payment, (dispatch) => dispatched.push(dispatch))
     t.match(settlement, { kind: 'unknown' }, 'never a failure: the buyer would pay again')
     t.equal(dispatched.length, 1)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { paymentId } from '../../../../src/engine/ledger/payment-record.ts'
+import { paymentId } from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import { paymentKey } from '../../../../src/engine/protocols/x402/x402.ts'
 import { challengeOf, readHeader, send, sign, type SignedPayment } from '../../../support/payment.ts'
 import { openShop } from '../../../support/shop.ts'

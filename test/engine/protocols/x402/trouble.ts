@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { paymentId } from '../../../../src/engine/ledger/payment-record.ts'
+import { paymentId } from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import { readProblem } from '../../../support/answer.ts'
 import type { Way } from '../../../support/node-proxy.ts'
 import {

@@ -26,7 +26,7 @@ t.test('the client from the registry pays an offer that is settled upfront, as i
   const issued = x402.challenge(route)?.issue({ resource, scope: 'none', error: 'payment_required' })
   const challenge = JSON.parse(`{${issued?.members}}`) as Challenge
   t.match(challenge.accepts, [{ extra: { paymentFlow: 'upfront' } }])
-  const offer = { face: route, resource, scope: 'none', price: route.operation.price }
+  const offer = { endpoint: route, resource, scope: 'none', price: route.operation.price }
   let paid: string | undefined
   const { url, close } = await listening(
     createServer(({ headers }, response) => {
@@ -42,7 +42,7 @@ t.test('the client from the registry pays an offer that is settled upfront, as i
   const { payment } = detection
   t.equal(payment.payee, PAY_TO)
   t.equal(
-    payment.check({ face: route, resource, scope: 'none', price: route.operation.price }, Date.now()),
+    payment.check({ endpoint: route, resource, scope: 'none', price: route.operation.price }, Date.now()),
     undefined,
   )
   t.match(await payment.verify(), { kind: 'verified' })

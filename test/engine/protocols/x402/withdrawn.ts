@@ -1,6 +1,6 @@
 import t from 'tap'
 import { encodeAbiParameters, encodeEventTopics, parseAbi } from 'viem'
-import type { Entry } from '../../../../src/engine/ledger/entry.ts'
+import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record.ts'
 import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
 import { createFacilitatorSettler } from '../../../../src/engine/protocols/x402/facilitator-settlement.ts'
 import { createX402 } from '../../../../src/engine/protocols/x402/x402.ts'
@@ -24,7 +24,7 @@ if (route === undefined) throw new Error('no route')
 const resource = `${BASE_URL}${route.path}`
 const { price } = route.operation
 if (price === undefined) throw new Error('no price')
-const offer = { face: route, resource, scope: 'none', price }
+const offer = { endpoint: route, resource, scope: 'none', price }
 const PAYER = '0x52908400098527886E0F7030069857D2E4169EE7'
 const NONCE = `0x${'ab'.repeat(32)}` as const
 const HASH = `0x${'cd'.repeat(32)}` as const
@@ -99,7 +99,7 @@ t.test('a payment on a withdrawn network is still found, and no new one is taken
   t.equal(x402.challenge(route), undefined, 'and no new one is offered')
 })
 
-const unknown: Entry = {
+const unknown: PaymentRecord = {
   ...makeEntry(`x402:${network.id}:${token}:${PAYER}:${NONCE}`.toLowerCase()),
   network: network.id,
   payee: PAY_TO,

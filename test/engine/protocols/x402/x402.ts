@@ -12,7 +12,7 @@ if (route === undefined) throw new Error('no route')
 const resource = `${BASE_URL}${route.path}`
 const { price } = route.operation
 if (price === undefined) throw new Error('no price')
-const offer = { face: route, resource, scope: 'none', price }
+const offer = { endpoint: route, resource, scope: 'none', price }
 const NOW = Date.parse('2026-11-20T20:00:00Z')
 const SECONDS = BigInt(NOW / 1000)
 

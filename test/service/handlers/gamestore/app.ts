@@ -2,7 +2,7 @@ import t from 'tap'
 import { Failure, type Context, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
 import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
 import { app } from '../../../../src/service/handlers/gamestore/app.ts'
-import type { World } from '../../../../src/service/sources/world.ts'
+import type { Runtime } from '../../../../src/service/sources/world.ts'
 import { enveloped, publishedExample } from '../../../support/fixed-context.ts'
 import { context, standIns, steamSpyAt, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
 import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
@@ -26,7 +26,7 @@ const PARTS = [PAGE, REVIEWS, PLAYERS, SPY]
 
 interface Terms {
   readonly appid?: number
-  readonly world?: World
+  readonly world?: Runtime
   readonly timeoutMs?: number
   readonly with?: Context
 }
@@ -61,7 +61,7 @@ t.test('a buyer gets page, players, reviews and owners of an app from four calls
 t.test('owners that our own rate leaves out are said to be missing, with when to ask again', async (t) => {
   const url = await standIns(t)
   // Nobody waits for a turn, and the clock stands still: five questions at once, and no sixth.
-  const world: World = { ...WORLD, now: () => new Date('2026-11-20T20:00:00Z') }
+  const world: Runtime = { ...WORLD, now: () => new Date('2026-11-20T20:00:00Z') }
   const handler = app(storeAt(url, world), steamSpyAt(url, world, 1000))
   const ask = async () => enveloped(await handler({ appid: FREE }, context()))
   for (let asked = 0; asked < 5; asked++) t.strictSame((await ask()).body['gaps'], [])
@@ -138,7 +138,7 @@ t.test('an app whose players are not counted has none, which is not zero', async
   const answer = await run(url, { appid: UNCOUNTED })
   t.equal(answer.body['live_players'], null)
   t.same(codes(answer), [])
-  const fetch: World['fetch'] = async (address, options) =>
+  const fetch: Runtime['fetch'] = async (address, options) =>
     address.pathname.endsWith(PLAYERS)
       ? Response.json({ response: { result: 42, player_count: 0 } })
       : WORLD.fetch(address, options)

@@ -3,7 +3,7 @@ import { Failure, type Context, type EnvelopedAnswer, type JsonObject } from '..
 import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
 import { deals } from '../../../../src/service/handlers/gamestore/deals.ts'
 import { scoreValue } from '../../../../src/service/handlers/gamestore/value-score.ts'
-import type { World } from '../../../../src/service/sources/world.ts'
+import type { Runtime } from '../../../../src/service/sources/world.ts'
 import { enveloped, publishedExample } from '../../../support/fixed-context.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
 import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
@@ -19,7 +19,7 @@ type Row = Readonly<Record<string, unknown>>
 
 interface Terms {
   readonly filters?: Partial<typeof USUAL>
-  readonly world?: World
+  readonly world?: Runtime
   readonly timeoutMs?: number
   readonly with?: Context
 }
@@ -100,7 +100,7 @@ t.test('games without a price, without a discount or with hardly a review are no
     { ...good, appid: 9, type: 10 },
     { ...good, appid: 10, success: 15 },
   ]
-  const world: World = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
+  const world: Runtime = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
   const answer = await run('http://store.example', { world, filters: { min_review: 0, min_discount: 0 } })
   t.same(
     rows(answer).map(({ appid }) => appid),
@@ -122,7 +122,7 @@ t.test('equal scores: more reviews first, then the older app', async (t) => {
     reviews: { summary_filtered: { review_count, percent_positive: 100 } },
   })
   const store_items = [game(8, 1_000_000), game(7, 1_000_000), game(9, 1_100_000)]
-  const world: World = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
+  const world: Runtime = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
   t.same(
     rows(await run('http://store.example', { world })).map(({ appid }) => appid),
     [9, 7, 8],

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Failure, InvalidParameter, type EnvelopedAnswer } from '../../../../src/engine/index.ts'
 import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
 import { topSellers } from '../../../../src/service/handlers/gamestore/top-sellers.ts'
-import type { World } from '../../../../src/service/sources/world.ts'
+import type { Runtime } from '../../../../src/service/sources/world.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
 import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
 import { fc } from '../../../support/fast-check.ts'
@@ -19,7 +19,7 @@ type Row = Readonly<Record<string, unknown>>
 async function run(
   url: string,
   country: string,
-  world: World = WORLD,
+  world: Runtime = WORLD,
   timeoutMs = 5000,
 ): Promise<EnvelopedAnswer> {
   const answer = await topSellers(storeAt(url, world, timeoutMs)).run({ country }, context())
@@ -141,7 +141,7 @@ t.test(
 )
 
 t.test('a batch that knows none of the games is no answer: the front page stands in', async (t) => {
-  const fetch: World['fetch'] = async (address, options) =>
+  const fetch: Runtime['fetch'] = async (address, options) =>
     address.pathname.endsWith(ITEMS)
       ? Response.json({ response: { store_items: [{ appid: 4100000010, success: 15 }] } })
       : WORLD.fetch(address, options)

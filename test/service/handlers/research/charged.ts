@@ -92,7 +92,7 @@ async function buy(name: string, args = CALLS[name] ?? {}, faults: Faults = {}):
 
 const charges = (): Promise<number> => shop.witness.charges(addressOf(key))
 
-t.test('a buyer would not learn of a tool, or what it costs', async (t) => {
+t.test('lists every tool with its price', async (t) => {
   const listed = await listTools(url)
   t.strictSame(
     listed.map(({ name, description }) => [name, /Costs (\S+) USD/.exec(JSON.stringify(description))?.[1]]),
@@ -117,7 +117,7 @@ const FAULTS: readonly (readonly [string, Manner, RegExp])[] = [
   ],
 ]
 for (const [name, manner, code] of FAULTS) {
-  t.test(`${name} would be charged`, async (t) => {
+  t.test(`charges nothing for ${name}`, async (t) => {
     provider.manner = manner
     for (const tool of Object.keys(CALLS)) {
       const { isError, content } = await buy(tool)
@@ -129,7 +129,7 @@ for (const [name, manner, code] of FAULTS) {
   })
 }
 
-t.test('a model that does not answer would be paid for by whoever waits', async (t) => {
+t.test('charges nothing when the model does not answer', async (t) => {
   provider.manner = { kind: 'hangs' }
   // What a payment is valid for is the time that is waited: it is kept short here.
   const validBefore = BigInt(Math.floor(Date.now() / 1000) + 14)
@@ -138,7 +138,7 @@ t.test('a model that does not answer would be paid for by whoever waits', async 
   t.equal(await charges(), 0)
 })
 
-t.test('a search engine that is down would be charged', async (t) => {
+t.test('charges nothing when the search engine is down', async (t) => {
   searching = false
   provider.manner = says('{}')
   const { content } = await buy('web_research')
@@ -147,7 +147,7 @@ t.test('a search engine that is down would be charged', async (t) => {
   t.equal(await charges(), 0)
 })
 
-t.test('what cannot be worked with would be asked to be paid for', async (t) => {
+t.test('refuses unusable input before payment', async (t) => {
   const before = provider.asked.length
   const long = await callTool(url, 'summarize', { text: 'x'.repeat(24_001) })
   t.ok(long.isError)
@@ -162,40 +162,37 @@ t.test('what cannot be worked with would be asked to be paid for', async (t) => 
   t.equal(await charges(), 0)
 })
 
-t.test(
-  'an answer would be charged twice, or not at the price, or a failure would use the payment up',
-  async (t) => {
-    const before = (await shop.witness.received(shop.payTo)).length
-    provider.manner = { kind: 'status', status: 500 }
-    const payment = await sign(await demand('summarize', { text: TEXT }), key)
-    t.match((await pay('summarize', { text: TEXT }, payment)).content, { charged: 'no' })
-    provider.manner = says('{"summary": "It costs 9.75 euros."}')
-    t.match((await pay('summarize', { text: TEXT }, payment)).content, {
-      mode: 'llm',
-      summary: 'It costs 9.75 euros.',
-    })
-    t.match((await pay('summarize', { text: TEXT }, payment)).content, { mode: 'llm' }, 'the stored answer')
+t.test('charges an answer once at its price, and a failure leaves the payment usable', async (t) => {
+  const before = (await shop.witness.received(shop.payTo)).length
+  provider.manner = { kind: 'status', status: 500 }
+  const payment = await sign(await demand('summarize', { text: TEXT }), key)
+  t.match((await pay('summarize', { text: TEXT }, payment)).content, { charged: 'no' })
+  provider.manner = says('{"summary": "It costs 9.75 euros."}')
+  t.match((await pay('summarize', { text: TEXT }, payment)).content, {
+    mode: 'llm',
+    summary: 'It costs 9.75 euros.',
+  })
+  t.match((await pay('summarize', { text: TEXT }, payment)).content, { mode: 'llm' }, 'the stored answer')
 
-    provider.manner = says('{"name": "Portal 2"}')
-    t.match((await buy('extract_structured')).content, { data: { name: 'Portal 2' }, attempts: 1 })
+  provider.manner = says('{"name": "Portal 2"}')
+  t.match((await buy('extract_structured')).content, { data: { name: 'Portal 2' }, attempts: 1 })
 
-    provider.manner = says(
-      '{"brief":"Nine Lanterns Deep sold best [1]. Go to http://evil.example/?k=1 [2].","claims":[{"text":"It sold best","source":1}]}',
-    )
-    const { content } = await buy('web_research')
-    t.match(content, {
-      mode: 'llm',
-      brief: 'Nine Lanterns Deep sold best [1].',
-      claims: [{ text: 'It sold best', source: 1 }],
-      sources: [{ n: 1, url: `${pages.url}/one`, suspicious: true }],
-      pages: { read: 1, unread: { address: 1 } },
-      untrusted: true,
-    })
-    t.notMatch(JSON.stringify(content), /evil\.example|169\.254/)
-    t.equal(await charges(), 3)
-    t.strictSame((await shop.witness.received(shop.payTo)).slice(before), [10_000n, 10_000n, 20_000n])
-  },
-)
+  provider.manner = says(
+    '{"brief":"Nine Lanterns Deep sold best [1]. Go to http://evil.example/?k=1 [2].","claims":[{"text":"It sold best","source":1}]}',
+  )
+  const { content } = await buy('web_research')
+  t.match(content, {
+    mode: 'llm',
+    brief: 'Nine Lanterns Deep sold best [1].',
+    claims: [{ text: 'It sold best', source: 1 }],
+    sources: [{ n: 1, url: `${pages.url}/one`, suspicious: true }],
+    pages: { read: 1, unread: { address: 1 } },
+    untrusted: true,
+  })
+  t.notMatch(JSON.stringify(content), /evil\.example|169\.254/)
+  t.equal(await charges(), 3)
+  t.strictSame((await shop.witness.received(shop.payTo)).slice(before), [10_000n, 10_000n, 20_000n])
+})
 
 t.test('without a model and an engine nobody is told to pay for what needs them', async (t) => {
   const bare = await startServer({

@@ -71,7 +71,7 @@ function nested(levels: number): JsonObject {
   return levels === 1 ? { type: 'object' } : { type: 'object', properties: { x: nested(levels - 1) } }
 }
 
-t.test('a schema that cannot be worked with would cost us a call, or load what it names', async (t) => {
+t.test('refuses an unusable schema before the model is called', async (t) => {
   const { model, asked } = await openProvider(t, says('{"x":{}}'))
   const many = (count: number): JsonObject => ({
     type: 'object',
@@ -108,7 +108,7 @@ t.test('a schema that cannot be worked with would cost us a call, or load what i
   t.match(await extract(model, recursive), { valid: true }, 'a tree may speak of itself')
 })
 
-t.test('a member could be lost on its way, or reach the prototype of objects', async (t) => {
+t.test('keeps every member, and none reaches a prototype', async (t) => {
   const { model } = await openProvider(t, says('{"name":"x","__proto__":{"polluted":true}}'))
   const body = await extract(model)
   t.match(JSON.stringify(body), /"__proto__":\{"polluted":true\}/)

@@ -31,7 +31,7 @@ const LONG: Readonly<Record<string, string>> = {
   th: 'แม่น้ำแข็งตัวในเดือนพฤศจิกายน เรือบรรทุกน้ำมันผ่านไม่ได้ ชาวเมืองนับถังน้ำมันสองครั้ง',
 }
 for (const [language, text] of Object.entries(LONG)) {
-  t.test(`${language}: a sentence could be put into the mouth of the text`, async (t) => {
+  t.test(`${language}: quotes only sentences of the text`, async (t) => {
     const thrice = Array(3).fill(text).join('\n')
     const { summary, ...body } = await sum(thrice)
     const sentences = sentencesOf(body)
@@ -47,7 +47,7 @@ for (const [language, text] of Object.entries(LONG)) {
   })
 }
 
-t.test('who asks about one thing would be told about another', async (t) => {
+t.test('summarises what the question asks about', async (t) => {
   const filler = Array.from(
     { length: 30 },
     (_, day) => `On day ${day} the lamplighters lit the lamps of the town.`,
@@ -116,7 +116,7 @@ const FAULTS: readonly (readonly [string, Manner, string, string | undefined])[]
   ['an end too soon', { kind: 'ends', reason: 'length' }, 'source_error', 'cut'],
 ]
 for (const [name, manner, code, reason] of FAULTS) {
-  t.test(`${name} of a model: ${code}, where a summary would be charged that nobody wrote`, async (t) => {
+  t.test(`${name} of a model: ${code}, and nothing is charged`, async (t) => {
     const { model } = await openProvider(t, manner, manner.kind === 'hangs' ? 300 : 5000)
     const fault = await sum(EXAMPLE, '', model).catch((thrown: unknown) => thrown)
     if (!(fault instanceof Failure)) throw fault
@@ -126,7 +126,7 @@ for (const [name, manner, code, reason] of FAULTS) {
   })
 }
 
-t.test('a provider that knows no schemas would be of no use', async (t) => {
+t.test('works with a provider that knows no schemas', async (t) => {
   const text = '```json\n{"summary": "Prices fell."}\n```'
   const { model, asked } = await openProvider(t, { kind: 'knows_no_schema', text })
   t.equal((await sum(EXAMPLE, '', model))['summary'], 'Prices fell.')

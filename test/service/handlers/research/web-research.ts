@@ -110,7 +110,7 @@ const SITE: RequestListener = (request, response) => {
   }
 }
 
-t.test('a page that speaks to models could make the answer its own', async (t) => {
+t.test('ignores instructions within pages', async (t) => {
   const { egress, url } = await openSite(t, SITE)
   const engine = await openEngine(t, [`${url}/evil`, `${url}/inside`])
   const obeying = {
@@ -200,7 +200,7 @@ t.test('a search engine that fails, or is none, costs the buyer nothing', async 
   )
 })
 
-t.test('one page under many addresses, or one site, would be all that is read', (t) => {
+t.test('reads different pages of different sites', (t) => {
   const urls = [
     'https://a.com/x?b=1',
     'http://www.a.com/x/?b=1&utm_medium=mail#c',

@@ -7,7 +7,7 @@ import { Crossref, LIVE_CROSSREF } from '../../../../src/service/sources/crossre
 import { DataCite, LIVE_DATACITE } from '../../../../src/service/sources/datacite.ts'
 import { DoiResolver, LIVE_DOI_RESOLVER } from '../../../../src/service/sources/doi-resolver.ts'
 import { SourceRecords } from '../../../../src/service/sources/source-record.ts'
-import type { World } from '../../../../src/service/sources/world.ts'
+import type { Runtime } from '../../../../src/service/sources/world.ts'
 import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
 import { WORLD } from '../../../support/gamestore.ts'
 import { openWeb } from '../../../support/web.ts'
@@ -21,7 +21,7 @@ interface Terms {
   readonly faults?: Readonly<Record<string, Fault>>
   readonly timeoutMs?: number
   readonly mailto?: string
-  readonly world?: World
+  readonly world?: Runtime
 }
 
 async function agencies(t: Test, { faults = {}, timeoutMs = 5000, mailto, world = WORLD }: Terms = {}) {
@@ -243,7 +243,7 @@ t.test('a search that fails costs nothing', async (t) => {
 
 t.test('Crossref is told whom to write to, where an operator has said so', async (t) => {
   const seen: string[] = []
-  const world: World = {
+  const world: Runtime = {
     ...WORLD,
     fetch: (url, options) => {
       seen.push(url.searchParams.get('mailto') ?? '-')

@@ -60,7 +60,7 @@ t.test('the published example is what the handler answers', async (t) => {
   )
 })
 
-t.test('a reader could get menus for text, or miss what is hidden', async (t) => {
+t.test('extracts the text without menus, and reports what is hidden', async (t) => {
   const { egress } = await openWeb(t)
   const body = await read(egress, 'https://example.com/')
   const text = JSON.stringify(body['chunks'])
@@ -83,7 +83,7 @@ t.test('a reader could get menus for text, or miss what is hidden', async (t) =>
   })
 })
 
-t.test('a preview would give away the whole page, or nothing', async (t) => {
+t.test('previews part of the page', async (t) => {
   const { egress } = await openWeb(t)
   const { preview } = extract(egress)
   const shown = preview(await read(egress, 'https://example.com/'))
@@ -96,7 +96,7 @@ t.test('a preview would give away the whole page, or nothing', async (t) => {
   t.notOk('content_sha256' in shown)
 })
 
-t.test('without a guard in the catalog a page would not be read, or be called harmless', async (t) => {
+t.test('reads a page without a guard, and makes no claim about it', async (t) => {
   const { egress } = await openWeb(t)
   const answer = await extract(egress).run(
     { url: 'https://example.com/', max_chars: 1200, overlap: 150 },
@@ -105,7 +105,7 @@ t.test('without a guard in the catalog a page would not be read, or be called ha
   t.match(enveloped(answer).warnings, [{ code: 'not_screened' }])
 })
 
-t.test('a page that is not delivered would be charged, or its buyer not know why', async (t) => {
+t.test('charges nothing for a page that is not delivered, and says why', async (t) => {
   const { egress } = await openWeb(t, ['api.example.com'])
   const said = (url: string, parameters = {}): Promise<string> => refusal(read(egress, url, parameters))
   t.equal(
@@ -129,7 +129,7 @@ t.test('a page that is not delivered would be charged, or its buyer not know why
   t.equal(await said('http://www.site.com:81/'), 'url: url names a port other than 80 and 443')
 })
 
-t.test('text in another character set would be garbled', async (t) => {
+t.test('decodes other character sets', async (t) => {
   const russian = Buffer.from([0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2])
   const body = Buffer.concat([Buffer.from('<p>'), russian])
   const cases: readonly (readonly [RequestListener, string, string])[] = [
@@ -152,7 +152,7 @@ t.test('text in another character set would be garbled', async (t) => {
   }
 })
 
-t.test('a page made to hang would hang the service, or stop the loop', async (t) => {
+t.test('stops on a page made to hang, and keeps serving', async (t) => {
   const pages: Readonly<Record<string, string>> = {
     nested: '<div>'.repeat(30_000),
     paragraphs: '<p>text of a paragraph, with commas'.repeat(100_000),

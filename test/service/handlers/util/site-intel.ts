@@ -13,7 +13,7 @@ t.test('the published example is what the handler answers', async (t) => {
   t.same(await look(await openWeb(t), 'example.com'), publishedExample('util/site-intel'))
 })
 
-t.test('a site could be looked at under one spelling only', async (t) => {
+t.test('accepts every spelling of a site', async (t) => {
   const web = await openWeb(t)
   for (const [target, host, domain] of [
     ['EXAMPLE.com', 'example.com', 'example.com'],
@@ -32,7 +32,7 @@ t.test('a site could be looked at under one spelling only', async (t) => {
   }
 })
 
-t.test('what is no public host would be looked at', async (t) => {
+t.test('refuses what is no public host', async (t) => {
   const web = await openWeb(t)
   for (const target of [
     '127.0.0.1',
@@ -66,7 +66,7 @@ t.test('what is no public host would be looked at', async (t) => {
   })
 })
 
-t.test('a name that nobody has would be an error instead of an answer', async (t) => {
+t.test('answers about a name that nobody has registered', async (t) => {
   const web = await openWeb(t)
   t.match(await look(web, 'nobodyhasthis.com'), {
     resolves: false,
@@ -100,11 +100,11 @@ t.test('sixty sites below one top-level domain are all looked up, and our own li
   ])
 })
 
-t.test('a registrant’s name would be sold', async (t) => {
+t.test('leaves out a registrant’s name', async (t) => {
   t.notMatch(JSON.stringify(await look(await openWeb(t), 'example.com')), /Registrant|Jane/)
 })
 
-t.test('an answer that knows nothing would be sold', async (t) => {
+t.test('charges nothing for an answer without content', async (t) => {
   const { egress } = await openSite(t, (_, response) => response.destroy())
   const dns = new Dns(['127.0.0.1:9'])
   const rdap = rdapOf(egress, 'http://127.0.0.1:9/')
@@ -113,7 +113,7 @@ t.test('an answer that knows nothing would be sold', async (t) => {
   t.match(fault, { code: 'source_error' })
 })
 
-t.test('a preview would give away the whole answer', async (t) => {
+t.test('previews part of the answer', async (t) => {
   const web = await openWeb(t)
   t.strictSame(siteIntel(web).preview(await look(web, 'example.com')), {
     target: 'example.com',

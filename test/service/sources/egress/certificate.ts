@@ -5,7 +5,7 @@ import { openInternet, type InternetOptions } from '../../../support/hostile-sit
 
 const NEVER = new AbortController().signal
 
-t.test('a certificate that is not valid could be called valid, or not be looked at', async (t) => {
+t.test('judges every certificate, and reports invalid ones', async (t) => {
   const cases: readonly (readonly [string, InternetOptions, string | null])[] = [
     ['www.example.com', {}, null],
     ['www.site.com', {}, 'ERR_TLS_CERT_ALTNAME_INVALID'],
@@ -23,7 +23,7 @@ t.test('a certificate that is not valid could be called valid, or not be looked 
   }
 })
 
-t.test('a handshake could go where a request may not, or never end', async (t) => {
+t.test('limits where a handshake goes and how long it takes', async (t) => {
   const { port, securePort, rawPort, inside, policy, wire } = await openInternet(t, {
     names: { 'inside.com': [['127.0.0.2']] },
     raw: (socket) => socket.write('SSH-2.0\r\n'),

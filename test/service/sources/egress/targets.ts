@@ -216,7 +216,7 @@ const HOSTILE: Readonly<Partial<Record<Refusal, readonly string[]>>> = {
   ],
 }
 
-t.test('a caller could reach inside by another spelling of an address', async (t) => {
+t.test('refuses internal addresses in every spelling', async (t) => {
   let targets = 0
   for (const [refusal, texts] of Object.entries(HOSTILE)) {
     for (const text of texts) {
@@ -227,7 +227,7 @@ t.test('a caller could reach inside by another spelling of an address', async (t
   t.ok(targets >= 120, `${targets} hostile targets`)
 })
 
-t.test('pages of the public Internet could not be asked', async (t) => {
+t.test('reaches pages of the public Internet', async (t) => {
   for (const text of [
     'https://example.com/',
     'http://example.com:80/a?b=c#d',
@@ -249,7 +249,7 @@ t.test('pages of the public Internet could not be asked', async (t) => {
     t.equal(verdict(text), 'may be asked', text)
 })
 
-t.test('an address of the public Internet could be taken for another', async (t) => {
+t.test('connects to the address that was checked', async (t) => {
   for (const address of [
     '1.1.1.1',
     '9.255.255.255',

@@ -364,7 +364,7 @@ t.test('pages are shortened by the rule of each style', async (t) => {
   t.strictSame(spans('436-44'), ['436–444', '436–44', '436–44', '436–44'], 'shortened by the agency')
 })
 
-t.test('BibTeX could be broken, or made to run something, by a title', async (t) => {
+t.test('escapes titles in BibTeX', async (t) => {
   const nasty = bibtex(
     work({
       DOI: '10.5555/a_b{c}%d',

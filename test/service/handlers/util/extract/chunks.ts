@@ -4,7 +4,7 @@ import { fc } from '../../../../support/fast-check.ts'
 
 const { assert: check, constantFrom, array, integer, property } = fc
 
-t.test('a chunk could be too long, torn from its place, or missing', async () => {
+t.test('cuts chunks within their limit, in order and complete', async () => {
   const pieces = constantFrom(
     'word ',
     'Sentence ends. ',
@@ -43,7 +43,7 @@ t.test('a chunk could be too long, torn from its place, or missing', async () =>
   )
 })
 
-t.test('a chunk could end in the middle of a sentence although there is room', async (t) => {
+t.test('ends chunks at a sentence where there is room', async (t) => {
   const text = 'First one is here. Second one is here. Third one is here.\n\nA new paragraph begins.'
   const texts = (longest: number, overlap: number): string[] =>
     cutText(text, { longest, overlap, most: 100 }).chunks.map((chunk) => chunk.text)

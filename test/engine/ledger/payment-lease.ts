@@ -7,12 +7,12 @@ import {
   LeaseLostError,
   reserve,
   acquireExpired,
-  type Claim,
-  type Desk,
-} from '../../../src/engine/ledger/claim.ts'
+  type PaymentLease,
+  type LeaseContext,
+} from '../../../src/engine/ledger/payment-lease.ts'
 import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
-import type { Entry, Receipt } from '../../../src/engine/ledger/entry.ts'
-import { LEASE_MS, LedgerError } from '../../../src/engine/ledger/payment-record.ts'
+import type { PaymentRecord, Receipt } from '../../../src/engine/ledger/payment-record.ts'
+import { LEASE_MS, LedgerError } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { asStored, makePurchase } from '../../support/entry.ts'
@@ -29,8 +29,8 @@ const DISPATCH = { kind: 'own', hash: '0x01', raw: '0x02', signer: '0x03', nonce
 interface World {
   readonly ledger: Ledger
   readonly clock: { now: number }
-  readonly mine: Desk
-  readonly theirs: Desk
+  readonly mine: LeaseContext
+  readonly theirs: LeaseContext
 }
 
 function newPlace(t: Test): string {
@@ -49,14 +49,14 @@ async function newWorld(t: Test): Promise<World> {
 }
 
 /** A reservation that has to succeed; put down with the test. */
-async function claimed(t: Test, desk: Desk): Promise<Claim> {
+async function claimed(t: Test, desk: LeaseContext): Promise<PaymentLease> {
   const reservation = await reserve(desk, PURCHASE)
   if (reservation.kind !== 'claimed') throw new Error(`the payment is ${reservation.entry.state}`)
   t.teardown(() => reservation.claim.stopRenewal())
   return reservation.claim
 }
 
-async function takenOver(t: Test, desk: Desk, entry: Entry): Promise<Claim> {
+async function takenOver(t: Test, desk: LeaseContext, entry: PaymentRecord): Promise<PaymentLease> {
   const claim = await acquireExpired(desk, entry)
   if (claim === undefined) throw new Error('the payment was not taken over')
   t.teardown(() => claim.stopRenewal())
@@ -216,7 +216,7 @@ t.test(
       t.equal(await cleanUp(mine), 1)
       const stored = await ledger.get(PURCHASE.key)
       t.strictSame(stored?.dispatch, erased)
-      t.match(stored, { state: 'settled', receipt: RECEIPT, token: PURCHASE.token })
+      t.match(stored, { state: 'settled', receipt: RECEIPT, token: PURCHASE.redeliveryToken })
     }
   },
 )
@@ -275,7 +275,7 @@ t.test('what a handler has prepared is not forgotten with the process that has d
   const claim = await claimed(t, mine)
   claim.stopRenewal()
   const { entry } = claim
-  await ledger.replace(entry, { ...entry, prepared: true, version: entry.version + 1 })
+  await ledger.replace(entry, { ...entry, pendingWrite: true, version: entry.version + 1 })
   clock.now += LEASE_MS
   t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { prepared: true } })
 })
@@ -396,7 +396,7 @@ function slowed(ledger: Ledger): { ledger: Ledger; goOn: () => void; replaced: (
   }
 }
 
-t.test('a change whose answer was lost would be taken for the work of another process', async (t) => {
+t.test('recognises its own change when the store’s reply was lost', async (t) => {
   const { mine, ledger } = await newWorld(t)
   const deaf: Ledger = {
     ...ledger,

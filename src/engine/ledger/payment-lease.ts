@@ -1,7 +1,14 @@
 import { deleteAnswer, readAnswer, writeAnswer } from './answers.ts'
-import type { Dispatch, Entry, Purchase, Receipt, State, StoredAnswer } from './entry.ts'
+import type {
+  SettlementAttempt,
+  PaymentRecord,
+  Purchase,
+  Receipt,
+  State,
+  StoredAnswer,
+} from './payment-record.ts'
 import type { Ledger } from './ledger.ts'
-import { newEntry, closed, isLeased, LEASE_MS, nextCheckAt, casToken } from './payment-record.ts'
+import { newRecord, closed, isLeased, LEASE_MS, nextCheckAt, casToken } from './payment-lifecycle.ts'
 
 /** Another process has taken the entry over: whatever this one was doing to it is void. */
 export class LeaseLostError extends Error {
@@ -13,28 +20,28 @@ export class LeaseLostError extends Error {
 
 export interface Changes {
   readonly answer?: StoredAnswer
-  readonly dispatch?: Dispatch
+  readonly dispatch?: SettlementAttempt
   readonly receipt?: Receipt
   readonly prepared?: true
 }
 
-type Unscheduled = Omit<Entry, 'due'>
+type Unscheduled = Omit<PaymentRecord, 'due'>
 
 /**
  * One process's hold on one payment: the only way entries change. Changes are made one after the other, each durable
  * before the next begins, and the lease is renewed until the claim is put down. After that nothing writes to the entry
  * any more, so that the entry handed out last is the one that is stored.
  */
-export class Claim {
+export class PaymentLease {
   readonly #ledger: Ledger
   readonly #now: () => number
-  #entry: Entry
+  #entry: PaymentRecord
   #answer: StoredAnswer | undefined
   #last: Promise<unknown> = Promise.resolve()
   #changing = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(ledger: Ledger, entry: Entry, now: () => number) {
+  constructor(ledger: Ledger, entry: PaymentRecord, now: () => number) {
     this.#ledger = ledger
     this.#entry = entry
     this.#now = now
@@ -51,17 +58,17 @@ export class Claim {
     })
   }
 
-  get entry(): Entry {
+  get entry(): PaymentRecord {
     return this.#entry
   }
 
   /** Throws `LeaseLostError` when another process has taken over. */
-  advance(state: State, changes: Changes = {}): Promise<Entry> {
+  advance(state: State, changes: Changes = {}): Promise<PaymentRecord> {
     return this.update(changes, state)
   }
 
   /** Writes down what has happened, without moving on unless there is a state to move to. */
-  update({ answer, ...changes }: Changes, state?: State): Promise<Entry> {
+  update({ answer, ...changes }: Changes, state?: State): Promise<PaymentRecord> {
     const moved = state === undefined ? changes : { ...changes, state }
     if (answer === undefined) return this.#change(moved)
     return this.#write(async (entry) => {
@@ -78,8 +85,8 @@ export class Claim {
   }
 
   /** What the handler had stored is decided. */
-  clearPending(): Promise<Entry> {
-    return this.#write(({ prepared: _prepared, ...entry }) => entry, LEASE_MS)
+  clearPending(): Promise<PaymentRecord> {
+    return this.#write(({ pendingWrite: _prepared, ...entry }) => entry, LEASE_MS)
   }
 
   /** Nothing was sent that could move the money: the stored answer waits for the same payment to come again. */
@@ -89,24 +96,27 @@ export class Claim {
   }
 
   /** The time of redelivery is over: the record of the sale stays, the answer goes. */
-  purgeAnswer(): Promise<Entry> {
+  purgeAnswer(): Promise<PaymentRecord> {
     return this.#withoutAnswer((entry) => ({ ...closed(entry), owner: entry.owner }), 0)
   }
 
   /** The money has moved. What was sent is kept until the payment has expired: a reorganisation may ask for it again. */
-  settle(receipt: Receipt): Promise<Entry> {
+  settle(receipt: Receipt): Promise<PaymentRecord> {
     const settledAt = this.#now()
     return this.#write((entry) => ({ ...entry, state: 'settled', receipt, settledAt }), LEASE_MS)
   }
 
   /** Nothing was charged and nothing will be: what was worked for and signed for it is forgotten. */
-  void(): Promise<Entry> {
+  void(): Promise<PaymentRecord> {
     return this.#withoutAnswer(({ answer: _answer, dispatch: _dispatch, ...entry }) => {
       return { ...entry, state: 'voided', identifier: undefined }
     }, LEASE_MS)
   }
 
-  async #withoutAnswer(change: (entry: Entry) => Unscheduled, leaseMs: number): Promise<Entry> {
+  async #withoutAnswer(
+    change: (entry: PaymentRecord) => Unscheduled,
+    leaseMs: number,
+  ): Promise<PaymentRecord> {
     const { id, answer } = this.#entry
     const entry = await this.#write(change, leaseMs)
     this.#answer = undefined
@@ -135,7 +145,7 @@ export class Claim {
   }
 
   /** A store that does not answer may have made the change: taken for lost, the payment would wait for its lease. */
-  async #replace(previous: Entry, entry: Entry): Promise<boolean> {
+  async #replace(previous: PaymentRecord, entry: PaymentRecord): Promise<boolean> {
     try {
       return await this.#ledger.replace(previous, entry)
     } catch (fault) {
@@ -145,11 +155,14 @@ export class Claim {
     }
   }
 
-  #change(changes: Partial<Entry>, leaseMs: number = LEASE_MS): Promise<Entry> {
+  #change(changes: Partial<PaymentRecord>, leaseMs: number = LEASE_MS): Promise<PaymentRecord> {
     return this.#write((entry) => ({ ...entry, ...changes }), leaseMs)
   }
 
-  #write(change: (entry: Entry) => Unscheduled | Promise<Unscheduled>, leaseMs: number): Promise<Entry> {
+  #write(
+    change: (entry: PaymentRecord) => Unscheduled | Promise<Unscheduled>,
+    leaseMs: number,
+  ): Promise<PaymentRecord> {
     const writing = this.#last.then(async () => {
       const previous = this.#entry
       const next = await change(previous)
@@ -160,7 +173,7 @@ export class Claim {
         updatedAt: now,
         version: previous.version + 1,
       }
-      const entry: Entry = { ...changed, due: nextCheckAt(changed) }
+      const entry: PaymentRecord = { ...changed, due: nextCheckAt(changed) }
       if (!(await this.#replace(previous, entry))) throw new LeaseLostError(previous.id)
       this.#entry = entry
       return entry
@@ -176,9 +189,10 @@ export class Claim {
 }
 
 export type Reservation =
-  { readonly kind: 'claimed'; readonly claim: Claim } | { readonly kind: 'taken'; readonly entry: Entry }
+  | { readonly kind: 'claimed'; readonly claim: PaymentLease }
+  | { readonly kind: 'taken'; readonly entry: PaymentRecord }
 
-export interface Desk {
+export interface LeaseContext {
   readonly ledger: Ledger
   /** Name of this process in leases. */
   readonly owner: string
@@ -186,11 +200,14 @@ export interface Desk {
 }
 
 /** Takes a payment for one purchase before any work is done for it; atomic over all processes. */
-export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase): Promise<Reservation> {
-  let entry = newEntry(purchase, owner, now(), LEASE_MS)
+export async function reserve(
+  { ledger, owner, now }: LeaseContext,
+  purchase: Purchase,
+): Promise<Reservation> {
+  let entry = newRecord(purchase, owner, now(), LEASE_MS)
   for (;;) {
     const standing = await ledger.insert(entry)
-    if (standing === undefined) return { kind: 'claimed', claim: new Claim(ledger, entry, now) }
+    if (standing === undefined) return { kind: 'claimed', claim: new PaymentLease(ledger, entry, now) }
     if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }
     // What is left of it, its key or its identifier, is free for whoever is first.
     if (standing.key === entry.key)
@@ -200,7 +217,10 @@ export async function reserve({ ledger, owner, now }: Desk, purchase: Purchase):
 }
 
 /** Takes over an entry whose owner has died; undefined when it has not, or another process was faster. */
-export async function acquireExpired({ ledger, owner, now }: Desk, entry: Entry): Promise<Claim | undefined> {
+export async function acquireExpired(
+  { ledger, owner, now }: LeaseContext,
+  entry: PaymentRecord,
+): Promise<PaymentLease | undefined> {
   const time = now()
   if (isLeased(entry, time)) return undefined
   const taken = {
@@ -212,11 +232,11 @@ export async function acquireExpired({ ledger, owner, now }: Desk, entry: Entry)
     version: entry.version + 1,
   }
   const next = { ...taken, due: nextCheckAt(taken) }
-  return (await ledger.replace(entry, next)) ? new Claim(ledger, next, now) : undefined
+  return (await ledger.replace(entry, next)) ? new PaymentLease(ledger, next, now) : undefined
 }
 
 /** Nothing was charged, nothing is left of the work and nobody is at it: the payment may be used as if it were new, for another purchase too. */
-export function isReusable(entry: Entry, now: number): boolean {
-  if (entry.prepared !== undefined) return false
+export function isReusable(entry: PaymentRecord, now: number): boolean {
+  if (entry.pendingWrite !== undefined) return false
   return entry.state === 'voided' || (entry.state === 'reserved' && !isLeased(entry, now))
 }
