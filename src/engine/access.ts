@@ -22,5 +22,5 @@ export interface Access {
   readonly payment: string | undefined
 }
 
-/** Told of every request once it is answered; must be quick and must not throw. */
+/** Called for every request once it is answered; must be quick and must not throw. */
 export type Observe = (access: Access) => void

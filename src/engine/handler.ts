@@ -81,7 +81,7 @@ export interface Context {
   /** EIP-55 address that has signed in with this very call (sign-in-with-x); undefined on paid calls and without proof. */
   readonly signer: string | undefined
   /**
-   * Asks another operation of the catalog by the name of its handler, through that operation's own cache: whoever else
+   * Asks another operation of the catalog by the name of its handler, through that operation's own cache: everyone else who
    * asks for the same shares it. Parameters that are left out have their defaults. Rejects as that handler does, with
    * `not_configured` when its sources have no credentials, and with `not_implemented` when the catalog does not have it.
    *

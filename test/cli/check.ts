@@ -12,7 +12,7 @@ t.test('the catalog that ships is sound', async (t) => {
   t.equal(stderr, '')
 })
 
-t.test('every mistake is told at its place, with what to write instead', async (t) => {
+t.test('reports every error at its position, with a suggestion', async (t) => {
   const shop = writeShop(
     t,
     `  /paid/greet: { price: 0.0000001, summary: X }

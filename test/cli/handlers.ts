@@ -19,7 +19,7 @@ for (const [name, text, words] of [
   ['half a file', 'export const handlers = {', /cannot be loaded: SyntaxError/],
   ['a failing file', 'throw new Error("no database")', /cannot be loaded: Error: no database/],
 ] as const) {
-  t.test(`${name} instead of handlers is told with the file`, async (t) => {
+  t.test(`reports ${name} instead of handlers with the file`, async (t) => {
     const directory = t.testdir({ 'package.json': '{"type":"module"}', 'index.js': text })
     await t.rejects(importHandlers(directory), { message: words })
     await t.rejects(importHandlers(directory), { message: /index\.js/ })

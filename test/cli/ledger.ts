@@ -1,6 +1,7 @@
 import t from 'tap'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { FORMAT } from '../../src/engine/ledger/payment-lifecycle.ts'
 import { writeShop } from '../support/catalog-files.ts'
 import { redisAbsence, startRedis } from '../support/redis.ts'
 import { runProgram, startServer } from '../support/server.ts'
@@ -25,7 +26,7 @@ else {
     t.notMatch(server.output(), 'tricky-word')
     t.notOk(existsSync(join(dataDir, 'ledger')), 'and none stays on this machine')
     await redis.command('SELECT', 3)
-    t.equal(await redis.command('GET', '{ratecard}:format'), '3')
+    t.equal(await redis.command('GET', '{ratecard}:format'), String(FORMAT))
     t.equal(await server.stop(), 0)
   })
 

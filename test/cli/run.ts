@@ -79,7 +79,7 @@ t.test('who reports a mistake can say of which version', async (t) => {
   t.strictSame(await runProgram(['--version']), { code: 0, stdout: `ratecard ${version}\n`, stderr: '' })
 })
 
-t.test('the environment is read when it is needed, and told of as a whole', async (t) => {
+t.test('reads the environment when it is needed, and reports all of its problems together', async (t) => {
   const env = () => {
     throw new EnvError(['PORT must be a port number', 'PAY_TO must be an address'])
   }

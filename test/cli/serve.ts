@@ -156,7 +156,7 @@ t.test('real money is never sent to keys that others hold', async (t) => {
   }
 })
 
-t.test('every problem of the environment is told at once', async (t) => {
+t.test('reports every problem of the environment together', async (t) => {
   const env = {
     PORT: 'x',
     BASE_URL: 'api.example.com',

@@ -119,7 +119,7 @@ t.test('an edited example stands in the documents', async () => {
   )
 })
 
-t.test('a mistake keeps the last good revision, is told, and is forgotten once it is mended', async (t) => {
+t.test('keeps the last good revision while the catalog has an error, and reports it', async (t) => {
   const refused = async (): Promise<unknown> => {
     const status: unknown = await (await fetch(`${shop.url}/status.json`)).json()
     return isJsonObject(status) ? at(status, 'refused_reload') : undefined

@@ -64,7 +64,7 @@ t.test('a new route is sold in one document and unknown in another', async (t) =
   t.equal(code, 0, out)
 })
 
-t.test('an operator is told of a difference that is none', async (t) => {
+t.test('reports no difference where there is none', async (t) => {
   const { code, out } = await runLine(['doctor', market.url, '--json'])
   t.equal(code, 0, out)
   const report: { compared: string[] } = JSON.parse(out)

@@ -55,7 +55,7 @@ async function isPaid(t: Test, result: JsonObject, key: Hex): Promise<void> {
 }
 
 for (const [name, open] of Object.entries(BUYERS)) {
-  t.test(`whoever pays by ${name} gets no answer, or is charged twice`, async (t) => {
+  t.test(`answers and charges a buyer who pays by ${name} once`, async (t) => {
     const key = await shop.wallet()
     const buyer = await open(game, key)
     t.teardown(() => buyer.close())
@@ -64,7 +64,7 @@ for (const [name, open] of Object.entries(BUYERS)) {
   })
 }
 
-t.test('whoever pays by the client of mppx gets no answer, or is charged twice', async (t) => {
+t.test('answers and charges a buyer who pays by the client of mppx once', async (t) => {
   const { rpcUrl, payerKey } = shop.tempo
   const before = await shop.received()
   const buyer = await openMppBuyer(game, rpcUrl, payerKey)

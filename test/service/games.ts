@@ -142,7 +142,7 @@ t.test('what was read before is still sold then, without asking again', async (t
   )
 })
 
-t.test('every source sees who asks, in which version, and where to complain', (t) => {
+t.test('every source sees who asks, in which version, and a contact', (t) => {
   for (const agent of standIns.userAgents)
     t.match(agent, /^Ratecard\/\d+\.\d+\.\d+ \(\+https:\/\/api\.example\.com\)$/)
   t.equal(standIns.userAgents.size, 1)

@@ -202,7 +202,7 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
       return {
         says: `Ledger and chain tell it differently: ${told.join('; ')}.`,
         advice:
-          'the chain is right: put its figures into the accounts, and settle what is too much or too little with the payer',
+          'the chain is right: put its figures into the accounts, and settle the difference with the payer',
       }
     }
     case 'unresolved': {

@@ -19,7 +19,7 @@ export interface CacheStore {
   /** Keeps a value that JSON can say for `keepMs` milliseconds (more than 0) at the most; it may be dropped sooner. */
   set(key: string, fetched: Fetched<unknown>, keepMs: number): Promise<void>
   /** Asks for the turn to fetch for `key`, which one process has at a time. */
-  claim(key: string): Promise<Turn>
+  claim(key: string): Promise<CacheLock>
   /**
    * Takes one from the budget of a client, or none when nothing is left: then it resolves to the milliseconds from now
    * until there is; else to 0. All who use the store count together. Rejects when that cannot be done.
@@ -28,13 +28,13 @@ export interface CacheStore {
   close(): Promise<void>
 }
 
-export type Turn =
+export type CacheLock =
   | { readonly kind: 'ours'; readonly end: () => Promise<void> }
   /** `over` resolves when who has it is done, or is taken for dead; it never rejects. */
   | { readonly kind: 'theirs'; readonly over: () => Promise<void> }
 
 /** Of a store that no other process uses, or that cannot be asked. */
-export const UNDISPUTED: Turn = { kind: 'ours', end: async () => undefined }
+export const UNDISPUTED: CacheLock = { kind: 'ours', end: async () => undefined }
 
 export interface Served<Value> extends Fetched<Value> {
   readonly cached: boolean

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { isJsonObject } from '../json.ts'
 import type { RedisAddress } from '../redis-address.ts'
-import type { CacheStore, Fetched, Turn } from './cache.ts'
+import type { CacheStore, Fetched, CacheLock } from './cache.ts'
 
 export interface RedisCacheSettings {
   readonly address: RedisAddress
@@ -49,7 +49,7 @@ export async function openRedisCache({ address, random, report }: RedisCacheSett
   const take = (turn: string, token: string): Promise<unknown> =>
     ask((redis) => redis.eval(TAKE, 1, turn, token, LEASE_MS))
 
-  const ours = (turn: string, token: string): Turn => {
+  const ours = (turn: string, token: string): CacheLock => {
     const renewal = setInterval(() => void take(turn, token).catch(() => undefined), RENEWAL_MS).unref()
     return {
       kind: 'ours',
@@ -59,7 +59,7 @@ export async function openRedisCache({ address, random, report }: RedisCacheSett
       },
     }
   }
-  const theirs = (turn: string, holder: unknown): Turn => ({
+  const theirs = (turn: string, holder: unknown): CacheLock => ({
     kind: 'theirs',
     over: async () => {
       const look = (): Promise<unknown> => ask((redis) => redis.get(turn)).catch(() => undefined)

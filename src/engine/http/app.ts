@@ -149,8 +149,8 @@ interface Target {
 }
 
 /**
- * Splits a request target (RFC 9112 §3.2) without reading anything into it: URL parsers mend what they find, and every
- * mended path would be one more spelling. The absolute form is allowed; whose host it names does not matter.
+ * Splits a request target (RFC 9112 §3.2) without reading anything into it: URL parsers normalize what they find, and every
+ * normalized path would be one more spelling. The absolute form is allowed; whose host it names does not matter.
  */
 export function splitTarget(target: string): Target {
   const local = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '')

@@ -15,7 +15,7 @@ export class BackgroundTasks {
   add<T>(work: Promise<T>): Promise<T> {
     this.#work.add(work)
     const counted = work.finally(() => this.#work.delete(work))
-    // Its failure is for whoever waits for the work itself.
+    // Its failure goes to the request that waits for the work.
     counted.catch(() => undefined)
     return work
   }
@@ -62,7 +62,7 @@ export function disconnectSignal(response: ServerResponse): AbortSignal {
 const DELIVERED_MS = 2_000
 /**
  * A proxy takes the answer whether or not the buyer does, and shares its connections between buyers. Until this long
- * after the last byte, whoever pays for the same again is taken for a buyer whose answer was lost.
+ * after the last byte, a buyer who pays for the same again is taken for one whose answer was lost.
  */
 const DELIVERED_BY_PROXY_MS = 30_000
 

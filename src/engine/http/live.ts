@@ -119,7 +119,7 @@ export function paymentIdOf(path: string): string | undefined {
   return PATH.exec(path)?.[1]
 }
 
-/** What is known of a payment, for whoever holds its id: the state only, never the answer or who paid. */
+/** What is known of a payment, for a caller that has its id: the state only, never the answer or who paid. */
 export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
   try {
     return stateOf(id, await ledger.find(id))

@@ -108,7 +108,7 @@ function negotiate({ ctx, served: { route }, revision, resource }: RouteRequest,
   }
 }
 
-/** Whether a browser asks: whoever takes JSON as gladly gets JSON. */
+/** Whether a browser asks: a client that accepts JSON equally well gets JSON. */
 function prefersPage(ctx: Context): boolean {
   if (!ctx.get('Accept').includes('text/html')) return false
   return ctx.accepts('application/problem+json', 'application/json', 'text/html') === 'text/html'

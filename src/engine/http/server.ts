@@ -8,7 +8,7 @@ import { problem, type Reply } from './reply.ts'
 const LARGEST_HEADERS = 65_536
 
 export interface ServerSettings {
-  /** Sent with every answer, whoever gives it. */
+  /** Sent with every answer, whichever middleware gives it. */
   readonly headers?: Readonly<Record<string, string>>
   /** Milliseconds a client has for its headers. */
   readonly headersWithin?: number

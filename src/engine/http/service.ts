@@ -51,9 +51,9 @@ export interface ServiceSettings extends ServiceWorld {
   /** Name of this process in leases. */
   readonly owner: string
   readonly report: (fault: unknown) => void
-  /** Told of every request; undefined: nobody wants to know. */
+  /** Called for every request. */
   readonly observe: Observe | undefined
-  /** Told of every change of a payment that this process has made; undefined: nobody wants to know. */
+  /** Called for every change of a payment that this process has made. */
   readonly settle: OnPaymentChange | undefined
   /** What the operator alone is shown. */
   readonly aside: OperatorRoute | undefined

@@ -281,7 +281,7 @@ const DURABLE = { overlappingSync: false, eventTurnBatching: false }
 /** Opening anew puts the pointer right. */
 const OPENINGS = 20
 
-/** Opens the environment and leaves it only when its pointer is right: whoever opens may have set it back. */
+/** Opens the environment and leaves it only when its pointer is right: another process that opens it may have set it back. */
 function openCurrent(path: string): RootDatabase {
   for (let openings = 1; ; openings += 1) {
     const root = open({ ...DURABLE, path, encoding: 'json', maxDbs: 12 })
@@ -321,7 +321,7 @@ const LONGEST_LOOKS = 1_000
 const BEHIND = Symbol('behind')
 
 const STUCK =
-  'whoever opened it last has died on the way: open it once more, with "ratecard payments list", and this process goes on'
+  'the process that opened it last has died on the way: open it once more, with "ratecard payments list", and this process goes on'
 
 /** Reads and writes that happen together or not at all, and are on disk when this resolves. */
 export async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {

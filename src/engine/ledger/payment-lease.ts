@@ -133,7 +133,7 @@ export class PaymentLease {
     if (answer !== undefined) await deleteAnswer(this.#ledger.answers, id, answer)
   }
 
-  /** Leaves the entry as it is for whoever comes next, at once. */
+  /** Releases the lease at once and leaves the record as it is. */
   async release(): Promise<void> {
     await this.#change({}, 0)
     this.stopRenewal()
@@ -209,7 +209,7 @@ export async function reserve(
     const standing = await ledger.insert(entry)
     if (standing === undefined) return { kind: 'claimed', claim: new PaymentLease(ledger, entry, now) }
     if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }
-    // What is left of it, its key or its identifier, is free for whoever is first.
+    // What is left of it, its key or its identifier, is free for the first that asks.
     if (standing.key === entry.key)
       entry = { ...entry, attempts: standing.attempts + 1, version: standing.version + 1 }
     await ledger.remove(standing)

@@ -122,7 +122,7 @@ export function redact(dispatch: SettlementAttempt): SettlementAttempt {
 }
 
 /**
- * The record of a sale, once its answer is not given again any more. Whoever shows the payment is told that it was used,
+ * The record of a sale, once its answer is not given again any more. A buyer who shows the payment learns that it was used,
  * for which its key is enough.
  */
 export function closed({ answer: _answer, redeliveryToken: _token, ...entry }: PaymentRecord): PaymentRecord {

@@ -44,7 +44,7 @@ export interface ProblemOptions {
   readonly meta?: JsonObject
 }
 
-/** The problem of HTTP as a result: models read it and mend their call. */
+/** The problem of HTTP as a result: models read it and correct their call. */
 export function problem(
   code: ErrorCode,
   detail: string,

@@ -95,7 +95,7 @@ function serveTool(
   }
 }
 
-/** Of a tool without a route: what it does not take has the default of whoever declares the handler first. */
+/** Of a tool without a route: what it does not take has the default of the first declaration of the handler. */
 function bindingsOf({ handler, parameters }: Operation, { operations }: Catalog): readonly Binding[] {
   const own = new Set(parameters.map(({ name }) => name))
   const taken = operations.find((each) => each.handler === handler)?.parameters ?? []

@@ -77,7 +77,7 @@ export interface ExecutionDeps {
   readonly random: (bytes: number) => Uint8Array
 }
 
-/** What is known of whoever asks. */
+/** What is known of the caller. */
 export type Caller = Pick<Context, 'payment' | 'signer'>
 
 export const ANONYMOUS: Caller = { payment: undefined, signer: undefined }

@@ -28,7 +28,7 @@ export type PurchaseResult =
   /** Not known: the ledger could not be asked about this payment. */
   | { readonly kind: 'unavailable' }
 
-/** Charged once, whoever asks again. */
+/** Charged once, however often it is asked for. */
 export interface Answered extends Paid {
   readonly kind: 'answered'
   readonly answer: StoredAnswer

@@ -104,7 +104,7 @@ export function markReceived(desk: LeaseContext, entry: PaymentRecord): Promise<
   return change(desk, entry, (current) => ({ ...current, state: 'sent' }))
 }
 
-/** The answer is not known to have arrived and nobody sees to it any more: whoever has a right to it need not wait. */
+/** The answer is not known to have arrived and no request works on it any more: the buyer need not wait. */
 export function markUndelivered(desk: LeaseContext, entry: PaymentRecord): Promise<void> {
   return change(desk, entry, (current) => ({ ...current, leaseUntil: desk.now() }))
 }

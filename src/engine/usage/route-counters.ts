@@ -189,12 +189,12 @@ export function isSold(name: string): boolean {
   return name.startsWith('sold ')
 }
 
-/** Told of a change of an entry once it is made; must be quick and must not throw. */
+/** Called for a change of a record once it is made; must be quick and must not throw. */
 export type OnPaymentChange = (previous: PaymentRecord, next: PaymentRecord) => void
 
 /**
  * The same ledger, which counts what becomes of the payments of an operation. Every change is made by one process and
- * once, whoever makes it: a request, a copy of it, or recovery after a crash. So is every count.
+ * once, by a request, a copy of it, or recovery after a crash. So is every count.
  */
 export function meterLedger(
   ledger: Ledger,

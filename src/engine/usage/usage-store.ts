@@ -31,7 +31,7 @@ const PAGES = 'usage'
 
 export const DAYS_KEPT = 7
 const DAY_MS = 86_400_000
-/** Whoever asks all the time must not keep the store busy, least of all one that is away. */
+/** A caller that asks all the time must not keep the store busy, least of all one that is away. */
 const RECALL_MS = 5_000
 
 /**

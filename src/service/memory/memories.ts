@@ -48,7 +48,7 @@ export class Memories {
     return database.name
   }
 
-  /** The store, once it is open; whoever asks after it could not be opened tries again. Throws `Failure`. */
+  /** The store, once it is open; a request after a failed attempt opens it again. Throws `Failure`. */
   async store(): Promise<MemoryStore> {
     if (this.#opened === undefined)
       throw new Failure('not_configured', 'The memory was not in the catalog when the server was started')

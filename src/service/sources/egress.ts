@@ -12,7 +12,7 @@ import { registrableDomain } from './public-suffix.ts'
 export interface EgressOptions {
   /** Product token, as robots.txt files name programs: letters, `_` and `-`. */
   readonly agent: string
-  /** As sites see us: the token first, and where to complain. */
+  /** User-Agent: the token first, and a contact. */
   readonly userAgent: string
   readonly policy: Policy
   readonly wire: Wire

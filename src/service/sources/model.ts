@@ -25,7 +25,7 @@ export interface Message {
   readonly content: string
 }
 
-/** What is to be written, and the schema it is to satisfy: whoever asks checks that it does. */
+/** What is to be written, and the schema it is to satisfy: the caller checks that it does. */
 export interface ModelRequest {
   readonly messages: readonly Message[]
   /** Letters, digits and `_`. */

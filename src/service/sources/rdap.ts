@@ -33,7 +33,7 @@ const DAY = 86_400_000
 const KEPT = { ttl: DAY, staleIfError: 30 * DAY }
 /** Of a name that is registered: one that is not may be taken at any moment. */
 const KEPT_DOMAIN = { ttl: DAY, staleIfError: 0 }
-/** All names below a top-level domain are asked of one registry, whoever wants to know. */
+/** All names below a top-level domain are asked of one registry. */
 const REGISTRY = { perSecond: 5, burst: 100, atOnce: 50 }
 
 /** Registration data of domain names (RFC 9082, RFC 9083), from the registry that IANA's list names (RFC 9224). */

@@ -13,7 +13,7 @@ const KEYS = [
   'max_items',
 ]
 
-t.test('a misspelt word is told with the word that was meant', async (t) => {
+t.test('suggests the word that was meant for a misspelt one', async (t) => {
   const meant: readonly (readonly [string, string])[] = [
     ['pric', 'price'],
     ['prcie', 'price'],

@@ -77,7 +77,7 @@ const shops: readonly (readonly [string, Catalog, Facts])[] = [
 ]
 
 for (const [shop, catalog, facts] of shops) {
-  t.test(`whoever reads ${shop} by ear or by keys finds the way`, async (t) => {
+  t.test(`${shop} can be read by screen reader and keyboard`, async (t) => {
     for (const [name, page] of pagesOf(catalog, facts)) {
       t.match(page, /^<!doctype html>\n<html lang="en">/, name)
       t.equal(all(/<(h1)\b/g, page).length, 1, `${name} has one h1`)

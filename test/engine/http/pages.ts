@@ -112,7 +112,7 @@ t.test('a program finds the other forms of a page in its head', async (t) => {
   }
 })
 
-t.test('whoever follows the docs link of a 402 arrives at that route and its price', async (t) => {
+t.test('the docs link of a 402 leads to that route and its price', async (t) => {
   const docs = await (await at('/docs')).text()
   const markdown = await (await at('/docs.md')).text()
   for (const { path, price } of PAID) {

@@ -155,7 +155,7 @@ t.test('a failure is shared by those who wait for it, and never kept', async (t)
   t.match(await execute(shop, work(CACHED, handler)), { value: answer(2) })
 })
 
-t.test('work that takes too long is broken off and told of', async (t) => {
+t.test('work that takes too long is aborted and reported', async (t) => {
   for (const operation of [HASTY, HASTY_CACHED]) {
     let signal: AbortSignal | undefined
     const handler: UntypedHandler = (_, context) => {

@@ -173,7 +173,7 @@ t.test('a client sees the token it expects under the real address', async (t) =>
   )
 })
 
-t.test('a signed authorization pays, whoever sends it, and leaves both logs', async (t) => {
+t.test('a signed authorization pays from any sender, and leaves both logs', async (t) => {
   const before = await chain.balance(shop.address)
   const a = authorization()
   const receipt = await mined(await send(a, await sign(a)))

@@ -26,7 +26,7 @@ t.test('JSON is read under any media type, and a page under none', async (t) => 
   }
 })
 
-t.test('a limit that is told with status 200 is a refusal', async (t) => {
+t.test('takes a limit reported with status 200 for a refusal', async (t) => {
   // As public clients of SteamSpy meet it now and then.
   const refusal = await readJson(reply('Connection failed: Too many connections', 'text/html'), 100)
   t.same(refusal, { kind: 'fault', fault: 'a refusal' })

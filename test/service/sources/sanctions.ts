@@ -111,7 +111,7 @@ t.test('a publisher that fails never replaces a good list, in memory or on disk'
 })
 
 t.test(
-  'a publisher that breaks off, refuses, hangs up or sends us in a circle is told of by name',
+  'reports a publisher that breaks off, refuses, hangs up or redirects in a circle by name',
   async (t) => {
     const publisher = await openPublisher(t, OFAC)
     const lists = openLists(t, { urls: { us_ofac_sdn: `${publisher.url}/sdn.xml?token=verysecret` } })

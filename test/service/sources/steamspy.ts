@@ -50,7 +50,7 @@ t.test('a play time of zero is one that SteamSpy does not have', async (t) => {
 })
 
 t.test(
-  'a limit told with status 200 is a limit, and a page of JSON is read under any media type',
+  'a limit reported with status 200 is a limit, and a page of JSON is read under any media type',
   async (t) => {
     const says = (body: string): Runtime => ({
       ...WORLD,

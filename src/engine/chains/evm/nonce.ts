@@ -71,7 +71,7 @@ function closeUp(start: number, used: readonly number[]): Pick<NonceState, 'next
 export interface NonceLeaseSettings extends LockSettings {
   readonly account: { readonly address: Address }
   readonly chain: Chain
-  /** Told of nonces from the first up to the second that somebody else has left in the pool. */
+  /** Called with nonces from the first up to the second that somebody else has left in the pool. */
   readonly foreign: (from: number, to: number) => void
 }
 

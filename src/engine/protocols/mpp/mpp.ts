@@ -40,7 +40,7 @@ export interface MppSettings extends Clock {
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly caller: Caller
   readonly random: (bytes: number) => Uint8Array
-  /** Told of faults whose payment is answered all the same. */
+  /** Receives faults whose payment is answered all the same. */
   readonly report: (fault: unknown) => void
 }
 

@@ -298,7 +298,7 @@ const NOT_SERVED: ReadonlySet<string> = new Set([
   'invalid_exact_evm_eip3009_not_supported',
 ])
 
-/** What the buyer is told of a refusal; undefined when it says nothing about the payment and another facilitator may know. */
+/** The refusal as the buyer sees it; undefined when it says nothing about the payment and another facilitator may know. */
 export function verifyRefusal(reason: string | undefined): ErrorCode | undefined {
   if (reason === undefined) return REFUSED
   if (NONCE.has(reason)) return USED

@@ -267,7 +267,7 @@ async function follow(
   switch (sent.kind) {
     case 'refused':
       return sent.refusal.code === 'invalid_exact_evm_nonce_already_used'
-        ? // The node that is asked now may not have seen the use that another one has told of.
+        ? // The node that is asked now may not have seen the use that another one has reported.
           ((await poll(context, PACE, seen)) ?? UNCONFIRMED)
         : { kind: 'failed', refusal: sent.refusal }
     case 'unsent': {

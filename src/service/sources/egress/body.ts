@@ -51,7 +51,7 @@ function unpack(wire: Readable, encoding: string, meter: Meter): Readable | unde
   if (name === '' || name === 'identity') return wire
   if (name !== 'gzip' && name !== 'x-gzip' && name !== 'br') return undefined
   const unpacker = name === 'br' ? createBrotliDecompress() : createGunzip()
-  // Who reads the result is told of every fault; here nothing is left to do.
+  // The reader of the result sees every fault.
   pipeline(
     wire,
     (source: AsyncIterable<Uint8Array>) => meter.pass(source),

@@ -1,6 +1,6 @@
 import { TokenBucket, type Rate } from '../token-bucket.ts'
 
-export type Entry =
+export type RequestBudget =
   | { readonly kind: 'granted'; readonly leave: () => void }
   | { readonly kind: 'refused'; readonly retryAfter: number }
 
@@ -30,7 +30,7 @@ export class SiteBudget {
   }
 
   /** `site` is the registered name, so that a thousand subdomains are one; `leave` belongs to the end of the call. */
-  enter(site: string): Entry {
+  enter(site: string): RequestBudget {
     const known = this.#sites.get(site) ?? { bucket: new TokenBucket(this.#terms, this.#now), open: 0 }
     this.#sites.delete(site)
     this.#sites.set(site, known)

@@ -62,7 +62,7 @@ async function addressesOf(
 ): Promise<readonly string[]> {
   const addresses = await resolve(host)
   const open = isAllowed(host, port, policy)
-  // One that is not public spoils them all: whoever mixes them has rebinding in mind.
+  // One that is not public spoils them all: a mix points to DNS rebinding.
   if (!open && !addresses.every((address) => mayConnect(address, port, policy))) throw new AddressRefused()
   return divert === undefined || addresses.length === 0 ? addresses : [divert(port).address]
 }

@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/pr
 import { join } from 'node:path'
 import type { ListFile } from './reading.ts'
 
-/** A list on disk. Its file's time is when it was last known to be current: whoever puts one there says so by it. */
+/** A list on disk. Its file's time is when it was last known to be current: putting one there states it. */
 export interface StoredList {
   readonly file: ListFile
   readonly fetchedAt: number

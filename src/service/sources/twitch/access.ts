@@ -70,7 +70,7 @@ export class TwitchAccess {
       return await source.get(this.#sign(question, token), signal)
     } catch (fault) {
       if (!(fault instanceof Refused && fault.answered === 401)) throw fault
-      // Whoever finds out first throws the token away; the others take the new one.
+      // The first that notices discards the token; the others take the new one.
       if (this.#token === token) this.#token = undefined
       return source.get(this.#sign(question, await this.#hold()), signal)
     }

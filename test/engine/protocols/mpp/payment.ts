@@ -71,7 +71,7 @@ t.test('a payment of the client from the registry moves the price, exactly and o
   t.strictSame(await chain.received(RECIPIENT), [5_000n], 'and moves nothing')
 })
 
-t.test('whoever claims to be the payer, the one who has signed is', async (t) => {
+t.test('takes the signer for the payer, whatever the credential claims', async (t) => {
   const credential = openCredential(await sign(counter.challenge()))
   const lying = closeCredential({ ...credential, source: `did:pkh:eip155:42431:${STRANGER}` })
   const verification = await counter.take(lying).verify()
@@ -192,14 +192,14 @@ t.test('an expired challenge is told from a wrong one', async (t) => {
   t.match(payment.check(counter.offer, Date.now() + 300_001), { code: 'payment_expired' })
 })
 
-t.test('an empty purse is the buyer’s to fill: 402, not an error of ours', async (t) => {
+t.test('answers 402 to a buyer without balance', async (t) => {
   const poor = randomKey()
   const refusal = await counter.refusal(await sign(counter.challenge(), {}, poor))
   t.match(refusal, { code: 'verification_failed' })
   t.match(refusal?.detail, /amount and the fee/)
 })
 
-t.test('a purse that holds the fee but not the price is found out before the work', async (t) => {
+t.test('finds a balance below the price before the work', async (t) => {
   const [poor, other] = [await chain.wallet(), addressOf(randomKey())]
   const client = clientOf(chain.rpcUrl, privateKeyToAccount(poor))
   const [token, feeToken] = [PATH_USD, ALPHA_USD] as const

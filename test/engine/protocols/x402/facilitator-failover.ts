@@ -153,7 +153,7 @@ t.test(
   },
 )
 
-t.test('an answer that was worked for before a buyer hung up is settled by whoever is there', async (t) => {
+t.test('settles an answer whose buyer hung up through a facilitator that responds', async (t) => {
   const payment = await fresh()
   const leaving = new AbortController()
   shop.workplace.during(async () => {

@@ -72,7 +72,7 @@ t.test('what a wallet signs is what is checked, for every token and any numbers'
   t.pass()
 })
 
-t.test('whoever has signed is found, for many keys; and nobody else', async (t) => {
+t.test('recovers the signer, for many keys', async (t) => {
   for (let round = 0; round < 60; round += 1) {
     const key: Hex = randomHex()
     const account = privateKeyToAccount(key)

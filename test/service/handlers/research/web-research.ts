@@ -161,7 +161,7 @@ t.test('what a model says without a page to show for it is not sold', async (t) 
   t.same(await said('{"brief":"So it'), ['source_error', 'form'])
 })
 
-t.test('pages that cannot be read make room for others, and are told of', async (t) => {
+t.test('replaces pages that cannot be read, and lists them', async (t) => {
   const { egress, url } = await openSite(t, SITE)
   const paths = ['/image', '/one', '/broken', '/short', '/two', '/one?utm_source=x']
   // Names of their own, so that they are no one site.

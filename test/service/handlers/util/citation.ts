@@ -68,7 +68,7 @@ t.test('the published example is what the stand-ins answer', async (t) => {
   t.strictSame(warnings, [])
 })
 
-t.test('whoever registered a work is found: the large two, and behind doi.org the others', async (t) => {
+t.test('finds the registrar of a work: the large two, and the others through doi.org', async (t) => {
   const at = await agencies(t)
   t.match(await cite(at, { doi: `https://doi.org/${DATA.toUpperCase()}` }), {
     source: [{ name: 'DataCite' }],

@@ -21,7 +21,7 @@ async function verify(email: string): Promise<JsonObject> {
   return enveloped(await handler.run({ email }, fixedContext())).body
 }
 
-t.test('an address that can receive mail is told with its servers and its rules', async (t) => {
+t.test('answers an address that can receive mail with its servers and rules', async (t) => {
   t.strictSame(await verify('Jane.Doe@Example.COM'), {
     email: 'Jane.Doe@Example.COM',
     status: 'deliverable',

@@ -62,7 +62,7 @@ t.test('a short video for TikTok: its size, length, formats and caption; as publ
   t.strictSame(body, publishedExample('util/platform-spec'))
 })
 
-t.test('every combination is answered in full or refused with what there is', async (t) => {
+t.test('answers every combination in full, or refuses it with the combinations that exist', async (t) => {
   let answered = 0
   for (const platform of NAMES) {
     const available = Object.keys(platformLimits().platforms[platform] ?? {})

@@ -13,7 +13,7 @@ const READABLE: ReadonlySet<string> = new Set([
   'text/markdown',
 ])
 
-/** One for the process, whoever wants pages read. */
+/** One for the process. */
 const pool = new ThreadPool<ReadingTask, Reading>(entryBeside(import.meta.url, './worker'), {
   threads: 2,
   milliseconds: 3000,

@@ -109,7 +109,7 @@ interface Hit {
  * The scheme of a card by its leading digits; the longest range that fits wins. `possible_brands` also names schemes
  * whose longer ranges begin with the digits given. The issuer is not known: there is no free and complete table.
  *
- * Only 4 to 8 digits are taken. Whoever sends the whole number sends cardholder data (PCI DSS), which must not travel
+ * Only 4 to 8 digits are taken. A caller who sends the whole number sends cardholder data (PCI DSS), which must not travel
  * in a URL nor reach a log, so it is refused and repeated in no message.
  */
 export function checkCardBin(input: string): JsonObject {

@@ -71,7 +71,7 @@ const OPERATIONS: Readonly<Record<Request['op'], Operation>> = {
 
 /** Characters of an answer. Operations of the caller's making can multiply what came in without a limit of their own. */
 const MAX_ANSWER = 1_000_000
-/** Levels of an answer. Whoever writes or reads it recurses, and on another stack than this thread's. */
+/** Levels of an answer. Writing and reading it recurse, and on another stack than this thread's. */
 const MAX_LEVELS = 200
 
 export interface Performed {
