@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 import { Reader, type Variables } from './env/reader.ts'
 import {
   type FacilitatorAccess,
@@ -70,6 +72,11 @@ export class EnvError extends Error {
     this.name = 'EnvError'
     this.problems = problems
   }
+}
+
+/** Variables of a file in the form of dotenv; none when there is no such file. */
+export function readEnvFile(path: string): Variables {
+  return existsSync(path) ? parseEnv(readFileSync(path, 'utf8')) : {}
 }
 
 /** Reads the environment; an empty value counts as unset. Throws `EnvError` naming every variable that is wrong. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { COMMANDS } from './cli/commands.ts'
 import { runCommand } from './cli/run.ts'
-import { readEnv } from './env.ts'
+import { readEnv, readEnvFile } from './env.ts'
 
 const version = readVersion()
 
@@ -20,7 +20,7 @@ process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
 process.exitCode = await runCommand({
   commands: COMMANDS,
   argv: process.argv.slice(2),
-  env: () => readEnv(process.env),
+  env: () => readEnv({ ...readEnvFile('.env'), ...process.env }),
   terminal: {
     out: (line) => process.stdout.write(`${line}\n`),
     err: (line) => process.stderr.write(`${line}\n`),

@@ -1,5 +1,6 @@
+import { join } from 'node:path'
 import t from 'tap'
-import { EnvError, readEnv } from '../src/env.ts'
+import { EnvError, readEnv, readEnvFile } from '../src/env.ts'
 
 function problems(variables: Record<string, string>): readonly string[] {
   try {
@@ -281,4 +282,13 @@ t.test('settings cannot be changed behind the process’s back', async (t) => {
   variables['PORT'] = '2'
   t.equal(env.port, 1)
   t.ok(Object.isFrozen(env))
+})
+
+t.test('reads a file of variables, and nothing where there is none', async (t) => {
+  const directory = t.testdir({
+    '.env': '# a comment\nPORT=4100\nexport BASE_URL="https://api.example.com"\n',
+  })
+  const env = readEnv({ ...readEnvFile(join(directory, '.env')), PORT: '4200' })
+  t.match(env, { port: 4200, baseUrl: 'https://api.example.com' }, 'the environment wins')
+  t.strictSame(readEnvFile(join(directory, 'absent')), {})
 })

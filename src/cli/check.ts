@@ -8,7 +8,7 @@ export async function check(call: Call): Promise<number> {
   const report = (issues: readonly Issue[], revision: string | null): void =>
     terminal.out(JSON.stringify({ file, revision, issues }, undefined, 2))
   try {
-    const handlers = await handlersFor(call)
+    const handlers = await handlersFor(call, file)
     const { catalog, warnings, text } = loadServed(file, Object.keys(handlers), env)
     if (flags.given('json')) {
       report(warnings, catalog.revision)

@@ -1,7 +1,10 @@
 import type { Command } from './command.ts'
 
 const CATALOG = { value: 'FILE', text: 'the catalog; default: CATALOG, or else catalog.yaml' }
-const HANDLERS = { value: 'DIR', text: 'folder with your own handlers: DIR/index.js exports "handlers"' }
+const HANDLERS = {
+  value: 'DIR',
+  text: 'folder with your own handlers: DIR/index.js exports "handlers"; default: handlers next to the catalog',
+}
 const JSON_OUTPUT = { text: 'print JSON' }
 const DATA_DIR = { value: 'DIR', text: 'data directory of the server; default: DATA_DIR, or else .ratecard' }
 const SANDBOX_DATA = { text: 'read the data of "ratecard serve --sandbox"' }

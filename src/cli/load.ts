@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import {
   CatalogError,
@@ -30,9 +30,18 @@ export function loadServed(
   return { ...loaded, warnings: [...loaded.warnings, ...issues] }
 }
 
-/** The handlers in the box, and on top of them the operator's own from `--handlers DIR`. */
-export async function handlersFor({ services, flags }: Call, standIns?: HandlerMap): Promise<HandlerMap> {
-  const directory = flags.text('handlers')
+/**
+ * The handlers in the box, and on top of them the operator's own: from `--handlers DIR`, else from the folder `handlers`
+ * beside the catalog, if it has an index.js.
+ */
+export async function handlersFor(
+  { services, flags }: Call,
+  catalog: string,
+  standIns?: HandlerMap,
+): Promise<HandlerMap> {
+  const beside = join(dirname(catalog), 'handlers')
+  const found = existsSync(join(beside, 'index.js')) ? beside : undefined
+  const directory = flags.text('handlers') ?? found
   const own = directory === undefined ? {} : await importHandlers(directory)
   return { ...(standIns ?? (await services()).handlers()), ...own }
 }
@@ -40,7 +49,7 @@ export async function handlersFor({ services, flags }: Call, standIns?: HandlerM
 /** Imports `handlers` from an operator's own folder: `DIR/index.js`, compiled or written as plain JavaScript. */
 export async function importHandlers(directory: string): Promise<HandlerMap> {
   const file = resolve(directory, 'index.js')
-  if (!existsSync(file)) throw new Error(`--handlers ${directory}: there is no ${file}`)
+  if (!existsSync(file)) throw new Error(`no such file: ${file}; --handlers names the folder of an index.js`)
   const loaded = await load(file)
   if (
     typeof loaded === 'object' &&

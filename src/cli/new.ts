@@ -102,7 +102,7 @@ async function judge(call: Call, { file, folder, text, draft }: Judged): Promise
     ...call.flags,
     text: (name: string) => (name === 'handlers' && isThere ? folder : undefined),
   }
-  const own = Object.keys(await handlersFor({ ...call, flags }))
+  const own = Object.keys(await handlersFor({ ...call, flags }, file))
   const handlers = [...own, handlerOf(draft.path)]
   return compileText(file, text, { documents: documentNames, handlers, read: beside(file) })
 }

@@ -18,7 +18,7 @@ export async function previewRevision(
   file: string,
 ): Promise<{ readonly catalog: Catalog; readonly revision: Revision }> {
   const { env, terminal } = call
-  const handlers = await handlersFor(call)
+  const handlers = await handlersFor(call, file)
   const { catalog } = loadCatalog(file, { documents: documentNames, handlers: Object.keys(handlers) })
   const baseUrl = env.baseUrl ?? `http://localhost:${env.port}`
   const payTo = env.payTo ?? catalog.payments.payTo

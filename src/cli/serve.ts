@@ -100,7 +100,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
   try {
     const standIns = plan.offline ? await app.startStandIns() : undefined
     if (standIns !== undefined) closing.push(() => standIns.stop())
-    const handlers = await handlersFor(call, standIns?.handlers)
+    const handlers = await handlersFor(call, plan.file, standIns?.handlers)
     const names = Object.keys(handlers)
     const read = (): Catalog => {
       watch.begin()

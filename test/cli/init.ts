@@ -42,14 +42,14 @@ t.test('a newcomer gets a shop that is sound, typed and tested, and sells at onc
   t.equal(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).name, 'new-shop')
 
   const handlers = join(folder, 'handlers')
-  const checked = await runProgram(['check', join(folder, 'catalog.yaml'), '--handlers', handlers])
+  const checked = await runProgram(['check', join(folder, 'catalog.yaml')])
   t.match(checked, { code: 0, stdout: /2 routes, 1 paid/ })
   const tsc = (): Buffer =>
     execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], { stdio: 'pipe' })
   t.doesNotThrow(tsc)
   t.doesNotThrow(() => execFileSync(process.execPath, ['--test'], { cwd: folder, stdio: 'pipe', env: {} }))
 
-  const server = await serve(t, folder, '--handlers', handlers)
+  const server = await serve(t, folder)
   const asked = await fetch(`${server.url}/paid/moon/2026-12-24`)
   t.equal(asked.status, 402)
   t.ok(asked.headers.has('payment-required'))

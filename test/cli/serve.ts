@@ -72,7 +72,7 @@ t.test('what cannot be read or loaded is told in a line', async (t) => {
     [['--catalog', join(shop.directory, 'absent.yaml')], /absent\.yaml cannot be read/],
     [
       ['--catalog', shop.catalog, '--handlers', join(shop.directory, 'absent')],
-      /--handlers .*absent: there is no .*index\.js/,
+      /no such file: .*absent.index\.js; --handlers names/,
     ],
     [['--catalog', shop.catalog, '--handlers', broken], /index\.js cannot be loaded: SyntaxError/],
   ]

@@ -13,7 +13,7 @@ import type { Verdict } from './verdict.ts'
 export async function examineProduction(call: Call, url: string | undefined): Promise<number> {
   const { env, flags, terminal } = call
   const file = flags.text('catalog') ?? env.catalog
-  const handlers = Object.keys(await handlersFor(call))
+  const handlers = Object.keys(await handlersFor(call, file))
   const { catalog } = loadServed(file, handlers, env)
   const baseUrl = url ?? env.baseUrl
   const config = paymentConfig(call, catalog, undefined)

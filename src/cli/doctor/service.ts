@@ -56,7 +56,7 @@ export function originOf(target: string): string {
 async function declaredClaims(call: Call): Promise<RouteClaims | undefined> {
   const file = call.flags.text('catalog')
   if (file === undefined) return undefined
-  const handlers = Object.keys(await handlersFor(call))
+  const handlers = Object.keys(await handlersFor(call, file))
   return catalogClaims(loadCatalog(file, { documents: documentNames, handlers }).catalog)
 }
 

@@ -26,7 +26,7 @@ export function sellOpenapi(openapi: JsonObject, name: string, version: string):
     ? [`the document says no address: put yours in the place of ${NOWHERE}`]
     : []
   return {
-    files: new Map([['catalog.yaml', catalog], ...examples, ...commonFiles(name, version, [])]),
+    files: new Map([['catalog.yaml', catalog], ...examples, ...commonFiles(name, version)]),
     lines: [...converted.flatMap(tell), ...unplaced].map(clean),
     routes: routes.length,
   }

@@ -1,21 +1,26 @@
 import type { Files } from '../new-files.ts'
 
-/** What every shop has, whatever it sells. */
-export function commonFiles(name: string, version: string, handlers: readonly string[]): Files {
-  const flag = handlers.join(' ')
-  const tail = flag === '' ? '' : ` ${flag}`
+/** Parts of a package.json that only some projects have. */
+interface Additions {
+  readonly scripts?: Readonly<Record<string, string>>
+  readonly devDependencies?: Readonly<Record<string, string>>
+}
+
+/** The files of every project, whatever it sells. */
+export function commonFiles(name: string, version: string, additions: Additions = {}): Files {
+  const { scripts, ...rest } = additions
   const manifest = {
     name,
     private: true,
     type: 'module',
     scripts: {
-      check: `ratecard check${tail}`,
-      sandbox: `ratecard serve --sandbox${tail}`,
-      start: `ratecard serve${tail}`,
-      ...(flag === '' ? {} : { test: 'node --test', types: 'ratecard types > handlers/catalog.d.ts && tsc' }),
+      check: 'ratecard check',
+      sandbox: 'ratecard serve --sandbox',
+      start: 'ratecard serve',
+      ...scripts,
     },
     dependencies: { ratecard: `^${version}` },
-    ...(flag === '' ? {} : { devDependencies: { typescript: '^6.0.0' } }),
+    ...rest,
   }
   return new Map([
     ['package.json', `${JSON.stringify(manifest, null, 2)}\n`],
@@ -31,7 +36,10 @@ export function firstShop(name: string, version: string): Files {
     ['handlers/moon.js', HANDLER],
     ['test/moon.test.js', TEST],
     ['tsconfig.json', TSCONFIG],
-    ...commonFiles(name, version, ['--handlers handlers']),
+    ...commonFiles(name, version, {
+      scripts: { test: 'node --test', types: 'ratecard types > handlers/catalog.d.ts && tsc' },
+      devDependencies: { typescript: '^6.0.0' },
+    }),
   ])
 }
 

@@ -247,18 +247,19 @@ const payments = {
                 minimum: 1,
                 maximum: 12,
                 description:
-                  'Blocks a payment must lie under before it counts, its own included; buyers wait for them: 2.',
+                  'Blocks a payment must lie under before it counts, its own included; buyers wait for them. Default: 1.',
               },
               max_fee_gwei: {
                 type: 'number',
                 maximum: 1_000_000,
-                description: 'Highest price of a unit of gas, tip included; above it nothing is settled: 5.',
+                description:
+                  'Highest price of a unit of gas, tip included; above it nothing is settled. The default depends on the network.',
               },
               max_gas_loss: {
                 type: 'number',
                 maximum: 1_000_000,
                 description:
-                  'Most that reverted transactions may cost in an hour, in the coin of the network; above it nothing is sold there: 0.005.',
+                  'Most that reverted transactions may cost in an hour, in the coin of the network; above it nothing is sold there. The default depends on the network.',
               },
             },
           },

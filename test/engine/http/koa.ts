@@ -164,9 +164,8 @@ t.test(
       Host: `localhost:${port}`,
       'Content-Length': '5000',
     })
-    socket.write(
-      `POST /mcp/tools HTTP/1.1\r\n${head.map((each) => each.join(': ')).join('\r\n')}\r\n\r\n{"jsonrpc"`,
-    )
+    const begun = `POST /mcp/tools HTTP/1.1\r\n${head.map((each) => each.join(': ')).join('\r\n')}\r\n\r\n{"jsonrpc"`
+    await new Promise((resolve) => socket.write(begun, resolve))
     await ask('/health')
     socket.destroy()
     await mounted.said(/^access: .*"method":"POST","place":"\/mcp\/tools","status":400,/m)

@@ -59,7 +59,7 @@ t.test('a price that changes between signature and request fails nobody, at any 
   publish('0.02')
   for (const server of [shop.server, branch]) {
     server.process.kill('SIGHUP')
-    await server.said(/revision \w+ → \w+/)
+    await server.said(/revision \S+ → \S+/)
   }
   const raised = Date.now()
   t.equal((await challengeOf(`${shop.url}/paid/work`)).accepts[0]?.amount, '20000')
@@ -101,13 +101,13 @@ t.test(
       standing.replace('summary: Works where the test says how', '$&\n    planned: true'),
     )
     shop.server.process.kill('SIGHUP')
-    await shop.server.said(/revision \w+ → \w+/)
+    await shop.server.said(/revision \S+ → \S+/)
     t.equal(await statusOf(`${shop.url}${work(7)}`, paid), 200)
     t.equal(await statusOf(`${shop.url}${work(8)}`, late), 501)
     t.strictSame(await Promise.all([paid, late].map(chargesOf)), [1, 0])
     writeFileSync(catalog, standing)
     shop.server.process.kill('SIGHUP')
-    await shop.server.said(/revision \w+ → \w+[^]*revision \w+ → \w+/)
+    await shop.server.said(/revision \S+ → \S+[^]*revision \S+ → \S+/)
   },
 )
 
