@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { basename, join, relative, resolve } from 'node:path'
 import { CatalogError, compileText, documentNames, generateTypes, type Issue } from '../engine/index.ts'
 import { UsageError, type Call } from './command.ts'
 import { readOpenapi } from './init/openapi.ts'
+import { packageSource, type PackageSource } from './init/package-source.ts'
 import { sellOpenapi } from './init/proxy-shop.ts'
 import { firstShop } from './init/shop.ts'
 import { taken, writeFiles, type Files } from './new-files.ts'
@@ -24,7 +25,8 @@ function nameOf(folder: string): string {
 }
 
 function beginShop(call: Call, folder: string): number {
-  const files = new Map(firstShop(nameOf(folder), call.version))
+  const source = packageSource(folder, call.version)
+  const files = new Map(firstShop(nameOf(folder), source))
   const { catalog } = compileText('catalog.yaml', files.get('catalog.yaml') ?? '', {
     documents: documentNames,
     handlers: undefined,
@@ -32,7 +34,7 @@ function beginShop(call: Call, folder: string): number {
   })
   files.set('handlers/catalog.d.ts', generateTypes(catalog, 'ratecard'))
   if (!write(call, folder, files)) return 1
-  call.terminal.out(`\nnext: cd ${folder} && npm install && npm run sandbox`)
+  call.terminal.out(`\nnext: ${installing(folder, source, call.version)} && npm run sandbox`)
   return 0
 }
 
@@ -43,7 +45,8 @@ function beginProxy(call: Call, folder: string, source: string): number {
     terminal.err(`ratecard init: ${source} ${read.sentence}`)
     return 1
   }
-  const { files, lines, routes } = sellOpenapi(read.openapi, nameOf(folder), call.version)
+  const origin = packageSource(folder, call.version)
+  const { files, lines, routes } = sellOpenapi(read.openapi, nameOf(folder), origin)
   if (routes === 0) {
     terminal.err(`ratecard init: ${source} has no operation that can be sold\n${lines.join('\n')}`)
     return 1
@@ -52,8 +55,17 @@ function beginProxy(call: Call, folder: string, source: string): number {
   const left = openQuestions(files)
   for (const line of ['', ...lines, '', `${counted(routes, 'route')}; left for you in catalog.yaml: ${left}`])
     terminal.out(line)
-  terminal.out(`next: cd ${folder} && npm install, then "npx ratecard check" names the place of each`)
+  terminal.out(
+    `next: ${installing(folder, origin, call.version)}, then "npx ratecard check" names the place of each`,
+  )
   return 0
+}
+
+/** The commands that install a new project. */
+function installing(folder: string, source: PackageSource, version: string): string {
+  if (source.kind === 'installable') return `cd ${folder} && npm install`
+  const tarball = join(relative(resolve(folder), '.'), `ratecard-${version}.tgz`)
+  return `npm pack && cd ${folder} && npm install ${tarball}`
 }
 
 /** Writes all of them, or nothing. */

@@ -39,7 +39,10 @@ t.test('a newcomer gets a shop that is sound, typed and tested, and sells at onc
   t.match(made.stdout, `wrote ${folder}/catalog.yaml`)
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(ROOT, join(folder, 'node_modules/ratecard'))
-  t.equal(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).name, 'new-shop')
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  t.equal(manifest.name, 'new-shop')
+  t.strictSame(manifest.dependencies, {}, 'there is no release that npm could find')
+  t.match(made.stdout, /^next: npm pack && cd .* && npm install .*ratecard-\d.*\.tgz && npm run sandbox$/m)
 
   const handlers = join(folder, 'handlers')
   const checked = await runProgram(['check', join(folder, 'catalog.yaml')])

@@ -4,6 +4,7 @@ import { clean } from '../terminal-text.ts'
 import { spell, spellDraft, type Draft } from '../route-yaml.ts'
 import type { Files } from '../new-files.ts'
 import { convertOperations, NOWHERE, serverOf, type Converted } from './operation.ts'
+import type { PackageSource } from './package-source.ts'
 import { commonFiles } from './shop.ts'
 
 export interface ProxyShop {
@@ -14,7 +15,7 @@ export interface ProxyShop {
 }
 
 /** A shop that sells an API that exists already: every GET as a route, none of them with a price. */
-export function sellOpenapi(openapi: JsonObject, name: string, version: string): ProxyShop {
+export function sellOpenapi(openapi: JsonObject, name: string, source: PackageSource): ProxyShop {
   const base = serverOf(openapi, NOWHERE)
   const converted = convertOperations(openapi, base)
   const routes = converted.filter((each) => each.kind === 'route')
@@ -26,7 +27,7 @@ export function sellOpenapi(openapi: JsonObject, name: string, version: string):
     ? [`the document says no address: put yours in the place of ${NOWHERE}`]
     : []
   return {
-    files: new Map([['catalog.yaml', catalog], ...examples, ...commonFiles(name, version)]),
+    files: new Map([['catalog.yaml', catalog], ...examples, ...commonFiles(name, source)]),
     lines: [...converted.flatMap(tell), ...unplaced].map(clean),
     routes: routes.length,
   }

@@ -1,4 +1,5 @@
 import type { Files } from '../new-files.ts'
+import type { PackageSource } from './package-source.ts'
 
 /** Parts of a package.json that only some projects have. */
 interface Additions {
@@ -7,7 +8,7 @@ interface Additions {
 }
 
 /** The files of every project, whatever it sells. */
-export function commonFiles(name: string, version: string, additions: Additions = {}): Files {
+export function commonFiles(name: string, source: PackageSource, additions: Additions = {}): Files {
   const { scripts, ...rest } = additions
   const manifest = {
     name,
@@ -19,7 +20,7 @@ export function commonFiles(name: string, version: string, additions: Additions 
       start: 'ratecard serve',
       ...scripts,
     },
-    dependencies: { ratecard: `^${version}` },
+    dependencies: source.kind === 'clone' ? {} : { ratecard: source.range },
     ...rest,
   }
   return new Map([
@@ -29,14 +30,14 @@ export function commonFiles(name: string, version: string, additions: Additions 
 }
 
 /** A shop that sells one thing, with everything that belongs to it. */
-export function firstShop(name: string, version: string): Files {
+export function firstShop(name: string, source: PackageSource): Files {
   return new Map([
     ['catalog.yaml', CATALOG],
     ['handlers/index.js', INDEX],
     ['handlers/moon.js', HANDLER],
     ['test/moon.test.js', TEST],
     ['tsconfig.json', TSCONFIG],
-    ...commonFiles(name, version, {
+    ...commonFiles(name, source, {
       scripts: { test: 'node --test', types: 'ratecard types > handlers/catalog.d.ts && tsc' },
       devDependencies: { typescript: '^6.0.0' },
     }),
