@@ -39,10 +39,10 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
 
   t.test(`${name}: a member that is undefined is absent, and a change can take one away`, async (t) => {
     const ledger = await openNew(t)
-    const entry = { ...fullEntry('x402:one'), token: undefined }
+    const entry = { ...fullEntry('x402:one'), redeliveryToken: undefined }
     await ledger.insert(entry)
     t.strictSame(await ledger.get(entry.key), asStored(entry))
-    t.notOk('token' in ((await ledger.get(entry.key)) ?? entry))
+    t.notOk('redeliveryToken' in ((await ledger.get(entry.key)) ?? entry))
     const { receipt: _, ...rest } = entry
     t.equal(await ledger.replace(entry, nextEntry(rest)), true)
     t.notOk('receipt' in ((await ledger.get(entry.key)) ?? entry))
@@ -80,7 +80,15 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     for (const text of [hex, '0xABCDEF', `~${hex}`, `~~${hex}`, '~', '', `${hex}0`, '0x']) {
       const payer = `p${text}`
       for (const key of [`x402:eip155:1:${asset}:${payer}:${text}`.toLowerCase(), `mpp:${text}`]) {
-        const names = { key, id: paymentId(key), network: 'eip155:1', asset, payer, payee: text, token: text }
+        const names = {
+          key,
+          id: paymentId(key),
+          network: 'eip155:1',
+          asset,
+          payer,
+          payee: text,
+          redeliveryToken: text,
+        }
         const changes = { owner: text, revision: text, identifier: `${key}~` }
         const entry = { ...fullEntry(key), ...names, ...changes }
         t.equal(await ledger.insert(entry), undefined)
@@ -321,7 +329,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
   t.test(`${name}: a holder renews its lease and keeps its fence`, async (t) => {
     const ledger = await openNew(t)
     const first = await take(ledger, 'signer', 'a', 50)
-    t.strictSame(first, { name: 'signer', owner: 'a', fence: 1, left: undefined })
+    t.strictSame(first, { name: 'signer', owner: 'a', fencingToken: 1, leaseState: undefined })
     t.strictSame(await take(ledger, 'signer', 'a'), first)
     await delay(60)
     t.equal(await take(ledger, 'signer', 'b'), undefined, 'the renewal counts')
@@ -342,7 +350,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     if (second !== undefined) await ledger.release(second, undefined)
     t.strictSame(
       await take(ledger, 'signer', 'c'),
-      { name: 'signer', owner: 'c', fence: 3, left: undefined },
+      { name: 'signer', owner: 'c', fencingToken: 3, leaseState: undefined },
       'nor does it leave anything',
     )
   })
@@ -354,7 +362,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.not(first, undefined)
     if (first !== undefined) await ledger.release(first, left)
     const second = await take(ledger, 'signer', 'b')
-    t.strictSame(second, { name: 'signer', owner: 'b', fence: 2, left })
+    t.strictSame(second, { name: 'signer', owner: 'b', fencingToken: 2, leaseState: left })
     t.strictSame(await take(ledger, 'signer', 'b', 1), second, 'a renewal keeps it')
     await delay(5)
     const third = await take(ledger, 'signer', 'a')
@@ -423,7 +431,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       const worker = startWorker([name, place, 'lease', 'signer'])
       await worker.line()
       worker.begin()
-      t.match(JSON.parse((await worker.line()) ?? ''), { name: 'signer', fence: 1 })
+      t.match(JSON.parse((await worker.line()) ?? ''), { name: 'signer', fencingToken: 1 })
       await worker.kill()
       t.equal(await take(ledger, 'signer', 'me'), undefined)
       await delay(1_000)

@@ -1,12 +1,5 @@
 import { deleteAnswer, readAnswer, writeAnswer } from './answers.ts'
-import type {
-  SettlementAttempt,
-  PaymentRecord,
-  Purchase,
-  Receipt,
-  State,
-  StoredAnswer,
-} from './payment-record.ts'
+import type { PaymentRecord, Purchase, Receipt, State, StoredAnswer } from './payment-record.ts'
 import type { Ledger } from './ledger.ts'
 import { newRecord, closed, isLeased, LEASE_MS, nextCheckAt, casToken } from './payment-lifecycle.ts'
 
@@ -18,11 +11,8 @@ export class LeaseLostError extends Error {
   }
 }
 
-export interface Changes {
+export interface Changes extends Partial<Pick<PaymentRecord, 'dispatch' | 'receipt' | 'pendingWrite'>> {
   readonly answer?: StoredAnswer
-  readonly dispatch?: SettlementAttempt
-  readonly receipt?: Receipt
-  readonly prepared?: true
 }
 
 type Unscheduled = Omit<PaymentRecord, 'due'>
@@ -86,7 +76,7 @@ export class PaymentLease {
 
   /** What the handler had stored is decided. */
   clearPending(): Promise<PaymentRecord> {
-    return this.#write(({ pendingWrite: _prepared, ...entry }) => entry, LEASE_MS)
+    return this.#write(({ pendingWrite: _pendingWrite, ...entry }) => entry, LEASE_MS)
   }
 
   /** Nothing was sent that could move the money: the stored answer waits for the same payment to come again. */

@@ -36,7 +36,7 @@ export function isLeased({ leaseUntil }: PaymentRecord, now: number): boolean {
 
 /** When somebody has to look after an entry, by what it is; undefined: never again. */
 export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefined {
-  const { state, receipt, pendingWrite: prepared, leaseUntil, updatedAt } = entry
+  const { state, receipt, pendingWrite, leaseUntil, updatedAt } = entry
   if (receipt !== undefined || state === 'settled' || state === 'sent') return afterSettlement(entry)
   switch (state) {
     case 'reserved':
@@ -48,7 +48,7 @@ export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefin
       return updatedAt < end ? Math.max(leaseUntil, end) : updatedAt + backoff(entry)
     }
     case 'voided':
-      if (prepared !== undefined) return nextAttempt(entry)
+      if (pendingWrite !== undefined) return nextAttempt(entry)
       return Math.max(leaseUntil, payableUntil(entry) + AFTER_END_MS)
     case 'unknown':
       return updatedAt + backoff(entry)
@@ -67,8 +67,8 @@ function nextAttempt(entry: Pick<PaymentRecord, 'leaseUntil' | 'updatedAt' | 'at
 }
 
 function afterSettlement(entry: Omit<PaymentRecord, 'due'>): number | undefined {
-  const { answer, pendingWrite: prepared, leaseUntil, settledAt, redeliver } = entry
-  if (prepared !== undefined) return nextAttempt(entry)
+  const { answer, pendingWrite, leaseUntil, settledAt, redeliver } = entry
+  if (pendingWrite !== undefined) return nextAttempt(entry)
   const times: number[] = []
   if (answer !== undefined || redeliver > 0) times.push((settledAt ?? 0) + redeliver)
   if (paymentOrderOf(entry.dispatch) !== undefined) times.push(payableUntil(entry) + AFTER_END_MS)
@@ -78,9 +78,9 @@ function afterSettlement(entry: Omit<PaymentRecord, 'due'>): number | undefined 
 export function queueOf({
   state,
   receipt,
-  pendingWrite: prepared,
+  pendingWrite,
 }: Pick<PaymentRecord, 'state' | 'receipt' | 'pendingWrite'>): Queue {
-  if (prepared !== undefined) return 'money'
+  if (pendingWrite !== undefined) return 'money'
   const over = state === 'reserved' || state === 'voided' || state === 'settled' || state === 'sent'
   return over || receipt !== undefined ? 'cleanup' : 'money'
 }
@@ -196,14 +196,14 @@ const JSON_ANSWER = { kind: 'json', mediaType: 'application/json' } as const
 
 /** A record as a list. What follows from other members is left out. */
 export function encodeRecord(entry: PaymentRecord): string {
-  const { key, network, payer, amount, operation, digest, buyerKey: buyer, receipt, dispatch, answer } = entry
+  const { key, network, payer, amount, operation, digest, buyerKey, receipt, dispatch, answer } = entry
   const start = keyStart(entry)
   return JSON.stringify(
     toList(FIELDS, {
       ...entry,
       ...shiftTimes(entry, -entry.createdAt),
       key: key.startsWith(start) ? [pack(key.slice(start.length))] : key,
-      buyer: buyer === buyerKeyOf(payer, operation, digest) ? undefined : buyer,
+      buyerKey: buyerKey === buyerKeyOf(payer, operation, digest) ? undefined : buyerKey,
       receipt: receipt && toList(RECEIPT, without(receipt, { network, payer, amount })),
       dispatch: dispatch && toList(DISPATCH, without(dispatch, { hash: receipt?.transaction })),
       answer: answer && toList(ANSWER, without(answer, JSON_ANSWER)),
@@ -213,13 +213,13 @@ export function encodeRecord(entry: PaymentRecord): string {
 
 export function decodeRecord(text: string): PaymentRecord {
   const stored = fromList(FIELDS, JSON.parse(text))
-  const { key, network, payer, amount, operation, digest, buyer, receipt, dispatch, answer } = stored
+  const { key, network, payer, amount, operation, digest, buyerKey, receipt, dispatch, answer } = stored
   const wholeKey = typeof key === 'string' ? key : keyStart(stored) + String(unpack(key[0]))
   const hash = receipt && { hash: unpack(receipt[0]) }
   return Object.assign(stored, shiftTimes(stored, stored.createdAt), {
     id: paymentId(wholeKey),
     key: wholeKey,
-    buyer: buyer ?? buyerKeyOf(payer, operation, digest),
+    buyerKey: buyerKey ?? buyerKeyOf(payer, operation, digest),
     ...(receipt && { receipt: { network, payer, amount, ...fromList(RECEIPT, receipt) } }),
     ...(dispatch && {
       dispatch: { ...(dispatch[0] === 'facilitator' ? {} : hash), ...fromList(DISPATCH, dispatch) },

@@ -40,8 +40,8 @@ export async function recover(deps: RecoveryDeps): Promise<number> {
 
 /** A process that does not have the operation leaves what it stored to one that does, as long as the answer is owed. */
 function isForAnotherProcess({ storeOf, now }: RecoveryDeps, entry: PaymentRecord): boolean {
-  const { operation, pendingWrite: prepared, createdAt, redeliver } = entry
-  return prepared !== undefined && storeOf(operation) === undefined && now() - createdAt < redeliver
+  const { operation, pendingWrite, createdAt, redeliver } = entry
+  return pendingWrite !== undefined && storeOf(operation) === undefined && now() - createdAt < redeliver
 }
 
 async function recoverEntry(deps: RecoveryDeps, entry: PaymentRecord): Promise<void> {
@@ -62,8 +62,8 @@ async function finish(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
   if (receipt !== undefined) {
     // Work that was paid for and failed has left nothing worth keeping: it is done again.
     await decide(deps, lease, answer === undefined ? 'abort' : 'commit')
-    const { pendingWrite: prepared } = lease.entry
-    if (prepared === undefined && !isRedeliverable(lease.entry, deps.now())) await lease.purgeAnswer()
+    const { pendingWrite } = lease.entry
+    if (pendingWrite === undefined && !isRedeliverable(lease.entry, deps.now())) await lease.purgeAnswer()
     else await lease.release()
     return
   }
@@ -110,8 +110,8 @@ async function resolve(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
 
 /** Commits or aborts what the handler has stored for the payment. */
 async function decide(deps: RecoveryDeps, lease: PaymentLease, decision: 'commit' | 'abort'): Promise<void> {
-  const { id, operation, pendingWrite: prepared } = lease.entry
-  if (prepared === undefined) return
+  const { id, operation, pendingWrite } = lease.entry
+  if (pendingWrite === undefined) return
   const store = deps.storeOf(operation)
   if (store !== undefined) return finishWrite(deps, lease, store, decision)
   // A reload may have removed the operation since the entry was taken over.

@@ -145,13 +145,10 @@ function isAnotherPurchase({ request, verified }: VerifiedPurchase, entry: Payme
 }
 
 /** Worked for, and nothing was sent to settle it: the network was away. */
-function isUnsold(
-  { state, answer, receipt, pendingWrite: prepared, leaseUntil }: PaymentRecord,
-  now: number,
-): boolean {
+function isUnsold({ state, answer, receipt, pendingWrite, leaseUntil }: PaymentRecord, now: number): boolean {
   if (state !== 'fulfilled' || receipt !== undefined || leaseUntil > now) return false
   // What a handler has stored belongs to its own payment.
-  return answer !== undefined && prepared === undefined
+  return answer !== undefined && pendingWrite === undefined
 }
 
 type Found = PurchaseResult | { readonly kind: 'free' }

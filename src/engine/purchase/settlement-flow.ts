@@ -212,7 +212,7 @@ async function run(
 ): Promise<Run> {
   const { fulfillment, offer } = request
   const most = Math.min(offer.endpoint.operation.timeout, timeLeft)
-  if (fulfillment.store !== undefined) await lease.update({ prepared: true })
+  if (fulfillment.store !== undefined) await lease.update({ pendingWrite: true })
   try {
     const call = { payment: lease.entry.id, payer, account, timeLeft: most }
     return { kind: 'answer', answer: await fulfillment.run(call) }

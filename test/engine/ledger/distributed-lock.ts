@@ -36,12 +36,12 @@ async function newWorld(t: Test): Promise<World> {
 t.test('one process has the thing, and leaves word when it gives it back', async (t) => {
   const { turn } = await newWorld(t)
   const [one, two] = [turn('one'), turn('two')]
-  t.match(await one.acquire(), { owner: 'one', fence: 1, left: undefined })
+  t.match(await one.acquire(), { owner: 'one', fencingToken: 1, leaseState: undefined })
   t.equal(await one.extend(10_000), true)
   t.equal(await two.extend(10_000), false, 'who has not taken it does not have it')
   await one.release({ value: 7, at: 1 })
   t.equal(await one.extend(10_000), false)
-  t.match(await two.acquire(), { owner: 'two', fence: 2, left: { value: 7, at: 1 } })
+  t.match(await two.acquire(), { owner: 'two', fencingToken: 2, leaseState: { value: 7, at: 1 } })
 })
 
 t.test('a thing that is not given away is not waited for for ever', async (t) => {
@@ -55,7 +55,7 @@ t.test('a thing that is not given away is not waited for for ever', async (t) =>
 t.test('the thing of a process that has died is there when its lease ends', async (t) => {
   const { turn } = await newWorld(t)
   await turn('one').acquire()
-  t.match(await turn('two').acquire(), { owner: 'two', fence: 2 })
+  t.match(await turn('two').acquire(), { owner: 'two', fencingToken: 2 })
 })
 
 t.test('a lease is renewed before work that it would not outlast', async (t) => {
@@ -78,7 +78,7 @@ t.test('a turn that another process has ended is over, and its word counts', asy
   await late.release({ value: 1, at: 1 })
   if (other !== undefined) await ledger.release(other, { value: 9, at: 9 })
 
-  t.match(await late.acquire(), { fence: 3, left: { value: 9, at: 9 } })
+  t.match(await late.acquire(), { fencingToken: 3, leaseState: { value: 9, at: 9 } })
   clock.now += LEASE_MS
   const again = await ledger.lease('signer', 'other', clock.now, clock.now + 1_000)
   if (again !== undefined) await ledger.release(again, { value: 11, at: 11 })
@@ -108,7 +108,7 @@ t.test('a busy process lets one that waits have its turn, and only then', async 
     await busy.yieldIfContended({ value: 7, at: 7 })
   }
   t.ok(clock.now - began >= 1_000)
-  t.match(await taken, { owner: 'waiting', left: { value: 7, at: 7 } })
+  t.match(await taken, { owner: 'waiting', leaseState: { value: 7, at: 7 } })
   t.equal(await busy.extend(0), false)
 })
 

@@ -216,7 +216,7 @@ t.test(
       t.equal(await cleanUp(mine), 1)
       const stored = await ledger.get(PURCHASE.key)
       t.strictSame(stored?.dispatch, erased)
-      t.match(stored, { state: 'settled', receipt: RECEIPT, token: PURCHASE.redeliveryToken })
+      t.match(stored, { state: 'settled', receipt: RECEIPT, redeliveryToken: PURCHASE.redeliveryToken })
     }
   },
 )
@@ -277,7 +277,7 @@ t.test('what a handler has prepared is not forgotten with the process that has d
   const { entry } = claim
   await ledger.replace(entry, { ...entry, pendingWrite: true, version: entry.version + 1 })
   clock.now += LEASE_MS
-  t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { prepared: true } })
+  t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { pendingWrite: true } })
 })
 
 t.test('a payment settled by somebody else’s transaction has none of ours', async (t) => {

@@ -128,10 +128,15 @@ function testConnection(): void {
       return call()
     }
     const lease = await each(() => ledger.lease('signer', 'me', 1_000, 2_000))
-    t.strictSame(lease, { name: 'signer', owner: 'me', fence: 1, left: undefined })
+    t.strictSame(lease, { name: 'signer', owner: 'me', fencingToken: 1, leaseState: undefined })
     if (lease !== undefined) await each(() => ledger.release(lease, { value: 7, at: 1_000 }))
     const next = await each(() => ledger.lease('signer', 'other', 1_000, 2_000))
-    t.strictSame(next, { name: 'signer', owner: 'other', fence: 2, left: { value: 7, at: 1_000 } })
+    t.strictSame(next, {
+      name: 'signer',
+      owner: 'other',
+      fencingToken: 2,
+      leaseState: { value: 7, at: 1_000 },
+    })
     await each(() => ledger.addExpiring('name', 'fact', 1_000))
     t.strictSame(await each(() => ledger.listExpiring('name', 999)), ['fact'])
     t.equal(line.sent().split('hello').length - 1, 6, 'each time on a new connection')

@@ -232,7 +232,7 @@ async function works(t: Test, url: string, settings: RedisLedgerSettings['settin
   t.strictSame(await ledger.due('cleanup', entry.due ?? 0, 1), [entry])
   await ledger.addExpiring('a name', 'a fact', 10)
   t.strictSame(await ledger.listExpiring('a name', 10), [])
-  t.match(await ledger.lease('a thing', 'somebody', 1, 2), { fence: 1 })
+  t.match(await ledger.lease('a thing', 'somebody', 1, 2), { fencingToken: 1 })
 }
 
 async function faultOf(url: string, settings: RedisLedgerSettings['settings'] = 'checked'): Promise<Error> {

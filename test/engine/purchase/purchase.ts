@@ -54,7 +54,7 @@ t.test('a payment buys one answer: every step is stored before the next', async 
     operation: TIDE.operation.id,
     digest: 'arguments',
     revision: 'r1',
-    token: 'secret',
+    redeliveryToken: 'secret',
     owner: 'mine',
     attempts: 1,
   })
@@ -611,7 +611,7 @@ t.test('an entry that is deleted while a copy waits for it is a new payment', as
   const shop = await openShop(t)
   let asked = 0
   const dead = makeEntry(KEY, NOW, 'dead')
-  const entry = { ...dead, operation: TIDE.operation.id, digest: 'arguments', token: 'secret' }
+  const entry = { ...dead, operation: TIDE.operation.id, digest: 'arguments', redeliveryToken: 'secret' }
   const forgetful: Ledger = {
     ...shop.ledger,
     get: async (key) => {

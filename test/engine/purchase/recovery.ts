@@ -129,12 +129,12 @@ t.test('what was stored for a payment is decided after a crash, as the payment w
       },
     }
     await t.rejects(sweep(shop, store), /the store is away/)
-    t.match(await shop.stored(), { prepared: true }, `${state}: not forgotten when the handler fails`)
+    t.match(await shop.stored(), { pendingWrite: true }, `${state}: not forgotten when the handler fails`)
     broken = false
     shop.clock.now += 60_000
     await sweep(shop, store)
     t.strictSame(told, [`${decision} ${entry.id}`, `${decision} ${entry.id}`], state)
-    t.notHas(await shop.stored(), { prepared: true })
+    t.notHas(await shop.stored(), { pendingWrite: true })
   }
 })
 
@@ -156,7 +156,7 @@ t.test('gives up what an operation has stored that is gone for good', async (t) 
   }
   t.ok(shop.clock.now - NOW >= 86_400_000 - LEASE_MS, 'another process may have it')
   t.ok(rounds < 2_000, 'said once')
-  t.notHas(await shop.stored(), { prepared: true })
+  t.notHas(await shop.stored(), { pendingWrite: true })
   const left = await shop.stored()
   t.ok((left?.attempts ?? 0) < 500, `${left?.attempts} attempts in a day`)
 })

@@ -34,7 +34,7 @@ t.test('what a buyer stores is kept once it is paid for, and not before', async 
   const { told, store, run } = openStore(shop)
   t.match(await shop.buy({ run, store }), { kind: 'answered' })
   t.strictSame(told, ['prepare pay_ 0', 'commit pay_ 1'])
-  t.notHas(await shop.stored(), { prepared: true })
+  t.notHas(await shop.stored(), { pendingWrite: true })
   t.match(await shop.buy({ run, store }), { kind: 'answered' })
   t.equal(told.length, 2, 'the same payment stores nothing again')
 })
@@ -68,7 +68,7 @@ t.test('while nobody knows whether it is paid for, it is neither kept nor remove
   const { told, store, run } = openStore(shop)
   shop.bank.settlements = [UNKNOWN]
   await shop.buy({ run, store })
-  t.match(await shop.stored(), { state: 'unknown', prepared: true })
+  t.match(await shop.stored(), { state: 'unknown', pendingWrite: true })
   await shop.buy({ run, store })
   t.strictSame(told, ['prepare pay_ 0', 'commit pay_ 0'])
   const away = await openShop(t)
@@ -87,5 +87,5 @@ t.test('an answer is not withheld because keeping it has to be tried again', asy
     abort: () => Promise.reject(new Error('away')),
   }
   t.match(await shop.buy({ run, store }), { kind: 'answered' })
-  t.match(await shop.stored(), { state: 'settled', prepared: true }, 'recovery goes on')
+  t.match(await shop.stored(), { state: 'settled', pendingWrite: true }, 'recovery goes on')
 })
