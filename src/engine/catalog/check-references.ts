@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { isJsonObject, type JsonObject } from '../json.ts'
+import { once } from '../once.ts'
 import {
   type CheckContext,
   type DeclaredEntry,
@@ -108,13 +109,19 @@ function* readJson(
   }
 }
 
+/** One for all schemas: each compiler compiles the meta-schema anew, which costs more than most schemas. */
+const compiler = once(() => new Ajv2020({ strict: false, validateFormats: false }))
+
 /** The check of a schema, or what is wrong with it. */
 function compileSchema(schema: JsonObject): ValidateFunction | string {
   try {
-    return new Ajv2020({ strict: false, validateFormats: false }).compile(schema)
+    return compiler().compile(schema)
   } catch (fault) {
     const [first = ''] = String(fault instanceof Error ? fault.message : fault).split(', ')
     return first
+  } finally {
+    // Kept, it would stay in memory after a reload, and its $id be taken.
+    compiler().removeSchema(schema)
   }
 }
 
