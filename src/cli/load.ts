@@ -32,7 +32,7 @@ export function loadServed(
 
 /**
  * The handlers in the box, and on top of them the operator's own: from `--handlers DIR`, else from the folder `handlers`
- * beside the catalog, if it has an index.js.
+ * next to the catalog, if it has an index.js.
  */
 export async function handlersFor(
   { services, flags }: Call,

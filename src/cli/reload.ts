@@ -11,7 +11,7 @@ export interface Reload {
 
 type Errors = Parameters<Service['refuse']>[0]
 
-/** Builds the new revision beside the old one; a file that cannot be served changes nothing, whatever is wrong with it. */
+/** Builds the new revision while the old one serves; a file that cannot be served changes nothing, whatever is wrong with it. */
 export function reload(call: Call, { file, service, load, problems }: Reload): void {
   const { terminal } = call
   const before = service.revision().catalog.revision

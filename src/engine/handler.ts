@@ -90,7 +90,7 @@ export interface Context {
    */
   readonly ask: (handler: string, parameters: Arguments) => Promise<Part>
   /**
-   * Keeps a value beside the answers, for what several answers are made of: a pool, a history. One `produce` serves all
+   * Keeps a value next to the answers, for what several answers are made of: a pool, a history. One `produce` serves all
    * who want it meanwhile, in whichever process, within the time of this operation. `name` is unique in the service; a
    * value of another form is another name. The value is one that JSON can say, and `isValue` is asked when it was kept.
    * `produce` gets the value before, as long as it is kept: what a history grows from.

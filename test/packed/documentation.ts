@@ -22,7 +22,7 @@ function cloneFor(page: string): string {
   const clone = join(PLACE, page.replaceAll('/', '-'), 'ratecard')
   for (const part of PARTS) cpSync(join(ROOT, part), join(clone, part), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'))
-  // Projects beside the clone have the package installed; examples.ts installs it in earnest.
+  // Projects next to the clone have the package installed; examples.ts installs it in earnest.
   const installed = join(clone, '../node_modules')
   mkdirSync(join(installed, '.bin'), { recursive: true })
   symlinkSync(clone, join(installed, 'ratecard'))

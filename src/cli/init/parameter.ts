@@ -130,7 +130,7 @@ function shapeOf(schema: JsonObject): ParameterShape | undefined {
   }
 }
 
-/** OpenAPI 3.0 writes an open limit as a flag beside the limit. */
+/** OpenAPI 3.0 writes an open limit as a flag next to the limit. */
 function limitsOf(schema: JsonObject): JsonObject {
   const { minimum, ...rest } = pick(schema, NUMBERS)
   if (schema['exclusiveMinimum'] === true && minimum !== undefined)

@@ -7,7 +7,7 @@ export interface CheckInputs {
   readonly handlers: readonly string[] | undefined
   /** Names of the documents the engine can render. */
   readonly documents: readonly string[]
-  /** Reads a file beside the catalog; undefined when there is none. */
+  /** Reads a file next to the catalog; undefined when there is none. */
   readonly read: (path: string) => Buffer | undefined
 }
 
@@ -17,7 +17,7 @@ export interface CheckContext extends CheckInputs {
   readonly document: SourceDocument
 }
 
-/** A file beside the catalog that holds text. */
+/** A file next to the catalog that holds text. */
 export function readText({ read }: Pick<CheckInputs, 'read'>, path: string): string | undefined {
   const bytes = read(path)
   return bytes === undefined ? undefined : withoutMark(bytes.toString('utf8'))

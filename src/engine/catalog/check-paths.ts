@@ -76,7 +76,7 @@ function pathIssue({ document }: CheckContext, served: ServedPath): Issue | unde
   const isRoute = what === 'route' || what === 'sample'
   if (!isRoute && names.length > 0) return fault('only routes have templates')
   if (!isRoute && path.startsWith('/paid/')) return fault('only priced routes stand under /paid/')
-  if (new Set(names).size < names.length) return fault('a template name stands twice')
+  if (new Set(names).size < names.length) return fault('a template name occurs twice')
   if (what === 'route' && path.startsWith('/sample/'))
     return fault('write samples under the "sample" key of their route')
   return undefined

@@ -206,7 +206,7 @@ function priceAt({ document }: CheckContext, at: Path): Micros | undefined {
   return parsed.kind === 'price' ? parsed.value : undefined
 }
 
-/** Inline JSON, or that of a file beside the catalog. */
+/** Inline JSON, or that of a file next to the catalog. */
 function jsonOf(context: CheckContext, value: unknown): Json | undefined {
   if (typeof value !== 'string') return asJson(value)
   const parsed: unknown = JSON.parse(readText(context, value) ?? 'null')

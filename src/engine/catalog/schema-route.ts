@@ -112,7 +112,7 @@ const operation = {
   sources: { type: 'array', items: text, description: 'Names under sources: what this route needs.' },
   example: {
     type: ['string', 'object', 'array'],
-    description: 'Example answer: ./a/file.json beside the catalog, or inline when short.',
+    description: 'Example answer: ./a/file.json next to the catalog, or inline when short.',
   },
   response: {
     type: 'object',
@@ -122,7 +122,7 @@ const operation = {
       schema: {
         type: ['string', 'object'],
         description:
-          'JSON Schema (2020-12) of the answer’s own members: ./a/file.json beside the catalog, or inline. The example has to fit it.',
+          'JSON Schema (2020-12) of the answer’s own members: ./a/file.json next to the catalog, or inline. The example has to fit it.',
       },
     },
   },

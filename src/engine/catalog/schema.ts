@@ -168,7 +168,7 @@ const files = {
     type: ['string', 'object'],
     additionalProperties: false,
     properties: {
-      file: { type: 'string', pattern: '^\\./', description: 'Path beside the catalog.' },
+      file: { type: 'string', pattern: '^\\./', description: 'Path next to the catalog.' },
       type: { ...text, description: 'Media type, when the ending does not tell it.' },
       planned: { type: 'boolean' },
     },

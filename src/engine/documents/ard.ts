@@ -61,7 +61,7 @@ function card(catalog: Catalog, facts: Facts): JsonObject[] {
   ]
 }
 
-/** Their cards stand at a fixed place beside them (MCP server card extension). */
+/** Their cards have a fixed place next to them (MCP server card extension). */
 function servers(catalog: Catalog, facts: Facts): JsonObject[] {
   return listedServers(catalog, facts).flatMap(({ name, title, description, url, tools }) => {
     if (tools.length === 0) return []

@@ -118,7 +118,7 @@ function describe(route: Route, available: boolean): string {
   return lines.filter((line) => line !== undefined).join('\n\n')
 }
 
-/** What has to stand beside the data of a route, by the terms of its sources. */
+/** What a route has to state next to its data, by the terms of its sources. */
 function attributions({ sources }: Catalog, { operation }: Route): string[] | undefined {
   const lines = operation.sources.flatMap((name) => sources[name]?.attribution ?? [])
   return lines.length === 0 ? undefined : [...new Set(lines)]

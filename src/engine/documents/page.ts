@@ -21,7 +21,7 @@ interface BrandFile {
   readonly bytes: Buffer
 }
 
-/** Served beside the pages, which refer to them, unless the catalog puts something of its own at these paths. */
+/** Served next to the pages, which refer to them, unless the catalog puts something of its own at these paths. */
 export const brandFiles: readonly BrandFile[] = [
   brandFile('brand.css', 'text/css; charset=utf-8'),
   brandFile('favicon.svg', 'image/svg+xml'),

@@ -49,7 +49,7 @@ export function quantile(latency: Latency, share: number): number | undefined {
  * - `settled`: payments that were charged
  * - `sent`: of those settled, payments whose answers are known to have arrived
  * - `uncharged`: of those verified, payments whose work or settlement failed: nothing was charged
- * - `failed`: answers of 500 and above, to whomever
+ * - `failed`: answers of 500 and above, to any caller
  *
  * A payment that was not charged may come again and is verified again, so that
  * `verified` = `settled` + `uncharged` + those under way.

@@ -24,7 +24,7 @@ interface Weight {
 
 /**
  * Finds the article by the method of Arc90's Readability: paragraphs give points to what holds them, links take points
- * away, and what stands beside the winner joins it when it reads like it. One walk, so no page takes long.
+ * away, and what stands next to the winner joins it when it reads like it. One walk, so no page takes long.
  */
 export function findArticle(root: Element): Article {
   const weights = new Map<Element, Weight>()

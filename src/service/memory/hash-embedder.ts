@@ -2,7 +2,7 @@ import { toUnit, type Embedder } from './embedder.ts'
 import { fold, termsOf } from './terms.ts'
 
 const DIMENSIONS = 384
-/** Together, the pieces of a word weigh as much as this beside the word itself. */
+/** Together, the pieces of a word weigh as much as this against the word itself. */
 const PIECES = 0.5
 
 /**

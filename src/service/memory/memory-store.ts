@@ -209,7 +209,7 @@ export class MemoryStore {
   }
 }
 
-/** Words of a question that are looked up beside their related ones: more add nothing but work. */
+/** Words of a question that are looked up together with their related ones: more add nothing but work. */
 const MOST_WORDS = 64
 
 /** What the words of a question are found by: themselves, and what WordNet relates to them. */

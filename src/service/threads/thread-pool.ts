@@ -65,7 +65,7 @@ export class ThreadPool<Task, Result> {
   }
 }
 
-/** The module of a thread, beside the one that starts it: `.ts` among the sources, `.js` once they are built. */
+/** The module of a thread, next to the one that starts it: `.ts` among the sources, `.js` once they are built. */
 export function entryBeside(url: string, path: string): URL {
   return new URL(`${path}${extname(url)}`, url)
 }

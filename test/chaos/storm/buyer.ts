@@ -58,7 +58,7 @@ export async function shop(settings: BuyerSettings, isOver: () => boolean): Prom
 }
 
 /**
- * Once the shop is calm, whoever has gone without shows once more what was signed for it: a buyer whose patience ends
+ * Once the shop is calm, a buyer without an answer shows once more what was signed for it: a buyer whose patience ends
  * while the answer is on its way has not lost it.
  */
 export async function askOnceMore(settings: BuyerSettings, want: Want): Promise<void> {

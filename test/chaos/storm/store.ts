@@ -8,7 +8,7 @@ import { startRedis } from '../../support/redis.ts'
 export interface Store {
   /** What a process needs to find it. */
   readonly env: Readonly<Record<string, string>>
-  /** The ledger beside the processes. */
+  /** A ledger of the test on the same store. */
   open(): Promise<Ledger>
   /** Kills it and starts it again; undefined for a store that is no process. */
   readonly kill: (() => Promise<void>) | undefined

@@ -106,7 +106,7 @@ t.test('no value of a wrong kind crashes the check', async () => {
   )
 })
 
-t.test('no line that is lost or stands twice crashes the check', async () => {
+t.test('no line that is lost or repeated crashes the check', async () => {
   const texts = fc
     .tuple(place, place, fc.boolean())
     .map(([from, to, lost]) =>

@@ -83,7 +83,7 @@ t.test('companion servers and their tools are named once they are served, and no
   ])
 })
 
-t.test('the way to pay stands beside the prices', async (t) => {
+t.test('shows the way to pay next to the prices', async (t) => {
   t.strictSame(at(index, 'payment', 'protocols'), ['x402'])
   t.match(at(index, 'payment', 'how_to_pay', 0), '402')
 })

@@ -63,7 +63,7 @@ t.test('stock compression in front of the service compresses every kind of answe
   const challenge: unknown = JSON.parse(
     Buffer.from(String(unpaid.headers['payment-required']), 'base64').toString('utf8'),
   )
-  t.match(JSON.parse(unpaid.text), challenge, 'the header survives beside the compressed body')
+  t.match(JSON.parse(unpaid.text), challenge, 'the header survives next to the compressed body')
 
   const sample = await ask('/sample/echo/tea')
   t.equal(sample.status, 200)

@@ -136,7 +136,7 @@ t.test('lmdb: a payment is not forgotten because another process opens the store
   const writing = ledger.insert(makeEntry('x402:three'))
   const opener = startWorker(['lmdb', directory, 'insert', 'x402:four'])
   await opener.line()
-  t.equal(await writing, undefined, 'whoever opens the store puts it right')
+  t.equal(await writing, undefined, 'opening the store puts it right')
   for (const key of ['x402:one', 'x402:two', 'x402:three']) t.ok(await ledger.get(key), key)
   await opener.finish()
 })

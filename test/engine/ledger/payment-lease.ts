@@ -97,7 +97,7 @@ t.test('a payment whose work has failed can be used again, for something else to
   t.match(entry, { state: 'reserved', owner: 'theirs', digest: 'other arguments', attempts: 2 })
   t.equal(entry.createdAt, clock.now, 'it is as old as its new use')
   t.notOk('answer' in entry || 'dispatch' in entry || 'receipt' in entry, 'nothing of the first use is left')
-  await t.rejects(first.advance('fulfilled'), LeaseLostError, 'whoever had it before has it no more')
+  await t.rejects(first.advance('fulfilled'), LeaseLostError, 'the previous owner has lost it')
 })
 
 t.test('a reservation of a process that has died is free when its lease ends, not before', async (t) => {

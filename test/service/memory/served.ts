@@ -19,7 +19,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
   const url = (): string => `${shop.url}/mcp/memory`
   const call = (name: string, args: Json, meta: JsonObject = {}): Promise<ToolResult> =>
     callTool(url(), name, args, { meta })
-  /** Signed for what the tool asks; sent by whoever gets it. */
+  /** Signed for what the tool asks; sent by any client. */
   const pay = async (key: Hex, name: string, args: Json): Promise<JsonObject> => {
     const asked = await call(name, args)
     const { payload } = await sign(asked.content as unknown as Challenge, key)
@@ -42,7 +42,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     const proof = { ...fields, chainId: 'eip155:8453', type: 'eip191', issuedAt, signature }
     return { 'sign-in-with-x': proof }
   }
-  // A new store takes its time to be made; whoever calls meanwhile waits, and is told so after that.
+  // A new store takes its time to be made; a caller meanwhile waits, and is told so after that.
   await until('the store is made', async () => !(await call('memory_stats', {})).isError)
 
   t.test('stores a memory for its own payment only', async (t) => {

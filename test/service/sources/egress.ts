@@ -191,7 +191,7 @@ t.test('ends a request to a slow site at its deadline', async (t) => {
   t.equal(
     told(await get(`http://f.com:${port}/drip`, {}, AbortSignal.timeout(200))),
     'failed: timeout',
-    'whoever asks can have less patience',
+    'a caller can have less patience',
   )
 })
 

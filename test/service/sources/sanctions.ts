@@ -240,7 +240,7 @@ t.test(
     clock.now += 120_000
     await look(lists, 'Naham Air')
     const deadline = Date.now() + 5000
-    // It is taken up beside the questions.
+    // It is taken up while questions are answered.
     while ((await look(lists, 'Naham Air')).count === 0 && Date.now() < deadline)
       await new Promise((resolve) => setTimeout(resolve, 20))
     t.equal((await look(lists, 'Naham Air')).hits[0]?.entry.uid, '12927')

@@ -98,7 +98,7 @@ function detect(headers: IncomingHttpHeaders, take: (decoded: Decoded) => Detect
   const header = headers['payment-signature']
   if (typeof header === 'string') return take(decodePayload(header.trim()))
   if (header !== undefined)
-    return { kind: 'malformed', code: 'invalid_payload', detail: 'the header stands twice' }
+    return { kind: 'malformed', code: 'invalid_payload', detail: 'the header occurs twice' }
   if (headers['x-payment'] === undefined) return { kind: 'none' }
   return {
     kind: 'malformed',

@@ -28,7 +28,7 @@ export function readOfacXml(onEntry: (entry: ListedEntry) => void) {
     end: (): Omit<ListContent, 'entries'> => {
       const { texts } = xml.end()
       // What it counts is documented nowhere. A file that was cut off is no XML, and one that has lost entries is refused
-      // beside the one in use.
+      // next to the one in use.
       const declared = texts.get('Record_Count')
       const differs = declared !== undefined && Number(declared) !== count
       const publishedAt = publicationDay(fromAmerican(texts.get('Publish_Date')))

@@ -41,7 +41,7 @@ export class ListThread {
   }
 
   #start(): Worker {
-    // The entry is `.ts` beside the sources and `.js` once they are built.
+    // The entry is `.ts` among the sources and `.js` once they are built.
     const worker = new Worker(new URL(`./worker${extname(import.meta.url)}`, import.meta.url), {
       resourceLimits: LIMITS,
     })

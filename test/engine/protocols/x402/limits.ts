@@ -34,7 +34,7 @@ const server = await startServer({
     HOST: '127.0.0.1',
     BASE_URL: 'https://api.example.com',
     PAY_TO: addressOf(randomKey()),
-    // The second stands twice: it is one account all the same.
+    // The second is repeated: it is one account all the same.
     SETTLER_PRIVATE_KEY: [...keys, ...keys.slice(1)].join(','),
     RPC_URL_8453: node.url,
     WORKPLACE: workplace.url,

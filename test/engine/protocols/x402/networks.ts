@@ -133,7 +133,7 @@ t.test('an operator hears that nobody settles on a network before its first buye
     'version 1 is another protocol',
   )
   const own = await surveyed(unused, { signerKeys: [randomKey()], rpcUrls: { 8453: 'x', 137: 'x' } })
-  t.match(own, { told: [], asked: [] }, 'whoever settles alone asks nobody')
+  t.match(own, { told: [], asked: [] }, 'a process that settles alone asks nobody')
 })
 
 t.test('a facilitator that cannot be asked is named, and no network is blamed for it', async (t) => {

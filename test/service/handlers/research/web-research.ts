@@ -51,7 +51,7 @@ function objects(list: unknown): JsonObject[] {
   return Array.isArray(list) ? list.filter(isJsonObject) : []
 }
 
-/** What must hold of every answer, whoever has written it. */
+/** What must hold of every answer, of a model or not. */
 function lookAt(t: Test, body: JsonObject): void {
   const sources = objects(body['sources'])
   const numbers = sources.map(({ n }) => n)

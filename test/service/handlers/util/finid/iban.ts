@@ -16,7 +16,7 @@ const published: Published = parse(
 )
 const examples = [...published.registry, ...published.partial]
 
-/** ISO 7064 MOD 97-10 in its own words, beside the library: the remainder over the rearranged digits is 1. */
+/** ISO 7064 MOD 97-10 computed here and not by the library: the remainder over the rearranged digits is 1. */
 function remainder(iban: string): bigint {
   const rearranged = `${iban.slice(4)}${iban.slice(0, 4)}`
   return BigInt(Array.from(rearranged, (character) => parseInt(character, 36)).join('')) % 97n
