@@ -115,7 +115,7 @@ function literal(value: string | number | boolean | null): string {
     : String(value)
 }
 
-/** Beside the folder of handlers. */
+/** Next to the folder of handlers. */
 export function testFile(folder: string, { handler }: Stub): string {
   return join(dirname(folder), 'test', `${handler}.test.js`)
 }

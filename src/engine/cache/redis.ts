@@ -89,7 +89,7 @@ export async function openRedisCache({ address, random, report }: RedisCacheSett
   }
 }
 
-/** Beside the ledger's, so that one rule for the user of a Redis covers both. */
+/** Next to the ledger's, so that one rule for the user of a Redis covers both. */
 const KEYS = {
   value: (key: string): string => `{ratecard}:cache:${key}`,
   budget: (client: string): string => `{ratecard}:budget:${client}`,
