@@ -57,8 +57,8 @@ export function openServices(env: Env, version: string): AppServices {
     lists: () => new Sanctions({ lists: LISTS, ...env.sanctions }, world, records),
     figures: () => records.figures(),
     startStandIns: async () => {
-      const { startStandIns } = await import('./sandbox/sources/stand-ins.ts')
-      const { startWeb } = await import('./sandbox/sources/web/web.ts')
+      const { startStandIns } = await import('./service/stand-ins/stand-ins.ts')
+      const { startWeb } = await import('./service/stand-ins/web/web.ts')
       const [standIns, web] = await Promise.all([startStandIns(), startWeb()])
       const dns = new Dns([web.nameServer])
       const handlers = createHandlers({

@@ -15,8 +15,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   env: [],
   cli: ['door', 'env'],
   service: ['door'],
-  // A stand-in knows the tables of the source it stands in for.
-  sandbox: ['door', 'service'],
+  sandbox: ['door'],
   door: [
     'leaves',
     'engine/catalog',

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { startStandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import { startStandIns } from '../../src/service/stand-ins/stand-ins.ts'
 import { STAND_IN_CREDENTIALS } from '../../src/service/sources/twitch/access.ts'
 import { fc } from '../support/fast-check.ts'
 import { stockFetch } from '../support/payment.ts'

@@ -1,4 +1,4 @@
-import type { StandIns } from '../../src/sandbox/sources/stand-ins.ts'
+import type { StandIns } from '../../src/service/stand-ins/stand-ins.ts'
 import { Igdb } from '../../src/service/sources/igdb.ts'
 import { SourceRecords } from '../../src/service/sources/source-record.ts'
 import { Twitch } from '../../src/service/sources/twitch.ts'

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http'
-import { startWeb } from '../../src/sandbox/sources/web/web.ts'
+import { startWeb } from '../../src/service/stand-ins/web/web.ts'
 import { Dns } from '../../src/service/sources/dns.ts'
 import { Egress } from '../../src/service/sources/egress.ts'
 import { Rdap } from '../../src/service/sources/rdap.ts'

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import type { Fault } from '../../../src/sandbox/sources/fault.ts'
-import { startStandIns } from '../../../src/sandbox/sources/stand-ins.ts'
+import type { Fault } from '../../../src/service/stand-ins/fault.ts'
+import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
 import { MAIN } from '../../support/server.ts'
 
 const faults: Record<string, Fault> = {}

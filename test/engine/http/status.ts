@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Fault } from '../../../src/sandbox/sources/fault.ts'
-import { startStandIns } from '../../../src/sandbox/sources/stand-ins.ts'
+import type { Fault } from '../../../src/service/stand-ins/fault.ts'
+import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
 import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 

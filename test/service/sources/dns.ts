@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startDns } from '../../../src/sandbox/sources/web/dns.ts'
+import { startDns } from '../../../src/service/stand-ins/web/dns.ts'
 import { Dns } from '../../../src/service/sources/dns.ts'
 
 t.test('tells a missing name from a missing record', async (t) => {

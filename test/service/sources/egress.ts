@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Outcome } from '../../../src/service/sources/egress/outcome.ts'
 import { answerOf } from '../../../src/service/sources/egress/outcome.ts'
-import { EXPIRED_CERTIFICATE, SITE_CERTIFICATE } from '../../../src/sandbox/sources/web/certificates.ts'
+import { EXPIRED_CERTIFICATE, SITE_CERTIFICATE } from '../../../src/service/stand-ins/web/certificates.ts'
 import { openInternet } from '../../support/hostile-site.ts'
 
 /** In one word what became of a request, with the text or the reason. */

@@ -2,7 +2,7 @@ import t from 'tap'
 import { Dns, type Lookup } from '../../../src/service/sources/dns.ts'
 import { MailServers } from '../../../src/service/sources/mail-servers.ts'
 import { SourceRecords } from '../../../src/service/sources/source-record.ts'
-import { startDns } from '../../../src/sandbox/sources/web/dns.ts'
+import { startDns } from '../../../src/service/stand-ins/web/dns.ts'
 import { keepingContext } from '../../support/fixed-context.ts'
 
 const nameServer = await startDns()

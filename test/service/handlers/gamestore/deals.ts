@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Failure, type Context, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
-import type { Fault } from '../../../../src/sandbox/sources/fault.ts'
+import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { deals } from '../../../../src/service/handlers/gamestore/deals.ts'
 import { scoreValue } from '../../../../src/service/handlers/gamestore/value-score.ts'
 import type { Runtime } from '../../../../src/service/sources/world.ts'

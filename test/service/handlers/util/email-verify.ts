@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Failure, type JsonObject } from '../../../../src/engine/index.ts'
-import { startDns } from '../../../../src/sandbox/sources/web/dns.ts'
+import { startDns } from '../../../../src/service/stand-ins/web/dns.ts'
 import { FREE_PROVIDERS } from '../../../../src/service/data/mail-domains.ts'
 import { suggestDomain } from '../../../../src/service/handlers/util/email-verify/typing-slip.ts'
 import { emailVerify } from '../../../../src/service/handlers/util/email-verify.ts'

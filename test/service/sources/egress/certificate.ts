@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EXPIRED_CERTIFICATE, SITE_CERTIFICATE } from '../../../../src/sandbox/sources/web/certificates.ts'
+import { EXPIRED_CERTIFICATE, SITE_CERTIFICATE } from '../../../../src/service/stand-ins/web/certificates.ts'
 import { showCertificate } from '../../../../src/service/sources/egress/certificate.ts'
 import { openInternet, type InternetOptions } from '../../../support/hostile-site.ts'
 

@@ -1,4 +1,4 @@
-import { storeCurrency } from '../../service/data/store-currencies.ts'
+import { storeCurrency } from '../data/store-currencies.ts'
 import { findGame, GAMES, type InventedGame } from './games.ts'
 import { finalPrice, formatPrice, fullPrice } from './prices.ts'
 import { json, type StandInResponse } from './stand-in.ts'

@@ -1,4 +1,4 @@
-import { storeCurrency } from '../../service/data/store-currencies.ts'
+import { storeCurrency } from '../data/store-currencies.ts'
 import { GAMES, HARDWARE, type InventedGame } from './games.ts'
 import { appPage, players, reviewTotals } from './game-page.ts'
 import { finalPrice, formatPrice, fullPrice } from './prices.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { GAMES, HARDWARE } from '../../../src/sandbox/sources/games.ts'
+import { GAMES, HARDWARE } from '../../../src/service/stand-ins/games.ts'
 import { standIns } from '../../support/gamestore.ts'
 
 t.test('a request the stand-ins do not understand leaves them serving', async (t) => {
