@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Charged } from '../errors.ts'
-import type { SettlementAttempt, PaymentRecord, Purchase, Receipt } from './payment-record.ts'
+import type {
+  AnswerReference,
+  FacilitatorRequest,
+  OwnTransaction,
+  PaymentRecord,
+  Purchase,
+  Receipt,
+  SettlementAttempt,
+} from './payment-record.ts'
 
 /**
  * Who looks after a payment when its time has come: `money` where the chain or a handler has to be asked, `cleanup` where
@@ -187,12 +195,31 @@ const FIELDS = [
   'pendingWrite',
   'buyerKey',
 ] as const satisfies readonly (keyof PaymentRecord)[]
-/** Stored as milliseconds after `createdAt`. */
-const TIMES = ['validBefore', 'leaseUntil', 'due', 'settledAt', 'updatedAt'] as const
 const RECEIPT = ['transaction', 'network', 'payer', 'amount'] as const satisfies readonly (keyof Receipt)[]
-const DISPATCH = ['kind', 'hash', 'signer', 'nonce', 'url', 'raw', 'request'] as const
-const ANSWER = ['digest', 'size', 'attempt', 'kind', 'mediaType'] as const
+const DISPATCH = ['kind', 'hash', 'signer', 'nonce', 'url', 'raw', 'request'] as const satisfies readonly (
+  keyof OwnTransaction | keyof FacilitatorRequest
+)[]
+const ANSWER = [
+  'digest',
+  'size',
+  'attempt',
+  'kind',
+  'mediaType',
+] as const satisfies readonly (keyof AnswerReference)[]
 const JSON_ANSWER = { kind: 'json', mediaType: 'application/json' } as const
+
+/** A record as it is stored: lists in the place of objects, and without what follows from other members. */
+interface StoredRecord extends Omit<
+  PaymentRecord,
+  'id' | 'key' | 'buyerKey' | 'receipt' | 'dispatch' | 'answer'
+> {
+  /** In a list: only what follows the start that x402 gives it. */
+  readonly key: string | readonly [string]
+  readonly buyerKey?: string
+  readonly receipt?: readonly unknown[]
+  readonly dispatch?: readonly unknown[]
+  readonly answer?: readonly unknown[]
+}
 
 /** A record as a list. What follows from other members is left out. */
 export function encodeRecord(entry: PaymentRecord): string {
@@ -212,31 +239,48 @@ export function encodeRecord(entry: PaymentRecord): string {
 }
 
 export function decodeRecord(text: string): PaymentRecord {
-  const stored = fromList(FIELDS, JSON.parse(text))
-  const { key, network, payer, amount, operation, digest, buyerKey, receipt, dispatch, answer } = stored
+  const stored = fromList<StoredRecord>(FIELDS, JSON.parse(text))
+  const { key, network, payer, amount, operation, digest, buyerKey, receipt, dispatch, answer, ...rest } =
+    stored
   const wholeKey = typeof key === 'string' ? key : keyStart(stored) + String(unpack(key[0]))
   const hash = receipt && { hash: unpack(receipt[0]) }
-  return Object.assign(stored, shiftTimes(stored, stored.createdAt), {
+  return {
+    ...rest,
+    network,
+    payer,
+    amount,
+    operation,
+    digest,
+    ...shiftTimes(stored, stored.createdAt),
     id: paymentId(wholeKey),
     key: wholeKey,
     buyerKey: buyerKey ?? buyerKeyOf(payer, operation, digest),
-    ...(receipt && { receipt: { network, payer, amount, ...fromList(RECEIPT, receipt) } }),
+    ...(receipt && { receipt: fromList<Receipt>(RECEIPT, receipt, { network, payer, amount }) }),
     ...(dispatch && {
-      dispatch: { ...(dispatch[0] === 'facilitator' ? {} : hash), ...fromList(DISPATCH, dispatch) },
+      dispatch: fromList<SettlementAttempt>(DISPATCH, dispatch, dispatch[0] === 'facilitator' ? {} : hash),
     }),
-    ...(answer && { answer: { ...JSON_ANSWER, ...fromList(ANSWER, answer) } }),
-  })
+    ...(answer && { answer: fromList<AnswerReference>(ANSWER, answer, JSON_ANSWER) }),
+  }
 }
 
 /** What keys of x402 begin with. */
-function keyStart({ protocol, network, asset, payer }: PaymentRecord): string {
+function keyStart(record: Pick<PaymentRecord, 'protocol' | 'network' | 'asset' | 'payer'>): string {
+  const { protocol, network, asset, payer } = record
   return `${protocol}:${network}:${asset}:${payer}:`.toLowerCase()
 }
 
-function shiftTimes(entry: PaymentRecord, by: number) {
-  return Object.fromEntries(
-    TIMES.flatMap((name) => (entry[name] === undefined ? [] : [[name, entry[name] + by]])),
-  )
+type Times = Pick<PaymentRecord, 'validBefore' | 'leaseUntil' | 'due' | 'settledAt' | 'updatedAt'>
+
+/** They are stored as milliseconds after `createdAt`. */
+function shiftTimes(entry: Times, by: number): Times {
+  const { validBefore, leaseUntil, due, settledAt, updatedAt } = entry
+  return {
+    validBefore: validBefore + by,
+    leaseUntil: leaseUntil + by,
+    due: due === undefined ? undefined : due + by,
+    updatedAt: updatedAt + by,
+    ...(settledAt !== undefined && { settledAt: settledAt + by }),
+  }
 }
 
 function toList(names: readonly string[], members: Readonly<Record<string, unknown>>): unknown[] {
@@ -244,14 +288,17 @@ function toList(names: readonly string[], members: Readonly<Record<string, unkno
   return list.slice(0, list.findLastIndex((member) => member !== undefined) + 1)
 }
 
-function fromList(names: readonly string[], list: readonly unknown[]) {
-  return Object.assign(
-    {},
-    ...names.map((name, place) => {
-      const member = unpack(list[place] ?? undefined)
-      return member === undefined ? {} : { [name]: member }
-    }),
-  )
+/** `T` is what `toList` was given: the format number of the store vouches for it. */
+function fromList<T extends object>(
+  names: readonly string[],
+  list: readonly unknown[],
+  known: object = {},
+): T {
+  const members = names.map((name, place) => {
+    const member = unpack(list[place] ?? undefined)
+    return member === undefined ? {} : { [name]: member }
+  })
+  return Object.assign({}, known, ...members)
 }
 
 /** Hashes as base64url after a tilde: two thirds of the length. */
