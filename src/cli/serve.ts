@@ -16,7 +16,7 @@ import { createErrorReporter, openLog } from './log.ts'
 import { keepsMemories, memoryPlace, withoutMemories } from './memory.ts'
 import { openMetrics } from './metrics.ts'
 import { inSandbox, paymentConfig, withStandIns } from './payment-config.ts'
-import { metricsAside, openMetricsPort, openPort } from './port.ts'
+import { metricsRoute, openMetricsPort, openPort } from './port.ts'
 import { reload } from './reload.ts'
 import { endOnUncaughtError, listenToSignals } from './signals.ts'
 import { printBanner } from './startup-banner.ts'
@@ -185,7 +185,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
         metrics?.observe(access)
       },
       settle: metrics?.settle,
-      aside: metrics === undefined ? undefined : metricsAside(env.metrics, metrics),
+      operatorRoute: metrics === undefined ? undefined : metricsRoute(env.metrics, metrics),
     })
     if (metrics !== undefined && env.metrics.port !== undefined)
       closing.push(await openMetricsPort(env.metrics.port, host, metrics))

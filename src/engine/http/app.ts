@@ -10,7 +10,7 @@ import { IndexedRouter, templateOf } from './router.ts'
 export interface AppSettings extends AccessLogSettings, McpSettings {
   readonly trustProxy: boolean
   readonly serving: { readonly now: Serving }
-  readonly aside: OperatorRoute | undefined
+  readonly operatorRoute: OperatorRoute | undefined
 }
 
 /** What requests meet from now on. */
@@ -66,10 +66,10 @@ function problems({ report }: AppSettings): Middleware {
   }
 }
 
-function operatorRoutes({ aside }: AppSettings): Middleware {
+function operatorRoutes({ operatorRoute }: AppSettings): Middleware {
   return (ctx, next) => {
     const reads = ctx.method === 'GET' || ctx.method === 'HEAD'
-    const answer = reads ? aside?.(ctx.path, ctx.headers) : undefined
+    const answer = reads ? operatorRoute?.(ctx.path, ctx.headers) : undefined
     if (answer === undefined) return next()
     note(ctx, { place: ctx.path })
     return answer().then((reply) => respond(ctx, reply))

@@ -31,7 +31,7 @@ export interface RouteRequest {
   readonly ctx: Context
   readonly served: ServedRoute
   /** Of this route. */
-  readonly tally: RouteCounters
+  readonly counters: RouteCounters
   readonly revision: Revision
   readonly parameters: RawParameters
   /** Absolute URL of the concrete path. */
@@ -46,17 +46,17 @@ export interface Answered {
 
 /** A paid route: without a payment 402, with one the answer it buys. */
 export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Promise<Answered> {
-  const { ctx, revision, tally } = request
+  const { ctx, revision, counters } = request
   // HEAD shows what GET would be offered; a payment sent with it is left alone.
   const protocols = ctx.method === 'HEAD' ? [] : revision.protocols
   const detection = findPayment(protocols.map((each) => each.detect(ctx.headers)))
   if (detection.kind === 'none') {
-    tally.count('unpaid')
+    counters.count('unpaid')
     return { reply: paymentRequired(request, 'payment_required', 'this path answers once it is paid for') }
   }
-  tally.count('presented')
+  counters.count('presented')
   const gone = disconnectSignal(ctx.res)
-  return withMetrics(deps.now, { tally, gone }, async () => {
+  return withMetrics(deps.now, { counters, gone }, async () => {
     switch (detection.kind) {
       case 'malformed':
         return { reply: problem(detection.code, detection.detail, { charged: 'no' }) }
@@ -164,9 +164,9 @@ function faultReply(
 
 /** Samples and free routes: payment headers are not even looked at. */
 export async function serveFree(deps: CallDeps, request: RouteRequest): Promise<Answered> {
-  const { ctx, tally } = request
+  const { ctx, counters } = request
   const gone = disconnectSignal(ctx.res)
-  return withMetrics(deps.now, { tally, gone }, async () => ({ reply: await freeReply(deps, request) }))
+  return withMetrics(deps.now, { counters, gone }, async () => ({ reply: await freeReply(deps, request) }))
 }
 
 async function freeReply(deps: CallDeps, request: RouteRequest): Promise<Reply> {

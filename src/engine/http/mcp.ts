@@ -88,7 +88,7 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
         operations: revision.operations,
         revision: revision.catalog.revision,
         headers: ctx.headers,
-        tally: settings.usageStore.of(soldName(tool.served.operation.id)),
+        counters: settings.usageStore.of(soldName(tool.served.operation.id)),
         gone: disconnectSignal(ctx.res),
       }),
     )

@@ -72,14 +72,14 @@ function serveRoute(
   const { deliveries, tasks } = settings
   const isPaid = route.kind === 'paid'
   const notes = { place: route.path, price: isPaid ? route.operation.price : undefined }
-  const tally = settings.usageStore.of(nameOfRoute(route))
+  const counters = settings.usageStore.of(nameOfRoute(route))
   return async (ctx) => {
     note(ctx, notes)
     const confirmed = deliveries.confirm(ctx.req.socket)
     if (confirmed !== undefined) await confirmed
     const parameters = { path: ctx.params, query: ctx.querystring }
     const resource = revision.facts.baseUrl + ctx.path
-    const request: RouteRequest = { ctx, served, tally, revision, parameters, resource }
+    const request: RouteRequest = { ctx, served, counters, revision, parameters, resource }
     const answering = isPaid ? servePaid(settings, request) : serveFree(settings, request)
     const { reply, delivered } = answering instanceof Promise ? await tasks.add(answering) : answering
     if (delivered !== undefined) deliveries.watch(ctx, delivered)

@@ -56,7 +56,7 @@ export interface ServiceSettings extends ServiceWorld {
   /** Called for every change of a payment that this process has made. */
   readonly settle: OnPaymentChange | undefined
   /** What the operator alone is shown. */
-  readonly aside: OperatorRoute | undefined
+  readonly operatorRoute: OperatorRoute | undefined
 }
 
 export interface Service {

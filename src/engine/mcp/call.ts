@@ -41,7 +41,7 @@ export interface ToolCall {
   readonly headers: IncomingHttpHeaders
   /** Names of the extensions of MCP the client knows. */
   readonly extensions: ReadonlySet<string>
-  readonly tally: RouteCounters
+  readonly counters: RouteCounters
   /** Aborted when the client has gone away before its answer. */
   readonly gone: AbortSignal
 }
@@ -54,7 +54,7 @@ export interface Answered {
 
 /** Arguments, then the payment, then the work: what is wrong before the last costs nothing. */
 export async function answerCall(deps: ToolCallDeps, call: ToolCall): Promise<Answered> {
-  const { tool, tally } = call
+  const { tool, counters } = call
   const checked = tool.check(call.arguments)
   if (tool.served.operation.price === undefined) {
     return withMetrics(deps.now, call, async () => ({
@@ -62,7 +62,7 @@ export async function answerCall(deps: ToolCallDeps, call: ToolCall): Promise<An
     }))
   }
   const detection = findPayment(call.server.protocols.map((each) => each.tools.detect(call.meta)))
-  tally.count(detection.kind === 'none' ? 'unpaid' : 'presented')
+  counters.count(detection.kind === 'none' ? 'unpaid' : 'presented')
   if (checked.kind === 'invalid') return { reply: invalid(checked.errors) }
   const { args } = checked
   if (detection.kind === 'none') {

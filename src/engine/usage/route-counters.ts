@@ -151,7 +151,7 @@ export class RouteCounters {
 }
 
 export interface MeasuredRequest {
-  readonly tally: RouteCounters
+  readonly counters: RouteCounters
   /** Aborted when the client has gone away. */
   readonly gone: AbortSignal
 }
@@ -159,18 +159,18 @@ export interface MeasuredRequest {
 /** Counts the answer with the time it took, or that a client who waited for it got none for a reason of ours. */
 export async function withMetrics<T extends { readonly reply: { readonly status: number } }>(
   now: () => number,
-  { tally, gone }: MeasuredRequest,
+  { counters, gone }: MeasuredRequest,
   answer: () => Promise<T>,
 ): Promise<T> {
   const began = now()
   try {
     const answered = await answer()
     const { status } = answered.reply
-    if (status === 200) tally.succeed(now() - began, now())
-    else if (status >= 500 && !gone.aborted) tally.fail(now())
+    if (status === 200) counters.succeed(now() - began, now())
+    else if (status >= 500 && !gone.aborted) counters.fail(now())
     return answered
   } catch (fault) {
-    tally.fail(now())
+    counters.fail(now())
     throw fault
   }
 }
@@ -198,7 +198,7 @@ export type OnPaymentChange = (previous: PaymentRecord, next: PaymentRecord) => 
  */
 export function meterLedger(
   ledger: Ledger,
-  counters: { of(name: string): RouteCounters },
+  usage: { of(name: string): RouteCounters },
   settle?: OnPaymentChange,
 ): Ledger {
   const commit = async (changes: readonly Change[]): Promise<boolean> => {
@@ -207,11 +207,11 @@ export function meterLedger(
     return committed
   }
   const count = ({ previous, next }: Change): void => {
-    const tally = counters.of(soldName(previous.operation))
+    const counters = usage.of(soldName(previous.operation))
     if (next !== undefined) {
-      countChange(tally, previous, next)
+      countChange(counters, previous, next)
       settle?.(previous, next)
-    } else if (previous.receipt === undefined && !FREE.has(previous.state)) tally.count('uncharged')
+    } else if (previous.receipt === undefined && !FREE.has(previous.state)) counters.count('uncharged')
   }
   return {
     ...ledger,
@@ -224,10 +224,10 @@ export function meterLedger(
 /** What was only reserved was refused after all; what is voided was counted when it was. */
 const FREE: ReadonlySet<State> = new Set<State>(['reserved', 'voided'])
 
-function countChange(tally: RouteCounters, previous: PaymentRecord, next: PaymentRecord): void {
-  if (previous.receipt === undefined && next.receipt !== undefined) tally.count('settled')
+function countChange(counters: RouteCounters, previous: PaymentRecord, next: PaymentRecord): void {
+  if (previous.receipt === undefined && next.receipt !== undefined) counters.count('settled')
   if (previous.state === next.state) return
-  if (previous.state === 'reserved') tally.count('verified')
-  if (next.state === 'sent') tally.count('sent')
-  if (next.state === 'voided') tally.count('uncharged')
+  if (previous.state === 'reserved') counters.count('verified')
+  if (next.state === 'sent') counters.count('sent')
+  if (next.state === 'voided') counters.count('uncharged')
 }

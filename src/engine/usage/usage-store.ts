@@ -41,7 +41,7 @@ const RECALL_MS = 5_000
  */
 export class UsageStore {
   readonly #desk: LeaseContext
-  readonly #tallies = new Map<string, RouteCounters>()
+  readonly #counters = new Map<string, RouteCounters>()
   /** Of this process, by date. */
   readonly #own = new Map<string, Map<string, Counts>>()
   /** Dates whose page lacks something. */
@@ -55,11 +55,11 @@ export class UsageStore {
     this.#desk = desk
   }
 
-  /** The same name gets the same tally: it outlives revisions of the catalog. */
+  /** The same name gets the same counters: it outlives revisions of the catalog. */
   of(name: string): RouteCounters {
-    const tally = this.#tallies.get(name) ?? new RouteCounters()
-    this.#tallies.set(name, tally)
-    return tally
+    const counters = this.#counters.get(name) ?? new RouteCounters()
+    this.#counters.set(name, counters)
+    return counters
   }
 
   /** Writes down what was counted since the last time; when it fails, the next time does. */
@@ -126,8 +126,8 @@ export class UsageStore {
     const today = dates.at(-1) ?? ''
     const counts = this.#own.get(today) ?? new Map<string, Counts>()
     this.#own.set(today, counts)
-    for (const [name, tally] of this.#tallies) {
-      const taken = tally.take()
+    for (const [name, counters] of this.#counters) {
+      const taken = counters.take()
       if (taken === undefined) continue
       counts.set(name, add(counts.get(name) ?? NOTHING, taken))
       this.#unwritten.add(today)
