@@ -5,13 +5,8 @@ import {
   type FacilitatorAccess,
   hide,
   type LogLevel,
-  MCP_URL_NAMES,
   type MetricsSettings,
-  type ModelSettings,
-  type SanctionsSettings,
-  type SearchSettings,
   SECRET_NAME,
-  type SourceUrls,
 } from './env/settings.ts'
 
 /** The settings of one process: read once, frozen, every problem reported together. The only reader of the environment. */
@@ -40,24 +35,12 @@ export interface Env {
   readonly ledgerUnsafe: boolean
   /** Replicas of Redis that must have a change before it counts as stored. */
   readonly ledgerReplicas: number
-  readonly sources: SourceUrls
-  /** Whom Crossref may write to about our calls: it answers those faster who say. */
-  readonly crossrefMailto: string | undefined
-  /** Addresses with an optional port, instead of those of the system. */
-  readonly dnsServers: readonly string[]
-  readonly sanctions: SanctionsSettings
-  /** Of the operator's application at Twitch, which opens IGDB too; undefined unless both parts are set. */
-  readonly twitch: { readonly clientId: string; readonly clientSecret: string } | undefined
   /** Bases of the MCP servers by their name in the catalog; one that is not here is served below BASE_URL. */
   readonly mcpUrls: Readonly<Record<string, string>>
-  /** PostgreSQL with pgvector for memories; undefined: embedded, in the data directory. */
-  readonly databaseUrl: string | undefined
-  readonly model: ModelSettings
-  readonly search: SearchSettings
   readonly logLevel: LogLevel
   readonly metrics: MetricsSettings
-  /** Sockets that callers may reach though they are not public: `host:port`, for intranets and tests. */
-  readonly egressAllow: readonly string[]
+  /** What the service has read of its own variables. */
+  readonly service: unknown
   /** Value of a variable the catalog names as a credential; undefined when it is not set. */
   readonly secret: (name: string) => string | undefined
   /** The text with the names of variables in the place of values that nobody may read. */
@@ -79,8 +62,15 @@ export function readEnvFile(path: string): Variables {
   return existsSync(path) ? parseEnv(readFileSync(path, 'utf8')) : {}
 }
 
+/** What a service adds to the environment of its process. */
+export interface ServiceVariables {
+  env?(variables: Reader): unknown
+  /** The variable of each MCP server that may have a base of its own. */
+  readonly mcpUrls?: Readonly<Record<string, string>>
+}
+
 /** Reads the environment; an empty value counts as unset. Throws `EnvError` naming every variable that is wrong. */
-export function readEnv(variables: Variables): Env {
+export function readEnv(variables: Variables, service: ServiceVariables = {}): Env {
   const reader = new Reader(variables)
   const secrets = new Map(Object.entries(variables).filter(([name]) => SECRET_NAME.test(name)))
   const env: Env = {
@@ -102,40 +92,17 @@ export function readEnv(variables: Variables): Env {
     cacheRedisUrl: reader.redis('CACHE_REDIS_URL'),
     ledgerUnsafe: reader.flag('LEDGER_UNSAFE'),
     ledgerReplicas: reader.count('LEDGER_REPLICAS') ?? 0,
-    sources: {
-      steamStore: reader.url('STEAM_STORE_URL') ?? 'https://store.steampowered.com',
-      steamApi: reader.url('STEAM_API_URL') ?? 'https://api.steampowered.com',
-      steamSpy: reader.url('STEAMSPY_URL') ?? 'https://steamspy.com',
-      twitchApi: reader.url('TWITCH_API_URL') ?? 'https://api.twitch.tv/helix',
-      twitchId: reader.url('TWITCH_ID_URL') ?? 'https://id.twitch.tv',
-      igdb: reader.url('IGDB_URL') ?? 'https://api.igdb.com/v4',
-      crossref: reader.url('CROSSREF_URL') ?? 'https://api.crossref.org',
-      datacite: reader.url('DATACITE_URL') ?? 'https://api.datacite.org',
-      doiResolver: reader.url('DOI_URL') ?? 'https://doi.org',
-      rdapBootstrap: reader.url('RDAP_URL') ?? 'https://data.iana.org/rdap/dns.json',
-    },
-    crossrefMailto: reader.mail('CROSSREF_MAILTO'),
-    dnsServers: reader.nameServers('DNS_SERVER'),
-    sanctions: reader.sanctions(),
-    twitch: reader.twitch(),
-    mcpUrls: reader.mcpUrls(MCP_URL_NAMES),
-    databaseUrl: reader.postgres('DATABASE_URL'),
-    model: {
-      baseUrl: reader.url('OPENAI_BASE_URL') ?? 'https://api.openai.com/v1',
-      apiKey: reader.text('OPENAI_API_KEY'),
-      languageModel: reader.text('LLM_MODEL'),
-      embeddingModel: reader.text('EMBEDDING_MODEL'),
-    },
-    search: { searxngUrl: reader.url('SEARXNG_URL'), braveApiKey: reader.text('BRAVE_API_KEY') },
+    mcpUrls: reader.mcpUrls(service.mcpUrls ?? {}),
     logLevel: reader.logLevel('LOG_LEVEL'),
     metrics: { port: reader.port('METRICS_PORT'), token: reader.text('METRICS_TOKEN') },
-    egressAllow: reader.sockets('EGRESS_ALLOW'),
+    service: service.env?.(reader),
     secret: (name) => {
       secrets.set(name, variables[name])
       return variables[name] || undefined
     },
     hide: (text) => hide(text, secrets),
   }
+  for (const name of reader.concealed) secrets.set(name, variables[name])
   if (reader.problems.length > 0) throw new EnvError(reader.problems)
   return Object.freeze(env)
 }

@@ -1,10 +1,15 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { COMMANDS } from './cli/commands.ts'
 import { runCommand } from './cli/run.ts'
+import { loadService, takeServiceFlag } from './cli/service.ts'
 import { readEnv, readEnvFile } from './env.ts'
 
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
 const version = readVersion()
+const { argv, directory } = takeServiceFlag(process.argv.slice(2))
 
 function readVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
@@ -19,8 +24,8 @@ process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
 
 process.exitCode = await runCommand({
   commands: COMMANDS,
-  argv: process.argv.slice(2),
-  env: () => readEnv({ ...readEnvFile('.env'), ...process.env }),
+  argv,
+  env: (service) => readEnv({ ...readEnvFile('.env'), ...process.env }, service),
   terminal: {
     out: (line) => process.stdout.write(`${line}\n`),
     err: (line) => process.stderr.write(`${line}\n`),
@@ -29,6 +34,6 @@ process.exitCode = await runCommand({
     // Back to the start of the line, and the rest of it erased.
     progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
   },
-  openServices: async (env) => (await import('./app-services.ts')).openServices(env, version),
+  loadService: () => loadService(directory, process.cwd(), ROOT),
   version,
 })

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
 import { readEnv } from '../src/env.ts'
+import { service } from '../src/service/index.ts'
 import { shippedCatalog } from './support/x402.ts'
 
 const text = (file: string): string => readFileSync(new URL(`../deploy/${file}`, import.meta.url), 'utf8')
@@ -18,6 +19,7 @@ function namesRead(): Set<string> {
         },
       },
     ),
+    service,
   )
   return names
 }
@@ -69,7 +71,7 @@ t.test('the defaults in .env.example are those of the program', async (t) => {
       ) && value !== '',
   )
   t.ok(promised.length > 15)
-  const [given, unset] = [readEnv(Object.fromEntries(promised)), readEnv({})]
+  const [given, unset] = [readEnv(Object.fromEntries(promised), service), readEnv({}, service)]
   t.same(JSON.parse(JSON.stringify(given)), JSON.parse(JSON.stringify(unset)))
 })
 

@@ -33,101 +33,56 @@ t.test('without any variable everything has its default', async (t) => {
     cacheRedisUrl: undefined,
     ledgerUnsafe: false,
     ledgerReplicas: 0,
-    sources: {
-      steamStore: 'https://store.steampowered.com',
-      steamApi: 'https://api.steampowered.com',
-      steamSpy: 'https://steamspy.com',
-      twitchApi: 'https://api.twitch.tv/helix',
-      twitchId: 'https://id.twitch.tv',
-      igdb: 'https://api.igdb.com/v4',
-      crossref: 'https://api.crossref.org',
-      datacite: 'https://api.datacite.org',
-      doiResolver: 'https://doi.org',
-      rdapBootstrap: 'https://data.iana.org/rdap/dns.json',
-    },
-    crossrefMailto: undefined,
-    dnsServers: [],
-    sanctions: {
-      directory: '.ratecard/sanctions',
-      urls: {
-        us_ofac_sdn: 'https://sanctionslistservice.ofac.treas.gov/api/PublicationPreview/exports/SDN.XML',
-      },
-    },
-    twitch: undefined,
     mcpUrls: {},
-    databaseUrl: undefined,
-    model: {
-      baseUrl: 'https://api.openai.com/v1',
-      apiKey: undefined,
-      languageModel: undefined,
-      embeddingModel: undefined,
-    },
-    search: { searxngUrl: undefined, braveApiKey: undefined },
     logLevel: 'info',
     metrics: { port: undefined, token: undefined },
-    egressAllow: [],
+    service: undefined,
   })
   t.equal(secret('ANYTHING'), undefined)
   t.equal(hide('nothing is hidden'), 'nothing is hidden')
 })
 
 t.test('every variable has its effect', async (t) => {
-  const { secret, hide, ...env } = readEnv({
-    NODE_ENV: 'production',
-    CATALOG: 'shop.yaml',
-    PORT: '8080',
-    HOST: '127.0.0.1',
-    BASE_URL: 'https://API.example.com/',
-    TRUST_PROXY: '1',
-    DATA_DIR: '/var/lib/ratecard',
-    PAY_TO: `0x${'aB'.repeat(20)}`,
-    SETTLER_PRIVATE_KEY: `0x${'1'.repeat(64)}, ${'2'.repeat(64)}`,
-    PAYER_PRIVATE_KEY: '3'.repeat(64),
-    RPC_URL_8453: 'https://rpc.example/key',
-    RPC_URL_137: 'http://127.0.0.1:8545',
-    FACILITATOR_URL: 'https://one.example/, https://two.example',
-    FACILITATOR_TOKEN: ',bearer-of-two',
-    MPP_RECIPIENT: `0x${'cd'.repeat(20)}`,
-    MPP_SECRET_KEY: `${'n'.repeat(32)}, ${'o'.repeat(32)}`,
-    REDIS_URL: 'rediss://:word@ledger.example',
-    CACHE_REDIS_URL: 'redis://cache.example/1',
-    MCP_URL: 'https://mcp.example',
-    MEM_URL: 'https://mem.example',
-    TOOLS_URL: 'https://tools.example/',
-    DATABASE_URL: 'postgres://memory:word@store.example/memories',
-    OPENAI_BASE_URL: 'http://model.example/v1/',
-    OPENAI_API_KEY: 'key of the model',
-    LLM_MODEL: 'writer',
-    EMBEDDING_MODEL: 'embedder',
-    SEARXNG_URL: 'http://search.example',
-    BRAVE_API_KEY: 'key of the search',
-    LOG_LEVEL: 'warn',
-    METRICS_PORT: '9464',
-    METRICS_TOKEN: 'token of the metrics',
-    LEDGER_UNSAFE: 'yes',
-    LEDGER_REPLICAS: '2',
-    STEAM_STORE_URL: 'https://store.example/',
-    STEAM_API_URL: 'https://api.example',
-    STEAMSPY_URL: 'https://spy.example',
-    TWITCH_API_URL: 'https://helix.example/',
-    TWITCH_ID_URL: 'https://id.example',
-    IGDB_URL: 'https://igdb.example/v4/',
-    CROSSREF_URL: 'https://crossref.example/',
-    CROSSREF_MAILTO: 'works@example.com',
-    DATACITE_URL: 'https://datacite.example',
-    DOI_URL: 'https://doi.example',
-    RDAP_URL: 'https://rdap.example/dns.json',
-    DNS_SERVER: '192.0.2.53, [2001:db8::53]:5353',
-    TWITCH_CLIENT_ID: 'our-client',
-    TWITCH_CLIENT_SECRET: 'our-secret',
-    SANCTIONS_DIR: '/var/lib/lists',
-    OFAC_URL: 'https://ofac.example/SDN.CSV',
-    OFAC_CONS_URL: 'https://ofac.example/CONS_PRIM.CSV',
-    UN_URL: 'https://un.example/list.xml',
-    UK_URL: 'https://uk.example/list.csv',
-    EU_URL: 'https://eu.example/list?token=of-ours',
-    ACME_TOKEN: 'abc',
-  })
+  const { secret, hide, ...env } = readEnv(
+    {
+      NODE_ENV: 'production',
+      CATALOG: 'shop.yaml',
+      PORT: '8080',
+      HOST: '127.0.0.1',
+      BASE_URL: 'https://API.example.com/',
+      TRUST_PROXY: '1',
+      DATA_DIR: '/var/lib/ratecard',
+      PAY_TO: `0x${'aB'.repeat(20)}`,
+      SETTLER_PRIVATE_KEY: `0x${'1'.repeat(64)}, ${'2'.repeat(64)}`,
+      PAYER_PRIVATE_KEY: '3'.repeat(64),
+      RPC_URL_8453: 'https://rpc.example/key',
+      RPC_URL_137: 'http://127.0.0.1:8545',
+      FACILITATOR_URL: 'https://one.example/, https://two.example',
+      FACILITATOR_TOKEN: ',bearer-of-two',
+      MPP_RECIPIENT: `0x${'cd'.repeat(20)}`,
+      MPP_SECRET_KEY: `${'n'.repeat(32)}, ${'o'.repeat(32)}`,
+      REDIS_URL: 'rediss://:word@ledger.example',
+      CACHE_REDIS_URL: 'redis://cache.example/1',
+      MCP_URL: 'https://mcp.example',
+      MEM_URL: 'https://mem.example',
+      TOOLS_URL: 'https://tools.example/',
+      LOG_LEVEL: 'warn',
+      METRICS_PORT: '9464',
+      METRICS_TOKEN: 'token of the metrics',
+      LEDGER_UNSAFE: 'yes',
+      LEDGER_REPLICAS: '2',
+      ACME_TOKEN: 'abc',
+      SHOE: '43',
+      SHOE_URL: 'https://shoes.example/of-ours',
+    },
+    {
+      mcpUrls: { game: 'MCP_URL', memory: 'MEM_URL', tools: 'TOOLS_URL' },
+      env: (variables) => {
+        variables.conceal('SHOE_URL')
+        return { shoe: variables.text('SHOE') }
+      },
+    },
+  )
   t.strictSame(env, {
     production: true,
     catalog: 'shop.yaml',
@@ -150,47 +105,14 @@ t.test('every variable has its effect', async (t) => {
     cacheRedisUrl: 'redis://cache.example/1',
     ledgerUnsafe: true,
     ledgerReplicas: 2,
-    sources: {
-      steamStore: 'https://store.example',
-      steamApi: 'https://api.example',
-      steamSpy: 'https://spy.example',
-      twitchApi: 'https://helix.example',
-      twitchId: 'https://id.example',
-      igdb: 'https://igdb.example/v4',
-      crossref: 'https://crossref.example',
-      datacite: 'https://datacite.example',
-      doiResolver: 'https://doi.example',
-      rdapBootstrap: 'https://rdap.example/dns.json',
-    },
-    crossrefMailto: 'works@example.com',
-    dnsServers: ['192.0.2.53', '[2001:db8::53]:5353'],
-    sanctions: {
-      directory: '/var/lib/lists',
-      urls: {
-        us_ofac_sdn: 'https://ofac.example/SDN.CSV',
-        us_ofac_cons: 'https://ofac.example/CONS_PRIM.CSV',
-        un_sc: 'https://un.example/list.xml',
-        uk_fcdo: 'https://uk.example/list.csv',
-        eu_fsf: 'https://eu.example/list?token=of-ours',
-      },
-    },
-    twitch: { clientId: 'our-client', clientSecret: 'our-secret' },
     mcpUrls: { game: 'https://mcp.example', memory: 'https://mem.example', tools: 'https://tools.example' },
-    databaseUrl: 'postgres://memory:word@store.example/memories',
-    model: {
-      baseUrl: 'http://model.example/v1',
-      apiKey: 'key of the model',
-      languageModel: 'writer',
-      embeddingModel: 'embedder',
-    },
-    search: { searxngUrl: 'http://search.example', braveApiKey: 'key of the search' },
     logLevel: 'warn',
     metrics: { port: 9464, token: 'token of the metrics' },
-    egressAllow: [],
+    service: { shoe: '43' },
   })
   t.equal(secret('ACME_TOKEN'), 'abc')
   t.equal(hide('refused: bearer-of-two'), 'refused: [FACILITATOR_TOKEN]')
-  t.equal(hide('asked https://eu.example/list?token=of-ours'), 'asked [EU_URL]', 'it holds a token')
+  t.equal(hide('asked https://shoes.example/of-ours'), 'asked [SHOE_URL]', 'the service hides it')
 })
 
 t.test('an empty value is no value', async (t) => {
@@ -221,10 +143,6 @@ t.test('every problem is told, each with its variable, and no value of a key', a
     SETTLER_PRIVATE_KEY: 'deadbeef',
     PAYER_PRIVATE_KEY: `0x${'g'.repeat(64)}`,
     RPC_URL_8453: 'wss://rpc.example',
-    STEAM_STORE_URL: 'store.example',
-    EGRESS_ALLOW: 'intranet.corp',
-    CROSSREF_MAILTO: 'works at example.com',
-    DNS_SERVER: 'ns.example.com:53',
   }
   const told = problems(wrong)
   t.equal(told.length, Object.keys(wrong).length)
@@ -259,21 +177,6 @@ t.test('a base URL is an origin: paths of the service stand right below it', asy
   ]) {
     t.equal(problems({ BASE_URL: given }).length, 1, given)
   }
-})
-
-t.test('opens an allowed host in every spelling', async (t) => {
-  const allowed = (text: string) => readEnv({ EGRESS_ALLOW: text }).egressAllow
-  t.same(allowed('Wiki.Corp:080, 127.1:8080,[::1]:443,,'), ['wiki.corp:80', '127.0.0.1:8080', '::1:443'])
-  t.same(allowed(''), [])
-  for (const text of [
-    'wiki.corp',
-    'http://wiki.corp:80',
-    'a@wiki.corp:80',
-    'wiki.corp:99999',
-    'wiki corp:80',
-    '*:80/x',
-  ])
-    t.equal(problems({ EGRESS_ALLOW: text }).length, 1, text)
 })
 
 t.test('settings cannot be changed behind the process’s back', async (t) => {

@@ -37,7 +37,6 @@ const NAMES: Readonly<Record<string, string>> = {
   Outside: 'ServiceDeps',
   Pocket: 'ReceivingAccount',
   purse: 'gas-balance',
-  Shop: 'AppServices',
   Sighting: 'OnchainPayment',
   Standing: 'StatusModel',
   story: 'explain',

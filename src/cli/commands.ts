@@ -9,7 +9,6 @@ const JSON_OUTPUT = { text: 'print JSON' }
 const DATA_DIR = { value: 'DIR', text: 'data directory of the server; default: DATA_DIR, or else .ratecard' }
 const SANDBOX_DATA = { text: 'read the data of "ratecard serve --sandbox"' }
 const STORED = { 'data-dir': DATA_DIR, sandbox: SANDBOX_DATA }
-const WALLET = { value: '0x…', text: 'address of the wallet' }
 const SINCE = { value: 'TIME', text: 'only from this time on: a date, or an age such as 24h or 7d' }
 
 /** All commands of the program. Each loads its code only when it runs, so that --version and --help stay fast. */
@@ -240,48 +239,5 @@ export const COMMANDS: readonly Command[] = [
       'TWITCH_CLIENT_ID=… TWITCH_CLIENT_SECRET=… ratecard doctor',
     ],
     run: async (call) => (await import('./doctor.ts')).doctor(call),
-  },
-  {
-    name: 'data update',
-    summary: 'download the sanctions lists into SANCTIONS_DIR',
-    operands: [],
-    options: {},
-    examples: [
-      'ratecard data update',
-      'UK_URL=https://sanctionslist.fcdo.gov.uk/docs/UK-Sanctions-List.csv ratecard data update',
-    ],
-    run: async (call) => (await import('./data.ts')).updateData(call),
-  },
-  {
-    name: 'data status',
-    summary: 'show each sanctions list: its date, its size, and whether answers use it',
-    operands: [],
-    options: { json: JSON_OUTPUT },
-    examples: ['ratecard data status', "ratecard data status --json | jq '.[] | select(.problem)'"],
-    run: async (call) => (await import('./data.ts')).dataStatus(call),
-  },
-  {
-    name: 'memory reindex',
-    summary: 'embed all memories again after a change of EMBEDDING_MODEL',
-    operands: [],
-    options: STORED,
-    examples: ['EMBEDDING_MODEL=text-embedding-3-small OPENAI_API_KEY=… ratecard memory reindex'],
-    run: async (call) => (await import('./memory.ts')).reindexMemories(call),
-  },
-  {
-    name: 'memory forget',
-    summary: 'delete everything a wallet has stored; cannot be undone',
-    operands: [],
-    options: { wallet: { ...WALLET, text: 'address of the wallet; required' }, ...STORED },
-    examples: ['ratecard memory forget --wallet 0x1111111111111111111111111111111111111111'],
-    run: async (call) => (await import('./memory.ts')).forgetWallet(call),
-  },
-  {
-    name: 'memory export',
-    summary: 'print all memories, or those of one wallet, one JSON object per line',
-    operands: [],
-    options: { wallet: WALLET, ...STORED },
-    examples: ['ratecard memory export > memories.jsonl'],
-    run: async (call) => (await import('./memory.ts')).exportMemories(call),
   },
 ]

@@ -31,11 +31,11 @@ export function loadServed(
 }
 
 /**
- * The handlers in the box, and on top of them the operator's own: from `--handlers DIR`, else from the folder `handlers`
+ * The handlers of the service, and on top of them the operator's own: from `--handlers DIR`, else from the folder `handlers`
  * next to the catalog, if it has an index.js.
  */
 export async function handlersFor(
-  { services, flags }: Call,
+  { service, context, flags }: Call,
   catalog: string,
   standIns?: HandlerMap,
 ): Promise<HandlerMap> {
@@ -43,7 +43,7 @@ export async function handlersFor(
   const found = existsSync(join(beside, 'index.js')) ? beside : undefined
   const directory = flags.text('handlers') ?? found
   const own = directory === undefined ? {} : await importHandlers(directory)
-  return { ...(standIns ?? (await services()).handlers()), ...own }
+  return { ...(standIns ?? (await service.handlers(context))), ...own }
 }
 
 /** Imports `handlers` from an operator's own folder: `DIR/index.js`, compiled or written as plain JavaScript. */

@@ -1,6 +1,7 @@
-import type { Catalog, OutsideSource } from '../engine/index.ts'
+import type { Catalog, OutsideSource, StandIns } from '../engine/index.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { SettlementConfig } from './compose.ts'
-import type { Call, Sandbox, StandIns } from './command.ts'
+import type { Call } from './command.ts'
 
 /** Who is paid and who settles, from the environment or the sandbox. */
 export type PaymentConfig = Omit<SettlementConfig, 'ledger' | 'owner' | 'report'>

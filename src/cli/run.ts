@@ -1,6 +1,8 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { EnvError, type Env } from '../env.ts'
-import { UsageError, type AppServices, type Command, type Terminal } from './command.ts'
+import type { ServiceDefinition } from '../engine/index.ts'
+import { UsageError, type Command, type Terminal } from './command.ts'
+import { commandsOf } from './service.ts'
 
 /** sysexits.h EX_USAGE: the command line itself is wrong. */
 const USAGE = 64
@@ -10,28 +12,41 @@ const CONFIGURATION = 78
 export interface Invocation {
   readonly commands: readonly Command[]
   readonly argv: readonly string[]
-  readonly env: () => Env
+  readonly env: (service: ServiceDefinition<unknown>) => Env
   readonly terminal: Terminal
-  /** Opens what the commands may ask for, once. */
-  readonly openServices: (env: Env) => Promise<AppServices>
+  /** Loads what stands behind the catalog. */
+  readonly loadService: () => Promise<ServiceDefinition<unknown>>
   readonly version: string
 }
 
 /** Finds the command, parses its flags and runs it; resolves to the exit code. */
-export async function runCommand({
-  commands,
-  argv,
-  env,
-  terminal,
-  openServices,
-  version,
-}: Invocation): Promise<number> {
+export async function runCommand(invocation: Invocation): Promise<number> {
+  const { commands, argv, terminal, loadService, version } = invocation
   if (argv[0] === '--version' && argv.length === 1) {
     terminal.out(`ratecard ${version}`)
     return 0
   }
-  const command = commands.find((each) => wordsOf(each).every((word, place) => argv[place] === word))
-  if (command === undefined) return noCommand(commands, argv, terminal)
+  const command = findCommand(commands, argv)
+  if (command !== undefined) return await execute(command, invocation)
+  try {
+    const service = await loadService()
+    const all = [...commands, ...commandsOf(service)]
+    const added = findCommand(all, argv)
+    if (added === undefined) return noCommand(all, argv, terminal)
+    return await execute(added, { ...invocation, loadService: async () => service })
+  } catch (fault) {
+    if (!(fault instanceof Error) || BUGS.some((kind) => fault instanceof kind)) throw fault
+    terminal.err(`ratecard: ${fault.message}`)
+    return 1
+  }
+}
+
+function findCommand(commands: readonly Command[], argv: readonly string[]): Command | undefined {
+  return commands.find((each) => wordsOf(each).every((word, place) => argv[place] === word))
+}
+
+async function execute(command: Command, invocation: Invocation): Promise<number> {
+  const { argv, env, terminal, loadService, version } = invocation
   const { name } = command
   const parsed = parse(command, argv.slice(wordsOf(command).length))
   if (parsed.kind === 'fault') {
@@ -60,10 +75,11 @@ export async function runCommand({
       },
     }
     const { positionals } = parsed
-    const settings = env()
-    let opening: Promise<AppServices> | undefined
-    const services = () => (opening ??= openServices(settings))
-    return await command.run({ positionals, flags, env: settings, terminal, services, version })
+    const service = await loadService()
+    const settings = env(service)
+    const { baseUrl, dataDir } = settings
+    const context = { settings: settings.service, baseUrl, dataDir, version }
+    return await command.run({ positionals, flags, env: settings, terminal, service, context, version })
   } catch (fault) {
     if (fault instanceof UsageError) {
       terminal.err(`ratecard ${name}: ${fault.message}\n${usage(command)}`)
@@ -145,6 +161,7 @@ function overview(commands: readonly Command[]): string {
     ...table(commands.map(({ name, summary }) => [name, summary])),
     '',
     'Run "ratecard COMMAND --help" for the options of a command, "ratecard --version" for the version.',
+    'With --service DIR every command uses the service that DIR/index.js exports; default: "ratecard": { "service" } in package.json.',
   ].join('\n')
 }
 

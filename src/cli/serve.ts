@@ -6,14 +6,18 @@ import {
   closeServer,
   createHttpServer,
   createService,
+  Failure,
   formatIssue,
+  type HandlerMap,
   LedgerError,
+  type SourceFigures,
 } from '../engine/index.ts'
+import { readTestAddresses } from '../sandbox/known-keys.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { Call, Terminal } from './command.ts'
 import { openMpp, openNetworks, protocolsOf, world } from './compose.ts'
 import { handlersFor, loadServed } from './load.ts'
 import { createErrorReporter, openLog } from './log.ts'
-import { keepsMemories, memoryPlace, withoutMemories } from './memory.ts'
 import { openMetrics } from './metrics.ts'
 import { inSandbox, paymentConfig, withStandIns } from './payment-config.ts'
 import { metricsRoute, openMetricsPort, openPort } from './port.ts'
@@ -34,7 +38,12 @@ import { Watch } from './watch.ts'
 export async function serve(call: Call): Promise<number> {
   const plan = planOf(call)
   if (plan === undefined) return 64
-  const problems = plan.sandbox ? sandboxProblems(call.env) : offlineProblems(plan)
+  const problems = [
+    ...(plan.sandbox ? sandboxProblems(call.env) : offlineProblems(plan)),
+    ...(plan.offline && call.service.standIns === undefined
+      ? ['--offline: this service has no local replacements for outside sources']
+      : []),
+  ]
   if (problems.length > 0) return refuse(call.terminal, problems)
   try {
     return await run(call, plan)
@@ -78,9 +87,8 @@ const DRAIN_MS = 60_000
 const FAULT_DRAIN_MS = 1_000
 
 async function run(call: Call, plan: Plan): Promise<number> {
-  const { terminal, env } = call
+  const { terminal, env, service: definition, context } = call
   const signals = listenToSignals()
-  const app = await call.services()
   const server = createHttpServer({ headers: plan.sandbox ? { 'Ratecard-Sandbox': '1' } : {} })
   const watch = new Watch(() => performance.now())
   /** The last to be opened is closed first. */
@@ -98,10 +106,11 @@ async function run(call: Call, plan: Plan): Promise<number> {
     () => end(FAULT_DRAIN_MS),
   )
   try {
-    const standIns = plan.offline ? await app.startStandIns() : undefined
+    const standIns = plan.offline ? await definition.standIns?.(context) : undefined
     if (standIns !== undefined) closing.push(() => standIns.stop())
     const handlers = await handlersFor(call, plan.file, standIns?.handlers)
     const names = Object.keys(handlers)
+    const figures = definition.sources ?? (() => new Map<string, SourceFigures>())
     const read = (): Catalog => {
       watch.begin()
       const { catalog, warnings, text } = loadServed(plan.file, names, env, (path) => watch.note(path))
@@ -112,23 +121,17 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const host = plan.sandbox ? '127.0.0.1' : env.host
     const port = await openPort(server, plan.port, host)
     const baseUrl = env.baseUrl ?? `http://localhost:${port}`
-    const sandbox = plan.sandbox ? await app.openSandbox(plan.dataDir, baseUrl, terminal.err) : undefined
+    const sandbox = plan.sandbox ? await openSandbox(plan.dataDir, baseUrl, terminal.err) : undefined
     if (sandbox !== undefined) closing.push(() => sandbox.stop())
     const { ledger, title } = await openLedger(env, plan.dataDir, sandbox)
     closing.push(() => ledger.close())
-    const memories = keepsMemories(declared)
-      ? await app
-          .openMemories(
-            memoryPlace(env, plan.dataDir, plan.sandbox ? 'sandbox' : 'real'),
-            plan.offline ? 'out of reach' : 'in use',
-          )
-          .catch(refusalOf)
-      : undefined
-    if (memories instanceof Error) terminal.err(`memory: not served by this process: ${memories.message}`)
-    else if (memories !== undefined) {
-      closing.push(() => memories.close())
-      void memories.warm().catch((fault: unknown) => terminal.err(`memory: ${String(fault)}`))
-    }
+    const stores = await definition.stores?.(context, {
+      handlers: declared.operations.filter(({ planned }) => !planned).map(({ handler }) => handler),
+      dataDir: plan.dataDir,
+      payments: plan.sandbox ? 'sandbox' : 'real',
+      sources: plan.offline ? 'stand-ins' : 'live',
+    })
+    if (stores !== undefined) closing.push(() => stores.close())
     const cache = await openCache(env, plan.sandbox ? 'sandbox' : 'real', terminal.err)
     if ('fault' in cache) return refuse(terminal, [cache.fault])
     closing.push(() => cache.store.close())
@@ -144,7 +147,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const problems = [
       ...missingConfig(catalog, config, tills),
       ...invalidConfig(config),
-      ...(sandbox === undefined ? playMoneyProblems(config, await app.testAddresses(plan.dataDir)) : []),
+      ...(sandbox === undefined ? playMoneyProblems(config, readTestAddresses(plan.dataDir)) : []),
     ]
     if (problems.length > 0) return refuse(terminal, problems)
     const log = await openLog(env.logLevel, terminal)
@@ -155,7 +158,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
         : await openMetrics({
             ledger,
             now: world.now,
-            figures: app.figures,
+            figures,
             health: networks,
             revision: () => service.revision().catalog.revision,
           })
@@ -165,14 +168,14 @@ async function run(call: Call, plan: Plan): Promise<number> {
       now: ledger.now,
       server,
       catalog,
-      handlers: memories instanceof Error ? withoutMemories(handlers) : handlers,
+      handlers: { ...handlers, ...unavailableHandlers(stores?.unavailable ?? {}) },
       protocols: (revised) => protocolsOf(revised, tills, baseUrl),
       ledger,
       cache: new Cache(cache.store, world.now),
       // An upstream's host stands in the catalog, which is trusted as code is, and may well be inside: no egress, which
       // is for hosts that callers name. What the upstream says is not trusted: the proxy follows no redirect.
       proxy: { fetcher: fetch, secret: env.secret },
-      figures: app.figures,
+      figures,
       networks,
       baseUrl,
       mcpUrls: env.mcpUrls,
@@ -215,7 +218,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
     printBanner(call, service, {
       ledger: title,
       cache: cache.title,
-      memory: memories instanceof Error ? undefined : memories?.title,
+      stores: stores?.lines ?? [],
       catalog,
       tills,
       recipient: config.mppRecipient,
@@ -234,10 +237,23 @@ async function run(call: Call, plan: Plan): Promise<number> {
   }
 }
 
-/** The memory store refuses a second process; everything else can be served. */
-function refusalOf(fault: unknown): Error {
-  if (fault instanceof Error && fault.name === 'StoreRefusal') return fault
-  throw fault
+async function openSandbox(
+  directory: string,
+  baseUrl: string,
+  log: (line: string) => void,
+): Promise<Sandbox> {
+  const sandbox = await import('../sandbox/sandbox.ts')
+  return sandbox.openSandbox({ directory, baseUrl, now: () => new Date(), random: world.random, log })
+}
+
+/** Handlers whose store another process holds answer 503 `not_configured`. */
+function unavailableHandlers(reasons: Readonly<Record<string, string>>): HandlerMap {
+  return Object.fromEntries(
+    Object.entries(reasons).map(([name, reason]) => [
+      name,
+      { run: () => Promise.reject(new Failure('not_configured', reason)), configured: false },
+    ]),
+  )
 }
 
 function refuse({ err }: Terminal, problems: readonly string[]): number {

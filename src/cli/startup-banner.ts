@@ -6,8 +6,8 @@ export interface BannerFacts {
   readonly catalog: Catalog
   readonly ledger: string
   readonly cache: string
-  /** Undefined when the catalog has no use for it. */
-  readonly memory: string | undefined
+  /** What the service says of its stores. */
+  readonly stores: readonly string[]
   readonly tills: AllNetworks
   /** Who is paid by MPP. */
   readonly recipient: string | undefined
@@ -47,7 +47,7 @@ export function printBanner({ terminal, env }: Call, service: Service, facts: Ba
   }
   terminal.err(`cache: ${facts.cache}`)
   terminal.err(`ledger: ${facts.ledger}`)
-  if (facts.memory !== undefined) terminal.err(`memory: ${facts.memory}`)
+  for (const line of facts.stores) terminal.err(line)
   for (const [name, { credentials }] of Object.entries(catalog.sources)) {
     const missing = credentials.filter((variable) => env.secret(variable) === undefined)
     const isUsed = catalog.operations.some(({ sources, planned }) => sources.includes(name) && !planned)

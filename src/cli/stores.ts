@@ -10,7 +10,7 @@ import {
 } from '../engine/index.ts'
 import type { Env } from '../env.ts'
 import { world } from './compose.ts'
-import type { Sandbox } from './command.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
 
 interface OpenedLedger {
   readonly ledger: Ledger

@@ -47,7 +47,7 @@ export type { OperatorRoute } from './http/app.ts'
 export { closeServer, createHttpServer, listen } from './http/server.ts'
 export { createService, type Service, type ServiceWorld } from './http/service.ts'
 export { createRevision, tryRoutes, type Revision, type Trial } from './http/revision.ts'
-export type { AllFigures, SourceFigures } from './http/status.ts'
+export type { AllFigures } from './http/status.ts'
 export { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { measurePrune, prune } from './ledger/clean-up.ts'
 export type { Ledger } from './ledger/ledger.ts'
@@ -60,6 +60,22 @@ export { formatPrice, formatShort, parsePrice, toMicros, type Micros } from './m
 export { findAsset, findNetwork, NETWORKS, type Network } from './networks.ts'
 export { once } from './once.ts'
 export { isLoopback } from './origin.ts'
+export {
+  defineService,
+  type CommandLine,
+  type CommandOption,
+  type Flags,
+  type ServiceCall,
+  type ServiceCommand,
+  type ServiceContext,
+  type ServiceDefinition,
+  type ServiceStores,
+  type Serving,
+  type SourceFigures,
+  type StandIns,
+  type Terminal,
+  type Variables,
+} from './service-definition.ts'
 export type { Caller } from './chains/evm/rpc.ts'
 export { openMppNetworks, type MppNetworks } from './protocols/mpp/mpp.ts'
 export type { Protocol } from './protocols/protocol.ts'

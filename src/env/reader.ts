@@ -1,9 +1,6 @@
-import { isIP } from 'node:net'
-import type { FacilitatorAccess, LogLevel, SanctionsSettings } from './settings.ts'
+import type { FacilitatorAccess, LogLevel } from './settings.ts'
 
 export type Variables = Readonly<Record<string, string | undefined>>
-
-const OFAC_URL = 'https://sanctionslistservice.ofac.treas.gov/api/PublicationPreview/exports/SDN.XML'
 
 const SECRET_BYTES = 32
 
@@ -16,6 +13,7 @@ function isWeb(value: string): boolean {
 /** Reads single variables; what is wrong with them is kept in `problems`. */
 export class Reader {
   readonly problems: string[] = []
+  readonly concealed = new Set<string>()
   readonly #variables: Variables
 
   constructor(variables: Variables) {
@@ -31,7 +29,7 @@ export class Reader {
     const value = this.text(name)
     if (value === undefined || ['0', 'false', 'no'].includes(value)) return false
     if (['1', 'true', 'yes'].includes(value)) return true
-    this.#problem(name, 'must be 1 or 0')
+    this.problem(name, 'must be 1 or 0')
     return false
   }
 
@@ -39,43 +37,41 @@ export class Reader {
     const value = this.text(name)
     if (value === undefined) return undefined
     if (/^\d{1,5}$/.test(value) && Number(value) <= 65535) return Number(value)
-    this.#problem(name, 'must be a port number, 0 to 65535')
+    this.problem(name, 'must be a port number, 0 to 65535')
     return undefined
   }
 
   count(name: string): number | undefined {
     const value = this.text(name)
     if (value === undefined || /^\d{1,3}$/.test(value)) return value === undefined ? undefined : Number(value)
-    this.#problem(name, 'must be a whole number')
+    this.problem(name, 'must be a whole number')
     return undefined
   }
 
   url(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined || isWeb(value)) return value?.replace(/\/+$/, '')
-    this.#problem(name, 'must be an address that starts with https:// or http://')
+    this.problem(name, 'must be an address that starts with https:// or http://')
     return undefined
   }
 
   redis(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined || (/^rediss?:\/\//i.test(value) && URL.canParse(value))) return value
-    this.#problem(name, 'must be an address that starts with redis:// or rediss://')
-    return undefined
-  }
-
-  postgres(name: string): string | undefined {
-    const value = this.text(name)
-    if (value === undefined || (/^postgres(ql)?:\/\//i.test(value) && URL.canParse(value))) return value
-    this.#problem(name, 'must be an address that starts with postgres:// or postgresql://')
+    this.problem(name, 'must be an address that starts with redis:// or rediss://')
     return undefined
   }
 
   logLevel(name: string): LogLevel {
     const value = this.text(name) ?? 'info'
     const level = LOG_LEVELS.find((each) => each === value)
-    if (level === undefined) this.#problem(name, `must be one of ${LOG_LEVELS.join(', ')}`)
+    if (level === undefined) this.problem(name, `must be one of ${LOG_LEVELS.join(', ')}`)
     return level ?? 'info'
+  }
+
+  /** The value of this variable is hidden too. */
+  conceal(name: string): void {
+    this.concealed.add(name)
   }
 
   /** Bases by the name of the server, from variables by the name of the server. */
@@ -88,44 +84,17 @@ export class Reader {
     )
   }
 
-  mail(name: string): string | undefined {
-    const value = this.text(name)
-    if (value === undefined || /^[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+$/.test(value)) return value
-    this.#problem(name, 'must be an e-mail address')
-    return undefined
-  }
-
-  nameServers(name: string): string[] {
-    return this.list(name).flatMap((entry) => {
-      const [, host = ''] = /^\[?([^\]]*?)\]?(?::\d{1,5})?$/.exec(entry) ?? []
-      if (isIP(host) !== 0 || isIP(entry) !== 0) return [entry]
-      this.#problem(name, 'must be addresses of name servers, separated by commas: 192.0.2.53:5353')
-      return []
-    })
-  }
-
   list(name: string): string[] {
     return (this.text(name) ?? '').split(',').flatMap((part) => part.trim() || [])
-  }
-
-  /** In the spelling of the URL standard, IPv6 without brackets. */
-  sockets(name: string): string[] {
-    return this.list(name).flatMap((entry) => {
-      const [, host, port] = /^([^\s/@?#]+):(\d{1,5})$/.exec(entry) ?? []
-      if (port !== undefined && URL.canParse(`http://${entry}`))
-        return `${new URL(`http://${host}`).hostname.replace(/^\[|\]$/g, '')}:${Number(port)}`
-      this.#problem(name, 'must be hosts with a port, separated by commas: intranet.corp:8080')
-      return []
-    })
   }
 
   /** Tokens belong to addresses by their place; an empty place has none. */
   facilitators(): FacilitatorAccess[] {
     const urls = this.list('FACILITATOR_URL')
     const tokens = (this.text('FACILITATOR_TOKEN') ?? '').split(',').map((part) => part.trim())
-    if (!urls.every(isWeb)) this.#problem('FACILITATOR_URL', 'must be addresses, separated by commas')
+    if (!urls.every(isWeb)) this.problem('FACILITATOR_URL', 'must be addresses, separated by commas')
     if (tokens.length > Math.max(urls.length, 1))
-      this.#problem('FACILITATOR_TOKEN', 'has more entries than FACILITATOR_URL')
+      this.problem('FACILITATOR_TOKEN', 'has more entries than FACILITATOR_URL')
     return urls.map((url, place) => ({ url: url.replace(/\/+$/, ''), token: tokens[place] || undefined }))
   }
 
@@ -133,7 +102,7 @@ export class Reader {
   secrets(name: string): string[] {
     const secrets = this.list(name)
     if (secrets.some((secret) => Buffer.byteLength(secret) < SECRET_BYTES))
-      this.#problem(name, `must be secrets of ${SECRET_BYTES} bytes at least, the current one first`)
+      this.problem(name, `must be secrets of ${SECRET_BYTES} bytes at least, the current one first`)
     return secrets
   }
 
@@ -143,14 +112,14 @@ export class Reader {
     if (value === undefined) return undefined
     const { origin, pathname, search, hash, username, password } = new URL(value)
     if (pathname === '/' && search + hash + username + password === '') return origin
-    this.#problem(name, 'must be an origin without a path: https://api.example.com')
+    this.problem(name, 'must be an origin without a path: https://api.example.com')
     return undefined
   }
 
   address(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined || /^0x[0-9a-fA-F]{40}$/.test(value)) return value
-    this.#problem(name, 'must be an address: 0x and 40 hexadecimal digits')
+    this.problem(name, 'must be an address: 0x and 40 hexadecimal digits')
     return undefined
   }
 
@@ -163,31 +132,9 @@ export class Reader {
       .flatMap((part): `0x${string}`[] => {
         const digits = part.replace(/^0x/, '')
         if (/^[0-9a-fA-F]{64}$/.test(digits)) return [`0x${digits}`]
-        this.#problem(name, 'must be private keys of 64 hexadecimal digits, separated by commas')
+        this.problem(name, 'must be private keys of 64 hexadecimal digits, separated by commas')
         return []
       })
-  }
-
-  /** One list of OFAC's, which anyone may resell, is read unless told otherwise: the others are an operator's choice. */
-  sanctions(): SanctionsSettings {
-    const [un, uk, eu, more] = ['UN_URL', 'UK_URL', 'EU_URL', 'OFAC_CONS_URL'].map((name) => this.url(name))
-    return {
-      directory: this.text('SANCTIONS_DIR') ?? `${this.text('DATA_DIR') ?? '.ratecard'}/sanctions`,
-      urls: {
-        us_ofac_sdn: this.url('OFAC_URL') ?? OFAC_URL,
-        ...(more !== undefined && { us_ofac_cons: more }),
-        ...(un !== undefined && { un_sc: un }),
-        ...(uk !== undefined && { uk_fcdo: uk }),
-        ...(eu !== undefined && { eu_fsf: eu }),
-      },
-    }
-  }
-
-  twitch(): { readonly clientId: string; readonly clientSecret: string } | undefined {
-    const [clientId, clientSecret] = ['TWITCH_CLIENT_ID', 'TWITCH_CLIENT_SECRET'].map((name) =>
-      this.text(name),
-    )
-    return clientId === undefined || clientSecret === undefined ? undefined : { clientId, clientSecret }
   }
 
   rpcUrls(): Record<number, string> {
@@ -200,7 +147,7 @@ export class Reader {
     return urls
   }
 
-  #problem(name: string, sentence: string): void {
+  problem(name: string, sentence: string): void {
     this.problems.push(`${name} ${sentence}`)
   }
 }

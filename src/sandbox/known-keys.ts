@@ -41,6 +41,11 @@ export function readSandboxAddresses(directory: string): ReadonlySet<string> {
   return new Set(files.flatMap((file) => chains(readJson(file)).flatMap(addresses)))
 }
 
+/** Lower-case addresses whose keys are known to others: development accounts and the sandboxes of a data directory. */
+export function readTestAddresses(directory: string): ReadonlySet<string> {
+  return new Set([...developmentAddresses, ...readSandboxAddresses(directory)])
+}
+
 function chains(file: unknown): Record<string, unknown>[] {
   return isRecord(file) ? Object.values(file).filter(isRecord) : []
 }

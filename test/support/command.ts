@@ -1,20 +1,12 @@
-import type { AppServices, Command, Terminal } from '../../src/cli/command.ts'
+import type { Command, Terminal } from '../../src/cli/command.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
+import type { ServiceDefinition } from '../../src/engine/service-definition.ts'
 import { runCommand } from '../../src/cli/run.ts'
 import { readEnv, type Env } from '../../src/env.ts'
 
-/** Nothing is sold here, and no chain is started: for commands that only look, and for those that go wrong. */
-const servicesOf = (handlers: readonly string[]): AppServices => ({
+/** Nothing is sold here: for commands that only look, and for those that go wrong. */
+const serviceOf = (handlers: readonly string[]): ServiceDefinition<unknown> => ({
   handlers: () => Object.fromEntries(handlers.map((name) => [name, unasked])),
-  figures: () => new Map(),
-  lists: () => {
-    throw new Error('not here')
-  },
-  startStandIns: () => Promise.reject(new Error('not here')),
-  forgetMemories: () => Promise.reject(new Error('not in this test')),
-  openMemories: () => Promise.reject(new Error('not here')),
-  openSandbox: () => Promise.reject(new Error('not here')),
-  testAddresses: async () => new Set(),
 })
 
 const unasked = () => Promise.reject(new Error('no handler is run here'))
@@ -57,7 +49,7 @@ export async function runLine(
       logReader: 'program',
       progress: () => undefined,
     },
-    openServices: async () => servicesOf(handlers),
+    loadService: async () => serviceOf(handlers),
     version: '9.8.7',
   })
   return { code, out: out.join('\n'), err: err.join('\n') }

@@ -1,3 +1,4 @@
+import { readTestAddresses } from '../../sandbox/known-keys.ts'
 import type { Call } from '../command.ts'
 import { world } from '../compose.ts'
 import { handlersFor, loadServed } from '../load.ts'
@@ -22,7 +23,7 @@ export async function examineProduction(call: Call, url: string | undefined): Pr
     terminal.progress(name)
     return verdicts
   }
-  const play = await (await call.services()).testAddresses(env.dataDir)
+  const play = readTestAddresses(env.dataDir)
   const verdicts = [
     ...judgeOwner(env, catalog, config, tills, play),
     ...(await step('networks', judgeChains(catalog, config, tills))),

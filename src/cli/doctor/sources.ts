@@ -25,7 +25,7 @@ export async function trySources(call: Call): Promise<number> {
     terminal.progress(trial.route.path)
   }
   terminal.out(columns([['ROUTE', '', ''], ...trials.map(trialRow)]))
-  const figures = [...(await call.services()).figures()]
+  const figures = [...(call.service.sources?.() ?? [])]
   if (figures.length > 0) {
     terminal.out('')
     terminal.out(columns([FIGURES, ...figures.map(([name, each]) => figureRow(catalog, name, each))]))

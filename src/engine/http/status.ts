@@ -24,22 +24,8 @@ import {
   soldName,
 } from '../usage/route-counters.ts'
 import type { Days } from '../usage/usage-store.ts'
+import type { SourceFigures } from '../service-definition.ts'
 import type { Revision } from './revision.ts'
-
-/** What became of the questions to one outside source since the process started. */
-export interface SourceFigures {
-  readonly asked: number
-  /** Without an answer: unreachable, too late, limited, an error, or none that could be read. */
-  readonly failed: number
-  /** Answered in another form than the one it is read by. Not counted as failed. */
-  readonly drifted: number
-  /** Rows and fields that could not be read and were left out of answers that were used. */
-  readonly skipped: number
-  /** How often each field was not as expected, with what was wrong: `items/#/price: type`. */
-  readonly fields: ReadonlyMap<string, number>
-  /** `where` names fields, never what stood in them. */
-  readonly lastDrift: { readonly at: Date; readonly where: string } | undefined
-}
 
 /** By the key of the source in the catalog. */
 export type AllFigures = () => ReadonlyMap<string, SourceFigures>

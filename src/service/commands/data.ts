@@ -1,9 +1,22 @@
-import { columns } from './terminal-text.ts'
-import type { Call, ListReport, Terminal } from './command.ts'
+import type { ServiceCall } from '../../engine/index.ts'
+import type { Settings } from '../settings.ts'
+import { worldOf } from '../shop.ts'
+import { LISTS } from '../sources/sanctions/lists.ts'
+import type { ListStanding } from '../sources/sanctions/standing.ts'
+import { Sanctions } from '../sources/sanctions.ts'
+import { SourceRecords } from '../sources/source-record.ts'
+
+type Call = ServiceCall<Settings>
+
+function openLists({ context }: Call): Sanctions {
+  const world = worldOf(context)
+  return new Sanctions({ lists: LISTS, ...context.settings.sanctions }, world, new SourceRecords(world.now))
+}
 
 /** Fetches the lists that answers are looked up in, so that a server starts with them. */
-export async function updateData({ services, terminal }: Call): Promise<number> {
-  const lists = (await services()).lists()
+export async function updateData(call: Call): Promise<number> {
+  const { terminal } = call
+  const lists = openLists(call)
   try {
     const outcomes = await lists.update((id, bytes) => terminal.progress(`${id}: ${megabytes(bytes)}`))
     terminal.progress('')
@@ -13,7 +26,7 @@ export async function updateData({ services, terminal }: Call): Promise<number> 
       terminal.err(`${id}: ${kind}${reason === undefined ? '' : `, the list ${reason}`}`)
     }
     if (failed > 0) terminal.err(KEPT)
-    print(terminal, await lists.status())
+    print(call, await lists.status())
     return failed > 0 ? 1 : 0
   } finally {
     await lists.close()
@@ -23,12 +36,13 @@ export async function updateData({ services, terminal }: Call): Promise<number> 
 const KEPT =
   'What was there before is kept. If a list has truly become so small or so old, remove its file, update again and restart the servers.'
 
-export async function dataStatus({ services, terminal, flags }: Call): Promise<number> {
-  const lists = (await services()).lists()
+export async function dataStatus(call: Call): Promise<number> {
+  const { terminal, flags } = call
+  const lists = openLists(call)
   try {
     const reports = await lists.status()
     if (flags.given('json')) terminal.out(JSON.stringify(reports, null, 2))
-    else print(terminal, reports)
+    else print(call, reports)
     const isSound = reports.every(({ problem }) => problem === null)
     return isSound && reports.some(({ configured }) => configured) ? 0 : 1
   } finally {
@@ -38,7 +52,7 @@ export async function dataStatus({ services, terminal, flags }: Call): Promise<n
 
 const HEAD = ['LIST', 'AS OF', 'ENTRIES', 'AGE', 'STATE']
 
-function print({ out, reader }: Terminal, reports: readonly ListReport[]): void {
+function print({ terminal, table }: Call, reports: readonly ListStanding[]): void {
   const rows = reports.map(({ id, configured, variable, published_at, entries, age_seconds, problem }) => [
     id,
     published_at ?? '-',
@@ -48,8 +62,7 @@ function print({ out, reader }: Terminal, reports: readonly ListReport[]): void 
       ? (problem ?? 'in use')
       : `not configured: set ${variable}, or put its file into SANCTIONS_DIR`,
   ])
-  const lines = [HEAD, ...rows]
-  out(reader === 'person' ? columns(lines) : lines.map((line) => line.join('\t')).join('\n'))
+  terminal.out(table([HEAD, ...rows]))
 }
 
 function megabytes(bytes: number): string {

@@ -1,0 +1,148 @@
+import type { HandlerMap } from './handler.ts'
+
+/**
+ * A service behind a catalog: its handlers, and what else it brings. `Settings` is what `env` returns.
+ *
+ * A folder exports it as `service` from its `index.js`. `ratecard.service` in package.json or `--service DIR` names the
+ * folder. Only `handlers` is required. Load what is heavy inside the functions: every command imports the definition.
+ */
+export interface ServiceDefinition<Settings> {
+  /** The handlers by name, over the real sources. */
+  handlers(context: ServiceContext<Settings>): HandlerMap | Promise<HandlerMap>
+  /** Reads the service's own environment variables, once. Errors go to `variables.problem`. */
+  env?(variables: Variables): Settings
+  /** Environment variables that hold the public base address of an MCP server, by the name of the server. */
+  readonly mcpUrls?: Readonly<Record<string, string>>
+  /** Commands that are added to those of `ratecard`. */
+  readonly commands?: readonly ServiceCommand<Settings>[]
+  /** Starts local replacements for the outside sources, for `serve --offline`. */
+  standIns?(context: ServiceContext<Settings>): Promise<StandIns>
+  /** What became of the requests to each source in this process, by its key in the catalog. */
+  readonly sources?: () => ReadonlyMap<string, SourceFigures>
+  /** Opens what the handlers store, before the first request. */
+  stores?(context: ServiceContext<Settings>, serving: Serving): Promise<ServiceStores>
+}
+
+export interface ServiceContext<Settings> {
+  readonly settings: Settings
+  /** `BASE_URL`. */
+  readonly baseUrl: string | undefined
+  /** `DATA_DIR`. */
+  readonly dataDir: string
+  /** Of ratecard. */
+  readonly version: string
+}
+
+/** Environment variables; an empty value counts as unset. */
+export interface Variables {
+  text(name: string): string | undefined
+  /** An http or https address, without slashes at its end. */
+  url(name: string): string | undefined
+  /** The parts between commas. */
+  list(name: string): string[]
+  /** The value never appears in a message or log. Names with KEY, TOKEN, SECRET or PASSWORD need no call. */
+  conceal(name: string): void
+  /** Reports an error: the sentence follows the name. Commands end with exit code 78 after all errors are reported. */
+  problem(name: string, sentence: string): void
+}
+
+export interface StandIns {
+  readonly handlers: HandlerMap
+  /** The sources that are replaced, by their key in the catalog: they need no credentials. */
+  readonly sources: readonly string[]
+  stop(): Promise<void>
+}
+
+/** How a catalog is served. */
+export interface Serving {
+  /** The handlers of the catalog. */
+  readonly handlers: readonly string[]
+  readonly dataDir: string
+  readonly payments: 'sandbox' | 'real'
+  readonly sources: 'live' | 'stand-ins'
+}
+
+export interface ServiceStores {
+  /** For the operator: what is open, and what is not. */
+  readonly lines: readonly string[]
+  /** Handlers that this process cannot serve, with the reason: they answer 503 `not_configured`. */
+  readonly unavailable: Readonly<Record<string, string>>
+  close(): Promise<void>
+}
+
+/** What became of the requests to one outside source since the process started. */
+export interface SourceFigures {
+  readonly asked: number
+  /** Without an answer: unreachable, too late, limited, an error, or none that could be read. */
+  readonly failed: number
+  /** Answered in another form than the one it is read by. Not counted as failed. */
+  readonly drifted: number
+  /** Rows and fields that could not be read and were left out of answers that were used. */
+  readonly skipped: number
+  /** How often each field was not as expected, with what was wrong: `items/#/price: type`. */
+  readonly fields: ReadonlyMap<string, number>
+  /** `where` names fields, never their values. */
+  readonly lastDrift: { readonly at: Date; readonly where: string } | undefined
+}
+
+export interface CommandOption {
+  /** What stands for its value in the help text; a flag without a value has none. */
+  readonly value?: string
+  /** Whether it may be given several times. */
+  readonly multiple?: boolean
+  readonly text: string
+}
+
+/** How a command is called. */
+export interface CommandLine {
+  /** One word, or two where commands belong together: `payments list`. */
+  readonly name: string
+  readonly summary: string
+  /** The arguments besides options, as help shows them: `<required>` or `[optional]`. */
+  readonly operands: readonly string[]
+  readonly options: Readonly<Record<string, CommandOption>>
+  readonly examples: readonly string[]
+}
+
+export interface ServiceCommand<Settings> extends CommandLine {
+  /** Resolves to the exit code. */
+  run(call: ServiceCall<Settings>): Promise<number>
+}
+
+export interface ServiceCall<Settings> {
+  readonly positionals: readonly string[]
+  readonly flags: Flags
+  readonly terminal: Terminal
+  readonly context: ServiceContext<Settings>
+  /** The error to throw for a wrong command line: it ends the command with its usage and exit code 64. */
+  readonly misuse: (message: string) => Error
+  /** Rows in aligned columns for a person, with tabs between the cells for a program. */
+  readonly table: (rows: readonly (readonly string[])[]) => string
+}
+
+export interface Flags {
+  readonly text: (name: string) => string | undefined
+  readonly given: (name: string) => boolean
+  /** The values of an option that may be given several times. */
+  readonly all: (name: string) => readonly string[]
+}
+
+export interface Terminal {
+  /** Results: stdout. */
+  readonly out: (line: string) => void
+  /** Progress and logs: stderr. */
+  readonly err: (line: string) => void
+  /** Who reads stdout: a person sees short columns, a program gets whole values. */
+  readonly reader: 'person' | 'program'
+  /** Who reads stderr. */
+  readonly logReader: 'person' | 'program'
+  /** The state of a long run, in one line that the next one replaces; shown to a person only. */
+  readonly progress: (line: string) => void
+}
+
+/** Gives a service definition its types. */
+export function defineService<Settings>(
+  definition: ServiceDefinition<Settings>,
+): ServiceDefinition<Settings> {
+  return definition
+}
