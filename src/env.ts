@@ -23,6 +23,8 @@ export interface Env {
   /** RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly payerKey: `0x${string}` | undefined
+  /** Of the account that refunds are sent from. */
+  readonly refundKey: `0x${string}` | undefined
   /** Settle for us where we have no signer of our own; in order of preference. */
   readonly facilitators: readonly FacilitatorAccess[]
   readonly mppRecipient: string | undefined
@@ -85,6 +87,7 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
     settlerKeys: reader.keys('SETTLER_PRIVATE_KEY'),
     rpcUrls: reader.rpcUrls(),
     payerKey: reader.keys('PAYER_PRIVATE_KEY')[0],
+    refundKey: reader.keys('REFUND_PRIVATE_KEY')[0],
     facilitators: reader.facilitators(),
     mppRecipient: reader.address('MPP_RECIPIENT'),
     mppSecretKeys: reader.secrets('MPP_SECRET_KEY'),

@@ -197,6 +197,25 @@ export const COMMANDS: readonly Command[] = [
     run: async (call) => (await import('./payments/export.ts')).exportPayments(call),
   },
   {
+    name: 'payments refund',
+    summary:
+      'send the money of a charged payment back to its payer, once; --due: of all that are owed a refund',
+    operands: ['[id]'],
+    options: {
+      due: { text: 'refund every payment whose work can never be delivered' },
+      'dry-run': { text: 'only show what would be sent' },
+      max: { value: 'USD', text: 'send nothing if the sum is larger than this' },
+      json: JSON_OUTPUT,
+      ...STORED,
+    },
+    examples: [
+      'ratecard payments refund --due --dry-run',
+      'REFUND_PRIVATE_KEY=… RPC_URL_8453=https://… ratecard payments refund --due --max 5',
+      'REFUND_PRIVATE_KEY=… RPC_URL_8453=https://… ratecard payments refund pay_0a1B2c3D4e5F6g7H8i9J0k',
+    ],
+    run: async (call) => (await import('./payments/refund.ts')).refundPayments(call),
+  },
+  {
     name: 'payments prune',
     summary: 'delete old payment records that are finished; answers and open payments are never deleted',
     operands: [],

@@ -69,11 +69,26 @@ interface ChargeRecord {
   readonly operation: string
   /** Of the catalog that named the price. */
   readonly revision: string
+  /** `due`, `sending` or `sent`; empty when the money stays. */
+  readonly refund: string
+  readonly refund_transaction: string
 }
 
 function recordOf(entry: PaymentRecord, { amount: atomic, transaction }: Receipt): ChargeRecord {
-  const { id, createdAt, settledAt, state, protocol, network, asset, payer, payee, operation, revision } =
-    entry
+  const {
+    id,
+    createdAt,
+    settledAt,
+    state,
+    protocol,
+    network,
+    asset,
+    payer,
+    payee,
+    operation,
+    revision,
+    refund,
+  } = entry
   const { amount, token } = spellAmount(BigInt(atomic), network, asset)
   return {
     payment: id,
@@ -91,6 +106,8 @@ function recordOf(entry: PaymentRecord, { amount: atomic, transaction }: Receipt
     transaction: clean(transaction),
     operation: clean(operation),
     revision: clean(revision),
+    refund: refund?.kind ?? '',
+    refund_transaction: refund?.kind === 'sent' ? clean(refund.hash) : '',
   }
 }
 
@@ -110,6 +127,8 @@ const COLUMNS = [
   'transaction',
   'operation',
   'revision',
+  'refund',
+  'refund_transaction',
 ] as const satisfies readonly (keyof ChargeRecord)[]
 
 /** Is written line by line: a year of payments does not have to fit into memory. */

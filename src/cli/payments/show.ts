@@ -4,6 +4,7 @@ import {
   type Json,
   type JsonObject,
   readPaymentKey,
+  type Refund,
   type State,
 } from '../../engine/index.ts'
 import { world } from '../compose.ts'
@@ -48,6 +49,7 @@ function factsOf(entry: PaymentRecord, now: number): JsonObject {
     flow: entry.flow,
     revision: clean(entry.revision),
     settled_at: optionalTime(settledAt),
+    refund: refundOf(entry),
     changed_at: isoTime(entry.updatedAt),
     expires_at: isoTime(entry.validBefore),
     answer_kept_until: settledAt === undefined ? null : isoTime(settledAt + entry.redeliver),
@@ -95,6 +97,13 @@ function dispatchOf({ dispatch }: PaymentRecord): JsonObject | null {
   }
 }
 
+function refundOf({ refund }: PaymentRecord): JsonObject | null {
+  if (refund === undefined) return null
+  return refund.kind === 'due'
+    ? { state: refund.kind, reason: refund.reason }
+    : { state: refund.kind, transaction: clean(refund.hash) }
+}
+
 function answerOf({ answer }: PaymentRecord): JsonObject | null {
   if (answer === undefined) return null
   return { type: clean(answer.mediaType), bytes: answer.size }
@@ -139,6 +148,7 @@ export function storyOf(entry: PaymentRecord, now: number): Story {
 }
 
 function stateStory(entry: PaymentRecord, now: number): Story {
+  if (entry.refund !== undefined) return refundStory(entry.id, entry.refund)
   const { state, leaseUntil, validBefore } = entry
   const held = leaseUntil > now
   const over = validBefore <= now
@@ -178,6 +188,27 @@ function stateStory(entry: PaymentRecord, now: number): Story {
   }
 }
 
+function refundStory(id: string, refund: Refund): Story {
+  switch (refund.kind) {
+    case 'due':
+      return {
+        means: `Charged before the work, which fails whenever it is run (${refund.reason}): the buyer is owed the money.`,
+        advice: refundCommand(id),
+      }
+    case 'sending':
+      return {
+        means: 'A refund was sent and is not known to be in a block.',
+        advice: `${refundCommand(id)} again: it is never sent twice`,
+      }
+    case 'sent':
+      return { means: `Charged and refunded in ${clean(refund.hash)}.`, advice: NOTHING }
+  }
+}
+
+function refundCommand(id: string): string {
+  return `refund it with "ratecard payments refund ${id}"`
+}
+
 function unpaid(held: boolean, over: boolean): Story {
   if (held)
     return {
@@ -193,13 +224,13 @@ function unpaid(held: boolean, over: boolean): Story {
 }
 
 function settled(entry: PaymentRecord, now: number): Story {
-  const { state, flow, answer, settledAt = 0, redeliver, payer, redeliveryToken: token } = entry
+  const { id, state, flow, answer, settledAt = 0, redeliver, redeliveryToken: token } = entry
   const end = settledAt + redeliver
   if (answer === undefined && flow === 'upfront' && state === 'settled') return owed(entry, now)
   if (answer === undefined || end <= now)
     return {
       means: `Charged${state === 'sent' ? ' and answered' : ''}; the time in which the answer is given again is over.`,
-      advice: state === 'sent' ? NOTHING : 'if the buyer says that no answer came: refund it',
+      advice: state === 'sent' ? NOTHING : `if the buyer says that no answer came: ${refundCommand(id)}`,
     }
   const until = isoTime(end)
   if (state === 'sent')
@@ -210,20 +241,20 @@ function settled(entry: PaymentRecord, now: number): Story {
     }
   return {
     means: `Charged; the answer is not known to have arrived, and is kept until ${until}.`,
-    advice: `the buyer gets it, without a charge, by sending the same payment again; if ${payer} never does, refund it`,
+    advice: `the buyer gets it, without a charge, by sending the same payment again; if that never comes, ${refundCommand(id)}`,
   }
 }
 
 /** Paid for first, and the work has not succeeded so far. */
-function owed({ operation, payer, leaseUntil, settledAt = 0, redeliver }: PaymentRecord, now: number): Story {
+function owed({ id, operation, leaseUntil, settledAt = 0, redeliver }: PaymentRecord, now: number): Story {
   if (leaseUntil > now) return { means: 'Charged; the work is being done right now.', advice: NOTHING }
   if (settledAt + redeliver <= now)
     return {
       means: 'Charged before the work, which never succeeded: the buyer is owed the money.',
-      advice: `refund it to ${payer}`,
+      advice: refundCommand(id),
     }
   return {
     means: 'Charged before the work, and the work has not succeeded yet: the buyer is owed an answer.',
-    advice: `see why ${operation} fails; the same payment runs it again without a charge, else refund it to ${payer}`,
+    advice: `see why ${operation} fails; the same payment runs it again without a charge, else ${refundCommand(id)}`,
   }
 }

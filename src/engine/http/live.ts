@@ -132,13 +132,15 @@ export async function paymentState(ledger: Ledger, id: string): Promise<Reply> {
 
 function stateOf(id: string, entry: PaymentRecord | undefined): Reply {
   if (entry === undefined) return problem('not_found', 'no payment has this id here', { charged: 'no' })
-  const { state, network, receipt } = entry
+  const { state, network, receipt, refund } = entry
   const body = compact({
     payment: id,
     state,
     charged: chargeStatus(entry),
     network,
     transaction: receipt?.transaction,
+    refund: refund?.kind,
+    refund_transaction: refund?.kind === 'sent' ? refund.hash : undefined,
     next: nextStep(entry),
   })
   return {
@@ -148,7 +150,9 @@ function stateOf(id: string, entry: PaymentRecord | undefined): Reply {
   }
 }
 
-function nextStep({ state }: PaymentRecord): string {
+function nextStep({ state, refund }: PaymentRecord): string {
+  if (refund?.kind === 'sent') return 'the money was sent back: a new payment buys'
+  if (refund !== undefined) return 'the operator sends the money back: a new payment buys'
   if (state === 'sent')
     return 'the answer was delivered; it is given again to the payment that carries its token'
   if (state === 'voided') return 'nothing was charged: the same payment may be sent again until it expires'

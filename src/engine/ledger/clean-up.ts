@@ -6,6 +6,7 @@ import {
   closed,
   isLeased,
   isOwed,
+  isRefundDue,
   nextCheckAt,
   payableUntil,
   redact,
@@ -118,7 +119,7 @@ async function* entriesBefore(ledger: Ledger, before: number): AsyncGenerator<Pa
 /** A record also keeps its payment from being taken again, so it stays until the payment has expired. */
 function isPrunable(entry: PaymentRecord, now: number): boolean {
   const { receipt, due, validBefore, settledAt = 0, redeliver } = entry
-  const isFinished = receipt !== undefined && due === undefined && !isOwed(entry)
+  const isFinished = receipt !== undefined && due === undefined && !isOwed(entry) && !isRefundDue(entry, now)
   return isFinished && validBefore < now && settledAt + redeliver < now
 }
 

@@ -1,5 +1,5 @@
 import { deleteAnswer, readAnswer, writeAnswer } from './answers.ts'
-import type { PaymentRecord, Purchase, Receipt, State, StoredAnswer } from './payment-record.ts'
+import type { PaymentRecord, Purchase, Receipt, Refund, State, StoredAnswer } from './payment-record.ts'
 import type { Ledger } from './ledger.ts'
 import { newRecord, closed, isLeased, LEASE_MS, nextCheckAt, casToken } from './payment-lifecycle.ts'
 
@@ -94,6 +94,11 @@ export class PaymentLease {
   settle(receipt: Receipt): Promise<PaymentRecord> {
     const settledAt = this.#now()
     return this.#write((entry) => ({ ...entry, state: 'settled', receipt, settledAt }), LEASE_MS)
+  }
+
+  /** The money goes back: the payment is answered no more. */
+  refund(refund: Refund): Promise<PaymentRecord> {
+    return this.#change({ refund, redeliver: 0 })
   }
 
   /** Nothing was charged and nothing will be: what was worked for and signed for it is forgotten. */

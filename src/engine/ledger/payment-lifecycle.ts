@@ -7,6 +7,7 @@ import type {
   PaymentRecord,
   Purchase,
   Receipt,
+  Refund,
   SettlementAttempt,
 } from './payment-record.ts'
 
@@ -99,9 +100,16 @@ export function isUndelivered({ state, receipt, redeliver }: PaymentRecord): boo
   return state === 'fulfilled' || state === 'settling' || state === 'unknown'
 }
 
-/** Charged before the work, and the work has not succeeded: stays so for good when the redelivery window ends. */
-export function isOwed({ flow, state }: Pick<PaymentRecord, 'flow' | 'state'>): boolean {
-  return flow === 'upfront' && state === 'settled'
+/** Charged before the work, and the work has not succeeded: stays so until it is refunded. */
+export function isOwed({ flow, state, refund }: Pick<PaymentRecord, 'flow' | 'state' | 'refund'>): boolean {
+  return flow === 'upfront' && state === 'settled' && refund?.kind !== 'sent'
+}
+
+/** Nothing but a refund settles it: the work fails whenever it is run, or the time to run it again is over. */
+export function isRefundDue(entry: PaymentRecord, now: number): boolean {
+  const { receipt, settledAt = 0, redeliver, refund } = entry
+  if (receipt === undefined || refund?.kind === 'sent') return false
+  return refund !== undefined || (isOwed(entry) && settledAt + redeliver <= now)
 }
 
 /** What an entry says of the money: a receipt is the proof, and without one only an order that was sent leaves a doubt. */
@@ -194,6 +202,7 @@ const FIELDS = [
   'identifier',
   'pendingWrite',
   'buyerKey',
+  'refund',
 ] as const satisfies readonly (keyof PaymentRecord)[]
 const RECEIPT = ['transaction', 'network', 'payer', 'amount'] as const satisfies readonly (keyof Receipt)[]
 const DISPATCH = ['kind', 'hash', 'signer', 'nonce', 'url', 'raw', 'request'] as const satisfies readonly (
@@ -206,12 +215,13 @@ const ANSWER = [
   'kind',
   'mediaType',
 ] as const satisfies readonly (keyof AnswerReference)[]
+const REFUND = ['kind', 'hash', 'raw', 'nonce', 'reason'] as const
 const JSON_ANSWER = { kind: 'json', mediaType: 'application/json' } as const
 
 /** A record as it is stored: lists in the place of objects, and without what follows from other members. */
 interface StoredRecord extends Omit<
   PaymentRecord,
-  'id' | 'key' | 'buyerKey' | 'receipt' | 'dispatch' | 'answer'
+  'id' | 'key' | 'buyerKey' | 'receipt' | 'dispatch' | 'answer' | 'refund'
 > {
   /** In a list: only what follows the start that x402 gives it. */
   readonly key: string | readonly [string]
@@ -219,11 +229,13 @@ interface StoredRecord extends Omit<
   readonly receipt?: readonly unknown[]
   readonly dispatch?: readonly unknown[]
   readonly answer?: readonly unknown[]
+  readonly refund?: readonly unknown[]
 }
 
 /** A record as a list. What follows from other members is left out. */
 export function encodeRecord(entry: PaymentRecord): string {
-  const { key, network, payer, amount, operation, digest, buyerKey, receipt, dispatch, answer } = entry
+  const { key, network, payer, amount, operation, digest, buyerKey, receipt, dispatch, answer, refund } =
+    entry
   const start = keyStart(entry)
   return JSON.stringify(
     toList(FIELDS, {
@@ -234,14 +246,27 @@ export function encodeRecord(entry: PaymentRecord): string {
       receipt: receipt && toList(RECEIPT, without(receipt, { network, payer, amount })),
       dispatch: dispatch && toList(DISPATCH, without(dispatch, { hash: receipt?.transaction })),
       answer: answer && toList(ANSWER, without(answer, JSON_ANSWER)),
+      refund: refund && toList(REFUND, { ...refund }),
     }),
   )
 }
 
 export function decodeRecord(text: string): PaymentRecord {
   const stored = fromList<StoredRecord>(FIELDS, JSON.parse(text))
-  const { key, network, payer, amount, operation, digest, buyerKey, receipt, dispatch, answer, ...rest } =
-    stored
+  const {
+    key,
+    network,
+    payer,
+    amount,
+    operation,
+    digest,
+    buyerKey,
+    receipt,
+    dispatch,
+    answer,
+    refund,
+    ...rest
+  } = stored
   const wholeKey = typeof key === 'string' ? key : keyStart(stored) + String(unpack(key[0]))
   const hash = receipt && { hash: unpack(receipt[0]) }
   return {
@@ -260,6 +285,7 @@ export function decodeRecord(text: string): PaymentRecord {
       dispatch: fromList<SettlementAttempt>(DISPATCH, dispatch, dispatch[0] === 'facilitator' ? {} : hash),
     }),
     ...(answer && { answer: fromList<AnswerReference>(ANSWER, answer, JSON_ANSWER) }),
+    ...(refund && { refund: fromList<Refund>(REFUND, refund) }),
   }
 }
 

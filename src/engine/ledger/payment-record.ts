@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../errors.ts'
 import type { Json } from '../json.ts'
 
 /**
@@ -74,6 +75,14 @@ export interface Receipt {
   readonly amount: string
 }
 
+/** Money that goes back to its payer, by `ratecard payments refund`. From then on the payment buys nothing any more. */
+export type Refund =
+  /** Charged, and the work fails whenever it is run. */
+  | { readonly kind: 'due'; readonly reason: ErrorCode }
+  /** Recorded before it is broadcast: after a crash the same bytes are sent again. */
+  | { readonly kind: 'sending'; readonly hash: string; readonly raw: string; readonly nonce: number }
+  | { readonly kind: 'sent'; readonly hash: string }
+
 /** What is bought with a payment, fixed when it is reserved. */
 export interface Purchase {
   /** The signed fields that make the payment unique, never header bytes: whatever is re-encoded stays one payment. */
@@ -119,6 +128,7 @@ export interface PaymentRecord extends Purchase {
   readonly dispatch?: SettlementAttempt
   readonly receipt?: Receipt
   readonly settledAt?: number
+  readonly refund?: Refund
   /** The handler has stored something for this payment, which waits for its commit or abort. */
   readonly pendingWrite?: true
   /** How many times a process has taken it up. */

@@ -96,8 +96,12 @@ export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply 
       return result
     case 'settlementFailed':
       return { kind: 'offer', refusal: result.refusal, failed: result.entry }
-    case 'paidUnfulfilled':
-      return { kind: 'fault', fault: toPublicError(deps, result.fault, 'yes'), charged: 'yes', paid: result }
+    case 'paidUnfulfilled': {
+      const fault = toPublicError(deps, result.fault, 'yes')
+      const { refund } = result.entry
+      const told = refund !== undefined && fault instanceof Failure ? withRefund(fault) : fault
+      return { kind: 'fault', fault: told, charged: 'yes', paid: result }
+    }
     case 'failed':
       return { kind: 'fault', fault: toPublicError(deps, result.fault, 'no'), charged: 'no' }
     case 'refused': {
@@ -108,7 +112,8 @@ export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply 
     }
     case 'replayRejected': {
       const { code, entry } = result
-      return { kind, code, detail: REJECTED[code], charged: chargeStatus(entry), payment: entry.id }
+      const detail = entry.refund === undefined ? REJECTED[code] : REFUNDED
+      return { kind, code, detail, charged: chargeStatus(entry), payment: entry.id }
     }
     case 'pending': {
       const detail = 'whether the payment has settled is not known yet'
@@ -136,6 +141,16 @@ const REJECTED = {
   idempotency_conflict:
     'this payment-identifier belongs to another request of the same payer; nothing was charged now',
 } as const
+
+const REFUNDED =
+  'this payment was charged for work that fails whenever it is run: its money goes back to the payer, and it buys nothing'
+
+/** `refund`: the buyer need not send the payment again. */
+function withRefund(fault: Failure): Failure {
+  const { code, detail, retryAfter, extra, cause } = fault
+  const options = { extra: { ...extra, refund: 'due' }, cause }
+  return new Failure(code, detail, retryAfter === undefined ? options : { ...options, retryAfter })
+}
 
 export interface FaultDeps {
   /** Called with every failure nobody has foreseen. */

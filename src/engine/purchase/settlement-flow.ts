@@ -1,3 +1,4 @@
+import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../errors.ts'
 import { LeaseLostError, acquireExpired, type PaymentLease } from '../ledger/payment-lease.ts'
 import type { PaymentRecord, Flow, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -236,14 +237,28 @@ async function fulfil(
   if (answer === undefined) {
     const done = await run(purchase, Infinity)
     if (done.kind === 'fault') {
+      const reason = lastingFault(done.fault)
+      if (reason !== undefined) await lease.refund({ kind: 'due', reason }).catch(deps.report)
       await lease.release().catch(deps.report)
-      return { kind: 'paidUnfulfilled', entry, receipt, fault: done.fault }
+      return {
+        kind: 'paidUnfulfilled',
+        entry: lease.entry.receipt === undefined ? entry : lease.entry,
+        receipt,
+        fault: done.fault,
+      }
     }
     answer = done.answer
     await store(purchase, answer, receipt).catch(deps.report)
   }
   await finishWrite(deps, lease, request.fulfillment.store, 'commit').catch(deps.report)
   return { kind: 'answered', entry: lease.entry.receipt === undefined ? entry : lease.entry, answer, receipt }
+}
+
+/** Why the same work would fail again; undefined when it may succeed the next time. */
+function lastingFault(fault: unknown): ErrorCode | undefined {
+  if (fault instanceof InvalidParameter) return 'parameters_invalid'
+  if (!(fault instanceof Failure) || fault.code === 'not_configured') return undefined
+  return ERRORS[fault.code].retryable ? undefined : fault.code
 }
 
 /** Stores the answer, and first the receipt, if the store was away when the money moved. */

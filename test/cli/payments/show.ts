@@ -8,6 +8,7 @@ import {
   openBooks,
   parse,
   purchaseOf,
+  randomHash,
   receiptOf,
   SECRETS,
   sell,
@@ -128,7 +129,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Work,
       ago,
       (claim) => claim.settle(receiptOf(purchaseOf())),
       /the buyer is owed an answer/,
-      /see why util\/workday fails; the same payment runs it again without a charge, else refund it to 0x/,
+      /see why util\/workday fails; the same payment runs it again without a charge, else refund it with "ratecard payments refund pay_/,
     ],
     [
       'work that is paid for and under way',
@@ -152,7 +153,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Work,
       ago,
       (claim) => claim.settle(receiptOf(purchaseOf())),
       /never succeeded: the buyer is owed the money/,
-      /^refund it to 0x/,
+      /^refund it with "ratecard payments refund pay_/,
     ],
     [
       'an answer of paid work that waits',
@@ -174,7 +175,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Work,
         await claim.settle(receiptOf(purchaseOf()))
       },
       /Charged; the answer is not known to have arrived/,
-      /if 0x[0-9a-fA-F]{40} never does, refund it/,
+      /if that never comes, refund it with/,
     ],
     [
       'an answer that nobody has fetched in time',
@@ -186,6 +187,28 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Work,
       },
       /^Charged; the time in which the answer is given again is over/,
       /if the buyer says that no answer came: refund it/,
+    ],
+    [
+      'paid work that fails for good',
+      { flow: 'upfront' },
+      ago,
+      async (claim) => {
+        await claim.settle(receiptOf(purchaseOf()))
+        await claim.refund({ kind: 'due', reason: 'not_found' })
+      },
+      /fails whenever it is run \(not_found\): the buyer is owed the money/,
+      /^refund it with "ratecard payments refund pay_/,
+    ],
+    [
+      'a refund',
+      { flow: 'upfront' },
+      ago,
+      async (claim) => {
+        await claim.settle(receiptOf(purchaseOf()))
+        await claim.refund({ kind: 'sent', hash: randomHash() })
+      },
+      /^Charged and refunded in 0x[0-9a-f]{64}\.$/,
+      /^nothing$/,
     ],
     [
       'an old sale',

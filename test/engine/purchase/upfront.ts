@@ -48,6 +48,21 @@ t.test('runs failed paid work again at no charge', async (t) => {
   t.equal(shop.runs(), 1)
 })
 
+t.test('owes the money back when paid work fails for good, and never runs it again', async (t) => {
+  const shop = await openShop(t)
+  const gone = new Failure('not_found', 'there is no such thing')
+  const failing = { route: DEEP, run: () => Promise.reject(gone) }
+  const refund = { kind: 'due', reason: 'not_found' }
+  t.match(await shop.buy(failing), { kind: 'paidUnfulfilled', entry: { refund }, receipt: RECEIPT })
+  t.match(await shop.buy({ route: DEEP }), { kind: 'replayRejected', entry: { refund } })
+  t.match(await shop.stored(), { state: 'settled', refund })
+  t.equal(shop.runs(), 0)
+  t.equal(shop.bank.charges, 1)
+  const next = { route: DEEP, payment: shop.payment({ key: 'test:next' }) }
+  t.match(await shop.buy(next), { kind: 'answered', answer: { value: { run: 1 } } }, 'a new payment buys')
+  t.equal(shop.bank.charges, 2)
+})
+
 t.test('checks upfront work before it charges', async (t) => {
   const shop = await openShop(t)
   const doomed = { route: DEEP, check: () => Promise.reject(BROKEN) }

@@ -212,6 +212,11 @@ export class Chain {
     return this.#rpc('eth_call', [call, 'latest'], asHex, timeout)
   }
 
+  /** Gas the call would take as a transaction. */
+  estimateGas(from: Address, to: Address, data: `0x${string}`): Promise<RpcAnswer<bigint>> {
+    return this.#rpc('eth_estimateGas', [{ from, to, data }], asQuantity)
+  }
+
   /** As `call`, in the state after one block: a node that has not got there yet cannot answer for it. */
   callAt(block: bigint, to: Address, data: `0x${string}`): Promise<RpcAnswer<`0x${string}`>> {
     return this.#rpc('eth_call', [{ to, data }, asNumber(block)], asHex)

@@ -13,7 +13,7 @@ import {
 import type { Log, Span } from '../../chains/evm/rpc.ts'
 import type { IncomingSpan, OnchainStatus, Incoming, ReconcileSource } from '../reconcile/compare.ts'
 
-const TRANSFER_WITH_MEMO =
+export const TRANSFER_WITH_MEMO =
   `0x${fingerprint('TransferWithMemo(address,address,uint256,bytes32)', 32)}` as const
 
 /** How the memo of every MPP payment begins: the protocol’s mark and the version of the memo’s layout. */

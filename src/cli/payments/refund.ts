@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto'
+import {
+  isRefundDue,
+  parsePrice,
+  refundPayment,
+  type Ledger,
+  type PaymentRecord,
+  type RefundResult,
+} from '../../engine/index.ts'
+import { type Call, UsageError } from '../command.ts'
+import { world } from '../compose.ts'
+import { clean } from '../terminal-text.ts'
+import { chainsOf, openBooks } from './books.ts'
+import { rowOf, type PaymentRow } from './row.ts'
+
+/** What became of one refund, as `--json` prints it. */
+interface RefundRow extends Pick<
+  PaymentRow,
+  'payment' | 'amount' | 'token' | 'network' | 'operation' | 'payer'
+> {
+  readonly result: RefundResult['kind'] | 'would_send'
+  /** Of the refund. */
+  readonly transaction: string | null
+  readonly reason: string | null
+}
+
+/** Exits 1 when one of the refunds was not sent, or is in no block yet. */
+export async function refundPayments(call: Call): Promise<number> {
+  const { flags, env, terminal } = call
+  const isDryRun = flags.given('dry-run')
+  const max = maxOf(flags.text('max'))
+  const { rpcUrls } = chainsOf(call)
+  const key = env.refundKey
+  if (key === undefined && !isDryRun)
+    throw new UsageError('REFUND_PRIVATE_KEY is not set: the key of the account that the money is sent from')
+  const ledger = await openBooks(call)
+  try {
+    const entries = await entriesOf(call, ledger)
+    // Every token of the table is a dollar of six decimals.
+    const total = entries.reduce((sum, { receipt }) => sum + BigInt(receipt?.amount ?? 0), 0n)
+    if (total > max) {
+      terminal.err(
+        `ratecard payments refund: this would send ${dollars(total)} USD, more than --max: nothing was sent`,
+      )
+      return 1
+    }
+    const settings = { ...world, ledger, rpcUrls, owner: `refund-${randomBytes(6).toString('hex')}` }
+    const rows: RefundRow[] = []
+    for (const entry of entries) {
+      // One after the other: they use one account.
+      const result = key === undefined || isDryRun ? undefined : await refund({ ...settings, key }, entry)
+      const row = refundRow(entry, result)
+      rows.push(row)
+      if (!flags.given('json')) terminal.out(sentenceOf(row))
+    }
+    if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
+    else if (rows.length === 0) terminal.out('no refund is due')
+    return rows.every(({ result }) => result === 'sent' || result === 'would_send') ? 0 : 1
+  } finally {
+    await ledger.close()
+  }
+}
+
+async function refund(
+  settings: Parameters<typeof refundPayment>[0],
+  entry: PaymentRecord,
+): Promise<RefundResult> {
+  try {
+    return await refundPayment(settings, entry)
+  } catch (fault) {
+    return { kind: 'refused', reason: fault instanceof Error ? fault.message : String(fault) }
+  }
+}
+
+async function entriesOf({ positionals, flags }: Call, ledger: Ledger): Promise<readonly PaymentRecord[]> {
+  const [id] = positionals
+  if ((id === undefined) === !flags.given('due'))
+    throw new UsageError('name one payment by its id, or --due for every refund that is due')
+  if (id !== undefined) {
+    const entry = await ledger.find(id)
+    if (entry === undefined) throw new UsageError(`this ledger has no payment ${clean(id)}`)
+    return [entry]
+  }
+  const due: PaymentRecord[] = []
+  for await (const entry of ledger.entries()) if (isRefundDue(entry, ledger.now())) due.push(entry)
+  return due
+}
+
+function maxOf(text: string | undefined): bigint | number {
+  if (text === undefined) return Infinity
+  const parsed = parsePrice(text)
+  if (parsed.kind === 'price') return parsed.value
+  throw new UsageError(`--max takes dollars, such as 5 or 0.25; not "${text}"`)
+}
+
+function dollars(micros: bigint): string {
+  const digits = micros.toString().padStart(7, '0')
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`
+}
+
+function refundRow(entry: PaymentRecord, result: RefundResult | undefined): RefundRow {
+  const { payment, amount, token, network, operation, payer } = rowOf(entry)
+  return {
+    ...{ payment, amount, token, network, operation, payer },
+    result: result?.kind ?? 'would_send',
+    transaction: result === undefined || result.kind === 'refused' ? null : clean(result.hash),
+    reason: result?.kind === 'refused' ? clean(result.reason) : null,
+  }
+}
+
+function sentenceOf({ payment, amount, token, payer, result, transaction, reason }: RefundRow): string {
+  const money = `${amount} ${token} to ${payer}`
+  switch (result) {
+    case 'would_send':
+      return `${payment}: would send ${money}`
+    case 'sent':
+      return `${payment}: sent ${money} in ${transaction}`
+    case 'unconfirmed':
+      return `${payment}: sent ${money} in ${transaction}, which is in no block yet: run the command again`
+    case 'refused':
+      return `${payment}: not refunded: ${reason}`
+  }
+}

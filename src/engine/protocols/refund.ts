@@ -1,0 +1,232 @@
+import { keccak256, stringToHex } from 'viem'
+import { sign } from 'viem/accounts'
+import { Transaction } from 'viem/tempo'
+import { isAddress, type Address } from '../address.ts'
+import { LogScanner, addressTopic, isTransactionHash } from '../chains/evm/logs.ts'
+import {
+  broadcast,
+  Chain,
+  createRpc,
+  isHex,
+  isRevert,
+  poll,
+  word,
+  type Caller,
+  type Clock,
+  type Log,
+  type LogFilter,
+  type SignedTransaction,
+} from '../chains/evm/rpc.ts'
+import { openAccount } from '../chains/evm/signer.ts'
+import { acquireExpired, type LeaseContext, type PaymentLease } from '../ledger/payment-lease.ts'
+import { chargeStatus } from '../ledger/payment-lifecycle.ts'
+import type { PaymentRecord, Refund } from '../ledger/payment-record.ts'
+import { findNetwork } from '../networks.ts'
+import { TRANSFER_WITH_MEMO } from './mpp/reconcile-source.ts'
+import { AUTHORIZATION_USED, transferCall } from './x402/eip3009.ts'
+import { authorizationDigest } from './x402/signature.ts'
+
+export interface RefundSettings extends LeaseContext, Clock {
+  /** JSON-RPC endpoints by chain id. */
+  readonly rpcUrls: Readonly<Record<number, string>>
+  readonly caller: Caller
+  /** Private key of the account that holds the money and pays the gas: the same in every attempt. */
+  readonly key: `0x${string}`
+}
+
+export type RefundResult =
+  | { readonly kind: 'sent'; readonly hash: string }
+  /** Nothing was sent now. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** Sent, and in no block yet: run again, it is never sent twice. */
+  | { readonly kind: 'unconfirmed'; readonly hash: string }
+
+/**
+ * Sends the amount of a charged payment back to its payer, once. x402: as an EIP-3009 authorization whose nonce follows
+ * from the payment’s id, so that the token refuses a second one even when the ledger was lost. MPP: as a TIP-20 transfer
+ * whose memo follows from it, which is looked for on the chain first. The transaction is recorded before it is broadcast.
+ *
+ * Throws `RpcUnavailableError` when the chain cannot be searched for an earlier refund: nothing is sent then.
+ */
+export async function refundPayment(settings: RefundSettings, entry: PaymentRecord): Promise<RefundResult> {
+  const refused = (reason: string): RefundResult => ({ kind: 'refused', reason })
+  const charged = chargeStatus(entry)
+  if (charged !== 'yes')
+    return refused(charged === 'no' ? 'nothing was charged' : 'whether it was charged is not known yet')
+  if (entry.refund?.kind === 'sent') return refused(`it was refunded before, in ${entry.refund.hash}`)
+  const chainId = Number(/^eip155:(\d+)$/.exec(entry.network)?.[1])
+  const url = settings.rpcUrls[chainId]
+  if (url === undefined) return refused(`RPC_URL_${chainId} is not set`)
+  const lease = await acquireExpired(settings, entry)
+  if (lease === undefined) return refused('a server is working on this payment: run the refund again')
+  try {
+    const { key, now, sleep, caller } = settings
+    return await send({ key, now, sleep, chainId, chain: new Chain(createRpc(url, caller)) }, lease)
+  } finally {
+    await lease.release()
+  }
+}
+
+/** How long a broadcast refund is waited for. */
+const PACE = { first: 100, factor: 1.5, longest: 2_000, patience: 60_000 }
+/** An authorization that is not carried out by then never is. */
+const VALID_S = 3_600
+const TRANSFER_CALL = keccak256(stringToHex('transferWithMemo(address,uint256,bytes32)')).slice(0, 10)
+
+interface RefundContext extends Clock {
+  readonly chain: Chain
+  readonly chainId: number
+  readonly key: `0x${string}`
+}
+
+async function send(settings: RefundContext, lease: PaymentLease): Promise<RefundResult> {
+  const transfer = await planTransfer(settings, lease.entry)
+  if (transfer === undefined)
+    return { kind: 'refused', reason: 'this version cannot refund on its network or in its token' }
+  const finish = async (hash: string): Promise<RefundResult> => {
+    await lease.refund({ kind: 'sent', hash })
+    return { kind: 'sent', hash }
+  }
+  const { refund } = lease.entry
+  const resumed = refund?.kind === 'sending' ? await resume(settings, transfer, refund) : undefined
+  if (resumed !== undefined) return resumed.kind === 'sent' ? finish(resumed.hash) : resumed
+  const earlier = await findEarlier(settings, transfer, lease.entry)
+  if (earlier !== undefined) return finish(earlier)
+  const signed = await signTransaction(settings, transfer)
+  if (signed.kind === 'refused') return signed
+  const { hash, raw, nonce } = signed
+  await lease.refund({ kind: 'sending', hash, raw, nonce })
+  await broadcast(settings.chain, { hash, raw }, settings)
+  const result = await wait(settings, transfer, hash)
+  return result.kind === 'sent' ? finish(hash) : result
+}
+
+/** A call of the token’s contract, and the log that proves it. */
+interface RefundTransfer {
+  readonly from: Address
+  readonly token: Address
+  readonly isTempo: boolean
+  readonly data: `0x${string}`
+  readonly proof: LogFilter
+}
+
+async function planTransfer(
+  { key, now }: RefundContext,
+  entry: PaymentRecord,
+): Promise<RefundTransfer | undefined> {
+  const { id, protocol, network, asset, receipt } = entry
+  const from = openAccount(key).address
+  if (receipt === undefined || !isAddress(asset) || !isAddress(receipt.payer)) return undefined
+  const { payer: to, amount: value } = receipt
+  const mark = keccak256(stringToHex(`ratecard refund of ${id}, 1`))
+  if (protocol === 'mpp') {
+    const data = `${TRANSFER_CALL}${word(to)}${word(BigInt(value))}${mark.slice(2)}` as const
+    const topics = [TRANSFER_WITH_MEMO, addressTopic(from), addressTopic(to), mark]
+    return { from, token: asset, isTempo: true, data, proof: { address: asset, topics } }
+  }
+  const known = findNetwork(network)
+  if (known === undefined || known.token.address.toLowerCase() !== asset.toLowerCase()) return undefined
+  const validBefore = String(Math.floor(now() / 1000) + VALID_S)
+  const authorization = { from, to, value, validAfter: '0', validBefore, nonce: mark }
+  const digest = Buffer.from(authorizationDigest(known, authorization)).toString('hex')
+  const signature = await sign({ hash: `0x${digest}`, privateKey: key, to: 'hex' })
+  const data = transferCall({ authorization, signature, signedBy: 'key' })
+  return {
+    from,
+    token: asset,
+    isTempo: false,
+    data,
+    proof: { address: asset, topics: [AUTHORIZATION_USED, addressTopic(from), mark] },
+  }
+}
+
+/** Goes on with a transaction that an earlier attempt has recorded; undefined when it can never be mined any more. */
+async function resume(
+  settings: RefundContext,
+  transfer: RefundTransfer,
+  { hash, raw, nonce }: Extract<Refund, { readonly kind: 'sending' }>,
+): Promise<RefundResult | undefined> {
+  const { chain } = settings
+  const head = await chain.blockNumber()
+  const mined = head.kind === 'result' ? await chain.minedNonce(transfer.from, head.result) : head
+  if (mined.kind !== 'result') return { kind: 'unconfirmed', hash }
+  const isSpent = mined.result > BigInt(nonce)
+  if (!isSpent && isHex(raw)) await broadcast(chain, { hash, raw }, settings)
+  if (!isSpent) return wait(settings, transfer, hash)
+  // Its nonce is spent: by this transaction, which has succeeded or reverted, or by another one.
+  const receipt = await chain.receipt(hash)
+  if (receipt.kind !== 'result') return { kind: 'unconfirmed', hash }
+  return isProof(transfer, receipt.result?.logs ?? []) ? { kind: 'sent', hash } : undefined
+}
+
+async function wait(settings: RefundContext, transfer: RefundTransfer, hash: string): Promise<RefundResult> {
+  const found = await poll(settings, PACE, async (): Promise<RefundResult | undefined> => {
+    const answer = await settings.chain.receipt(hash)
+    if (answer.kind !== 'result' || answer.result === null) return undefined
+    if (isProof(transfer, answer.result.logs)) return { kind: 'sent', hash }
+    return { kind: 'refused', reason: `transaction ${hash} was reverted; run the refund again` }
+  })
+  return found ?? { kind: 'unconfirmed', hash }
+}
+
+function isProof({ proof }: RefundTransfer, logs: readonly Log[]): boolean {
+  return logs.some(
+    ({ address, topics }) =>
+      address.toLowerCase() === proof.address.toLowerCase() &&
+      proof.topics.every((topic, place) => topic === topics[place]?.toLowerCase()),
+  )
+}
+
+/** The refund that a ledger has forgotten. Throws `RpcUnavailableError`: without the answer, nothing is sent. */
+async function findEarlier(
+  { chain, chainId, sleep }: RefundContext,
+  { proof }: RefundTransfer,
+  { settledAt, createdAt }: PaymentRecord,
+): Promise<string | undefined> {
+  const scanner = await LogScanner.open({ chain, sleep }, chainId)
+  const from = await scanner.blockAt(settledAt ?? createdAt)
+  for await (const { logs } of scanner.logs(proof, { from, to: scanner.head }))
+    for (const { transactionHash } of logs) if (isTransactionHash(transactionHash)) return transactionHash
+  return undefined
+}
+
+type SignedRefund =
+  | { readonly kind: 'signed'; readonly hash: string; readonly raw: `0x${string}`; readonly nonce: number }
+  | Extract<RefundResult, { readonly kind: 'refused' }>
+
+async function signTransaction(
+  { chain, chainId, key }: RefundContext,
+  { from, token, data, isTempo }: RefundTransfer,
+): Promise<SignedRefund> {
+  const [gas, fees, nonce] = await Promise.all([
+    chain.estimateGas(from, token, data),
+    chain.fees(),
+    chain.nextNonce(from),
+  ])
+  if (isRevert(gas))
+    return { kind: 'refused', reason: `${from} cannot send it: it holds too little of the token, or of gas` }
+  if (gas.kind !== 'result' || fees.kind !== 'result' || nonce.kind !== 'result')
+    return { kind: 'refused', reason: 'the network cannot be reached now' }
+  const { base, tip } = fees.result
+  const limits = {
+    chainId,
+    nonce: Number(nonce.result),
+    gas: (gas.result * 5n) / 4n,
+    maxFeePerGas: base * 3n + tip,
+    maxPriorityFeePerGas: tip,
+  }
+  const signed = isTempo
+    ? await signTempo({ type: 'tempo', ...limits, calls: [{ to: token, data }] }, key)
+    : openAccount(key).sign({ ...limits, to: token, data })
+  return { kind: 'signed', ...signed, nonce: limits.nonce }
+}
+
+/** Tempo has no coin: only its own transactions pay their fee in a token. */
+async function signTempo(
+  transaction: Transaction.TransactionSerializableTempo,
+  privateKey: `0x${string}`,
+): Promise<SignedTransaction> {
+  const digest = keccak256(await Transaction.serialize(transaction))
+  const raw = await Transaction.serialize(transaction, await sign({ hash: digest, privateKey, to: 'object' }))
+  return { raw, hash: keccak256(raw) }
+}
