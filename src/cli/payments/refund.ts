@@ -101,7 +101,12 @@ function dollars(micros: bigint): string {
 function refundRow(entry: PaymentRecord, result: RefundResult | undefined): RefundRow {
   const { payment, amount, token, network, operation, payer } = rowOf(entry)
   return {
-    ...{ payment, amount, token, network, operation, payer },
+    payment,
+    amount,
+    token,
+    network,
+    operation,
+    payer,
     result: result?.kind ?? 'would_send',
     transaction: result === undefined || result.kind === 'refused' ? null : clean(result.hash),
     reason: result?.kind === 'refused' ? clean(result.reason) : null,

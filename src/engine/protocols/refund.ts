@@ -71,7 +71,7 @@ export async function refundPayment(settings: RefundSettings, entry: PaymentReco
 const PACE = { first: 100, factor: 1.5, longest: 2_000, patience: 60_000 }
 /** An authorization that is not carried out by then never is. */
 const VALID_S = 3_600
-const TRANSFER_CALL = keccak256(stringToHex('transferWithMemo(address,uint256,bytes32)')).slice(0, 10)
+const TRANSFER_CALL = keccak256(stringToHex('transferWithMemo(address,uint256,bytes32)')).slice(2, 10)
 
 interface RefundContext extends Clock {
   readonly chain: Chain
@@ -120,7 +120,7 @@ async function planTransfer(
   const { payer: to, amount: value } = receipt
   const mark = keccak256(stringToHex(`ratecard refund of ${id}, 1`))
   if (protocol === 'mpp') {
-    const data = `${TRANSFER_CALL}${word(to)}${word(BigInt(value))}${mark.slice(2)}` as const
+    const data = `0x${TRANSFER_CALL}${word(to)}${word(BigInt(value))}${mark.slice(2)}` as const
     const topics = [TRANSFER_WITH_MEMO, addressTopic(from), addressTopic(to), mark]
     return { from, token: asset, isTempo: true, data, proof: { address: asset, topics } }
   }

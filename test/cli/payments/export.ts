@@ -17,7 +17,7 @@ import {
 } from '../../support/books.ts'
 
 const HEAD =
-  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision'
+  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision,refund,refund_transaction'
 
 async function exported(t: Test, { dataDir }: Books, ...flags: string[]): Promise<Ran> {
   const ran = await runLine(['payments', 'export', '--data-dir', dataDir, ...flags])
@@ -54,6 +54,8 @@ t.test('the accounts get one row for each charge, exact, and none for what was n
       receipt.transaction,
       'util/workday',
       'rev-9',
+      '',
+      '',
     ].join(','),
   ])
 })

@@ -212,7 +212,6 @@ export class Chain {
     return this.#rpc('eth_call', [call, 'latest'], asHex, timeout)
   }
 
-  /** Gas the call would take as a transaction. */
   estimateGas(from: Address, to: Address, data: `0x${string}`): Promise<RpcAnswer<bigint>> {
     return this.#rpc('eth_estimateGas', [{ from, to, data }], asQuantity)
   }
