@@ -13,7 +13,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   main: ['cli', 'env'],
   env: [],
   cli: ['door', 'env', 'sandbox'],
-  service: ['door'],
+  // It is a package of its own, and imports the framework by its name.
+  service: [],
   sandbox: ['door'],
   door: [
     'leaves',
@@ -112,6 +113,13 @@ function layerOf(file: string): string {
   return first.replace(/\.ts$/, '')
 }
 
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+}
+
 const files = sources(SRC)
 const imports = files.flatMap(importsOf)
 const inner = imports.filter(({ specifier }) => specifier.startsWith('.'))
@@ -161,11 +169,24 @@ t.test('--version and --help load neither the engine, nor the service, nor a pac
 
 t.test('each package is imported in one place', async (t) => {
   for (const { from, specifier } of imports) {
-    const name = specifier.startsWith('@')
-      ? specifier.split('/').slice(0, 2).join('/')
-      : (specifier.split('/')[0] ?? '')
-    const places = PACKAGES[name]
-    if (places !== undefined) t.ok(places.includes(layerOf(from)), `${from} may not import ${name}`)
+    const places = PACKAGES[packageOf(specifier)]
+    if (places !== undefined) t.ok(places.includes(layerOf(from)), `${from} may not import ${specifier}`)
+  }
+})
+
+t.test('the framework and the service each declare the packages that they import', async (t) => {
+  const declared = (path: string): string[] => {
+    const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(SRC, path), 'utf8'))
+    return Object.keys({ ...dependencies, ...optionalDependencies })
+  }
+  const [framework, service] = [declared('../package.json'), declared('service/package.json')]
+  for (const { from, specifier } of imports) {
+    if (specifier.startsWith('.') || specifier.startsWith('node:')) continue
+    const name = packageOf(specifier)
+    // Texts of new projects contain imports too.
+    const isTemplate = from.startsWith('cli/') && /^ratecard$|[${]/.test(name)
+    if (layerOf(from) !== 'service') t.ok(isTemplate || framework.includes(name), `${from} imports ${name}`)
+    else t.ok(service.includes(name) || specifier === 'ratecard', `${from} imports ${specifier}`)
   }
 })
 

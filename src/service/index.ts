@@ -1,4 +1,4 @@
-import { defineService } from '../engine/index.ts'
+import { defineService } from 'ratecard'
 import { COMMANDS } from './commands.ts'
 import { readSettings } from './settings.ts'
 import { SourceRecords } from './sources/source-record.ts'

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { Variables } from '../engine/index.ts'
+import type { Variables } from 'ratecard'
 
 /** The environment variables of this service. */
 export interface Settings {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { HandlerMap, ServiceContext, ServiceStores, Serving, StandIns } from '../engine/index.ts'
+import type { HandlerMap, ServiceContext, ServiceStores, Serving, StandIns } from 'ratecard'
 import { chooseEmbedder } from './memory/choose-embedder.ts'
 import { StoreRefusal } from './memory/database.ts'
 import { Memories, type Place } from './memory/memories.ts'

@@ -12,7 +12,7 @@ const COMMITTED = fileURLToPath(new URL('../../src/service/handlers/catalog.ts',
 const STYLE = { parser: 'typescript', semi: false, singleQuote: true, printWidth: 110 } as const
 
 t.test('the committed types of the handlers are those of the catalog', async (t) => {
-  const { code, stdout, stderr } = await runProgram(['types', '--engine', '../../engine/index.ts'])
+  const { code, stdout, stderr } = await runProgram(['types'])
   t.equal(code, 0)
   t.equal(stderr, '')
   t.equal(await format(stdout, STYLE), readFileSync(COMMITTED, 'utf8'))

@@ -85,6 +85,8 @@ t.test(
     const [command = '', ...args] = healthcheck
     const asked = spawnSync(command, args, { env: { ...process.env, PORT: new URL(server.url).port } })
     t.equal(asked.status, 0, 'its health check')
+    const tables = await fetch(`${server.url}/sample/util/platform-spec`)
+    t.equal(tables.status, 200, 'the tables of the service are in the image')
     await server.stop()
     t.not(spawnSync(command, args, { env: { ...process.env, PORT: new URL(server.url).port } }).status, 0)
     t.equal(

@@ -7,24 +7,23 @@ import { at, readObject, textAt } from '../json-access.ts'
 export type PackageSource =
   /** The range or the file for `dependencies`. */
   | { readonly kind: 'installable'; readonly range: string }
-  /** This is a clone, and there is no release yet: a project has to be given the tarball. */
+  /** This is a clone: a project has to be given its tarball. */
   | { readonly kind: 'clone' }
 
-/** The version that runs now, or until there is a release the tarball that it was installed from. */
+/** The tarball that the running package was installed from, else its version. */
 export function packageSource(folder: string, version: string): PackageSource {
   const root = fileURLToPath(new URL('../../..', import.meta.url))
-  const manifest = readObject(readFileSync(join(root, 'package.json'), 'utf8'))
-  if (at(manifest, 'private') !== true) return { kind: 'installable', range: `^${version}` }
+  if (basename(dirname(root)) !== 'node_modules') return { kind: 'clone' }
   const tarball = tarballOf(root)
-  if (tarball === undefined) return { kind: 'clone' }
-  return { kind: 'installable', range: `file:${relative(resolve(folder), tarball)}` }
+  const range = tarball === undefined ? `^${version}` : `file:${relative(resolve(folder), tarball)}`
+  return { kind: 'installable', range }
 }
 
 /** npm keeps in this file of a project what it has installed from where. */
 function tarballOf(root: string): string | undefined {
   const modules = dirname(root)
   const lock = join(modules, '.package-lock.json')
-  if (basename(modules) !== 'node_modules' || !existsSync(lock)) return undefined
+  if (!existsSync(lock)) return undefined
   const packages = at(readObject(readFileSync(lock, 'utf8')), 'packages')
   const resolved = textAt(packages, `node_modules/${basename(root)}`, 'resolved')
   return resolved?.startsWith('file:') ? resolve(dirname(modules), resolved.slice('file:'.length)) : undefined

@@ -1,4 +1,4 @@
-import type { ServiceCall } from '../../engine/index.ts'
+import type { ServiceCall } from 'ratecard'
 import type { Settings } from '../settings.ts'
 import { worldOf } from '../shop.ts'
 import { LISTS } from '../sources/sanctions/lists.ts'

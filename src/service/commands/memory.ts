@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { isAddress, type ServiceCall } from '../../engine/index.ts'
+import { isAddress, type ServiceCall } from 'ratecard'
 import { chooseEmbedder } from '../memory/choose-embedder.ts'
 import { StoreRefusal } from '../memory/database.ts'
 import { requestForget } from '../memory/forget-requests.ts'

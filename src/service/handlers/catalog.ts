@@ -6,7 +6,7 @@ import type {
   HandlerWithPreview as EngineHandlerWithPreview,
   JsonObject,
   StoringHandler as EngineStoringHandler,
-} from '../../engine/index.ts'
+} from 'ratecard'
 
 export interface Parameters {
   readonly 'bundle/app-dossier': {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Failure } from '../../engine/index.ts'
+import { Failure } from 'ratecard'
 import { StoreRefusal, type Database } from './database.ts'
 import { openEmbedded } from './embedded.ts'
 import { serveForgetRequests } from './forget-requests.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Failure } from '../../engine/index.ts'
+import { Failure } from 'ratecard'
 import { DatabaseError, type Database, type Row, type Value } from './database.ts'
 import { embedOne, toLiteral, type Embedder } from './embedder.ts'
 import { readNumber, readText, readTexts, readTime } from './row.ts'

@@ -1,4 +1,4 @@
-import { Failure } from '../../engine/index.ts'
+import { Failure } from 'ratecard'
 import { JsonSource } from '../sources/json-source.ts'
 import { compileShape } from '../sources/shape.ts'
 import type { SourceRecords } from '../sources/source-record.ts'

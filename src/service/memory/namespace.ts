@@ -1,4 +1,4 @@
-import type { PaymentFacts } from '../../engine/index.ts'
+import type { PaymentFacts } from 'ratecard'
 
 /**
  * Whose memories a payment opens. An account with a key is the same person on every chain, so its address alone counts; a

@@ -1,4 +1,4 @@
-import { Failure } from '../../engine/index.ts'
+import { Failure } from 'ratecard'
 
 /** What became of one part of an answer. */
 export type Attempt<Value> =

@@ -1,4 +1,4 @@
-import { isJsonObject, type Context, type Json, type JsonObject } from '../../engine/index.ts'
+import { isJsonObject, type Context, type Json, type JsonObject } from 'ratecard'
 import type { Egress } from './egress.ts'
 import type { SourceRecord } from './source-record.ts'
 import { keepWhole } from './whole.ts'

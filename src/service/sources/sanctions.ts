@@ -1,4 +1,4 @@
-import { Failure } from '../../engine/index.ts'
+import { Failure } from 'ratecard'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import { Holding, type Refreshed } from './sanctions/holding.ts'
 import type { ListId, ListTerms } from './sanctions/lists.ts'

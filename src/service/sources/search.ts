@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
-import type { Source } from '../../engine/index.ts'
+import type { Source } from 'ratecard'
 
 export interface SearchHit {
   readonly url: string

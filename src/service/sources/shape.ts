@@ -1,5 +1,5 @@
 import { Ajv2020, type ErrorObject, type JSONSchemaType, type ValidateFunction } from 'ajv/dist/2020.js'
-import { isJsonObject, once } from '../../engine/index.ts'
+import { isJsonObject, once } from 'ratecard'
 
 /** Tells whether an answer has the form we read it by. */
 export interface Shape<Answer> {

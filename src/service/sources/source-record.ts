@@ -1,4 +1,4 @@
-import type { SourceFigures } from '../../engine/index.ts'
+import type { SourceFigures } from 'ratecard'
 
 /** Fields counted for one source; further ones are counted together. */
 const MOST_FIELDS = 50

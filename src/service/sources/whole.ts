@@ -1,4 +1,4 @@
-import type { Context, Keeping } from '../../engine/index.ts'
+import type { Context, Keeping } from 'ratecard'
 
 /** A failure is shared with all who wait for it and never kept: so is, this way, a value with gaps. */
 class NotWhole extends Error {

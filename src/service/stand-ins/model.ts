@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from 'ratecard'
 import { json, type StandInRequest, type StandInResponse } from './stand-in.ts'
 
 /** Answers as OpenAI does: with the first words and numbers of the text, wherever the schema wants some. */

@@ -1,11 +1,4 @@
-import {
-  Failure,
-  isJsonObject,
-  type Context,
-  type JsonObject,
-  type Part,
-  type Warning,
-} from '../../../engine/index.ts'
+import { Failure, isJsonObject, type Context, type JsonObject, type Part, type Warning } from 'ratecard'
 import { attempt, type Attempt } from '../../sources/attempt.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import type { FindByApp } from '../game/metadata.ts'

@@ -1,11 +1,4 @@
-import {
-  staleWarning,
-  type Failure,
-  type JsonObject,
-  type Part,
-  type Source,
-  type Warning,
-} from '../../../engine/index.ts'
+import { staleWarning, type Failure, type JsonObject, type Part, type Source, type Warning } from 'ratecard'
 
 /** A part of a bundle: the fields its own route would give, how old they are, and what to know about them. */
 export function partRow({ answer, at, stale }: Part, now: Date): JsonObject {

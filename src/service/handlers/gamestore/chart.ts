@@ -1,4 +1,4 @@
-import { Failure, type Warning } from '../../../engine/index.ts'
+import { Failure, type Warning } from 'ratecard'
 import type { Gamestore, Listing } from '../../sources/gamestore.ts'
 
 /** A ranking with what is known of its titles. */

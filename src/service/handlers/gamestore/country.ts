@@ -1,4 +1,4 @@
-import { InvalidParameter } from '../../../engine/index.ts'
+import { InvalidParameter } from 'ratecard'
 import { isCountry } from '../../data/countries.ts'
 
 /**

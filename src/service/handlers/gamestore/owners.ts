@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../engine/index.ts'
+import type { JsonObject } from 'ratecard'
 
 /** A range with the method that gave it, as answers show it. */
 export interface OwnersEstimate {

@@ -1,4 +1,4 @@
-import { Failure, InvalidParameter, type JsonObject } from '../../../engine/index.ts'
+import { Failure, InvalidParameter, type JsonObject } from 'ratecard'
 import type { LanguageModel, Message } from '../../sources/model.ts'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
 import { OVERRUN } from '../../threads/thread.ts'

@@ -1,4 +1,4 @@
-import { Failure, type Source } from '../../../engine/index.ts'
+import { Failure, type Source } from 'ratecard'
 import type { Egress } from '../../sources/egress.ts'
 import type { LanguageModel } from '../../sources/model.ts'
 import type { SearchEngine } from '../../sources/search.ts'

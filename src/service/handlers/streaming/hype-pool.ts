@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
-import { Failure } from '../../../engine/index.ts'
+import { Failure } from 'ratecard'
 import { attempt } from '../../sources/attempt.ts'
 import { beforeDeadline, DeadlinePassed } from '../../sources/deadline.ts'
 import { compileShape } from '../../sources/shape.ts'

@@ -1,4 +1,4 @@
-import { InvalidParameter, type JsonObject } from '../../../engine/index.ts'
+import { InvalidParameter, type JsonObject } from 'ratecard'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { planDelivery, type OrderBy, type Plan } from './delivery-orderby/plan.ts'
 import { deliveryRules } from './delivery-orderby/table.ts'

@@ -1,11 +1,4 @@
-import {
-  Failure,
-  InvalidParameter,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  type Warning,
-} from '../../../engine/index.ts'
+import { Failure, InvalidParameter, isJsonObject, type Json, type JsonObject, type Warning } from 'ratecard'
 import type { Egress } from '../../sources/egress.ts'
 import { answerOf, type Reply } from '../../sources/egress/outcome.ts'
 import type { HandlerWithPreview } from '../catalog.ts'

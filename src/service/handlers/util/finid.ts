@@ -1,5 +1,5 @@
-import { InvalidParameter, isJsonObject } from '../../../engine/index.ts'
-import type { JsonObject } from '../../../engine/index.ts'
+import { InvalidParameter, isJsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard'
 import type { HandlerWithPreview, Parameters } from '../catalog.ts'
 import { checkCardBin } from './finid/card.ts'
 import { checkIban } from './finid/iban.ts'

@@ -1,10 +1,4 @@
-import {
-  InvalidParameter,
-  isJsonObject,
-  type EnvelopedAnswer,
-  type Json,
-  type JsonObject,
-} from '../../../engine/index.ts'
+import { InvalidParameter, isJsonObject, type EnvelopedAnswer, type Json, type JsonObject } from 'ratecard'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
 import { OVERRUN } from '../../threads/thread.ts'
 import type { HandlerWithPreview } from '../catalog.ts'

@@ -1,5 +1,5 @@
-import { InvalidParameter, isJsonObject } from '../../../engine/index.ts'
-import type { Json, JsonObject, Warning } from '../../../engine/index.ts'
+import { InvalidParameter, isJsonObject } from 'ratecard'
+import type { Json, JsonObject, Warning } from 'ratecard'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { platformLimits, type Row } from './platform-spec/table.ts'
 

@@ -1,4 +1,4 @@
-import { Failure, InvalidParameter, type ErrorCode } from '../../../engine/index.ts'
+import { Failure, InvalidParameter, type ErrorCode } from 'ratecard'
 import { REFUSALS, type Refusal } from './target.ts'
 
 export interface Reply {

@@ -1,4 +1,4 @@
-import { InvalidParameter } from '../../../../engine/index.ts'
+import { InvalidParameter } from 'ratecard'
 import { isDense, languageOf, stopWordsOf, wordsOf } from '../../util/repurpose/language.ts'
 import { rankSentences } from '../../util/repurpose/rank.ts'
 import { sentencesOf, type Sentence } from '../../util/repurpose/sentences.ts'

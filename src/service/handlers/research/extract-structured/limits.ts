@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../../engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from 'ratecard'
 
 const MOST_BYTES = 32 * 1024
 const MOST_LEVELS = 12

@@ -1,4 +1,4 @@
-import { Failure, InvalidParameter, type Context, type Warning } from '../../../../engine/index.ts'
+import { Failure, InvalidParameter, type Context, type Warning } from 'ratecard'
 import { beforeDeadline, DeadlinePassed } from '../../../sources/deadline.ts'
 import type { Egress } from '../../../sources/egress.ts'
 import type { SearchHit } from '../../../sources/search.ts'

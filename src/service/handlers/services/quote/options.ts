@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../../engine/index.ts'
+import type { JsonObject } from 'ratecard'
 import type { Category } from './table.ts'
 
 /** All in cents. */

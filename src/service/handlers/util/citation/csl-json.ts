@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../../engine/index.ts'
+import type { Json, JsonObject } from 'ratecard'
 import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { doiAddress } from './doi.ts'
 

@@ -1,4 +1,4 @@
-import { Failure, type Context, type Source, type Warning } from '../../../../engine/index.ts'
+import { Failure, type Context, type Source, type Warning } from 'ratecard'
 import { keepWhole } from '../../../sources/whole.ts'
 import { isWork, type Work } from '../../../sources/works/work.ts'
 

@@ -1,11 +1,4 @@
-import {
-  Failure,
-  isJsonObject,
-  type Context,
-  type Json,
-  type JsonObject,
-  type Warning,
-} from '../../../../engine/index.ts'
+import { Failure, isJsonObject, type Context, type Json, type JsonObject, type Warning } from 'ratecard'
 import type { Reading } from './reading.ts'
 
 /** What the guard takes. */

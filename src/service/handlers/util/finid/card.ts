@@ -1,5 +1,5 @@
-import { InvalidParameter } from '../../../../engine/index.ts'
-import type { JsonObject } from '../../../../engine/index.ts'
+import { InvalidParameter } from 'ratecard'
+import type { JsonObject } from 'ratecard'
 
 interface Scheme {
   readonly name: string

@@ -1,5 +1,5 @@
 import { isValidBIC } from 'ibantools'
-import type { JsonObject } from '../../../../engine/index.ts'
+import type { JsonObject } from 'ratecard'
 
 interface Reading {
   readonly type: string

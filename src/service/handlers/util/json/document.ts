@@ -1,5 +1,5 @@
-import { InvalidParameter } from '../../../../engine/index.ts'
-import type { Json, Warning } from '../../../../engine/index.ts'
+import { InvalidParameter } from 'ratecard'
+import type { Json, Warning } from 'ratecard'
 import { scan } from './scan.ts'
 
 export interface Document {

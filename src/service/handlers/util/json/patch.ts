@@ -1,5 +1,5 @@
-import { InvalidParameter, isJsonObject } from '../../../../engine/index.ts'
-import type { Json, JsonObject } from '../../../../engine/index.ts'
+import { InvalidParameter, isJsonObject } from 'ratecard'
+import type { Json, JsonObject } from 'ratecard'
 import { child, indexOf, parsePointer } from './pointer.ts'
 
 /** Why one operation cannot be done; `applyPatch` adds which one it was. */

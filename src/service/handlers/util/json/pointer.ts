@@ -1,5 +1,5 @@
-import { InvalidParameter, isJsonObject } from '../../../../engine/index.ts'
-import type { Json } from '../../../../engine/index.ts'
+import { InvalidParameter, isJsonObject } from 'ratecard'
+import type { Json } from 'ratecard'
 
 /**
  * Splits a JSON Pointer (RFC 6901) into unescaped tokens; the empty text is the whole document.

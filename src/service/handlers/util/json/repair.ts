@@ -1,6 +1,6 @@
 import { JSONRepairError, jsonrepair } from 'jsonrepair'
-import { InvalidParameter } from '../../../../engine/index.ts'
-import type { JsonObject, Warning } from '../../../../engine/index.ts'
+import { InvalidParameter } from 'ratecard'
+import type { JsonObject, Warning } from 'ratecard'
 import { parseDocument } from './document.ts'
 import { findValues } from './values-in-text.ts'
 

@@ -1,4 +1,4 @@
-import { InvalidParameter } from '../../../../engine/index.ts'
+import { InvalidParameter } from 'ratecard'
 
 /** Deeper documents are refused: everything that follows may then recurse without a care for the stack. */
 export const MAX_DEPTH = 64

@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../../../engine/index.ts'
-import type { Json, JsonObject } from '../../../../engine/index.ts'
+import { isJsonObject } from 'ratecard'
+import type { Json, JsonObject } from 'ratecard'
 
 type Kind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 

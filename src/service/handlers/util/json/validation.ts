@@ -2,8 +2,8 @@ import { Ajv } from 'ajv'
 import { Ajv2020, MissingRefError } from 'ajv/dist/2020.js'
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import formats from 'ajv-formats'
-import { InvalidParameter, isJsonObject } from '../../../../engine/index.ts'
-import type { Json, JsonObject } from '../../../../engine/index.ts'
+import { InvalidParameter, isJsonObject } from 'ratecard'
+import type { Json, JsonObject } from 'ratecard'
 import { compilePattern } from './pattern.ts'
 
 const MAX_ERRORS = 50

@@ -1,4 +1,4 @@
-import { InvalidParameter } from '../../../../engine/index.ts'
+import { InvalidParameter } from 'ratecard'
 import { addDays, yearOf, type Day } from '../workday/day.ts'
 
 const MOST_ENTRIES = 25

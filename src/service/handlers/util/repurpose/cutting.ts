@@ -1,9 +1,4 @@
-import {
-  InvalidParameter,
-  type EnvelopedAnswer,
-  type JsonObject,
-  type Warning,
-} from '../../../../engine/index.ts'
+import { InvalidParameter, type EnvelopedAnswer, type JsonObject, type Warning } from 'ratecard'
 import type { Parameters } from '../../catalog.ts'
 import { hashtagOf, keywordsOf } from './keywords.ts'
 import { languageOf, stopWordsOf } from './language.ts'
