@@ -1,4 +1,4 @@
-import { type Access, ERRORS, formatShort, LedgerError, type Observe } from '../engine/index.ts'
+import { type Access, ERRORS, Failure, formatShort, LedgerError, type Observe } from '../engine/index.ts'
 import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
 
@@ -157,7 +157,9 @@ export function createErrorReporter(
     const text = hide(
       fault instanceof LedgerError
         ? `ledger: ${fault.message}`
-        : `unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`,
+        : fault instanceof Failure
+          ? fault.message
+          : `unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`,
     )
     for (const [line, at] of told) if (now() - at >= QUIET_MS) told.delete(line)
     if (told.has(text)) return

@@ -68,7 +68,7 @@ export function revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret 
     baseUrl,
     mcpUrls,
     sandbox: false,
-    proxy: { fetcher: fetch, secret },
+    proxy: { fetcher: fetch, secret, report: () => undefined },
   })
 }
 

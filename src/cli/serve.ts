@@ -173,8 +173,8 @@ async function run(call: Call, plan: Plan): Promise<number> {
       ledger,
       cache: new Cache(cache.store, world.now),
       // An upstream's host stands in the catalog, which is trusted as code is, and may well be inside: no egress, which
-      // is for hosts that callers name. What the upstream says is not trusted: the proxy follows no redirect.
-      proxy: { fetcher: fetch, secret: env.secret },
+      // is for hosts that callers name. What the upstream says is not trusted: redirects are followed within its host.
+      proxy: { fetcher: fetch, secret: env.secret, report },
       figures,
       networks,
       baseUrl,

@@ -1,4 +1,4 @@
-import { fillPath, type Catalog, type Route, type Service } from '../engine/index.ts'
+import { fillPath, variablesOf, type Catalog, type Route, type Service } from '../engine/index.ts'
 import type { AllNetworks } from './compose.ts'
 import type { Call } from './command.ts'
 
@@ -64,10 +64,14 @@ export function printBanner({ terminal, env }: Call, service: Service, facts: Ba
       `${operation.id}: not served, none of its sources is set up: ${operation.sources.join(', ')}`,
     )
   }
+  const unsold = new Map<string, string[]>()
   for (const { path, operation } of paid) {
-    const variable = operation.upstream?.credential?.env
-    if (variable !== undefined && env.secret(variable) === undefined)
-      terminal.err(`${path}: not served before ${variable} is set`)
+    const unset = variablesOf(operation.upstream?.credential).filter((name) => env.secret(name) === undefined)
+    if (unset.length > 0) unsold.set(unset.join(' and '), [...(unsold.get(unset.join(' and ')) ?? []), path])
+  }
+  for (const [names, [path, ...more]] of unsold) {
+    const others = more.length === 0 ? '' : ` and ${more.length} more`
+    terminal.err(`${path}${others}: not served before ${names} ${names.includes(' and ') ? 'are' : 'is'} set`)
   }
   if (facts.sandbox) {
     const wallet = dataDir === env.dataDir ? '' : `DATA_DIR='${dataDir}' `

@@ -199,6 +199,18 @@ export const ERRORS = {
   not_implemented: kind(501, 'Not available yet', 'This route is announced but not served yet.'),
   not_configured: kind(503, 'Not configured', 'The operator has not set up the source of this route.'),
   handler_timeout: passing(504, 'Handler timed out', 'Try again, or ask for less in one call.', OF_WORK),
+  upstream_rejected: kind(
+    400,
+    'Upstream rejects the request',
+    'upstream.body says why. Change the request.',
+    OF_WORK,
+  ),
+  upstream_misconfigured: kind(
+    502,
+    'Upstream does not accept our calls',
+    'The operator has to change the address or the key of the upstream. Use another route meanwhile.',
+    OF_WORK,
+  ),
   source_error: passing(502, 'Bad upstream response', 'Try again in a moment.', OF_WORK),
   source_timeout: passing(504, 'Source did not answer in time', 'Try again in a moment.', OF_WORK),
   source_limited: passing(503, 'Source is limiting us', 'Try again after Retry-After.', OF_WORK),

@@ -5,6 +5,7 @@ export { Cache, createMemoryCache, type CacheStore } from './cache/cache.ts'
 export { openRedisCache } from './cache/redis.ts'
 export {
   fillPath,
+  variablesOf,
   type Catalog,
   type Operation,
   type OutsideSource,

@@ -75,7 +75,7 @@ export async function openWholeService(
     baseUrl: 'https://api.example.com',
     mcpUrls: {},
     sandbox: true,
-    proxy: { fetcher: fetch, secret: (name) => name },
+    proxy: { fetcher: fetch, secret: (name) => name, report: () => undefined },
   })
   let passed = 0
   const now = () => Date.now() + passed

@@ -109,10 +109,18 @@ export interface Cache {
 
 /** An API that exists already, sold as it is. */
 export interface Upstream {
-  /** Address with {parameters}; the others travel in the query. */
+  /** Address with {parameters}, in its query also {lists*} whose key is repeated; the others travel in the query. */
   readonly url: string
-  readonly credential: { readonly env: string; readonly header: string; readonly prefix: string } | undefined
+  /** By name, with {parameters}. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly credential: Credential | undefined
 }
+
+/** What an upstream gets to see of the operator, as names of environment variables. */
+export type Credential =
+  | { readonly kind: 'bearer'; readonly token: string }
+  | { readonly kind: 'header' | 'query'; readonly values: Readonly<Record<string, string>> }
+  | { readonly kind: 'basic'; readonly user: string; readonly password: string | undefined }
 
 export interface Tool {
   readonly server: string
@@ -238,6 +246,26 @@ export function examplePath({ path, parameters }: Route): string {
 /** Names of the `{templates}` of a path, in order. */
 export function templatesOf(path: string): string[] {
   return [...path.matchAll(/\{([^{}/]*)\}/g)].map((match) => match[1] ?? '')
+}
+
+/** Names of the parameters in the address or a header of an upstream, the star of a repeated list removed. */
+export function upstreamParameters(text: string): string[] {
+  return templatesOf(text).map((name) => name.replace(/\*$/, ''))
+}
+
+/** The environment variables that a credential is made of. */
+export function variablesOf(credential: Credential | undefined): string[] {
+  switch (credential?.kind) {
+    case undefined:
+      return []
+    case 'bearer':
+      return [credential.token]
+    case 'header':
+    case 'query':
+      return Object.values(credential.values)
+    case 'basic':
+      return [credential.user, ...(credential.password === undefined ? [] : [credential.password])]
+  }
 }
 
 /** A concrete path: each template replaced by its value, percent-encoded. */

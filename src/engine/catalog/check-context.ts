@@ -1,5 +1,5 @@
 import type { Declared, DeclaredRoute, DeclaredTool } from './schema.ts'
-import type { SourceDocument } from './source.ts'
+import type { Path, SourceDocument } from './source.ts'
 
 /** What a catalog is checked against besides its own text. */
 export interface CheckInputs {
@@ -34,9 +34,65 @@ export interface DeclaredPlace {
   readonly at: readonly string[]
 }
 
-/** The routes with the path of each in the URL and in the file. */
-export function routesOf(declared: Declared): DeclaredPlace[] {
-  return Object.entries(declared.routes).map(([path, route]) => ({ path, route, at: ['routes', path] }))
+/** The routes, complete with the defaults, with the path of each in the URL and in the file. */
+export function routesOf({ routes, defaults }: Declared): DeclaredPlace[] {
+  return Object.entries(routes).map(([path, route]) => ({
+    path,
+    route: defaults === undefined ? route : complete(path, route, defaults),
+    at: ['routes', path],
+  }))
+}
+
+/** A default upstream and its credential belong to proxies, and the credential goes to no other host. */
+function complete(
+  path: string,
+  given: DeclaredRoute,
+  { price, timeout, handler: usual, upstream: base, credential }: NonNullable<Declared['defaults']>,
+): DeclaredRoute {
+  const handler = given.handler ?? (given.upstream === undefined ? usual : PROXY)
+  const route = {
+    ...(price === undefined || !isPaid(path) ? {} : { price }),
+    ...(timeout === undefined ? {} : { timeout }),
+    ...(handler === undefined ? {} : { handler }),
+    ...given,
+  }
+  if (handler !== PROXY || base === undefined) return route
+  const below = given.upstream ?? path.replace(/^\/paid(?=\/)/, '')
+  const upstream = below.startsWith('/') ? base.replace(/\/+$/, '') + below : below
+  const isHome = credential !== undefined && originOf(upstream) === originOf(base)
+  return { ...(isHome ? { credential } : {}), ...route, upstream }
+}
+
+function originOf(url: string): string | undefined {
+  const plain = url.replace(/[{}*]/g, '')
+  return URL.canParse(plain) ? new URL(plain).origin : undefined
+}
+
+function isPaid(path: string): boolean {
+  return /^(?:[A-Z]+ )?\/paid\//.test(path)
+}
+
+/** What a route can leave to `defaults`, and has a place and a spelling there; a price only where something is paid. */
+const DEFAULTED: ReadonlySet<unknown> = new Set(['price', 'timeout', 'handler'])
+
+/** The document as its routes are meant: what one leaves out is found under `defaults`. */
+export function withDefaults(document: SourceDocument): SourceDocument {
+  if (!document.has(['defaults'])) return document
+  const find = (path: Path): Path => {
+    const [section, name, key] = path
+    if (section !== 'routes' || !DEFAULTED.has(key) || document.has(path.slice(0, 3))) return path
+    if (key === 'price' && !isPaid(String(name))) return path
+    const elsewhere = ['defaults', ...path.slice(2)]
+    return document.has(elsewhere.slice(0, 2)) ? elsewhere : path
+  }
+  return {
+    value: document.value,
+    has: (path) => document.has(find(path)),
+    at: (path) => document.at(find(path)),
+    atKey: (path) => document.atKey(find(path)),
+    atHome: (path) => document.atHome(find(path)),
+    spelling: (path) => document.spelling(find(path)),
+  }
 }
 
 /** Routes and tools, with what they have in common. */

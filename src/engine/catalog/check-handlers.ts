@@ -8,7 +8,7 @@ import {
   routesOf,
   samplePath,
 } from './check-context.ts'
-import { didYouMean, error, type Issue, type Position, suggest, wordIn } from './issue.ts'
+import { didYouMean, error, type Issue, type Position, suggest } from './issue.ts'
 import { isPassable } from './parameter.ts'
 import type { Path } from './source.ts'
 import { misfit } from './validator.ts'
@@ -19,7 +19,6 @@ export function* checkHandlers(context: CheckContext): Generator<Issue> {
   const owners = ownersOf(declared)
   for (const place of routesOf(declared)) {
     yield* checkHandler(context, place)
-    yield* checkProxy(context, place)
     yield* checkEndpoints(context, place, owners.get(handlerOf(place)) ?? ownDeclaration(place))
   }
   for (const [name, tool] of Object.entries(declared.tools ?? {})) {
@@ -55,40 +54,6 @@ function* checkName({ document, handlers }: CheckContext, handler: string, at: P
   const guess = didYouMean(handler, [...handlers, PROXY])
   const hint = guess || '; write it, name another under "handler", or set "planned: true"'
   yield error('handler_unknown', position, `there is no handler "${handler}"${hint}`)
-}
-
-function* checkProxy({ document }: CheckContext, place: DeclaredPlace): Generator<Issue> {
-  const { route, at, path } = place
-  const { upstream } = route
-  if (handlerOf(place) !== PROXY) {
-    for (const key of ['upstream', 'credential'] as const)
-      if (route[key] !== undefined)
-        yield error('key_misplaced', document.atKey([...at, key]), `"${key}" belongs to handler: proxy`)
-    return
-  }
-  if (upstream === undefined) {
-    const message = `${path} is a proxy and needs "upstream": the address it calls`
-    yield error('upstream_missing', document.atKey(at), message)
-    return
-  }
-  const position = document.at([...at, 'upstream'])
-  if (!URL.canParse(upstream.replace(/\{[^{}]*\}/g, 'x'))) {
-    const message = 'must be a whole address, such as https://internal.example/prices'
-    yield error('upstream_invalid', position, message)
-    return
-  }
-  const [inHost] = templatesOf(upstream.replace(/^https?:\/\//, '').split(/[/?#]/)[0] ?? '')
-  if (inHost !== undefined) {
-    const message = `{${inHost}} stands in the host, so that a buyer could choose where the request and its credential go; parameters belong in the path or the query`
-    yield error('upstream_invalid', wordIn(position, upstream, `{${inHost}}`), message)
-    return
-  }
-  const known = ownDeclaration(place).parameters.map(({ name }) => name)
-  for (const name of templatesOf(upstream.slice(upstream.indexOf('//') + 2))) {
-    if (known.includes(name)) continue
-    const message = `{${name}} of the upstream has no entry under parameters${didYouMean(name, known)}`
-    yield error('parameter_undeclared', wordIn(position, upstream, `{${name}}`), message)
-  }
 }
 
 function* checkEndpoints(context: CheckContext, place: DeclaredPlace, owner: Owner): Generator<Issue> {

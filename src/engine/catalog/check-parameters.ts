@@ -24,7 +24,9 @@ export function* checkParameters({ declared, document }: CheckContext): Generato
 /** Only well-formed templates: the others are errors of the path. */
 function soundTemplates(path: string): string[] {
   const segments = path.split('/')
-  return templatesOf(path).filter((name) => segments.includes(`{${name}}`) && /^[a-z][a-z0-9_]*$/.test(name))
+  return templatesOf(path).filter(
+    (name) => segments.some((each) => each.startsWith(`{${name}}`)) && /^[a-z][a-z0-9_]*$/.test(name),
+  )
 }
 
 function* checkSet(

@@ -6,7 +6,8 @@ import type { Path, SourceDocument } from './source.ts'
 /** Paths the engine serves by itself, whatever the catalog says. */
 export const RESERVED = ['/payments/{id}'] as const
 
-const SEGMENT = /^(?:[A-Za-z0-9._~-]+|\{[a-z][a-z0-9_]*\})$/
+/** A template may have a suffix, which begins with a sign that no name has: `{id}.pdf`. */
+const SEGMENT = /^(?:[A-Za-z0-9._~-]+|\{[a-z][a-z0-9_]*\}(?:[.~-][A-Za-z0-9._~-]*)?)$/
 
 interface ServedPath {
   readonly path: string
@@ -85,7 +86,7 @@ function pathIssue({ document }: CheckContext, served: ServedPath): Issue | unde
 function segmentRule(segment: string): string {
   if (segment.startsWith(':')) return `a template is written {${segment.slice(1)}}, not ${segment}`
   return /[{}]/.test(segment)
-    ? `"${segment}" is no template: braces hold one lower-case name and fill a whole segment, {like_this}`
+    ? `"${segment}" is no template: braces hold one lower-case name and begin a segment, {like_this} or {like_this}.pdf`
     : `"${segment}" has a character that paths do not use (allowed: A-Z a-z 0-9 . _ ~ -)`
 }
 

@@ -1,6 +1,7 @@
 import { parsePrice, PRICE_DECIMALS, type PriceFault } from '../money.ts'
 import { type CheckContext, routesOf } from './check-context.ts'
 import { error, type Issue, warning } from './issue.ts'
+import type { DeclaredRoute } from './schema.ts'
 import type { Path, SourceDocument } from './source.ts'
 
 /** Stock x402 clients refuse to pay more than this for one call unless they are told to. */
@@ -10,12 +11,22 @@ const SMALLEST_SETTLED = 1_000n
 
 /** Prices are checked in their source text: what YAML makes of a decimal is a float. */
 export function* checkPrices({ declared, document }: CheckContext): Generator<Issue> {
-  for (const { path, at } of routesOf(declared)) yield* checkPrice(document, [...at, 'price'], path)
-  for (const name of Object.keys(declared.tools ?? {}))
-    yield* checkPrice(document, ['tools', name, 'price'], undefined)
+  for (const { path, route, at } of routesOf(declared)) yield* checkPrice(document, route, at, path)
+  for (const [name, tool] of Object.entries(declared.tools ?? {}))
+    yield* checkPrice(document, tool, ['tools', name], undefined)
 }
 
-function* checkPrice(document: SourceDocument, at: Path, path: string | undefined): Generator<Issue> {
+function* checkPrice(
+  document: SourceDocument,
+  entry: Pick<DeclaredRoute, 'price'>,
+  owner: Path,
+  path: string | undefined,
+): Generator<Issue> {
+  const at = [...owner, 'price']
+  if (entry.price === undefined && !document.has(at)) {
+    yield error('price_missing', document.atHome(owner), priceless(owner.at(-1) ?? 'this'))
+    return
+  }
   const spelling = document.spelling(at)
   if (spelling === undefined) return
   const position = document.at(at)
@@ -37,6 +48,12 @@ function* checkPrice(document: SourceDocument, at: Path, path: string | undefine
     const message = 'below 0.001 USD public facilitators refuse to settle'
     yield warning('price_below_facilitators', position, message)
   }
+}
+
+/** Says that something has no price, and what to write. */
+export function priceless(owner: string | number): string {
+  const free = String(owner).startsWith('/paid/') ? '' : ', or "price: free"'
+  return `${owner} has no price: write "price: 0.005" (USD)${free}`
 }
 
 function faultMessage(fault: PriceFault, spelling: string, isPaid: boolean): string {

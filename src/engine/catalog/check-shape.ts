@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../json.ts'
 import { once } from '../once.ts'
+import { priceless } from './check-prices.ts'
 import { didYouMean, error, type Issue, type Position, suggest } from './issue.ts'
 import { type Form, formOf, properName } from './patterns.ts'
 import { catalogSchema, type Declared } from './schema.ts'
@@ -74,7 +75,6 @@ const WORDS: Readonly<Record<string, Describe>> = {
   required: (fault, path, document) => {
     const key = String(fault.params['missingProperty'])
     const owner = path.at(-1) ?? 'the catalog'
-    if (key === 'price') return error('price_missing', document.atHome(path), priceless(owner))
     const words = descriptionOf(fault, key)
     return error('key_missing', document.atHome(path), `${owner} needs the key "${key}"${words}`)
   },
@@ -129,6 +129,10 @@ const WORDS: Readonly<Record<string, Describe>> = {
       document.at([...path, Math.max(Number(fault.params['i']), Number(fault.params['j']))]),
       'this entry stands in the list already',
     ),
+  minProperties: (_, path, document) =>
+    error('mapping_empty', document.atKey(path), 'needs at least one entry'),
+  maxProperties: (fault, path, document) =>
+    error('key_repeated', document.atKey(path), `takes one of ${knownKeys(fault).join(', ')}`),
   minimum: (fault, path, document) =>
     error('number_too_small', document.at(path), `must be at least ${String(fault.params['limit'])}`),
   maximum: (fault, path, document) =>
@@ -165,11 +169,6 @@ function typeIssue(fault: ShapeFault, path: Path, document: SourceDocument): Iss
   }
   const instead = example(wanted, data)
   return error('type_wrong', at, `must be ${kinds(wanted)}, not ${kindOf(data)}${instead || words}`)
-}
-
-function priceless(owner: string | number): string {
-  const free = String(owner).startsWith('/paid/') ? '' : ', or "price: free"'
-  return `${owner} has no price: write "price: 0.005" (USD)${free}`
 }
 
 /** How the value that was written looks in the kind that is wanted. */

@@ -1,10 +1,11 @@
 import { checkDiscovery } from './check-discovery.ts'
-import type { CheckContext, CheckInputs } from './check-context.ts'
+import { type CheckContext, type CheckInputs, withDefaults } from './check-context.ts'
 import { checkHandlers } from './check-handlers.ts'
 import { checkParameters } from './check-parameters.ts'
 import { checkPaths } from './check-paths.ts'
 import { checkPayments } from './check-payments.ts'
 import { checkPrices } from './check-prices.ts'
+import { checkProxies } from './check-proxies.ts'
 import { checkReferences } from './check-references.ts'
 import { checkShape } from './check-shape.ts'
 import { hasErrors, type Issue } from './issue.ts'
@@ -19,6 +20,7 @@ const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkPaths,
   checkParameters,
   checkHandlers,
+  checkProxies,
   checkReferences,
   checkPayments,
   checkDiscovery,
@@ -34,7 +36,7 @@ export function check(text: string, inputs: CheckInputs): Checked {
   const shape = checkShape(document)
   const found = [...syntax, ...firstOfEachPlace(shape.issues)]
   if (shape.declared === undefined) return { kind: 'unsound', issues: inOrder(found) }
-  const context = { ...inputs, declared: shape.declared, document }
+  const context = { ...inputs, declared: shape.declared, document: withDefaults(document) }
   const said = new Set(found.filter(isAboutValue).map(placeOf))
   const sense = RULES.flatMap((rule) => [...rule(context)]).filter((issue) => !said.has(placeOf(issue)))
   const issues = inOrder([...found, ...sense])

@@ -6,6 +6,7 @@ import type {
   Annotations,
   Binding,
   Cache,
+  Credential,
   Operation,
   Parameter,
   Route,
@@ -200,14 +201,16 @@ function compileCache(cache: DeclaredRoute['cache']): Cache | undefined {
 }
 
 function compileUpstream(route: DeclaredRoute): Upstream | undefined {
-  if (route.upstream === undefined) return undefined
-  const { credential } = route
-  if (credential === undefined) return { url: route.upstream, credential: undefined }
-  return {
-    url: route.upstream,
-    credential:
-      typeof credential === 'string'
-        ? { env: credential, header: 'Authorization', prefix: 'Bearer ' }
-        : { env: credential.env, header: credential.header, prefix: '' },
-  }
+  const { upstream: url, upstream_headers: headers = {}, credential } = route
+  return url === undefined ? undefined : { url, headers, credential: compileCredential(credential) }
+}
+
+function compileCredential(declared: DeclaredRoute['credential']): Credential | undefined {
+  if (declared === undefined) return undefined
+  if (typeof declared === 'string') return { kind: 'bearer', token: declared }
+  const { bearer, header, query, basic } = declared
+  if (bearer !== undefined) return { kind: 'bearer', token: bearer }
+  if (header !== undefined) return { kind: 'header', values: header }
+  if (query !== undefined) return { kind: 'query', values: query }
+  return basic === undefined ? undefined : { kind: 'basic', user: basic.user, password: basic.password }
 }

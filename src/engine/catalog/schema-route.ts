@@ -73,6 +73,31 @@ export const parameters = {
 const text = { type: 'string', minLength: 1 } as const
 const duration = { type: 'string', pattern: '^[1-9][0-9]{0,6}(ms|s|m|h|d)$' } as const
 
+const variable = { type: 'string', pattern: '^[A-Z][A-Z0-9_]*$' } as const
+/** RFC 9110 §5.6.2: a token. */
+const headerName = { pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } as const
+
+const credential = {
+  type: ['string', 'object'],
+  pattern: '^[A-Z][A-Z0-9_]*$',
+  description:
+    'handler: proxy — what the upstream gets to see of you, as names of environment variables: NAME of a bearer token, { bearer: NAME }, { header: { X-Api-Key: NAME } }, { query: { key: NAME } } or { basic: { user: NAME, password: NAME } }.',
+  additionalProperties: false,
+  minProperties: 1,
+  maxProperties: 1,
+  properties: {
+    bearer: variable,
+    header: { type: 'object', minProperties: 1, propertyNames: headerName, additionalProperties: variable },
+    query: { type: 'object', minProperties: 1, additionalProperties: variable },
+    basic: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['user'],
+      properties: { user: variable, password: variable },
+    },
+  },
+} as const
+
 const price = {
   type: ['number', 'string'],
   description: 'USD per call: a decimal with at most six places, or the word free.',
@@ -139,7 +164,7 @@ export const routes = {
   additionalProperties: {
     type: 'object',
     additionalProperties: false,
-    required: ['price', 'summary'],
+    required: ['summary'],
     properties: {
       ...operation,
       with: argumentsGiven,
@@ -171,21 +196,39 @@ export const routes = {
       skill: { type: 'string', pattern: '^[a-z][a-z0-9-]*$', description: 'Skill id in the agent card.' },
       upstream: {
         type: 'string',
-        pattern: '^https?://',
-        description: 'handler: proxy — the address called, with {parameters}; quote it.',
-      },
-      credential: {
-        type: ['string', 'object'],
-        pattern: '^[A-Z][A-Z0-9_]*$',
+        pattern: '^(?:https?://|/)',
         description:
-          'handler: proxy — name of the environment variable that holds the upstream’s key, sent as a bearer token, or { env, header }.',
-        additionalProperties: false,
-        required: ['env', 'header'],
-        properties: {
-          env: { type: 'string', pattern: '^[A-Z][A-Z0-9_]*$' },
-          header: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9-]*$' },
-        },
+          'handler: proxy — the address called, with {parameters}, or its path below defaults.upstream; the path without /paid unless said. {list*} in its query repeats the key.',
       },
+      upstream_headers: {
+        type: 'object',
+        description:
+          'handler: proxy — headers that the upstream gets: a text with {parameters}. Accept-Language: "{language}".',
+        propertyNames: headerName,
+        additionalProperties: text,
+      },
+      credential,
+    },
+  },
+} as const
+
+/** What routes have that do not say it themselves. */
+export const defaults = {
+  type: 'object',
+  description: 'What routes have that do not say it themselves.',
+  additionalProperties: false,
+  properties: {
+    price: { ...price, description: 'Of routes under /paid/: USD per call.' },
+    timeout: operation.timeout,
+    handler: operation.handler,
+    upstream: {
+      type: 'string',
+      pattern: '^https?://',
+      description: 'handler: proxy — the address of the API, below which each "upstream" is a path.',
+    },
+    credential: {
+      ...credential,
+      description: 'handler: proxy — as "credential" of a route; sent to defaults.upstream only.',
     },
   },
 } as const
@@ -197,7 +240,7 @@ export const tools = {
   additionalProperties: {
     type: 'object',
     additionalProperties: false,
-    required: ['price', 'server', 'summary'],
+    required: ['server', 'summary'],
     properties: {
       ...operation,
       server: { ...text, description: 'Name under mcp_servers.' },

@@ -1,4 +1,4 @@
-import { type parameters, routes, tools } from './schema-route.ts'
+import { defaults, type parameters, routes, tools } from './schema-route.ts'
 
 /**
  * The type of the data a JSON Schema describes, for the few keywords the catalog's schema uses: the schema is the
@@ -299,6 +299,7 @@ export const catalogSchema = {
     payments,
     mcp_servers: mcpServers,
     categories,
+    defaults,
     routes,
     tools,
     crawlers,

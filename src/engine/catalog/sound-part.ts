@@ -61,8 +61,9 @@ export function soundPart<T>(root: unknown, validate: ValidateFunction<T>): T | 
     for (const fault of faults) {
       const place = toPath(fault.instancePath, sound)
       const named = NAMED.has(place[0])
-      if (named && lacksPrice(fault, place)) {
-        give(sound, place.slice(0, 2))
+      // Its absence is told already, and the rest of the route can be checked.
+      if (named && place.length === 3 && place[2] === 'price' && fault.data === null) {
+        remove(sound, place)
         continue
       }
       const path = named && place.length === 1 ? [...place, fault.propertyName ?? ''] : place
@@ -78,12 +79,6 @@ export function soundPart<T>(root: unknown, validate: ValidateFunction<T>): T | 
   return undefined
 }
 
-/** The most common fault of an imported catalog: the rest of such a route is checked all the same. */
-function lacksPrice({ keyword, params, data }: ShapeFault, place: Path): boolean {
-  if (place.length === 2) return keyword === 'required' && params['missingProperty'] === 'price'
-  return place.length === 3 && place[2] === 'price' && data === null
-}
-
 /** An unknown key goes; one that is a slip of a known one is read as that, so that its absence is not reported too. */
 function rename(root: unknown, path: Path, known: string | undefined): void {
   const owner = path
@@ -93,12 +88,6 @@ function rename(root: unknown, path: Path, known: string | undefined): void {
   if (!isRecord(owner)) return
   if (known !== undefined && !Object.hasOwn(owner, known)) owner[known] = owner[key]
   remove(root, path)
-}
-
-/** Any price does: what is said of its place was said by the shape already. */
-function give(root: unknown, path: Path): void {
-  const owner = path.reduce<unknown>((value, step) => (isRecord(value) ? value[step] : undefined), root)
-  if (isRecord(owner)) owner['price'] = 1
 }
 
 function remove(root: unknown, path: Path): void {

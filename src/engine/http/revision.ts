@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Catalog, type Operation, type Route, templatesOf } from '../catalog/catalog.ts'
+import { type Catalog, type Operation, type Route, templatesOf, variablesOf } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/check-context.ts'
 import { compileValidator, type RawParameters, type Validator } from '../catalog/validator.ts'
 import { documents, type LiveDocument, liveDocuments } from '../documents/all.ts'
@@ -220,8 +220,7 @@ function readinessOf(operation: Operation, { catalog, handlers, proxy }: Operati
   if (operation.handler !== PROXY && handler === undefined) return 'planned'
   if (typeof handler === 'object' && handler.configured === false) return 'not_configured'
   const sources = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
-  const own = operation.upstream?.credential?.env
-  const needed = own === undefined ? sources : [...sources, own]
+  const needed = [...sources, ...variablesOf(operation.upstream?.credential)]
   return needed.every((name) => proxy.secret(name) !== undefined) ? 'ready' : 'not_configured'
 }
 

@@ -174,6 +174,8 @@ export class IndexedRouter extends Router {
         shapes.sort((one, other) => rank(one) - rank(other))
       }
       append(shape.layers, keyOf(segments, shape), layer)
+      // `{id}.pdf` is more exact than `{id}`.
+      shape.layers.get(keyOf(segments, shape))?.sort((one, other) => suffixes(other) - suffixes(one))
     }
   }
 
@@ -193,6 +195,11 @@ function append(map: Map<string, Layer[]>, key: string, layer: Layer): void {
 
 function keyOf(segments: readonly string[], { isVariable }: Shape): string {
   return segments.map((segment, index) => (isVariable[index] ? ':' : segment)).join('/')
+}
+
+/** Characters of the path that stand behind its variables. */
+function suffixes({ path }: Layer): number {
+  return String(path).replace(/[^/]*:\w+/g, '').length - String(path).replace(/[^/]*:[^/]*/g, '').length
 }
 
 /** The path that the router has matched, as catalogs write it. */

@@ -15,7 +15,7 @@ function pagesOf(catalog: Catalog): ReadonlyMap<string, string> {
     baseUrl: BASE_URL,
     mcpUrls: {},
     sandbox: false,
-    proxy: { fetcher: fetch, secret: (name) => name },
+    proxy: { fetcher: fetch, secret: (name) => name, report: () => undefined },
   })
   return new Map([...pages].map(([path, { body }]) => [path, body.toString()]))
 }

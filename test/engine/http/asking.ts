@@ -44,7 +44,7 @@ function kitchen(handlers: Readonly<Record<string, UntypedHandler>>): Kitchen {
     baseUrl: 'https://api.example.com',
     mcpUrls: {},
     sandbox: false,
-    proxy: { fetcher: fetch, secret: () => undefined },
+    proxy: { fetcher: fetch, secret: () => undefined, report: () => undefined },
   })
   const workshop: ExecutionDeps = {
     cache: new Cache(createMemoryCache(), () => now),

@@ -51,6 +51,17 @@ t.test('with the same beginning, more fixed segments win, whichever is written f
   }
 })
 
+t.test('a template with a suffix wins over one without, whichever is written first', async (t) => {
+  const paths = ['/paid/report/{id}', '/paid/report/{id}.pdf', '/paid/report/{id}.min.pdf']
+  for (const given of [paths, paths.toReversed()]) {
+    const router = routerOf(...given)
+    t.strictSame(found(router, '/paid/report/7'), ['/paid/report/{id}', { id: '7' }])
+    t.strictSame(found(router, '/paid/report/7.pdf'), ['/paid/report/{id}.pdf', { id: '7' }])
+    t.strictSame(found(router, '/paid/report/a%2Fb.min.pdf'), ['/paid/report/{id}.min.pdf', { id: 'a/b' }])
+    t.strictSame(found(router, '/paid/report/.pdf'), ['/paid/report/{id}', { id: '.pdf' }])
+  }
+})
+
 t.test('a template takes one segment, decoded once', async (t) => {
   const router = routerOf('/paid/word/{word}')
   for (const [path, word] of [

@@ -33,7 +33,7 @@ t.test('the status is worked out once a second, however many ask for it', async 
     baseUrl: 'https://api.example.com',
     mcpUrls: {},
     sandbox: false,
-    proxy: { fetcher: fetch, secret: () => undefined },
+    proxy: { fetcher: fetch, secret: () => undefined, report: () => undefined },
   })
   const usageStore = new UsageStore({ ledger, owner: 'test', now })
   const page = livePages(

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Upstream } from '../../../src/engine/catalog/catalog.ts'
-import { Failure } from '../../../src/engine/errors.ts'
+import { ERRORS, Failure, InvalidParameter } from '../../../src/engine/errors.ts'
 import type { Answer, Arguments } from '../../../src/engine/handler.ts'
 import { createProxy } from '../../../src/engine/http/proxy.ts'
 import { fixedContext } from '../../support/fixed-context.ts'
@@ -30,16 +30,27 @@ function json(body: string, type = 'application/json'): RequestListener {
   return (_, response) => response.writeHead(200, { 'Content-Type': type }).end(body)
 }
 
+/** What the operator was told. */
+const reported: string[] = []
+
 function proxyTo(
-  url: string,
+  upstream: string | Partial<Upstream>,
   credential?: Upstream['credential'],
   secret: (name: string) => string | undefined = (name) => (name === 'ACME_TOKEN' ? KEY : undefined),
 ) {
-  return createProxy({ url, credential }, { fetcher: fetch, secret })
+  const given = typeof upstream === 'string' ? { url: upstream } : upstream
+  return createProxy(
+    { url: '', headers: {}, credential, ...given },
+    { fetcher: fetch, secret, report: ({ message }) => reported.push(message) },
+  )
 }
 
-async function call(url: string, args: Arguments = {}, credential?: Upstream['credential']): Promise<Answer> {
-  return proxyTo(url, credential)(args, fixedContext())
+async function call(
+  upstream: string | Partial<Upstream>,
+  args: Arguments = {},
+  credential?: Upstream['credential'],
+): Promise<Answer> {
+  return proxyTo(upstream, credential)(args, fixedContext())
 }
 
 /** What the buyer would be told. */
@@ -105,28 +116,159 @@ t.test('no value climbs out of the place it fills', async (t) => {
   }
 })
 
-t.test('the key is sent in the form the catalog asks for, and nothing of the buyer is', async (t) => {
+t.test('sends the credential in the form the catalog names, and nothing of the buyer', async (t) => {
   const { url, asked } = await upstream(t, json('{}'))
-  await call(url, {}, { env: 'ACME_TOKEN', header: 'Authorization', prefix: 'Bearer ' })
-  await call(url, {}, { env: 'ACME_TOKEN', header: 'X-Api-Key', prefix: '' })
-  await call(url)
-  t.equal(asked[0]?.headers.authorization, `Bearer ${KEY}`)
-  t.equal(asked[1]?.headers['x-api-key'], KEY)
-  t.equal(asked[1]?.headers.authorization, undefined)
-  t.equal(asked[2]?.headers.authorization, undefined)
+  const secrets: Record<string, string> = { ACME_TOKEN: KEY, ACME_USER: 'grüße', ACME_APP: 'a+b&c' }
+  for (const credential of [
+    { kind: 'bearer', token: 'ACME_TOKEN' },
+    { kind: 'header', values: { 'X_Api.Key': 'ACME_TOKEN', 'X-App': 'ACME_APP' } },
+    { kind: 'query', values: { key: 'ACME_TOKEN', app: 'ACME_APP' } },
+    { kind: 'basic', user: 'ACME_USER', password: 'ACME_TOKEN' },
+    { kind: 'basic', user: 'ACME_TOKEN', password: undefined },
+    undefined,
+  ] as const)
+    await proxyTo(url, credential, (name) => secrets[name])({ key: 'of the buyer' }, fixedContext())
+  const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
+  t.strictSame(
+    asked.map(({ headers }) => headers.authorization),
+    [`Bearer ${KEY}`, undefined, undefined, basic(`grüße:${KEY}`), basic(`${KEY}:`), undefined],
+  )
+  t.match(asked[1]?.headers, { 'x_api.key': KEY, 'x-app': 'a+b&c' })
+  t.strictSame(
+    [...new URL(asked[2]?.url ?? '', url).searchParams],
+    [
+      ['key', KEY],
+      ['app', 'a+b&c'],
+    ],
+    'a parameter of the buyer does not replace the credential',
+  )
   for (const { headers, method } of asked) {
     t.equal(method, 'GET')
     t.notOk(Object.keys(headers).some((name) => /payment|cookie|referer|forwarded/.test(name)))
   }
 })
 
-t.test('without its key the route says that it is not set up', async (t) => {
+t.test('answers not_configured without the credential, and with one that no header can carry', async (t) => {
   const { url, asked } = await upstream(t, json('{}'))
-  const keyed = { env: 'ACME_TOKEN', header: 'Authorization', prefix: 'Bearer ' }
-  const fault = await failure(proxyTo(url, keyed, () => undefined)({}, fixedContext()))
-  t.equal(fault.code, 'not_configured')
-  t.notMatch(fault.detail, 'ACME_TOKEN')
+  const keyed = { kind: 'bearer', token: 'ACME_TOKEN' } as const
+  for (const value of [undefined, 'line\nbreak']) {
+    const fault = await failure(proxyTo(url, keyed, () => value)({}, fixedContext()))
+    t.equal(fault.code, 'not_configured')
+    t.notMatch(`${fault.stack}${String(fault.cause)}`, /ACME_TOKEN|break/)
+  }
   t.equal(asked.length, 0)
+})
+
+t.test('fills headers from parameters, and repeats the key of a list', async (t) => {
+  const { url, asked } = await upstream(t, json('{}'))
+  const upstreamOf = {
+    url: `${url}/pets?tag={tags*}&id[]={ids*}&q={q}`,
+    headers: { 'Accept-Language': '{language}', 'Api-Version': '2026-11-22', Trace: 'v1-{trace}' },
+  }
+  await call(upstreamOf, { tags: ['a b', 'c&d'], ids: [1, 2], language: 'de', trace: 7, other: ['x', 'y'] })
+  const [first] = asked
+  t.strictSame(
+    [...new URL(first?.url ?? '', url).searchParams],
+    [
+      ['tag', 'a b'],
+      ['tag', 'c&d'],
+      ['id[]', '1'],
+      ['id[]', '2'],
+      ['other', 'x,y'],
+    ],
+  )
+  t.match(first?.headers, { 'accept-language': 'de', 'api-version': '2026-11-22', trace: 'v1-7' })
+  await call(upstreamOf)
+  t.notMatch(asked[1]?.headers['accept-language'], 'de')
+  t.equal(asked[1]?.url, '/pets')
+  await t.rejects(
+    call(upstreamOf, { language: 'de\r\nX-Evil: 1' }),
+    new InvalidParameter('language', 'has characters that no header can carry'),
+  )
+  t.equal(asked.length, 2)
+})
+
+t.test('sends the id of the payment as the idempotency key', async (t) => {
+  const { url, asked } = await upstream(t, json('{}'))
+  const payment = { id: 'pay_7', protocol: 'x402', network: 'base', payer: '0x1', account: 'key' } as const
+  await proxyTo(url)({}, fixedContext({ payment }))
+  await call(url)
+  t.strictSame(
+    asked.map(({ headers }) => headers['idempotency-key']),
+    ['pay_7', undefined],
+  )
+})
+
+t.test('follows redirects within the host of the upstream', async (t) => {
+  const { url, asked } = await upstream(t, (request, response) => {
+    const { pathname } = new URL(request.url ?? '', 'http://x')
+    const target = { '/a': '/b?from=a', '/b': `${url}/c`, '/loop': '/loop', '/out': 'http://localhost:1/x' }[
+      pathname
+    ]
+    if (target === undefined) return response.setHeader('content-type', 'application/json').end('{"ok":1}')
+    return response.writeHead(307, { Location: target }).end()
+  })
+  const credential = { kind: 'query', values: { key: 'ACME_TOKEN' } } as const
+  t.match(await call(`${url}/a`, {}, credential), { content: { text: '{"ok":1}' } })
+  t.strictSame(
+    asked.map((request) => request.url),
+    [`/a?key=${KEY}`, `/b?from=a&key=${KEY}`, `/c?key=${KEY}`],
+  )
+  for (const [path, words] of [
+    ['/out', /another host/],
+    ['/loop', /in a circle/],
+  ] as const) {
+    const fault = await failure(call(url + path, {}, credential))
+    t.equal(fault.code, 'upstream_misconfigured')
+    t.match(fault.detail, words)
+  }
+})
+
+t.test(
+  'tells the buyer what the upstream says about a rejected request, without the credential',
+  async (t) => {
+    const said = { error: `no ${KEY}`, ['key ' + KEY]: [`${KEY}!`] }
+    for (const [status, code] of [
+      [400, 'upstream_rejected'],
+      [404, 'not_found'],
+      [409, 'upstream_rejected'],
+      [410, 'not_found'],
+      [422, 'upstream_rejected'],
+    ] as const) {
+      const { url } = await upstream(t, (_, response) =>
+        response.writeHead(status, { 'Content-Type': 'application/problem+json' }).end(JSON.stringify(said)),
+      )
+      const fault = await failure(call(url, {}, { kind: 'bearer', token: 'ACME_TOKEN' }))
+      t.equal(fault.code, code)
+      t.notOk(ERRORS[fault.code].retryable)
+      t.strictSame(fault.extra, { upstream: { status, body: { error: 'no ***', 'key ***': ['***!'] } } })
+    }
+    const long = await upstream(t, (_, response) =>
+      response.writeHead(400, { 'Content-Type': 'text/plain' }).end('é'.repeat(100_000)),
+    )
+    const { extra } = await failure(call(long.url))
+    t.strictSame(extra, { upstream: { status: 400, body: 'é'.repeat(4_000), truncated: true } })
+    for (const type of ['text/html', 'image/png', 'text/plain; charset=klingon']) {
+      const odd = await upstream(t, (_, response) =>
+        response.writeHead(400, { 'Content-Type': type }).end('no'),
+      )
+      t.match((await failure(call(odd.url))).extra, { upstream: { status: 400 } })
+    }
+  },
+)
+
+t.test('tells the operator that the upstream does not accept the credential', async (t) => {
+  for (const status of [401, 403]) {
+    const { url } = await upstream(t, (_, response) => response.writeHead(status).end(`bad ${KEY}`))
+    reported.length = 0
+    const fault = await failure(call(url, {}, { kind: 'bearer', token: 'ACME_TOKEN' }))
+    t.match(fault, { code: 'upstream_misconfigured', status: 502 })
+    t.notOk(ERRORS[fault.code].retryable)
+    t.strictSame(reported, [
+      `upstream_misconfigured: ${new URL(url).host} does not accept our calls: it answers with status ${status}`,
+    ])
+    t.notMatch(JSON.stringify(fault.extra) + fault.detail, /127\.0\.0\.1|bad|7f3a/)
+  }
 })
 
 t.test('an answer is passed on as it is', async (t) => {
@@ -154,15 +296,10 @@ t.test('what is no answer is not sold', async (t) => {
     (_, response) =>
       response.writeHead(code, { 'Content-Type': 'application/json', ...headers }).end('{"secret":"inner"}')
   const cases: readonly (readonly [string, RequestListener, string, number])[] = [
-    ['unknown', status(404), 'not_found', 404],
-    ['gone', status(410), 'not_found', 404],
-    ['refused', status(400), 'source_error', 502],
-    ['refused', status(422), 'source_error', 502],
-    ['key is wrong', status(401), 'source_error', 502],
     ['broken', status(500), 'source_error', 502],
     ['overloaded', status(503), 'source_error', 502],
-    ['moved', status(301, { Location: 'http://127.0.0.1:1/x' }), 'source_error', 502],
-    ['moved', status(307, { Location: '/y' }), 'source_error', 502],
+    ['moved to nowhere', status(301), 'source_error', 502],
+    ['moved elsewhere', status(301, { Location: 'http://127.0.0.1:1/x' }), 'upstream_misconfigured', 502],
     ['no content', (_, response) => response.writeHead(204).end(), 'source_error', 502],
     ['empty', json(''), 'source_error', 502],
     ['empty', json('', 'text/plain'), 'source_error', 502],
@@ -187,9 +324,7 @@ t.test('what is no answer is not sold', async (t) => {
   ]
   for (const [name, listener, code, expected] of cases) {
     const { url, asked } = await upstream(t, listener)
-    const fault = await failure(
-      call(`${url}/hidden/path`, {}, { env: 'ACME_TOKEN', header: 'Authorization', prefix: 'Bearer ' }),
-    )
+    const fault = await failure(call(`${url}/hidden/path`, {}, { kind: 'bearer', token: 'ACME_TOKEN' }))
     t.equal(fault.code, code, name)
     t.equal(fault.status, expected, name)
     t.equal(asked.length, 1, `${name}: asked once, no redirect followed`)
@@ -206,6 +341,7 @@ t.test('a limit of the upstream is passed on with its wait', async (t) => {
     ['7', 7],
     ['999999', 3600],
     ['Wed, 21 Oct 2026 07:28:00 GMT', 30],
+    ['Fri, 20 Nov 2026 20:01:30 GMT', 90],
     ['-1', 30],
     ['', 30],
   ] as const) {

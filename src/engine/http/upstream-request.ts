@@ -1,0 +1,110 @@
+import { fillPath, upstreamParameters, variablesOf, type Upstream } from '../catalog/catalog.ts'
+import { Failure, InvalidParameter } from '../errors.ts'
+import type { Argument, Arguments } from '../handler.ts'
+
+/** A call of the upstream: nothing of the buyer's request but its parameters. */
+export interface UpstreamRequest {
+  readonly url: URL
+  readonly headers: Headers
+}
+
+/** Value of the environment variable a catalog names. */
+export type Secret = (name: string) => string | undefined
+
+export function buildRequest(upstream: Upstream, args: Arguments): UpstreamRequest {
+  const headers = new Headers({ accept: 'application/json, text/*;q=0.5, */*;q=0.1' })
+  for (const [name, template] of Object.entries(upstream.headers)) {
+    const [parameter = ''] = upstreamParameters(template)
+    if (template === `{${parameter}}` && args[parameter] === undefined) continue
+    try {
+      headers.set(name, fill(template, args))
+    } catch {
+      throw new InvalidParameter(parameter, 'has characters that no header can carry')
+    }
+  }
+  return { url: addressOf(upstream, args), headers }
+}
+
+function addressOf({ url: template, headers }: Upstream, args: Arguments): URL {
+  const [path = '', query = ''] = template.split('?')
+  const filled = fillPath(path, (name) => spell(args[name]))
+  // Dots need no encoding, and as a whole segment they would climb to paths that are not for sale.
+  if (/\/\.{1,2}(?:[/#]|$)/.test(filled))
+    throw new Failure('not_found', 'the upstream has nothing under these parameters')
+  const url = new URL(filled)
+  for (const [key, value] of new URLSearchParams(query)) {
+    const [name] = upstreamParameters(value)
+    const argument = name === undefined ? undefined : args[name]
+    if (value === `{${name}*}`) for (const item of itemsOf(argument)) url.searchParams.append(key, item)
+    // What the buyer has left out is not asked for as an empty text.
+    else if (value !== `{${name}}` || argument !== undefined) url.searchParams.append(key, fill(value, args))
+  }
+  const placed = new Set([template, ...Object.values(headers)].flatMap(upstreamParameters))
+  for (const [name, value] of Object.entries(args))
+    if (value !== undefined && !placed.has(name)) url.searchParams.append(name, spell(value))
+  return url
+}
+
+function fill(template: string, args: Arguments): string {
+  return template.replace(/\{([^{}/]*)\}/g, (_, name: string) => spell(args[name]))
+}
+
+function spell(value: Argument | undefined): string {
+  if (Array.isArray(value)) return value.join(',')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value ?? '')
+}
+
+function itemsOf(value: Argument | undefined): string[] {
+  if (value === undefined) return []
+  return Array.isArray(value) ? value.map(String) : [spell(value)]
+}
+
+/** Adds what the upstream gets to see of the operator, over anything of that name. */
+export function authorize({ url, headers }: UpstreamRequest, { credential }: Upstream, secret: Secret): void {
+  const value = (name: string): string => {
+    const found = secret(name)
+    if (found !== undefined) return found
+    throw new Failure('not_configured', 'the operator has not set the key of this upstream')
+  }
+  try {
+    switch (credential?.kind) {
+      case undefined:
+        return
+      case 'bearer':
+        return headers.set('authorization', `Bearer ${value(credential.token)}`)
+      case 'header':
+        for (const [name, variable] of Object.entries(credential.values)) headers.set(name, value(variable))
+        return
+      case 'query':
+        for (const [key, variable] of Object.entries(credential.values))
+          url.searchParams.set(key, value(variable))
+        return
+      case 'basic': {
+        const password = credential.password === undefined ? '' : value(credential.password)
+        return headers.set('authorization', `Basic ${encode(`${value(credential.user)}:${password}`)}`)
+      }
+    }
+  } catch (fault) {
+    if (fault instanceof Failure) throw fault
+    // The message of that error has the key in it.
+    throw new Failure('not_configured', 'the key of this upstream has characters that no header can carry')
+  }
+}
+
+function encode(text: string): string {
+  return Buffer.from(text).toString('base64')
+}
+
+/** Shorter ones are no secrets, and would be found in every second word. */
+const SHORTEST_SECRET = 4
+
+/** Takes the operator's keys out of what an upstream says, in the forms in which they were sent. */
+export function concealer({ credential }: Upstream, secret: Secret): (text: string) => string {
+  const values = variablesOf(credential).map((name) => secret(name) ?? '')
+  const joined = credential?.kind === 'basic' ? [encode(`${values[0] ?? ''}:${values[1] ?? ''}`)] : []
+  const forms = [...values, ...joined]
+    .filter(({ length }) => length >= SHORTEST_SECRET)
+    .flatMap((value) => [value, encodeURIComponent(value), JSON.stringify(value).slice(1, -1)])
+    .toSorted((one, other) => other.length - one.length)
+  return (text) => forms.reduce((shown, form) => shown.replaceAll(form, '***'), text)
+}
