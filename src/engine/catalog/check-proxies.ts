@@ -76,7 +76,7 @@ function* checkTemplates(
   }
 }
 
-/** Set by whoever sends the request, and by nobody else. */
+/** Headers that the HTTP client sets itself. */
 const FRAMING =
   /^(?:connection|content-length|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i
 
