@@ -83,7 +83,8 @@ function spellScheme(name: string, scheme: Json | undefined): Json | undefined {
   const [type, header] = [textAt(scheme, 'type'), textAt(scheme, 'name')]
   if (type === 'http' && textAt(scheme, 'scheme')?.toLowerCase() === 'bearer') return env
   if (type === 'oauth2' || type === 'openIdConnect') return env
-  if (type === 'apiKey' && textAt(scheme, 'in') === 'header' && header !== undefined) return { header: { [header]: env } }
+  if (type === 'apiKey' && textAt(scheme, 'in') === 'header' && header !== undefined)
+    return { header: { [header]: env } }
   return undefined
 }
 
