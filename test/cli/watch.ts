@@ -28,7 +28,7 @@ routes:
     summary: Revision ${revision} at ${priceOf(revision)}
     parameters: { n: { type: integer, default: 1, minimum: 1, maximum: 100000 } }
     example: ./example.json
-documents: { health: /health, status-json: /status.json, openapi: /openapi.json, llms-full: /llms-full.txt }
+documents: { health: /health, status-json: /status.json, openapi: /openapi.json, docs-md: /docs.md }
 `
 }
 
@@ -115,7 +115,7 @@ t.test('a catalog behind a link, as a cluster mounts it, is seen when the link i
 t.test('an edited example stands in the documents', async () => {
   writeFileSync(example, '{"work":"quetzal"}')
   await until('the example is served', async () =>
-    (await (await fetch(`${shop.url}/llms-full.txt`)).text()).includes('quetzal'),
+    (await (await fetch(`${shop.url}/docs.md`)).text()).includes('quetzal'),
   )
 })
 

@@ -239,14 +239,6 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     while ((await store.spend('one', rate)) > 0) await new Promise((resolve) => setTimeout(resolve, 20))
     t.pass('it was given more')
   })
-
-  t.test(`${name}: the cache has the name of its store and closes it`, async (t) => {
-    const store = await openNew(t)
-    const cache = new Cache(store, () => NOW)
-    t.equal(cache.name, name)
-    await store.set('one', fetchedOf(1), 60_000)
-    await cache.close()
-  })
 }
 
 interface TestedCache {

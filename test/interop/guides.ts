@@ -92,12 +92,13 @@ t.test('a client that begins with the API catalog finds no way on', async (t) =>
   for (const { href } of targets) t.equal((await market.ask(href)).status, 200, href)
 })
 
-t.test('the long guide leaves out an endpoint, or its parameters', async (t) => {
+t.test('the long guide has every endpoint with its parameters', async (t) => {
   const text = await market.read('/llms-full.txt')
-  for (const { path, parameters } of [...paid, ...samples]) {
-    const [, chapter = ''] = text.split(`### GET ${path} (`)
+  for (const { path, parameters } of paid) {
+    const [, chapter = ''] = text.split(`### GET \`${path}\`: `)
     const [own = ''] = chapter.split(/^### /m)
     for (const { name } of parameters) t.match(own, `\`${name}\``, `${path} ${name}`)
     t.match(own, BASE_URL + exampleCall(path).split('?')[0], path)
   }
+  for (const { path } of samples) t.match(text, `Free preview \`${path}\`.`, path)
 })

@@ -9,9 +9,14 @@ import { LEASE_MS, buyerKeyOf } from '../../src/engine/ledger/payment-lifecycle.
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { writeAnswer } from '../../src/engine/ledger/answers.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
-import { ConnectedBuyers } from '../../src/engine/purchase/request.ts'
-import type { Fulfillment, PurchaseDeps, PurchaseRequest, Store } from '../../src/engine/purchase/request.ts'
-import type { PurchaseResult } from '../../src/engine/purchase/problem.ts'
+import {
+  ConnectedBuyers,
+  type Fulfillment,
+  type PurchaseDeps,
+  type PurchaseRequest,
+  type Store,
+  type PurchaseResult,
+} from '../../src/engine/purchase/request.ts'
 import { purchase } from '../../src/engine/purchase/purchase.ts'
 import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/protocols/protocol.ts'
 import { compileRoutes, routeAt } from './compiled.ts'

@@ -62,6 +62,8 @@ export interface Witness {
   submitCancellation(authorizer: Hex, nonce: Hex, signature: Hex): Promise<Hex>
   setMining(mining: 'automatic' | 'by hand'): Promise<void>
   mine(): Promise<void>
+  /** Undoes the newest blocks, and what was in them. */
+  undo(blocks: number): Promise<void>
 }
 
 function evmChain(id: number) {
@@ -148,5 +150,8 @@ export function witness({ rpcUrl, asset, chainId }: Pick<EvmChain, 'rpcUrl' | 'a
       ),
     setMining: (mining) => client.setAutomine(mining === 'automatic'),
     mine: () => client.mine({ blocks: 1 }),
+    undo: async (blocks) => {
+      await client.request({ method: 'anvil_reorg', params: [blocks, []] } as never)
+    },
   }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { reserve, type PaymentLease } from '../../src/engine/ledger/payment-lease.ts'
+import { reserve, type PaymentLease } from '../../src/engine/ledger/lease.ts'
 import type {
   PaymentRecord,
   Purchase,

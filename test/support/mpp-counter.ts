@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Challenge } from 'mppx'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
+import { Chain, createRpc } from '../../src/engine/chains/evm/rpc.ts'
 import type { SettlementAttempt } from '../../src/engine/ledger/payment-record.ts'
 import type { Micros } from '../../src/engine/money.ts'
 import { realmOf } from '../../src/engine/protocols/mpp/challenge.ts'
@@ -35,7 +36,7 @@ export interface MppCounter {
 export interface CounterSettings {
   readonly rpcUrl: string
   readonly recipient: string
-  readonly secretKeys?: readonly [string, ...string[]]
+  readonly secretKeys?: readonly string[]
   readonly now?: () => number
   readonly sleep?: (ms: number) => Promise<void>
 }
@@ -57,19 +58,9 @@ export function openMppCounter({
     rpcUrls: { [TEMPO_CHAIN]: rpcUrl },
     report: (fault) => reports.push(fault),
   })
-  const protocol = createMpp({
-    baseUrl,
-    chainId: TEMPO_CHAIN,
-    currency: PATH_USD,
-    recipient,
-    secretKeys,
-    rpcUrl,
-    validator,
-    caller: fetch,
-    now,
-    sleep,
-    random: randomBytes,
-  })
+  const terms = { realm: realmOf(baseUrl), chainId: TEMPO_CHAIN, currency: PATH_USD, recipient }
+  const chain = new Chain(createRpc(rpcUrl, fetch))
+  const protocol = createMpp({ terms, secretKeys, validator, chain, now, sleep }, randomBytes)
   const offer = { endpoint: ROUTE, resource: `${baseUrl}/paid/ping`, scope: SCOPE, price: priceOf(ROUTE) }
   const counter: MppCounter = {
     protocol,
@@ -80,7 +71,7 @@ export function openMppCounter({
     challenge: () => {
       const issued = protocol
         .challenge(ROUTE)
-        ?.issue({ resource: offer.resource, scope: SCOPE, error: 'payment_required' })
+        ?.prepare({ resource: offer.resource, scope: SCOPE, error: 'payment_required' })()
       return Challenge.deserialize(issued?.headers['WWW-Authenticate'] ?? '')
     },
     take: (authorization) => {

@@ -34,7 +34,7 @@ export type CacheLock =
   | { readonly kind: 'theirs'; readonly over: () => Promise<void> }
 
 /** Of a store that no other process uses, or that cannot be asked. */
-export const UNDISPUTED: CacheLock = { kind: 'ours', end: async () => undefined }
+const UNDISPUTED: CacheLock = { kind: 'ours', end: async () => undefined }
 
 export interface Served<Value> extends Fetched<Value> {
   readonly cached: boolean
@@ -59,10 +59,6 @@ export class Cache {
     this.#store = store
     this.#now = now
     this.#budget = new MemoryBudget(now)
-  }
-
-  get name(): string {
-    return this.#store.name
   }
 
   /**
@@ -144,10 +140,6 @@ export class Cache {
   spend(client: string, rate: Rate): Promise<number> {
     return this.#store.spend(client, rate).catch(() => this.#budget.spend(client, rate))
   }
-
-  close(): Promise<void> {
-    return this.#store.close()
-  }
 }
 
 /** A definite word on the request (no such thing, wrong arguments) and no trouble of the source: older answers are void. */
@@ -169,7 +161,7 @@ const LARGEST_CLIENTS = 50_000
  * Counts what clients do, in this process. One number a client is enough: the moment at which its budget is whole again
  * (the generic cell rate algorithm).
  */
-export class MemoryBudget {
+class MemoryBudget {
   readonly #now: () => number
   readonly #whole = new Map<string, number>()
 

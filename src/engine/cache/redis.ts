@@ -4,7 +4,7 @@ import { isJsonObject } from '../json.ts'
 import type { RedisAddress } from '../redis-address.ts'
 import type { CacheStore, Fetched, CacheLock } from './cache.ts'
 
-export interface RedisCacheSettings {
+interface RedisCacheSettings {
   readonly address: RedisAddress
   readonly random: (bytes: number) => Uint8Array
   /** Takes a line for the operator: once when Redis fails, once when it is back. */

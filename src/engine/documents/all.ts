@@ -1,7 +1,7 @@
 import { agentCard } from './agent-card.ts'
 import { ard } from './ard.ts'
 import { categories, index } from './index-json.ts'
-import { llms, llmsFull } from './llms.ts'
+import { llms } from './llms.ts'
 import { docs, docsErrors, docsMarkdown } from './docs-model.ts'
 import { openapi } from './openapi.ts'
 import { privacy, renderHome } from './pages.ts'
@@ -14,7 +14,6 @@ export const documents: readonly Document[] = [
   { ...index, page: renderHome },
   openapi,
   llms,
-  llmsFull,
   x402Resources,
   docs,
   docsMarkdown,

@@ -3,8 +3,7 @@ import { compact, type JsonObject } from '../json.ts'
 import { isCallable, listedRoutes } from './listing.ts'
 import { iconUrl } from './page.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
-import { SERVER_CARD_TYPE } from './servers/documents.ts'
-import { listedServers, nickname } from './servers/server.ts'
+import { SERVER_CARD_TYPE, listedServers, nickname } from './servers.ts'
 import { sentence } from './copy.ts'
 
 /** Agentic Resource Discovery: what this host offers to agents, of which only what can be used now. */

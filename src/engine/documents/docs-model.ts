@@ -5,8 +5,7 @@ import { chaptersOf, listedRoutes, previewsOf, priceOf } from './listing.ts'
 import { definePage, frameOf, readPage } from './page.ts'
 import { parameterRow } from './parameters.ts'
 import { defineDocument, type Facts, placedDocuments } from './registry.ts'
-import { howToPayTools, payingClients, serverManual, TOOL_CLIENT } from './servers/docs-model.ts'
-import { listedServers } from './servers/server.ts'
+import { howToPayTools, payingClients, serverManual, TOOL_CLIENT, listedServers } from './servers.ts'
 import { readMarkdown, type TemplateContext, webAddress } from './template.ts'
 import {
   charging,

@@ -11,7 +11,7 @@ import {
 } from './listing.ts'
 import { argumentLine, parameterLine } from './parameters.ts'
 import { defineDocument, type Facts, placedDocuments, printJson } from './registry.ts'
-import { listedServers, serverPagePath } from './servers/server.ts'
+import { listedServers, serverPagePath } from './servers.ts'
 import { linkHeader } from './well-known.ts'
 import { CHARGED_FIRST, chargingOf, howToPay, isUpfront, SANDBOX } from './copy.ts'
 

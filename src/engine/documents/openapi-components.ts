@@ -163,7 +163,7 @@ function refer(protocols: readonly string[], moment: 'challenge' | 'receipt'): J
 }
 
 /** Header components of the protocols that are offered. */
-export function paymentHeaders(protocols: readonly string[]): JsonObject {
+function paymentHeaders(protocols: readonly string[]): JsonObject {
   const headers = protocols.flatMap((name) => {
     const of = HEADERS[name]
     return of === undefined ? [] : [of.challenge, of.receipt]
@@ -174,7 +174,7 @@ export function paymentHeaders(protocols: readonly string[]): JsonObject {
 }
 
 /** The 402 that all paid routes share. */
-export function paymentRequired(protocols: readonly string[]): JsonObject {
+function paymentRequired(protocols: readonly string[]): JsonObject {
   return {
     description: 'Payment required: the offers. Nothing was charged.',
     headers: refer(protocols, 'challenge'),
@@ -185,7 +185,7 @@ export function paymentRequired(protocols: readonly string[]): JsonObject {
 const anyObject: JsonObject = { type: 'object', additionalProperties: true }
 
 /** Body of the 402: a problem that holds the members of x402’s PaymentRequired when x402 is offered. */
-export function paymentSchemas(protocols: readonly string[]): JsonObject {
+function paymentSchemas(protocols: readonly string[]): JsonObject {
   const x402 = protocols.includes('x402')
   return {
     PaymentRequired: {

@@ -75,7 +75,7 @@ function tags({ categories }: Catalog, routes: readonly Route[], documents: numb
 }
 
 /** The tag of the documents themselves. */
-export const DISCOVERY = 'discovery'
+const DISCOVERY = 'discovery'
 
 const PROBLEM: JsonObject = { $ref: '#/components/responses/Problem' }
 
@@ -83,7 +83,7 @@ const PROBLEM: JsonObject = { $ref: '#/components/responses/Problem' }
 const FAILURES: JsonObject = { '4XX': PROBLEM, default: PROBLEM }
 
 /** The Operation Object of a route. */
-export function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObject {
+function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObject {
   const { operation } = route
   const available = facts.available(operation)
   return compact({
@@ -149,7 +149,7 @@ const VALIDATION: JsonObject = {
 }
 
 /** Path items of a document: one for each place it is served at. */
-export function documentPaths({ name, paths, title, summary, type }: PlacedDocument): [string, JsonObject][] {
+function documentPaths({ name, paths, title, summary, type }: PlacedDocument): [string, JsonObject][] {
   const media = type.replace(/;.*$/, '')
   const schema: JsonObject = media.endsWith('json')
     ? { type: 'object', additionalProperties: true }

@@ -3,7 +3,7 @@ import { exampleUrl } from './example.ts'
 import { chaptersOf, listedRoutes, listedTools, previewsOf, priceOf, toolPrice } from './listing.ts'
 import { definePage, frameOf, readPage } from './page.ts'
 import { type Facts, placedDocuments } from './registry.ts'
-import { listedServers, serverPagePath } from './servers/server.ts'
+import { listedServers, serverPagePath } from './servers.ts'
 import { type TemplateContext, webAddress } from './template.ts'
 import { sentence, spellDuration } from './copy.ts'
 

@@ -7,7 +7,7 @@ import { exampleUrl, quotable } from './example.ts'
 import { frame, readPage, styleSheetOf } from './page.ts'
 import { charging, sentence } from './copy.ts'
 
-export interface PaymentPage {
+interface PaymentPage {
   readonly catalog: Catalog
   readonly facts: Facts
   readonly route: Route
@@ -19,7 +19,7 @@ export interface PaymentPage {
 
 const print = readPage('payment-required.html.hbs')
 
-export interface RenderedPage {
+interface RenderedPage {
   readonly html: string
   /** Content-Security-Policy: the style the page carries, the icon, no script, no frame around it. */
   readonly policy: string

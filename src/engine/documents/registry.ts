@@ -40,12 +40,6 @@ export const DOCUMENTS = {
     type: TEXT_TYPE,
     rel: 'service-doc',
   },
-  'llms-full': {
-    title: 'Guide with everything in it',
-    summary: 'Of each endpoint its parameters, a request and an answer.',
-    type: TEXT_TYPE,
-    rel: 'service-doc',
-  },
   'agent-card': {
     title: 'Agent card',
     summary: 'Who this is, and its skills, in the layout of A2A.',

@@ -1,21 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { frameOf, readPage } from './page.ts'
 import { type Facts, placedDocuments } from './registry.ts'
-import type {
-  DayFigures,
-  Funnel,
-  RefusedReload,
-  RouteStanding,
-  SourceStanding,
-  StatusModel,
-} from './status-model.ts'
 import type { TemplateContext } from './template.ts'
-
-/** Where the bars begin, how long the longest is, and how far they stand apart, in units of the drawing. */
-const LEFT = 190
-const LONGEST = 360
-const BAR = 24
-const PITCH = 42
 
 const STEPS: readonly (readonly [name: keyof Funnel, label: string])[] = [
   ['unpaid', 'Price shown (402)'],
@@ -23,67 +9,15 @@ const STEPS: readonly (readonly [name: keyof Funnel, label: string])[] = [
   ['verified', 'Found good'],
   ['settled', 'Charged'],
   ['sent', 'Arrived'],
+  ['uncharged', 'Found good and not charged'],
 ]
-
-/** A bar for each step, and the slopes between them. */
-export function drawFunnel(funnel: Funnel): TemplateContext {
-  const most = Math.max(...STEPS.map(([name]) => funnel[name]))
-  const steps = STEPS.map(([name, label], place) => ({
-    name,
-    label,
-    count: funnel[name],
-    y: place * PITCH,
-    width: lengthOf(funnel[name], most),
-  }))
-  return {
-    height: String((STEPS.length - 1) * PITCH + BAR),
-    title: steps.map(({ label, count }) => `${label}: ${count}`).join(', '),
-    slopes: steps.slice(1).map(({ y, width }, place) => {
-      const above = steps[place]?.width ?? 0
-      const from = y - PITCH + BAR
-      return { points: `${LEFT},${from} ${LEFT + above},${from} ${LEFT + width},${y} ${LEFT},${y}` }
-    }),
-    steps: steps.map(({ name, label, count, y, width }) => ({
-      name,
-      label,
-      count: String(count),
-      y: String(y),
-      baseline: String(y + 18),
-      width: String(width),
-    })),
-  }
-}
-
-/** By the logarithm: a thousand prices are shown for one that is paid. */
-function lengthOf(count: number, most: number): number {
-  return count === 0 ? 0 : Math.round((LONGEST * Math.log(1 + count)) / Math.log(1 + most))
-}
-
-const SLOWEST_MS = 60_000
-
-/** From the median to the 95th of 100, in percent of a line from 1 ms to a minute; drawn at least that wide that it is seen. */
-export function drawSpan(p50: number, p95: number): { readonly x: string; readonly width: string } {
-  const [from, to] = [placeOf(p50), placeOf(p95)]
-  const width = Math.max(2, to - from)
-  return { x: String(Math.min(from, 100 - width)), width: String(width) }
-}
-
-function placeOf(ms: number): number {
-  return Math.round((100 * Math.log(Math.max(1, ms))) / Math.log(SLOWEST_MS))
-}
-
-/** In percent of the most there was on any day. */
-function drawShare(count: number, most: number): number {
-  return most === 0 ? 0 : Math.round((100 * count) / most)
-}
 
 const print = readPage('status.html.hbs')
 
-/** The live `/status`: what `/status.json` says, drawn. */
+/** The live `/status`: what `/status.json` says, for people. */
 export function renderStatusPage(catalog: Catalog, facts: Facts, standing: StatusModel): string {
   const { status, reasons, checked_at: checkedAt, days, funnel, routes, sources } = standing
   const json = placedDocuments(catalog, facts.baseUrl).find(({ name }) => name === 'status-json')
-  const most = Math.max(...days.map(answersOf))
   return print({
     page: frameOf(catalog, facts, 'status'),
     status,
@@ -93,9 +27,8 @@ export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Statu
     refused: standing.refused_reload === null ? '' : refusal(standing.refused_reload),
     since: days[0]?.date ?? '',
     sells: routes.some(({ kind }) => kind === 'paid'),
-    funnel: drawFunnel(funnel),
-    uncharged: String(funnel.uncharged),
-    days: days.map((day) => dayRow(day, most)),
+    funnel: STEPS.map(([name, label]) => ({ name, label, count: String(funnel[name]) })),
+    days: days.map(dayRow),
     routes: routes.map(routeRow),
     sources: sources.map(sourceRow),
     json: json?.paths[0] ?? '',
@@ -113,20 +46,19 @@ function refusal({ refused_at: at, kept, errors }: RefusedReload): TemplateConte
   }
 }
 
-function answersOf({ paid_answers: paid, free_answers: free }: DayFigures): number {
-  return paid + free
-}
-
-function dayRow(day: DayFigures, most: number): TemplateContext {
+function dayRow({
+  date,
+  unpaid,
+  settled,
+  paid_answers: paid,
+  free_answers: free,
+}: DayFigures): TemplateContext {
   return {
-    date: day.date,
-    unpaid: String(day.unpaid),
-    settled: String(day.settled),
-    paid: String(day.paid_answers),
-    free: String(day.free_answers),
-    answered: answersOf(day) > 0,
-    paidWidth: String(drawShare(day.paid_answers, most)),
-    freeWidth: String(drawShare(day.free_answers, most)),
+    date,
+    unpaid: String(unpaid),
+    settled: String(settled),
+    paid: String(paid),
+    free: String(free),
   }
 }
 
@@ -141,8 +73,6 @@ function routeRow(route: RouteStanding): TemplateContext {
     rate: rate === null ? '' : percent(rate),
     p50: p50 === null ? '' : String(p50),
     p95: p95 === null ? '' : String(p95),
-    measured: p50 !== null && p95 !== null,
-    ...(p50 !== null && p95 !== null ? drawSpan(p50, p95) : { x: '', width: '' }),
     lastSuccess: last === null ? '' : momentOf(last),
   }
 }
@@ -174,4 +104,99 @@ function sourceRow({
 /** For people to the minute, for programs in full. */
 function momentOf(iso: string): TemplateContext {
   return { iso, words: `${iso.slice(0, 16).replace('T', ' ')} UTC` }
+}
+
+/** How the service stands, as `/status.json` says it and `/status` shows it: every figure of the page is one of these. */
+export interface StatusModel {
+  readonly service: string
+  readonly version: string
+  readonly revision: string
+  readonly sandbox: boolean
+  /**
+   * - `operational`: whatever is set up answers
+   * - `degraded`: a route that is set up fails
+   * - `down`: nothing can be sold now
+   */
+  readonly status: 'operational' | 'degraded' | 'down'
+  /** Why it is not operational, one sentence each. */
+  readonly reasons: readonly string[]
+  readonly checked_at: string
+  /** The days that the figures are of, oldest first, today among them. */
+  readonly days: readonly DayFigures[]
+  /** Of these days, all routes and tools together. */
+  readonly funnel: Funnel
+  readonly routes: readonly RouteStanding[]
+  /** Paid routes that cannot be served now. */
+  readonly unavailable: readonly { readonly path: string; readonly reason: string }[]
+  readonly sources: readonly SourceStanding[]
+  /** Networks on which this process has settled payments with signers of its own. */
+  readonly networks: readonly NetworkStanding[]
+  /** The last catalog that was to take the place of this one, if it was refused. */
+  readonly refused_reload: RefusedReload | null
+}
+
+/** What became of requests to what is sold; `engine/usage/usage.ts` says when each is counted. */
+export interface Funnel {
+  readonly unpaid: number
+  readonly presented: number
+  readonly verified: number
+  readonly settled: number
+  readonly sent: number
+  readonly uncharged: number
+}
+
+export interface DayFigures extends Funnel {
+  readonly date: string
+  /** Answers with status 200. */
+  readonly paid_answers: number
+  readonly free_answers: number
+}
+
+type Availability = 'available' | 'failing' | 'not_configured'
+
+/** Numbers of calls are left out: with the price they would tell what each route earns. `ratecard stats` has them. */
+export interface RouteStanding {
+  readonly path: string
+  readonly kind: 'paid' | 'sample' | 'free'
+  readonly availability: Availability
+  /** Answers with status 200 among these and those of 500 and above, 0 to 1; null: none of either in these days. */
+  readonly success_rate: number | null
+  /** Null: no answer in these days. */
+  readonly p50_ms: number | null
+  readonly p95_ms: number | null
+  readonly last_success: string | null
+}
+
+export interface SourceStanding {
+  readonly name: string
+  readonly title: string
+  readonly asked: number
+  readonly failed: number
+  readonly drifted: number
+  readonly skipped: number
+  readonly last_drift?: { readonly at: string; readonly where: string }
+}
+
+export interface NetworkStanding {
+  /** CAIP-2. */
+  readonly network: string
+  readonly name: string
+  /** `closed`: nothing is settled now, and `reason` says why. */
+  readonly status: 'open' | 'closed'
+  readonly reason: string | null
+  /** Coin that gas is paid in; the amounts are in its units. */
+  readonly coin: string
+  readonly signers: readonly { readonly address: string; readonly balance: string }[]
+  /** What reverted transactions have cost over all processes. */
+  readonly gas_lost_last_hour: string
+  /** Transactions in no block yet. */
+  readonly unmined: number
+}
+
+export interface RefusedReload {
+  readonly refused_at: string
+  /** The revision that serves on. */
+  readonly kept: string
+  /** Places in the catalog; the operator's log has the words, which could quote what should not be public. */
+  readonly errors: readonly { readonly code: string; readonly line?: number; readonly column?: number }[]
 }

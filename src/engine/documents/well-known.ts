@@ -9,7 +9,7 @@ import {
   placedDocuments,
   printJson,
 } from './registry.ts'
-import { listedServers, serverPagePath } from './servers/server.ts'
+import { listedServers, serverPagePath } from './servers.ts'
 
 /** RFC 9309, with where the site map and the resource discovery are, and Cloudflare’s Content-Signal. */
 export const robots = defineDocument('robots', (catalog, { baseUrl }) => {

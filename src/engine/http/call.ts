@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Rate } from '../cache/cache.ts'
 import type { RawParameters } from '../catalog/validator.ts'
-import { Failure, type ErrorCode, type InvalidParameter } from '../errors.ts'
+import { Failure, type InvalidParameter } from '../errors.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Payment, Protocol } from '../protocols/protocol.ts'
 import { ANONYMOUS, invoke, unreadyFailure, type ExecutionDeps } from '../purchase/execution.ts'
@@ -14,11 +14,11 @@ import {
   type Paid,
   type PurchaseProblem,
   type PurchaseResult,
-} from '../purchase/problem.ts'
+} from '../purchase/request.ts'
 import { findPayment, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
-import { withMetrics, type RouteCounters } from '../usage/route-counters.ts'
-import { disconnectSignal } from './delivery.ts'
-import { failed, invalid, ok, problem, type Reply } from './reply.ts'
+import { withMetrics, type RouteCounters } from '../usage/usage.ts'
+import { disconnectSignal, failed, invalid, ok, problem, type Reply } from './reply.ts'
+import { UNPAID, type Reason } from './payment-required.ts'
 import type { Revision, ServedRoute } from './revision.ts'
 import { clientOf } from './server.ts'
 
@@ -52,7 +52,7 @@ export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Pro
   const detection = findPayment(protocols.map((each) => each.detect(ctx.headers)))
   if (detection.kind === 'none') {
     counters.count('unpaid')
-    return { reply: paymentRequired(request, 'payment_required', 'this path answers once it is paid for') }
+    return { reply: paymentRequired(request, UNPAID) }
   }
   counters.count('presented')
   const gone = disconnectSignal(ctx.res)
@@ -61,7 +61,7 @@ export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Pro
       case 'malformed':
         return { reply: problem(detection.code, detection.detail, { charged: 'no' }) }
       case 'refused':
-        return { reply: paymentRequired(request, detection.code, detection.detail) }
+        return { reply: paymentRequired(request, detection) }
       case 'payment':
         return pay(deps, request, detection.payment, gone)
     }
@@ -92,16 +92,14 @@ async function pay(
 }
 
 /** The 402 of a request: what it costs, and what would become of it. */
-function paymentRequired(
-  request: RouteRequest,
-  code: ErrorCode,
-  detail: string,
-  headers: Readonly<Record<string, string>> = {},
-): Reply {
+function paymentRequired(request: RouteRequest, reason: Reason): Reply {
   const { served, revision } = request
   if (served.challenges.size === 0) return failed(NO_OFFER, 'no')
-  if (served.paymentRequired === undefined) return problem(code, detail, { charged: 'no', headers })
-  return served.paymentRequired(revision.preflights.of(request), { code, detail, headers })
+  if (served.paymentRequired === undefined) {
+    const { code, detail, headers = {} } = reason
+    return problem(code, detail, { charged: 'no', headers })
+  }
+  return served.paymentRequired(revision.preflights.of(request), reason)
 }
 
 /** The answer that was bought, or what went wrong and what was charged. */
@@ -116,7 +114,7 @@ function renderResult(deps: FaultDeps, request: RouteRequest, result: PurchaseRe
     case 'offer': {
       const { refusal, failed: entry } = reply
       const headers = entry && protocolOf(request, entry)?.failureHeaders(entry, refusal.code)
-      return { reply: paymentRequired(request, refusal.code, refusal.detail, headers) }
+      return { reply: paymentRequired(request, { ...refusal, headers }) }
     }
     case 'fault': {
       const fault = faultReply(request, reply.fault, reply.charged)

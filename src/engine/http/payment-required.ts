@@ -3,21 +3,27 @@ import type { ValidationError } from '../catalog/validation-error.ts'
 import type { RawParameters, Validated, Validator } from '../catalog/validator.ts'
 import { charging, CLIENT, isUpfront } from '../documents/copy.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
-import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
+import { asciiJson, compact, slim, type Json, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Challenge } from '../protocols/protocol.ts'
 import { digestArguments, scopeOf, UNREADY, type Readiness } from '../purchase/execution.ts'
-import { problemType } from '../purchase/problem.ts'
+import { problemType } from '../purchase/request.ts'
 import { PROBLEM_TYPE, type Reply } from './reply.ts'
 
-/** Answers 402 for one route: everything but the offers' moving parts is serialised once. */
+/** Answers 402 for one route. */
 export type PaymentRequired = (preflight: Preflight, reason: Reason) => Reply
 
 /** Why a payment is asked for. */
 export interface Reason {
   readonly code: ErrorCode
   readonly detail: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** The reason of a request that carries no payment. */
+export const UNPAID: Reason = {
+  code: 'payment_required',
+  detail: 'this path answers once it is paid for',
 }
 
 export interface PaymentRequiredSettings {
@@ -26,35 +32,41 @@ export interface PaymentRequiredSettings {
   readonly docs: string
 }
 
-/** Compiles the 402 of a route from the challenges of every protocol it can be paid with. */
+/**
+ * Compiles the 402 of a route from the challenges of every protocol it can be paid with. Of the answers to a request
+ * without a payment, all but the challenges' own tokens is worked out once for each preflight.
+ */
 export function compilePaymentRequired(
   route: Route,
   challenges: readonly Challenge[],
   settings: PaymentRequiredSettings,
 ): PaymentRequired {
   const readers = asciiJson(forReaders(route, challenges, settings)).slice(1, -1)
-  const problems = new Map<string, string>()
-  return ({ resource, scope, wouldFail, ignored }, { code, detail, headers: more }) => {
-    const headers: Record<string, string> = {
-      'Content-Type': PROBLEM_TYPE,
-      'Cache-Control': 'no-store',
-      ...more,
-    }
-    const members: string[] = []
-    for (const challenge of challenges) {
-      const issued = challenge.issue({ resource, scope, error: code })
-      Object.assign(headers, issued.headers)
-      members.push(issued.members)
-    }
-    let said = problems.get(code)
-    if (said === undefined) {
-      said = asciiJson(problemOf(code)).slice(1, -1)
-      problems.set(code, said)
-    }
-    members.push(said, `"detail":${asciiJson(detail)}`, readers)
+  const prepare = ({ resource, scope, wouldFail, ignored }: Preflight, reason: Reason): (() => Reply) => {
+    const { code, detail, headers } = reason
+    const standing = { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...headers }
+    const issues = challenges.map((challenge) => challenge.prepare({ resource, scope, error: code }))
+    const members = [asciiJson(problemOf(code)).slice(1, -1), `"detail":${asciiJson(detail)}`, readers]
     if (ignored !== undefined) members.push(`"ignored_parameters":${ignored}`)
     if (wouldFail !== undefined) members.push(`"would_fail":${wouldFail}`)
-    return { status: 402, headers, body: `{${members.join(',')}}`, vary: 'Accept', code }
+    const rest = slim(`${members.join(',')}}`)
+    return () => {
+      const issued = issues.map((issue) => issue())
+      return {
+        status: 402,
+        headers: Object.assign({}, standing, ...issued.map((each) => each.headers)),
+        body: `{${issued.map((each) => `${each.members},`).join('')}${rest}`,
+        vary: 'Accept',
+        code,
+      }
+    }
+  }
+  const prepared = new WeakMap<Preflight, () => Reply>()
+  return (preflight, reason) => {
+    if (reason !== UNPAID) return prepare(preflight, reason)()
+    let answer = prepared.get(preflight)
+    if (answer === undefined) prepared.set(preflight, (answer = prepare(preflight, reason)))
+    return answer()
   }
 }
 

@@ -5,7 +5,7 @@ import { compileValidator, type RawParameters, type Validator } from '../catalog
 import { documents, type LiveDocument, liveDocuments } from '../documents/all.ts'
 import { brandFiles, PAGE_HEADERS } from '../documents/page.ts'
 import { type Facts, PAGE_TYPE, placedDocuments } from '../documents/registry.ts'
-import { serverCards, serverPages } from '../documents/servers/documents.ts'
+import { serverCards, serverPages } from '../documents/servers.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedHandler } from '../handler.ts'
 import { endpointsOf } from '../mcp/server.ts'

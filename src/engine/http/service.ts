@@ -3,19 +3,18 @@ import type Koa from 'koa'
 import type { Observe } from '../access.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { RefusedReload } from '../documents/status-model.ts'
+import type { RefusedReload } from '../documents/status-page.ts'
 import type { HandlerMap } from '../handler.ts'
 import { sweepAnswers } from '../ledger/clean-up.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { NetworkHealth } from '../protocols/x402/networks.ts'
 import { OFFERING_MS, RecentOffers } from '../purchase/purchase.ts'
-import { recover } from '../purchase/recovery.ts'
+import { recheckSettled, recover } from '../purchase/recovery.ts'
 import { ConnectedBuyers, type PurchaseDeps, type Store } from '../purchase/request.ts'
-import { UsageStore } from '../usage/usage-store.ts'
-import { meterLedger, type OnPaymentChange } from '../usage/route-counters.ts'
+import { UsageStore, meterLedger, type OnPaymentChange } from '../usage/usage.ts'
 import { createApp, type OperatorRoute, type Serving } from './app.ts'
-import { BackgroundTasks, Deliveries } from './delivery.ts'
+import { BackgroundTasks, Deliveries } from './reply.ts'
 import type { ProxySettings } from './proxy.ts'
 import { createRevision, type Revision } from './revision.ts'
 import { createRouter } from './router.ts'
@@ -118,6 +117,7 @@ export function createService(settings: ServiceSettings): Service {
   const recovery = { ...desk, protocols, storeOf: (id: string) => storeOf(current(), id), report }
   tasks.every(OFFERING_MS / 2, () => offer().catch(report))
   tasks.every(RECOVERY_MS, () => recover(recovery).catch(report))
+  void tasks.add(recheckSettled(recovery).catch(report))
   const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)
   void tasks.add(sweep())
   tasks.every(SWEEPING_MS, sweep)

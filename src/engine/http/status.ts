@@ -8,7 +8,7 @@ import type {
   RouteStanding,
   SourceStanding,
   StatusModel,
-} from '../documents/status-model.ts'
+} from '../documents/status-page.ts'
 import type { JsonObject } from '../json.ts'
 import { formatCoin } from '../chains/evm/fees.ts'
 import type { NetworkHealth } from '../protocols/x402/networks.ts'
@@ -22,8 +22,8 @@ import {
   freeName,
   isSold,
   soldName,
-} from '../usage/route-counters.ts'
-import type { Days } from '../usage/usage-store.ts'
+  type Days,
+} from '../usage/usage.ts'
 import type { SourceFigures } from '../service-definition.ts'
 import type { Revision } from './revision.ts'
 

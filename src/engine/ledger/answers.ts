@@ -27,7 +27,7 @@ export interface AnswerStore {
   sweep(now: number, isKept: (id: string, attempt: number) => Promise<boolean>): Promise<number>
 }
 
-export interface WrittenAnswer extends Pick<AnswerReference, 'kind' | 'mediaType' | 'attempt'> {
+interface WrittenAnswer extends Pick<AnswerReference, 'kind' | 'mediaType' | 'attempt'> {
   /** Public id of the payment. */
   readonly id: string
   readonly expiresAt: number
@@ -42,7 +42,7 @@ export class AnswerTooLargeError extends Error {
 }
 
 /** Where an implementation keeps the pieces of one answer. */
-export interface Pieces {
+interface Pieces {
   /** Pieces have this size, except for the last. */
   readonly pieceBytes: number
   append(piece: Uint8Array, place: number): Promise<void>

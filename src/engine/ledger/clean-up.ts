@@ -1,5 +1,5 @@
 import { deleteAnswer, STALE_MS } from './answers.ts'
-import type { LeaseContext } from './payment-lease.ts'
+import type { LeaseContext } from './lease.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import type { Change, Ledger } from './ledger.ts'
 import {
@@ -70,7 +70,7 @@ export function sweepAnswers(ledger: Ledger, now: number): Promise<number> {
 }
 
 /** How many payment records a prune takes, and how many as old it leaves. */
-export interface PruneResult {
+interface PruneResult {
   readonly records: number
   /** Size of the records as they are stored, without indexes. */
   readonly bytes: number

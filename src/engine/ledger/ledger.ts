@@ -5,7 +5,7 @@ import type { Queue } from './payment-lifecycle.ts'
 /**
  * Where payments are kept. Every change is a compare-and-set on the entry's version, durable when its promise resolves,
  * so that any number of processes may work on one store; one that rejects has not been made, as far as can be known. All
- * rules of the payment's life are above it, in `lifecycle.ts` and `claim.ts`.
+ * rules of the payment’s life are above it, in `payment-lifecycle.ts` and `lease.ts`.
  * What it gives out is a copy. `test/contract/ledger.ts` says what an implementation has to do.
  */
 export interface Ledger {

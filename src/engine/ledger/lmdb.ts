@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { mkdirSync, realpathSync, statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -5,7 +6,6 @@ import { type RootDatabase, open } from 'lmdb'
 import { openAnswerFiles } from './answers.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import type { Change, Ledger, Lease, LeaseState } from './ledger.ts'
-import { openFacts } from './lmdb-facts.ts'
 import { checkFile } from './lmdb-file.ts'
 import {
   paymentId,
@@ -157,29 +157,18 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
 const PAGE = 100
 
 /** When an entry was made, and its id. */
-export type Age = [number, string]
+type Age = [number, string]
 
 /** The ways to entries besides their ids: kept in the same transactions as the entries. */
-export interface Indexes {
-  /** Takes the place of what was stored (undefined: nothing) in every index. */
-  move(previous: PaymentRecord | undefined, next: PaymentRecord | undefined): void
-  /** Id of the entry that has the identifier of this one, if there is one. */
-  identified(entry: PaymentRecord): string[]
-  due(queue: Queue, now: number, limit: number): string[]
-  /** Newest first. */
-  undelivered(buyer: string, since: number, limit: number): string[]
-  /** The next entries in the order of their age; undefined: the oldest. */
-  after(last: Age | undefined, limit: number): Age[]
-}
-
-export function openIndexes(root: RootDatabase): Indexes {
+function openIndexes(root: RootDatabase) {
   const ages = root.openDB<string, Age>({ name: 'ages', encoding: 'string' })
   const buyers = root.openDB<string, [string, number, string]>({ name: 'undelivered', encoding: 'string' })
   const dues = root.openDB<string, [Queue, number, string]>({ name: 'dues', encoding: 'string' })
   const identifiers = root.openDB<string, string>({ name: 'identifiers', encoding: 'string' })
 
   return {
-    move: (previous, next) => {
+    /** Takes the place of what was stored (undefined: nothing) in every index. */
+    move: (previous: PaymentRecord | undefined, next: PaymentRecord | undefined): void => {
       if (previous === undefined && next !== undefined) void ages.put([next.createdAt, next.id], '')
       if (previous !== undefined && next === undefined) void ages.remove([previous.createdAt, previous.id])
       if (previous !== undefined && isUndelivered(previous)) void buyers.remove(buyerKey(previous))
@@ -191,17 +180,20 @@ export function openIndexes(root: RootDatabase): Indexes {
         if (next?.identifier !== undefined) void identifiers.put(next.identifier, next.id)
       }
     },
-    identified: ({ identifier }) => {
+    /** Id of the entry that has the identifier of this one, if there is one. */
+    identified: ({ identifier }: PaymentRecord): string[] => {
       const id = identifier === undefined ? undefined : identifiers.get(identifier)
       return id === undefined ? [] : [id]
     },
-    due: (queue, now, limit) =>
+    due: (queue: Queue, now: number, limit: number): string[] =>
       Array.from(dues.getKeys({ start: [queue], end: [queue, now + 1], limit }), ([, , id]) => id),
-    undelivered: (buyer, since, limit) => {
+    /** Newest first. */
+    undelivered: (buyer: string, since: number, limit: number): string[] => {
       const newestFirst = { start: [buyer, Number.MAX_SAFE_INTEGER], end: [buyer, since], reverse: true }
       return Array.from(buyers.getKeys({ ...newestFirst, limit }), ([, , id]) => id)
     },
-    after: (last, limit) =>
+    /** The next entries in the order of their age; undefined: the oldest. */
+    after: (last: Age | undefined, limit: number): Age[] =>
       Array.from(
         ages.getKeys({ ...(last === undefined ? {} : { start: last, exclusiveStart: true }), limit }),
       ),
@@ -212,7 +204,58 @@ function buyerKey({ buyerKey: buyer, createdAt, id }: PaymentRecord): [string, n
   return [buyer, createdAt, id]
 }
 
-export interface Store {
+interface Fact {
+  readonly fact: string
+  readonly until: number
+}
+
+/** Names and facts are of any characters and length, and keys are not. */
+type Key = [name: string, fact: string]
+
+/** What is kept under names for a while. `remember` and `forget` are called in a transaction. */
+function openFacts(root: RootDatabase) {
+  const facts = root.openDB<Fact, Key>({ name: 'facts', encoding: 'json' })
+  const ends = root.openDB<string, [number, ...Key]>({ name: 'ends', encoding: 'string' })
+  return {
+    remember: (name: string, fact: string, until: number): number => {
+      const key: Key = [digest(name), digest(fact)]
+      const known = facts.get(key)
+      if (known !== undefined) void ends.remove([known.until, ...key])
+      void facts.put(key, { fact, until })
+      void ends.put([until, ...key], '')
+      return facts.getKeysCount(under(name))
+    },
+    recall: (name: string, now: number): string[] => {
+      const found = facts.getRange(under(name))
+      return Array.from(found).flatMap(({ value }) => (value.until > now ? [value.fact] : []))
+    },
+    /** Whether a fact of any name has ended. */
+    haveEnded: (now: number): boolean => Array.from(ends.getKeys({ end: [now + 1], limit: 1 })).length > 0,
+    /** Drops facts of all names that have ended: some at a time. */
+    forget: (now: number): void => {
+      for (const [until, ...key] of Array.from(ends.getKeys({ end: [now + 1], limit: BATCH }))) {
+        void facts.remove(key)
+        void ends.remove([until, ...key])
+      }
+    },
+  }
+}
+
+const BATCH = 1_000
+
+/** Comes after every digest. */
+const AFTER = '~'
+
+function under(name: string): { start: [string]; end: [string, string] } {
+  const start = digest(name)
+  return { start: [start], end: [start, AFTER] }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text, 'utf16le').digest('base64url')
+}
+
+interface Store {
   readonly root: RootDatabase
   /** Throws `LedgerError` when the files are not those any more that were opened. */
   readonly check: () => void
@@ -225,7 +268,7 @@ export interface Store {
 const opened = new Set<string>()
 
 /** Throws `LedgerError` when the directory cannot be used, or holds a store of another format, which stays as it is. */
-export async function openStore(directory: string): Promise<Store> {
+async function openStore(directory: string): Promise<Store> {
   const { root, file, close } = openDirectory(directory)
   const { ino } = statSync(file)
   const meta = root.openDB<unknown, string>({ name: 'meta', encoding: 'json' })
@@ -324,7 +367,7 @@ const STUCK =
   'the process that opened it last has died on the way: open it once more, with "ratecard payments list", and this process goes on'
 
 /** Reads and writes that happen together or not at all, and are on disk when this resolves. */
-export async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {
+async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {
   try {
     for (let looks = 1; ; looks += 1) {
       const done = await root.transaction(() => (isBehind(root) ? BEHIND : { value: work() }))

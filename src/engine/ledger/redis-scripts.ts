@@ -119,7 +119,7 @@ export function insert(stored: Stored): Script {
   )
 }
 
-export interface StoredChange {
+interface StoredChange {
   readonly previous: Stored
   readonly next: Stored | undefined
 }

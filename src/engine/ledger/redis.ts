@@ -221,7 +221,7 @@ function leftOf(json: string): LeaseState | undefined {
 const PIECE_BYTES = 256 * 1024
 
 /** Answers as keys of one piece each, which Redis lets expire. */
-export function openRedisAnswers({ ask }: Pick<RedisConnection, 'ask'>): AnswerStore {
+function openRedisAnswers({ ask }: Pick<RedisConnection, 'ask'>): AnswerStore {
   const drop = async (id: string, attempt: number, pieces: number): Promise<void> => {
     const keys = Array.from({ length: pieces }, (_, place) => KEYS.answer(id, attempt, place))
     if (keys.length > 0) await ask((redis) => redis.unlink(keys))
@@ -262,7 +262,7 @@ const NEEDED = {
 } as const
 
 /** Throws `LedgerError` when a setting is wrong or cannot be read. */
-export async function checkSettings({ ask, place }: RedisConnection): Promise<void> {
+async function checkSettings({ ask, place }: RedisConnection): Promise<void> {
   const problems: string[] = []
   for (const [name, { value, otherwise }] of Object.entries(NEEDED)) {
     const found = await ask((redis) => redis.config('GET', name)).catch((fault: unknown) => {

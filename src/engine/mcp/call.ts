@@ -18,9 +18,9 @@ import {
   type FaultDeps,
   type Paid,
   type PurchaseResult,
-} from '../purchase/problem.ts'
+} from '../purchase/request.ts'
 import { findPayment, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
-import { withMetrics, type RouteCounters } from '../usage/route-counters.ts'
+import { withMetrics, type RouteCounters } from '../usage/usage.ts'
 import { answered, failed, invalid, problem, refused, type ToolReply } from './result.ts'
 import type { ServedTool, ToolServer } from './tool-server.ts'
 

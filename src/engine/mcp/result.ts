@@ -2,7 +2,7 @@ import { ERRORS, type Charged, type ErrorCode, type Failure } from '../errors.ts
 import type { ValidationError } from '../catalog/validation-error.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
-import { problemMembers } from '../purchase/problem.ts'
+import { problemMembers } from '../purchase/request.ts'
 
 /** What a call of a tool is answered, as a value; `status` is what HTTP would have said. */
 export interface ToolReply {

@@ -2,7 +2,7 @@ import type { Binding, Catalog, Operation, Tool, ToolEndpoint } from '../catalog
 import { inputSchema, toArgument } from '../catalog/parameter.ts'
 import { compileArguments, type Validated } from '../catalog/validator.ts'
 import type { Facts } from '../documents/registry.ts'
-import { identifyServer, type ServerIdentity } from '../documents/servers/server.ts'
+import { identifyServer, type ServerIdentity } from '../documents/servers.ts'
 import { sentence, useWhen } from '../documents/copy.ts'
 import { compact, isJsonObject, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'

@@ -39,8 +39,11 @@ export interface ToolBinding {
 
 /** The standing part of a protocol’s 402. */
 export interface Challenge {
-  /** Headers and body members for one request. `error`: why a payment was refused, else that one is required. */
-  issue(request: ChallengeRequest): IssuedChallenge
+  /**
+   * Makes headers and body members for the same request, as often as it comes: each time with another token, and all else
+   * worked out once. `error`: why a payment was refused, else that one is required.
+   */
+  prepare(request: ChallengeRequest): () => IssuedChallenge
   /** The same for a call of a tool. */
   demand(request: ChallengeRequest): ToolDemand
   /** What documents say of this offer: without anything random, concrete example path. */
@@ -49,7 +52,7 @@ export interface Challenge {
   readonly headerBytes: number
 }
 
-export interface ChallengeRequest {
+interface ChallengeRequest {
   /** Absolute URL of the concrete path, no query. */
   readonly resource: string
   /** Operation and arguments, as a digest: what a payment can be bound to. */
@@ -170,15 +173,27 @@ export function createTokens(random: (bytes: number) => Uint8Array): () => strin
   }
 }
 
+/** Base64 of texts that begin alike: the common part, whose last two characters are ASCII, is encoded once. */
+export function encodeAfter(
+  beginning: string,
+  encoding: 'base64' | 'base64url',
+): (asciiRest: string) => string {
+  const bytes = Buffer.from(beginning, 'utf8')
+  const whole = bytes.length - (bytes.length % 3)
+  const encoded = bytes.toString(encoding, 0, whole)
+  const left = bytes.toString('latin1', whole)
+  return (rest) => encoded + Buffer.from(left + rest, 'latin1').toString(encoding)
+}
+
 /** Members of MCP's server capabilities. */
-export interface Capabilities {
+interface Capabilities {
   readonly extensions?: Record<string, Record<string, never>>
   /** Payment scheme, transport MCP. */
   readonly experimental?: Record<string, { methods: Record<string, { intents: string[] }> }>
 }
 
 /** What an unpaid call is told in one protocol. */
-export interface ToolDemand {
+interface ToolDemand {
   /** Members of the result's structured content, and of its text. */
   readonly content: JsonObject
   readonly meta: JsonObject

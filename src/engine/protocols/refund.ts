@@ -18,13 +18,12 @@ import {
   type SignedTransaction,
 } from '../chains/evm/rpc.ts'
 import { openAccount } from '../chains/evm/signer.ts'
-import { acquireExpired, type LeaseContext, type PaymentLease } from '../ledger/payment-lease.ts'
+import { acquireExpired, type LeaseContext, type PaymentLease } from '../ledger/lease.ts'
 import { chargeStatus } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord, Refund } from '../ledger/payment-record.ts'
 import { findNetwork } from '../networks.ts'
 import { TRANSFER_WITH_MEMO } from './mpp/reconcile-source.ts'
-import { AUTHORIZATION_USED, transferCall } from './x402/eip3009.ts'
-import { authorizationDigest } from './x402/signature.ts'
+import { AUTHORIZATION_USED, authorizationDigest, transferCall } from './x402/eip3009.ts'
 
 export interface RefundSettings extends LeaseContext, Clock {
   /** JSON-RPC endpoints by chain id. */

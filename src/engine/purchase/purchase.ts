@@ -2,7 +2,7 @@ import type { Catalog, Endpoint } from '../catalog/catalog.ts'
 import type { IgnoredParameter } from '../catalog/validator.ts'
 import type { Arguments } from '../handler.ts'
 import { canonicalJson } from '../json.ts'
-import { isReusable, reserve, type LeaseContext } from '../ledger/payment-lease.ts'
+import { isReusable, reserve, type LeaseContext } from '../ledger/lease.ts'
 import type { Purchase } from '../ledger/payment-record.ts'
 import { LedgerError, buyerKeyOf, identifierName } from '../ledger/payment-lifecycle.ts'
 import { toMicros } from '../money.ts'
@@ -17,9 +17,14 @@ import {
   type Operations,
   type ServedOperation,
 } from './execution.ts'
-import type { PurchaseResult } from './problem.ts'
+import type {
+  PurchaseResult,
+  Fulfillment,
+  PurchaseDeps,
+  PurchaseRequest,
+  VerifiedPurchase,
+} from './request.ts'
 import { dedupeByIdentifier, findUndelivered, replay } from './redelivery.ts'
-import type { Fulfillment, PurchaseDeps, PurchaseRequest, VerifiedPurchase } from './request.ts'
 import { chooseFlow, start, tooLate, withLease } from './settlement-flow.ts'
 
 export interface PaidCallDeps extends ExecutionDeps {

@@ -1,9 +1,4 @@
-import {
-  LeaseLostError,
-  acquireExpired,
-  type PaymentLease,
-  type LeaseContext,
-} from '../ledger/payment-lease.ts'
+import { LeaseLostError, acquireExpired, type PaymentLease, type LeaseContext } from '../ledger/lease.ts'
 import { cleanUp } from '../ledger/clean-up.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { payableUntil } from '../ledger/payment-lifecycle.ts'
@@ -36,6 +31,33 @@ export async function recover(deps: RecoveryDeps): Promise<number> {
   const entries = due.filter((entry) => !isForAnotherProcess(deps, entry)).slice(0, AT_ONCE)
   const [cleaned] = await Promise.all([cleanUp(deps), ...entries.map((entry) => recoverEntry(deps, entry))])
   return entries.length + cleaned
+}
+
+/** A block that was seen longer ago than this is not undone any more. */
+const REORG_MS = 120_000
+/** How long the transaction of a settled payment is kept, at the most. */
+const KEPT_MS = 3_900_000
+/** Payments that a start looks at again, at most. */
+const RECHECKED = 500
+
+/**
+ * Looks once more at what others have settled a moment ago, and sends it again when a reorganization has undone its block:
+ * the process that watched it may be dead. To be called once, when a process starts.
+ */
+export async function recheckSettled(deps: RecoveryDeps): Promise<void> {
+  const { ledger, owner, now, protocols, report } = deps
+  const entries = await ledger.due('cleanup', now() + KEPT_MS, RECHECKED)
+  const recheck = async (entry: PaymentRecord): Promise<void> => {
+    const { id, protocol, dispatch, settledAt = 0 } = entry
+    if (entry.owner === owner || settledAt < now() - REORG_MS) return
+    if (dispatch === undefined || dispatch.kind === 'facilitator' || dispatch.raw === undefined) return
+    const settlement = await protocols()
+      .find(({ name }) => name === protocol)
+      ?.resolve(entry)
+    if (settlement?.kind === 'failed')
+      report(new Error(`payment ${id} was undone by a reorganization after its answer, and is not charged`))
+  }
+  await Promise.all(entries.map((entry) => recheck(entry).catch(report)))
 }
 
 /** A process that does not have the operation leaves what it stored to one that does, as long as the answer is owed. */

@@ -1,10 +1,16 @@
 import { readAnswer } from '../ledger/answers.ts'
-import { isReusable, acquireExpired } from '../ledger/payment-lease.ts'
+import { isReusable, acquireExpired } from '../ledger/lease.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { buyerKeyOf, identifierName } from '../ledger/payment-lifecycle.ts'
 import type { Settlement } from '../protocols/protocol.ts'
-import type { Answered, PurchaseResult } from './problem.ts'
-import type { LeasedPurchase, PurchaseDeps, PurchaseRequest, VerifiedPurchase } from './request.ts'
+import type {
+  Answered,
+  PurchaseResult,
+  LeasedPurchase,
+  PurchaseDeps,
+  PurchaseRequest,
+  VerifiedPurchase,
+} from './request.ts'
 import { conclude, finishWrite, resume, withLease } from './settlement-flow.ts'
 
 /** Buys with a payment that was looked at before, if it still fits an offer. */

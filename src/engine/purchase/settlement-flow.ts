@@ -1,11 +1,17 @@
 import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../errors.ts'
-import { LeaseLostError, acquireExpired, type PaymentLease } from '../ledger/payment-lease.ts'
+import { LeaseLostError, acquireExpired, type PaymentLease } from '../ledger/lease.ts'
 import type { PaymentRecord, Flow, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { Refusal, Settlement } from '../protocols/protocol.ts'
-import type { PurchaseResult } from './problem.ts'
-import type { LeasedPurchase, PurchaseDeps, Store, Verified, VerifiedPurchase } from './request.ts'
+import type {
+  PurchaseResult,
+  LeasedPurchase,
+  PurchaseDeps,
+  Store,
+  Verified,
+  VerifiedPurchase,
+} from './request.ts'
 
 /** States in which money may have moved: a fault then leaves the outcome unknown. */
 const MOVING: ReadonlySet<State> = new Set<State>(['settling', 'settled', 'unknown'])

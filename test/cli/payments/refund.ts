@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { PaymentLease } from '../../../src/engine/ledger/payment-lease.ts'
+import type { PaymentLease } from '../../../src/engine/ledger/lease.ts'
 import { startBase } from '../../support/base-chain.ts'
 import { HOUR, openBooks, purchaseOf, receiptOf, sell, type Books } from '../../support/books.ts'
 import { runLine, type Ran } from '../../support/command.ts'

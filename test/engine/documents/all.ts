@@ -6,8 +6,8 @@ import {
   renderServerJson,
   serverCards,
   serverPages,
-} from '../../../src/engine/documents/servers/documents.ts'
-import { listedServers } from '../../../src/engine/documents/servers/server.ts'
+  listedServers,
+} from '../../../src/engine/documents/servers.ts'
 import {
   at,
   compileHarbour,
@@ -138,13 +138,13 @@ t.test('a catalog with nothing but a name and one free route renders too', async
       '/openapi.json',
       '/docs',
       '/docs.md',
+      '/llms-full.txt',
       '/docs/errors',
       '/status',
       '/status.json',
       '/stats.json',
       '/privacy',
       '/llms.txt',
-      '/llms-full.txt',
       '/.well-known/agent-card.json',
       '/.well-known/agent.json',
       '/.well-known/x402',

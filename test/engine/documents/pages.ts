@@ -5,7 +5,7 @@ import { documents } from '../../../src/engine/documents/all.ts'
 import { CLIENT } from '../../../src/engine/documents/copy.ts'
 import type { Facts } from '../../../src/engine/documents/registry.ts'
 import { renderPaymentPage } from '../../../src/engine/documents/payment-page.ts'
-import { serverPages } from '../../../src/engine/documents/servers/documents.ts'
+import { serverPages } from '../../../src/engine/documents/servers.ts'
 import { ERRORS } from '../../../src/engine/errors.ts'
 import { compileHarbour, FACTS, HARBOUR, render, WITH_SERVER } from '../../support/documents.ts'
 

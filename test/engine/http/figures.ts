@@ -132,16 +132,6 @@ t.test('the page shows the figures of the JSON, and nothing else', async (t) => 
   const [told, html] = [await status(), await page()]
   for (const step of ['unpaid', 'presented', 'verified', 'settled', 'sent', 'uncharged'])
     t.match(html, new RegExp(`data-step="${step}">${Number(at(told, 'funnel', step))}<`), step)
-  const bars = [...html.matchAll(/<rect class="bar" x="190" y="\d+" width="(\d+)"/g)].map(([, width]) =>
-    Number(width),
-  )
-  const counts = ['unpaid', 'presented', 'verified', 'settled', 'sent'].map((step) =>
-    Number(at(told, 'funnel', step)),
-  )
-  t.equal(bars.length, counts.length)
-  for (const [one, width] of bars.entries())
-    for (const [other, next] of bars.entries())
-      t.equal(Math.sign(width - next), Math.sign((counts[one] ?? 0) - (counts[other] ?? 0)), 'more is longer')
   const rows = items(at(told, 'routes'))
   t.equal(rows.length, 3)
   for (const row of rows) {
@@ -154,7 +144,7 @@ t.test('the page shows the figures of the JSON, and nothing else', async (t) => 
   }
   const today = items(at(told, 'days')).at(-1)
   const day = ['unpaid', 'settled', 'paid_answers', 'free_answers'].map((name) => text(at(today, name)))
-  t.strictSame(cellsOf(html, text(at(today, 'date'))).slice(0, 4), day)
+  t.strictSame(cellsOf(html, text(at(today, 'date'))), day)
 })
 
 function text(value: Json | undefined): string {

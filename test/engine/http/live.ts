@@ -8,7 +8,7 @@ import type { AllFigures } from '../../../src/engine/http/status.ts'
 import { findNetwork } from '../../../src/engine/networks.ts'
 import type { NetworkHealth } from '../../../src/engine/protocols/x402/networks.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { UsageStore } from '../../../src/engine/usage/usage-store.ts'
+import { UsageStore } from '../../../src/engine/usage/usage.ts'
 import { compileRoutes } from '../../support/compiled.ts'
 
 t.test('the status is worked out once a second, however many ask for it', async (t) => {

@@ -5,7 +5,7 @@ import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
 /** At most so many files of the engine, in all and by folder: lower the numbers with the code, never raise them. */
-const MOST = { all: 36, http: 6, purchase: 6, protocols: 6, chains: 4, ledger: 6, usage: 2 }
+const MOST = { all: 30, http: 5, purchase: 5, protocols: 5, chains: 4, ledger: 4, usage: 1 }
 
 const coverage = new URL('../../support/coverage.mjs', import.meta.url)
 const shop = await openShop(async () => ({ NODE_OPTIONS: `--import=${coverage.href}` }))

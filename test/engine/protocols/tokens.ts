@@ -1,6 +1,9 @@
 import t from 'tap'
-import { createTokens, TOKEN_LENGTH } from '../../../src/engine/protocols/protocol.ts'
+import { createTokens, encodeAfter, TOKEN_LENGTH } from '../../../src/engine/protocols/protocol.ts'
+import { fc } from '../../support/fast-check.ts'
 import { randomBytes } from '../../support/random.ts'
+
+const { assert, constantFrom, property, string } = fc
 
 t.test('no two challenges carry the same token, or one buyer could read the other’s answer', async (t) => {
   const nextToken = createTokens(randomBytes)
@@ -15,4 +18,18 @@ t.test('a token holds 18 bytes of the randomness it was given, none of them used
   const first = Array.from({ length: 18 }, (_, index) => index)
   t.equal(nextToken(), Buffer.from(first).toString('base64url'))
   t.equal(nextToken(), Buffer.from(first.map((byte) => byte + 18)).toString('base64url'))
+})
+
+t.test('a challenge is readable base64 whatever its URL, its token and the catalog’s language', async () => {
+  const text = string({ unit: 'binary' })
+  const ascii = string({ unit: 'binary-ascii' })
+  assert(
+    property(text, ascii, ascii, constantFrom('base64', 'base64url'), (inner, rest, other, encoding) => {
+      const beginning = `{"a":${inner}"b":"`
+      const encode = encodeAfter(beginning, encoding)
+      return [rest, other].every(
+        (each) => encode(each) === Buffer.from(beginning + each, 'utf8').toString(encoding),
+      )
+    }),
+  )
 })

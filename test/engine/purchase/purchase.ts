@@ -7,9 +7,12 @@ import type { PaymentRecord, State, StoredAnswer } from '../../../src/engine/led
 import { LEASE_MS, LedgerError } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { toMicros } from '../../../src/engine/money.ts'
-import { markReceived } from '../../../src/engine/purchase/request.ts'
-import type { PurchaseResult } from '../../../src/engine/purchase/problem.ts'
-import type { HandlerCall, PurchaseDeps } from '../../../src/engine/purchase/request.ts'
+import {
+  markReceived,
+  type PurchaseResult,
+  type HandlerCall,
+  type PurchaseDeps,
+} from '../../../src/engine/purchase/request.ts'
 import {
   AWAY,
   DEEP,

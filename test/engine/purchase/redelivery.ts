@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { LEASE_MS, identifierName } from '../../../src/engine/ledger/payment-lifecycle.ts'
-import { ConnectedBuyers } from '../../../src/engine/purchase/request.ts'
-import { markReceived, markUndelivered } from '../../../src/engine/purchase/request.ts'
-import type { PurchaseResult } from '../../../src/engine/purchase/problem.ts'
+import {
+  ConnectedBuyers,
+  markReceived,
+  markUndelivered,
+  type PurchaseResult,
+} from '../../../src/engine/purchase/request.ts'
 import { DEEP, FAILED, leave, MOON, NOW, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
 
 const sign = (shop: Shop, name: string) => shop.payment({ key: `test:${name}`, token: name })

@@ -116,7 +116,7 @@ export function formatCoin(wei: bigint): string {
   return fraction === '' ? digits.slice(0, -9) : `${digits.slice(0, -9)}.${fraction}`
 }
 
-export interface GasBalanceSettings {
+interface GasBalanceSettings {
   readonly chain: Chain
   readonly network: Network
   readonly address: Address

@@ -1,4 +1,4 @@
-import { isAddress, toChecksum, type Address } from '../../address.ts'
+import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
 import {
   word,
   type Block,
@@ -23,13 +23,13 @@ const WIDEST = 5_000n
 const TRIES = 3
 const PAUSE_MS = 500
 
-export interface LogScannerSettings {
+interface LogScannerSettings {
   readonly chain: Chain
   readonly sleep: (ms: number) => Promise<void>
 }
 
 /** The logs of consecutive blocks. */
-export interface FoundLogs {
+interface FoundLogs {
   readonly span: Span
   readonly logs: readonly Log[]
 }
@@ -159,6 +159,15 @@ export function readTransfer({ topics, data }: Log): Transfer | undefined {
   return payer === undefined || payee === undefined
     ? undefined
     : { from: payer, to: payee, amount: BigInt(data) }
+}
+
+/** Whether a log is this transfer. Topics are compared as they are: decoding them would hash every address. */
+export function isTransfer(
+  { address, topics, data }: Log,
+  { token, from, to, amount }: Transfer & { readonly token: Address },
+): boolean {
+  const expected = [TRANSFER, addressTopic(from), addressTopic(to), `0x${word(amount)}`]
+  return sameAddress(address, token) && [...topics, data].join(' ').toLowerCase() === expected.join(' ')
 }
 
 export function addressTopic(address: Address): `0x${string}` {

@@ -1,6 +1,6 @@
 import type { Address } from '../../address.ts'
 import type { LeaseState } from '../../ledger/ledger.ts'
-import { DistributedLock, type LockSettings } from '../../ledger/distributed-lock.ts'
+import { DistributedLock, type LockSettings } from '../../ledger/lease.ts'
 import type { Network } from '../../networks.ts'
 import { bid, raise, type Bid } from './fees.ts'
 import { broadcast, type Chain, type Clock, type Fees, type TransactionReceipt } from './rpc.ts'
@@ -68,7 +68,7 @@ function closeUp(start: number, used: readonly number[]): Pick<NonceState, 'next
   return { next, ahead: used.filter((nonce) => nonce > next) }
 }
 
-export interface NonceLeaseSettings extends LockSettings {
+interface NonceLeaseSettings extends LockSettings {
   readonly account: { readonly address: Address }
   readonly chain: Chain
   /** Called with nonces from the first up to the second that somebody else has left in the pool. */
@@ -179,7 +179,7 @@ interface Mined extends Unmined {
   readonly at: number
 }
 
-export interface UnminedSettings extends Clock {
+interface UnminedSettings extends Clock {
   readonly account: Account
   readonly chain: Chain
   readonly network: Network

@@ -14,7 +14,7 @@ export type RpcAnswer<T> =
   /** No answer, or none that can be read: whether the request was carried out is not known. */
   | { readonly kind: 'unreachable' }
 
-export type Rpc = <T>(
+type Rpc = <T>(
   method: string,
   params: readonly unknown[],
   read: (result: unknown) => T | undefined,

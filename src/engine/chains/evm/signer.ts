@@ -2,8 +2,7 @@ import { signRecoverable } from 'tiny-secp256k1'
 import { privateKeyToAddress } from 'viem/accounts'
 import { bytesToHex, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
 import type { Address } from '../../address.ts'
-import type { LeaseContext } from '../../ledger/payment-lease.ts'
-import { ACQUIRE_TIMEOUT_MS } from '../../ledger/distributed-lock.ts'
+import { type LeaseContext, ACQUIRE_TIMEOUT_MS } from '../../ledger/lease.ts'
 import type { Network } from '../../networks.ts'
 import { bid, GasBalance, type FeeOracle } from './fees.ts'
 import { allocate, fillerOf, NonceLease, SHORTEST_MS, UnminedTransactions } from './nonce.ts'
@@ -56,7 +55,7 @@ const CHECKED_MS = 2_000
 /** A request gives up when other transactions hold this many of its nonces. */
 const MOST_DISPLACED = 3
 
-export interface SignerSettings extends LeaseContext {
+interface SignerSettings extends LeaseContext {
   readonly account: Account
   readonly chain: Chain
   readonly network: Network

@@ -11,7 +11,7 @@ export interface Account {
   readonly sign: (transaction: UnsignedTransaction) => SignedTransaction
 }
 
-export interface UnsignedTransaction extends Bid {
+interface UnsignedTransaction extends Bid {
   readonly chainId: number
   readonly nonce: number
   readonly to: Address

@@ -1,8 +1,8 @@
-import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { Endpoint } from '../../catalog/catalog.ts'
 import { canonicalJson, compact, slim, type Json, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
-import { TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
+import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
 
 export const METHOD = 'tempo'
 export const INTENT = 'charge'
@@ -17,7 +17,7 @@ export interface Terms {
 }
 
 /** Of every TIP-20 token. */
-export const DECIMALS = 6
+const DECIMALS = 6
 
 /** How long a challenge can be paid: the scheme’s clients and mppx use the same. */
 const LIFETIME_MS = 300_000
@@ -41,25 +41,23 @@ function plainRequest({ chainId, currency, recipient }: Terms, price: Micros): J
 }
 
 /**
- * `opaque` of a purchase, under the name mppx uses for the same end: a payment is good for this and nothing else. The
- * nonce is for buyers who ask for the same thing in the same moment: an id is good for one payment, so each gets another.
+ * Makes `opaque` of a purchase, under the name mppx uses for the same end: a payment is good for this and nothing else.
+ * The nonce is for buyers who ask for the same thing in the same moment: an id is good for one payment, so each gets
+ * another.
  */
-export function opaqueOf(scope: string, nonce: string): string {
-  return toBase64url(`{"_mppx_scope":${JSON.stringify(scope)},"nonce":${JSON.stringify(nonce)}}`)
+export function prepareOpaque(scope: string): (nonce: string) => string {
+  const encode = encodeAfter(`{"_mppx_scope":${JSON.stringify(scope)},"nonce":"`, 'base64url')
+  return (nonce) => encode(`${nonce}"}`)
 }
 
 export function encode(value: Json): string {
-  return toBase64url(canonicalJson(value))
-}
-
-function toBase64url(text: string): string {
-  return Buffer.from(text, 'utf8').toString('base64url')
+  return Buffer.from(canonicalJson(value), 'utf8').toString('base64url')
 }
 
 /** What is another in every challenge. */
 type Moving = Readonly<Record<'id' | 'expires' | 'opaque', string>>
 
-export interface ChallengeSettings {
+interface ChallengeSettings {
   readonly terms: Terms
   /** The current one. */
   readonly secretKey: string
@@ -69,8 +67,8 @@ export interface ChallengeSettings {
 }
 
 /**
- * What a 402 of one route says (Payment authentication scheme, “The Payment Challenge”): everything but id, expiry,
- * scope and nonce is serialised once.
+ * What a 402 of one route says (Payment authentication scheme, “The Payment Challenge”): everything but id, expiry and
+ * `opaque` is serialised once.
  */
 export function createChallenge(
   endpoint: Endpoint,
@@ -80,30 +78,41 @@ export function createChallenge(
   const request = requestOf(terms, price)
   const description = descriptionOf(endpoint)
   const { realm, currency } = terms
-  const bind = createBinder(secretKey, standingSlots({ realm, method: METHOD, intent: INTENT, request }))
+  const named = { realm, method: METHOD, intent: INTENT }
+  // Made of a text at each id, it would take half of the time of the whole 402.
+  const key = createSecretKey(secretKey, 'utf8')
   const standing = slim(
     `", realm="${realm}", method="${METHOD}", intent="${INTENT}", request="${request}"${description === '' ? '' : `, description="${description}"`}, expires="`,
   )
-  const make = (scope: string, nonce: string): Moving => {
+  const make = (opaque: string): Moving => {
     const expires = new Date(now() + LIFETIME_MS).toISOString()
-    const opaque = opaqueOf(scope, nonce)
-    return { id: bind(movingSlots({ expires, opaque })), expires, opaque }
+    return { id: bindId(key, { ...named, request, expires, opaque }), expires, opaque }
   }
-  const write = (scope: string, nonce: string): IssuedChallenge => {
-    const { id, expires, opaque } = make(scope, nonce)
-    return {
-      headers: { 'WWW-Authenticate': `Payment id="${id}${standing}${expires}", opaque="${opaque}"` },
-      members: `"challengeId":"${id}"`,
+  const prepare = (scope: string): ((nonce: string) => IssuedChallenge) => {
+    const opaqueOf = prepareOpaque(scope)
+    return (nonce) => {
+      const { id, expires, opaque } = make(opaqueOf(nonce))
+      return {
+        headers: { 'WWW-Authenticate': `Payment id="${id}${standing}${expires}", opaque="${opaque}"` },
+        members: `"challengeId":"${id}"`,
+      }
     }
   }
-  const scope = `${endpoint.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`
-  const longest = write(scope, 'x'.repeat(TOKEN_LENGTH)).headers['WWW-Authenticate']
+  const write = prepare(`${endpoint.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`)
+  const longest = write('x'.repeat(TOKEN_LENGTH)).headers['WWW-Authenticate']
   return {
-    issue: ({ scope }) => write(scope, nextNonce()),
+    prepare: ({ scope }) => {
+      const write = prepare(scope)
+      return () => write(nextNonce())
+    },
     demand: ({ scope }) => {
-      const plain = { realm, method: METHOD, intent: INTENT, request: plainRequest(terms, price) }
+      const plain = { ...named, request: plainRequest(terms, price) }
       const told = description === '' ? undefined : description
-      const challenge = compact({ ...make(scope, nextNonce()), ...plain, description: told })
+      const challenge = compact({
+        ...make(prepareOpaque(scope)(nextNonce())),
+        ...plain,
+        description: told,
+      })
       // Transport MCP: the challenge stands in the result, for an error could not carry x402’s as well.
       return {
         content: {},
@@ -143,50 +152,16 @@ export interface BoundParameters {
   readonly opaque?: string
 }
 
-/** The slots that stay the same over all challenges of a route. */
-function standingSlots({
-  realm,
-  method,
-  intent,
-  request,
-}: Omit<BoundParameters, 'expires' | 'digest' | 'opaque'>): string {
-  return `${realm}|${method}|${intent}|${request}|`
-}
-
-/** The slots that change. What is absent leaves its slot empty: there are always seven. */
-function movingSlots({
-  expires = '',
-  digest = '',
-  opaque = '',
-}: Pick<BoundParameters, 'expires' | 'digest' | 'opaque'>): string {
-  return `${expires}|${digest}|${opaque}`
-}
-
-/** Payment authentication scheme, “Challenge Binding”: the id is an HMAC, so that nothing is kept of a challenge. */
-export function bindId(secretKey: string, slots: string): string {
-  return createHmac('sha256', secretKey).update(slots).digest('base64url')
-}
-
-const BLOCK = 64
-const DIGEST = 32
-
 /**
- * `bindId` for many challenges with the same standing slots. RFC 2104 taken apart: what stands before the moving slots
- * is laid out once, and an id costs two calls of the hash and none of the objects `createHmac` makes.
+ * Payment authentication scheme, “Challenge Binding”: the id is an HMAC over seven slots, of which one that is absent
+ * stays empty, so that nothing is kept of a challenge.
  */
-export function createBinder(secretKey: string, standing: string): (moving: string) => string {
-  const key = Buffer.alloc(BLOCK)
-  const secret = Buffer.from(secretKey, 'utf8')
-  key.set(secret.length > BLOCK ? createHash('sha256').update(secret).digest() : secret)
-  const inner = Buffer.concat([key.map((byte) => byte ^ 0x36), Buffer.from(standing, 'utf8')])
-  const outer = Buffer.concat([key.map((byte) => byte ^ 0x5c), Buffer.alloc(DIGEST)])
-  return (moving) => {
-    const message = Buffer.allocUnsafe(inner.length + Buffer.byteLength(moving))
-    message.set(inner)
-    message.write(moving, inner.length)
-    outer.write(hash('sha256', message, 'hex'), BLOCK, 'hex')
-    return hash('sha256', outer, 'base64url')
-  }
+function bindId(
+  secretKey: string | KeyObject,
+  { realm, method, intent, request, expires = '', digest = '', opaque = '' }: BoundParameters,
+): string {
+  const slots = `${realm}|${method}|${intent}|${request}|${expires}|${digest}|${opaque}`
+  return createHmac('sha256', secretKey).update(slots).digest('base64url')
 }
 
 /** Whether one of the secrets has made this id for exactly these parameters. */
@@ -194,8 +169,7 @@ export function isIssued(
   challenge: BoundParameters & { readonly id: string },
   secretKeys: readonly string[],
 ): boolean {
-  const slots = standingSlots(challenge) + movingSlots(challenge)
-  return secretKeys.some((secretKey) => isSame(bindId(secretKey, slots), challenge.id))
+  return secretKeys.some((secretKey) => isSame(bindId(secretKey, challenge), challenge.id))
 }
 
 /** In constant time, whatever their lengths. */

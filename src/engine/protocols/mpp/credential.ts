@@ -5,7 +5,7 @@ import type { Detection } from '../protocol.ts'
 import { encode, INTENT, METHOD, type BoundParameters } from './challenge.ts'
 
 /** The challenge as the client gives it back; `request` and `opaque` stay the texts they were. */
-export interface EchoedChallenge extends BoundParameters {
+interface EchoedChallenge extends BoundParameters {
   readonly id: string
 }
 

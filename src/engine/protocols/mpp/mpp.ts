@@ -10,13 +10,10 @@ import {
   createTokens,
   SETTLEMENT_FAILED,
   type Detection,
-  type Journal,
-  type Offer,
   type Payment,
   type Protocol,
   type Settlement,
   type ToolBinding,
-  type Verification,
 } from '../protocol.ts'
 import { createChallenge, INTENT, isIssued, METHOD, realmOf, requestOf, type Terms } from './challenge.ts'
 import { findCredential, readCredential, type Credential, type FoundCredential } from './credential.ts'
@@ -27,11 +24,11 @@ import {
   send,
   simulateTransfer,
   UNAVAILABLE,
-  type Transfer,
+  type PayerTransfer,
 } from './settlement.ts'
-import { Validator, type Answer, type SignedTransfer } from './validator.ts'
+import { Validator, type Answer } from './validator.ts'
 
-export interface MppSettings extends Clock {
+interface MppSettings extends Clock {
   readonly baseUrl: string
   readonly recipient: string | undefined
   /** The first binds challenges, all are known. */
@@ -57,8 +54,9 @@ type MppTerms = NonNullable<Payments['mpp']>
 
 /** Nothing is asked of the network, and nothing heavy is loaded, before the first credential. */
 export function openMppNetworks(settings: MppSettings): MppNetworks {
-  const { baseUrl, recipient, secretKeys, rpcUrls, report } = settings
-  const validator = new Validator({ realm: realmOf(baseUrl), secretKeys, rpcUrls, report })
+  const { baseUrl, recipient, secretKeys, rpcUrls, caller, random, report, now, sleep } = settings
+  const realm = realmOf(baseUrl)
+  const validator = new Validator({ realm, secretKeys, rpcUrls, report })
   const missing = ({ chain }: MppTerms): string[] => [
     ...(recipient === undefined ? ['MPP_RECIPIENT'] : []),
     ...(secretKeys.length === 0 ? ['MPP_SECRET_KEY'] : []),
@@ -67,13 +65,12 @@ export function openMppNetworks(settings: MppSettings): MppNetworks {
   ]
   return {
     of: (mpp) => {
-      const [secretKey, ...older] = secretKeys
-      const rpcUrl = rpcUrls[mpp.chain]
-      if (missing(mpp).length > 0 || recipient === undefined || secretKey === undefined) return undefined
-      if (rpcUrl === undefined) return undefined
       const { chain: chainId, currency } = mpp
-      const keys = [secretKey, ...older] as const
-      return createMpp({ ...settings, chainId, currency, recipient, secretKeys: keys, rpcUrl, validator })
+      const rpcUrl = rpcUrls[chainId]
+      if (missing(mpp).length > 0 || recipient === undefined || rpcUrl === undefined) return undefined
+      const terms = { realm, chainId, currency, recipient }
+      const chain = new Chain(createRpc(rpcUrl, caller))
+      return createMpp({ terms, secretKeys, validator, chain, now, sleep }, random)
     },
     missing,
     close: () => validator.close(),
@@ -85,23 +82,10 @@ function isPrivate(baseUrl: string): boolean {
   return baseUrl.startsWith('https://') || isLoopback(baseUrl)
 }
 
-export interface MppProtocolSettings extends Clock {
-  readonly baseUrl: string
-  readonly chainId: number
-  /** TIP-20 token contract. */
-  readonly currency: string
-  readonly recipient: string
-  /** The first binds challenges, all are known. */
-  readonly secretKeys: readonly [string, ...string[]]
-  readonly rpcUrl: string
-  readonly validator: Validator
-  readonly caller: Caller
-  readonly random: (bytes: number) => Uint8Array
-}
-
 /** What it takes to check a payment and to carry it out. */
 interface PaymentContext extends Clock {
   readonly terms: Terms
+  /** The first binds challenges, all are known. */
   readonly secretKeys: readonly string[]
   readonly validator: Validator
   readonly chain: Chain
@@ -111,16 +95,13 @@ interface PaymentContext extends Clock {
 const LONGEST_WORK_MS = 15_000
 
 /** MPP on the Tempo method, intent charge, in pull mode: the client signs a transfer, which is broadcast here. */
-export function createMpp(settings: MppProtocolSettings): Protocol {
-  const { baseUrl, chainId, currency, recipient, secretKeys, rpcUrl, validator, caller, now, sleep, random } =
-    settings
-  const terms = { realm: realmOf(baseUrl), chainId, currency, recipient }
-  const chain = new Chain(createRpc(rpcUrl, caller))
+export function createMpp(context: PaymentContext, random: (bytes: number) => Uint8Array): Protocol {
+  const { terms, secretKeys, now } = context
+  const [secretKey] = secretKeys
   const nextNonce = createTokens(random)
-  const context: PaymentContext = { terms, secretKeys, validator, chain, now, sleep }
   const take = (found: FoundCredential): Detection =>
     found.kind === 'credential'
-      ? { kind: 'payment', payment: new ChargePayment(protocol, found.credential, context) }
+      ? { kind: 'payment', payment: chargePayment(protocol, found.credential, context) }
       : found
   const protocol: Protocol = {
     name: 'mpp',
@@ -129,9 +110,9 @@ export function createMpp(settings: MppProtocolSettings): Protocol {
     tools: toolsOf(take),
     challenge: (endpoint) => {
       const { price } = endpoint.operation
-      return price === undefined
+      return price === undefined || secretKey === undefined
         ? undefined
-        : createChallenge(endpoint, price, { terms, secretKey: secretKeys[0], now, nextNonce })
+        : createChallenge(endpoint, price, { terms, secretKey, now, nextNonce })
     },
     resolve: (entry) => resolve(context, entry),
     receiptHeaders: (entry, receipt, status) =>
@@ -165,7 +146,8 @@ async function resolve(context: PaymentContext, entry: PaymentRecord): Promise<S
     return { kind: 'unknown', detail: 'the network of this payment is not configured here any more' }
   // Nothing is sent before it is recorded.
   if (dispatch?.kind !== 'payer') return SETTLEMENT_FAILED
-  const expected = { token: asset, from: payer, to: payee, amount: BigInt(amount) }
+  const [token, from, to] = [toChecksum(asset), toChecksum(payer), toChecksum(payee)]
+  const expected = { token, from, to, amount: BigInt(amount) }
   return resume(context, { network, transaction: dispatch, expected, validBefore })
 }
 
@@ -180,115 +162,95 @@ function encode(value: JsonObject): string {
 }
 
 /** One signed transfer on Tempo, made out to one challenge. */
-class ChargePayment implements Payment {
-  readonly protocol: Protocol
-  readonly key: string
-  readonly network: string
-  readonly asset: string
-  readonly payee: string
-  readonly authorizationHash: string
-  readonly amount: bigint
-  readonly token = undefined
-  readonly identifier = undefined
-  readonly copies = SPENT
-  readonly #credential: Credential
-  readonly #context: PaymentContext
-  #transfer: SignedTransfer | undefined
-
-  constructor(protocol: Protocol, credential: Credential, context: PaymentContext) {
-    const { challenge, transaction } = credential
-    const { chainId, currency, recipient } = context.terms
-    this.protocol = protocol
-    this.#credential = credential
-    this.#context = context
-    this.key = `mpp:${challenge.id}`
-    // A second transaction that was signed for the same challenge is another payment.
-    this.authorizationHash = createHash('sha256').update(transaction).digest('base64url')
-    this.network = networkOf(chainId)
-    this.asset = toChecksum(currency)
-    this.payee = toChecksum(recipient)
-    this.amount = amountOf(challenge.request)
+function chargePayment(
+  protocol: Protocol,
+  { challenge, transaction, token: credential }: Credential,
+  context: PaymentContext,
+): Payment {
+  const { terms, secretKeys, validator, chain } = context
+  const [network, asset, payee] = [
+    networkOf(terms.chainId),
+    toChecksum(terms.currency),
+    toChecksum(terms.recipient),
+  ]
+  const amount = amountOf(challenge.request)
+  let known: Answer | undefined
+  const read = async (): Promise<Answer> => {
+    if (known !== undefined) return known
+    const demand = { ...terms, amount: amount.toString(), challengeId: challenge.id }
+    const answer = await validator.ask({ kind: 'read', transaction, demand })
+    if (answer.kind === 'transfer') known = answer
+    return answer
   }
-
-  check({ price, scope }: Offer, now: number): Refusal | undefined {
-    const { challenge } = this.#credential
-    const { terms, secretKeys } = this.#context
-    if (!isIssued(challenge, secretKeys))
-      return refuse('invalid_challenge', 'the challenge was not issued here, or has been changed')
-    if (!(Date.parse(challenge.expires ?? '') > now))
-      return refuse('payment_expired', 'the challenge has expired')
-    if (challenge.realm !== terms.realm || challenge.request !== requestOf(terms, price))
-      return refuse('invalid_challenge', 'the challenge asks for another price than this path has')
-    if (scopeOf(challenge.opaque) !== scope)
-      return refuse('invalid_challenge', 'the challenge was made for another path or other parameters')
-    return undefined
-  }
-
-  async verify(): Promise<Verification> {
-    const reading = await this.#read()
-    if (reading.kind !== 'transfer') return { kind: 'refused', refusal: refusalOf(reading) }
-    const { payer, validBefore } = reading.transfer
-    if (validBefore * 1000 > Date.parse(this.#credential.challenge.expires ?? '')) {
-      const detail = 'the transaction is valid for longer than its challenge'
-      return { kind: 'refused', refusal: refuse('verification_failed', detail) }
-    }
-    // Accounts of Tempo are named by their keys.
-    return { kind: 'verified', payer, account: 'key', validBefore: validBefore * 1000 }
-  }
-
-  async simulate(): Promise<Refusal | undefined> {
-    const [said, refusal] = await Promise.all([
-      this.#context.validator.ask({ kind: 'simulate', token: this.#credential.token }),
-      this.#try(),
-    ])
-    return said.kind === 'fit' ? refusal : refusalOf(said)
-  }
-
-  async #try(): Promise<Refusal | undefined> {
-    const reading = await this.#read()
+  const tryTransfer = async (): Promise<Refusal | undefined> => {
+    const reading = await read()
     if (reading.kind !== 'transfer') return refusalOf(reading)
     const { payer, call } = reading.transfer
-    const { chain } = this.#context
     const [early, refusal] = await Promise.all([
       checkNonce(chain, reading.transfer),
-      call === undefined ? undefined : simulateTransfer(chain, { from: payer, to: this.asset, data: call }),
+      call === undefined ? undefined : simulateTransfer(chain, { from: payer, to: asset, data: call }),
     ])
     return early ?? refusal
   }
-
-  release(): void {}
-
-  /** Simulates once more, for the payer’s funds may have moved while the work was done. */
-  async settle(journal: Journal): Promise<Settlement> {
-    const reading = await this.#read()
-    if (reading.kind !== 'transfer') return { kind: 'failed', refusal: refusalOf(reading) }
-    const transfer = this.#transferOf(reading.transfer)
-    const refusal = await this.simulate()
-    if (refusal?.code === 'chain_unavailable') return { kind: 'failed', refusal }
-    // Its payer may have broadcast it.
-    if (refusal !== undefined)
-      return (await findReceipt(this.#context, transfer)) ?? { kind: 'failed', refusal }
-    await journal.record(transfer.transaction)
-    return send(this.#context, transfer)
+  const simulate = async (): Promise<Refusal | undefined> => {
+    const simulation = validator.ask({ kind: 'simulate', token: credential })
+    const [said, refusal] = await Promise.all([simulation, tryTransfer()])
+    return said.kind === 'fit' ? refusal : refusalOf(said)
   }
-
-  async #read(): Promise<Answer> {
-    if (this.#transfer !== undefined) return { kind: 'transfer', transfer: this.#transfer }
-    const { challenge, transaction } = this.#credential
-    const { terms, validator } = this.#context
-    const demand = { ...terms, amount: this.amount.toString(), challengeId: challenge.id }
-    const answer = await validator.ask({ kind: 'read', transaction, demand })
-    if (answer.kind === 'transfer') this.#transfer = answer.transfer
-    return answer
-  }
-
-  #transferOf({ raw, hash, payer, validBefore }: SignedTransfer): Transfer {
-    return {
-      network: this.network,
-      transaction: { kind: 'payer', hash, raw },
-      expected: { token: this.asset, from: payer, to: this.payee, amount: this.amount },
-      validBefore: validBefore * 1000,
-    }
+  return {
+    protocol,
+    key: `mpp:${challenge.id}`,
+    network,
+    asset,
+    payee,
+    // A second transaction that was signed for the same challenge is another payment.
+    authorizationHash: createHash('sha256').update(transaction).digest('base64url'),
+    amount,
+    token: undefined,
+    identifier: undefined,
+    copies: SPENT,
+    check: ({ price, scope }, now) => {
+      if (!isIssued(challenge, secretKeys))
+        return refuse('invalid_challenge', 'the challenge was not issued here, or has been changed')
+      if (!(Date.parse(challenge.expires ?? '') > now))
+        return refuse('payment_expired', 'the challenge has expired')
+      if (challenge.realm !== terms.realm || challenge.request !== requestOf(terms, price))
+        return refuse('invalid_challenge', 'the challenge asks for another price than this path has')
+      if (scopeOf(challenge.opaque) !== scope)
+        return refuse('invalid_challenge', 'the challenge was made for another path or other parameters')
+      return undefined
+    },
+    verify: async () => {
+      const reading = await read()
+      if (reading.kind !== 'transfer') return { kind: 'refused', refusal: refusalOf(reading) }
+      const { payer, validBefore } = reading.transfer
+      if (validBefore * 1000 > Date.parse(challenge.expires ?? '')) {
+        const detail = 'the transaction is valid for longer than its challenge'
+        return { kind: 'refused', refusal: refuse('verification_failed', detail) }
+      }
+      // Accounts of Tempo are named by their keys.
+      return { kind: 'verified', payer, account: 'key', validBefore: validBefore * 1000 }
+    },
+    simulate,
+    release: () => undefined,
+    // Simulates once more, for the payer’s funds may have moved while the work was done.
+    settle: async (journal) => {
+      const reading = await read()
+      if (reading.kind !== 'transfer') return { kind: 'failed', refusal: refusalOf(reading) }
+      const { raw, hash, payer, validBefore } = reading.transfer
+      const transfer: PayerTransfer = {
+        network,
+        transaction: { kind: 'payer', hash, raw },
+        expected: { token: asset, from: payer, to: payee, amount },
+        validBefore: validBefore * 1000,
+      }
+      const refusal = await simulate()
+      if (refusal?.code === 'chain_unavailable') return { kind: 'failed', refusal }
+      // Its payer may have broadcast it.
+      if (refusal !== undefined) return (await findReceipt(context, transfer)) ?? { kind: 'failed', refusal }
+      await journal.record(transfer.transaction)
+      return send(context, transfer)
+    },
   }
 }
 

@@ -1,5 +1,5 @@
-import { isAddress, sameAddress } from '../../address.ts'
-import { TRANSFER } from '../../chains/evm/logs.ts'
+import type { Address } from '../../address.ts'
+import { isTransfer, type Transfer } from '../../chains/evm/logs.ts'
 import {
   isHex,
   isRevert,
@@ -7,7 +7,6 @@ import {
   word,
   type Chain,
   type Clock,
-  type Log,
   type TransactionReceipt,
 } from '../../chains/evm/rpc.ts'
 import type { Refusal } from '../../errors.ts'
@@ -18,23 +17,14 @@ interface ChainContext extends Clock {
   readonly chain: Chain
 }
 
-/** One transaction of a payer, and what it has to bring about. */
-export interface Transfer {
+/** One transaction of a payer, and the transfer it has to bring about. */
+export interface PayerTransfer {
   /** CAIP-2. */
   readonly network: string
   readonly transaction: PayerTransaction
-  readonly expected: ExpectedTransfer
+  readonly expected: Transfer & { readonly token: Address }
   /** Milliseconds since the epoch; no block at or after it can hold the transaction. */
   readonly validBefore: number
-}
-
-/** Money that has to move for a payment to be settled. */
-interface ExpectedTransfer {
-  readonly token: string
-  readonly from: string
-  readonly to: string
-  /** Atomic units. */
-  readonly amount: bigint
 }
 
 /** How long a broadcast transaction is waited for before the buyer is told to ask again. */
@@ -53,9 +43,8 @@ export const UNAVAILABLE: Refusal = {
  */
 export async function simulateTransfer(
   chain: Chain,
-  { from, to, data }: { readonly from: string; readonly to: string; readonly data: `0x${string}` },
+  { from, to, data }: { readonly from: Address; readonly to: Address; readonly data: `0x${string}` },
 ): Promise<Refusal | undefined> {
-  if (!isAddress(from) || !isAddress(to)) throw new Error('a call has addresses')
   const answer = await chain.call(to, data, { from })
   if (answer.kind === 'result') return undefined
   if (!isRevert(answer)) return UNAVAILABLE
@@ -77,11 +66,10 @@ const GET_NONCE = '0x89535803'
  */
 export async function checkNonce(
   chain: Chain,
-  { payer, nonce, nonceKey }: { readonly payer: string; readonly nonce: bigint; readonly nonceKey: bigint },
+  { payer, nonce, nonceKey }: { readonly payer: Address; readonly nonce: bigint; readonly nonceKey: bigint },
 ): Promise<Refusal | undefined> {
   // Nothing can be missing before the first of a sequence.
   if (nonceKey === EXPIRING || nonce <= MOST_AHEAD) return undefined
-  if (!isAddress(payer)) throw new Error('a payer has an address')
   const call = `${GET_NONCE}${word(payer)}${word(nonceKey)}` as const
   const answer = await (nonceKey === 0n ? chain.nextNonce(payer) : chain.call(NONCE_MANAGER, call))
   if (answer.kind !== 'result' || answer.result === '0x') return UNAVAILABLE
@@ -94,24 +82,24 @@ export async function checkNonce(
  * Broadcasts and waits for the block. A refusal proves nothing: it may be the second answer to bytes that a proxy has sent
  * twice. The transaction’s validity ends soon, and blocks beyond it decide.
  */
-export async function send(context: ChainContext, transfer: Transfer): Promise<Settlement> {
+export async function send(context: ChainContext, transfer: PayerTransfer): Promise<Settlement> {
   await broadcast(context, transfer)
   return wait(context, transfer)
 }
 
 /** Finds out what became of a transaction that another attempt has sent, or was about to send. */
-export async function resume(context: ChainContext, transfer: Transfer): Promise<Settlement> {
+export async function resume(context: ChainContext, transfer: PayerTransfer): Promise<Settlement> {
   const seen = await findReceipt(context, transfer)
   if (seen !== undefined) return seen
   if (context.now() < transfer.validBefore) await broadcast(context, transfer)
   return wait(context, transfer)
 }
 
-async function broadcast({ chain }: ChainContext, { transaction: { raw } }: Transfer): Promise<void> {
+async function broadcast({ chain }: ChainContext, { transaction: { raw } }: PayerTransfer): Promise<void> {
   if (isHex(raw)) await chain.broadcast(raw)
 }
 
-async function wait(context: ChainContext, transfer: Transfer): Promise<Settlement> {
+async function wait(context: ChainContext, transfer: PayerTransfer): Promise<Settlement> {
   const look = async (): Promise<Settlement | undefined> =>
     (await findReceipt(context, transfer)) ?? (await failExpired(context, transfer))
   return (await poll(context, PACE, look)) ?? UNCONFIRMED
@@ -120,7 +108,7 @@ async function wait(context: ChainContext, transfer: Transfer): Promise<Settleme
 /** Failed once the time in which it could be mined is over for every node; undefined before. */
 async function failExpired(
   { chain, now }: ChainContext,
-  transfer: Transfer,
+  transfer: PayerTransfer,
 ): Promise<Settlement | undefined> {
   const end = transfer.validBefore + LAG_MS
   if (now() < end) return undefined
@@ -135,31 +123,17 @@ async function failExpired(
 /** How it ended, if it is in a block. */
 export async function findReceipt(
   { chain }: ChainContext,
-  transfer: Transfer,
+  transfer: PayerTransfer,
 ): Promise<Settlement | undefined> {
   const seen = await chain.receipt(transfer.transaction.hash)
   return seen.kind === 'result' && seen.result !== null ? readReceipt(transfer, seen.result) : undefined
 }
 
 function readReceipt(
-  { network, expected }: Transfer,
+  { network, expected }: PayerTransfer,
   { hash, succeeded, logs }: TransactionReceipt,
 ): Settlement {
-  if (!succeeded || !logs.some((log) => isExpected(log, expected))) return SETTLEMENT_FAILED
+  if (!succeeded || !logs.some((log) => isTransfer(log, expected))) return SETTLEMENT_FAILED
   const receipt = { transaction: hash, network, payer: expected.from, amount: expected.amount.toString() }
   return { kind: 'settled', receipt }
-}
-
-function isExpected({ address, topics, data }: Log, { token, from, to, amount }: ExpectedTransfer): boolean {
-  const [event, sender, receiver] = topics.map((topic) => topic.toLowerCase())
-  return (
-    sameAddress(address, token) &&
-    event === TRANSFER &&
-    isAddress(from) &&
-    isAddress(to) &&
-    sender === `0x${word(from)}` &&
-    receiver === `0x${word(to)}` &&
-    data.length === 66 &&
-    BigInt(data) === amount
-  )
 }

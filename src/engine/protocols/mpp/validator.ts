@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import type { Address } from '../../address.ts'
 import type { Refusal } from '../protocol.ts'
 
 /** What a transaction has to do to pay a challenge. */
@@ -18,7 +19,7 @@ export interface SignedTransfer {
   /** In the one encoding nodes hash, whatever the client has sent. */
   readonly raw: `0x${string}`
   readonly hash: `0x${string}`
-  readonly payer: string
+  readonly payer: Address
   /** Seconds since the epoch. */
   readonly validBefore: number
   /** Of the payer’s account, by the key of its sequence. */
@@ -59,7 +60,7 @@ export interface Answered {
   readonly answer: Answer
 }
 
-export interface ValidatorSettings extends ThreadSettings {
+interface ValidatorSettings extends ThreadSettings {
   /** Told when a thread has died. */
   readonly report: (fault: unknown) => void
 }
@@ -76,39 +77,37 @@ const ENTRY = new URL(`./worker${extname(import.meta.url)}`, import.meta.url)
  */
 export class Validator {
   readonly #settings: ValidatorSettings
-  #thread: Thread | undefined
+  readonly #waiting = new Map<number, (answer: Answer) => void>()
+  #worker: Worker | undefined
+  #asked = 0
 
   constructor(settings: ValidatorSettings) {
     this.#settings = settings
   }
 
-  async ask(question: Question): Promise<Answer> {
-    const thread = this.#thread ?? this.#start()
-    return thread.ask(question)
+  ask(question: Question): Promise<Answer> {
+    const worker = (this.#worker ??= this.#start())
+    this.#asked += 1
+    const id = this.#asked
+    return new Promise((resolve) => {
+      // The others that wait are told by its end.
+      const timer = setTimeout(() => void worker.terminate(), DEADLINE_MS)
+      this.#waiting.set(id, (answer) => {
+        clearTimeout(timer)
+        this.#waiting.delete(id)
+        resolve(answer)
+      })
+      const asked: Asked = { id, question }
+      worker.postMessage(asked)
+    })
   }
 
   async close(): Promise<void> {
-    await this.#thread?.end()
+    await this.#worker?.terminate()
   }
 
-  #start(): Thread {
-    const thread = new Thread(this.#settings, () => {
-      if (this.#thread === thread) this.#thread = undefined
-    })
-    this.#thread = thread
-    return thread
-  }
-}
-
-/** It holds much code and hardly any data: Node’s usual young generation would cost 40 MB. */
-const MEMORY = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 256 }
-
-class Thread {
-  readonly #worker: Worker
-  readonly #waiting = new Map<number, (answer: Answer) => void>()
-  #asked = 0
-
-  constructor({ report, ...settings }: ValidatorSettings, ended: () => void) {
+  #start(): Worker {
+    const { report, ...settings } = this.#settings
     const worker = new Worker(ENTRY, {
       workerData: settings,
       resourceLimits: MEMORY,
@@ -122,31 +121,14 @@ class Thread {
     worker.on('message', ({ id, answer }: Answered) => this.#waiting.get(id)?.(answer))
     worker.on('error', report)
     worker.on('exit', () => {
-      ended()
+      this.#worker = undefined
       for (const answer of this.#waiting.values()) answer(UNAVAILABLE)
     })
-    this.#worker = worker
-  }
-
-  ask(question: Question): Promise<Answer> {
-    this.#asked += 1
-    const id = this.#asked
-    return new Promise((resolve) => {
-      // The others that wait are told by its end.
-      const timer = setTimeout(() => void this.end(), DEADLINE_MS)
-      this.#waiting.set(id, (answer) => {
-        clearTimeout(timer)
-        this.#waiting.delete(id)
-        resolve(answer)
-      })
-      const asked: Asked = { id, question }
-      this.#worker.postMessage(asked)
-    })
-  }
-
-  async end(): Promise<void> {
-    await this.#worker.terminate()
+    return worker
   }
 }
+
+/** It holds much code and hardly any data: Node’s usual young generation would cost 40 MB. */
+const MEMORY = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 256 }
 
 const UNAVAILABLE: Answer = { kind: 'unavailable' }

@@ -87,7 +87,7 @@ export interface Checked {
   readonly differences: readonly Difference[]
 }
 
-export interface Unchecked {
+interface Unchecked {
   readonly kind: 'unchecked'
   readonly protocol: string
   readonly network: string

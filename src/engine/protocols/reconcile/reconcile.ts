@@ -17,7 +17,7 @@ import {
   type Verdict,
 } from './compare.ts'
 
-export interface ReconcileSettings {
+interface ReconcileSettings {
   /** Is only read. */
   readonly ledger: Ledger
   /** JSON-RPC endpoints by chain id. */
@@ -147,7 +147,7 @@ class Comparison {
 }
 
 /** Where money comes in: one token on one network, with the addresses it comes in to. */
-export interface ReceivingAccount {
+interface ReceivingAccount {
   readonly protocol: string
   readonly network: string
   readonly asset: string
@@ -158,7 +158,7 @@ export interface ReceivingAccount {
   readonly keys: ReadonlyMap<string, string>
 }
 
-export interface AccountSettings {
+interface AccountSettings {
   readonly ledger: Ledger
   /** Chain ids with an endpoint. */
   readonly chains: ReadonlySet<number>
@@ -174,7 +174,7 @@ export interface AccountSettings {
 const LEAD_MS = 3_600_000
 
 /** Goes through the whole ledger once; an entry that has not come to an end counts however old it is. */
-export async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount[]> {
+async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount[]> {
   const { ledger, chains, payTo, since, namesOf } = settings
   const accounts = new Map<string, Growing>()
   const accountOf = (protocol: string, network: string, asset: string): Growing => {

@@ -4,7 +4,7 @@ import { ERRORS } from '../../errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../../json.ts'
 import type { Micros } from '../../money.ts'
 import { findNetwork } from '../../networks.ts'
-import { TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
+import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
 import { bazaarExtension, detailsOf, type Detail } from './bazaar.ts'
 import {
   IDENTIFIER,
@@ -17,14 +17,14 @@ import {
 
 /** Bytes of PAYMENT-REQUIRED: some facilitators fail silently above the first, proxies drop the answer above the second. */
 export const HEADER_TARGET = 2_900
-export const HEADER_LIMIT = 4_096
+const HEADER_LIMIT = 4_096
 
 /** The name of x402’s extension of MCP, which only the newest revision and few clients know. */
 export const MCP_EXTENSION = 'org.x402/payment'
 
 const TOKEN_SCHEMA = { type: 'object' }
 
-export interface ChallengeSettings {
+interface ChallengeSettings {
   readonly service: Service
   readonly baseUrl: string
   readonly networks: readonly AcceptedNetwork[]
@@ -37,7 +37,7 @@ export interface ChallengeSettings {
 }
 
 /** A challenge that can be shown to facilitators. */
-export interface ListedChallenge extends Challenge {
+interface ListedChallenge extends Challenge {
   readonly listing: Listing
 }
 
@@ -54,9 +54,12 @@ export function createChallenge(
     requirementsOf(network, price, endpoint.operation.settle),
   )
   const example = endpoint.kind === 'tool' ? endpoint.url : settings.baseUrl + examplePath(endpoint)
-  const { write, resource, bazaar, headerBytes } = fit(endpoint, accepts, settings.service, example)
+  const { prepare, resource, bazaar, headerBytes } = fit(endpoint, accepts, settings.service, example)
   return {
-    issue: ({ resource: url, error }) => write(url, error, settings.nextToken()),
+    prepare: ({ resource: url, error }) => {
+      const write = prepare(url, error)
+      return () => write(settings.nextToken())
+    },
     demand: ({ resource: url, error }) => {
       const redelivery = { info: { token: settings.nextToken() }, schema: TOKEN_SCHEMA }
       const paymentRequired = {
@@ -86,7 +89,7 @@ export function createChallenge(
 
 /** One wording of a challenge, and how large its header gets. */
 interface Draft {
-  readonly write: (url: string, error: string, token: string) => IssuedChallenge
+  readonly prepare: (url: string, error: string) => (token: string) => IssuedChallenge
   readonly resource: JsonObject
   readonly bazaar: JsonObject
   readonly headerBytes: number
@@ -117,18 +120,17 @@ function draw(
   const extensions = JSON.stringify({ bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
   const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":${extensions},"redelivery":{"info":{"token":"`
   const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
-  const frame = frameBase64(standing)
-  const ascii = escapeNonAscii(standing)
-  const write = (url: string, error: string, token: string): IssuedChallenge => {
+  const prepare = (url: string, error: string): ((token: string) => IssuedChallenge) => {
     const before = `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
-    const after = token + closing
-    return {
-      headers: { 'PAYMENT-REQUIRED': frame(`{${before}`, `${after}}`) },
-      members: before + ascii + after,
+    const encode = encodeAfter(`{${before}${standing}`, 'base64')
+    const members = escapeNonAscii(before + standing)
+    return (token) => {
+      const after = token + closing
+      return { headers: { 'PAYMENT-REQUIRED': encode(`${after}}`) }, members: members + after }
     }
   }
-  const longest = write(example, LONGEST_CODE, 'x'.repeat(TOKEN_LENGTH)).headers['PAYMENT-REQUIRED']
-  return { write, resource, bazaar, headerBytes: longest?.length ?? 0 }
+  const longest = prepare(example, LONGEST_CODE)('x'.repeat(TOKEN_LENGTH)).headers['PAYMENT-REQUIRED']
+  return { prepare, resource, bazaar, headerBytes: longest?.length ?? 0 }
 }
 
 /** The longest reason a 402 gives. */
@@ -153,39 +155,6 @@ function resourceOf(endpoint: Endpoint, service: Service, detail: Detail): JsonO
     serviceName: service.name,
     tags: service.tags.length === 0 || detail.input === 'bare' ? undefined : service.tags,
   })
-}
-
-/** `before`, the standing text and `after` as one base64 text. */
-export type Frame = (before: string, after: string) => string
-
-/**
- * Base64 of a long text that stands between two short ones that change: three bytes at a time, the long text is encoded
- * once for each of the three places `before` can leave it at. It must begin and end with three ASCII characters.
- */
-export function frameBase64(standing: string): Frame {
-  const encoded = new Map<number, Encoded>()
-  return (before, after) => {
-    const lead = (3 - (Buffer.byteLength(before) % 3)) % 3
-    const known = encoded.get(lead) ?? encodeFrom(standing, lead)
-    encoded.set(lead, known)
-    return encode(before + standing.slice(0, lead)) + known.text + encode(known.rest + after)
-  }
-}
-
-function encode(text: string): string {
-  return Buffer.from(text, 'utf8').toString('base64')
-}
-
-interface Encoded {
-  readonly text: string
-  /** What is left when the bytes are taken by threes. */
-  readonly rest: string
-}
-
-function encodeFrom(standing: string, lead: number): Encoded {
-  const bytes = Buffer.from(standing.slice(lead), 'utf8')
-  const whole = bytes.length - (bytes.length % 3)
-  return { text: bytes.toString('base64', 0, whole), rest: bytes.toString('latin1', whole) }
 }
 
 /** Every address has this length. */

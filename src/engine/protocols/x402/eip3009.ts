@@ -1,12 +1,13 @@
 import { keccak_256 } from '@noble/hashes/sha3'
-import { sameAddress, type Address } from '../../address.ts'
+import { isPrivate, pointFromScalar, recover } from 'tiny-secp256k1'
+import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import { TRANSFER } from '../../chains/evm/logs.ts'
 import { isRevert, word, type Chain, type Log, type RpcAnswer, type Sender } from '../../chains/evm/rpc.ts'
 import { SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
+import type { Network } from '../../networks.ts'
 import type { Settlement } from '../protocol.ts'
 import type { Authorization } from './payload.ts'
-import { splitSignature } from './signature.ts'
 
 /** An authorization as it was signed. */
 export interface SignedAuthorization {
@@ -28,7 +29,7 @@ export interface ExpectedTransfer {
 }
 
 /** A token, and a node to ask. */
-export interface TokenReader {
+interface TokenReader {
   readonly chain: Chain
   readonly token: Address
 }
@@ -50,7 +51,16 @@ function selector(signature: string): string {
 }
 
 function hash(text: string): string {
-  return Buffer.from(keccak_256(Buffer.from(text, 'utf8'))).toString('hex')
+  return hex(keccak_256(Buffer.from(text, 'utf8')))
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex')
+}
+
+/** Of bytes in hexadecimal digits. */
+function hashHex(...parts: readonly string[]): Uint8Array {
+  return keccak_256(Buffer.from(parts.join(''), 'hex'))
 }
 
 /** A word that holds 32 bytes already. */
@@ -64,14 +74,82 @@ function bytes(hex: `0x${string}`): string {
   return word(BigInt(digits.length / 2)) + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0')
 }
 
+/** The fields of an authorization as words of the ABI, in the order in which they are signed and sent. */
+function fieldsOf({ from, to, value, validAfter, validBefore, nonce }: Authorization): string {
+  const numbers = [value, validAfter, validBefore].map((decimal) => word(BigInt(decimal)))
+  return [word(from), word(to), ...numbers, bytes32(nonce)].join('')
+}
+
+const TYPE_HASH = hash(
+  'TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)',
+)
+const DOMAIN_HASH = hash('EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)')
+
+/** EIP-712 digest of an EIP-3009 authorization for the network’s token. */
+export function authorizationDigest(network: Network, authorization: Authorization): Uint8Array {
+  return hashHex('1901', domainSeparator(network), hex(hashHex(TYPE_HASH, fieldsOf(authorization))))
+}
+
+const separators = new WeakMap<Network, string>()
+
+/** EIP-712 domain separator of the network’s token, as the table has it: 64 hexadecimal digits. */
+export function domainSeparator(network: Network): string {
+  const known = separators.get(network)
+  if (known !== undefined) return known
+  const { token, chainId } = network
+  const names = hash(token.name) + hash(token.version)
+  const separator = hex(hashHex(DOMAIN_HASH, names, word(BigInt(chainId)), word(token.address)))
+  separators.set(network, separator)
+  return separator
+}
+
+/** Half the order of secp256k1: the token refuses signatures with a larger s (EIP-2), so they are refused here. */
+const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
+
+/** The parts of a 65-byte signature as the token’s contract takes them; undefined when it would refuse them. */
+interface SplitSignature {
+  readonly r: `0x${string}`
+  readonly s: `0x${string}`
+  readonly v: 27 | 28
+}
+
+export function splitSignature(signature: string): SplitSignature | undefined {
+  if (signature.length !== 132) return undefined
+  const last = Number.parseInt(signature.slice(130), 16)
+  const v = last === 0 || last === 27 ? 27 : last === 1 || last === 28 ? 28 : undefined
+  const s = signature.slice(66, 130)
+  if (v === undefined || BigInt(`0x${s}`) > HALF_ORDER) return undefined
+  return { r: `0x${signature.slice(2, 66)}`, s: `0x${s}`, v }
+}
+
+/** The address whose key has signed `digest`, in lower case; undefined when nobody’s can have. */
+export function recoverSigner(digest: Uint8Array, { r, s, v }: SplitSignature): Address | undefined {
+  try {
+    const point = recover(digest, Buffer.from(r.slice(2) + s.slice(2), 'hex'), v === 27 ? 0 : 1, false)
+    return point === null ? undefined : addressOfPoint(point)
+  } catch {
+    // r or s outside the curve's order: no key has signed this.
+    return undefined
+  }
+}
+
+/** The address of a private key; undefined when it is no key of the curve. */
+export function addressOfKey(key: `0x${string}`): Address | undefined {
+  const scalar = Buffer.from(key.slice(2), 'hex')
+  const point = isPrivate(scalar) ? pointFromScalar(scalar, false) : null
+  return point === null ? undefined : toChecksum(addressOfPoint(point))
+}
+
+function addressOfPoint(point: Uint8Array): Address {
+  return `0x${hex(keccak_256(point.subarray(1)).subarray(12))}`
+}
+
 /**
  * Calldata that carries out the authorization: the (v,r,s) form for the signature of a key, the bytes form for what a
  * contract wallet calls a signature, which must reach it unchanged.
  */
 export function transferCall({ authorization, signature, signedBy }: SignedAuthorization): `0x${string}` {
-  const { from, to, value, validAfter, validBefore, nonce } = authorization
-  const numbers = [value, validAfter, validBefore].map((decimal) => word(BigInt(decimal))).join('')
-  const fields = word(from) + word(to) + numbers + bytes32(nonce)
+  const fields = fieldsOf(authorization)
   const split = signedBy === 'key' ? splitSignature(signature) : undefined
   return split === undefined
     ? `0x${TRANSFER_BY_CONTRACT}${fields}${word(7n * 32n)}${bytes(signature)}`
@@ -177,7 +255,7 @@ export async function verifyErc1271(
   digest: Uint8Array,
   signature: `0x${string}`,
 ): Promise<Refusal | undefined> {
-  const head = Buffer.from(digest).toString('hex') + word(64n)
+  const head = hex(digest) + word(64n)
   const answer = await chain.call(wallet, `0x${IS_VALID_SIGNATURE}${head}${bytes(signature)}`)
   if (answer.kind === 'result' && VALID.test(answer.result.slice(0, 66))) return undefined
   if (answer.kind !== 'result' && !isRevert(answer)) return NODE_UNREACHABLE
@@ -195,26 +273,19 @@ const WRONG_WALLET = 'the paying contract does not accept this signature'
  * after the other as the token writes them. Anything looser would let the transfer of one authorization count for several
  * that are used in the same transaction, for a payer may sign another transfer under the nonce of a payment.
  */
-export function containsTransfer(logs: readonly Log[], expected: ExpectedTransfer): boolean {
-  const ours = logs.filter(({ address }) => sameAddress(address, expected.token))
-  return ours.some((log, place) => isUse(log, expected) && isTransfer(ours[place + 1], expected))
-}
-
-/** Topics are compared as they stand: decoding them would hash every address for its checksum. */
-function isUse({ topics }: Log, { from, nonce }: ExpectedTransfer): boolean {
-  return isSame(topics, [AUTHORIZATION_USED, `0x${word(from)}`, nonce])
-}
-
-function isTransfer(log: Log | undefined, { from, to, value }: ExpectedTransfer): boolean {
-  if (log === undefined || !isSame(log.topics, [TRANSFER, `0x${word(from)}`, `0x${word(to)}`])) return false
-  return log.data.length === 66 && BigInt(log.data) === value
-}
-
-function isSame(topics: readonly string[], expected: readonly string[]): boolean {
-  return (
-    topics.length === expected.length &&
-    topics.every((each, place) => each.toLowerCase() === expected[place]?.toLowerCase())
-  )
+export function containsTransfer(
+  logs: readonly Log[],
+  { token, from, to, value, nonce }: ExpectedTransfer,
+): boolean {
+  const [payer, payee] = [`0x${word(from)}`, `0x${word(to)}`] as const
+  const use = [AUTHORIZATION_USED, payer, nonce].join(' ').toLowerCase()
+  const transfer = [TRANSFER, payer, payee, `0x${word(value)}`].join(' ')
+  const ours = logs.filter(({ address }) => sameAddress(address, token))
+  return ours.some(({ topics }, place) => {
+    const next = ours[place + 1]
+    if (next === undefined || topics.join(' ').toLowerCase() !== use) return false
+    return [...next.topics, next.data].join(' ').toLowerCase() === transfer
+  })
 }
 
 /** The proof that a payment was carried out. */

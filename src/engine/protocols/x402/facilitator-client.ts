@@ -31,7 +31,7 @@ export type FacilitatorAnswer<T> =
   /** No answer that can be read: what was asked for may have been done or not. */
   | { readonly kind: 'lost' }
 
-export interface VerifyResponse {
+interface VerifyResponse {
   readonly isValid: boolean
   readonly invalidReason: string | undefined
 }
@@ -43,7 +43,7 @@ export interface SettleResponse {
   readonly errorReason: string | undefined
 }
 
-export interface SupportedKind {
+interface SupportedKind {
   readonly x402Version: number
   readonly scheme: string
   /** CAIP-2, or a namespace with an asterisk. */
@@ -162,7 +162,7 @@ export function wasNeverSent(fault: unknown): boolean {
   return wasNeverSent(fault.cause)
 }
 
-export interface Survey {
+interface Survey {
   /** What an operator should know, one sentence each. */
   readonly problems: readonly string[]
   /** Networks that no facilitator takes, by the word of all of them. */

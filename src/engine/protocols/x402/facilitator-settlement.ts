@@ -8,7 +8,7 @@ import { findTransfer, type ChainReader } from './onchain-status.ts'
 import type { SettlementRequest, Settler } from './settlement.ts'
 
 /** What it takes to have payments of one network settled by others. */
-export interface FacilitatorContext extends Clock {
+interface FacilitatorContext extends Clock {
   readonly networkId: string
   /** In order of preference. */
   readonly facilitators: readonly Facilitator[]

@@ -2,8 +2,7 @@ import type { Address } from '../../address.ts'
 import { checkGas, gasWarning, type GasCheck } from '../../chains/evm/fees.ts'
 import { Chain, createRpc, isRevert, type Caller, type RpcAnswer } from '../../chains/evm/rpc.ts'
 import type { Network } from '../../networks.ts'
-import { decodeText } from './eip3009.ts'
-import { domainSeparator } from './signature.ts'
+import { decodeText, domainSeparator } from './eip3009.ts'
 
 /** A network as its own node describes it. */
 export interface NetworkCheck {
@@ -46,7 +45,7 @@ export async function askChainId(rpcUrl: string, caller: Caller): Promise<bigint
   return answer.kind === 'result' ? answer.result : undefined
 }
 
-export type TokenCheck =
+type TokenCheck =
   | { readonly kind: 'agrees' }
   /** Buyers would sign for another token than the one that stands here: nothing could ever be settled. */
   | { readonly kind: 'differs'; readonly detail: string }
@@ -63,7 +62,7 @@ const VERSION = '0x54fd4d50'
 export async function checkToken(chain: Chain, network: Network): Promise<TokenCheck> {
   const answer = await chain.call(network.token.address, DOMAIN_SEPARATOR)
   if (answer.kind !== 'result' && !isRevert(answer)) return { kind: 'unreachable' }
-  const expected = `0x${Buffer.from(domainSeparator(network)).toString('hex')}`
+  const expected = `0x${domainSeparator(network)}`
   if (answer.kind === 'result' && answer.result.toLowerCase() === expected) return { kind: 'agrees' }
   if (answer.kind !== 'result' || answer.result === '0x') {
     const described = await chain.call(network.token.address, EIP712_DOMAIN)

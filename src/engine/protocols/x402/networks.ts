@@ -14,7 +14,7 @@ import { createFacilitatorSettler } from './facilitator-settlement.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
 import type { AcceptedNetwork } from './payload.ts'
 import { createLocalSettler, openContext, type SettlementContext, type Settler } from './settlement.ts'
-import { addressOfKey } from './signature.ts'
+import { addressOfKey } from './eip3009.ts'
 import type { SettleableNetwork } from './x402.ts'
 
 export interface NetworkSettings {
@@ -38,7 +38,7 @@ export interface NetworkSettings {
 }
 
 /** `changed`: other networks are offered from now on. */
-export type Inspection = 'as before' | 'changed'
+type Inspection = 'as before' | 'changed'
 
 type Look = (x402: X402Terms, report: (line: string) => void) => Promise<Inspection>
 

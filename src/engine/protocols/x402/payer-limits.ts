@@ -30,7 +30,7 @@ export interface Exposure {
 }
 
 /** Reads a payer’s balance of the token; undefined when the node does not say. */
-export type BalanceReader = (payer: Address) => Promise<bigint | undefined>
+type BalanceReader = (payer: Address) => Promise<bigint | undefined>
 
 /**
  * Keeps what one payer has in flight within what we have seen it hold, and within what it has earned: each payment is
@@ -199,7 +199,7 @@ const HOUR_MS = 3_600_000
 /** How long what other processes have lost is known late. */
 const LOSSES_FRESH_MS = 5_000
 
-export interface GasLossSettings {
+interface GasLossSettings {
   readonly network: Network
   readonly ledger: Ledger
   readonly now: () => number
@@ -208,7 +208,7 @@ export interface GasLossSettings {
 }
 
 /** A transaction of ours that was mined and has moved nothing. */
-export interface Revert {
+interface Revert {
   readonly payer: Address
   readonly hash: string
   /** Wei. */

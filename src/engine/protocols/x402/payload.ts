@@ -77,7 +77,7 @@ export interface PaymentPayload {
 }
 
 /** What a client adds to a payment, and what it copies from the challenge. */
-export interface Extensions {
+interface Extensions {
   readonly [IDENTIFIER]?: { readonly info?: { readonly id?: string } | null } | null
   readonly [name: string]: unknown
 }

@@ -110,7 +110,7 @@ export interface SettlementContext extends ChainReader, Clock {
   readonly losses: GasLosses
 }
 
-export interface ContextSettings extends Clock {
+interface ContextSettings extends Clock {
   readonly network: Network
   readonly chain: Chain
   readonly signerKeys: readonly `0x${string}`[]

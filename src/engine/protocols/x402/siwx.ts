@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import { isJsonObject, type JsonObject } from '../../json.ts'
 import { once } from '../../once.ts'
-import { recoverSigner, splitSignature } from './signature.ts'
+import { recoverSigner, splitSignature } from './eip3009.ts'
 
 /** A proof of x402's extension sign-in-with-x: the fields of an EIP-4361 message, and who has signed it. */
 export interface Proof {
@@ -24,7 +24,7 @@ export interface Proof {
 }
 
 /** A proof is good for so long after its message was made, and once. */
-export const PROOF_MS = 300_000
+const PROOF_MS = 300_000
 
 /** Clocks of clients go wrong by a little. */
 const SKEW_MS = 30_000

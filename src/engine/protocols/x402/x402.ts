@@ -6,16 +6,7 @@ import type { ErrorCode, Refusal } from '../../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../json.ts'
 import type { PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
 import type { Network } from '../../networks.ts'
-import {
-  createTokens,
-  type Detection,
-  type Journal,
-  type Offer,
-  type Payment,
-  type Protocol,
-  type Settlement,
-  type Verification,
-} from '../protocol.ts'
+import { createTokens, type Detection, type Payment, type Protocol, type Settlement } from '../protocol.ts'
 import { createChallenge, MCP_EXTENSION } from './challenge.ts'
 import {
   decodePayload,
@@ -30,15 +21,15 @@ import {
   type PaymentPayload,
   type Requirements,
 } from './payload.ts'
-import { settlementRequestOf, type SettlementRequest, type Settler } from './settlement.ts'
-import { authorizationDigest, recoverSigner, splitSignature } from './signature.ts'
+import { settlementRequestOf, type Settler } from './settlement.ts'
+import { authorizationDigest, recoverSigner, splitSignature } from './eip3009.ts'
 
 /** An accepted network with the means to settle, which are brought up at the first payment. */
 export interface SettleableNetwork extends AcceptedNetwork {
   readonly settler: () => Promise<Settler>
 }
 
-export interface X402Settings {
+interface X402Settings {
   readonly service: Service
   readonly baseUrl: string
   /** In order of preference: clients pay the first they can. */
@@ -60,7 +51,7 @@ export function createX402({ service, baseUrl, offered, reachable, random }: X40
     const network = networkOf(decoded.payload.accepted.network)
     return network === undefined
       ? { kind: 'refused', code: 'no_matching_requirements', detail: NOT_OFFERED }
-      : { kind: 'payment', payment: new ExactPayment(protocol, decoded.payload, network, context) }
+      : { kind: 'payment', payment: exactPayment(protocol, decoded.payload, network, context) }
   }
   const protocol: Protocol = {
     name: 'x402',
@@ -145,137 +136,95 @@ interface OfferContext {
 }
 
 /** One signed authorization of scheme exact, EIP-3009, on one network. */
-class ExactPayment implements Payment {
-  readonly protocol: Protocol
-  readonly key: string
-  readonly network: string
-  readonly asset: string
-  readonly payee: string
-  readonly authorizationHash: string
-  readonly amount: bigint
-  readonly token: string | undefined
-  readonly identifier: string | undefined
-  readonly copies = 'wait'
-  readonly #payload: PaymentPayload
-  readonly #network: SettleableNetwork
-  readonly #context: OfferContext
-  readonly #digest: Uint8Array
-  #request: SettlementRequest
+function exactPayment(
+  protocol: Protocol,
+  payload: PaymentPayload,
+  accepted: SettleableNetwork,
+  { offered, listingOf }: OfferContext,
+): Payment {
+  const { network } = accepted
+  const { signature, authorization } = payload.payload
+  const digest = authorizationDigest(network, authorization)
+  let request = settlementRequestOf(accepted, payload)
   /** Has reserved something for it. */
-  #settler: Settler | undefined
-
-  constructor(
-    protocol: Protocol,
-    payload: PaymentPayload,
-    accepted: SettleableNetwork,
-    context: OfferContext,
-  ) {
-    const { authorization } = payload.payload
-    const { network } = accepted
-    this.protocol = protocol
-    this.#payload = payload
-    this.#network = accepted
-    this.#context = context
-    this.#request = settlementRequestOf(accepted, payload)
-    this.#digest = authorizationDigest(network, authorization)
-    this.authorizationHash = Buffer.from(this.#digest).toString('base64url')
-    this.network = network.id
-    this.asset = network.token.address
-    this.payee = authorization.to
-    this.amount = BigInt(authorization.value)
-    this.key = paymentKey(network, authorization)
-    this.token = tokenOf(payload)
-    this.identifier = payload.extensions?.[IDENTIFIER]?.info?.id
-  }
-
-  get #authorization(): Authorization {
-    return this.#payload.payload.authorization
-  }
-
-  check(
-    { endpoint, resource, price, timeoutSeconds = this.#network.timeoutSeconds }: Offer,
-    now: number,
-  ): Refusal | undefined {
-    if (!this.#context.offered.some(({ network }) => network.id === this.network)) {
-      return refuse('no_matching_requirements', NOT_OFFERED)
-    }
-    const offered = requirementsOf({ ...this.#network, timeoutSeconds }, price, endpoint.operation.settle)
-    if (!matches(this.#payload.accepted, offered)) {
-      return refuse('no_matching_requirements', '"accepted" is not one of the offers made here')
-    }
-    if (!namesResource(this.#payload.resource?.url, resource)) {
-      return refuse('payment_wrong_resource', 'the payment was made for another path')
-    }
-    const listing = this.#context.listingOf(endpoint)
-    if (listing !== undefined) {
-      const { signedBy } = this.#request
-      const listed = { ...listing, url: resource }
-      this.#request = { ...settlementRequestOf(this.#network, this.#payload, listed), signedBy }
-    }
-    return this.#checkAuthorization(offered, Math.floor(now / 1000))
-  }
-
-  #checkAuthorization(offered: Requirements, seconds: number): Refusal | undefined {
-    const { to, value, validAfter, validBefore } = this.#authorization
-    if (!sameAddress(to, offered.payTo)) {
-      return refuse('invalid_exact_evm_recipient_mismatch', 'authorization.to is not the offer’s payTo')
-    }
-    if (value !== offered.amount) {
-      const code = 'invalid_exact_evm_payload_authorization_value_mismatch'
-      return refuse(code, `authorization.value is ${value}; the offer asks for ${offered.amount}`)
-    }
-    if (BigInt(validBefore) < BigInt(seconds + MARGIN_SECONDS)) {
-      const code = 'invalid_exact_evm_payload_authorization_valid_before'
-      return refuse(code, `authorization.validBefore leaves less than ${MARGIN_SECONDS} seconds`)
-    }
-    if (BigInt(validBefore) > BigInt(seconds + offered.maxTimeoutSeconds + SLACK_SECONDS)) {
-      const code = 'invalid_exact_evm_payload_authorization_valid_before'
-      const most = `${offered.maxTimeoutSeconds} seconds, with ${SLACK_SECONDS} more for clocks that differ`
-      return refuse(code, `authorization.validBefore is further away than ${most}`)
-    }
-    if (BigInt(validAfter) > BigInt(seconds)) {
-      return refuse(
-        'invalid_exact_evm_payload_authorization_valid_after',
-        'authorization.validAfter lies in the future',
-      )
-    }
-    return undefined
-  }
-
-  async verify(): Promise<Verification> {
-    const refusal = await this.#checkSignature()
-    if (refusal !== undefined) return { kind: 'refused', refusal }
-    const { from, validBefore } = this.#authorization
-    const seconds = BigInt(validBefore) < FAR ? BigInt(validBefore) : FAR
-    const { signedBy: account } = this.#request
-    return { kind: 'verified', payer: from, account, validBefore: Number(seconds) * 1000 }
-  }
-
-  async #checkSignature(): Promise<Refusal | undefined> {
-    const { signature, authorization } = this.#payload.payload
+  let settler: Settler | undefined
+  const checkSignature = async (): Promise<Refusal | undefined> => {
     const split = splitSignature(signature)
-    const signer = split === undefined ? undefined : recoverSigner(this.#digest, split)
+    const signer = split === undefined ? undefined : recoverSigner(digest, split)
     if (signer !== undefined && sameAddress(signer, authorization.from)) return undefined
     // A contract signs as it likes, and only the chain can ask it. A forgery costs us this call, and no more than a
     // genuine signature of an account without money does.
-    this.#request = { ...this.#request, signedBy: 'contract' }
-    const settler = await this.#network.settler()
-    return settler.verifyContract(this.#request, this.#digest)
+    request = { ...request, signedBy: 'contract' }
+    return (await accepted.settler()).verifyContract(request, digest)
   }
+  return {
+    protocol,
+    key: paymentKey(network, authorization),
+    network: network.id,
+    asset: network.token.address,
+    payee: authorization.to,
+    authorizationHash: Buffer.from(digest).toString('base64url'),
+    amount: BigInt(authorization.value),
+    token: tokenOf(payload),
+    identifier: payload.extensions?.[IDENTIFIER]?.info?.id,
+    copies: 'wait',
+    check: ({ endpoint, resource, price, timeoutSeconds = accepted.timeoutSeconds }, now) => {
+      if (!offered.some((each) => each.network.id === network.id))
+        return refuse('no_matching_requirements', NOT_OFFERED)
+      const offer = requirementsOf({ ...accepted, timeoutSeconds }, price, endpoint.operation.settle)
+      if (!matches(payload.accepted, offer))
+        return refuse('no_matching_requirements', '"accepted" is not one of the offers made here')
+      if (!namesResource(payload.resource?.url, resource))
+        return refuse('payment_wrong_resource', 'the payment was made for another path')
+      const listing = listingOf(endpoint)
+      if (listing !== undefined) {
+        const { signedBy } = request
+        request = { ...settlementRequestOf(accepted, payload, { ...listing, url: resource }), signedBy }
+      }
+      return checkAuthorization(authorization, offer, Math.floor(now / 1000))
+    },
+    verify: async () => {
+      const refusal = await checkSignature()
+      if (refusal !== undefined) return { kind: 'refused', refusal }
+      const validBefore = BigInt(authorization.validBefore)
+      const seconds = Number(validBefore < FAR ? validBefore : FAR)
+      const { signedBy: account } = request
+      return { kind: 'verified', payer: authorization.from, account, validBefore: seconds * 1000 }
+    },
+    simulate: async () => {
+      settler = await accepted.settler()
+      return settler.simulate(request)
+    },
+    release: () => settler?.release(request),
+    settle: async (journal) => (await accepted.settler()).settle(request, journal),
+  }
+}
 
-  async simulate(): Promise<Refusal | undefined> {
-    this.#settler = await this.#network.settler()
-    return this.#settler.simulate(this.#request)
+function checkAuthorization(
+  { to, value, validAfter, validBefore }: Authorization,
+  { payTo, amount, maxTimeoutSeconds }: Requirements,
+  seconds: number,
+): Refusal | undefined {
+  if (!sameAddress(to, payTo)) {
+    return refuse('invalid_exact_evm_recipient_mismatch', 'authorization.to is not the offer’s payTo')
   }
-
-  release(): void {
-    this.#settler?.release(this.#request)
+  if (value !== amount) {
+    const code = 'invalid_exact_evm_payload_authorization_value_mismatch'
+    return refuse(code, `authorization.value is ${value}; the offer asks for ${amount}`)
   }
-
-  async settle(journal: Journal): Promise<Settlement> {
-    const settler = await this.#network.settler()
-    return settler.settle(this.#request, journal)
+  const late = 'invalid_exact_evm_payload_authorization_valid_before'
+  if (BigInt(validBefore) < BigInt(seconds + MARGIN_SECONDS)) {
+    return refuse(late, `authorization.validBefore leaves less than ${MARGIN_SECONDS} seconds`)
   }
+  if (BigInt(validBefore) > BigInt(seconds + maxTimeoutSeconds + SLACK_SECONDS)) {
+    const most = `${maxTimeoutSeconds} seconds, with ${SLACK_SECONDS} more for clocks that differ`
+    return refuse(late, `authorization.validBefore is further away than ${most}`)
+  }
+  if (BigInt(validAfter) > BigInt(seconds)) {
+    const early = 'invalid_exact_evm_payload_authorization_valid_after'
+    return refuse(early, 'authorization.validAfter lies in the future')
+  }
+  return undefined
 }
 
 /** The year 4000 in seconds: later is "never" to every clock we keep. */

@@ -303,6 +303,24 @@ t.test('a node that has the transaction already has taken it', async (t) => {
   t.equal(await nonceOf(signer), 1)
 })
 
+t.test('a transaction that its node refuses after it has taken it is sent, and once', async (t) => {
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  for (const message of ['replacement transaction underpriced', 'transaction underpriced']) {
+    proxy.instead(async (method, [raw]) => {
+      if (method !== 'eth_sendRawTransaction') return undefined
+      await node.sendRawTransaction({ serializedTransaction: raw as Hex })
+      return { error: { code: -32000, message } }
+    })
+    const signer = await signerOf(randomKey(), { url: proxy.url })
+    const journal = newJournal()
+    const sent = await send(signer, GAS, journal)
+    t.match(sent, { kind: 'sent' }, message)
+    t.equal(journal.transactions.length, 1, message)
+    t.equal(await mined(signer), 1, message)
+  }
+})
+
 t.test('two processes with one signer and much to do use no nonce twice and leave no gap', async (t) => {
   const key = randomKey()
   const signers = [await signerOf(key, { owner: 'one' }), await signerOf(key, { owner: 'two' })]

@@ -31,10 +31,11 @@ t.test(
       if (challenge === undefined) throw new Error(`${route.path} offers nothing`)
       const resource = `${BASE_URL}${route.path.replace(/\{\w+\}/, '730')}`
       const sizes = REFUSALS.map((error) => {
-        const header = challenge.issue({ resource, scope: 'none', error }).headers['PAYMENT-REQUIRED'] ?? ''
+        const header =
+          challenge.prepare({ resource, scope: 'none', error })().headers['PAYMENT-REQUIRED'] ?? ''
         return header.length
       })
-      const { headers, members } = challenge.issue({ resource, scope: 'none', error: 'payment_required' })
+      const { headers, members } = challenge.prepare({ resource, scope: 'none', error: 'payment_required' })()
       const header = headers['PAYMENT-REQUIRED'] ?? ''
       const decoded = decodePaymentRequiredHeader(header)
       t.ok(
@@ -66,7 +67,7 @@ t.test('two buyers never share a token, and documents carry none', async (t) => 
   const [route] = routes
   if (route === undefined) throw new Error('no route')
   const challenge = x402.challenge(route)
-  const issued = challenge?.issue({ resource: BASE_URL, scope: 'none', error: 'payment_required' })
+  const issued = challenge?.prepare({ resource: BASE_URL, scope: 'none', error: 'payment_required' })()
   t.match(issued?.members, /"token":"_{24}"/, 'made of the bytes that were given, 18 of them')
   t.notMatch(JSON.stringify(challenge?.published), /redelivery/)
 })
@@ -79,7 +80,7 @@ t.test('the documents offer exactly what the 402 offers', async (t) => {
     const resource = `${BASE_URL}${examplePath(route)}`
     t.equal(published['resource']['url'], resource)
     const issued: unknown = JSON.parse(
-      `{${challenge?.issue({ resource, scope: 'none', error: 'payment_required' }).members}}`,
+      `{${challenge?.prepare({ resource, scope: 'none', error: 'payment_required' })().members}}`,
     )
     t.match(issued, published, route.path)
   }

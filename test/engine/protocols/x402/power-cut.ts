@@ -1,9 +1,11 @@
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { paymentId } from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import { paymentKey } from '../../../../src/engine/protocols/x402/x402.ts'
 import { challengeOf, readHeader, send, sign, type SignedPayment } from '../../../support/payment.ts'
 import { openShop } from '../../../support/shop.ts'
+import { until } from '../../../support/until.ts'
 import { networkNamed } from '../../../support/x402.ts'
 
 const shop = await openShop()
@@ -11,12 +13,16 @@ t.teardown(() => shop.close())
 
 const work = (n: number): string => `${shop.url}/paid/work?n=${n}`
 
-async function fresh(): Promise<SignedPayment> {
-  return sign(await challengeOf(`${shop.url}/paid/work`), await shop.wallet())
+async function fresh(url = shop.url): Promise<SignedPayment> {
+  return sign(await challengeOf(`${url}/paid/work`), await shop.wallet())
 }
 
 async function chargesOf({ authorization }: SignedPayment): Promise<number> {
   return (await shop.witness.uses()).filter(({ payer }) => payer === authorization.from).length
+}
+
+function called(method: string): number {
+  return shop.node.calls().filter((each) => each === method).length
 }
 
 async function stateOf({ authorization }: SignedPayment): Promise<unknown> {
@@ -30,15 +36,11 @@ t.test(
   async (t) => {
     const [sent, unsent, unsettled] = [await fresh(), await fresh(), await fresh()]
     const runs = shop.workplace.runs()
-    const until = async (holds: () => boolean): Promise<void> => {
-      while (!holds()) await delay(10)
-    }
-    const called = (method: string): number => shop.node.calls().filter((each) => each === method).length
 
     await shop.witness.setMining('by hand')
     const receipts = called('eth_getTransactionReceipt')
     const cut = [send(work(11), sent.header)]
-    await until(() => called('eth_getTransactionReceipt') > receipts)
+    await until('its block is waited for', () => called('eth_getTransactionReceipt') > receipts)
 
     // Signed and written down, but never sent.
     const broadcasts = called('eth_sendRawTransaction')
@@ -46,7 +48,7 @@ t.test(
       if (method === 'eth_sendRawTransaction') shop.node.set('silent')
     })
     cut.push(send(work(12), unsent.header))
-    await until(() => called('eth_sendRawTransaction') > broadcasts)
+    await until('it is about to be sent', () => called('eth_sendRawTransaction') > broadcasts)
     shop.node.onCall(async () => {})
     shop.node.set('open')
 
@@ -76,5 +78,37 @@ t.test(
       const use = uses.find(({ payer }) => payer === payments[index]?.authorization.from)
       t.equal(readHeader(answer, 'payment-response')['transaction'], use?.transaction, 'the receipt is true')
     }
+  },
+)
+
+t.test(
+  'a payment whose block is undone after a power cut is sent again at the start, and charged once',
+  async (t) => {
+    shop.workplace.during(async () => {})
+    const payment = await fresh()
+    t.equal((await send(work(21), payment.header)).status, 200)
+    t.equal(await chargesOf(payment), 1)
+    await shop.witness.setMining('by hand')
+    const gone = once(shop.server.process, 'exit')
+    shop.server.process.kill('SIGKILL')
+    await gone
+    await shop.witness.undo(1)
+    t.equal(await chargesOf(payment), 0, 'the block is gone')
+    const sent = called('eth_sendRawTransaction')
+    const { url } = await shop.branch()
+    await until('it is sent again', () => called('eth_sendRawTransaction') > sent)
+    // Blocks are a second apart at least, and the payment expires.
+    await until('the payment is charged again', async () => {
+      await shop.witness.mine()
+      return (await chargesOf(payment)) === 1
+    })
+    await shop.witness.setMining('automatic')
+    const next = await fresh(url)
+    t.equal(
+      (await send(`${url}/paid/work?n=22`, next.header)).status,
+      200,
+      'the next payment has the nonce after it',
+    )
+    t.equal(await chargesOf(next), 1)
   },
 )

@@ -7,7 +7,7 @@ import {
   authorizationDigest,
   recoverSigner,
   splitSignature,
-} from '../../../../src/engine/protocols/x402/signature.ts'
+} from '../../../../src/engine/protocols/x402/eip3009.ts'
 import type { Hex } from '../../../support/payment.ts'
 import { fc } from '../../../support/fast-check.ts'
 import { randomHex } from '../../../support/random.ts'

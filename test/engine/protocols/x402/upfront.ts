@@ -23,7 +23,7 @@ t.test('the client from the registry pays an offer that is settled upfront, as i
   const route = paidRoutes(catalog).find(({ operation }) => operation.settle === 'upfront')
   if (route?.operation.price === undefined) throw new Error('no such route')
   const resource = BASE_URL + route.path
-  const issued = x402.challenge(route)?.issue({ resource, scope: 'none', error: 'payment_required' })
+  const issued = x402.challenge(route)?.prepare({ resource, scope: 'none', error: 'payment_required' })()
   const challenge = JSON.parse(`{${issued?.members}}`) as Challenge
   t.match(challenge.accepts, [{ extra: { paymentFlow: 'upfront' } }])
   const offer = { endpoint: route, resource, scope: 'none', price: route.operation.price }
@@ -48,7 +48,7 @@ t.test('the client from the registry pays an offer that is settled upfront, as i
   t.match(await payment.verify(), { kind: 'verified' })
   const [cheap] = paidRoutes(catalog)
   if (cheap === undefined) throw new Error('no route')
-  const later = x402.challenge(cheap)?.issue({ resource, scope: 'none', error: 'payment_required' })
+  const later = x402.challenge(cheap)?.prepare({ resource, scope: 'none', error: 'payment_required' })()
   t.notMatch(later?.members, /paymentFlow/, 'the usual flow goes unsaid')
   const accepted = { ...challenge.accepts[0], extra: { name: 'USD Coin', version: '2' } }
   const other = await sign(challenge, randomKey(), { accepted })

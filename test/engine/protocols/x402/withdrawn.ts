@@ -89,7 +89,7 @@ t.test('a payment on a withdrawn network is still found, and no new one is taken
   const x402 = reachableOnly(nodeWith(PAY_TO))
   const issued = quietX402(catalog, ['base'])
     .challenge(route)
-    ?.issue({ resource, scope: 'none', error: 'payment_required' })
+    ?.prepare({ resource, scope: 'none', error: 'payment_required' })()
   const { payload } = await sign(JSON.parse(`{${issued?.members}}`) as Challenge, randomKey())
   const detection = x402.detect({ 'payment-signature': encode(payload) })
   t.equal(detection.kind, 'payment', 'so that the ledger is asked')

@@ -16,7 +16,7 @@ const offer = { endpoint: route, resource, scope: 'none', price }
 const NOW = Date.parse('2026-11-20T20:00:00Z')
 const SECONDS = BigInt(NOW / 1000)
 
-const issued = x402.challenge(route)?.issue({ resource, scope: 'none', error: 'payment_required' })
+const issued = x402.challenge(route)?.prepare({ resource, scope: 'none', error: 'payment_required' })()
 const challenge = JSON.parse(`{${issued?.members}}`) as Challenge
 const { payload } = await sign(challenge, randomKey(), { validBefore: SECONDS + 60n })
 

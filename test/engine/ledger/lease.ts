@@ -9,7 +9,7 @@ import {
   acquireExpired,
   type PaymentLease,
   type LeaseContext,
-} from '../../../src/engine/ledger/payment-lease.ts'
+} from '../../../src/engine/ledger/lease.ts'
 import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
 import type { PaymentRecord, Receipt } from '../../../src/engine/ledger/payment-record.ts'
 import { LEASE_MS, LedgerError } from '../../../src/engine/ledger/payment-lifecycle.ts'
