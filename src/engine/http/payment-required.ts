@@ -51,14 +51,14 @@ export function compilePaymentRequired(
     if (wouldFail !== undefined) members.push(`"would_fail":${wouldFail}`)
     const rest = slim(`${members.join(',')}}`)
     return () => {
-      const issued = issues.map((issue) => issue())
-      return {
-        status: 402,
-        headers: Object.assign({}, standing, ...issued.map((each) => each.headers)),
-        body: `{${issued.map((each) => `${each.members},`).join('')}${rest}`,
-        vary: 'Accept',
-        code,
+      const all: Record<string, string> = { ...standing }
+      let body = '{'
+      for (const issue of issues) {
+        const issued = issue()
+        Object.assign(all, issued.headers)
+        body += `${issued.members},`
       }
+      return { status: 402, headers: all, body: body + rest, vary: 'Accept', code }
     }
   }
   const prepared = new WeakMap<Preflight, () => Reply>()

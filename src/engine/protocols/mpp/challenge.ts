@@ -1,4 +1,4 @@
-import { createHash, createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto'
+import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { Endpoint } from '../../catalog/catalog.ts'
 import { canonicalJson, compact, slim, type Json, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
@@ -79,14 +79,14 @@ export function createChallenge(
   const description = descriptionOf(endpoint)
   const { realm, currency } = terms
   const named = { realm, method: METHOD, intent: INTENT }
-  // Made of a text at each id, it would take half of the time of the whole 402.
-  const key = createSecretKey(secretKey, 'utf8')
+  const bind = prepareHmac(secretKey, `${realm}|${METHOD}|${INTENT}|${request}|`)
+  const expiry = expiryAfter(now)
   const standing = slim(
     `", realm="${realm}", method="${METHOD}", intent="${INTENT}", request="${request}"${description === '' ? '' : `, description="${description}"`}, expires="`,
   )
   const make = (opaque: string): Moving => {
-    const expires = new Date(now() + LIFETIME_MS).toISOString()
-    return { id: bindId(key, { ...named, request, expires, opaque }), expires, opaque }
+    const expires = expiry()
+    return { id: bind(`${expires}||${opaque}`), expires, opaque }
   }
   const prepare = (scope: string): ((nonce: string) => IssuedChallenge) => {
     const opaqueOf = prepareOpaque(scope)
@@ -157,11 +157,42 @@ export interface BoundParameters {
  * stays empty, so that nothing is kept of a challenge.
  */
 function bindId(
-  secretKey: string | KeyObject,
+  secretKey: string,
   { realm, method, intent, request, expires = '', digest = '', opaque = '' }: BoundParameters,
 ): string {
   const slots = `${realm}|${method}|${intent}|${request}|${expires}|${digest}|${opaque}`
   return createHmac('sha256', secretKey).update(slots).digest('base64url')
+}
+
+const BLOCK = 64
+
+/**
+ * HMAC-SHA256 of ASCII texts that begin alike, in base64url. RFC 2104 taken apart: two calls of the hash, and none of the
+ * objects that `createHmac` makes, which cost more than the hash.
+ */
+function prepareHmac(secretKey: string, beginning: string): (rest: string) => string {
+  const secret = Buffer.from(secretKey, 'utf8')
+  const key = Buffer.alloc(BLOCK)
+  key.set(secret.length > BLOCK ? createHash('sha256').update(secret).digest() : secret)
+  const inner = Buffer.concat([key.map((byte) => byte ^ 0x36), Buffer.from(beginning, 'latin1')])
+  const outer = Buffer.concat([key.map((byte) => byte ^ 0x5c), Buffer.alloc(32)])
+  return (rest) => {
+    const message = Buffer.allocUnsafe(inner.length + rest.length)
+    message.set(inner)
+    message.write(rest, inner.length, 'latin1')
+    outer.write(hash('sha256', message, 'hex'), BLOCK, 'hex')
+    return hash('sha256', outer, 'base64url')
+  }
+}
+
+/** When a challenge that is made now expires. Many are made within a millisecond: it is written out once. */
+function expiryAfter(now: () => number): () => string {
+  let [end, expires] = [0, '']
+  return () => {
+    const next = now() + LIFETIME_MS
+    if (next !== end) [end, expires] = [next, new Date(next).toISOString()]
+    return expires
+  }
 }
 
 /** Whether one of the secrets has made this id for exactly these parameters. */

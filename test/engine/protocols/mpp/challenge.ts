@@ -149,6 +149,17 @@ t.test('a challenge is bound to each of its parameters, and known by every secre
   t.notOk(isIssued(unbound, [SECRET]), 'without its scope')
 })
 
+t.test('an id is the HMAC with secrets of every length', async (t) => {
+  const [route] = routes
+  if (route === undefined) throw new Error('no route')
+  for (const secretKey of ['s'.repeat(32), 's'.repeat(64), 's'.repeat(65), 'é'.repeat(40)]) {
+    const settings = { terms: TERMS, secretKey, now: () => NOW, nextNonce: () => NONCE }
+    const challenge = createChallenge(route, priceOf(route), settings)
+    const issued = challenge.prepare({ resource: 'https://x', scope: SCOPE, error: 'payment_required' })()
+    t.ok(Challenge.verify(Challenge.deserialize(headerOf(issued)), { secretKey }), secretKey)
+  }
+})
+
 t.test('a challenge lasts five minutes, and no two are alike', async (t) => {
   const [route] = routes
   if (route === undefined) throw new Error('no route')
