@@ -134,16 +134,13 @@ export class RouteCounters {
   }
 }
 
-interface MeasuredRequest {
-  readonly counters: RouteCounters
-  /** Aborted when the client has gone away. */
-  readonly gone: AbortSignal
-}
-
-/** Counts the answer with the time it took, or that a client who waited for it got none for a reason of ours. */
+/**
+ * Counts the answer with the time it took, or that a client who waited for it got none for a reason of ours. `gone` is
+ * aborted when the client has gone away.
+ */
 export async function withMetrics<T extends { readonly reply: { readonly status: number } }>(
   now: () => number,
-  { counters, gone }: MeasuredRequest,
+  { counters, gone }: { readonly counters: RouteCounters; readonly gone: AbortSignal },
   answer: () => Promise<T>,
 ): Promise<T> {
   const began = now()
