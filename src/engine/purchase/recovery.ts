@@ -57,7 +57,8 @@ export async function recheckSettled(deps: RecoveryDeps): Promise<void> {
     if (settlement?.kind === 'failed')
       report(new Error(`payment ${id} was undone by a reorganization after its answer, and is not charged`))
   }
-  await Promise.all(entries.map((entry) => recheck(entry).catch(report)))
+  for (let first = 0; first < entries.length; first += AT_ONCE)
+    await Promise.all(entries.slice(first, first + AT_ONCE).map((entry) => recheck(entry).catch(report)))
 }
 
 /** A process that does not have the operation leaves what it stored to one that does, as long as the answer is owed. */

@@ -132,7 +132,7 @@ interface OfferContext {
   /** The networks; an older payment may have used another one. */
   readonly offered: readonly AcceptedNetwork[]
   /** What facilitators may list of a route or a tool. */
-  listingOf(endpoint: Endpoint): Listing | undefined
+  readonly listingOf: (endpoint: Endpoint) => Listing | undefined
 }
 
 /** One signed authorization of scheme exact, EIP-3009, on one network. */
