@@ -17,8 +17,15 @@ export const COMMANDS: readonly Command[] = [
     name: 'init',
     summary: 'create a project: a catalog, a handler and its test, or a catalog that sells an existing API',
     operands: ['<dir>'],
-    options: { from: { value: 'FILE', text: 'OpenAPI 3 document of the API to sell, JSON or YAML' } },
-    examples: ['ratecard init shop', 'ratecard init shop --from openapi.yaml'],
+    options: {
+      typescript: { text: 'write the handler and its test in TypeScript' },
+      from: { value: 'FILE', text: 'OpenAPI 3 document of the API to sell, JSON or YAML' },
+    },
+    examples: [
+      'ratecard init shop',
+      'ratecard init shop --typescript',
+      'ratecard init shop --from openapi.yaml',
+    ],
     run: async (call) => (await import('./init.ts')).init(call),
   },
   {
@@ -113,8 +120,11 @@ export const COMMANDS: readonly Command[] = [
     name: 'types',
     summary: 'print TypeScript types for the handlers of a catalog',
     operands: ['[catalog.yaml]'],
-    options: { engine: { value: 'MODULE', text: 'module to import the types from; default: ratecard' } },
-    examples: ['ratecard types > src/handlers/catalog.ts'],
+    options: {
+      engine: { value: 'MODULE', text: 'module to import the types from; default: ratecard' },
+      out: { value: 'FILE', text: 'write them to a file, which is replaced in one step; default: stdout' },
+    },
+    examples: ['ratecard types --out handlers/catalog.d.ts'],
     run: async (call) => (await import('./print.ts')).types(call),
   },
   {

@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { copyFileSync, readFileSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
 import { CatalogError, compileText, documentNames, generateTypes, type Issue } from '../engine/index.ts'
 import { UsageError, type Call } from './command.ts'
 import { readOpenapi } from './init/openapi.ts'
 import { packageSource, type PackageSource } from './init/package-source.ts'
 import { sellOpenapi } from './init/proxy-shop.ts'
-import { firstShop } from './init/shop.ts'
+import { firstShop, TYPES_FILE } from './init/shop.ts'
 import { taken, writeFiles, type Files } from './new-files.ts'
 
 export async function init(call: Call): Promise<number> {
@@ -13,6 +13,8 @@ export async function init(call: Call): Promise<number> {
   const [folder] = positionals
   if (folder === undefined) throw new UsageError('missing argument: the folder to create')
   const source = flags.text('from')
+  if (source !== undefined && flags.given('typescript'))
+    throw new UsageError('--typescript writes a handler: a project --from an API has none')
   return source === undefined ? beginShop(call, folder) : beginProxy(call, folder, source)
 }
 
@@ -25,15 +27,16 @@ function nameOf(folder: string): string {
 }
 
 function beginShop(call: Call, folder: string): number {
-  const source = packageSource(folder, call.version)
-  const files = new Map(firstShop(nameOf(folder), source))
+  const source = packageSource(call.version)
+  const language = call.flags.given('typescript') ? 'typescript' : 'javascript'
+  const files = new Map(firstShop(nameOf(folder), source, language))
   const { catalog } = compileText('catalog.yaml', files.get('catalog.yaml') ?? '', {
     documents: documentNames,
     handlers: undefined,
     read: () => undefined,
   })
-  files.set('handlers/catalog.d.ts', generateTypes(catalog, 'ratecard'))
-  if (!write(call, folder, files)) return 1
+  files.set(TYPES_FILE[language], generateTypes(catalog, 'ratecard'))
+  if (!write(call, folder, files, source)) return 1
   call.terminal.out(`\nnext: ${installing(folder, source, call.version)} && npm run sandbox`)
   return 0
 }
@@ -45,13 +48,13 @@ function beginProxy(call: Call, folder: string, source: string): number {
     terminal.err(`ratecard init: ${source} ${read.sentence}`)
     return 1
   }
-  const origin = packageSource(folder, call.version)
+  const origin = packageSource(call.version)
   const { files, lines, routes } = sellOpenapi(read.openapi, nameOf(folder), origin)
   if (routes === 0) {
     terminal.err(`ratecard init: ${source} has no operation that can be sold\n${lines.join('\n')}`)
     return 1
   }
-  if (!write(call, folder, files)) return 1
+  if (!write(call, folder, files, origin)) return 1
   const left = openQuestions(files)
   for (const line of ['', ...lines, '', `${counted(routes, 'route')}; left for you in catalog.yaml: ${left}`])
     terminal.out(line)
@@ -69,13 +72,15 @@ function installing(folder: string, source: PackageSource, version: string): str
 }
 
 /** Writes all of them, or nothing. */
-function write({ terminal }: Call, folder: string, files: Files): boolean {
+function write({ terminal }: Call, folder: string, files: Files, source: PackageSource): boolean {
   const there = taken(folder, files)
   if (there.length > 0) {
     terminal.err(`ratecard init: nothing was written: ${folder} already has ${there.join(', ')}`)
     return false
   }
   writeFiles(folder, files)
+  if (source.kind === 'installable' && source.tarball !== undefined)
+    copyFileSync(source.tarball, join(folder, basename(source.tarball)))
   for (const path of files.keys()) terminal.out(`wrote ${join(folder, path)}`)
   return true
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import {
   type Catalog,
@@ -14,7 +14,7 @@ import {
 } from '../engine/index.ts'
 import { type Call, UsageError } from './command.ts'
 import { handlersFor } from './load.ts'
-import { taken, writeFiles } from './new-files.ts'
+import { replaceFile, taken, writeFiles } from './new-files.ts'
 import {
   EMPTY_INDEX,
   handlerFile,
@@ -44,6 +44,8 @@ export async function addRoute(call: Call): Promise<number> {
   const draft = draftOf(call)
   const file = flags.text('catalog') ?? env.catalog
   const folder = flags.text('handlers') ?? join(dirname(file), 'handlers')
+  if (existsSync(join(folder, 'index.ts')))
+    return refuse(call, `${join(folder, 'index.ts')} is TypeScript: add the route and its handler by hand`)
   const insertion = insertRoute(readFileSync(file, 'utf8'), draft)
   if (insertion.kind === 'fault') return refuse(call, `${file} ${insertion.sentence}`)
   try {
@@ -144,9 +146,9 @@ function add({ terminal }: Call, { file, folder, text, line, catalog, route }: A
   if (there.length > 0) return `${there.join(' and ')} ${there.length > 1 ? 'are' : 'is'} there already`
   writeFiles('.', files)
   const known = existsSync(index)
-  writeFileSync(index, list)
-  if (!known || existsSync(types)) writeFileSync(types, generateTypes(catalog, 'ratecard'))
-  writeFileSync(file, text)
+  replaceFile(index, list)
+  if (!known || existsSync(types)) replaceFile(types, generateTypes(catalog, 'ratecard'))
+  replaceFile(file, text)
   for (const each of files.keys()) terminal.out(`wrote ${each}`)
   terminal.out(`changed ${file}:${line}, ${index}`)
   terminal.out('\na running server loads the entry by itself, and the handler after a restart')

@@ -8,6 +8,7 @@ import {
   type Revision,
 } from '../engine/index.ts'
 import type { Call } from './command.ts'
+import { replaceFile } from './new-files.ts'
 import { previewRevision } from './preview.ts'
 
 export async function print(call: Call): Promise<number> {
@@ -54,6 +55,9 @@ export async function types({ positionals, flags, terminal, env }: Call): Promis
     documents: documentNames,
     handlers: undefined,
   })
-  terminal.out(generateTypes(catalog, flags.text('engine') ?? 'ratecard').trimEnd())
+  const text = generateTypes(catalog, flags.text('engine') ?? 'ratecard')
+  const file = flags.text('out')
+  if (file === undefined) terminal.out(text.trimEnd())
+  else replaceFile(file, text)
   return 0
 }

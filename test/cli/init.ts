@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -61,6 +61,32 @@ t.test('a newcomer gets a shop that is sound, typed and tested, and sells at onc
   const handler = join(handlers, 'moon.js')
   writeFileSync(handler, readFileSync(handler, 'utf8').replaceAll('date', 'day'))
   t.throws(tsc, 'a handler that takes what the catalog does not give is a compile error')
+})
+
+t.test('a new project in TypeScript compiles, checks and tests', async (t) => {
+  const folder = join(t.testdir(), 'shop')
+  const made = await runProgram(['init', folder, '--typescript'])
+  t.equal(made.code, 0, made.stderr)
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(ROOT, join(folder, 'node_modules/ratecard'))
+  symlinkSync(join(ROOT, 'node_modules/@types'), join(folder, 'node_modules/@types'))
+  execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], { stdio: 'pipe' })
+  t.match(await runProgram(['check', join(folder, 'catalog.yaml')]), { code: 0, stdout: /2 routes, 1 paid/ })
+  const tested = spawnSync(process.execPath, ['--test', 'test/moon.test.js'], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: {},
+  })
+  t.match(tested.stdout, /pass 1/)
+  const refused = await runProgram([
+    'new',
+    '/paid/tea',
+    '--price',
+    '0.01',
+    '--catalog',
+    join(folder, 'catalog.yaml'),
+  ])
+  t.match(refused, { code: 1, stderr: /index\.ts is TypeScript/ })
 })
 
 t.test('an API that exists already is not served before every price is set', async (t) => {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { format } from 'prettier'
 import { runLine } from '../support/command.ts'
@@ -27,4 +28,16 @@ t.test('types are there before the handlers are', async (t) => {
   t.equal(code, 0)
   t.match(out, "from 'ratecard'")
   t.match(out, /new[^]*id: number/)
+})
+
+t.test('types --out replaces the file in one step, and keeps it when the catalog has errors', async (t) => {
+  const { catalog, directory } = writeShop(t, '  /paid/new: { price: 1, summary: X }\n')
+  const file = join(directory, 'catalog.d.ts')
+  t.match(await runLine(['types', catalog, '--out', file]), { code: 0, out: '' })
+  const text = readFileSync(file, 'utf8')
+  t.match(text, "from 'ratecard'")
+  writeFileSync(catalog, readFileSync(catalog, 'utf8').replace('price: 1', 'price: none'))
+  t.equal((await runLine(['types', catalog, '--out', file])).code, 1)
+  t.equal(readFileSync(file, 'utf8'), text)
+  t.notMatch(readdirSync(directory).join(), /\.tmp/, 'no draft is left')
 })

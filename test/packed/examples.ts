@@ -77,7 +77,7 @@ t.test(
     run('npx --no-install ratecard init project && cp .npmrc project')
     const project = join(PLACE, 'project')
     const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as Manifest
-    t.match(manifest.dependencies?.['ratecard'], /^file:\.\.\/ratecard-.*\.tgz$/)
+    t.match(manifest.dependencies?.['ratecard'], /^file:ratecard-.*\.tgz$/)
     run('npm install', project)
     t.match(run('npm run check', project), /2 routes, 1 paid/)
     t.match(run('npm test', project), /pass 1/)

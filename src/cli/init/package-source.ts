@@ -1,22 +1,22 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { at, readObject, textAt } from '../json-access.ts'
 
 /** Where npm gets the package for a new project. */
 export type PackageSource =
-  /** The range or the file for `dependencies`. */
-  | { readonly kind: 'installable'; readonly range: string }
+  /** The range or the file for `dependencies`; a tarball is copied into the project. */
+  | { readonly kind: 'installable'; readonly range: string; readonly tarball: string | undefined }
   /** This is a clone: a project has to be given its tarball. */
   | { readonly kind: 'clone' }
 
 /** The tarball that the running package was installed from, else its version. */
-export function packageSource(folder: string, version: string): PackageSource {
+export function packageSource(version: string): PackageSource {
   const root = fileURLToPath(new URL('../../..', import.meta.url))
   if (basename(dirname(root)) !== 'node_modules') return { kind: 'clone' }
   const tarball = tarballOf(root)
-  const range = tarball === undefined ? `^${version}` : `file:${relative(resolve(folder), tarball)}`
-  return { kind: 'installable', range }
+  const range = tarball === undefined ? `^${version}` : `file:${basename(tarball)}`
+  return { kind: 'installable', range, tarball }
 }
 
 /** npm keeps in this file of a project what it has installed from where. */

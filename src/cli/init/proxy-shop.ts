@@ -27,7 +27,7 @@ export function sellOpenapi(openapi: JsonObject, name: string, source: PackageSo
     ? [`the document says no address: put yours in the place of ${NOWHERE}`]
     : []
   return {
-    files: new Map([['catalog.yaml', catalog], ...examples, ...commonFiles(name, source)]),
+    files: new Map([['catalog.yaml', catalog], ...examples, ...commonFiles(name, source, 'javascript')]),
     lines: [...converted.flatMap(tell), ...unplaced].map(clean),
     routes: routes.length,
   }

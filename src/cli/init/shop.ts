@@ -1,6 +1,8 @@
 import type { Files } from '../new-files.ts'
 import type { PackageSource } from './package-source.ts'
 
+export type Language = 'javascript' | 'typescript'
+
 /** Parts of a package.json that only some projects have. */
 interface Additions {
   readonly scripts?: Readonly<Record<string, string>>
@@ -8,7 +10,12 @@ interface Additions {
 }
 
 /** The files of every project, whatever it sells. */
-export function commonFiles(name: string, source: PackageSource, additions: Additions = {}): Files {
+export function commonFiles(
+  name: string,
+  source: PackageSource,
+  language: Language,
+  additions: Additions = {},
+): Files {
   const { scripts, ...rest } = additions
   const manifest = {
     name,
@@ -23,28 +30,51 @@ export function commonFiles(name: string, source: PackageSource, additions: Addi
     dependencies: source.kind === 'clone' ? {} : { ratecard: source.range },
     ...rest,
   }
+  const compiled = language === 'typescript' ? 'handlers/**/*.js\ntest/**/*.js\n' : ''
   return new Map([
     ['package.json', `${JSON.stringify(manifest, null, 2)}\n`],
-    ['.gitignore', 'node_modules/\n.ratecard/\n.env\n'],
+    ['.gitignore', `node_modules/\n.ratecard/\n.env\n${compiled}`],
+    ['.dockerignore', `node_modules\n.ratecard\n.env\n.git\n`],
+    ['Dockerfile', DOCKERFILES[language]],
+    ['.github/workflows/ci.yml', workflow(Object.keys(manifest.scripts))],
   ])
 }
 
 /** A shop that sells one thing, with everything that belongs to it. */
-export function firstShop(name: string, source: PackageSource): Files {
+export function firstShop(name: string, source: PackageSource, language: Language): Files {
+  const ending = language === 'typescript' ? 'ts' : 'js'
+  const types = TYPES_FILE[language]
+  const typescript = { typescript: '^6.0.0' }
   return new Map([
     ['catalog.yaml', CATALOG],
-    ['handlers/index.js', INDEX],
-    ['handlers/moon.js', HANDLER],
-    ['test/moon.test.js', TEST],
-    ['tsconfig.json', TSCONFIG],
-    ...commonFiles(name, source, {
-      scripts: { test: 'node --test', types: 'ratecard types > handlers/catalog.d.ts && tsc' },
-      devDependencies: { typescript: '^6.0.0' },
+    [`handlers/index.${ending}`, INDEX[language]],
+    [`handlers/moon.${ending}`, HANDLER[language]],
+    [`test/moon.test.${ending}`, testText(ending)],
+    ['tsconfig.json', TSCONFIG[language]],
+    ...commonFiles(name, source, language, {
+      scripts:
+        language === 'typescript'
+          ? {
+              build: 'tsc',
+              check: 'tsc && ratecard check',
+              sandbox: 'tsc && ratecard serve --sandbox',
+              test: 'tsc && node --test test/*.test.js',
+              types: `ratecard types --out ${types}`,
+            }
+          : { test: 'node --test', types: `ratecard types --out ${types} && tsc` },
+      devDependencies: language === 'typescript' ? { '@types/node': '^20.19.0', ...typescript } : typescript,
     }),
   ])
 }
 
-const CATALOG = `# Everything that is sold, and for how much. "ratecard check" says what is wrong here, "ratecard routes" what it makes.
+/** Where the types of the catalog belong. */
+export const TYPES_FILE: Readonly<Record<Language, string>> = {
+  javascript: 'handlers/catalog.d.ts',
+  typescript: 'handlers/catalog.ts',
+}
+
+const CATALOG = `# yaml-language-server: $schema=./node_modules/ratecard/catalog.schema.json
+# Everything that is sold, and its price. "ratecard check" reports every error, "ratecard routes" lists the result.
 catalog: 1
 
 service:
@@ -71,19 +101,29 @@ routes:
     sample: true
 `
 
-const INDEX = `import { moon } from './moon.js'
+const INDEX: Readonly<Record<Language, string>> = {
+  javascript: `import { moon } from './moon.js'
 
 /**
- * Every handler by the name the catalog has for it.
+ * Every handler by its name in the catalog.
  *
  * @satisfies {Partial<import('./catalog.d.ts').Handlers>}
  */
 export const handlers = {
   moon,
 }
-`
+`,
+  typescript: `import type { Handlers } from './catalog.ts'
+import { moon } from './moon.ts'
 
-const HANDLER = `/** From one new moon to the next, in days. */
+/** Every handler by its name in the catalog. */
+export const handlers = {
+  moon,
+} satisfies Partial<Handlers>
+`,
+}
+
+const CONSTANTS = `/** From one new moon to the next, in days. */
 const MONTH = 29.530588853
 /** A new moon. */
 const NEW_MOON = Date.UTC(2000, 0, 6, 18, 14)
@@ -99,14 +139,12 @@ const PHASES = [
   'last quarter',
   'waning crescent',
 ]
+`
 
-/**
- * What is sold at /paid/moon/{date}. Parameters arrive checked and complete; a buyer is charged only for what is
- * returned. To refuse, throw: \`import { Failure } from 'ratecard'\`, \`throw new Failure('not_found', 'why')\`.
- *
- * @type {import('./catalog.d.ts').Handler<'moon'>}
- */
-export const moon = async ({ date }) => {
+const PURPOSE = `What is sold at /paid/moon/{date}. Parameters arrive checked and complete; a buyer is charged only for what is
+ * returned. To refuse, throw: \`import { Failure } from 'ratecard'\`, \`throw new Failure('not_found', 'why')\`.`
+
+const RUN = `async ({ date }) => {
   const days = (Date.parse(\`\${date}T12:00:00Z\`) - NEW_MOON) / DAY
   const part = (((days % MONTH) + MONTH) % MONTH) / MONTH
   return {
@@ -118,12 +156,30 @@ export const moon = async ({ date }) => {
       phase: PHASES[Math.round(part * PHASES.length) % PHASES.length] ?? '',
     },
   }
-}
-`
+}`
 
-const TEST = `import assert from 'node:assert/strict'
+const HANDLER: Readonly<Record<Language, string>> = {
+  javascript: `${CONSTANTS}
+/**
+ * ${PURPOSE}
+ *
+ * @type {import('./catalog.d.ts').Handler<'moon'>}
+ */
+export const moon = ${RUN}
+`,
+  typescript: `import type { Handler } from './catalog.ts'
+
+${CONSTANTS}
+/**
+ * ${PURPOSE}
+ */
+export const moon = (${RUN}) satisfies Handler<'moon'>
+`,
+}
+
+const testText = (ending: string): string => `import assert from 'node:assert/strict'
 import test from 'node:test'
-import { moon } from '../handlers/moon.js'
+import { moon } from '../handlers/moon.${ending}'
 
 test('the moon is full on Christmas Eve 2026', async () => {
   const { body } = await moon({ date: '2026-12-24' })
@@ -131,7 +187,8 @@ test('the moon is full on Christmas Eve 2026', async () => {
 })
 `
 
-const TSCONFIG = `{
+const TSCONFIG: Readonly<Record<Language, string>> = {
+  javascript: `{
   "compilerOptions": {
     "allowJs": true,
     "checkJs": true,
@@ -144,4 +201,73 @@ const TSCONFIG = `{
   },
   "include": ["handlers"]
 }
+`,
+  // The compiled files are next to the sources, where "ratecard" looks for handlers/index.js.
+  typescript: `{
+  "compilerOptions": {
+    "target": "es2023",
+    "module": "nodenext",
+    "types": ["node"],
+    "strict": true,
+    "noUncheckedIndexedAccess": true,
+    "verbatimModuleSyntax": true,
+    "rewriteRelativeImportExtensions": true,
+    "skipLibCheck": true
+  },
+  "include": ["handlers", "test"]
+}
+`,
+}
+
+const DOCKERFILES: Readonly<Record<Language, string>> = {
+  javascript: `FROM node:22-bookworm-slim
+ENV NODE_ENV=production DATA_DIR=/data
+WORKDIR /app
+COPY package*.json ratecard-*.tgz* ./
+RUN npm ci --omit=dev
+COPY . .
+RUN mkdir /data && chown node:node /data
+USER node
+VOLUME /data
+EXPOSE 4021
+CMD ["node", "node_modules/ratecard/dist/main.js", "serve"]
+`,
+  typescript: `FROM node:22-bookworm-slim AS build
+WORKDIR /app
+COPY package*.json ratecard-*.tgz* ./
+RUN npm ci
+COPY . .
+RUN npm run build && npm prune --omit=dev
+
+FROM node:22-bookworm-slim
+ENV NODE_ENV=production DATA_DIR=/data
+WORKDIR /app
+COPY --from=build /app /app
+RUN mkdir /data && chown node:node /data
+USER node
+VOLUME /data
+EXPOSE 4021
+CMD ["node", "node_modules/ratecard/dist/main.js", "serve"]
+`,
+}
+
+const workflow = (scripts: readonly string[]): string => `name: ci
+on:
+  push: { branches: [main] }
+  pull_request: {}
+permissions:
+  contents: read
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+        with: { fetch-depth: 0 }
+      - uses: actions/setup-node@v4
+        with: { node-version: 22 }
+      - run: npm ci
+      - run: npm run check
+${scripts.includes('test') ? '      - run: npm test\n' : ''}      # Ends with 2 when a price rises or existing calls break.
+      - if: github.event_name == 'pull_request'
+        run: npx ratecard plan --against "origin/$GITHUB_BASE_REF" --markdown >> "$GITHUB_STEP_SUMMARY"
 `
