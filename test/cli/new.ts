@@ -38,7 +38,7 @@ t.test('a route that is added is typed, tested and served', async (t) => {
   const add = (...argv: string[]) => runProgram(['new', ...argv, '--catalog', join(folder, 'catalog.yaml')])
   const slug = ['--parameter', 'text:string!', '--parameter', 'note:string']
   const made = await add('/paid/util/slug', '--price', '0.0020', ...slug)
-  t.match(made, { code: 0, stdout: /changed .*catalog\.yaml:27, / })
+  t.match(made, { code: 0, stdout: /changed .*catalog\.yaml:28, / })
   const sku = ['--parameter', 'sku:string=A-100', '--parameter', 'days:integer=7']
   t.equal((await add('/paid/delete/{sku}', '--price', '0.01', ...sku)).code, 0)
   t.equal((await add('/about', '--price', 'free', '--summary', 'Says who we are')).code, 0)

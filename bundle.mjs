@@ -1,0 +1,85 @@
+/**
+ * Puts viem and mppx into dist/vendor and makes dist import them from there. Installed from npm they and what they need
+ * take 100 MB, most of it declarations and second builds; the parts that run take five.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { build } from 'esbuild'
+
+const ROOT = import.meta.dirname
+const DIST = join(ROOT, 'dist')
+const VENDOR = join(DIST, 'vendor')
+const IMPORT = /(\bfrom |\bimport\()(['"])((?:viem|mppx)(?:\/[\w/]+)?)\2/g
+/** Of mppx, for frameworks that are not used here. */
+const UNUSED = ['@modelcontextprotocol/*', '@x402/*', 'elysia', 'express', 'hono', 'hono/*', 'next', 'next/*']
+
+const fileOf = (specifier) => `${specifier.replaceAll('/', '-')}.js`
+/** What tsc has written: the sources name the packages, so a second run finds the same. */
+const sources = readdirSync(join(ROOT, 'src'), { recursive: true }).filter((path) => path.endsWith('.ts'))
+const specifiers = new Set()
+for (const path of sources.filter((each) => !each.startsWith('service')))
+  for (const [, , , specifier] of readFileSync(join(ROOT, 'src', path), 'utf8').matchAll(IMPORT))
+    if (!/\/documents\//.test(path)) specifiers.add(specifier)
+
+rmSync(VENDOR, { recursive: true, force: true })
+const { metafile } = await build({
+  entryPoints: Object.fromEntries(
+    [...specifiers].map((each) => [each.replaceAll('/', '-'), `entry:${each}`]),
+  ),
+  plugins: [
+    {
+      name: 'entries',
+      setup({ onResolve, onLoad }) {
+        onResolve({ filter: /^entry:/ }, ({ path }) => ({
+          path: path.slice('entry:'.length),
+          namespace: 'entry',
+        }))
+        onLoad({ filter: /.*/, namespace: 'entry' }, ({ path }) => ({
+          contents: `export * from '${path}'`,
+          resolveDir: ROOT,
+        }))
+      },
+    },
+  ],
+  // Packages in CommonJS ask for modules of Node.js.
+  banner: {
+    js: "import { createRequire as vendorRequire } from 'node:module'; const require = vendorRequire(import.meta.url)",
+  },
+  external: UNUSED,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'none',
+  metafile: true,
+  outdir: VENDOR,
+  logLevel: 'warning',
+})
+
+const folders = new Set(
+  Object.keys(metafile.inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []),
+)
+const licences = [...folders].toSorted().map((folder) => {
+  const { name, version, license } = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'))
+  const file = readdirSync(join(ROOT, folder)).find((each) => /^licen[cs]e/i.test(each))
+  const text =
+    file === undefined ? `Licence: ${license}` : readFileSync(join(ROOT, folder, file), 'utf8').trim()
+  return `${name} ${version}\n\n${text}\n`
+})
+mkdirSync(VENDOR, { recursive: true })
+writeFileSync(join(VENDOR, 'LICENSES.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`))
+
+for (const path of sources) {
+  const file = join(DIST, path.replace(/\.ts$/, '.js'))
+  if (path.startsWith('service') || /documents/.test(path) || !existsSync(file)) continue
+  const text = readFileSync(file, 'utf8')
+  const vendor = relative(dirname(file), VENDOR)
+  const bundled = text.replace(
+    IMPORT,
+    (_, start, quote, name) => `${start}${quote}${vendor}/${fileOf(name)}${quote}`,
+  )
+  if (bundled !== text) writeFileSync(file, bundled)
+}
