@@ -66,17 +66,16 @@ export function readPage(file: string): (context: TemplateContext) => string {
   return handlebars.compile<TemplateContext>(source, { strict: true, preventIndent: true })
 }
 
-/** Styles and pictures of our own and nothing else: no script, no form, no frame around it. */
-const POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+/** Content-Security-Policy: this style, pictures of our own and nothing else: no script, no form, no frame around it. */
+export function policyOf(style: string): string {
+  const rest = "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  return `default-src 'none'; style-src ${style}; ${rest}`
+}
 
-export const PAGE_HEADERS = { 'Content-Security-Policy': POLICY, 'X-Content-Type-Options': 'nosniff' }
+export const PAGE_HEADERS = {
+  'Content-Security-Policy': policyOf("'self'"),
+  'X-Content-Type-Options': 'nosniff',
+}
 
 /** A document that people read in a browser. */
 export function definePage(name: DocumentName, render: Render): Document {

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { findNetwork } from '../networks.ts'
 import type { Facts } from './registry.ts'
 import { exampleUrl, quotable } from './example.ts'
-import { frame, readPage, styleSheetOf } from './page.ts'
+import { frame, policyOf, readPage, styleSheetOf } from './page.ts'
 import { charging, sentence } from './copy.ts'
 
 interface PaymentPage {
@@ -52,19 +52,8 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
     url: quotable(url),
     client: text(problem['client']),
   })
-  return { html, policy: policyOf(style) }
-}
-
-function policyOf(style: string): string {
   const hash = createHash('sha256').update(style).digest('base64')
-  return [
-    "default-src 'none'",
-    `style-src 'sha256-${hash}'`,
-    "img-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ')
+  return { html, policy: policyOf(`'sha256-${hash}'`) }
 }
 
 /** A sample that answers as it stands; undefined when its bare path does. */

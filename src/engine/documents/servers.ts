@@ -258,20 +258,16 @@ export const SERVER_CARD_TYPE = 'application/mcp-server-card+json'
 /** Revisions of the protocol that every endpoint speaks, newest first; `server/discover` is the truth. */
 export const MCP_REVISIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 
+const SCHEMAS = 'https://static.modelcontextprotocol.io/schemas'
+
 /**
  * How to connect to a companion server, for clients that have not yet (MCP server cards, SEP-2127): stands at the
  * endpoint’s address with /server-card behind it. It names no tools: those are asked for.
  */
 function renderServerCard(catalog: Catalog, facts: Facts, { name, url }: ListedServer): string {
-  const { icons, ...identity } = identifyServer(catalog, facts, name)
-  return printJson(
-    compact({
-      $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
-      ...identity,
-      icons,
-      remotes: [{ type: 'streamable-http', url, supportedProtocolVersions: MCP_REVISIONS }],
-    }),
-  )
+  const remotes = [{ type: 'streamable-http', url, supportedProtocolVersions: MCP_REVISIONS }]
+  const identity = identifyServer(catalog, facts, name)
+  return printJson(compact({ $schema: `${SCHEMAS}/v1/server-card.schema.json`, ...identity, remotes }))
 }
 
 /** `server.json`: what `mcp-publisher` sends to the MCP registry, which never fetches it. */
@@ -279,7 +275,7 @@ export function renderServerJson(catalog: Catalog, facts: Facts, { name, url }: 
   const { icons, ...identity } = identifyServer(catalog, facts, name)
   return printJson(
     compact({
-      $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+      $schema: `${SCHEMAS}/2025-12-11/server.schema.json`,
       ...identity,
       // The registry takes pictures from https alone.
       icons: facts.baseUrl.startsWith('https:') ? icons : undefined,
