@@ -3,7 +3,7 @@ import type { ValidationError } from '../catalog/validation-error.ts'
 import type { RawParameters, Validated, Validator } from '../catalog/validator.ts'
 import { charging, CLIENT, isUpfront } from '../documents/copy.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
-import { asciiJson, compact, slim, type Json, type JsonObject } from '../json.ts'
+import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Challenge } from '../protocols/protocol.ts'
 import { digestArguments, scopeOf, UNREADY, type Readiness } from '../purchase/execution.ts'
@@ -41,15 +41,18 @@ export function compilePaymentRequired(
   challenges: readonly Challenge[],
   settings: PaymentRequiredSettings,
 ): PaymentRequired {
-  const readers = asciiJson(forReaders(route, challenges, settings)).slice(1, -1)
+  const readers = forReaders(route, challenges, settings)
+  const wordsOf = ({ code, detail }: Reason): string =>
+    asciiJson({ ...problemOf(code), detail, ...readers }).slice(1, -1)
+  const unpaid = wordsOf(UNPAID)
   const prepare = ({ resource, scope, wouldFail, ignored }: Preflight, reason: Reason): (() => Reply) => {
-    const { code, detail, headers } = reason
+    const { code, headers } = reason
     const standing = { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...headers }
     const issues = challenges.map((challenge) => challenge.prepare({ resource, scope, error: code }))
-    const members = [asciiJson(problemOf(code)).slice(1, -1), `"detail":${asciiJson(detail)}`, readers]
-    if (ignored !== undefined) members.push(`"ignored_parameters":${ignored}`)
-    if (wouldFail !== undefined) members.push(`"would_fail":${wouldFail}`)
-    const rest = slim(`${members.join(',')}}`)
+    let rest = reason === UNPAID ? unpaid : wordsOf(reason)
+    if (ignored !== undefined) rest += `,"ignored_parameters":${ignored}`
+    if (wouldFail !== undefined) rest += `,"would_fail":${wouldFail}`
+    rest += '}'
     return () => {
       const all: Record<string, string> = { ...standing }
       let body = '{'

@@ -120,10 +120,11 @@ function draw(
   const extensions = JSON.stringify({ bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
   const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":${extensions},"redelivery":{"info":{"token":"`
   const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
+  const ascii = escapeNonAscii(standing)
   const prepare = (url: string, error: string): ((token: string) => IssuedChallenge) => {
     const before = `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
     const encode = encodeAfter(`{${before}${standing}`, 'base64')
-    const members = escapeNonAscii(before + standing)
+    const members = escapeNonAscii(before) + ascii
     return (token) => {
       const after = token + closing
       return { headers: { 'PAYMENT-REQUIRED': encode(`${after}}`) }, members: members + after }
