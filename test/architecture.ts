@@ -124,14 +124,14 @@ const files = sources(SRC)
 const imports = files.flatMap(importsOf)
 const inner = imports.filter(({ specifier }) => specifier.startsWith('.'))
 
-t.test('imports run one way, so the engine stands without the service', async (t) => {
+t.test('imports run one way, so the engine works without the service', async (t) => {
   for (const { from, to } of inner) {
     const [source, target] = [layerOf(from), layerOf(to)]
     t.ok(source === target || ALLOWED[source]?.includes(target), `${from} may not import ${to}`)
   }
 })
 
-t.test('imports have no cycle, types included', async (t) => {
+t.test('imports are free of cycles, types included', async (t) => {
   const graph = new Map<string, string[]>()
   for (const { from, to } of inner) graph.set(from, [...(graph.get(from) ?? []), to])
   const done = new Set<string>()
@@ -146,7 +146,7 @@ t.test('imports have no cycle, types included', async (t) => {
   t.ok(done.size > 50, 'the walk has seen the sources')
 })
 
-t.test('--version and --help load neither the engine, nor the service, nor a package', async (t) => {
+t.test('--version and --help load only the command line itself', async (t) => {
   const loaded = new Set<string>()
   const load = (file: string): void => {
     if (loaded.has(file)) return
@@ -167,7 +167,7 @@ t.test('--version and --help load neither the engine, nor the service, nor a pac
   )
 })
 
-t.test('each package is imported in one place', async (t) => {
+t.test('imports each package in one place', async (t) => {
   for (const { from, specifier } of imports) {
     const places = PACKAGES[packageOf(specifier)]
     if (places !== undefined) t.ok(places.includes(layerOf(from)), `${from} may not import ${specifier}`)
@@ -192,7 +192,7 @@ t.test('the framework and the service each declare the packages that they import
   }
 })
 
-t.test('only env.ts reads the environment', async (t) => {
+t.test('reads the environment in env.ts alone', async (t) => {
   for (const file of files) {
     const name = relative(SRC, file)
     // A quoted line is text for readers, not code.
@@ -201,7 +201,7 @@ t.test('only env.ts reads the environment', async (t) => {
   }
 })
 
-t.test('a file that grows past one concept is hard to read', async (t) => {
+t.test('keeps each file to one concept and below the length limit', async (t) => {
   for (const file of files) {
     const lines = readFileSync(file, 'utf8').split('\n').length
     t.ok(lines <= 400, `${relative(SRC, file)} has ${lines} lines`)
@@ -209,7 +209,7 @@ t.test('a file that grows past one concept is hard to read', async (t) => {
   }
 })
 
-t.test('names that say nothing hide what a file is about', async (t) => {
+t.test('names files after what they contain', async (t) => {
   for (const file of files) {
     const name = relative(SRC, file)
     // A command's file is named after the command, a handler's folder after its route: /paid/util/….

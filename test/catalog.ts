@@ -25,7 +25,7 @@ const samples = routes.filter(({ kind }) => kind === 'sample')
 
 t.equal(warnings.length, 0, 'the shipped catalog loads without a warning')
 
-t.test('every paid route is sold: path, parameters and price of the specification', async (t) => {
+t.test('sells every paid route of the specification with its path, parameters and price', async (t) => {
   const sold = paid.map(({ path, operation, parameters }) => ({
     path,
     price: operation.price === undefined ? 'free' : formatPrice(operation.price),
@@ -37,7 +37,7 @@ t.test('every paid route is sold: path, parameters and price of the specificatio
 })
 
 t.test(
-  'every free preview is served with its own parameters and shows the paid route of its name',
+  'serves every free preview with its own parameters and links the paid route of its name',
   async (t) => {
     const served = samples.map(({ path, parameters }) => ({ path, parameters: parameters.map(facts) }))
     t.equal(SAMPLES.length, 22)
@@ -48,14 +48,14 @@ t.test(
   },
 )
 
-t.test('nothing else has a price, or a path of its own', async (t) => {
+t.test('lists only the routes and prices of the specification', async (t) => {
   t.equal(routes.length, PAID.length + SAMPLES.length)
 })
 
 /** What a wallet stores, it can delete: no specification asks for it, the law does. */
 const OWN_TOOLS = [{ tool: 'memory.memory_delete', price: undefined }]
 
-t.test('every tool is on its server at its price', async (t) => {
+t.test('offers every tool on its server at its price', async (t) => {
   const offered = operations
     .filter(({ tool }) => tool !== undefined && tool.server !== 'game')
     .map(({ tool, price }) => ({
@@ -70,7 +70,7 @@ t.test('every tool is on its server at its price', async (t) => {
   t.equal(offered.length, specified.length + OWN_TOOLS.length)
 })
 
-t.test('what a wallet remembers is asked for by wallet, and only that', async (t) => {
+t.test('asks for a wallet exactly on the routes that read what a wallet has stored', async (t) => {
   const needy = operations.filter(({ tool }) => tool?.requires === 'payer').map(({ id }) => id)
   t.strictSame(needy, ['memory_write', 'memory_search', 'memory_export'])
 })
@@ -90,7 +90,7 @@ t.test('the game server offers every game route under its own name', async (t) =
   })
 })
 
-t.test('the agent card finds exactly the eight skills, each at its endpoint or tool', async (t) => {
+t.test('the agent card lists exactly the eight skills, each with its endpoint or tool', async (t) => {
   const found = operations
     .filter(({ skill }) => skill !== undefined)
     .map((operation) => [
@@ -101,7 +101,7 @@ t.test('the agent card finds exactly the eight skills, each at its endpoint or t
   t.equal(found.length, 8)
 })
 
-t.test('every document and file has its paths, and no other', async (t) => {
+t.test('every document and file has exactly its paths', async (t) => {
   const places = Object.values(catalog.documents).flatMap(({ paths }) => paths)
   const beyond = [
     '/openapi.json',
@@ -121,14 +121,17 @@ t.test('every document and file has its paths, and no other', async (t) => {
   )
 })
 
-t.test('answers are cached as long as the specification says, computed ones and names never', async (t) => {
-  const minutes = paid.map(({ path, operation }) => [path, (operation.cache?.ttl ?? 0) / 60_000])
-  t.match(Object.fromEntries(minutes), CACHED_MINUTES)
-  const unkept = ['/paid/util/email-verify', '/paid/util/finid', '/paid/util/guard', '/paid/util/sanctions']
-  for (const path of unkept) t.equal(Object.fromEntries(minutes)[path], 0, path)
-})
+t.test(
+  'caches answers as long as the specification says; computed answers and names stay uncached',
+  async (t) => {
+    const minutes = paid.map(({ path, operation }) => [path, (operation.cache?.ttl ?? 0) / 60_000])
+    t.match(Object.fromEntries(minutes), CACHED_MINUTES)
+    const unkept = ['/paid/util/email-verify', '/paid/util/finid', '/paid/util/guard', '/paid/util/sanctions']
+    for (const path of unkept) t.equal(Object.fromEntries(minutes)[path], 0, path)
+  },
+)
 
-t.test('lists take as many items as the specification allows', async (t) => {
+t.test('lists accept as many items as the specification allows', async (t) => {
   const lists = paid.flatMap(({ parameters }) =>
     parameters.flatMap(({ name, list }) => (list === undefined ? [] : [[name, list.maxItems]])),
   )
@@ -137,7 +140,7 @@ t.test('lists take as many items as the specification allows', async (t) => {
   t.equal(text?.maxLength, 24_000)
 })
 
-t.test('buyers can pay on Base first, three further networks and the second protocol', async (t) => {
+t.test('buyers can pay on Base first, on three further networks and by the second protocol', async (t) => {
   t.strictSame(catalog.payments.x402, {
     networks: ['eip155:8453', 'eip155:137', 'eip155:42161', 'eip155:43114'],
     timeout: 60_000,
@@ -147,24 +150,21 @@ t.test('buyers can pay on Base first, three further networks and the second prot
   t.equal(catalog.payments.payTo, undefined, 'no money goes to an address that the operator has not set')
 })
 
-t.test('versions are those of the interface and of the agent card', async (t) => {
+t.test('states the version of the interface and of the agent card', async (t) => {
   t.strictSame({ service: catalog.service.version, card: catalog.service.cardVersion }, VERSIONS)
 })
 
-t.test(
-  'agents can read everything: a short summary, when to use it, every parameter explained',
-  async (t) => {
-    for (const { id, summary, useWhen, description, category, parameters } of operations) {
-      t.ok(summary.length <= 90, `${id} has a summary of at most 90 characters`)
-      t.ok(useWhen?.startsWith('You '), `${id} says when to use it`)
-      t.ok(description !== undefined && description.length <= 300, `${id} has a description`)
-      t.ok(category !== undefined, `${id} stands in a category`)
-      for (const each of parameters) t.ok(each.description, `${id} explains ${each.name}`)
-    }
-  },
-)
+t.test('every route has a short summary, says when to use it and explains each parameter', async (t) => {
+  for (const { id, summary, useWhen, description, category, parameters } of operations) {
+    t.ok(summary.length <= 90, `${id} has a summary of at most 90 characters`)
+    t.ok(useWhen?.startsWith('You '), `${id} says when to use it`)
+    t.ok(description !== undefined && description.length <= 300, `${id} has a description`)
+    t.ok(category !== undefined, `${id} stands in a category`)
+    for (const each of parameters) t.ok(each.description, `${id} explains ${each.name}`)
+  }
+})
 
-t.test('guidance names only routes that are sold, and no price that could go stale', async (t) => {
+t.test('guidance names only routes that are sold and leaves prices to the catalog', async (t) => {
   const guidance = catalog.service.guidance ?? ''
   const named = [...guidance.matchAll(/\/paid\/[\w/{}-]*[\w}]/g)].map(([path]) => path)
   t.strictSame([...new Set(named)].sort(), paid.map(({ path }) => path).sort(), 'all of them')

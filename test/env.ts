@@ -12,7 +12,7 @@ function problems(variables: Record<string, string>): readonly string[] {
   }
 }
 
-t.test('without any variable everything has its default', async (t) => {
+t.test('gives every unset variable its default', async (t) => {
   const { secret, hide, ...env } = readEnv({})
   t.strictSame(env, {
     production: false,
@@ -42,7 +42,7 @@ t.test('without any variable everything has its default', async (t) => {
   t.equal(hide('nothing is hidden'), 'nothing is hidden')
 })
 
-t.test('every variable has its effect', async (t) => {
+t.test('applies every variable', async (t) => {
   const { secret, hide, ...env } = readEnv(
     {
       NODE_ENV: 'production',
@@ -115,7 +115,7 @@ t.test('every variable has its effect', async (t) => {
   t.equal(hide('asked https://shoes.example/of-ours'), 'asked [SHOE_URL]', 'the service hides it')
 })
 
-t.test('an empty value is no value', async (t) => {
+t.test('treats an empty value as unset', async (t) => {
   const names = [
     'PORT',
     'HOST',
@@ -134,7 +134,7 @@ t.test('an empty value is no value', async (t) => {
   t.equal(readEnv({ ACME_TOKEN: '' }).secret('ACME_TOKEN'), undefined)
 })
 
-t.test('every problem is told, each with its variable, and no value of a key', async (t) => {
+t.test('reports every problem with its variable, and keeps the values of keys private', async (t) => {
   const wrong = {
     PORT: '70000',
     BASE_URL: 'https://api.example.com/v1',
@@ -154,7 +154,7 @@ t.test('every problem is told, each with its variable, and no value of a key', a
   t.notMatch(told.join(), /deadbeef|gggg/)
 })
 
-t.test('a base URL is an origin: paths of the service stand right below it', async (t) => {
+t.test('requires a base URL that is an origin', async (t) => {
   for (const [given, origin] of [
     ['https://api.example.com', 'https://api.example.com'],
     ['https://api.example.com///', 'https://api.example.com'],
@@ -179,7 +179,7 @@ t.test('a base URL is an origin: paths of the service stand right below it', asy
   }
 })
 
-t.test('settings cannot be changed behind the process’s back', async (t) => {
+t.test('freezes the settings', async (t) => {
   const variables: Record<string, string> = { PORT: '1' }
   const env = readEnv(variables)
   variables['PORT'] = '2'
@@ -187,7 +187,7 @@ t.test('settings cannot be changed behind the process’s back', async (t) => {
   t.ok(Object.isFrozen(env))
 })
 
-t.test('reads a file of variables, and nothing where there is none', async (t) => {
+t.test('reads a file of variables where there is one', async (t) => {
   const directory = t.testdir({
     '.env': '# a comment\nPORT=4100\nexport BASE_URL="https://api.example.com"\n',
   })

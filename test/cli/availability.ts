@@ -35,41 +35,49 @@ async function start(
 
 const ROUTES = ['streaming/hype?limit=3', 'game/metadata?name=Nine%20Lanterns%20Deep']
 
-t.test('without credentials nobody is charged, and nobody is told to try', async (t) => {
-  const { server, sources } = await start(t, { TWITCH_CLIENT_ID: STAND_IN_CREDENTIALS.clientId })
-  t.match(server.output(), /^source twitch: not used before TWITCH_CLIENT_SECRET is set$/m)
-  for (const route of ROUTES) {
-    const unpaid = await fetch(`${server.url}/paid/${route}`)
-    t.equal(unpaid.status, 402, 'the price is known all the same')
-    t.match(await unpaid.json(), { would_fail: { status: 503, code: 'not_configured' } })
-    const sample = await fetch(`${server.url}/sample/${route}`)
-    t.equal(sample.status, 503)
-    t.match(await sample.json(), { code: 'not_configured', charged: 'no', retryable: false })
-  }
-  const [guide, openapi] = await Promise.all(
-    ['/llms.txt', '/openapi.json'].map(async (path) => (await fetch(server.url + path)).text()),
-  )
-  t.notMatch(guide, '/paid/streaming/hype')
-  t.match(JSON.parse(openapi ?? ''), { paths: { '/paid/streaming/hype': { get: { 'x-available': false } } } })
-  t.same(
-    [...sources.asked.keys()].filter((path) => /twitch|igdb/.test(path)),
-    [],
-  )
-})
+t.test(
+  'refuses routes without credentials uncharged, and says so in the 402 and every document',
+  async (t) => {
+    const { server, sources } = await start(t, { TWITCH_CLIENT_ID: STAND_IN_CREDENTIALS.clientId })
+    t.match(server.output(), /^source twitch: not used before TWITCH_CLIENT_SECRET is set$/m)
+    for (const route of ROUTES) {
+      const unpaid = await fetch(`${server.url}/paid/${route}`)
+      t.equal(unpaid.status, 402, 'the price is known all the same')
+      t.match(await unpaid.json(), { would_fail: { status: 503, code: 'not_configured' } })
+      const sample = await fetch(`${server.url}/sample/${route}`)
+      t.equal(sample.status, 503)
+      t.match(await sample.json(), { code: 'not_configured', charged: 'no', retryable: false })
+    }
+    const [guide, openapi] = await Promise.all(
+      ['/llms.txt', '/openapi.json'].map(async (path) => (await fetch(server.url + path)).text()),
+    )
+    t.notMatch(guide, '/paid/streaming/hype')
+    t.match(JSON.parse(openapi ?? ''), {
+      paths: { '/paid/streaming/hype': { get: { 'x-available': false } } },
+    })
+    t.same(
+      [...sources.asked.keys()].filter((path) => /twitch|igdb/.test(path)),
+      [],
+    )
+  },
+)
 
-t.test('with credentials the same routes answer, and nobody reads the secret', async (t) => {
-  const { server } = await start(t, {
-    TWITCH_CLIENT_ID: STAND_IN_CREDENTIALS.clientId,
-    TWITCH_CLIENT_SECRET: SECRET,
-  })
-  t.notMatch(server.output(), /^source.*TWITCH/m)
-  for (const route of ROUTES) {
-    const unpaid = await fetch(`${server.url}/paid/${route}`)
-    t.notMatch(await unpaid.json(), { would_fail: {} })
-    const sample = await fetch(`${server.url}/sample/${route}`)
-    t.equal(sample.status, 200)
-    const body = await sample.text()
-    t.match(JSON.parse(body), { preview: true, warnings: [] })
-    t.notMatch(body + server.output(), SECRET)
-  }
-})
+t.test(
+  'answers the same routes with credentials, and keeps the secret out of logs and answers',
+  async (t) => {
+    const { server } = await start(t, {
+      TWITCH_CLIENT_ID: STAND_IN_CREDENTIALS.clientId,
+      TWITCH_CLIENT_SECRET: SECRET,
+    })
+    t.notMatch(server.output(), /^source.*TWITCH/m)
+    for (const route of ROUTES) {
+      const unpaid = await fetch(`${server.url}/paid/${route}`)
+      t.notMatch(await unpaid.json(), { would_fail: {} })
+      const sample = await fetch(`${server.url}/sample/${route}`)
+      t.equal(sample.status, 200)
+      const body = await sample.text()
+      t.match(JSON.parse(body), { preview: true, warnings: [] })
+      t.notMatch(body + server.output(), SECRET)
+    }
+  },
+)

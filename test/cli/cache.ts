@@ -50,7 +50,7 @@ async function tide(server: RunningServer, query = ''): Promise<Readonly<Record<
   return { status: response.status, ...body }
 }
 
-t.test('without a Redis the operator reads that each process has a cache of its own', async (t) => {
+t.test('warns at start that each process has a cache of its own when no Redis is configured', async (t) => {
   const { start } = await openTides(t, {})
   const server = await start()
   t.match(server.output(), /^cache: in-process \(set REDIS_URL to share\)$/m)
@@ -59,50 +59,52 @@ t.test('without a Redis the operator reads that each process has a cache of its 
 const absence = redisAbsence()
 if (absence !== undefined) t.comment(absence)
 else {
-  t.test('a hundred callers of two processes cost the source one call, and the next ones none', async (t) => {
-    const redis = await startRedis({ appendonly: 'no', password: 'tricky-word' })
-    t.teardown(() => redis.stop())
-    const { start, source } = await openTides(t, { CACHE_REDIS_URL: `${redis.url}/2` })
-    const [one, two] = await Promise.all([start(), start()])
-    t.match(one.output(), new RegExp(`^cache: redis at 127\\.0\\.0\\.1:${redis.port}$`, 'm'))
-    t.notMatch(one.output(), 'tricky-word')
-    source.during(() => new Promise((resolve) => setTimeout(resolve, 300)))
-    const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, at) => tide(at % 2 === 0 ? one : two, at % 4 < 2 ? '' : '?port=Brest')),
-    )
-    t.equal(source.runs(), 1)
-    t.ok(answers.every(({ status, run }) => status === 200 && run === 1))
-    t.equal(new Set(answers.map((answer) => answer['fetched_at'])).size, 1)
-    t.match(await tide(two, '?port=Cork'), { cached: false, run: 2 })
-    t.match(await tide(one, '?port=Cork'), { cached: true, run: 2 })
-    const third = await start()
-    t.match(await tide(third), { cached: true, run: 1 }, 'a process that comes later')
-  })
-
   t.test(
-    'a process that is killed while it fetches does not keep the others from their answer',
+    'answers a hundred callers of two processes with one call of the source, and later ones from the cache',
     async (t) => {
-      const redis = await startRedis({ appendonly: 'no' })
+      const redis = await startRedis({ appendonly: 'no', password: 'tricky-word' })
       t.teardown(() => redis.stop())
-      const { start, source } = await openTides(t, { CACHE_REDIS_URL: redis.url })
+      const { start, source } = await openTides(t, { CACHE_REDIS_URL: `${redis.url}/2` })
       const [one, two] = await Promise.all([start(), start()])
-      const begun = new Promise<void>((resolve) =>
-        source.during(() => {
-          source.during(async () => undefined)
-          resolve()
-          return new Promise(() => undefined)
-        }),
+      t.match(one.output(), new RegExp(`^cache: redis at 127\\.0\\.0\\.1:${redis.port}$`, 'm'))
+      t.notMatch(one.output(), 'tricky-word')
+      source.during(() => new Promise((resolve) => setTimeout(resolve, 300)))
+      const answers = await Promise.all(
+        Array.from({ length: 100 }, (_, at) =>
+          tide(at % 2 === 0 ? one : two, at % 4 < 2 ? '' : '?port=Brest'),
+        ),
       )
-      const lost = tide(one).catch(() => 'lost')
-      await begun
-      const waiting = tide(two)
-      one.process.kill('SIGKILL')
-      t.equal(await lost, 'lost')
-      t.match(await waiting, { status: 200, cached: false, run: 2 })
+      t.equal(source.runs(), 1)
+      t.ok(answers.every(({ status, run }) => status === 200 && run === 1))
+      t.equal(new Set(answers.map((answer) => answer['fetched_at'])).size, 1)
+      t.match(await tide(two, '?port=Cork'), { cached: false, run: 2 })
+      t.match(await tide(one, '?port=Cork'), { cached: true, run: 2 })
+      const third = await start()
+      t.match(await tide(third), { cached: true, run: 1 }, 'a process that comes later')
     },
   )
 
-  t.test('answers go on when the Redis of the cache dies, and the operator hears of it', async (t) => {
+  t.test('answers the waiting callers when the process that fetches is killed', async (t) => {
+    const redis = await startRedis({ appendonly: 'no' })
+    t.teardown(() => redis.stop())
+    const { start, source } = await openTides(t, { CACHE_REDIS_URL: redis.url })
+    const [one, two] = await Promise.all([start(), start()])
+    const begun = new Promise<void>((resolve) =>
+      source.during(() => {
+        source.during(async () => undefined)
+        resolve()
+        return new Promise(() => undefined)
+      }),
+    )
+    const lost = tide(one).catch(() => 'lost')
+    await begun
+    const waiting = tide(two)
+    one.process.kill('SIGKILL')
+    t.equal(await lost, 'lost')
+    t.match(await waiting, { status: 200, cached: false, run: 2 })
+  })
+
+  t.test('keeps answering when the Redis of the cache dies, and reports it to the operator', async (t) => {
     const redis = await startRedis({ appendonly: 'no' })
     t.teardown(() => redis.stop())
     const { start, source } = await openTides(t, { CACHE_REDIS_URL: redis.url })

@@ -5,7 +5,7 @@ import { writeShop } from '../support/catalog-files.ts'
 
 t.setTimeout(120_000)
 
-t.test('the catalog that ships is sound', async (t) => {
+t.test('accepts the shipped catalog', async (t) => {
   const { code, stdout, stderr } = await runProgram(['check'])
   t.equal(code, 0)
   t.match(stdout, /^catalog\.yaml: \d+ routes, \d+ paid, revision \S+\n$/m)
@@ -34,14 +34,14 @@ t.test('reports every error at its position, with a suggestion', async (t) => {
   t.match(out, /catalog\.yaml: \d+ issues$/)
 })
 
-t.test('a file that is not there is told as such', async (t) => {
+t.test('reports a missing file with its path', async (t) => {
   const { code, out } = await runLine(['check', 'absent.yaml'])
   t.equal(code, 1)
   t.match(out, 'absent.yaml cannot be read: no such file')
   t.match(out, '1 issue')
 })
 
-t.test('CATALOG names the file when the command line does not', async (t) => {
+t.test('reads the file that CATALOG names when the command line names none', async (t) => {
   const shop = writeShop(t, '  /paid/greet: { price: 1, summary: X }\n')
   const { code, out } = await runLine(['check'], {
     variables: { CATALOG: shop.catalog },

@@ -3,7 +3,7 @@ import { createErrorReporter } from '../../src/cli/log.ts'
 import { LedgerError } from '../../src/engine/index.ts'
 import { readEnv } from '../../src/env.ts'
 
-t.test('reports a store that is away once', async (t) => {
+t.test('reports an unreachable store once', async (t) => {
   const lines: string[] = []
   let now = 0
   const { hide } = readEnv({})

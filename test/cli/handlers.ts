@@ -2,7 +2,7 @@ import t from 'tap'
 import { join } from 'node:path'
 import { importHandlers } from '../../src/cli/load.ts'
 
-t.test('handlers of an operator are taken, and nothing that only looks like them', async (t) => {
+t.test('loads exactly the exports that are handlers', async (t) => {
   const folder = (text: string): string =>
     t.testdir({ 'package.json': '{"type":"module"}', 'index.js': text })
   const good = folder(
@@ -26,7 +26,7 @@ for (const [name, text, words] of [
   })
 }
 
-t.test('a folder without handlers is named', async (t) => {
+t.test('reports a folder without handlers with its path', async (t) => {
   await t.rejects(importHandlers(join(t.testdir(), 'absent')), {
     message: /no such file: .*absent.*; --handlers names/,
   })

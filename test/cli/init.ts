@@ -32,7 +32,7 @@ async function serve(t: Test, folder: string, ...args: string[]): Promise<Runnin
   return server
 }
 
-t.test('a newcomer gets a shop that is sound, typed and tested, and sells at once', async (t) => {
+t.test('creates a project that passes its checks and sells at once', async (t) => {
   const folder = join(t.testdir(), 'New shop')
   const made = await runProgram(['init', folder])
   t.equal(made.code, 0)
@@ -150,17 +150,20 @@ t.test('an API that exists already is not served before every price is set', asy
   t.strictSame(keys, ['Bearer own-key-of-the-operator'])
 })
 
-t.test('nothing of the operator’s is written over, and nothing is half written', async (t) => {
-  const folder = t.testdir({ handlers: { 'moon.js': 'mine' } })
-  const { code, out, err } = await runLine(['init', folder])
-  t.equal(code, 1)
-  t.equal(out, '')
-  t.match(err, /nothing was written: .* already has handlers\/moon\.js/)
-  t.equal(readFileSync(join(folder, 'handlers/moon.js'), 'utf8'), 'mine')
-  t.throws(() => readFileSync(join(folder, 'catalog.yaml')))
-})
+t.test(
+  'keeps the operator’s files, and writes a project completely or leaves the folder empty',
+  async (t) => {
+    const folder = t.testdir({ handlers: { 'moon.js': 'mine' } })
+    const { code, out, err } = await runLine(['init', folder])
+    t.equal(code, 1)
+    t.equal(out, '')
+    t.match(err, /nothing was written: .* already has handlers\/moon\.js/)
+    t.equal(readFileSync(join(folder, 'handlers/moon.js'), 'utf8'), 'mine')
+    t.throws(() => readFileSync(join(folder, 'catalog.yaml')))
+  },
+)
 
-t.test('what is no OpenAPI 3 is told, and makes no shop', async (t) => {
+t.test('refuses a document other than OpenAPI 3, and leaves the folder empty', async (t) => {
   for (const [text, words] of [
     ['', /neither a JSON nor a YAML object/],
     ['{"open', /neither a JSON nor a YAML object/],
@@ -188,7 +191,7 @@ const query = (schema: object, more: object = {}): object => ({
   parameters: [{ name: 'a', in: 'query', schema, ...more }],
 })
 
-t.test('a parameter keeps what a catalog can say of it', async (t) => {
+t.test('keeps every rule of a parameter that a catalog can express', async (t) => {
   for (const [schema, declared] of [
     [
       { type: ['integer', 'null'], default: 3 },
@@ -220,7 +223,7 @@ t.test('a parameter keeps what a catalog can say of it', async (t) => {
   }
 })
 
-t.test('an operation that would always fail is left out, with the reason', async (t) => {
+t.test('leaves out an operation that would always fail, with the reason', async (t) => {
   const needed = { required: true }
   for (const [operation, reason] of [
     [query({ type: 'object' }, needed), /it needs a, which is neither/],

@@ -86,7 +86,7 @@ function valueOf(text: string, name: string, ...labels: readonly string[]): numb
   return Number(line?.split(' ').at(-1) ?? Number.NaN)
 }
 
-t.test('an operator sees what became of each request, and what it brought', async (t) => {
+t.test('logs the outcome and the revenue of each request', async (t) => {
   const buyer = openBuyer(await shop.wallet(), secrets)
   // Behind a proxy the same buyer would get the first answer once more.
   const other = openBuyer(await shop.wallet(), secrets)
@@ -112,7 +112,7 @@ t.test('an operator sees what became of each request, and what it brought', asyn
   t.equal(await shop.witness.charges(other.address), 1)
 })
 
-t.test('a failing source is a warning without its words, and nothing is charged for it', async (t) => {
+t.test('logs a failing source as a warning without its text, and charges nothing', async (t) => {
   shop.workplace.during(() => Promise.reject(new Error('no')))
   const key = await shop.wallet()
   const bought = await openBuyer(key, secrets).buy(`${shop.url}/paid/work?n=13`)
@@ -123,7 +123,7 @@ t.test('a failing source is a warning without its words, and nothing is charged 
   shop.workplace.during(async () => undefined)
 })
 
-t.test('a dashboard gets requests, payments and revenue from the ledger', async (t) => {
+t.test('exposes requests, payments and revenue from the ledger as metrics', async (t) => {
   const text = await metrics()
   const value = (name: string, ...labels: readonly string[]): number => valueOf(text, name, ...labels)
   t.equal(value('ratecard_requests_total', 'route="/paid/work"', 'outcome="ok"'), 2)
@@ -144,7 +144,7 @@ t.test('a dashboard gets requests, payments and revenue from the ledger', async 
   secrets.listen(text)
 })
 
-t.test('nobody without the token sees that there are metrics', async (t) => {
+t.test('answers 404 for metrics to requests without the token', async (t) => {
   const ask = (headers: Record<string, string>) => fetch(`${shop.url}/metrics`, { headers })
   const refused = await Promise.all([ask({}), ask({ authorization: 'Bearer wrong' })])
   t.strictSame(
@@ -156,7 +156,7 @@ t.test('nobody without the token sees that there are metrics', async (t) => {
   t.match(await told.text(), 'ratecard_revenue_total')
 })
 
-t.test('who asks samples without end is told to wait, and nobody else is', async (t) => {
+t.test('limits a caller who requests samples without pause, and serves the others', async (t) => {
   const ask = (path: string, client: string) =>
     fetch(shop.url + path, { headers: { 'x-forwarded-for': `8.8.8.8, ${client}, 10.0.0.7` } })
   const statuses: number[] = []
@@ -178,7 +178,7 @@ t.test('who asks samples without end is told to wait, and nobody else is', async
   t.equal((await ask('/llms.txt', '2001:db8:1:2::1')).status, 200)
 })
 
-t.test('a process that is told to stop answers the payment in flight, and charges it once', async (t) => {
+t.test('answers the payment in flight when the process is told to stop, and charges it once', async (t) => {
   let open = (): void => undefined
   const opened = new Promise<void>((resolve) => {
     open = resolve
@@ -199,35 +199,32 @@ t.test('a process that is told to stop answers the payment in flight, and charge
   t.equal(await shop.witness.charges(addressOf(key)), 1)
 })
 
-t.test(
-  'a payment in flight at a hasty stop is found again by the next process, and charged once',
-  async (t) => {
-    shop.workplace.during(async () => undefined)
-    const hasty = await shop.branch()
-    const key = await shop.wallet()
-    const payment = await sign(await challengeOf(`${hasty.url}/paid/slow`), key)
-    secrets.keepHeader(payment.header)
-    const runs = shop.workplace.runs()
-    shop.workplace.during(() => new Promise(() => undefined))
-    const lost = send(`${hasty.url}/paid/slow?n=6`, payment.header)
-    lost.catch(() => undefined)
-    await until('the work has begun', () => shop.workplace.runs() > runs)
-    const exited = once(hasty.process, 'exit')
-    for (const signal of ['SIGTERM', 'SIGTERM'] as const) {
-      hasty.process.kill(signal)
-      await hasty.said(/stopping/)
-    }
-    t.strictSame(await exited, [1, null])
-    await t.rejects(lost)
-    shop.workplace.during(async () => undefined)
-    const next = await shop.branch()
-    const again = await send(`${next.url}/paid/slow?n=6`, payment.header)
-    t.equal(again.status, 200)
-    t.equal(await shop.witness.charges(addressOf(key)), 1)
-  },
-)
+t.test('finds a payment in flight again after a forced stop, and charges it once', async (t) => {
+  shop.workplace.during(async () => undefined)
+  const hasty = await shop.branch()
+  const key = await shop.wallet()
+  const payment = await sign(await challengeOf(`${hasty.url}/paid/slow`), key)
+  secrets.keepHeader(payment.header)
+  const runs = shop.workplace.runs()
+  shop.workplace.during(() => new Promise(() => undefined))
+  const lost = send(`${hasty.url}/paid/slow?n=6`, payment.header)
+  lost.catch(() => undefined)
+  await until('the work has begun', () => shop.workplace.runs() > runs)
+  const exited = once(hasty.process, 'exit')
+  for (const signal of ['SIGTERM', 'SIGTERM'] as const) {
+    hasty.process.kill(signal)
+    await hasty.said(/stopping/)
+  }
+  t.strictSame(await exited, [1, null])
+  await t.rejects(lost)
+  shop.workplace.during(async () => undefined)
+  const next = await shop.branch()
+  const again = await send(`${next.url}/paid/slow?n=6`, payment.header)
+  t.equal(again.status, 200)
+  t.equal(await shop.witness.charges(addressOf(key)), 1)
+})
 
-t.test('nothing that was asked or paid with is in any line', async (t) => {
+t.test('keeps what was requested and paid with out of every log line', async (t) => {
   secrets.listen(shop.output())
   t.strictSame(secrets.leaked(), [])
   t.notMatch(shop.output(), /hunter2|secret-path|n=77|2001:db8|203\.0\.113/)

@@ -31,7 +31,7 @@ async function begin(t: Test): Promise<Shop> {
   }
 }
 
-t.test('a route that is added is typed, tested and served', async (t) => {
+t.test('adds a route that is typed, tested and served', async (t) => {
   const { folder, read } = await begin(t)
   const before = read('catalog.yaml')
   // A process of its own each time, as handlers are imported once.
@@ -87,7 +87,7 @@ t.test('a route that is added is typed, tested and served', async (t) => {
   t.equal((await fetch(`${server.url}/about`)).status, 200)
 })
 
-t.test('a route that would break the catalog, or a file of the operator, changes nothing', async (t) => {
+t.test('refuses a route that would break the catalog, and leaves all files as they are', async (t) => {
   const { folder, read, add } = await begin(t)
   mkdirSync(join(folder, 'handlers/util'))
   writeFileSync(join(folder, 'handlers/util/mine.js'), 'mine')
@@ -115,7 +115,7 @@ t.test('a route that would break the catalog, or a file of the operator, changes
   t.equal(read('catalog.yaml'), before[0])
 })
 
-t.test('a command line that says too little or too much is told what it takes', async (t) => {
+t.test('explains the arguments when too few or too many are given', async (t) => {
   for (const argv of [
     [],
     ['paid/x', '--price', '1'],
@@ -137,7 +137,7 @@ t.test('a command line that says too little or too much is told what it takes', 
 
 const DRAFT = { path: '/paid/new', price: '1', keys: [], parameters: [] }
 
-t.test('an entry stands behind the last route, however that one is written', async (t) => {
+t.test('adds a route after the last one, in any layout of the catalog', async (t) => {
   const head = 'catalog: 1\nroutes:\n'
   for (const [name, before, after] of [
     ['nothing', `${head}  /a: { price: 1 }\n`, ''],
@@ -167,7 +167,7 @@ t.test('an entry stands behind the last route, however that one is written', asy
     t.equal(insertRoute(text, DRAFT).kind, 'fault', text)
 })
 
-t.test('the shipped catalog takes one more route, and keeps every other sign', async (t) => {
+t.test('adds a route to the shipped catalog and keeps every other character', async (t) => {
   const text = readFileSync(join(ROOT, 'catalog.yaml'), 'utf8')
   const insertion = insertRoute(text, DRAFT)
   t.equal(insertion.kind, 'inserted')

@@ -55,7 +55,7 @@ function bill({ out }: Ran): JsonObject {
   return value
 }
 
-t.test('a script gets the bill and nothing else', async (t) => {
+t.test('prints the result as JSON alone for scripts', async (t) => {
   const { code, stdout, stderr } = await runProgram(['pay', '/paid/greet?name=Ann', '--json'], {
     DATA_DIR: dataDir,
   })
@@ -85,7 +85,7 @@ t.test('a script gets the bill and nothing else', async (t) => {
   })
 })
 
-t.test('a person sees each step, and the answer alone on stdout', async (t) => {
+t.test('shows each step to a person on stderr, and the answer alone on stdout', async (t) => {
   const ran = await pay(t, ['/paid/greet?name=Ann'])
   t.equal(ran.code, 0)
   t.match(
@@ -95,7 +95,7 @@ t.test('a person sees each step, and the answer alone on stdout', async (t) => {
   t.match(JSON.parse(ran.out), { greeting: 'Hello Ann' })
 })
 
-t.test('what costs nothing is not paid for', async (t) => {
+t.test('gets a free route without a payment', async (t) => {
   const ran = await pay(t, ['/greet', '--json'])
   t.equal(ran.code, 0)
   t.match(bill(ran), {
@@ -109,14 +109,14 @@ t.test('what costs nothing is not paid for', async (t) => {
   })
 })
 
-t.test('more than --max is not signed', async (t) => {
+t.test('refuses to sign more than --max', async (t) => {
   const ran = await pay(t, ['/paid/greet', '--max', '0.009999', '--json'])
   t.equal(ran.code, 3)
   t.match(bill(ran), { status: 402, charged: 'no', amount: '0.010000', transaction: null })
   t.equal((await pay(t, ['/paid/greet', '--max', '0.01', '--json'])).code, 0, 'the limit itself is fine')
 })
 
-t.test('a request that fails is not charged, and the exit code says so', async (t) => {
+t.test('exits with a code of its own, uncharged, when the request fails', async (t) => {
   for (const [target, status, code] of [
     ['/paid/broken', 502, 'source_error'],
     ['/paid/later', 501, 'not_implemented'],
@@ -134,13 +134,13 @@ t.test('a request that fails is not charged, and the exit code says so', async (
   t.match(bill(absent), { status: 404, charged: 'no', protocol: null })
 })
 
-t.test('nobody at the address is not charged', async (t) => {
+t.test('exits uncharged when the address is unreachable', async (t) => {
   const ran = await pay(t, ['http://127.0.0.1:1/paid/x', '--json'])
   t.equal(ran.code, 4)
   t.match(bill(ran), { status: 0, charged: 'no', body: null })
 })
 
-t.test('the sandbox’s wallet pays at its own sandbox and nowhere else', async (t) => {
+t.test('uses the wallet of the sandbox on its own sandbox only', async (t) => {
   const ran = await pay(t, [`${elsewhere}/paid/greet`, '--json'])
   t.equal(ran.code, 4)
   t.match(bill(ran), { status: 402, charged: 'no', amount: '0.010000', transaction: null })
@@ -150,7 +150,7 @@ t.test('the sandbox’s wallet pays at its own sandbox and nowhere else', async 
   t.equal(without.code, 4, 'no sandbox file, no wallet')
 })
 
-t.test('a real wallet pays only below a limit that was given', async (t) => {
+t.test('requires a limit for a wallet with real money', async (t) => {
   const target = `${elsewhere}/paid/greet`
   const variables = { PAYER_PRIVATE_KEY: payerKey }
   const unlimited = await pay(t, [target, '--json'], variables)
@@ -162,7 +162,7 @@ t.test('a real wallet pays only below a limit that was given', async (t) => {
   t.match(bill(limited), { status: 200, charged: 'yes' })
 })
 
-t.test('a payment is not carried to where a redirect points', async (t) => {
+t.test('keeps a payment from the address a redirect points to', async (t) => {
   let visited = 0
   const thief = await listening(t, (_, response) => {
     visited += 1
@@ -174,7 +174,7 @@ t.test('a payment is not carried to where a redirect points', async (t) => {
   t.equal(visited, 0)
 })
 
-t.test('an offer it does not understand is not signed', async (t) => {
+t.test('refuses to sign an offer with unknown terms', async (t) => {
   const response = await fetch(`${url}/paid/greet`)
   const header = response.headers.get('payment-required') ?? ''
   const offer = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as { accepts: JsonObject[] }
@@ -202,7 +202,7 @@ t.test('an offer it does not understand is not signed', async (t) => {
   }
 })
 
-t.test('an answer without a receipt is an answer, with the charge unknown', async (t) => {
+t.test('prints an answer without a receipt, with the charge unknown', async (t) => {
   const header = (await fetch(`${url}/paid/greet`)).headers.get('payment-required') ?? ''
   const host = await listening(t, (request, response) => {
     const status = request.headers['payment-signature'] === undefined ? 402 : 200
@@ -213,7 +213,7 @@ t.test('an answer without a receipt is an answer, with the charge unknown', asyn
   t.match(bill(ran), { status: 200, charged: 'unknown', body: 'here you are' })
 })
 
-t.test('while the outcome is unknown the same payment is sent again, never a new one', async (t) => {
+t.test('sends the same payment again while its outcome is unknown', async (t) => {
   const header = (await fetch(`${url}/paid/greet`)).headers.get('payment-required') ?? ''
   const payments: string[] = []
   const host = await listening(t, (request, response) => {

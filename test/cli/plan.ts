@@ -56,60 +56,57 @@ const DEARER = ['price: 0.005', 'price: 0.0055'] as const
 const CHEAPER = ['price: 0.010', 'price: 0.0099'] as const
 const GONE = ['  /paid/wind: { price: 0.02, summary: Winds }\n', ''] as const
 
-t.test(
-  'an operator sees what a change does to buyers, and a pipeline stops where they pay more',
-  async (t) => {
-    const { file, edit, plan } = open(t)
-    const old = join(dirname(file), 'before/catalog.yaml')
-    t.match(await plan('--against', old), { code: 0, out: /no difference/ })
+t.test('shows what a change means for buyers, and exits with 2 where they pay more', async (t) => {
+  const { file, edit, plan } = open(t)
+  const old = join(dirname(file), 'before/catalog.yaml')
+  t.match(await plan('--against', old), { code: 0, out: /no difference/ })
 
-    edit(DEARER)
-    const dearer = await plan('--against', old)
-    t.equal(dearer.code, 2)
-    t.match(dearer.out, /^~ +\/paid\/tide +0\.005000 → 0\.005500 USD \(\+10\.0 %\) +\d+ B$/m)
-    t.match(dearer.out, /^! buyers pay more for: \/paid\/tide$/m)
-    t.match(dearer.out, /^documents changed: .*openapi/m)
-    t.notMatch(dearer.out, '/paid/moon')
+  edit(DEARER)
+  const dearer = await plan('--against', old)
+  t.equal(dearer.code, 2)
+  t.match(dearer.out, /^~ +\/paid\/tide +0\.005000 → 0\.005500 USD \(\+10\.0 %\) +\d+ B$/m)
+  t.match(dearer.out, /^! buyers pay more for: \/paid\/tide$/m)
+  t.match(dearer.out, /^documents changed: .*openapi/m)
+  t.notMatch(dearer.out, '/paid/moon')
 
-    edit(CHEAPER)
-    t.match(await plan('--against', old), { code: 0, out: /0\.010000 → 0\.009900 USD \(-1\.0 %\)/ })
+  edit(CHEAPER)
+  t.match(await plan('--against', old), { code: 0, out: /0\.010000 → 0\.009900 USD \(-1\.0 %\)/ })
 
-    edit(GONE)
-    t.match(await plan('--against', old), {
-      code: 2,
-      out: /^-  \/paid\/wind +0\.020000 USD\n[^]*! buyers lose: \/paid\/wind/m,
-    })
+  edit(GONE)
+  t.match(await plan('--against', old), {
+    code: 2,
+    out: /^-  \/paid\/wind +0\.020000 USD\n[^]*! buyers lose: \/paid\/wind/m,
+  })
 
-    edit(['/paid/wind: { price: 0.02', '/wind: { handler: wind, price: free'])
-    t.match(await plan('--against', old), { code: 2, out: /\+ +\/wind +free[^]*- +\/paid\/wind/ })
+  edit(['/paid/wind: { price: 0.02', '/wind: { handler: wind, price: free'])
+  t.match(await plan('--against', old), { code: 2, out: /\+ +\/wind +free[^]*- +\/paid\/wind/ })
 
-    edit(
-      ['required: true, example: Oslo, description: Where', 'default: Oslo, description: Which'],
-      ['days: { type: integer, default: 3, maximum: 30 }', 'to: { type: boolean }'],
-      ['networks: [base]', 'networks: [base, polygon]'],
-      ['llms: /llms.txt', 'docs: /docs'],
-      ['/paid/moon', '/paid/star: { price: 1, summary: S }\n  /paid/moon'],
-    )
-    const { code, out } = await plan('--against', old)
-    t.equal(code, 2)
-    for (const line of [
-      '! breaks calls of /paid/tide: days is removed',
-      '~ port: { type: string, maxLength: 2000, required: true } → { type: string, default: Oslo, maxLength: 2000 }',
-      '- days: { type: integer, default: 3, maximum: 30 }',
-      '+ to: { type: boolean }',
-      'payments x402: eip155:8453 → eip155:8453, eip155:137',
-      'documents added: docs',
-      'documents removed: llms',
-    ])
-      t.match(out, line)
-    t.match(out, /^\+ +\/paid\/star +1\.000000 USD +\d+ B$/m)
-    t.match(out, /^~ +\/paid\/tide +0\.005000 USD +\d+ → \d+ B$/m, 'a challenge grows with a network')
-    t.match(out, /^largest header: \d+ of 2900 bytes, at \/paid\//m)
+  edit(
+    ['required: true, example: Oslo, description: Where', 'default: Oslo, description: Which'],
+    ['days: { type: integer, default: 3, maximum: 30 }', 'to: { type: boolean }'],
+    ['networks: [base]', 'networks: [base, polygon]'],
+    ['llms: /llms.txt', 'docs: /docs'],
+    ['/paid/moon', '/paid/star: { price: 1, summary: S }\n  /paid/moon'],
+  )
+  const { code, out } = await plan('--against', old)
+  t.equal(code, 2)
+  for (const line of [
+    '! breaks calls of /paid/tide: days is removed',
+    '~ port: { type: string, maxLength: 2000, required: true } → { type: string, default: Oslo, maxLength: 2000 }',
+    '- days: { type: integer, default: 3, maximum: 30 }',
+    '+ to: { type: boolean }',
+    'payments x402: eip155:8453 → eip155:8453, eip155:137',
+    'documents added: docs',
+    'documents removed: llms',
+  ])
+    t.match(out, line)
+  t.match(out, /^\+ +\/paid\/star +1\.000000 USD +\d+ B$/m)
+  t.match(out, /^~ +\/paid\/tide +0\.005000 USD +\d+ → \d+ B$/m, 'a challenge grows with a network')
+  t.match(out, /^largest header: \d+ of 2900 bytes, at \/paid\//m)
 
-    writeFileSync(file, 'routes: [')
-    t.match(await plan('--against', old), { code: 1, out: '', err: /catalog\.yaml:1:/ })
-  },
-)
+  writeFileSync(file, 'routes: [')
+  t.match(await plan('--against', old), { code: 1, out: '', err: /catalog\.yaml:1:/ })
+})
 
 t.test('exits with 2 for every change that breaks calls, and names each', async (t) => {
   const { file, edit, plan } = open(t)
@@ -139,7 +136,7 @@ t.test('exits with 2 for every change that breaks calls, and names each', async 
   t.match(JSON.parse(wider.out), { alarms: [], changes: [{ name: '/paid/tide', kind: 'changed' }] })
 })
 
-t.test('a tool that only agents see has a price too', async (t) => {
+t.test('compares the price of a tool that only agents see', async (t) => {
   const shop = (price: string): string => `${catalogText(ROUTES)}mcp_servers: { sea: { title: Sea } }
 tools:
   sounding: { server: sea, price: ${price}, summary: Depth of the sea at a place }
@@ -155,7 +152,7 @@ tools:
   t.match(await plan('--against', old), { code: 2, out: /! given away from now on: tool sea\.sounding/ })
 })
 
-t.test('a price is compared with a commit, with the files that stood beside it then', async (t) => {
+t.test('compares a price with a commit and the files of that commit', async (t) => {
   const { edit, plan, git, file } = open(t)
   t.match(await plan('--against', 'nowhere'), { code: 1, err: /nowhere/ })
   git('init', '--quiet')
@@ -186,7 +183,7 @@ t.test('a price is compared with a commit, with the files that stood beside it t
   t.match(await plan(), { code: 1, err: /HEAD has no .*catalog\.yaml/ })
 })
 
-t.test('a catalog is compared with the service that runs', async (t) => {
+t.test('compares a catalog with the running service', async (t) => {
   const { file, edit, plan } = open(t)
   const server = await startServer({
     args: [

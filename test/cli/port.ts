@@ -2,7 +2,7 @@ import t from 'tap'
 import { openPort } from '../../src/cli/port.ts'
 import { createHttpServer } from '../../src/engine/index.ts'
 
-t.test('a port that cannot be had is told in words', async (t) => {
+t.test('explains why a port is unavailable', async (t) => {
   const first = createHttpServer()
   const port = await openPort(first, 0, '127.0.0.1')
   t.teardown(() => first.close())

@@ -11,14 +11,14 @@ t.setTimeout(120_000)
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-t.test('the schema that editors use is the one that checks', async (t) => {
+t.test('prints the schema that the check uses', async (t) => {
   const { code, stdout, stderr } = await runProgram(['print', 'schema'])
   t.equal(code, 0)
   t.equal(stderr, '')
   t.strictSame(JSON.parse(stdout), JSON.parse(readFileSync(`${ROOT}catalog.schema.json`, 'utf8')))
 })
 
-t.test('a document is printed as it is served, with the address of this machine', async (t) => {
+t.test('prints a document as it is served, with the address of this machine', async (t) => {
   const { code, stdout } = await runProgram(['print', '/openapi.json'], {
     BASE_URL: 'https://api.example.com',
   })
@@ -28,7 +28,7 @@ t.test('a document is printed as it is served, with the address of this machine'
   t.match(JSON.stringify(openapi.servers), 'https://api.example.com')
 })
 
-t.test('every document of a catalog can be printed', async (t) => {
+t.test('prints every document of a catalog', async (t) => {
   const shop = writeShop(t, '  /paid/greet: { price: 1, summary: Greets }\n')
   const text = readFileSync(shop.catalog, 'utf8')
   const { catalog } = compileText('c', text, {
@@ -50,7 +50,7 @@ t.test('every document of a catalog can be printed', async (t) => {
   }
 })
 
-t.test('a path that no document has is answered with those there are', async (t) => {
+t.test('answers an unknown path with the paths that exist', async (t) => {
   const shop = writeShop(t, '  /paid/greet: { price: 1, summary: Greets }\n')
   const { code, out, err } = await runLine(['print', '/nothing', '--catalog', shop.catalog], {
     handlers: ['greet'],
@@ -60,7 +60,7 @@ t.test('a path that no document has is answered with those there are', async (t)
   t.match(err, 'no document is served at /nothing; there are: /, /openapi.json, /llms.txt')
 })
 
-t.test('a broken catalog prints nothing but its mistakes', async (t) => {
+t.test('prints the errors of a broken catalog alone', async (t) => {
   const shop = writeShop(t, '  /paid/greet: { summary: Greets }\n')
   for (const argv of [
     ['print', '/', '--catalog', shop.catalog],
@@ -74,7 +74,7 @@ t.test('a broken catalog prints nothing but its mistakes', async (t) => {
   }
 })
 
-t.test('the MCP registry refuses what is printed for it', async (t) => {
+t.test('prints a server.json whose placeholder address the MCP registry refuses', async (t) => {
   for (const server of ['game', 'memory', 'tools']) {
     const { code, stdout } = await runProgram(['print', `mcp/${server}/server.json`], {
       BASE_URL: 'https://api.example.com',

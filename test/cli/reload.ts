@@ -64,7 +64,7 @@ async function documentPrice(): Promise<unknown> {
   )
 }
 
-t.test('a new price is asked for at once, in offers and documents', async (t) => {
+t.test('asks for a new price at once, in offers and documents', async (t) => {
   t.strictSame([...(await offered()).prices], ['0.010000'])
   const said = await reload(catalogText(greetFor('0.020')))
   t.match(said, /revision \S+ → \S+ \(new handler code needs a restart\)/)
@@ -72,7 +72,7 @@ t.test('a new price is asked for at once, in offers and documents', async (t) =>
   t.equal(await documentPrice(), '0.020000')
 })
 
-t.test('a catalog with mistakes changes nothing, and every mistake is told', async (t) => {
+t.test('keeps serving when a catalog has errors, and reports every one', async (t) => {
   const broken = {
     'two mistakes': [
       catalogText('  /paid/greet: { price: 0.0000001, sumary: Greets }\n'),
@@ -97,7 +97,7 @@ t.test('a catalog with mistakes changes nothing, and every mistake is told', asy
   t.strictSame([...(await offered()).prices], ['0.020000'], 'no file at all')
 })
 
-t.test('a new proxy route sells an API without a restart', async (t) => {
+t.test('sells an API through a new proxy route after a reload', async (t) => {
   const upstream = createServer((_, response) =>
     response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"stock":3}'),
   ).listen(0, '127.0.0.1')
@@ -127,12 +127,12 @@ t.test('a new proxy route sells an API without a restart', async (t) => {
   }
 })
 
-t.test('a path that is taken out is gone', async (t) => {
+t.test('answers 404 on a path that was removed', async (t) => {
   await reload(catalogText(greetFor('0.020')))
   t.equal((await fetch(`${url}/stock/7`)).status, 404)
 })
 
-t.test('nobody notices a reload: no failed and no mixed answer', async (t) => {
+t.test('answers every request during a reload by one revision', async (t) => {
   const seen = new Set<string>()
   const mixed: unknown[] = []
   let going = true
@@ -153,7 +153,7 @@ t.test('nobody notices a reload: no failed and no mixed answer', async (t) => {
   t.strictSame([...(await offered()).prices], ['0.120000'])
 })
 
-t.test('another payee is not taken over half', async (t) => {
+t.test('keeps the current payee until a restart', async (t) => {
   const real = await startServer({
     args: ['--catalog', shop.catalog, '--handlers', shop.handlers],
     env: {
@@ -178,7 +178,7 @@ t.test('another payee is not taken over half', async (t) => {
   t.equal((await fetch(`${real.url}/paid/greet`)).status, 402)
 })
 
-t.test('without PAY_TO, a catalog that names another payee asks for a restart', async (t) => {
+t.test('asks for a restart when PAY_TO is unset and the catalog names another payee', async (t) => {
   const head = (digit: string): string =>
     `catalog: 1\nservice: { name: Small shop, version: '1.0.0', description: Sells things }\npayments: { currency: USD, pay_to: '0x${digit.repeat(40)}', x402: { networks: [base] } }\n`
   writeFileSync(shop.catalog, catalogText(greetFor('1'), head('1')))
@@ -193,7 +193,7 @@ t.test('without PAY_TO, a catalog that names another payee asks for a restart', 
   t.match(await (await fetch(`${real.url}/paid/greet`)).text(), `0x${'1'.repeat(40)}`)
 })
 
-t.test('the server has had no mishap in all of this', async (t) => {
+t.test('the server stays healthy through all of this', async (t) => {
   t.notMatch(server.output(), /unexpected|Unhandled|Warning/)
   t.equal(server.process.exitCode, null)
 })

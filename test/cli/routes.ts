@@ -11,7 +11,7 @@ interface Row {
   readonly available: boolean
 }
 
-t.test('scripts get every route with these keys and no others', async (t) => {
+t.test('prints every route with exactly these keys for scripts', async (t) => {
   const { code, stdout, stderr } = await runProgram(['routes', '--json'])
   t.equal(code, 0)
   t.equal(stderr, '')
@@ -59,7 +59,7 @@ t.test('scripts get every route with these keys and no others', async (t) => {
   t.equal(rows.find(({ path }) => path === '/paid/streaming/hype')?.available, false, 'not written yet')
 })
 
-t.test('people get a table', async (t) => {
+t.test('prints a table for people', async (t) => {
   const { code, stdout } = await runProgram(['routes'])
   t.equal(code, 0)
   const [head = '', ...lines] = stdout.trimEnd().split('\n')

@@ -10,7 +10,7 @@ function command(work: (call: Call) => Promise<number>): Command {
   return { name: 'odd', summary: 's', operands: [], examples: [], options: {}, run: work }
 }
 
-t.test('help is there for the program and for each command', async (t) => {
+t.test('prints help for the program and for each command', async (t) => {
   for (const word of ['help', '--help', '-h']) {
     const { code, out } = await runLine([word])
     t.equal(code, 0, word)
@@ -29,7 +29,7 @@ t.test('help is there for the program and for each command', async (t) => {
   }
 })
 
-t.test('a wrong command line is 64, with what would be right, and does nothing', async (t) => {
+t.test('exits with 64 on a wrong command line, with the right one', async (t) => {
   for (const argv of [
     ['serve', '--port', 'http'],
     ['serve', '--port', '65536'],
@@ -73,7 +73,7 @@ t.test('a wrong command line is 64, with what would be right, and does nothing',
   t.equal((await runLine([])).code, 64)
 })
 
-t.test('who reports a mistake can say of which version', async (t) => {
+t.test('names its version for error reports', async (t) => {
   t.strictSame(await runLine(['--version']), { code: 0, out: 'ratecard 9.8.7', err: '' })
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   t.strictSame(await runProgram(['--version']), { code: 0, stdout: `ratecard ${version}\n`, stderr: '' })
@@ -92,7 +92,7 @@ t.test('reads the environment when it is needed, and reports all of its problems
   })
 })
 
-t.test('what the machine has caused is one line; a mistake of the program keeps its stack', async (t) => {
+t.test('reports an error of the machine in one line, and one of the program with its stack', async (t) => {
   const told = await runLine(['odd'], {
     more: [command(() => Promise.reject(new Error('the disk is full')))],
   })

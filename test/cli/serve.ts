@@ -26,7 +26,7 @@ const DEVELOPER = {
 }
 
 t.test(
-  'without means of payment it does not start, names what is missing and the way to try it',
+  'refuses to start without a payment configuration, and names what is missing and the sandbox',
   async (t) => {
     const { code, stdout, stderr } = await runProgram(['serve', '--port', '0', '--data-dir', t.testdir()])
     t.equal(code, 1)
@@ -46,7 +46,7 @@ t.test(
   },
 )
 
-t.test('an invalid catalog never serves, and all of its mistakes are told', async (t) => {
+t.test('refuses to serve an invalid catalog, and reports all of its errors', async (t) => {
   const shop = writeShop(
     t,
     '  /paid/greet: { price: 0.0000001, sumary: X }\n  /paid/x/: { price: 1, summary: X }\n',
@@ -62,7 +62,7 @@ t.test('an invalid catalog never serves, and all of its mistakes are told', asyn
   t.notMatch(stderr, STACK)
 })
 
-t.test('what cannot be read or loaded is told in a line', async (t) => {
+t.test('reports in one line what it fails to read or load', async (t) => {
   const shop = writeShop(t, '  /paid/greet: { price: 1, summary: X }\n')
   const broken = join(shop.directory, 'broken')
   mkdirSync(broken)
@@ -88,7 +88,7 @@ t.test('what cannot be read or loaded is told in a line', async (t) => {
   }
 })
 
-t.test('a data directory that cannot be written is named', async (t) => {
+t.test('names a data directory that is read-only', async (t) => {
   const directory = t.testdir({ file: 'not a directory' })
   const args = ['serve', '--port', '0', '--data-dir', join(directory, 'file')]
   for (const [more, env] of [
@@ -102,7 +102,7 @@ t.test('a data directory that cannot be written is named', async (t) => {
   }
 })
 
-t.test('a port in use is told plainly', async (t) => {
+t.test('reports a port in use', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())
@@ -119,7 +119,7 @@ t.test('a port in use is told plainly', async (t) => {
   }
 })
 
-t.test('play money is refused where money is real', async (t) => {
+t.test('refuses sandbox money on a real network', async (t) => {
   for (const [env, words] of [
     [{ NODE_ENV: 'production' }, 'NODE_ENV=production'],
     [{ BASE_URL: 'https://api.example.com' }, 'https://api.example.com'],
@@ -136,7 +136,7 @@ t.test('play money is refused where money is real', async (t) => {
   }
 })
 
-t.test('real money is never sent to keys that others hold', async (t) => {
+t.test('refuses to send real money to well-known test keys', async (t) => {
   const sandbox = {
     evm: { payerKey: `0x${'7'.repeat(64)}`, settlerKey: `0x${KEY}`, payTo: `0x${'3'.repeat(40)}` },
   }
@@ -175,7 +175,7 @@ t.test('reports every problem of the environment together', async (t) => {
   t.equal(help.code, 0, 'help is there all the same')
 })
 
-t.test('a catalog that sells nothing needs no means', async (t) => {
+t.test('serves a catalog of free routes without a payment configuration', async (t) => {
   const shop = writeShop(t, '  /greet: { price: free, handler: greet, summary: X }\n')
   const server = await startServer({
     args: ['--catalog', shop.catalog, '--handlers', shop.handlers],

@@ -57,27 +57,30 @@ async function isGone(t: Test, url: string): Promise<void> {
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(`${signal} lets the request in flight finish, and leaves nothing behind`, async (t) => {
-    const source = await gate(t)
-    const server = await startGated(t, source.url)
-    const chain = chainOf(server.dataDir)
-    await fetch(`${server.url}/health`)
-    const silent = await dial(server.url)
-    const answer = fetch(`${server.url}/gated`)
-    await source.asked
-    server.process.kill(signal)
-    await server.said(/stopping: requests in flight are finished first/)
-    await t.rejects(fetch(`${server.url}/health`), 'nothing new is taken')
-    source.open()
-    t.equal(await (await answer).text(), '{"worth":"it"}')
-    t.equal(await exitOf(server.process), 0)
-    await isGone(t, chain)
-    t.notMatch(server.output(), /unexpected|Unhandled|Warning|Error/)
-    silent.destroy()
-  })
+  t.test(
+    `${signal} lets the request in flight finish, and frees the port, the store and the chain`,
+    async (t) => {
+      const source = await gate(t)
+      const server = await startGated(t, source.url)
+      const chain = chainOf(server.dataDir)
+      await fetch(`${server.url}/health`)
+      const silent = await dial(server.url)
+      const answer = fetch(`${server.url}/gated`)
+      await source.asked
+      server.process.kill(signal)
+      await server.said(/stopping: requests in flight are finished first/)
+      await t.rejects(fetch(`${server.url}/health`), 'nothing new is taken')
+      source.open()
+      t.equal(await (await answer).text(), '{"worth":"it"}')
+      t.equal(await exitOf(server.process), 0)
+      await isGone(t, chain)
+      t.notMatch(server.output(), /unexpected|Unhandled|Warning|Error/)
+      silent.destroy()
+    },
+  )
 }
 
-t.test('who cannot wait asks twice', async (t) => {
+t.test('a second signal stops at once', async (t) => {
   const source = await gate(t)
   const server = await startGated(t, source.url)
   const chain = chainOf(server.dataDir)
@@ -92,7 +95,7 @@ t.test('who cannot wait asks twice', async (t) => {
   await isGone(t, chain)
 })
 
-t.test('a start that is broken off leaves no chain behind', async (t) => {
+t.test('stops its chain when a start is interrupted', async (t) => {
   const data = t.testdir()
   const child = spawn(
     process.execPath,
@@ -120,7 +123,7 @@ for (const [kind, statement] of [
   ['throws', "throw new Error('late mistake')"],
   ['rejects', "void Promise.reject(new Error('late mistake'))"],
 ] as const) {
-  t.test(`ends with the reason when a handler ${kind} too late, and locks no store`, async (t) => {
+  t.test(`exits with the reason when a handler ${kind} too late, and releases the store`, async (t) => {
     const shop = writeShop(t, '  /late: { price: free, handler: late, summary: Fails late }\n')
     writeFileSync(
       join(shop.handlers, 'index.js'),

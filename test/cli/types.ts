@@ -19,7 +19,7 @@ t.test('the committed types of the handlers are those of the catalog', async (t)
   t.equal(await format(stdout, STYLE), readFileSync(COMMITTED, 'utf8'))
 })
 
-t.test('types are there before the handlers are', async (t) => {
+t.test('prints types before the handlers exist', async (t) => {
   const shop = writeShop(
     t,
     '  /paid/new/{id}: { price: 1, summary: X, parameters: { id: { type: integer, example: 1 } } }\n',

@@ -20,7 +20,7 @@ const DEVELOPER = {
   key: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
 } as const
 
-t.test('a sandbox opens on this machine only', async (t) => {
+t.test('opens a sandbox on this machine only', async (t) => {
   const problems = (variables: Record<string, string>): number => sandboxProblems(readEnv(variables)).length
   for (const url of [
     'http://localhost:4021',
@@ -59,7 +59,7 @@ interface PaymentConfig {
   readonly facilitators?: readonly FacilitatorAccess[]
 }
 
-t.test('each missing means is named, and nothing that is there', async (t) => {
+t.test('names exactly the settings that are missing', async (t) => {
   const ledger = await openLmdbLedger(join(t.testdir(), 'ledger'))
   t.teardown(() => ledger.close())
   const told = (
@@ -122,37 +122,40 @@ t.test('each missing means is named, and nothing that is there', async (t) => {
   t.match(told(SOLD, { payTo: PAYEE }), /or FACILITATOR_URL/)
 })
 
-t.test('addresses and keys that others hold are found in any spelling, and no key is repeated', async (t) => {
-  const play = developmentAddresses
-  t.strictSame(playMoneyProblems({ payTo: PAYEE, signerKeys: [KEY], mppRecipient: undefined }, play), [])
-  for (const payTo of [
-    DEVELOPER.address,
-    DEVELOPER.address.toLowerCase(),
-    `0x${DEVELOPER.address.slice(2).toUpperCase()}`,
-  ]) {
-    t.match(playMoneyProblems({ payTo, signerKeys: [KEY], mppRecipient: undefined }, play), [
-      /^PAY_TO .*known to others/,
-    ])
-  }
-  const problems = playMoneyProblems(
-    { payTo: PAYEE, signerKeys: [KEY, DEVELOPER.key], mppRecipient: undefined },
-    play,
-  )
-  t.match(problems, [/^SETTLER_PRIVATE_KEY .*known to others/])
-  t.notMatch(problems.join(''), DEVELOPER.key.slice(2))
-  t.equal(
-    playMoneyProblems(
-      { payTo: DEVELOPER.address, signerKeys: [DEVELOPER.key], mppRecipient: undefined },
+t.test(
+  'finds well-known addresses and keys in any spelling, and keeps keys out of the message',
+  async (t) => {
+    const play = developmentAddresses
+    t.strictSame(playMoneyProblems({ payTo: PAYEE, signerKeys: [KEY], mppRecipient: undefined }, play), [])
+    for (const payTo of [
+      DEVELOPER.address,
+      DEVELOPER.address.toLowerCase(),
+      `0x${DEVELOPER.address.slice(2).toUpperCase()}`,
+    ]) {
+      t.match(playMoneyProblems({ payTo, signerKeys: [KEY], mppRecipient: undefined }, play), [
+        /^PAY_TO .*known to others/,
+      ])
+    }
+    const problems = playMoneyProblems(
+      { payTo: PAYEE, signerKeys: [KEY, DEVELOPER.key], mppRecipient: undefined },
       play,
-    ).length,
-    2,
-  )
-  t.match(playMoneyProblems({ payTo: PAYEE, signerKeys: [], mppRecipient: DEVELOPER.address }, play), [
-    /^MPP_RECIPIENT .*known to others/,
-  ])
-})
+    )
+    t.match(problems, [/^SETTLER_PRIVATE_KEY .*known to others/])
+    t.notMatch(problems.join(''), DEVELOPER.key.slice(2))
+    t.equal(
+      playMoneyProblems(
+        { payTo: DEVELOPER.address, signerKeys: [DEVELOPER.key], mppRecipient: undefined },
+        play,
+      ).length,
+      2,
+    )
+    t.match(playMoneyProblems({ payTo: PAYEE, signerKeys: [], mppRecipient: DEVELOPER.address }, play), [
+      /^MPP_RECIPIENT .*known to others/,
+    ])
+  },
+)
 
-t.test('a payee in another spelling is the same payee', async (t) => {
+t.test('accepts a payee in another spelling as the same payee', async (t) => {
   const payTo = DEVELOPER.address
   t.strictSame(movedPayee({ payTo }, { payTo: payTo.toLowerCase() }), [])
   t.match(movedPayee({ payTo }, { payTo: PAYEE }), [/restart/])

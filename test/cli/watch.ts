@@ -80,7 +80,7 @@ async function offered(): Promise<number | undefined> {
 const served = (revision: number): Promise<void> =>
   until(`revision ${revision} is served`, async () => (await offered()) === revision)
 
-t.test('an edited price is asked for without a signal, however the editor writes', async (t) => {
+t.test('asks for an edited price without a signal, in whatever way the editor writes', async (t) => {
   writeFileSync(catalog, textOf(1))
   await served(1)
   writeFileSync(`${catalog}~`, textOf(2))
@@ -93,7 +93,7 @@ t.test('an edited price is asked for without a signal, however the editor writes
   t.notMatch(shop.server.output(), /still serving revision/)
 })
 
-t.test('a catalog behind a link, as a cluster mounts it, is seen when the link is turned', async () => {
+t.test('reloads a catalog behind a symbolic link when the link changes, as clusters mount it', async () => {
   for (const [folder, revision] of [
     ['one', 4],
     ['two', 5],
@@ -112,7 +112,7 @@ t.test('a catalog behind a link, as a cluster mounts it, is seen when the link i
   writeFileSync(catalog, textOf(5))
 })
 
-t.test('an edited example stands in the documents', async () => {
+t.test('shows an edited example in the documents', async () => {
   writeFileSync(example, '{"work":"quetzal"}')
   await until('the example is served', async () =>
     (await (await fetch(`${shop.url}/docs.md`)).text()).includes('quetzal'),
@@ -137,7 +137,7 @@ t.test('keeps the last good revision while the catalog has an error, and reports
   t.equal(await refused(), null)
 })
 
-t.test('a catalog that is still being written is not read', async (t) => {
+t.test('waits until a catalog is written completely', async (t) => {
   const file = join(directory, 'slow.yaml')
   writeFileSync(file, 'begun')
   const watch = new Watch(() => performance.now())
@@ -156,88 +156,85 @@ t.test('a catalog that is still being written is not read', async (t) => {
   t.strictSame(read, [29])
 })
 
-t.test(
-  'while the file changes five times a second, nobody is failed, mixed up or charged another price',
-  async (t) => {
-    const before = reloads()
-    const wrong: unknown[] = []
-    const seen = new Set<number>()
-    let going = true
-    const lookers = Array.from({ length: 42 }, async () => {
-      while (going) {
-        const { status, revisions } = await offer()
-        if (status !== 402 || revisions.size !== 1) wrong.push({ status, revisions: [...revisions] })
-        for (const revision of revisions) seen.add(revision)
-      }
-    })
-    const readers = Array.from({ length: 2 }, async () => {
-      while (going) {
-        const text = await (await fetch(`${shop.url}/openapi.json`)).text()
-        const said = new Set([...text.matchAll(/Revision (\d+)/g)].map(([, number]) => number))
-        const prices = new Set([...text.matchAll(/"(0\.01\d\d)(?:00)?"/g)].map(([, price]) => price))
-        const [number] = said
-        if (said.size !== 1 || prices.size !== 1 || !prices.has(priceOf(Number(number))))
-          wrong.push({ said: [...said], prices: [...prices] })
-      }
-    })
-    const buyers: { readonly key: Hex; readonly signed: Set<string>; bought: number }[] = []
-    while (buyers.length < 6) buyers.push({ key: await shop.wallet(), signed: new Set(), bought: 0 })
-    const buying = buyers.map(async (buyer, place) => {
-      const noting: typeof fetch = async (input, init) => {
-        const request = new Request(input, init)
-        const header = request.headers.get('payment-signature')
-        const payment = header === null ? undefined : JSON.parse(Buffer.from(header, 'base64').toString())
-        const { nonce, value } = Object(payment?.payload?.authorization)
-        if (nonce !== undefined) buyer.signed.add(`${nonce} ${value}`)
-        return fetch(request)
-      }
-      const pay = stockFetch(buyer.key, noting)
-      while (going) {
-        buyer.bought += 1
-        const response = await pay(`${shop.url}/paid/work?n=${place * 1_000 + buyer.bought}`)
-        if (response.status !== 200) wrong.push({ status: response.status, body: await response.text() })
-        else await response.body?.cancel()
-      }
-    })
-    for (let revision = 7; revision < 32; revision += 1) {
-      writeFileSync(catalog, textOf(revision))
-      await delay(200)
+t.test('answers every request by one revision while the file changes five times a second', async (t) => {
+  const before = reloads()
+  const wrong: unknown[] = []
+  const seen = new Set<number>()
+  let going = true
+  const lookers = Array.from({ length: 42 }, async () => {
+    while (going) {
+      const { status, revisions } = await offer()
+      if (status !== 402 || revisions.size !== 1) wrong.push({ status, revisions: [...revisions] })
+      for (const revision of revisions) seen.add(revision)
     }
-    await served(31)
-    going = false
-    await Promise.all([...lookers, ...readers, ...buying])
-    t.strictSame(wrong, [])
-    t.ok(seen.size > 3, `answers came from ${seen.size} revisions`)
-    t.ok(reloads() - before >= 3)
-    const signed = buyers.flatMap((buyer) => [...buyer.signed])
-    const bought = buyers.reduce((sum, buyer) => sum + buyer.bought, 0)
-    t.comment(`${bought} purchases, ${seen.size} revisions seen`)
-    t.equal(signed.length, bought, 'nobody has signed twice')
-    const uses = new Set((await shop.witness.uses()).map(({ nonce }) => nonce))
-    t.strictSame(
-      signed.filter((each) => !uses.has((each.split(' ')[0] ?? '') as `0x${string}`)),
-      [],
-      'all of it was charged',
-    )
-    const amounts = (values: readonly string[]): string[] => values.toSorted()
-    t.strictSame(
-      amounts((await shop.witness.received(shop.payTo)).map(String)),
-      amounts(signed.map((each) => each.split(' ')[1] ?? '')),
-      'what was signed is what was charged, once',
-    )
-    t.ok(
-      signed.every((each) =>
-        Array.from({ length: 32 }, (_, n) => atomic(n)).includes(each.split(' ')[1] ?? ''),
-      ),
-    )
-  },
-)
+  })
+  const readers = Array.from({ length: 2 }, async () => {
+    while (going) {
+      const text = await (await fetch(`${shop.url}/openapi.json`)).text()
+      const said = new Set([...text.matchAll(/Revision (\d+)/g)].map(([, number]) => number))
+      const prices = new Set([...text.matchAll(/"(0\.01\d\d)(?:00)?"/g)].map(([, price]) => price))
+      const [number] = said
+      if (said.size !== 1 || prices.size !== 1 || !prices.has(priceOf(Number(number))))
+        wrong.push({ said: [...said], prices: [...prices] })
+    }
+  })
+  const buyers: { readonly key: Hex; readonly signed: Set<string>; bought: number }[] = []
+  while (buyers.length < 6) buyers.push({ key: await shop.wallet(), signed: new Set(), bought: 0 })
+  const buying = buyers.map(async (buyer, place) => {
+    const noting: typeof fetch = async (input, init) => {
+      const request = new Request(input, init)
+      const header = request.headers.get('payment-signature')
+      const payment = header === null ? undefined : JSON.parse(Buffer.from(header, 'base64').toString())
+      const { nonce, value } = Object(payment?.payload?.authorization)
+      if (nonce !== undefined) buyer.signed.add(`${nonce} ${value}`)
+      return fetch(request)
+    }
+    const pay = stockFetch(buyer.key, noting)
+    while (going) {
+      buyer.bought += 1
+      const response = await pay(`${shop.url}/paid/work?n=${place * 1_000 + buyer.bought}`)
+      if (response.status !== 200) wrong.push({ status: response.status, body: await response.text() })
+      else await response.body?.cancel()
+    }
+  })
+  for (let revision = 7; revision < 32; revision += 1) {
+    writeFileSync(catalog, textOf(revision))
+    await delay(200)
+  }
+  await served(31)
+  going = false
+  await Promise.all([...lookers, ...readers, ...buying])
+  t.strictSame(wrong, [])
+  t.ok(seen.size > 3, `answers came from ${seen.size} revisions`)
+  t.ok(reloads() - before >= 3)
+  const signed = buyers.flatMap((buyer) => [...buyer.signed])
+  const bought = buyers.reduce((sum, buyer) => sum + buyer.bought, 0)
+  t.comment(`${bought} purchases, ${seen.size} revisions seen`)
+  t.equal(signed.length, bought, 'nobody has signed twice')
+  const uses = new Set((await shop.witness.uses()).map(({ nonce }) => nonce))
+  t.strictSame(
+    signed.filter((each) => !uses.has((each.split(' ')[0] ?? '') as `0x${string}`)),
+    [],
+    'all of it was charged',
+  )
+  const amounts = (values: readonly string[]): string[] => values.toSorted()
+  t.strictSame(
+    amounts((await shop.witness.received(shop.payTo)).map(String)),
+    amounts(signed.map((each) => each.split(' ')[1] ?? '')),
+    'what was signed is what was charged, once',
+  )
+  t.ok(
+    signed.every((each) =>
+      Array.from({ length: 32 }, (_, n) => atomic(n)).includes(each.split(' ')[1] ?? ''),
+    ),
+  )
+})
 
-t.test('the server has had no mishap in all of this', async (t) => {
+t.test('the server stays healthy through all of this', async (t) => {
   t.notMatch(shop.output(), /unexpected|Unhandled|Warning/)
 })
 
-t.test('a mount that hangs is looked at by one thread, and changes nothing that is served', async (t) => {
+t.test('keeps serving while a mount hangs, with one thread waiting for it', async (t) => {
   const asked: string[] = []
   const hangs = async (path: string): Promise<BigIntStats> => {
     asked.push(path)

@@ -18,11 +18,11 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     return store
   }
 
-  t.test(`${name}: its name is the one that is announced`, async (t) => {
+  t.test(`${name}: reports the name of its store`, async (t) => {
     t.equal((await openNew(t)).name, name)
   })
 
-  t.test(`${name}: an answer comes back as it was set, the newest of its key`, async (t) => {
+  t.test(`${name}: returns an answer as it was set, the newest of its key`, async (t) => {
     const store = await openNew(t)
     t.equal(await store.get('one'), undefined)
     await store.set('one', fetchedOf(1), 60_000)
@@ -39,7 +39,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     t.strictSame(await store.get('two'), text)
   })
 
-  t.test(`${name}: keys of any characters and length stay apart`, async (t) => {
+  t.test(`${name}: keeps keys of any characters and length apart`, async (t) => {
     const store = await openNew(t)
     const keys = [
       '',
@@ -59,7 +59,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     for (const [at, key] of keys.entries()) t.strictSame(await store.get(key), fetchedOf(at))
   })
 
-  t.test(`${name}: nobody who gets an answer can change it for the next one`, async (t) => {
+  t.test(`${name}: gives each caller a copy of its own`, async (t) => {
     const store = await openNew(t)
     const mine = { value: { body: { list: [1] } }, at: NOW }
     await store.set('one', mine, 60_000)
@@ -70,7 +70,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     t.strictSame((await store.get('one'))?.value, { body: { list: [1] } })
   })
 
-  t.test(`${name}: an answer goes when its time is over`, async (t) => {
+  t.test(`${name}: drops an answer when its time is over`, async (t) => {
     const store = await openNew(t)
     await store.set('short', fetchedOf(1), 30)
     await store.set('long', fetchedOf(2), 60_000)
@@ -79,28 +79,31 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     t.strictSame(await store.get('long'), fetchedOf(2))
   })
 
-  t.test(`${name}: an answer of a megabyte comes back whole`, async (t) => {
+  t.test(`${name}: returns an answer of a megabyte whole`, async (t) => {
     const store = await openNew(t)
     const large = { value: { text: 'é"\\'.repeat(330_000) }, at: NOW }
     await store.set('one', large, 60_000)
     t.strictSame(await store.get('one'), large)
   })
 
-  t.test(`${name}: a fresh answer is given without asking the source, an expired one is not`, async (t) => {
-    const { cache, clock } = await openCache(t, await openNew(t))
-    const first = await cache.through('one', POLICY, async () => answerOf(1))
-    t.strictSame(first, { value: answerOf(1), at: NOW, cached: false, stale: false })
-    clock.now += POLICY.ttl - 1
-    const second = await cache.through('one', POLICY, () => Promise.reject(new Error('asked')))
-    t.strictSame(second, { value: answerOf(1), at: NOW, cached: true, stale: false })
-    clock.now += 1
-    const third = await cache.through('one', POLICY, async () => answerOf(3))
-    t.strictSame(third, { value: answerOf(3), at: clock.now, cached: false, stale: false })
-    const fourth = await cache.through('one', POLICY, () => Promise.reject(new Error('asked')))
-    t.strictSame(fourth, { ...third, cached: true })
-  })
+  t.test(
+    `${name}: gives a fresh answer from the cache, and asks the source for an expired one`,
+    async (t) => {
+      const { cache, clock } = await openCache(t, await openNew(t))
+      const first = await cache.through('one', POLICY, async () => answerOf(1))
+      t.strictSame(first, { value: answerOf(1), at: NOW, cached: false, stale: false })
+      clock.now += POLICY.ttl - 1
+      const second = await cache.through('one', POLICY, () => Promise.reject(new Error('asked')))
+      t.strictSame(second, { value: answerOf(1), at: NOW, cached: true, stale: false })
+      clock.now += 1
+      const third = await cache.through('one', POLICY, async () => answerOf(3))
+      t.strictSame(third, { value: answerOf(3), at: clock.now, cached: false, stale: false })
+      const fourth = await cache.through('one', POLICY, () => Promise.reject(new Error('asked')))
+      t.strictSame(fourth, { ...third, cached: true })
+    },
+  )
 
-  t.test(`${name}: when the source fails, an older answer is given as long as it may be`, async (t) => {
+  t.test(`${name}: gives an older answer within its limit when the source fails`, async (t) => {
     const { cache, clock } = await openCache(t, await openNew(t))
     await cache.through('one', POLICY, async () => answerOf(1))
     for (const fault of [down, new Failure('source_timeout', 'late'), new TypeError('a bug')]) {
@@ -118,7 +121,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     t.match(fresh, { stale: false, cached: false, at: clock.now }, 'the source is asked each time')
   })
 
-  t.test(`${name}: an answer that grew too old while the source was failing is not given`, async (t) => {
+  t.test(`${name}: reports the failure once an answer is older than its limit`, async (t) => {
     const { cache, clock } = await openCache(t, await openNew(t))
     await cache.through('one', POLICY, async () => answerOf(1))
     clock.now = NOW + POLICY.ttl + POLICY.staleIfError - 1
@@ -129,7 +132,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     await t.rejects(late, down)
   })
 
-  t.test(`${name}: a definite word of the source is not hidden behind an older answer`, async (t) => {
+  t.test(`${name}: passes on a definite refusal of the source instead of an older answer`, async (t) => {
     const { cache, clock } = await openCache(t, await openNew(t))
     await cache.through('one', POLICY, async () => answerOf(1))
     clock.now += POLICY.ttl
@@ -143,7 +146,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
       )
   })
 
-  t.test(`${name}: what another version has kept in another form is no value`, async (t) => {
+  t.test(`${name}: treats a value in the format of another version as absent`, async (t) => {
     const store = await openNew(t)
     const { cache } = await openCache(t, store)
     for (const value of [null, 'text', [1]]) {
@@ -152,7 +155,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     }
   })
 
-  t.test(`${name}: without stale_if_error a failure is a failure`, async (t) => {
+  t.test(`${name}: reports a failure at once without stale_if_error`, async (t) => {
     const { cache, clock } = await openCache(t, await openNew(t))
     const policy = { ttl: 60_000, staleIfError: 0 }
     await cache.through('one', policy, async () => answerOf(1))
@@ -164,7 +167,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
   })
 
   t.test(
-    `${name}: one fetch serves all who ask at the same time, each with an answer of its own`,
+    `${name}: serves all simultaneous callers with one fetch, each with an answer of its own`,
     async (t) => {
       const { cache } = await openCache(t, await openNew(t))
       let fetches = 0
@@ -187,7 +190,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     },
   )
 
-  t.test(`${name}: a failure is shared by those who asked, and not kept`, async (t) => {
+  t.test(`${name}: shares a failure with the simultaneous callers only`, async (t) => {
     const { cache } = await openCache(t, await openNew(t))
     let fetches = 0
     const fail = async (): Promise<JsonObject> => {
@@ -206,7 +209,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
     })
   })
 
-  t.test(`${name}: a store that fails costs a fetch, never an answer`, async (t) => {
+  t.test(`${name}: answers through a fetch when its store fails`, async (t) => {
     const store = await openNew(t)
     const away = (): Promise<never> => Promise.reject(new Error('the store is away'))
     const { cache, clock } = await openCache(t, store)

@@ -17,7 +17,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     return ledger
   }
 
-  t.test(`${name}: an identifier belongs to one payment, and says which`, async (t) => {
+  t.test(`${name}: assigns an identifier to one payment, and tells which`, async (t) => {
     const ledger = await openNew(t)
     const one = { ...makeEntry('x402:one'), identifier: 'mine' }
     await ledger.insert(one)
@@ -37,7 +37,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
   })
 
   t.test(
-    `${name}: an identifier is kept while its payment changes, and free when it is given up`,
+    `${name}: keeps an identifier while its payment changes, and frees it with the payment`,
     async (t) => {
       const ledger = await openNew(t)
       const one = { ...makeEntry('x402:one'), identifier: 'mine' }
@@ -60,7 +60,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     },
   )
 
-  t.test(`${name}: what is due is found, the longest overdue first, as many as were asked for`, async (t) => {
+  t.test(`${name}: finds what is due, the longest overdue first, up to a limit`, async (t) => {
     const ledger = await openNew(t)
     t.strictSame(await ledger.due('cleanup', NOW, 10), [])
     for (const due of [5, 1, 4, 2, 3]) await ledger.insert({ ...makeEntry(`x402:${due}`), due: NOW + due })
@@ -77,7 +77,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.equal((await ledger.due('cleanup', NOW + 2, 33)).length, 33)
   })
 
-  t.test(`${name}: what was looked after is due at its new time only, or never again`, async (t) => {
+  t.test(`${name}: finds a postponed payment at its new time only, and a finished one no more`, async (t) => {
     const ledger = await openNew(t)
     const one = { ...makeEntry('x402:one'), due: 10 }
     await ledger.insert(one)
@@ -130,7 +130,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await ledger.due('cleanup', FAR, 10), [over])
   })
 
-  t.test(`${name}: finds what a buyer is not known to have, the newest first, since a time`, async (t) => {
+  t.test(`${name}: finds undelivered purchases of a buyer since a time, the newest first`, async (t) => {
     const ledger = await openNew(t)
     const buy = (buyer: string, at: number) =>
       ledger.insert({ ...makeEntry(`x402:${buyer} ${at}`, at), state: 'unknown', buyerKey: buyer })
@@ -161,7 +161,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await times('b', 0), [1_000, 200, 100, 9], 'and without what was only reserved')
   })
 
-  t.test(`${name}: a fact is known under its name until its end`, async (t) => {
+  t.test(`${name}: keeps a fact under its name until its end`, async (t) => {
     const ledger = await openNew(t)
     t.strictSame(await ledger.listExpiring('offer', NOW), [])
     await ledger.addExpiring('offer', 'one', NOW + 10)
@@ -178,7 +178,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await facts(NOW + 39), ['one'], 'it can come again')
   })
 
-  t.test(`${name}: the same fact again moves its end, to and fro`, async (t) => {
+  t.test(`${name}: moves the end of a fact that is added again, in both directions`, async (t) => {
     const ledger = await openNew(t)
     await ledger.addExpiring('offer', 'one', NOW + 10)
     await ledger.addExpiring('offer', 'one', NOW + 30)
@@ -188,7 +188,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await ledger.listExpiring('offer', NOW + 25), [])
   })
 
-  t.test(`${name}: of fifty facts that come at once under a new name, one is the first`, async (t) => {
+  t.test(`${name}: accepts one first of fifty simultaneous facts under a new name`, async (t) => {
     const ledger = await openNew(t)
     const marks = Array.from({ length: 50 }, (_, number) => `mark ${number}`)
     const kept = await Promise.all(marks.map((mark) => ledger.addExpiring('nonce', mark, NOW + 10)))
@@ -200,7 +200,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.equal(await ledger.addExpiring('another', 'mark', NOW + 20), 1, 'the same fact again is one fact')
   })
 
-  t.test(`${name}: names and facts of any characters and length stay apart`, async (t) => {
+  t.test(`${name}: keeps names and facts of any characters and length apart`, async (t) => {
     const ledger = await openNew(t)
     const texts = ['', ' ', '__proto__', 'constructor', 'a:b', 'a', 'é', 'e\u0301', '🪙\u0000', '\u0000', '*']
     const names = [...texts, 'n'.repeat(4_000), `${'n'.repeat(4_000)}!`]
@@ -213,7 +213,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await ledger.listExpiring('toString', NOW), [])
   })
 
-  t.test(`${name}: two processes with one identifier: one of their payments has it`, async (t) => {
+  t.test(`${name}: assigns an identifier that two processes use to one of their payments`, async (t) => {
     const place = newPlace(t)
     const ledger = await openNew(t, place)
     const said = await runTogether(2, [name, place, 'identify', 'mine'])
@@ -221,7 +221,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.equal((await ledger.due('cleanup', FAR, 100)).length, 1)
   })
 
-  t.test(`${name}: two processes leave every list as the payments are`, async (t) => {
+  t.test(`${name}: keeps every list consistent with the payments while two processes write`, async (t) => {
     const place = newPlace(t)
     const ledger = await openNew(t, place)
     t.strictSame(await runTogether(2, [name, place, 'churn', 'x402']), ['churned', 'churned'])
@@ -241,7 +241,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
       t.equal(await ledger.insert(makeEntry(`x402:${number}`)), undefined, 'and no identifier taken')
   })
 
-  t.test(`${name}: two processes lose none of each other's facts`, async (t) => {
+  t.test(`${name}: keeps all facts that two processes add`, async (t) => {
     const place = newPlace(t)
     const ledger = await openNew(t, place)
     const said = await runTogether(2, [name, place, 'remember', 'offer'])

@@ -21,11 +21,11 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     return ledger
   }
 
-  t.test(`${name}: its name is the one that is announced`, async (t) => {
+  t.test(`${name}: reports the name of its store`, async (t) => {
     t.equal((await openNew(t)).name, name)
   })
 
-  t.test(`${name}: an entry comes back as it was stored, by key and by public id`, async (t) => {
+  t.test(`${name}: returns a record as it was stored, by key and by public id`, async (t) => {
     const ledger = await openNew(t)
     const entry = fullEntry('x402:one')
     t.equal(await ledger.get(entry.key), undefined)
@@ -37,7 +37,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal(await ledger.get(entry.id), undefined, 'a public id is no key')
   })
 
-  t.test(`${name}: a member that is undefined is absent, and a change can take one away`, async (t) => {
+  t.test(`${name}: treats an undefined field as absent, and lets a change remove one`, async (t) => {
     const ledger = await openNew(t)
     const entry = { ...fullEntry('x402:one'), redeliveryToken: undefined }
     await ledger.insert(entry)
@@ -97,7 +97,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     }
   })
 
-  t.test(`${name}: what is given out is a copy`, async (t) => {
+  t.test(`${name}: returns copies`, async (t) => {
     const ledger = await openNew(t)
     const entry = fullEntry('x402:one')
     await ledger.insert(entry)
@@ -106,7 +106,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await ledger.get(entry.key), entry)
   })
 
-  t.test(`${name}: a payment is taken once, however many try`, async (t) => {
+  t.test(`${name}: accepts a payment once, however many try`, async (t) => {
     const ledger = await openNew(t)
     const tries = Array.from({ length: 100 }, (_, number) =>
       ledger.insert(makeEntry('x402:one', NOW, `owner ${number}`)),
@@ -120,32 +120,35 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal(await ledger.insert(makeEntry('x402:two')), undefined, 'another one is free')
   })
 
-  t.test(`${name}: a change is made by one only, and never to a version that has passed`, async (t) => {
-    const ledger = await openNew(t)
-    const entry = makeEntry('x402:one')
-    t.equal(await ledger.replace(entry, nextEntry(entry)), false, 'there is nothing to change yet')
-    t.equal(await ledger.get(entry.key), undefined, 'and nothing was stored')
-    await ledger.insert(entry)
-    const tries = Array.from({ length: 100 }, (_, number) =>
-      ledger.replace(entry, nextEntry(entry, { owner: `owner ${number}` })),
-    )
-    const won = await Promise.all(tries)
-    t.equal(won.filter((each) => each).length, 1)
-    const stored = await ledger.get(entry.key)
-    t.equal(stored?.owner, `owner ${won.indexOf(true)}`, 'the one who was told so')
-    t.equal(stored?.version, 2)
-    t.equal(
-      await ledger.replace(entry, nextEntry(entry, { state: 'voided' })),
-      false,
-      'the first version is gone',
-    )
-    const future = { ...entry, version: 7 }
-    t.equal(await ledger.replace(future, nextEntry(future)), false, 'a version that never was')
-    t.strictSame(await ledger.get(entry.key), stored, 'and nothing has changed')
-    t.strictSame(await ledger.find(entry.id), stored, 'under neither name')
-  })
+  t.test(
+    `${name}: makes a change of the current version once, and refuses changes of older ones`,
+    async (t) => {
+      const ledger = await openNew(t)
+      const entry = makeEntry('x402:one')
+      t.equal(await ledger.replace(entry, nextEntry(entry)), false, 'there is nothing to change yet')
+      t.equal(await ledger.get(entry.key), undefined, 'and nothing was stored')
+      await ledger.insert(entry)
+      const tries = Array.from({ length: 100 }, (_, number) =>
+        ledger.replace(entry, nextEntry(entry, { owner: `owner ${number}` })),
+      )
+      const won = await Promise.all(tries)
+      t.equal(won.filter((each) => each).length, 1)
+      const stored = await ledger.get(entry.key)
+      t.equal(stored?.owner, `owner ${won.indexOf(true)}`, 'the one who was told so')
+      t.equal(stored?.version, 2)
+      t.equal(
+        await ledger.replace(entry, nextEntry(entry, { state: 'voided' })),
+        false,
+        'the first version is gone',
+      )
+      const future = { ...entry, version: 7 }
+      t.equal(await ledger.replace(future, nextEntry(future)), false, 'a version that never was')
+      t.strictSame(await ledger.get(entry.key), stored, 'and nothing has changed')
+      t.strictSame(await ledger.find(entry.id), stored, 'under neither name')
+    },
+  )
 
-  t.test(`${name}: an entry is forgotten as it was seen, or not at all`, async (t) => {
+  t.test(`${name}: deletes a record only in the version that was read`, async (t) => {
     const ledger = await openNew(t)
     const entry = fullEntry('x402:one')
     await ledger.insert(entry)
@@ -160,7 +163,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal(await ledger.insert(entry), undefined, 'its key is free')
   })
 
-  t.test(`${name}: who has lost a payment cannot write over the one that came after it`, async (t) => {
+  t.test(`${name}: refuses writes by the former owner of a payment after it was created again`, async (t) => {
     const ledger = await openNew(t)
     const late = makeEntry('x402:one', NOW, 'late')
     await ledger.insert(late)
@@ -174,7 +177,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal((await ledger.due('cleanup', NOW + 99_999, 10)).length, 1)
   })
 
-  t.test(`${name}: keys of any characters and length stay apart`, async (t) => {
+  t.test(`${name}: keeps keys of any characters and length apart`, async (t) => {
     const ledger = await openNew(t)
     const keys = [
       '',
@@ -205,7 +208,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal((await all(ledger)).length, keys.length)
   })
 
-  t.test(`${name}: a record of a megabyte, and many of them, come back whole`, async (t) => {
+  t.test(`${name}: returns records of a megabyte whole, and many of them`, async (t) => {
     const ledger = await openNew(t)
     const seal = 'é🪙"\\\n'.repeat(125_000)
     const entries = Array.from({ length: 8 }, (_, number) => makeEntry(`x402:${number}`))
@@ -218,7 +221,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     for (const entry of sealed) t.strictSame(await ledger.get(entry.key), entry)
   })
 
-  t.test(`${name}: changes of several entries are made together or not at all`, async (t) => {
+  t.test(`${name}: makes changes of several records together or leaves all as they are`, async (t) => {
     const ledger = await openNew(t)
     const entries = Array.from({ length: 5 }, (_, number) => makeEntry(`x402:${number}`, NOW + number))
     for (const entry of entries) await ledger.insert(entry)
@@ -241,7 +244,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal(await ledger.commit([]), true, 'nothing is done at once')
   })
 
-  t.test(`${name}: of commits that share an entry, one is made`, async (t) => {
+  t.test(`${name}: makes one of several commits that share a record`, async (t) => {
     const ledger = await openNew(t)
     const entries = Array.from({ length: 8 }, (_, number) => makeEntry(`x402:${number}`))
     for (const entry of entries) await ledger.insert(entry)
@@ -261,7 +264,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     )
   })
 
-  t.test(`${name}: a process killed while it commits leaves all changes of a commit or none`, async (t) => {
+  t.test(`${name}: keeps all changes of a commit or none when its process is killed`, async (t) => {
     const place = newPlace(t)
     const worker = startWorker([name, place, 'commit', 'x402'])
     t.equal(await worker.line(), 'ready')
@@ -276,7 +279,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.ok(entries.every(({ version }) => version > 20))
   })
 
-  t.test(`${name}: every entry is listed, oldest first`, async (t) => {
+  t.test(`${name}: lists every record, oldest first`, async (t) => {
     const ledger = await openNew(t)
     t.strictSame(await all(ledger), [])
     const ages = [5, 1, 9, 3, 7, 2, 8, 4, 6, 0]
@@ -289,7 +292,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     )
   })
 
-  t.test(`${name}: entries of one moment are listed once each, however many`, async (t) => {
+  t.test(`${name}: lists each record of one moment once, however many`, async (t) => {
     const ledger = await openNew(t)
     const keys = Array.from({ length: 230 }, (_, number) => `x402:${number}`)
     await Promise.all(keys.map((key) => ledger.insert(makeEntry(key))))
@@ -303,7 +306,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     )
   })
 
-  t.test(`${name}: entries may change and go while they are listed`, async (t) => {
+  t.test(`${name}: lists records while they change and go`, async (t) => {
     const ledger = await openNew(t)
     const keys = Array.from({ length: 230 }, (_, number) => `x402:${number}`)
     await Promise.all(keys.map((key, number) => ledger.insert(makeEntry(key, NOW + number))))
@@ -319,14 +322,14 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.ok(left.every(({ state }) => state === 'voided'))
   })
 
-  t.test(`${name}: a lease has one holder`, async (t) => {
+  t.test(`${name}: gives a lease to one holder`, async (t) => {
     const ledger = await openNew(t)
     const tries = Array.from({ length: 50 }, (_, number) => take(ledger, 'signer', `owner ${number}`))
     t.equal((await Promise.all(tries)).filter((lease) => lease !== undefined).length, 1)
     t.not(await take(ledger, 'another', 'somebody'), undefined, 'another thing is free')
   })
 
-  t.test(`${name}: a holder renews its lease and keeps its fence`, async (t) => {
+  t.test(`${name}: renews a lease with the same fencing token`, async (t) => {
     const ledger = await openNew(t)
     const first = await take(ledger, 'signer', 'a', 50)
     t.strictSame(first, { name: 'signer', owner: 'a', fencingToken: 1, leaseState: undefined })
@@ -338,7 +341,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await take(ledger, 'signer', 'a'), first, 'expired, and nobody else was there')
   })
 
-  t.test(`${name}: an expired lease is taken over, and the late holder has no say any more`, async (t) => {
+  t.test(`${name}: passes an expired lease on, and refuses its late holder`, async (t) => {
     const ledger = await openNew(t)
     const first = await take(ledger, 'signer', 'a', 1)
     await delay(5)
@@ -355,7 +358,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     )
   })
 
-  t.test(`${name}: a released lease is free at once, with what was left`, async (t) => {
+  t.test(`${name}: frees a released lease at once, with the state that was left`, async (t) => {
     const ledger = await openNew(t)
     const left = { value: 7, at: NOW }
     const first = await take(ledger, 'signer', 'a')
@@ -372,7 +375,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal((await take(ledger, 'signer', 'a'))?.fencingToken, 4, 'a new turn of the same owner')
   })
 
-  t.test(`${name}: what was stored is there after closing, which may be done twice`, async (t) => {
+  t.test(`${name}: returns what was stored after closing, which may be repeated`, async (t) => {
     const place = newPlace(t)
     const before = await openLedger(name, place)
     const entry = fullEntry('x402:one')
@@ -389,7 +392,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
   })
 
   for (const processes of [2, 4]) {
-    t.test(`${name}: ${processes} processes lose none of each other's changes`, async (t) => {
+    t.test(`${name}: ${processes} processes keep all of each other’s changes`, async (t) => {
       const place = newPlace(t)
       const ledger = await openLedger(name, place)
       t.teardown(() => ledger.close())
@@ -411,7 +414,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     })
   }
 
-  t.test(`${name}: a payment is taken once over all processes`, async (t) => {
+  t.test(`${name}: accepts a payment once over all processes`, async (t) => {
     const place = newPlace(t)
     const ledger = await openLedger(name, place)
     t.teardown(() => ledger.close())
@@ -423,7 +426,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
   })
 
   t.test(
-    `${name}: a lease has one holder over all processes, and outlives it when it is killed`,
+    `${name}: gives a lease to one holder over all processes, until it expires after a kill`,
     async (t) => {
       const place = newPlace(t)
       const ledger = await openLedger(name, place)
@@ -439,7 +442,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     },
   )
 
-  t.test(`${name}: what a killed process was told is stored, is stored`, async (t) => {
+  t.test(`${name}: keeps every acknowledged write of a killed process`, async (t) => {
     const place = newPlace(t)
     const worker = startWorker([name, place, 'write', 'x402'])
     t.equal(await worker.line(), 'ready')

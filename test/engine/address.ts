@@ -11,14 +11,14 @@ const MIXED = [
 const CAPITALS = ['0x52908400098527886E0F7030069857D2E4169EE7', '0x8617E340B3D01FA5F11F306F4090FD50E238070D']
 const SMALL = ['0xde709f2102306220921060314715629080e2fb77', '0x27b1fdb04752bbc536007a920d24acb045561c26']
 
-t.test('an address is printed in the spelling wallets check', async (t) => {
+t.test('prints an address with its checksum', async (t) => {
   for (const address of [...MIXED, ...CAPITALS, ...SMALL]) {
     t.equal(toChecksum(address.toLowerCase()), address)
     t.equal(toChecksum(`0x${address.slice(2).toUpperCase()}`), address)
   }
 })
 
-t.test('a mistyped letter of a payee is noticed before money goes there', async (t) => {
+t.test('refuses a payee with a mistyped letter', async (t) => {
   for (const address of MIXED) {
     t.ok(hasSoundChecksum(address))
     const index = address.search(/[a-f](?!.*[a-f])/)
@@ -31,14 +31,14 @@ t.test('a mistyped letter of a payee is noticed before money goes there', async 
   }
 })
 
-t.test('a spelling without a checksum is not refused for its lack', async (t) => {
+t.test('accepts an address without a checksum', async (t) => {
   for (const address of MIXED) {
     t.ok(hasSoundChecksum(address.toLowerCase()))
     t.ok(hasSoundChecksum(`0x${address.slice(2).toUpperCase()}`))
   }
 })
 
-t.test('what is no address is not taken for one', async (t) => {
+t.test('refuses everything but addresses', async (t) => {
   t.ok(MIXED.every(isAddress))
   const [address = ''] = MIXED
   const others = [
@@ -54,7 +54,7 @@ t.test('what is no address is not taken for one', async (t) => {
     t.notOk(isAddress(text), JSON.stringify(text))
 })
 
-t.test('a payment to the same payee in another spelling is accepted', async (t) => {
+t.test('accepts a payment to the same payee in another spelling', async (t) => {
   for (const address of MIXED) t.ok(sameAddress(address, address.toLowerCase()))
   t.notOk(sameAddress(MIXED[0] ?? '', MIXED[1] ?? ''))
 })

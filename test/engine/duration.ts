@@ -2,7 +2,7 @@ import t from 'tap'
 import { formatDuration, parseDuration } from '../../src/engine/duration.ts'
 import { fc } from '../support/fast-check.ts'
 
-t.test('a cache or timeout lasts as long as the catalog says', async (t) => {
+t.test('reads a duration as the catalog states it', async (t) => {
   t.equal(parseDuration('500ms'), 500)
   t.equal(parseDuration('60s'), 60_000)
   t.equal(parseDuration('10m'), 600_000)
@@ -32,7 +32,7 @@ t.test('rejects ambiguous durations', async (t) => {
   for (const text of texts) t.equal(parseDuration(text), undefined, JSON.stringify(text))
 })
 
-t.test('people read a duration in its largest exact unit', async (t) => {
+t.test('prints a duration in its largest exact unit', async (t) => {
   t.equal(formatDuration(600_000), '10m')
   t.equal(formatDuration(90_000), '90s')
   t.equal(formatDuration(86_400_000), '1d')
@@ -41,7 +41,7 @@ t.test('people read a duration in its largest exact unit', async (t) => {
   t.equal(formatDuration(0), '0ms')
 })
 
-t.test('no duration changes when it is printed and read again', async () => {
+t.test('keeps every duration when it is printed and read again', async () => {
   const duration = fc.tuple(fc.integer({ min: 1, max: 9_999_999 }), fc.constantFrom('ms', 's', 'm', 'h', 'd'))
   fc.assert(
     fc.property(duration, ([count, unit]) => {

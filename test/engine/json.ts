@@ -11,7 +11,7 @@ import { fc } from '../support/fast-check.ts'
 
 const json = fc.jsonValue().map((value): Json => JSON.parse(JSON.stringify(value)) as Json)
 
-t.test('the same value has the same name everywhere: the example of RFC 8785, section 3.2.2', async (t) => {
+t.test('writes the canonical form of the example of RFC 8785, section 3.2.2', async (t) => {
   const value: Json = JSON.parse(String.raw`{
     "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
     "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
@@ -24,7 +24,7 @@ t.test('the same value has the same name everywhere: the example of RFC 8785, se
   )
 })
 
-t.test('keys are sorted by UTF-16 code units: the example of RFC 8785, section 3.2.3', async (t) => {
+t.test('sorts keys by UTF-16 code units: the example of RFC 8785, section 3.2.3', async (t) => {
   const value: Json = {
     '\u20ac': 'Euro Sign',
     '\r': 'Carriage Return',
@@ -46,7 +46,7 @@ t.test('keys are sorted by UTF-16 code units: the example of RFC 8785, section 3
   ])
 })
 
-t.test('numbers are printed as ECMAScript prints them: appendix B of RFC 8785', async (t) => {
+t.test('prints numbers as ECMAScript does: appendix B of RFC 8785', async (t) => {
   const printed: readonly (readonly [string, string])[] = [
     ['0000000000000000', '0'],
     ['8000000000000000', '0'],
@@ -72,7 +72,7 @@ t.test('numbers are printed as ECMAScript prints them: appendix B of RFC 8785', 
   for (const [bits, text] of printed) t.equal(canonicalJson(Buffer.from(bits, 'hex').readDoubleBE()), text)
 })
 
-t.test('the canonical form says the same as the value, in any order of its keys', async () => {
+t.test('writes the canonical form of a value in any order of its keys', async () => {
   fc.assert(
     fc.property(json, (value) => {
       const text = canonicalJson(value)
@@ -88,18 +88,18 @@ function turned(value: Json): Json {
   return Object.fromEntries(entries.reverse())
 }
 
-t.test('a digest is short enough for headers and differs between values', async (t) => {
+t.test('computes digests that are short and differ between values', async (t) => {
   t.equal(digestJson({}), 'RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o')
   t.equal(digestJson({ b: 1, a: 2 }), digestJson({ a: 2, b: 1 }))
   t.not(digestJson({ a: '1' }), digestJson({ a: 1 }))
   t.not(digestJson([1, 2]), digestJson([2, 1]))
 })
 
-t.test('members without a value are left out, and nothing else', async (t) => {
+t.test('leaves out exactly the members without a value', async (t) => {
   t.strictSame(compact({ a: undefined, b: null, c: false, d: 0, e: '' }), { b: null, c: false, d: 0, e: '' })
 })
 
-t.test('text in ASCII alone says the same', async (t) => {
+t.test('writes the same value in ASCII', async (t) => {
   fc.assert(
     fc.property(json, (value) => {
       const text = asciiJson(value)

@@ -8,7 +8,7 @@ const priceOf = (text: string): bigint | string => {
   return parsed.kind === 'price' ? parsed.value : parsed.fault
 }
 
-t.test('a price is charged exactly as it is written', async (t) => {
+t.test('charges a price exactly as it is written', async (t) => {
   const written: readonly (readonly [string, bigint])[] = [
     ['0.000001', 1n],
     ['0.001', 1000n],
@@ -28,7 +28,7 @@ t.test('a price is charged exactly as it is written', async (t) => {
   for (const [text, value] of written) t.equal(priceOf(text), value, text)
 })
 
-t.test('a price that is not a plain positive decimal is refused, and by its own name', async (t) => {
+t.test('refuses a price other than a plain positive decimal, by its name', async (t) => {
   const refused: Readonly<Record<string, readonly string[]>> = {
     price_not_decimal: [
       '',
@@ -57,12 +57,12 @@ t.test('a price that is not a plain positive decimal is refused, and by its own 
   }
 })
 
-t.test('no price changes when it is printed and read again', async () => {
+t.test('keeps every price when it is printed and read again', async () => {
   fc.assert(fc.property(micros, (price) => priceOf(formatPrice(price)) === price))
   fc.assert(fc.property(micros, (price) => priceOf(formatShort(price)) === price))
 })
 
-t.test('no digit of a price is lost to a float', async () => {
+t.test('keeps every digit of a price', async () => {
   const digits = fc.tuple(fc.bigInt({ min: 0n, max: 999_999n }), fc.bigInt({ min: 1n, max: 999_999n }))
   fc.assert(
     fc.property(digits, ([whole, fraction]) => {
@@ -77,7 +77,7 @@ t.test('no digit of a price is lost to a float', async () => {
   )
 })
 
-t.test('no text makes the reader of prices throw or answer anything but a whole number', async () => {
+t.test('reads a whole number or reports an error, for any text', async () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[0-9.,eE+-]{0,12}$/)), (text) => {
       const parsed = parsePrice(text)
@@ -86,7 +86,7 @@ t.test('no text makes the reader of prices throw or answer anything but a whole 
   )
 })
 
-t.test('people read a price in as few digits as it needs, and two at least', async (t) => {
+t.test('prints a price in as few digits as it needs, and two at least', async (t) => {
   t.equal(formatShort(toMicros(5000n)), '0.005')
   t.equal(formatShort(toMicros(250_000n)), '0.25')
   t.equal(formatShort(toMicros(1_000_000n)), '1.00')
@@ -96,7 +96,7 @@ t.test('people read a price in as few digits as it needs, and two at least', asy
   t.equal(formatPrice(toMicros(0n)), '0.000000')
 })
 
-t.test('a token of any precision is charged the same value, or not at all', async (t) => {
+t.test('charges the same value in a token of any precision, or refuses', async (t) => {
   t.equal(toAtomic(toMicros(5000n), 6), 5000n)
   t.equal(toAtomic(toMicros(5000n), 18), 5_000_000_000_000_000n)
   t.equal(toAtomic(toMicros(5000n), 3), 5n)

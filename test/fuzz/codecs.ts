@@ -46,7 +46,7 @@ const payloads = fc.record({
   }),
 })
 
-t.test('a payment that is right is read as what was signed', (t) =>
+t.test('reads a right payment as it was signed', (t) =>
   attempt(t, 2, payloads, (payload) => {
     const decoded = decodePayload(encode(payload))
     if (decoded.kind === 'malformed') throw new Error(decoded.detail)
@@ -58,14 +58,14 @@ t.test('a payment that is right is read as what was signed', (t) =>
 
 const [sampled] = fc.sample(payloads, { numRuns: 1, seed: 1 })
 
-t.test('no header stops the reader', (t) =>
+t.test('reads or refuses any header', (t) =>
   attempt(t, 5, x402Values(sampled ?? {}), (header) => {
     const decoded = decodePayload(header)
     return [decoded.kind === 'malformed' ? decoded.code : decoded.kind]
   }),
 )
 
-t.test('a path that is served has one spelling, for us and for every proxy before us', (t) => {
+t.test('serves a path in one spelling, for itself and for every proxy before it', (t) => {
   const served = targets.map(({ path }) => path)
   return attempt(t, 4, fc.oneof(paths(served), fc.webPath()), (target) => {
     const { path } = splitTarget(target)
@@ -88,7 +88,7 @@ const validators = new Map(
     )
   }),
 )
-t.test('a handler gets what its route declares, and nothing else gets through', (t) =>
+t.test('passes exactly the declared parameters to a handler', (t) =>
   attempt(t, 3, queries(targets), (target) => {
     const mark = target.indexOf('?')
     const known = validators.get(target.slice(0, mark))

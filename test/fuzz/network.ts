@@ -79,21 +79,21 @@ async function fuzz<T>(
   connection.close()
 }
 
-t.test('a buyer whose payment is damaged on the way is told so, whatever became of it', (t) =>
+t.test('explains to a buyer what is wrong with a damaged payment', (t) =>
   fuzz(t, 22, fc.tuple(shops, x402Values(payload)), ([target, value]) => ({
     target,
     headers: [`PAYMENT-SIGNATURE: ${value}`],
   })),
 )
 
-t.test('a buyer whose credential is damaged on the way is told so, whatever became of it', (t) =>
+t.test('explains to a buyer what is wrong with a damaged credential', (t) =>
   fuzz(t, 10, fc.tuple(shops, authorizationValues(credential)), ([target, value]) => ({
     target,
     headers: [`Authorization: ${value}`],
   })),
 )
 
-t.test('a buyer who sends several payments at once is not charged for any', (t) => {
+t.test('leaves a buyer who sends several payments at once uncharged', (t) => {
   const lines = fc.array(
     fc.oneof(
       x402Values(payload).map((value) => `payment-signature: ${value}`),
@@ -104,7 +104,7 @@ t.test('a buyer who sends several payments at once is not charged for any', (t) 
   return fuzz(t, 5, fc.tuple(shops, lines), ([target, headers]) => ({ target, headers }))
 })
 
-t.test('no spelling of a path opens what is paid for, or breaks the service', (t) => {
+t.test('asks for payment on every spelling of a paid path, and stays healthy', (t) => {
   const served = [...targets.map(({ path }) => path), '/openapi.json', '/llms.txt', '/health', '/']
   const method = fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'OPTIONS')
   return fuzz(t, 13, fc.tuple(paths(served), method), ([path, method]) => ({
@@ -113,30 +113,28 @@ t.test('no spelling of a path opens what is paid for, or breaks the service', (t
   }))
 })
 
-t.test('whatever stands in a query, its sender gets an answer that says what is wrong', (t) =>
-  fuzz(t, 13, queries(targets), (target) => ({ target })),
-)
+t.test('answers any query with what is wrong', (t) => fuzz(t, 13, queries(targets), (target) => ({ target })))
 
-t.test('a payment does not make a query dangerous', (t) => {
+t.test('answers any query with a payment with what is wrong', (t) => {
   const value = Buffer.from(JSON.stringify(payload)).toString('base64')
   return fuzz(t, 5, queries(paid), (target) => ({ target, headers: [`PAYMENT-SIGNATURE: ${value}`] }))
 })
 
-t.test('a browser that asks oddly gets a page, and no text of a stranger in it', (t) =>
+t.test('answers a browser’s odd request with a page, free of the request’s text', (t) =>
   fuzz(t, 5, fc.tuple(queries(paid), accepts), ([target, accept]) => ({
     target,
     headers: [`Accept: ${accept}`],
   })),
 )
 
-t.test('noise on the wire is refused and let go', (t) =>
+t.test('refuses noise on the wire and closes the connection', (t) =>
   attempt(t, 7, octets, async (text) => {
     const answers = await flood(server.url, Buffer.from(text, 'latin1'))
     return answers.map((answer) => judge(answer))
   }),
 )
 
-t.test('requests sent without waiting are answered each, in their order', (t) =>
+t.test('answers pipelined requests in their order', (t) =>
   attempt(t, 2, pipeline, async (requests) => {
     const text = requests.map(([request]) => request).join('')
     const answers = await flood(server.url, Buffer.from(text, 'latin1'))
@@ -146,7 +144,7 @@ t.test('requests sent without waiting are answered each, in their order', (t) =>
   }),
 )
 
-t.test('a request hidden in another one is never answered', (t) =>
+t.test('refuses a request that is hidden in another one', (t) =>
   attempt(t, 3, ambiguous, async (text) => {
     const answers = await flood(server.url, Buffer.from(text, 'latin1'))
     if (answers.length !== 1 || answers[0]?.status !== 400)
@@ -155,7 +153,7 @@ t.test('a request hidden in another one is never answered', (t) =>
   }),
 )
 
-t.test('after all of it the service is alive, and has met nothing unforeseen', async (t) => {
+t.test('stays healthy through all of it, and logs only known errors', async (t) => {
   t.equal((await fetch(`${server.url}/health`)).status, 200)
   t.equal(server.process.exitCode, null)
   t.notMatch(server.output(), /unexpected|unhandled|warning:/i)

@@ -107,7 +107,7 @@ for (const [place, course] of COURSES.entries()) {
   const title = `${protocol}, ${name}, paid ${operation === 'deep' ? 'before' : 'after'} the work`
   const skip = name === 'redis' && absence !== undefined ? absence : false
   t.test(
-    `a crash at any write costs one charge for one answer: ${title}`,
+    `charges once for one answer after a crash at any write: ${title}`,
     { skip, buffered: true },
     async (t) => {
       const dataDir = join(directory, `${place}`)

@@ -200,7 +200,7 @@ function golden(name: string, told: string): string {
   return existsSync(file) ? readFileSync(file, 'utf8') : ''
 }
 
-t.test('every outcome has its status, headers, body and charge, whatever the store', async (t) => {
+t.test('answers every outcome with its status, headers, body and charge, on either store', async (t) => {
   const [lmdb, shared] = await Promise.all([
     record('lmdb', {}, undefined),
     redis === undefined ? undefined : record('redis', { REDIS_URL: redis.url }, redis),

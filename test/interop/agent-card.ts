@@ -23,7 +23,7 @@ const SKILLS = [
   'steam-app-intel',
 ]
 
-t.test('a reader of the card finds the service of the specification', async (t) => {
+t.test('describes the service of the specification to a reader of the card', async (t) => {
   const answer = await market.ask(CARD)
   const text = await answer.text()
   t.equal(await market.read('/.well-known/agent.json'), text)
@@ -60,7 +60,7 @@ t.test('a reader of the card finds the service of the specification', async (t) 
   t.match(guide.headers.get('content-type'), /^text\/plain/)
 })
 
-t.test('a registry that reads cards of A2A 1.0 refuses one that lacks what it requires', async (t) => {
+t.test('satisfies a registry that reads cards of A2A 1.0', async (t) => {
   const card = await market.readJson(CARD)
   for (const name of ['name', 'description', 'version']) t.match(card[name], /\S/, name)
   for (const face of items(card['supportedInterfaces'])) {
@@ -76,7 +76,7 @@ t.test('a registry that reads cards of A2A 1.0 refuses one that lacks what it re
   }
 })
 
-t.test('an A2A client believes it can talk to the service, and posts messages nobody reads', async (t) => {
+t.test('makes A2A clients refuse cleanly, before they post a message', async (t) => {
   const requests: string[] = []
   const text = (await market.read(CARD)).replaceAll(BASE_URL, 'http://HERE')
   const server = createServer((request, response) => {

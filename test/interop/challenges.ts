@@ -26,7 +26,7 @@ const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 /** As a prober spells a path it knows from a document only. */
 const bare = (path: string): string => path.replace('{', '%7B').replace('}', '%7D')
 
-t.test('a prober that calls the bare address drops what does not answer 402', async (t) => {
+t.test('answers 402 at every bare address a prober calls', async (t) => {
   for (const { path, price } of paid) {
     const answer = await market.ask(bare(path))
     t.equal(answer.status, 402, path)
@@ -61,7 +61,7 @@ t.test('gives directories an address with its path values filled in', async (t) 
   t.equal(at(concrete, 'resource', 'url'), `${BASE_URL}/paid/gamestore/app/440`)
 })
 
-t.test('MPP clients refuse a challenge that they cannot parse', async (t) => {
+t.test('writes challenges that MPP clients parse', async (t) => {
   const ids: string[] = []
   for (const { path, price } of paid) {
     const answer = await market.ask(bare(path))
@@ -83,35 +83,32 @@ t.test('MPP clients refuse a challenge that they cannot parse', async (t) => {
   t.equal(new Set(ids).size, paid.length)
 })
 
-t.test(
-  'x402scan and AgentCash list a route only when both protocols and its schemas can be read',
-  async (t) => {
-    for (const { path } of paid) {
-      const result = await checkEndpointSchema({ url: market.url + exampleCall(path), probe: true })
-      const [advisory] = result.found ? result.advisories.filter(({ method }) => method === 'GET') : []
-      const protocols = new Set(advisory?.paymentOptions?.map(({ protocol }) => protocol))
-      t.strictSame(
-        [...protocols].toSorted((one, other) => one.localeCompare(other)),
-        ['mpp', 'x402'],
-        path,
-      )
-      t.ok(advisory?.inputSchema, path)
-      t.ok(advisory?.outputSchema, path)
-      const { valid, issues } = validatePaymentRequiredDetailed(advisory?.paymentRequiredBody, {
-        requireInputSchema: true,
-        requireOutputSchema: true,
-      })
-      t.ok(valid, `${path} ${JSON.stringify(issues)}`)
-      t.strictSame(
-        issues.map(({ code }) => code),
-        [],
-        path,
-      )
-    }
-  },
-)
+t.test('shows both protocols and readable schemas to x402scan and AgentCash', async (t) => {
+  for (const { path } of paid) {
+    const result = await checkEndpointSchema({ url: market.url + exampleCall(path), probe: true })
+    const [advisory] = result.found ? result.advisories.filter(({ method }) => method === 'GET') : []
+    const protocols = new Set(advisory?.paymentOptions?.map(({ protocol }) => protocol))
+    t.strictSame(
+      [...protocols].toSorted((one, other) => one.localeCompare(other)),
+      ['mpp', 'x402'],
+      path,
+    )
+    t.ok(advisory?.inputSchema, path)
+    t.ok(advisory?.outputSchema, path)
+    const { valid, issues } = validatePaymentRequiredDetailed(advisory?.paymentRequiredBody, {
+      requireInputSchema: true,
+      requireOutputSchema: true,
+    })
+    t.ok(valid, `${path} ${JSON.stringify(issues)}`)
+    t.strictSame(
+      issues.map(({ code }) => code),
+      [],
+      path,
+    )
+  }
+})
 
-t.test('mppx, asked to try every route, finds what it looks for', async (t) => {
+t.test('gives mppx what it looks for on every route', async (t) => {
   const { code, out, err } = await runTool('mppx/dist/bin.js', ['validate', market.url])
   t.equal(code, 0, err)
   const said = (out + err).split('\n')
@@ -127,27 +124,24 @@ t.test('mppx, asked to try every route, finds what it looks for', async (t) => {
   t.equal(said.filter((line) => line.includes('x402 payment challenge')).length, paid.length)
 })
 
-t.test(
-  'a prober that sends HEAD first, or every method, takes another answer for a broken route',
-  async (t) => {
-    const size = (headers: Headers): number =>
-      [...headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
-    for (const { path } of paid) {
-      const head = await market.ask(bare(path), { method: 'HEAD' })
-      const get = await market.ask(bare(path))
-      t.equal(head.status, 402, path)
-      t.equal(await head.text(), '', path)
-      t.strictSame(Object.keys(lastingHeaders(head)), Object.keys(lastingHeaders(get)), path)
-      t.ok(decodePaymentRequiredHeader(head.headers.get('payment-required') ?? '').accepts.length > 0)
-      t.ok(size(get.headers) < 8192, `${path}: ${size(get.headers)} bytes of headers`)
-      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-        const refused = await market.ask(bare(path), { method })
-        t.equal(refused.status, 405, `${method} ${path}`)
-        t.match(refused.headers.get('allow'), 'GET')
-      }
+t.test('answers HEAD first, and every method, as a prober expects', async (t) => {
+  const size = (headers: Headers): number =>
+    [...headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
+  for (const { path } of paid) {
+    const head = await market.ask(bare(path), { method: 'HEAD' })
+    const get = await market.ask(bare(path))
+    t.equal(head.status, 402, path)
+    t.equal(await head.text(), '', path)
+    t.strictSame(Object.keys(lastingHeaders(head)), Object.keys(lastingHeaders(get)), path)
+    t.ok(decodePaymentRequiredHeader(head.headers.get('payment-required') ?? '').accepts.length > 0)
+    t.ok(size(get.headers) < 8192, `${path}: ${size(get.headers)} bytes of headers`)
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      const refused = await market.ask(bare(path), { method })
+      t.equal(refused.status, 405, `${method} ${path}`)
+      t.match(refused.headers.get('allow'), 'GET')
     }
-  },
-)
+  }
+})
 
 t.test('keeps challenges out of caches and readable for browsers', async (t) => {
   for (const { path } of paid) {
@@ -159,7 +153,7 @@ t.test('keeps challenges out of caches and readable for browsers', async (t) => 
   }
 })
 
-t.test('a registry that tries every route at once takes 429 and 5xx for broken routes', async (t) => {
+t.test('answers a registry that tries every route at once, free of 429 and 5xx', async (t) => {
   const methods = ['GET', 'HEAD', 'POST', 'OPTIONS']
   const calls = Array.from({ length: 250 }, (_, index) => ({
     path: bare(paid[index % paid.length]?.path ?? '/'),
@@ -171,7 +165,7 @@ t.test('a registry that tries every route at once takes 429 and 5xx for broken r
   t.equal(answers.filter(({ status }) => status === 402).length, 126)
 })
 
-t.test('AgentCash shows its users every warning it has about an origin', async (t) => {
+t.test('passes AgentCash free of warnings', async (t) => {
   const { out } = await runTool('@agentcash/discovery/bin/discovery.js', [new URL(market.url).host, '--json'])
   const report: { resources: unknown[]; warnings: { code: string }[] } = JSON.parse(out)
   const document = await market.readJson('/openapi.json')

@@ -29,7 +29,7 @@ async function openChanged(change: (text: string) => string): Promise<Market> {
   return openMarket(t, { args: ['--catalog', file] })
 }
 
-t.test('crawlers of language models are shut out of the documents made for them', async (t) => {
+t.test('lets crawlers of language models read the documents made for them', async (t) => {
   const text = await market.read('/robots.txt')
   const robots = robotsParser(`${BASE_URL}/robots.txt`, text)
   for (const agent of ['GPTBot', 'ClaudeBot', 'Googlebot', 'PerplexityBot']) {
@@ -52,7 +52,7 @@ t.test('crawlers of language models are shut out of the documents made for them'
   t.equal(robots.getSitemaps().length, 1)
 })
 
-t.test('a search engine drops a site map that is broken or leads elsewhere', async (t) => {
+t.test('gives search engines a valid site map of its own pages', async (t) => {
   const answer = await market.ask('/sitemap.xml')
   t.match(answer.headers.get('content-type'), /^application\/xml/)
   const text = await answer.text()
@@ -81,7 +81,7 @@ t.test('names a current contact for reports of vulnerabilities', async (t) => {
   t.ok(expires < Date.now() + 366 * 86_400_000, 'within a year')
 })
 
-t.test('AgentCash and browsers find no icon', async (t) => {
+t.test('serves the icon to AgentCash and browsers', async (t) => {
   for (const [path, type] of [
     ['/favicon.ico', /^image\/(?:x-icon|vnd\.microsoft\.icon)/],
     ['/favicon.svg', /^image\/svg\+xml/],
@@ -92,7 +92,7 @@ t.test('AgentCash and browsers find no icon', async (t) => {
   }
 })
 
-t.test('without a key there is no proof of ownership, and no made-up one', async (t) => {
+t.test('claims ownership only with a key', async (t) => {
   for (const path of ['/.well-known/mcp-registry-auth', '/0123456789abcdef.txt']) {
     const answer = await market.ask(path)
     t.equal(answer.status, 404, path)
@@ -100,7 +100,7 @@ t.test('without a key there is no proof of ownership, and no made-up one', async
   }
 })
 
-t.test('a search index or registry does not accept the ownership of a site that shows its key', async (t) => {
+t.test('shows the key that a search index or registry asks for', async (t) => {
   const { publicKey } = generateKeyPairSync('ed25519')
   const key = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64')
   const proof = `v=MCPv1; k=ed25519; p=${key}`
@@ -119,7 +119,7 @@ t.test('a search index or registry does not accept the ownership of a site that 
   t.equal((await own.ask('/other0123456789.txt')).status, 404)
 })
 
-t.test('a prober takes an answer of 200 at an unknown well-known address for a document', async (t) => {
+t.test('answers 404 at an unknown well-known address', async (t) => {
   for (const path of [
     '/.well-known/nothing',
     '/.well-known/ai-plugin.json',

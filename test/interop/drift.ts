@@ -49,7 +49,7 @@ async function openWith(added: string): Promise<Market> {
 
 const market = await openMarket(t)
 
-t.test('a new route is sold in one document and unknown in another', async (t) => {
+t.test('announces a new route in every document', async (t) => {
   const grown = await openWith(ADDED)
   for (const path of SPEAKING) {
     t.notMatch(await market.read(path), 'acme', path)
@@ -64,7 +64,7 @@ t.test('a new route is sold in one document and unknown in another', async (t) =
   t.equal(code, 0, out)
 })
 
-t.test('reports no difference where there is none', async (t) => {
+t.test('reports equal documents as equal', async (t) => {
   const { code, out } = await runLine(['doctor', market.url, '--json'])
   t.equal(code, 0, out)
   const report: { compared: string[] } = JSON.parse(out)
@@ -98,7 +98,7 @@ t.test('sends buyers to its own host, whatever Host header they send', async (t)
   }
 })
 
-t.test('caches and indexes take a restart for a change', async (t) => {
+t.test('keeps caches and indexes valid over a restart', async (t) => {
   // Who is paid is set from outside, and differs between the two unless it is given.
   const env = { PAY_TO: `0x${'1'.repeat(40)}`, MPP_RECIPIENT: `0x${'2'.repeat(40)}` }
   const [before, after] = [await openMarket(t, { env }), await openMarket(t, { env })]

@@ -12,7 +12,7 @@ function ownLinks(text: string): string[] {
     .filter((url) => url.startsWith(BASE_URL))
 }
 
-t.test('a language model reads the guide and pays the wrong price, or follows a dead link', async (t) => {
+t.test('leads a language model to the right price over working links', async (t) => {
   const answer = await market.ask('/llms.txt')
   const text = await answer.text()
   t.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8')
@@ -41,7 +41,7 @@ t.test('a language model reads the guide and pays the wrong price, or follows a 
   }
 })
 
-t.test('a directory of agents refuses a manifest that Lighthouse refuses', async (t) => {
+t.test('serves a manifest that Lighthouse accepts', async (t) => {
   const text = await market.read('/.well-known/ard.json')
   t.equal(await market.read('/.well-known/ai-catalog.json'), text)
   const tester = await openConformanceTester()
@@ -63,13 +63,13 @@ t.test('a directory of agents refuses a manifest that Lighthouse refuses', async
   }
 })
 
-t.test('Lighthouse reports an empty manifest, so its silence counts', async (t) => {
+t.test('shows by an empty manifest that Lighthouse reports errors', async (t) => {
   const tester = await openConformanceTester()
   t.notOk(tester.validate_manifest('{"specVersion":"1.0","entries":[{"identifier":"x"}]}', 'bad'))
   t.ok(tester.errors.length > 2)
 })
 
-t.test('a client that begins with the API catalog finds no way on', async (t) => {
+t.test('leads a client from the API catalog to every description', async (t) => {
   const answer = await market.ask('/.well-known/api-catalog')
   t.equal(
     answer.headers.get('content-type'),

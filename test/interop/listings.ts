@@ -5,7 +5,7 @@ import { BASE_URL, exampleCall, objectIn, openMarket, paid, textAt } from './sup
 
 const market = await openMarket(t)
 
-t.test('x402scan and its like list the addresses they find here, and nothing else', async (t) => {
+t.test('lists for x402scan and its like exactly the addresses that are sold', async (t) => {
   const text = await market.read('/.well-known/x402')
   t.equal(await market.read('/.well-known/x402.json'), text)
   const manifest = objectIn(text)
@@ -22,7 +22,7 @@ t.test('x402scan and its like list the addresses they find here, and nothing els
   t.notOk('ownershipProofs' in manifest)
 })
 
-t.test('a reader of Bazaar listings takes offers from here that the service does not honour', async (t) => {
+t.test('offers in Bazaar listings exactly what the service honours', async (t) => {
   const text = await market.read('/x402-resources')
   t.equal(await market.read('/.well-known/x402-resources'), text)
   const listing = objectIn(text)

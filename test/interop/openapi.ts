@@ -32,7 +32,7 @@ t.test('answers a registry that polls with 304', async (t) => {
   t.equal(await again.text(), '')
 })
 
-t.test('generators and viewers refuse a document that is not OpenAPI 3.1', async (t) => {
+t.test('serves a document that generators and viewers accept as OpenAPI 3.1', async (t) => {
   t.match(await validate(file), { valid: true, warnings: [], specification: 'OpenAPI' })
 
   const redocly = await runTool('@redocly/cli/bin/cli.js', ['lint', file, '--format=json'])
@@ -62,7 +62,7 @@ t.test('generators and viewers refuse a document that is not OpenAPI 3.1', async
   )
 })
 
-t.test('a route that is left out cannot be found, and one that is made up cannot be called', async (t) => {
+t.test('describes exactly the routes that can be called', async (t) => {
   const routes = paths.filter(([path]) => /^\/(?:paid|sample)\//.test(path)).map(([path]) => path)
   t.strictSame(routes.toSorted(), [...paid, ...samples].map(({ path }) => path).toSorted())
   for (const [path, item] of paths)
@@ -84,7 +84,7 @@ t.test('a route that is left out cannot be found, and one that is made up cannot
 })
 
 t.test(
-  'a client generator needs a name for each call, an agent a line on it, a registry its auth',
+  'gives each call a name, a description and its security for generators, agents and registries',
   async (t) => {
     const ids = paths.map(([, item]) => textAt(at(item, 'get', 'operationId')))
     t.equal(new Set(ids).size, ids.length)
@@ -96,7 +96,7 @@ t.test(
   },
 )
 
-t.test('a registry lists a route at the price it reads here, by both protocols', async (t) => {
+t.test('states the price of each route by both protocols', async (t) => {
   const currency = '0x20C000000000000000000000b9537d11c60E8b50'
   for (const { path, price } of paid) {
     const operation = at(document, 'paths', path, 'get')
@@ -115,7 +115,7 @@ t.test('a registry lists a route at the price it reads here, by both protocols',
   t.strictSame(priced.map(([path]) => path).toSorted(), paid.map(({ path }) => path).toSorted())
 })
 
-t.test('a generated client meets a 422 that no type declares', async (t) => {
+t.test('declares the 422 that a generated client meets', async (t) => {
   for (const [path, item] of paths) {
     const { length } = items(at(item, 'get', 'parameters'))
     const schema = at(item, 'get', 'responses', '422', 'content', 'application/json', 'schema', '$ref')
@@ -129,7 +129,7 @@ t.test('a generated client meets a 422 that no type declares', async (t) => {
   )
 })
 
-t.test('MPP registries drop a service whose document mppx refuses', async (t) => {
+t.test('serves a description that mppx accepts', async (t) => {
   const { code, out, err } = await runTool('mppx/dist/bin.js', [
     'discover',
     'validate',
@@ -138,7 +138,7 @@ t.test('MPP registries drop a service whose document mppx refuses', async (t) =>
   t.equal(code, 0, out + err)
 })
 
-t.test('an agent is told whom to ask, how to begin, and where the service is', async (t) => {
+t.test('tells an agent whom to ask, how to begin and where the service is', async (t) => {
   t.equal(at(document, 'info', 'version'), '1.0.0')
   t.ok(at(document, 'info', 'contact', 'email') ?? at(document, 'info', 'contact', 'url'))
   const guidance = textAt(at(document, 'info', 'x-guidance'))

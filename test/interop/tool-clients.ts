@@ -77,7 +77,7 @@ t.test('answers and charges a buyer who pays by the client of mppx once', async 
   t.strictSame((await shop.received()).slice(before.length), [PRICE], 'charged once')
 })
 
-t.test('a skill of the agent card leads to a tool that is not there', async (t) => {
+t.test('leads each skill of the agent card to an existing tool', async (t) => {
   const card = await market.readJson('/.well-known/agent-card.json')
   const skills = items(card['skills'])
   t.equal(skills.length, 8)
@@ -100,7 +100,7 @@ async function namesAt(url: URL): Promise<string[]> {
   }
 }
 
-t.test('what a wallet has stored is lost to it, or shown to another', async (t) => {
+t.test('returns to a wallet exactly what it has stored', async (t) => {
   const open = BUYERS['Cloudflare’s client around SDK 1.x']
   const memory = shop.serverUrl('memory')
   const [mine, other] = [await shop.wallet(), await shop.wallet()]
@@ -121,7 +121,7 @@ t.test('what a wallet has stored is lost to it, or shown to another', async (t) 
   t.equal(await witness.charges(addressOf(other)), 1)
 })
 
-t.test('a developer copies the program of the documentation, and it does not pay', async (t) => {
+t.test('the program of the documentation pays when it is copied', async (t) => {
   const key = await shop.wallet()
   const call = { name: TOOL, arguments: country() }
   const head = `const url = new URL(${JSON.stringify(String(game))})\nconst call = ${JSON.stringify(call)}\n`
@@ -175,7 +175,7 @@ function post(method: string, params: JsonObject, extensions: JsonObject): Promi
   return ask({ method, params: { ...params, _meta: envelope } }, headers)
 }
 
-t.test('a client that knows the payment extension is told to pay in words it does not know', async (t) => {
+t.test('asks a client with the payment extension for payment in its own format', async (t) => {
   const discovered = await post('server/discover', {}, {})
   t.ok(items(at(discovered, 'supportedVersions')).includes(NEWEST))
   t.ok(at(discovered, 'capabilities', 'extensions', EXTENSION))
@@ -193,7 +193,7 @@ t.test('a client that knows the payment extension is told to pay in words it doe
   await isPaid(t, asResult(paid), key)
 })
 
-t.test('a client that reads the card of a server finds another server there', async (t) => {
+t.test('leads a client that reads the card of a server to that server', async (t) => {
   const { entries } = await market.readJson('/.well-known/ard.json')
   const cards = items(entries).filter((each) => at(each, 'type') === 'application/mcp-server-card+json')
   t.ok(cards.length > 0)

@@ -43,7 +43,7 @@ function shape(line: string): string {
 for (const page of pages) {
   const typed = blocksOf(page).filter((block) => isTyped(block) && block.mark === '')
   if (typed.length === 0) continue
-  t.test(`the commands of ${page} do what it says`, async (t) => {
+  t.test(`runs the commands of ${page} as the page describes`, async (t) => {
     const session = new Session(cloneFor(page))
     t.teardown(() => session.close())
     for (const block of typed)
@@ -65,7 +65,7 @@ for (const page of pages) {
   })
 }
 
-t.test('the commands that need Docker or real money name what exists', async (t) => {
+t.test('names existing files and images in the commands that need Docker or real money', async (t) => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     readonly scripts: object
   }
@@ -97,7 +97,7 @@ t.test('the commands that need Docker or real money name what exists', async (t)
   }
 })
 
-t.test('the programs on the pages pass the compiler', async (t) => {
+t.test('compiles the programs on the pages', async (t) => {
   const folder = join(PLACE, 'programs')
   mkdirSync(folder)
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')

@@ -32,7 +32,7 @@ interface Manifest {
   readonly devDependencies?: Readonly<Record<string, string>>
 }
 
-t.test('the packed tarball installs, once for all examples', async (t) => {
+t.test('installs the packed tarball, once for all examples', async (t) => {
   const [name = ''] = run(`npm pack --silent --ignore-scripts --pack-destination ${PLACE}`, ROOT)
     .trim()
     .split('\n')
@@ -104,7 +104,7 @@ for (const { example, calls } of [
   },
   { example: 'proxy', calls: [['/paid/stock/assam?unit=pounds', { leaf: 'assam', unit: 'pounds' }, 1_000n]] },
 ] as const)
-  t.test(`the example ${example} sells to a stock client`, async (t) => {
+  t.test(`sells the example ${example} to a stock client`, async (t) => {
     const session = new Session(join(PLACE, example))
     t.teardown(() => session.close())
     for (const block of blocksOf(`examples/${example}/README.md`)) {
@@ -128,7 +128,7 @@ for (const { example, calls } of [
     )
   })
 
-t.test('the example express answers its own routes and is paid through a facilitator', async (t) => {
+t.test('answers the example express’s own routes, and sells through a facilitator', async (t) => {
   const chain = await startBase()
   t.teardown(() => chain.stop())
   const facilitator = await openFacilitator(chain)
@@ -156,7 +156,7 @@ t.test('the example express answers its own routes and is paid through a facilit
   t.equal(await server.stop(), 0, 'it ends by itself after SIGTERM')
 })
 
-t.test('the README of the example express starts it without a private key', async (t) => {
+t.test('starts the example express without a private key, as its README says', async (t) => {
   const session = new Session(join(PLACE, 'express'))
   t.teardown(() => session.close())
   for (const block of blocksOf('examples/express/README.md')) {
@@ -165,7 +165,7 @@ t.test('the README of the example express starts it without a private key', asyn
   }
 })
 
-t.test('the compiler finds a handler with a misspelt parameter', async (t) => {
+t.test('reports a misspelt parameter of a handler at compile time', async (t) => {
   const file = join(PLACE, 'tea/handlers/index.ts')
   writeFileSync(file, readFileSync(file, 'utf8').replaceAll('cups', 'cupz'))
   const { code, output } = attempt('npx --no-install tsc --noEmit', join(PLACE, 'tea'))

@@ -48,7 +48,7 @@ const means = {
 }
 
 t.test(
-  'the image contains no development tools and no sandbox chain, and does not run as root',
+  'builds an image without development tools and sandbox chain, for a user other than root',
   async (t) => {
     t.same(env, { NODE_ENV: 'production', HOST: '0.0.0.0', PORT: '4021', DATA_DIR: join(IMAGE, 'data') })
     t.equal(user, 'node')
@@ -63,7 +63,7 @@ t.test(
 )
 
 t.test(
-  'an instance of the image sells, with the Redis of compose.yaml, and writes nothing but data',
+  'sells from an instance of the image with the Redis of compose.yaml, and writes only data',
   async (t) => {
     const { services } = parse(readFileSync(join(ROOT, 'deploy/compose.yaml'), 'utf8'), { merge: true }) as {
       readonly services: { readonly redis: { readonly command: string } }
@@ -97,7 +97,7 @@ t.test(
   },
 )
 
-t.test('errors of an operator’s handlers are recognised in the image', async (t) => {
+t.test('recognises the errors of an operator’s handlers in the image', async (t) => {
   const tea = join(IMAGE, 'tea')
   mkdirSync(tea)
   writeFileSync(join(tea, 'catalog.yaml'), CATALOG)

@@ -10,7 +10,7 @@ async function chainId(rpcUrl: string): Promise<unknown> {
   return answer.json()
 }
 
-t.test('two nodes run side by side on this machine only, and end when told', async (t) => {
+t.test('runs two nodes side by side on this machine only, and ends them', async (t) => {
   const nodes = await Promise.all([startAnvil(84532), startAnvil(8453, ['--accounts', '1'])])
   t.teardown(() => Promise.all(nodes.map((node) => node.stop())))
   const [first, second] = nodes
@@ -24,11 +24,11 @@ t.test('two nodes run side by side on this machine only, and end when told', asy
   await t.resolves(first.stop(), 'ending it twice is harmless')
 })
 
-t.test('a node that cannot start says why', async (t) => {
+t.test('reports why a node fails to start', async (t) => {
   await t.rejects(startAnvil(84532, ['--no-such-flag']), /^anvil ended with code \d+ .*--no-such-flag/s)
 })
 
-t.test('a machine without the binary learns what to install', async (t) => {
+t.test('names what to install when the binary is missing', async (t) => {
   t.throws(
     () => anvilBinary('sunos', 'x64'),
     /@foundry-rs\/anvil-sunos-amd64 is not installed\. Run: npm install --include=optional/,

@@ -10,7 +10,7 @@ const FIRST = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const FIRST_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 const SECOND_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 
-t.test('every account that development tools hand out is known', async (t) => {
+t.test('knows every account that development tools use', async (t) => {
   const mnemonic = 'test test test test test test test test test test test junk'
   const handedOut = Array.from({ length: 20 }, (_, addressIndex) =>
     mnemonicToAccount(mnemonic, { addressIndex }).address.toLowerCase(),
@@ -18,13 +18,13 @@ t.test('every account that development tools hand out is known', async (t) => {
   t.same([...developmentAddresses], handedOut)
 })
 
-t.test('an address is recognised in whatever case', async (t) => {
+t.test('recognises an address in any case', async (t) => {
   t.equal(isDevelopmentAddress(FIRST), true)
   t.equal(isDevelopmentAddress(FIRST.toLowerCase()), true)
   t.equal(isDevelopmentAddress('0x00000000000000000000000000000000DeaDBeef'), false)
 })
 
-t.test('a server can tell the sandbox’s own addresses, of every chain in it', async (t) => {
+t.test('knows the addresses of its own sandbox, on every chain in it', async (t) => {
   const payTo = '0x00000000000000000000000000000000DeaDBeef'
   const recipient = '0x00000000000000000000000000000000000000Aa'
   const directory = t.testdir({
@@ -47,7 +47,7 @@ t.test('a server can tell the sandbox’s own addresses, of every chain in it', 
   ])
 })
 
-t.test('no sandbox, or a damaged file, is no reason to fail', async (t) => {
+t.test('ignores a missing sandbox and a damaged file', async (t) => {
   t.same([...readSandboxAddresses(t.testdir())], [])
   t.same([...readSandboxAddresses(t.testdir({ 'sandbox.json': '{"evm": {"payerKey": "0x12", "pay' }))], [])
   t.same(

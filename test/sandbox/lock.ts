@@ -6,7 +6,7 @@ import { lock } from '../../src/sandbox/lock.ts'
 
 const gone = () => spawnSync(process.execPath, ['-e', '']).pid
 
-t.test('a directory has one owner at a time', async (t) => {
+t.test('gives a directory to one process at a time', async (t) => {
   const file = join(t.testdir(), 'lock')
   const release = lock(file)
   t.equal(statSync(file).mode & 0o777, 0o600)
@@ -16,7 +16,7 @@ t.test('a directory has one owner at a time', async (t) => {
   lock(file)()
 })
 
-t.test('what a dead process left is taken over, also when its id is ours again', async (t) => {
+t.test('takes over the lock of a dead process, also when its id is reused by this one', async (t) => {
   for (const stale of [`${gone()} 1\n`, `${process.pid} 1\n`]) {
     const file = join(t.testdir({ lock: stale }), 'lock')
     const release = lock(file)
@@ -26,13 +26,13 @@ t.test('what a dead process left is taken over, also when its id is ours again',
   }
 })
 
-t.test('a lock that cannot be read is respected, and the way out is named', async (t) => {
+t.test('respects an unreadable lock, and names the way out', async (t) => {
   const file = join(t.testdir({ lock: 'what is this' }), 'lock')
   t.throws(() => lock(file), new RegExp(`delete ${file}`))
   t.equal(readFileSync(file, 'utf8'), 'what is this')
 })
 
-t.test('a late release does not free what somebody else holds by now', async (t) => {
+t.test('keeps the lock of the next holder at a late release', async (t) => {
   const file = join(t.testdir(), 'lock')
   const release = lock(file)
   writeFileSync(file, '1 1\n')

@@ -56,7 +56,7 @@ function end(pid: number): void {
   }
 }
 
-t.test('a newcomer finds a funded wallet and a settler with gas', async (t) => {
+t.test('creates a funded wallet and a settler with gas', async (t) => {
   const directory = t.testdir()
   const sandbox = await open(directory)
   t.teardown(() => sandbox.stop())
@@ -101,7 +101,7 @@ t.test('a newcomer finds a funded wallet and a settler with gas', async (t) => {
   t.equal(sandbox.ledgerDirectory, join(directory, 'sandbox', 'ledger'))
 })
 
-t.test('keys are readable by their owner only, and no draft of them stays behind', async (t) => {
+t.test('stores keys readable by their owner only, without a draft of them', async (t) => {
   const directory = t.testdir({ 'sandbox.json': 'old', sandbox: { 'state.json.draft': 'old' } })
   const sandbox = await open(directory)
   t.teardown(() => sandbox.stop())
@@ -112,7 +112,7 @@ t.test('keys are readable by their owner only, and no draft of them stays behind
   t.same(readdirSync(join(directory, 'sandbox')).sort(), ['lock', 'state.json'])
 })
 
-t.test('a second sandbox on the same directory is refused and harms nothing', async (t) => {
+t.test('refuses a second sandbox on the same directory, and leaves the first as it is', async (t) => {
   const directory = t.testdir()
   const { child, rpcUrl } = await elsewhere(t, directory)
   const before = readFileSync(join(directory, 'sandbox.json'), 'utf8')
@@ -124,7 +124,7 @@ t.test('a second sandbox on the same directory is refused and harms nothing', as
   t.equal(await createPublicClient({ transport: http(rpcUrl) }).getChainId(), 84532)
 })
 
-t.test('after a killed server the chains, their keys and their ledger go on', async (t) => {
+t.test('continues chains, keys and ledger after a server was killed', async (t) => {
   const directory = t.testdir()
   const { child, ended, rpcUrl, tempo } = await elsewhere(t, directory)
   mkdirSync(join(directory, 'sandbox', 'ledger'))
@@ -169,7 +169,7 @@ async function rpc(rpcUrl: string, method: string): Promise<unknown> {
   return answer.json()
 }
 
-t.test('a ledger whose chain is gone is set aside, not mixed with the new chain', async (t) => {
+t.test('sets the ledger of a lost chain aside', async (t) => {
   const directory = t.testdir()
   const first = await open(directory)
   mkdirSync(first.ledgerDirectory)
@@ -191,7 +191,7 @@ t.test('a ledger whose chain is gone is set aside, not mixed with the new chain'
   t.not(second.tempo.secretKey, first.tempo.secretKey)
 })
 
-t.test('when one chain is gone the other is not gone on with: one ledger tells of both', async (t) => {
+t.test('starts both chains anew when one is lost, for one ledger covers both', async (t) => {
   for (const gone of ['evm', 'tempo'] as const) {
     const directory = t.testdir()
     const { child, ended } = await elsewhere(t, directory)
@@ -223,7 +223,7 @@ async function closed(rpcUrl: string): Promise<void> {
   }
 }
 
-t.test('a damaged state file means a new sandbox, not a crash', async (t) => {
+t.test('starts a new sandbox on a damaged state file', async (t) => {
   const half = '{"evm":{"rpcUrl":"http://127.0.0.1:1","pid":"x"},"tempo":{}}'
   for (const damaged of ['', '{"evm":', '[]', half]) {
     const directory = t.testdir({ sandbox: { 'state.json': damaged, ledger: { data: 'paid' } } })
@@ -235,7 +235,7 @@ t.test('a damaged state file means a new sandbox, not a crash', async (t) => {
   }
 })
 
-t.test('the chains end with a server that ends by itself, and its lock does not outlive it', async (t) => {
+t.test('ends chains and lock with a server that ends by itself', async (t) => {
   const directory = t.testdir()
   const { ended, rpcUrl, tempo } = await elsewhere(t, directory, 'exit')
   t.same(await ended, [0, null], 'a chain does not keep a finished server alive')

@@ -23,7 +23,7 @@ t.teardown(() => shop.close())
 const pay = stockFetch(await shop.wallet())
 const received = () => shop.witness.received(shop.payTo)
 
-t.test('a buyer gets nine styles for the price, and the sample shows one for nothing', async (t) => {
+t.test('sells nine styles for the price, and shows one in the free sample', async (t) => {
   const sample = await fetch(`${shop.url}/sample/util/citation?doi=10.1038/nature14539`)
   t.match(await sample.json(), {
     preview: true,
@@ -40,7 +40,7 @@ t.test('a buyer gets nine styles for the price, and the sample shows one for not
   t.strictSame(await received(), [4_000n])
 })
 
-t.test('charges nothing for an unknown work, a source’s fault or an unusable question', async (t) => {
+t.test('charges nothing for an unknown work, a failing source or an unusable question', async (t) => {
   const before = (await received()).length
   faults[`/works/${encodeURIComponent('10.5555/broken')}`] = '500'
   for (const [query, status] of [

@@ -70,7 +70,7 @@ const answers = async (path: string) => {
 const taken = async () => (await shop.witness.received(shop.payTo)).length
 
 for (const [fault, status] of FAULTS) {
-  t.test(`a store that answers ${fault} costs no buyer anything`, async (t) => {
+  t.test(`charges nothing when the store answers ${fault}`, async (t) => {
     breakSources(fault)
     const before = await taken()
     const bought = await Promise.all(ROUTES.map(({ path }) => answers(path)))
@@ -82,7 +82,7 @@ for (const [fault, status] of FAULTS) {
   })
 }
 
-t.test('an app that nobody knows costs nothing', async (t) => {
+t.test('charges nothing for an unknown app', async (t) => {
   breakSources(undefined)
   const before = await taken()
   const { status, body } = await answers('/paid/gamestore/app/4294967295')
@@ -91,7 +91,7 @@ t.test('an app that nobody knows costs nothing', async (t) => {
   t.equal(await taken(), before)
 })
 
-t.test('a dossier of unknown apps, which is paid for first, is not paid for either', async (t) => {
+t.test('charges nothing for a dossier of unknown apps, a route that settles first', async (t) => {
   const before = await taken()
   const { status, body } = await answers('/paid/bundle/app-dossier?appids=4294967294,4294967295')
   t.equal(status, 404)
@@ -99,26 +99,23 @@ t.test('a dossier of unknown apps, which is paid for first, is not paid for eith
   t.equal(await taken(), before)
 })
 
-t.test(
-  'once the store answers again, every route is sold at its price in the shape of its example',
-  async (t) => {
-    for (const { path, example, atomic } of [...ROUTES, ...BUNDLES]) {
-      const before = await taken()
-      const { status, body } = await answers(path)
-      t.equal(status, 200, JSON.stringify(body))
-      t.strictSame(differences(publishedExample(example), body), [], example)
-      t.strictSame((await shop.witness.received(shop.payTo)).slice(before), [atomic])
-    }
-  },
-)
+t.test('sells every route at its price once the store answers again', async (t) => {
+  for (const { path, example, atomic } of [...ROUTES, ...BUNDLES]) {
+    const before = await taken()
+    const { status, body } = await answers(path)
+    t.equal(status, 200, JSON.stringify(body))
+    t.strictSame(differences(publishedExample(example), body), [], example)
+    t.strictSame((await shop.witness.received(shop.payTo)).slice(before), [atomic])
+  }
+})
 
-t.test('without an application at Twitch a snapshot is sold without hype, and says why', async (t) => {
+t.test('sells a snapshot without hype, with the reason, when Twitch is unconfigured', async (t) => {
   const { status, body } = await answers('/sample/bundle/market-snapshot?country=FR')
   t.equal(status, 200)
   t.match(body, { hype: null, warnings: [{ code: 'not_configured', message: /^Without streaming hype/ }] })
 })
 
-t.test('a store that limits us says for how long, and costs no buyer anything', async (t) => {
+t.test('passes on the wait when a store limits us, uncharged', async (t) => {
   breakSources('null429')
   const before = await taken()
   for (const path of ['/paid/gamestore/top-sellers?country=IT', '/paid/gamestore/app/4100000060']) {
@@ -130,7 +127,7 @@ t.test('a store that limits us says for how long, and costs no buyer anything', 
   t.equal(await taken(), before)
 })
 
-t.test('what was read before is still sold then, without asking again', async (t) => {
+t.test('sells what was read before meanwhile, from the cache', async (t) => {
   const [{ path } = { path: '' }] = ROUTES.slice(1)
   const calls = Array.from(standIns.asked.values()).reduce((sum, count) => sum + count, 0)
   const { status, body } = await answers(path.replace('30', '31'))
@@ -142,26 +139,23 @@ t.test('what was read before is still sold then, without asking again', async (t
   )
 })
 
-t.test('every source sees who asks, in which version, and a contact', (t) => {
+t.test('tells every source who asks, in which version, with a contact', (t) => {
   for (const agent of standIns.userAgents)
     t.match(agent, /^Ratecard\/\d+\.\d+\.\d+ \(\+https:\/\/api\.example\.com\)$/)
   t.equal(standIns.userAgents.size, 1)
   t.end()
 })
 
-t.test(
-  'a country that does not exist is refused by the route and by its sample, and costs nothing',
-  async (t) => {
-    const before = await taken()
-    for (const country of ['ZZ', 'XX', 'EU'])
-      for (const kind of ['paid', 'sample']) {
-        const { status, body } = await answers(`/${kind}/gamestore/top-sellers?country=${country}`)
-        t.equal(status, 422, `${kind} ${country}`)
-        t.match(body, { detail: [{ loc: ['query', 'country'] }] })
-      }
-    const snapshot = await answers('/sample/bundle/market-snapshot?country=ZZ')
-    t.equal(snapshot.status, 422)
-    t.match(snapshot.body, { detail: [{ loc: ['query', 'countries'] }] })
-    t.equal(await taken(), before)
-  },
-)
+t.test('refuses an unknown country on the route and its sample, uncharged', async (t) => {
+  const before = await taken()
+  for (const country of ['ZZ', 'XX', 'EU'])
+    for (const kind of ['paid', 'sample']) {
+      const { status, body } = await answers(`/${kind}/gamestore/top-sellers?country=${country}`)
+      t.equal(status, 422, `${kind} ${country}`)
+      t.match(body, { detail: [{ loc: ['query', 'country'] }] })
+    }
+  const snapshot = await answers('/sample/bundle/market-snapshot?country=ZZ')
+  t.equal(snapshot.status, 422)
+  t.match(snapshot.body, { detail: [{ loc: ['query', 'countries'] }] })
+  t.equal(await taken(), before)
+})

@@ -33,7 +33,7 @@ function mismatches(catalog: Catalog, pages: ReadonlyMap<string, string>): Misma
 const shipped = shippedCatalog()
 const pages = pagesOf(shipped)
 
-t.test('every document of a catalog names the same routes and prices', async (t) => {
+t.test('finds the same routes and prices in every document of a catalog', async (t) => {
   t.strictSame(mismatches(shipped, pages), [])
   const harbour = compileHarbour()
   t.strictSame(mismatches(harbour, pagesOf(harbour)), [])

@@ -72,7 +72,7 @@ async function examine(
   }
 }
 
-t.test('an operator sees that everything settles, and what is still to be decided', async (t) => {
+t.test('reports what settles and what is still to be configured', async (t) => {
   const { said } = await examine({ ...MEANS, BASE_URL: server.url })
   for (const line of [
     `ok addresses: PAY_TO ${PAYEE}`,
@@ -94,7 +94,7 @@ t.test('an operator sees that everything settles, and what is still to be decide
   t.notMatch(said, 'environment')
 })
 
-t.test('what would lose money is found before the first payment', async (t) => {
+t.test('finds every setting that would lose money before the first payment', async (t) => {
   const poor = randomKey()
   const wrong = await examine({
     PAY_TO: addressOf(poor),
@@ -138,7 +138,7 @@ t.test('what would lose money is found before the first payment', async (t) => {
     for (const secret of [SIGNER, poor, SIGNER.slice(2), 'secret-path']) t.notMatch(said, secret)
 })
 
-t.test('a token that buyers would not sign for is found', async (t) => {
+t.test('finds a token that buyers refuse to sign for', async (t) => {
   // Every word of the token is another one's.
   const other = await openOddNode(chain.rpcUrl, ({ method }) =>
     method === 'eth_call'
@@ -150,7 +150,7 @@ t.test('a token that buyers would not sign for is found', async (t) => {
   t.match(said, /^fails Base: no token with EIP-3009 answers at 0x8335/m)
 })
 
-t.test('a facilitator that refuses us, or settles elsewhere, is found', async (t) => {
+t.test('finds a facilitator that refuses us or settles on other networks', async (t) => {
   let supported: object | undefined
   const facilitator = await listening(
     createServer((_, response) => {
@@ -179,7 +179,7 @@ t.test('a facilitator that refuses us, or settles elsewhere, is found', async (t
   t.match((await examine(means)).said, /^ok facilitator: settles every network/m)
 })
 
-t.test('what stands in front of a server and takes something away is found', async (t) => {
+t.test('finds a proxy in front of the server that removes headers or query parameters', async (t) => {
   let change: (name: string, value: string) => string | undefined = (_, value) => value
   const front = await listening(
     createServer((request, response) => {
@@ -222,7 +222,7 @@ t.test('what stands in front of a server and takes something away is found', asy
   t.match((await examine(MEANS, strange.url)).said, /fails BASE_URL: .* answers 200 where 402 is due/)
 })
 
-t.test('a Redis that would forget payments is found', { skip: redisAbsence() ?? false }, async (t) => {
+t.test('finds a Redis that would lose payments', { skip: redisAbsence() ?? false }, async (t) => {
   const redis = await startRedis({ policy: 'allkeys-lru', password: 'word-of-ours' })
   t.teardown(() => redis.stop())
   const forgets = await examine({ ...MEANS, REDIS_URL: redis.url })
@@ -235,7 +235,7 @@ t.test('a Redis that would forget payments is found', { skip: redisAbsence() ?? 
   )
 })
 
-t.test('a catalog with mistakes is told, and nothing else is looked at', async (t) => {
+t.test('reports the errors of a catalog and stops there', async (t) => {
   const broken = join(
     t.testdir({ 'c.yaml': readFileSync(join(folder, 'catalog.yaml'), 'utf8').replace('0.005', '$5') }),
     'c.yaml',

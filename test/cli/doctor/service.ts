@@ -73,7 +73,7 @@ async function examine(url: string): Promise<{ readonly code: number; readonly r
   return { code, report: JSON.parse(out) }
 }
 
-t.test('a service whose documents, challenges and catalog say the same gets a clean bill', async (t) => {
+t.test('passes a service whose documents, challenges and catalog agree', async (t) => {
   const { code, stdout } = await runProgram(['doctor', server.url, '--json', '--catalog', CATALOG])
   const report: Report = JSON.parse(stdout)
   t.strictSame(report.differences, [])
@@ -86,43 +86,37 @@ t.test('a service whose documents, challenges and catalog say the same gets a cl
   t.match(plain.out, /^\d+ routes: \/openapi\.json, 402, .* say the same$/m)
 })
 
-t.test(
-  'an operator who has not yet deployed a price sees which documents still name the old one',
-  async (t) => {
-    const text = readFileSync(CATALOG, 'utf8').replace('price: 0.001', 'price: 0.009')
-    // Beside it stand the examples it names.
-    const place = t.testdir({
-      'catalog.yaml': text,
-      src: t.fixture('symlink', join(dirname(CATALOG), 'src')),
-    })
-    const file = join(place, 'catalog.yaml')
-    const { code, stdout } = await runProgram(['doctor', server.url, '--catalog', file])
-    t.equal(code, 1)
-    t.match(stdout, /^ROUTE +FIELD +SAYS +IN +BUT +IN$/m)
-    t.match(
-      stdout,
-      /^\/paid\/ping +price +0\.009000 +catalog +0\.001000 +\/openapi\.json, 402, .*402 by mpp.*\/llms\.txt(?:,|$)/m,
-    )
-  },
-)
+t.test('shows which documents still state the old price before a new one is deployed', async (t) => {
+  const text = readFileSync(CATALOG, 'utf8').replace('price: 0.001', 'price: 0.009')
+  // Beside it stand the examples it names.
+  const place = t.testdir({
+    'catalog.yaml': text,
+    src: t.fixture('symlink', join(dirname(CATALOG), 'src')),
+  })
+  const file = join(place, 'catalog.yaml')
+  const { code, stdout } = await runProgram(['doctor', server.url, '--catalog', file])
+  t.equal(code, 1)
+  t.match(stdout, /^ROUTE +FIELD +SAYS +IN +BUT +IN$/m)
+  t.match(
+    stdout,
+    /^\/paid\/ping +price +0\.009000 +catalog +0\.001000 +\/openapi\.json, 402, .*402 by mpp.*\/llms\.txt(?:,|$)/m,
+  )
+})
 
-t.test(
-  'one document that a cache or a hand has changed is found, with the route and the field',
-  async (t) => {
-    const url = await openBehind((path, status, text) => [
-      status,
-      path === '/llms.txt' ? text.replace('$0.001000', '$0.000100') : text,
-    ])
-    const { code, report } = await examine(url)
-    t.equal(code, 1)
-    t.match(report.differences, [
-      { path: '/paid/ping', field: 'price', document: '/llms.txt', says: '0.000100', expected: '0.001000' },
-    ])
-    t.equal(report.differences.length, 1)
-  },
-)
+t.test('finds one document that a cache or an edit has changed, with the route and the field', async (t) => {
+  const url = await openBehind((path, status, text) => [
+    status,
+    path === '/llms.txt' ? text.replace('$0.001000', '$0.000100') : text,
+  ])
+  const { code, report } = await examine(url)
+  t.equal(code, 1)
+  t.match(report.differences, [
+    { path: '/paid/ping', field: 'price', document: '/llms.txt', says: '0.000100', expected: '0.001000' },
+  ])
+  t.equal(report.differences.length, 1)
+})
 
-t.test('an agent that reads the card is told another price than it is asked for', async (t) => {
+t.test('finds an agent card whose price differs from the challenge', async (t) => {
   const url = await openBehind((path, status, text) => [
     status,
     path === CARD ? text.replace(/Price: (\S+) USD/, 'Price: 9.000000 USD') : text,
@@ -136,7 +130,7 @@ t.test('an agent that reads the card is told another price than it is asked for'
   t.equal(report.differences.length, 2)
 })
 
-t.test('a route that lets callers in, or an alias that lags behind, is found', async (t) => {
+t.test('finds a route that answers unpaid, and an alias that is out of date', async (t) => {
   const url = await openBehind((path, status, text) => {
     if (path === '/paid/ping') return [200, '{}']
     return [status, path === '/.well-known/x402-resources' ? text.replace('1000', '2000') : text]
@@ -150,7 +144,7 @@ t.test('a route that lets callers in, or an alias that lags behind, is found', a
   t.ok(found.includes('* bytes /.well-known/x402-resources other bytes'))
 })
 
-t.test('a service leads doctor to another host, or commands the terminal of who asks', async (t) => {
+t.test('stays on the host it was given and escapes control characters of a hostile service', async (t) => {
   const asked: (string | undefined)[] = []
   const elsewhere = await open((request, response) => {
     asked.push(request.url)
@@ -183,24 +177,18 @@ t.test('a service leads doctor to another host, or commands the terminal of who 
   t.strictSame(asked, [])
 })
 
-t.test(
-  'a document that is gone, or differs under its other name, is found though it names no price',
-  async (t) => {
-    const url = await openBehind((path, status, text) => {
-      if (path === '/robots.txt') return [404, '']
-      return [status, path === '/.well-known/ai-catalog.json' ? text.replace('{', '{ ') : text]
-    })
-    const { code, report } = await examine(url)
-    t.equal(code, 1)
-    const found = report.differences.map(({ field, document, says }) => [field, document, says].join(' '))
-    t.strictSame(found.toSorted(), [
-      'bytes /.well-known/ai-catalog.json other bytes',
-      'status /robots.txt 404',
-    ])
-  },
-)
+t.test('finds a document that is gone, or differs under its alias, though it states no price', async (t) => {
+  const url = await openBehind((path, status, text) => {
+    if (path === '/robots.txt') return [404, '']
+    return [status, path === '/.well-known/ai-catalog.json' ? text.replace('{', '{ ') : text]
+  })
+  const { code, report } = await examine(url)
+  t.equal(code, 1)
+  const found = report.differences.map(({ field, document, says }) => [field, document, says].join(' '))
+  t.strictSame(found.toSorted(), ['bytes /.well-known/ai-catalog.json other bytes', 'status /robots.txt 404'])
+})
 
-t.test('what is no Ratecard is told in plain words', async (t) => {
+t.test('says in plain words that an address serves another program', async (t) => {
   const page = await open((_, response) =>
     response.setHeader('Content-Type', 'text/html').end('<h1>Hello</h1>'),
   )

@@ -56,7 +56,7 @@ function withRequest(header: string, change: (request: Record<string, Json>) => 
   })
 }
 
-t.test('a script gets the bill, the seller the price, and the chain knows the transaction', async (t) => {
+t.test('pays exactly the price by MPP and prints the transaction for scripts', async (t) => {
   const shop = await open(t)
   const ran = await pay(t, [`${shop.url}/x`, '--protocol', 'mpp', '--max', '0.005', '--json'], WALLET)
   t.equal(ran.code, 0)
@@ -80,7 +80,7 @@ t.test('a script gets the bill, the seller the price, and the chain knows the tr
   t.equal(receipt.status, 'success')
 })
 
-t.test('a person sees what is paid, where, to whom, and that the network takes its fee', async (t) => {
+t.test('shows amount, network, recipient and network fee to a person', async (t) => {
   const shop = await open(t)
   const ran = await pay(t, [`${shop.url}/x`, '--max', '0.01'], WALLET)
   t.equal(ran.code, 0)
@@ -100,7 +100,7 @@ t.test('a person sees what is paid, where, to whom, and that the network takes i
   t.match(JSON.parse(ran.out), { sold: true })
 })
 
-t.test('the sandbox’s wallet for MPP pays at its own sandbox and nowhere else', async (t) => {
+t.test('uses the MPP wallet of the sandbox on its own sandbox only', async (t) => {
   const shop = await open(t)
   const key = randomKey()
   await chain.give(addressOf(key), 1_000_000n)
@@ -123,7 +123,7 @@ t.test('the sandbox’s wallet for MPP pays at its own sandbox and nowhere else'
   t.same(other.credentials, [])
 })
 
-t.test('where both protocols are offered, x402 is taken unless MPP is asked for', async (t) => {
+t.test('prefers x402 where both protocols are offered, unless MPP is requested', async (t) => {
   const offers = [
     {
       scheme: 'exact',
@@ -162,14 +162,14 @@ t.test('where both protocols are offered, x402 is taken unless MPP is asked for'
   t.match(bill(alone), { status: 402, charged: 'no', protocol: null })
 })
 
-t.test('a protocol that is not spoken is refused before anybody is asked', async (t) => {
+t.test('refuses an unknown protocol before the first request', async (t) => {
   const shop = await open(t)
   const ran = await pay(t, [`${shop.url}/x`, '--protocol', 'stripe', '--max', '1'], WALLET)
   t.equal(ran.code, 64)
   t.match(ran.err, '--protocol takes x402 or mpp')
 })
 
-t.test('the right challenge is found among others, in lines that were merged on the way', async (t) => {
+t.test('finds the right challenge among others, in header lines that a proxy has merged', async (t) => {
   const shop = await open(t, {
     spoil: (response) =>
       rewritten(response, (header) =>
@@ -188,7 +188,7 @@ t.test('the right challenge is found among others, in lines that were merged on 
   t.equal(await chain.balance(shop.recipient), 5_000n)
 })
 
-t.test('more than --max is not signed, and a real wallet needs the limit', async (t) => {
+t.test('refuses to sign more than --max, and requires the limit for real money', async (t) => {
   const shop = await open(t)
   for (const limit of [['--max', '0.004999'], []]) {
     const ran = await pay(t, [`${shop.url}/x`, '--json', ...limit], WALLET)
@@ -199,27 +199,24 @@ t.test('more than --max is not signed, and a real wallet needs the limit', async
   t.equal(await chain.balance(shop.recipient), 0n)
 })
 
-t.test(
-  'without a node, or with one that does not answer, nothing is paid and the reader is told',
-  async (t) => {
-    const shop = await open(t)
-    const { RPC_URL_42431: _, ...lost } = WALLET
-    for (const [variables, sentence] of [
-      [lost, 'set RPC_URL_42431'],
-      [{ ...lost, RPC_URL_42431: 'http://127.0.0.1:1/key-7f3a' }, 'does not answer: see RPC_URL_42431'],
-      [{ ...lost, RPC_URL_42431: shop.url }, /does not answer|takes no such payment/],
-    ] as const) {
-      const ran = await pay(t, [`${shop.url}/x`, '--max', '1'], variables)
-      t.equal(ran.code, 4)
-      t.match(ran.err, sentence)
-      t.match(ran.err, 'charged: no')
-      t.notMatch(ran.err, 'key-7f3a')
-    }
-    t.same(shop.credentials, [])
-  },
-)
+t.test('exits uncharged, with the reason, when the node is missing or silent', async (t) => {
+  const shop = await open(t)
+  const { RPC_URL_42431: _, ...lost } = WALLET
+  for (const [variables, sentence] of [
+    [lost, 'set RPC_URL_42431'],
+    [{ ...lost, RPC_URL_42431: 'http://127.0.0.1:1/key-7f3a' }, 'does not answer: see RPC_URL_42431'],
+    [{ ...lost, RPC_URL_42431: shop.url }, /does not answer|takes no such payment/],
+  ] as const) {
+    const ran = await pay(t, [`${shop.url}/x`, '--max', '1'], variables)
+    t.equal(ran.code, 4)
+    t.match(ran.err, sentence)
+    t.match(ran.err, 'charged: no')
+    t.notMatch(ran.err, 'key-7f3a')
+  }
+  t.same(shop.credentials, [])
+})
 
-t.test('an offer it does not understand to the last term is not signed', async (t) => {
+t.test('refuses to sign an offer unless it understands every term', async (t) => {
   const details = (change: JsonObject) => (header: string) =>
     withRequest(header, ({ methodDetails, ...request }) => ({
       ...request,
@@ -260,7 +257,7 @@ t.test('an offer it does not understand to the last term is not signed', async (
   }
 })
 
-t.test('a seller that pays the network’s fee takes the price and no more', async (t) => {
+t.test('pays exactly the price to a seller that pays the network’s fee', async (t) => {
   const sponsorKey = randomKey()
   await chain.give(addressOf(sponsorKey), 1_000_000n)
   const shop = await open(t, { sponsorKey })
@@ -271,7 +268,7 @@ t.test('a seller that pays the network’s fee takes the price and no more', asy
   t.equal(before - (await chain.balance(payer)), 5_000n)
 })
 
-t.test('while the outcome is unknown the same payment is sent again, never a new one', async (t) => {
+t.test('sends the same payment again while its outcome is unknown', async (t) => {
   const shop = await open(t, {
     spoil: (response, credentials) =>
       credentials === 1 ? new Response('gateway', { status: 502 }) : response,
@@ -287,7 +284,7 @@ t.test('while the outcome is unknown the same payment is sent again, never a new
   t.match(bill(ran), { status: 402, charged: 'unknown', protocol: 'mpp', transaction: null })
 })
 
-t.test('an answer that tells of a settlement was paid for, whatever its status', async (t) => {
+t.test('counts an answer with a receipt as paid, whatever its status', async (t) => {
   const shop = await open(t, {
     spoil: (response) =>
       response.status === 402 ? response : new Response('"gone"', { status: 404, headers: response.headers }),
@@ -298,7 +295,7 @@ t.test('an answer that tells of a settlement was paid for, whatever its status',
   t.equal(await chain.balance(shop.recipient), 5_000n)
 })
 
-t.test('an answer without a receipt is an answer, with the charge unknown', async (t) => {
+t.test('prints an answer without a receipt, with the charge unknown', async (t) => {
   const receipt = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   for (const [name, header] of [
     ['none', undefined],

@@ -43,7 +43,7 @@ t.test('reads challenges as sellers write them', async (t) => {
   }
 })
 
-t.test('what is broken is left out, never guessed', async (t) => {
+t.test('leaves out challenges that are malformed', async (t) => {
   for (const [header, challenges] of [
     ['Payment id="a", realm="open', []],
     ['Payment id="1", Payment id="2" realm="b"', [['payment', { id: '1' }]]],

@@ -26,7 +26,7 @@ function networkOf(stdout: string): JsonObject {
   return network ?? {}
 }
 
-t.test('an operator looks at the books while the server serves, and they agree with its chain', async (t) => {
+t.test('lists and reconciles payments while the server serves', async (t) => {
   const bills = []
   for (let number = 0; number < 2; number += 1) {
     // Asked for the same thing, the second would get the first answer while that is not known to have arrived.
@@ -61,7 +61,7 @@ t.test('an operator looks at the books while the server serves, and they agree w
   t.equal(again.code, 0, 'the server sells as before')
 })
 
-t.test('money that a stranger has brought past the server is told', async (t) => {
+t.test('reports money that arrived without a purchase', async (t) => {
   const payment = await sign(await challengeOf(`${server.url}${CALL}`), evm.payerKey)
   const transaction = await witness(evm).submit(payment)
   const ran = await payments('reconcile', '--json')
@@ -72,7 +72,7 @@ t.test('money that a stranger has brought past the server is told', async (t) =>
   })
 })
 
-t.test('a sandbox that has ended cannot be asked, and its books can still be read', async (t) => {
+t.test('lists the payments of a sandbox that has ended, and says that its chain is gone', async (t) => {
   await server.stop()
   t.match(await payments('list'), { code: 0, stdout: /revenue: 0\.006000 USDC/ })
   const said = 'eip155:84532, x402: could not be checked: its node does not answer'

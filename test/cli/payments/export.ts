@@ -26,7 +26,7 @@ async function exported(t: Test, { dataDir }: Books, ...flags: string[]): Promis
   return ran
 }
 
-t.test('the accounts get one row for each charge, exact, and none for what was not charged', async (t) => {
+t.test('exports one exact row for each charge', async (t) => {
   const books = openBooks(t)
   const at = Date.UTC(2026, 8, 30, 23, 59, 59, 500)
   const sold = purchaseOf({ amount: '12345678', revision: 'rev-9' })
@@ -61,7 +61,7 @@ t.test('the accounts get one row for each charge, exact, and none for what was n
 })
 
 t.test(
-  'a charge whose answer is still owed is revenue, and one in doubt is named and left out',
+  'exports a charge whose answer is still owed as revenue, and names one in doubt outside of the rows',
   async (t) => {
     const books = openBooks(t)
     const owed = purchaseOf({ flow: 'upfront' })
@@ -75,7 +75,7 @@ t.test(
   },
 )
 
-t.test('two periods that meet hold every charge once, by the time of its settlement', async (t) => {
+t.test('two adjacent periods export every charge once, by the time of its settlement', async (t) => {
   const books = openBooks(t)
   const meeting = Date.UTC(2026, 9, 1)
   const keys = []
@@ -93,7 +93,7 @@ t.test('two periods that meet hold every charge once, by the time of its settlem
   t.strictSame(await rowsOf(), keys)
 })
 
-t.test('JSON has the same columns as CSV, and is an array also when it is empty', async (t) => {
+t.test('exports the same columns as JSON, as an array also when it is empty', async (t) => {
   const books = openBooks(t)
   await books.book(purchaseOf(), Date.now())
   t.strictSame(JSON.parse((await exported(t, books, '--format', 'json')).out), [])
@@ -104,7 +104,7 @@ t.test('JSON has the same columns as CSV, and is an array also when it is empty'
   t.equal(Object.keys(row).join(','), HEAD)
 })
 
-t.test('a spreadsheet runs nothing that a stranger has put into a payment', async (t) => {
+t.test('escapes formulas that a stranger has put into a payment', async (t) => {
   const books = openBooks(t)
   const nasty = ['=HYPERLINK("http://evil","x")', '+1', '-1', '@SUM(A1)', 'a,"b"', '\t=1', 'x\n=2', "'quoted"]
   for (const transaction of nasty) {
@@ -121,7 +121,7 @@ t.test('a spreadsheet runs nothing that a stranger has put into a payment', asyn
   t.equal(csvLine(['\t=1', '\r=1', '=1', 'a\nb', 'plain']), `"'\t=1","'\r=1","'=1","a\nb",plain`)
 })
 
-t.test('wrong flags are refused', async (t) => {
+t.test('refuses wrong flags', async (t) => {
   for (const [flags, says] of [
     [['--format', 'xls'], /--format takes csv or json/],
     [['--format', ''], /--format takes csv or json/],

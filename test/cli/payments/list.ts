@@ -48,7 +48,7 @@ function ids({ out }: Ran): string[] {
   return (JSON.parse(out) as { payment: string }[]).map(({ payment }) => payment)
 }
 
-t.test('an operator sees payments from the newest on, with what was charged and by whom', async (t) => {
+t.test('lists payments from the newest on, with what was charged and to whom', async (t) => {
   const shelf = await fill(t)
   const { code, out, err } = await list(t, shelf)
   t.equal(code, 0)
@@ -74,22 +74,19 @@ t.test('an operator sees payments from the newest on, with what was charged and 
   t.equal(lines[2]?.split('\t').at(-1), '-', 'what was not charged has no transaction')
 })
 
-t.test(
-  'the sums below a list are those of the money, by state, and what is in doubt stands apart',
-  async (t) => {
-    const { out } = await list(t, await fill(t))
-    t.match(out, /^sent +2 +0\.255000 USDC on eip155:8453$/m)
-    t.match(out, /^voided +1 +0\.000000 USDC on eip155:8453$/m)
-    t.match(out, /^unknown +1 +0\.000000 USDC on eip155:8453$/m)
-    t.match(out, /^revenue: 0\.255000 USDC on eip155:8453 \(2 payments\)$/m)
-    t.match(
-      out,
-      /^in doubt: 0\.005000 USDC on eip155:8453 \(1 payment\); "ratecard payments reconcile" asks the chain$/m,
-    )
-  },
-)
+t.test('sums the money below the list by state, with amounts in doubt apart', async (t) => {
+  const { out } = await list(t, await fill(t))
+  t.match(out, /^sent +2 +0\.255000 USDC on eip155:8453$/m)
+  t.match(out, /^voided +1 +0\.000000 USDC on eip155:8453$/m)
+  t.match(out, /^unknown +1 +0\.000000 USDC on eip155:8453$/m)
+  t.match(out, /^revenue: 0\.255000 USDC on eip155:8453 \(2 payments\)$/m)
+  t.match(
+    out,
+    /^in doubt: 0\.005000 USDC on eip155:8453 \(1 payment\); "ratecard payments reconcile" asks the chain$/m,
+  )
+})
 
-t.test('an operator sees what each route, network and day has brought', async (t) => {
+t.test('sums revenue by route, network and day', async (t) => {
   const shelf = await fill(t)
   const { old, latest } = shelf
   const dayOf = ({ settledAt = 0 }: PaymentRecord): string => new Date(settledAt).toISOString().slice(0, 10)
@@ -118,7 +115,7 @@ t.test('an operator sees what each route, network and day has brought', async (t
   t.match(await list(t, shelf, '--totals', '--route', 'no/such'), { code: 0, out: '', err: 'no payments' })
 })
 
-t.test('a short list still sums up everything, and says that there is more', async (t) => {
+t.test('sums up everything below a short list, and says that more exists', async (t) => {
   const shelf = await fill(t)
   const { out } = await list(t, shelf, '--limit', '1')
   t.match(out, shelf.latest.id)
@@ -127,7 +124,7 @@ t.test('a short list still sums up everything, and says that there is more', asy
   t.match(out, /revenue: 0\.255000 USDC/)
 })
 
-t.test('filters leave only what was asked for', async (t) => {
+t.test('filters the list', async (t) => {
   const shelf = await fill(t)
   const { old, doubtful, voided, latest } = shelf
   for (const [flags, expected] of [
@@ -155,7 +152,7 @@ t.test('filters leave only what was asked for', async (t) => {
   }
 })
 
-t.test('a program gets every payment as one array, whatever a person would be shown', async (t) => {
+t.test('prints every payment as one JSON array', async (t) => {
   const books = openBooks(t)
   for (let number = 0; number < 60; number += 1) await books.book(purchaseOf(), Date.now() - number)
   t.equal(ids(await list(t, { books }, '--json')).length, 60)
@@ -163,7 +160,7 @@ t.test('a program gets every payment as one array, whatever a person would be sh
   t.equal(out.split('\n').filter((line) => line.includes('pay_')).length, 50)
 })
 
-t.test('on a screen the columns stand below each other and long values are shortened', async (t) => {
+t.test('aligns the columns on a terminal and shortens long values', async (t) => {
   const { books, latest } = await fill(t)
   const { out } = await runLine(['payments', 'list', '--data-dir', books.dataDir], { reader: 'person' })
   const [head = '', first = ''] = out.split('\n')
@@ -173,13 +170,13 @@ t.test('on a screen the columns stand below each other and long values are short
   t.match(first, `${latest.payer.slice(0, 8)}…${latest.payer.slice(-6)}`)
 })
 
-t.test('an empty answer is said, and an empty array for programs', async (t) => {
+t.test('says that a list is empty, and prints an empty array as JSON', async (t) => {
   const shelf = await fill(t)
   t.match(await list(t, shelf, '--route', 'nothing/here'), { code: 0, out: '', err: 'no payments' })
   t.match(await list(t, shelf, '--route', 'nothing/here', '--json'), { code: 0, out: '[]' })
 })
 
-t.test('a facilitator’s word for a transaction cannot command the operator’s terminal', async (t) => {
+t.test('escapes control characters in a transaction that a facilitator reports', async (t) => {
   const books = openBooks(t)
   const purchase = purchaseOf()
   await books.book(
@@ -194,7 +191,7 @@ t.test('a facilitator’s word for a transaction cannot command the operator’s
   }
 })
 
-t.test('a mistyped directory is not answered with "no payments"', async (t) => {
+t.test('reports a mistyped directory', async (t) => {
   const books = openBooks(t)
   for (const words of [['list'], ['show', `pay_${'a'.repeat(22)}`], ['export'], ['reconcile']]) {
     const { code, out, err } = await runLine(['payments', ...words, '--data-dir', books.dataDir], {
@@ -209,7 +206,7 @@ t.test('a mistyped directory is not answered with "no payments"', async (t) => {
   }
 })
 
-t.test('the payments of a sandbox are found by --sandbox only, and the other way round', async (t) => {
+t.test('lists sandbox payments with --sandbox only, and real ones without it only', async (t) => {
   const books = openBooks(t, ['sandbox', 'ledger'])
   await books.book(purchaseOf(), Date.now())
   const without = await list(t, { books })
@@ -227,7 +224,7 @@ t.test('the payments of a sandbox are found by --sandbox only, and the other way
   t.match(mistaken.err, /there is no ledger of a sandbox/)
 })
 
-t.test('a file that is no ledger is said in one line', async (t) => {
+t.test('reports a file that is another program’s in one line', async (t) => {
   const { dataDir } = openBooks(t)
   mkdirSync(join(dataDir, 'ledger'))
   writeFileSync(join(dataDir, 'ledger', 'data.mdb'), 'x'.repeat(9000))
@@ -240,7 +237,7 @@ t.test('a file that is no ledger is said in one line', async (t) => {
   rmSync(dataDir, { recursive: true })
 })
 
-t.test('what a flag cannot take is refused with what it takes, and nothing is looked up', async (t) => {
+t.test('refuses a wrong value of a flag with the values it takes, before it reads the ledger', async (t) => {
   const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe'
   for (const [flags, says] of [
     [['--state', 'paid'], /--state takes one of reserved, .*unknown; not "paid"/],
@@ -260,7 +257,7 @@ t.test('what a flag cannot take is refused with what it takes, and nothing is lo
   }
 })
 
-t.test('the four commands are found, and a slip shows them', async (t) => {
+t.test('lists the four payments commands, also after a typing error', async (t) => {
   const bare = await runLine(['payments'])
   t.equal(bare.code, 64)
   t.match(

@@ -87,14 +87,14 @@ async function testPrune(t: Test, place: Place): Promise<void> {
   t.match((await prune()).out, /^deleted 0 payment records /)
 }
 
-t.test('prune deletes the finished payments of an embedded ledger, and no other', async (t) => {
+t.test('prune deletes exactly the finished payments of an embedded ledger', async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-prune-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
   const open = (): Promise<Ledger> => openLmdbLedger(join(dataDir, 'ledger'))
   await testPrune(t, { variables: { DATA_DIR: dataDir }, open })
 })
 
-t.test('prune deletes the finished payments of a ledger in Redis, and no other', async (t) => {
+t.test('prune deletes exactly the finished payments of a ledger in Redis', async (t) => {
   const absence = redisAbsence()
   if (absence !== undefined) return t.plan(0, absence)
   const redis = await startRedis()
@@ -103,7 +103,7 @@ t.test('prune deletes the finished payments of a ledger in Redis, and no other',
   await testPrune(t, { variables: { REDIS_URL: redis.url }, open })
 })
 
-t.test('prune asks for a time that has passed', async (t) => {
+t.test('prune requires a time in the past', async (t) => {
   const prune = (...words: string[]): Promise<Ran> => runLine(['payments', 'prune', ...words])
   t.match(await prune(), { code: 64, err: /--before is missing: name a time, such as 90d or 2026-10-01/ })
   t.match(await prune('--before', '2999-01-01'), { code: 64, err: /--before 2999-01-01 lies in the future/ })

@@ -116,7 +116,7 @@ async function reconcile(t: Test, { dataDir }: Books, code: number) {
   return statement
 }
 
-t.test('MPP payments that are booked right are found right, whatever else has come in', async (t) => {
+t.test('confirms MPP payments that are recorded correctly among other transfers', async (t) => {
   const books = openBooks(t)
   const payTo = addressOf(randomKey())
   for (const challenge of ['one', 'two'])
@@ -131,65 +131,62 @@ t.test('MPP payments that are booked right are found right, whatever else has co
   t.match(statement, { agreed: 2, differences: [], other_transfers: { count: 2, amount: '0.000007' } })
 })
 
-t.test(
-  'an MPP payment on which ledger and chain differ is found, and told what the chain shows',
-  async (t) => {
-    const books = openBooks(t)
-    const payTo = addressOf(randomKey())
-    const at = Date.now() - 30 * MINUTE
-    const ids: string[] = []
-    const book = async (
-      challenge: string,
-      work: Work,
-      changes: Partial<Purchase> = {},
-    ): Promise<PaymentRecord> => {
-      const entry = await books.book(purchase(payTo, challenge, changes), at, work)
-      ids.push(entry.id)
-      return entry
-    }
-    const tooMuch = 2n ** 100n
-    const args = [payTo, tooMuch, memoOf('reverted')] as const
-    const reverted = await mined(
-      await wallet.writeContract({
-        address: PATH_USD,
-        abi: ABI,
-        functionName: 'transferWithMemo',
-        args,
-        gas: 1_000_000n,
-      }),
-    )
-    await book('missing', sold(randomHash()))
-    await book('open', sold(randomHash()), { validBefore: Date.now() + HOUR })
-    await book('reverted', sold(reverted))
-    await book('elsewhere', sold(await pay(addressOf(randomKey()), 'elsewhere')))
-    await book('cheaper', sold(await pay(payTo, 'cheaper', 4999n)))
-    await book('moved', lost(await pay(payTo, 'moved')))
-    await book('never', lost(randomHash()))
-    const voided = await pay(payTo, 'voided')
-    await book('voided', (claim) => claim.void())
-    const stranger = await pay(payTo, 'stranger')
-    const { agreed, differences } = await reconcile(t, books, 2)
-    t.equal(agreed, 0)
-    const told = new Map(differences.map((each) => [each.ledger?.payment, each]))
-    t.equal(told.size, ids.length + 1)
-    const expected = [
-      ['missing_on_chain', 'expired'],
-      ['missing_on_chain', 'open'],
-      ['missing_on_chain', 'reverted'],
-      ['missing_on_chain', 'elsewhere'],
-      ['differs', 'moved'],
-      ['unresolved', 'moved'],
-      ['unresolved', 'expired'],
-      ['not_booked', 'moved'],
-    ] as const
-    for (const [place, [kind, shows]] of expected.entries())
-      t.match(told.get(ids[place]), { kind, chain: { shows } }, `${kind}, ${shows}`)
-    t.equal(told.get(ids.at(-1))?.chain.transaction, voided, 'found by its memo alone')
-    t.match(told.get(undefined), { kind: 'not_in_ledger', chain: { transaction: stranger } })
-  },
-)
+t.test('finds an MPP payment on which ledger and chain differ, and shows the chain’s side', async (t) => {
+  const books = openBooks(t)
+  const payTo = addressOf(randomKey())
+  const at = Date.now() - 30 * MINUTE
+  const ids: string[] = []
+  const book = async (
+    challenge: string,
+    work: Work,
+    changes: Partial<Purchase> = {},
+  ): Promise<PaymentRecord> => {
+    const entry = await books.book(purchase(payTo, challenge, changes), at, work)
+    ids.push(entry.id)
+    return entry
+  }
+  const tooMuch = 2n ** 100n
+  const args = [payTo, tooMuch, memoOf('reverted')] as const
+  const reverted = await mined(
+    await wallet.writeContract({
+      address: PATH_USD,
+      abi: ABI,
+      functionName: 'transferWithMemo',
+      args,
+      gas: 1_000_000n,
+    }),
+  )
+  await book('missing', sold(randomHash()))
+  await book('open', sold(randomHash()), { validBefore: Date.now() + HOUR })
+  await book('reverted', sold(reverted))
+  await book('elsewhere', sold(await pay(addressOf(randomKey()), 'elsewhere')))
+  await book('cheaper', sold(await pay(payTo, 'cheaper', 4999n)))
+  await book('moved', lost(await pay(payTo, 'moved')))
+  await book('never', lost(randomHash()))
+  const voided = await pay(payTo, 'voided')
+  await book('voided', (claim) => claim.void())
+  const stranger = await pay(payTo, 'stranger')
+  const { agreed, differences } = await reconcile(t, books, 2)
+  t.equal(agreed, 0)
+  const told = new Map(differences.map((each) => [each.ledger?.payment, each]))
+  t.equal(told.size, ids.length + 1)
+  const expected = [
+    ['missing_on_chain', 'expired'],
+    ['missing_on_chain', 'open'],
+    ['missing_on_chain', 'reverted'],
+    ['missing_on_chain', 'elsewhere'],
+    ['differs', 'moved'],
+    ['unresolved', 'moved'],
+    ['unresolved', 'expired'],
+    ['not_booked', 'moved'],
+  ] as const
+  for (const [place, [kind, shows]] of expected.entries())
+    t.match(told.get(ids[place]), { kind, chain: { shows } }, `${kind}, ${shows}`)
+  t.equal(told.get(ids.at(-1))?.chain.transaction, voided, 'found by its memo alone')
+  t.match(told.get(undefined), { kind: 'not_in_ledger', chain: { transaction: stranger } })
+})
 
-t.test('an MPP challenge that was paid twice shows', async (t) => {
+t.test('finds an MPP challenge that was paid twice', async (t) => {
   const books = openBooks(t)
   const payTo = addressOf(randomKey())
   const first = await pay(payTo, 'twice')

@@ -133,7 +133,7 @@ async function happen({ past }: Stall, work: () => Promise<void>): Promise<void>
   await past.mineNow()
 }
 
-t.test('books that are right are found right, and the money of others is only counted', async (t) => {
+t.test('confirms correct records, and counts transfers of others apart', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const payments = await Promise.all([stall.sign(), stall.sign(), stall.sign()])
@@ -161,7 +161,7 @@ t.test('books that are right are found right, and the money of others is only co
   t.match(text.out, /no difference; nothing was changed$/)
 })
 
-t.test('a crowd of buyers is told apart, however many there are at once', async (t) => {
+t.test('tells the payments of many simultaneous buyers apart', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const keys: Hex[] = []
@@ -179,7 +179,7 @@ t.test('a crowd of buyers is told apart, however many there are at once', async 
   })
 })
 
-t.test('a gift in one transaction with a payment to others is no payment to us', async (t) => {
+t.test('counts a gift in the transaction of a payment to others as a gift', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   await stall.book(await stall.sign(), (claim) => claim.void())
@@ -206,7 +206,7 @@ t.test('a gift in one transaction with a payment to others is no payment to us',
   }
 })
 
-t.test('a payee nobody can be paid at does not turn everybody’s payments into ours', async (t) => {
+t.test('counts only payments to our payee when another payee is invalid', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const [ours, theirs] = [await stall.sign(), await signTransfer(stall.key, addressOf(randomKey()))]
@@ -222,7 +222,7 @@ t.test('a payee nobody can be paid at does not turn everybody’s payments into 
   t.equal(ran.code, 1)
 })
 
-t.test('a sale that the chain has never seen is found, with what became of its authorization', async (t) => {
+t.test('finds a sale that the chain has never seen, with the state of its authorization', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const [gone, open, canceled, elsewhere] = await Promise.all([
@@ -262,7 +262,7 @@ t.test('a sale that the chain has never seen is found, with what became of its a
 })
 
 t.test(
-  'money that came in without a sale is found: a stranger’s authorization, and each that was given up',
+  'finds money without a sale: a stranger’s authorization, and each payment that was given up',
   async (t) => {
     const stall = await openStall(t)
     const { past } = stall
@@ -302,7 +302,7 @@ t.test(
   },
 )
 
-t.test('figures that are not the chain’s are found, each by its name', async (t) => {
+t.test('finds amounts that differ from the chain, each by its name', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const [amount, transaction] = await Promise.all([stall.sign(), stall.sign()])
@@ -322,7 +322,7 @@ t.test('figures that are not the chain’s are found, each by its name', async (
   ])
 })
 
-t.test('a booked payer or payee that is not the chain’s is found', async (t) => {
+t.test('finds a recorded payer or payee that differs from the chain', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const [payer, payee] = await Promise.all([stall.sign(), stall.sign()])
@@ -343,7 +343,7 @@ t.test('a booked payer or payee that is not the chain’s is found', async (t) =
   )
 })
 
-t.test('payments nobody has settled the fate of are told by the chain, however old they are', async (t) => {
+t.test('resolves payments of unknown outcome from the chain, at any age', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const [moved, lost, open, settling, ancient] = await Promise.all([
@@ -377,7 +377,7 @@ t.test('payments nobody has settled the fate of are told by the chain, however o
   t.match(told.get(ids[2] ?? '')?.advice, /look again once it has expired/)
 })
 
-t.test('what a server is at right now is no difference', async (t) => {
+t.test('accepts payments that a server is settling right now', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const [working, settling, fresh] = await Promise.all([stall.sign(), stall.sign(), stall.sign()])
@@ -394,7 +394,7 @@ t.test('what a server is at right now is no difference', async (t) => {
   t.match(network(ran), { agreed: 0, underway: 3, differences: [] })
 })
 
-t.test('a sale at the edge of the time asked for is not held against its block', async (t) => {
+t.test('accepts a sale at the edge of the requested period whose block lies outside', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const [before, after] = await Promise.all([stall.sign(), stall.sign()])
@@ -416,7 +416,7 @@ t.test('a sale at the edge of the time asked for is not held against its block',
   t.match(network(ran), { agreed: 2, differences: [] })
 })
 
-t.test('the first block of the time asked for is looked at, and the one before it is not', async (t) => {
+t.test('searches from the first block of the requested period on', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   await stall.book(await stall.sign(), (claim) => claim.void())
@@ -434,7 +434,7 @@ t.test('the first block of the time asked for is looked at, and the one before i
   }
 })
 
-t.test('older payments are left alone, unless they are asked for', async (t) => {
+t.test('leaves older payments out unless they are requested', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const [missing, unbooked] = await Promise.all([stall.sign(), stall.sign()])
@@ -446,7 +446,7 @@ t.test('older payments are left alone, unless they are asked for', async (t) => 
   t.equal(network(await stall.reconcile(['--json', '--since', '5h'])).differences.length, 2)
 })
 
-t.test('an address that was paid at once is still looked after, without a catalog to name it', async (t) => {
+t.test('checks an address that was paid before, though the catalog has dropped it', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const [known, stranger] = await Promise.all([stall.sign(), stall.sign()])
@@ -464,7 +464,7 @@ t.test('an address that was paid at once is still looked after, without a catalo
   t.match(nowhere.err, /only payees the ledger knows are looked at/)
 })
 
-t.test('who is paid is read from the catalog when the environment does not say it', async (t) => {
+t.test('reads the payee from the catalog when the environment leaves it open', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const payment = await stall.sign()
@@ -532,37 +532,31 @@ const LIMITS: readonly (readonly [string, number, OddReply])[] = [
   ['no words at all', 200, { status: 503, body: 'upstream timed out' }],
 ]
 
-t.test(
-  'providers that limit searches are asked in smaller steps, and nothing is lost in between',
-  async (t) => {
-    const stall = await openStall(t)
-    const { past } = stall
-    const booked = 12
-    await happen(stall, async () => {
-      for (let number = 0; number < booked; number += 1) {
-        const payment = await stall.sign()
-        await stall.book(payment, sold(payment, await past.witness.submit(payment)))
-        await past.pass(number === 5 ? 300 : 37)
-      }
-      await past.witness.submit(await stall.sign())
-    })
-    for (const [name, widest, refusal] of LIMITS) {
-      const node = await openNode(t, stall, (call) => {
-        const search = searchOf(call)
-        return search === undefined || widthOf(search) <= widest ? undefined : refusal
-      })
-      const ran = await stall.reconcile(['--json'], { RPC_URL_8453: node.url })
-      t.equal(ran.code, 2, name)
-      t.match(network(ran), { agreed: booked, differences: [{ kind: 'not_in_ledger' }] }, name)
-      t.ok(
-        widths(node).some((width) => width > widest) && widths(node).some((width) => width <= widest),
-        name,
-      )
+t.test('searches in smaller steps at providers with limits, and covers every block', async (t) => {
+  const stall = await openStall(t)
+  const { past } = stall
+  const booked = 12
+  await happen(stall, async () => {
+    for (let number = 0; number < booked; number += 1) {
+      const payment = await stall.sign()
+      await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+      await past.pass(number === 5 ? 300 : 37)
     }
-  },
-)
+    await past.witness.submit(await stall.sign())
+  })
+  for (const [name, widest, refusal] of LIMITS) {
+    const node = await openNode(t, stall, (call) => {
+      const search = searchOf(call)
+      return search === undefined || widthOf(search) <= widest ? undefined : refusal
+    })
+    const ran = await stall.reconcile(['--json'], { RPC_URL_8453: node.url })
+    t.equal(ran.code, 2, name)
+    t.match(network(ran), { agreed: booked, differences: [{ kind: 'not_in_ledger' }] }, name)
+    t.ok(widths(node).some((width) => width > widest) && widths(node).some((width) => width <= widest), name)
+  }
+})
 
-t.test('a long time is searched in steps that most nodes allow, each block once', async (t) => {
+t.test('searches a long period in steps that most nodes allow, each block once', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const payment = await stall.sign()
@@ -594,7 +588,7 @@ t.test('a long time is searched in steps that most nodes allow, each block once'
   )
 })
 
-t.test('a node that has a bad moment is asked again', async (t) => {
+t.test('asks a node again after a temporary error', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const payment = await stall.sign({ validBefore: seconds(NOW + 9 * HOUR) })
@@ -613,7 +607,7 @@ t.test('a node that has a bad moment is asked again', async (t) => {
   t.ok(failed.has('eth_chainId') && failed.has('eth_getBlockByNumber') && failed.has('eth_getLogs'))
 })
 
-t.test('a network that cannot be asked is named, and is never taken for a good one', async (t) => {
+t.test('names a network that is unreachable, and exits with an error', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const payment = await stall.sign({ validBefore: seconds(NOW + 9 * HOUR) })
@@ -663,7 +657,7 @@ t.test('differences count more than a network that could not be asked, and both 
   t.match(ran.out, /1 difference, but 1 of 2 could not be checked; nothing was changed$/)
 })
 
-t.test('with nothing to check, nothing is called right', async (t) => {
+t.test('reports that it checked nothing when nothing is configured', async (t) => {
   const stall = await openStall(t)
   await stall.book(await stall.sign(), (claim) => claim.void())
   const ran = await stall.reconcile([], { RPC_URL_8453: '' })

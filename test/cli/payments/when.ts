@@ -4,7 +4,7 @@ import { parsePastTime, parseTime } from '../../../src/cli/payments/when.ts'
 
 const NOW = Date.UTC(2026, 9, 15, 12, 0, 0)
 
-t.test('an operator names a time as a duration, a day or a moment', async (t) => {
+t.test('reads a time as a duration, a day or a moment', async (t) => {
   for (const [text, expected] of [
     ['24h', '2026-10-14T12:00:00.000Z'],
     ['7d', '2026-10-08T12:00:00.000Z'],
@@ -20,7 +20,7 @@ t.test('an operator names a time as a duration, a day or a moment', async (t) =>
   }
 })
 
-t.test('a slip in a date is told, and never read as some other day', async (t) => {
+t.test('refuses a mistyped date', async (t) => {
   for (const text of [
     '',
     ' ',
@@ -53,7 +53,7 @@ t.test('a slip in a date is told, and never read as some other day', async (t) =
   }
 })
 
-t.test('a beginning in the future is a slip', async (t) => {
+t.test('refuses a start in the future', async (t) => {
   t.equal(parsePastTime('since', '2026-10-15T12:00:00Z', NOW), NOW)
   t.throws(
     () => parsePastTime('since', '2026-10-15T12:00:01Z', NOW),

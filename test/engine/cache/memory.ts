@@ -7,7 +7,7 @@ const ofSize = (size: number): Fetched<unknown> => ({ value: { text: 'a'.repeat(
 
 testCache('in-process', async () => createMemoryCache())
 
-t.test('in-process: memory is bounded, and what was used last stays', async (t) => {
+t.test('in-process: bounds its memory and keeps what was used last', async (t) => {
   const store = createMemoryCache()
   for (let number = 0; number < 60; number += 1) await store.set(`${number}`, ofSize(MEGABYTE), 60_000)
   t.not(await store.get('0'), undefined, '60 MB fit')
@@ -23,7 +23,7 @@ t.test('in-process: memory is bounded, and what was used last stays', async (t) 
   )
 })
 
-t.test('in-process: an answer too large to be kept does not push out the others', async (t) => {
+t.test('in-process: leaves out an answer that is too large, and keeps the others', async (t) => {
   const store = createMemoryCache()
   for (let number = 0; number < 10; number += 1) await store.set(`${number}`, ofSize(1_000), 60_000)
   for (const size of [5, 63, 100]) await store.set('large', ofSize(size * MEGABYTE), 60_000)
@@ -31,14 +31,14 @@ t.test('in-process: an answer too large to be kept does not push out the others'
   for (let number = 0; number < 10; number += 1) t.not(await store.get(`${number}`), undefined)
 })
 
-t.test('in-process: a large answer that is not kept does not leave the older one of its key', async (t) => {
+t.test('in-process: removes the older answer of a key when the new one is too large', async (t) => {
   const store = createMemoryCache()
   await store.set('one', ofSize(1_000), 60_000)
   await store.set('one', ofSize(5 * MEGABYTE), 60_000)
   t.equal(await store.get('one'), undefined)
 })
 
-t.test('in-process: closing forgets everything', async (t) => {
+t.test('in-process: drops everything when it is closed', async (t) => {
   const store = createMemoryCache()
   await store.set('one', ofSize(1), 60_000)
   await store.close()

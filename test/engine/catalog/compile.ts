@@ -34,12 +34,12 @@ function revision(text: string, example?: string): string {
   return load(text, example).catalog.revision
 }
 
-t.test('a reload of the same catalog is no new revision', async (t) => {
+t.test('keeps the revision when the same catalog is loaded again', async (t) => {
   t.equal(revision(SHOP), revision(SHOP))
   t.match(revision(SHOP), /^[A-Za-z0-9_-]{12}$/)
 })
 
-t.test('what only people read, and how it is spelt, is no new revision', async (t) => {
+t.test('keeps the revision when only descriptions and layout change', async (t) => {
   const same: Readonly<Record<string, string>> = {
     'a comment': `# hello\n${SHOP}`,
     'Windows line ends': SHOP.replaceAll('\n', '\r\n'),
@@ -52,7 +52,7 @@ t.test('what only people read, and how it is spelt, is no new revision', async (
   for (const [what, text] of Object.entries(same)) t.equal(revision(text), revision(SHOP), what)
 })
 
-t.test('what a buyer can notice is a new revision', async (t) => {
+t.test('changes the revision with everything a buyer can notice', async (t) => {
   const other: Readonly<Record<string, string>> = {
     'a price': SHOP.replace('0.005', '0.006'),
     'the smallest step of a price': SHOP.replace('0.005', '0.005001'),
@@ -74,7 +74,7 @@ t.test('what a buyer can notice is a new revision', async (t) => {
   t.equal(seen.size, Object.keys(other).length + 2, 'an example is content too')
 })
 
-t.test('no request can change the catalog', async (t) => {
+t.test('freezes the catalog', async (t) => {
   const { catalog } = load(SHOP)
   const loose: string[] = []
   const visit = (value: unknown, path: string): void => {
@@ -88,13 +88,13 @@ t.test('no request can change the catalog', async (t) => {
   t.throws(() => Object.assign(catalog.routes[0]?.parameters[0] ?? {}, { name: 'x' }), TypeError)
 })
 
-t.test('a route and its tool are one operation', async (t) => {
+t.test('compiles a route and its tool to one operation', async (t) => {
   const { routes, operations } = load(SHOP).catalog
   t.equal(routes.length, 2)
   for (const route of routes) t.equal(route.operation, operations[0])
 })
 
-t.test('no two routes and no two operations share a name', async (t) => {
+t.test('gives every route and every operation a name of its own', async (t) => {
   const paths = ['a_b', 'a/b', 'a/b/2', 'a_b_2', 'a', 'a/{b}', 'a/{b}/{c}', 'a.b', 'a~b']
   const routes = paths.map((path) => {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => `${name}: { type: string, example: x }`)
@@ -112,7 +112,7 @@ t.test('no two routes and no two operations share a name', async (t) => {
   t.equal(new Set(ids).size, paths.length + 2, ids.join(' '))
 })
 
-t.test('a catalog of 5,000 routes compiles whole', async (t) => {
+t.test('compiles a catalog of 5,000 routes completely', async (t) => {
   const routes = Array.from(
     { length: 5000 },
     (_, index) => `  /paid/shop${index}/item/{id}:

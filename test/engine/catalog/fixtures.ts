@@ -75,7 +75,7 @@ const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
 t.ok(names.length >= 75, `${names.length} catalogs are tried`)
 
 for (const name of names) {
-  t.test(`an operator reads what is right of ${name.replace('.txt', '')}`, async (t) => {
+  t.test(`reports exactly the expected issues of ${name.replace('.txt', '')}`, async (t) => {
     const raw = readFileSync(`${folder}/${name}`, 'utf8')
     const line = /^-{10,}\n/m.exec(raw)
     if (line === null) return t.fail('a line of dashes divides catalog and expectation')

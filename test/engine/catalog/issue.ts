@@ -7,7 +7,7 @@ const at = (line: number, column: number, width: number): Parameters<typeof erro
   width,
 })
 
-t.test('an operator sees the line before, the line and the word', async (t) => {
+t.test('shows the line before, the line and the word', async (t) => {
   const text = 'routes:\n  /paid/ping:\n    price: 1e-7\n'
   t.equal(
     formatIssue(error('price_not_decimal', at(3, 12, 4), 'no'), 'shop/catalog.yaml', text),
@@ -20,26 +20,26 @@ t.test('an operator sees the line before, the line and the word', async (t) => {
   )
 })
 
-t.test('a warning is marked as one', async (t) => {
+t.test('marks a warning as one', async (t) => {
   const issue = warning('price_over_client_cap', at(1, 1, 1), 'high')
   t.match(formatIssue(issue, 'c.yaml', 'x'), /^c\.yaml:1:1 warning price_over_client_cap high\n/)
   t.notOk(hasErrors([issue]))
   t.ok(hasErrors([issue, error('e', at(1, 1, 1), 'm')]))
 })
 
-t.test('the first line has none before it', async (t) => {
+t.test('shows the first line alone', async (t) => {
   t.equal(
     formatIssue(error('value_not_allowed', at(1, 10, 1), 'no'), 'c.yaml', 'catalog: 2\nroutes: {}'),
     ['c.yaml:1:10 value_not_allowed no', '> 1 | catalog: 2', '    |          ^'].join('\n'),
   )
 })
 
-t.test('the caret stands under its word behind tabs too', async (t) => {
+t.test('puts the caret below its word behind tabs too', async (t) => {
   const frame = formatIssue(error('e', at(1, 9, 1), 'm'), 'c', '\t\tprice:\t2').split('\n')
   t.equal(frame.at(-1), '    | \t\t      ^')
 })
 
-t.test('line numbers stay aligned where they grow a digit', async (t) => {
+t.test('aligns line numbers where they grow a digit', async (t) => {
   const text = Array.from({ length: 12 }, (_, index) => `line${index + 1}`).join('\n')
   t.strictSame(
     formatIssue(error('e', at(10, 1, 4), 'm'), 'c', text)
@@ -49,12 +49,12 @@ t.test('line numbers stay aligned where they grow a digit', async (t) => {
   )
 })
 
-t.test('a range over several lines is marked on its first', async (t) => {
+t.test('marks a range of several lines on its first', async (t) => {
   const frame = formatIssue(error('e', at(1, 4, 500), 'm'), 'c', 'abcdef\nghi').split('\n')
   t.equal(frame.at(-1), '    |    ^^^')
 })
 
-t.test('a long line is cut around the word, so that the caret still fits a terminal', async (t) => {
+t.test('cuts a long line around the word, so that the caret fits a terminal', async (t) => {
   const line = `${'a'.repeat(1000)}WRONG${'b'.repeat(1000)}`
   const [, source = '', carets = ''] = formatIssue(error('e', at(1, 1001, 5), 'm'), 'c', line).split('\n')
   t.ok(source.length < 180, `${source.length} characters`)
@@ -64,7 +64,7 @@ t.test('a long line is cut around the word, so that the caret still fits a termi
   t.match(source, /^> 1 \| …a+WRONGb+…$/)
 })
 
-t.test('a word longer than the frame is marked as far as it is shown', async (t) => {
+t.test('marks a word longer than the frame as far as it is shown', async (t) => {
   const [, source = '', carets = ''] = formatIssue(
     error('e', at(1, 1, 900), 'm'),
     'c',
@@ -73,13 +73,13 @@ t.test('a word longer than the frame is marked as far as it is shown', async (t)
   t.ok(carets.length <= source.length)
 })
 
-t.test('a binary file cannot write control characters to the terminal', async (t) => {
+t.test('escapes control characters of a binary file', async (t) => {
   const frame = formatIssue(error('e', at(2, 1, 1), 'm'), 'c', '\x1b[31m\n\0\x9b2J\x07')
   // eslint-disable-next-line no-control-regex
   t.notMatch(frame, /[\0-\x08\x0b-\x1f\x7f-\x9f]/)
 })
 
-t.test('Windows line ends neither show nor count', async (t) => {
+t.test('treats Windows line ends as line ends', async (t) => {
   t.strictSame(formatIssue(error('e', at(2, 1, 99), 'm'), 'c', 'one\r\ntwo\r\n').split('\n'), [
     'c:2:1 e m',
     '  1 | one',
@@ -88,12 +88,12 @@ t.test('Windows line ends neither show nor count', async (t) => {
   ])
 })
 
-t.test('a place that the text does not have costs no more than the frame', async (t) => {
+t.test('shows the last line for a position behind the end', async (t) => {
   t.equal(formatIssue(error('e', at(9, 1, 1), 'm'), 'c', 'one'), 'c:9:1 e m')
   t.equal(formatIssue(error('e', at(1, 1, 1), 'm'), 'c', ''), 'c:1:1 e m\n> 1 | \n    | ^')
 })
 
-t.test('a catalog that cannot be used says everything, not only the first', async (t) => {
+t.test('lists every issue in the error', async (t) => {
   const issues = [error('a', at(1, 1, 1), 'first'), error('b', at(2, 1, 1), 'second')]
   const fault = new CatalogError('c.yaml', 'x\ny', issues)
   t.match(fault.message, /c\.yaml:1:1 a first[^]*\n\nc\.yaml:2:1 b second/)

@@ -12,14 +12,14 @@ function patternsOf(schema: unknown): string[] {
 
 const patterns = [...new Set(patternsOf(catalogSchema))]
 
-t.test('no operator is shown a regular expression of the schema', async (t) => {
+t.test('explains every pattern of the schema in words', async (t) => {
   t.ok(patterns.length > 10)
   for (const pattern of patterns) {
     t.ok(formOf(pattern), pattern)
   }
 })
 
-t.test('the name that is offered instead is one the catalog takes', async (t) => {
+t.test('offers a name that the catalog accepts', async (t) => {
   const names = [
     'appId',
     'App Id',

@@ -31,19 +31,19 @@ t.test('suggests the word that was meant for a misspelt one', async (t) => {
   t.equal(suggest('bool', ['string', 'integer', 'number', 'boolean']), 'boolean')
 })
 
-t.test('a word that is like none is not guessed at', async (t) => {
+t.test('suggests only similar words', async (t) => {
   for (const word of ['colour', 'x', 'payments', 'url', '', 'ab'])
     t.equal(suggest(word, KEYS), undefined, word)
   t.equal(suggest('price', []), undefined)
 })
 
-t.test('the nearest of several is offered', async (t) => {
+t.test('suggests the nearest of several', async (t) => {
   t.equal(suggest('minimun', KEYS), 'minimum')
   t.equal(suggest('maximun', KEYS), 'maximum')
   t.equal(suggest('price', ['prices', 'price']), 'price')
 })
 
-t.test('the offer reads as the end of a sentence, or is nothing', async (t) => {
+t.test('formats the suggestion as the end of a sentence', async (t) => {
   t.equal(didYouMean('pric', KEYS), ' — did you mean "price"?')
   t.equal(didYouMean('colour', KEYS), '')
 })

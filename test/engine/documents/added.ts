@@ -34,7 +34,7 @@ function reaches(
   }
 }
 
-t.test('a route that is added to the catalog is announced in every document that names routes', async (t) => {
+t.test('announces an added route in every document that names routes', async (t) => {
   const catalog = add(
     'routes',
     `  /paid/fog:
@@ -47,7 +47,7 @@ t.test('a route that is added to the catalog is announced in every document that
   reaches(t, { catalog, sign: /\bfog\b/, silent: SILENT })
 })
 
-t.test('so is an API of somebody’s own that is sold through the proxy', async (t) => {
+t.test('announces an API that is sold through the proxy in every document', async (t) => {
   const catalog = add(
     'routes',
     `  /paid/buoys/{buoy}:
@@ -64,7 +64,7 @@ t.test('so is an API of somebody’s own that is sold through the proxy', async 
   for (const { name } of documents) t.notMatch(render(name, catalog, facts), 'buoys.example', name)
 })
 
-t.test('so is a tool of a companion server, in all documents but those of HTTP', async (t) => {
+t.test('announces an added tool in all documents but those of HTTP', async (t) => {
   const catalog = add(
     'tools',
     `  sound_horn:
@@ -77,7 +77,7 @@ t.test('so is a tool of a companion server, in all documents but those of HTTP',
   reaches(t, { catalog, sign: /sound[_-]horn/, silent: [...SILENT, ...HTTP_ONLY] })
 })
 
-t.test('a tool of a server that is not served is offered nowhere', async (t) => {
+t.test('offers only tools of servers that are served', async (t) => {
   const catalog = add('tools', '  sound_horn: { server: pilots, price: 0.003, summary: Sounds the horn }\n')
   for (const { name } of documents)
     t.equal(render(name, catalog, facts), render(name, before, facts), `${name} stays as it was`)

@@ -8,7 +8,7 @@ function skill(id: string, of: Json = card): Json | undefined {
   return items(at(of, 'skills')).find((each) => at(each, 'id') === id)
 }
 
-t.test('an agent learns who this is, and that it speaks plain HTTP', async (t) => {
+t.test('tells agents the provider and that it speaks plain HTTP', async (t) => {
   t.match(card, {
     protocolVersion: '1.0',
     name: 'Harbour data',
@@ -23,7 +23,7 @@ t.test('an agent learns who this is, and that it speaks plain HTTP', async (t) =
   })
 })
 
-t.test('A2A clients of both versions refuse cleanly: no transport they know is named', async (t) => {
+t.test('names its own transport, so that A2A clients of both versions refuse cleanly', async (t) => {
   const known = ['JSONRPC', 'GRPC', 'HTTP+JSON']
   t.equal(at(card, 'preferredTransport'), 'HTTP+X402')
   t.strictSame(at(card, 'supportedInterfaces'), [
@@ -34,7 +34,7 @@ t.test('A2A clients of both versions refuse cleanly: no transport they know is n
   for (const name of known) t.notMatch(JSON.stringify(card), `"${name}"`)
 })
 
-t.test('what is paid with stands there as the 402 offers it, and not at all without x402', async (t) => {
+t.test('states the means of payment as the 402 offers them, with x402 only', async (t) => {
   t.strictSame(at(card, 'payments'), {
     protocol: 'x402',
     version: 2,
@@ -46,7 +46,7 @@ t.test('what is paid with stands there as the 402 offers it, and not at all with
   t.equal(at(unpaid, 'payments'), undefined)
 })
 
-t.test('a skill says what it costs and where it is called', async (t) => {
+t.test('states what each skill costs and where it is called', async (t) => {
   t.strictSame(skill('tides'), {
     id: 'tides',
     name: 'Tides',
@@ -61,7 +61,7 @@ t.test('a skill says what it costs and where it is called', async (t) => {
   })
 })
 
-t.test('a skill that cannot be used now is listed, says so, and names no price and no address', async (t) => {
+t.test('lists a skill that is unavailable without price and address, and says so', async (t) => {
   for (const id of ['log-note', 'pilot']) {
     t.match(skill(id), { available: false, description: /Not available now\.$/ })
     t.notMatch(at(skill(id), 'description'), /USD|https?:/)
@@ -70,7 +70,7 @@ t.test('a skill that cannot be used now is listed, says so, and names no price a
   t.match(skill('tides', down), { available: false })
 })
 
-t.test('a companion server that is served is an interface, and its tools are skills', async (t) => {
+t.test('lists a served companion server as an interface and its tools as skills', async (t) => {
   const mcpServers = new Map([['log', 'https://mcp.example/mcp']])
   const served = renderJson('agent-card', undefined, { ...FACTS, mcpServers })
   t.strictSame(at(served, 'additionalInterfaces', 1), {
@@ -86,13 +86,13 @@ t.test('a companion server that is served is an interface, and its tools are ski
   t.match(skill('tides', served), { description: /GET .* MCP tool tides at/ })
 })
 
-t.test('the icon is named, unless something else stands at its place', async (t) => {
+t.test('names the icon, unless another file has its path', async (t) => {
   t.equal(at(card, 'iconUrl'), 'https://harbour.example/favicon.svg')
   const announced = compileHarbour(`${HARBOUR}files: { /favicon.svg: { planned: true } }\n`)
   t.equal(at(renderJson('agent-card', announced), 'iconUrl'), undefined)
 })
 
-t.test('a sandbox says so', async (t) => {
+t.test('marks a sandbox', async (t) => {
   const sandbox = renderJson('agent-card', undefined, { ...FACTS, sandbox: true })
   t.match(at(sandbox, 'description'), /^Sandbox: payments are play money/)
 })

@@ -26,37 +26,34 @@ function unfold(json: string): string {
   return `${JSON.stringify(JSON.parse(json), undefined, 2)}\n`
 }
 
-t.test(
-  'no document changes unless somebody means it to: UPDATE_GOLDEN=1 rewrites the pinned ones',
-  async (t) => {
-    const harbour = compileHarbour()
-    const [card] = serverCards(harbour, WITH_SERVER)
-    const [page] = serverPages(harbour, WITH_SERVER)
-    const [server] = listedServers(harbour, WITH_SERVER)
-    if (card === undefined || page === undefined || server === undefined) throw new Error('no server')
-    const texts: (readonly [string, string])[] = [
-      ...documents.map(({ name, render }) => [name, render(harbour, WITH_SERVER)] as const),
-      ...documents.flatMap(({ name, page }) =>
-        page === undefined ? [] : [[`${name}.html`, page(harbour, WITH_SERVER)] as const],
-      ),
-      ['server-card', card.text],
-      ['server.html', page.text],
-      ['server.json', renderServerJson(harbour, WITH_SERVER, server)],
-    ]
-    for (const [name, text] of texts) {
-      const file = new URL(name, GOLDEN)
-      const pinned = name === 'openapi' ? unfold(text) : text
-      if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, pinned)
-      t.equal(pinned, readFileSync(file, 'utf8'), name)
-    }
-  },
-)
+t.test('equals the pinned documents, which UPDATE_GOLDEN=1 rewrites', async (t) => {
+  const harbour = compileHarbour()
+  const [card] = serverCards(harbour, WITH_SERVER)
+  const [page] = serverPages(harbour, WITH_SERVER)
+  const [server] = listedServers(harbour, WITH_SERVER)
+  if (card === undefined || page === undefined || server === undefined) throw new Error('no server')
+  const texts: (readonly [string, string])[] = [
+    ...documents.map(({ name, render }) => [name, render(harbour, WITH_SERVER)] as const),
+    ...documents.flatMap(({ name, page }) =>
+      page === undefined ? [] : [[`${name}.html`, page(harbour, WITH_SERVER)] as const],
+    ),
+    ['server-card', card.text],
+    ['server.html', page.text],
+    ['server.json', renderServerJson(harbour, WITH_SERVER, server)],
+  ]
+  for (const [name, text] of texts) {
+    const file = new URL(name, GOLDEN)
+    const pinned = name === 'openapi' ? unfold(text) : text
+    if (process.env.UPDATE_GOLDEN === '1') writeFileSync(file, pinned)
+    t.equal(pinned, readFileSync(file, 'utf8'), name)
+  }
+})
 
-t.test('the same catalog gives the same bytes, so that ETags hold', async (t) => {
+t.test('renders the same bytes from the same catalog, so that ETags hold', async (t) => {
   for (const { name } of documents) t.equal(render(name), render(name), name)
 })
 
-t.test('every text ends in one newline and shows no slip of a template', async (t) => {
+t.test('ends every text in one newline, with all template tags filled in', async (t) => {
   for (const { name } of documents) {
     const text = render(name)
     // A proof is compared byte for byte.
@@ -65,7 +62,7 @@ t.test('every text ends in one newline and shows no slip of a template', async (
   }
 })
 
-t.test('every document can be found by others: it has an entry in the directory', async (t) => {
+t.test('lists every document in the registry', async (t) => {
   t.strictSame([...documentNames].sort(), Object.keys(DOCUMENTS).sort())
   t.strictSame(
     documents.map(({ type }) => type),
@@ -73,14 +70,14 @@ t.test('every document can be found by others: it has an entry in the directory'
   )
 })
 
-t.test('what is only planned is announced nowhere', async (t) => {
+t.test('announces only routes that are written', async (t) => {
   for (const { name } of documents) {
     t.notMatch(render(name), /paid\/weather|sample\/weather|paid_weather|Not written yet|pilot_book/, name)
     t.notMatch(render(name), /\/status/, name)
   }
 })
 
-t.test('a buyer reads the same price everywhere', async (t) => {
+t.test('states the same price in every document', async (t) => {
   const openapi = renderJson('openapi')
   const index = renderJson('index')
   const resources = renderJson('x402-resources')
@@ -102,7 +99,7 @@ t.test('a buyer reads the same price everywhere', async (t) => {
   }
 })
 
-t.test('a sandbox cannot be mistaken for the real service, nor the other way round', async (t) => {
+t.test('tells a sandbox from the real service in every document', async (t) => {
   const facts = { ...FACTS, sandbox: true }
   t.equal(at(renderJson('openapi', undefined, facts), 'info', 'title'), 'Harbour data (sandbox)')
   t.equal(at(renderJson('index', undefined, facts), 'sandbox'), true)
@@ -111,7 +108,7 @@ t.test('a sandbox cannot be mistaken for the real service, nor the other way rou
   for (const name of ['openapi', 'llms']) t.notMatch(render(name), /sandbox/i, name)
 })
 
-t.test('every absolute address comes from the base URL', async (t) => {
+t.test('builds every absolute address from the base URL', async (t) => {
   const facts = { ...FACTS, baseUrl: 'http://localhost:4021', paymentRequired: () => undefined }
   for (const name of ['openapi', 'index', 'llms']) {
     const addresses = render(name, undefined, facts).match(/https?:\/\/[^\s"')]+/g) ?? []
@@ -122,7 +119,7 @@ t.test('every absolute address comes from the base URL', async (t) => {
   }
 })
 
-t.test('a catalog with nothing but a name and one free route renders too', async (t) => {
+t.test('renders a catalog with a name and one free route only', async (t) => {
   const bare = compileHarbour(
     "catalog: 1\nservice: { name: Bare, version: '1' }\nroutes:\n  /clock: { price: free, handler: clock, summary: Tells the time }\n",
   )

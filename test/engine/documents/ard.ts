@@ -3,7 +3,7 @@ import { at, compileHarbour, FACTS, HARBOUR, items, renderJson } from '../../sup
 
 const entries = items(at(renderJson('ard'), 'entries'))
 
-t.test('an agent that looks for a capability finds the API and the card, by what people ask', async (t) => {
+t.test('an agent that searches for a capability finds the API and the card', async (t) => {
   t.equal(at(renderJson('ard'), 'specVersion'), '1.0')
   t.strictSame(
     entries.map((entry) => [at(entry, 'identifier'), at(entry, 'type'), at(entry, 'url')]),

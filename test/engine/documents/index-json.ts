@@ -7,7 +7,7 @@ function route(path: string) {
   return items(at(index, 'routes')).find((entry) => at(entry, 'path') === path)
 }
 
-t.test('an agent can call a route from the index alone', async (t) => {
+t.test('lets an agent call a route from the index alone', async (t) => {
   t.strictSame(route('/paid/ships/moves'), {
     method: 'GET',
     path: '/paid/ships/moves',
@@ -33,17 +33,17 @@ t.test('an agent can call a route from the index alone', async (t) => {
   })
 })
 
-t.test('previews and free routes carry no price', async (t) => {
+t.test('lists previews and free routes without a price', async (t) => {
   t.equal(at(route('/sample/tides'), 'price'), undefined)
   t.equal(at(route('/sample/tides'), 'full'), '/paid/tides/{port}')
   t.equal(at(route('/clock'), 'price'), undefined)
 })
 
-t.test('counts are counted', async (t) => {
+t.test('counts what it lists', async (t) => {
   t.strictSame(at(index, 'counts'), { paid: 3, sample: 2, free: 1 })
 })
 
-t.test('every other document is one step away', async (t) => {
+t.test('links every other document', async (t) => {
   const links = members(at(index, 'documents'))
   t.strictSame(
     links.map(([name]) => name),
@@ -53,7 +53,7 @@ t.test('every other document is one step away', async (t) => {
   t.equal(at(index, 'documents', 'agent-card'), 'https://harbour.example/.well-known/agent-card.json')
 })
 
-t.test('companion servers and their tools are named once they are served, and not before', async (t) => {
+t.test('names companion servers and their tools only while they are served', async (t) => {
   t.equal(at(index, 'mcp_servers'), undefined)
   const mcpServers = new Map([['log', 'https://harbour.example/mcp/log']])
   const served = renderJson('index', compileHarbour(), { ...FACTS, mcpServers })
@@ -83,12 +83,12 @@ t.test('companion servers and their tools are named once they are served, and no
   ])
 })
 
-t.test('shows the way to pay next to the prices', async (t) => {
+t.test('explains how to pay next to the prices', async (t) => {
   t.strictSame(at(index, 'payment', 'protocols'), ['x402'])
   t.match(at(index, 'payment', 'how_to_pay', 0), '402')
 })
 
-t.test('a route that cannot answer now says so', async (t) => {
+t.test('marks a route that is unavailable now', async (t) => {
   const down = renderJson('index', compileHarbour(), { ...FACTS, available: ({ id }) => id !== 'tides' })
   t.equal(at(down, 'routes', 0, 'available'), false)
   t.equal(at(down, 'routes', 1, 'available'), true)

@@ -3,7 +3,7 @@ import { compileHarbour, FACTS, HARBOUR, render } from '../../support/documents.
 
 const text = render('llms')
 
-t.test('a language model finds the form that llmstxt.org promises', async (t) => {
+t.test('follows the format of llmstxt.org', async (t) => {
   const lines = text.split('\n')
   t.equal(lines[0], '# Harbour data')
   t.equal(lines[2], '> Tides and ship movements for agents, sold per call.')
@@ -20,7 +20,7 @@ t.test('a language model finds the form that llmstxt.org promises', async (t) =>
   t.ok(Buffer.byteLength(text) < 8000)
 })
 
-t.test('each paid path stands there once, with its price, use and parameters', async (t) => {
+t.test('lists each paid path once, with its price, use and parameters', async (t) => {
   t.equal(text.split('/paid/tides/').length, 2)
   t.equal(text.split('/paid/ships/moves').length, 2)
   t.equal(text.split('/paid/berths/').length, 2)
@@ -32,7 +32,7 @@ t.test('each paid path stands there once, with its price, use and parameters', a
   t.match(text, '- [/clock](https://harbour.example/clock): free. Tells the harbour time.\n')
 })
 
-t.test('how to pay takes six lines at most and names where money can move today', async (t) => {
+t.test('explains paying in at most six lines and names the networks that work now', async (t) => {
   const steps = (protocols: readonly string[]) => {
     const [, block = ''] = render('llms', compileHarbour(), { ...FACTS, protocols }).split('How to pay:\n\n')
     return block.split('\n\n')[0]?.split('\n') ?? []
@@ -44,13 +44,13 @@ t.test('how to pay takes six lines at most and names where money can move today'
   t.notMatch(steps(['mpp']).join('\n'), 'PAYMENT-SIGNATURE')
 })
 
-t.test('a model is not sent to a route that cannot answer', async (t) => {
+t.test('lists only routes that answer', async (t) => {
   const down = render('llms', compileHarbour(), { ...FACTS, available: ({ id }) => id !== 'ships/moves' })
   t.notMatch(down, 'ships/moves')
   t.match(down, '/paid/tides/')
 })
 
-t.test('text of the catalog stays on its line, and none of it turns into markup', async (t) => {
+t.test('keeps catalog text on its line and escapes markup in it', async (t) => {
   const odd = HARBOUR.replace(
     'summary: Says who lies at a berth',
     'summary: "Says <who> lies at\\n a \'berth\' & why?"',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { code, plain } from '../../../src/engine/documents/template.ts'
 
-t.test('words stay words, on one line, whatever they hold', async (t) => {
+t.test('keeps words on one line as they are, whatever they contain', async (t) => {
   for (const [text, expected] of [
     ['Ranks deals by value', 'Ranks deals by value'],
     ['a|b', 'a\\|b'],
@@ -19,7 +19,7 @@ t.test('words stay words, on one line, whatever they hold', async (t) => {
     t.equal(plain(text), expected)
 })
 
-t.test('a value stays one span of code, in a table too', async (t) => {
+t.test('keeps a value one span of code, in a table too', async (t) => {
   for (const [text, expected] of [
     ['730,570', '`730,570`'],
     ['a|b', '`a\\|b`'],

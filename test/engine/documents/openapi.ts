@@ -38,7 +38,7 @@ function strangers(value: Json | undefined, place: keyof typeof VOCABULARY): str
     .filter((name) => !name.startsWith('x-') && !VOCABULARY[place].includes(name))
 }
 
-t.test('readers of OpenAPI 3.1 find only words they know, where they belong', async (t) => {
+t.test('uses only the keywords of OpenAPI 3.1, at their places', async (t) => {
   t.equal(at(document, 'openapi'), '3.1.0')
   t.strictSame(strangers(document, 'root'), [])
   t.strictSame(strangers(at(document, 'info'), 'info'), [])
@@ -57,7 +57,7 @@ t.test('readers of OpenAPI 3.1 find only words they know, where they belong', as
   }
 })
 
-t.test('every reference leads somewhere', async (t) => {
+t.test('resolves every reference', async (t) => {
   const references = new Set(collect(document, '$ref').filter((value) => typeof value === 'string'))
   t.ok(references.size > 5)
   for (const reference of references) {
@@ -67,14 +67,14 @@ t.test('every reference leads somewhere', async (t) => {
   }
 })
 
-t.test('generated clients get one method a route, with a name of its own', async (t) => {
+t.test('gives generated clients one method a route, with a name of its own', async (t) => {
   const ids = operations.map(({ operation }) => at(operation, 'operationId'))
   t.equal(new Set(ids).size, ids.length)
   for (const id of ids) t.ok(typeof id === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(id))
   t.ok(ids.includes('paid_tides_port'))
 })
 
-t.test('what is sold comes first, then previews, then what is free, then documents', async (t) => {
+t.test('orders paid routes first, then previews, free routes and documents', async (t) => {
   t.strictSame(
     operations.map(({ path }) => path),
     [
@@ -89,7 +89,7 @@ t.test('what is sold comes first, then previews, then what is free, then documen
   )
 })
 
-t.test('probers see which routes cost money and which do not', async (t) => {
+t.test('tells probers which routes cost money', async (t) => {
   for (const { path, operation } of operations) {
     const paid = path.startsWith('/paid/')
     t.strictSame(at(operation, 'security'), [], path)
@@ -102,7 +102,7 @@ t.test('probers see which routes cost money and which do not', async (t) => {
   t.strictSame(at(operation('/paid/tides/{port}'), 'x-payment-info', 'protocols'), [{ x402: {} }])
 })
 
-t.test('a wrong parameter is declared as 422 wherever there are parameters', async (t) => {
+t.test('declares 422 wherever there are parameters', async (t) => {
   for (const { path, operation } of operations) {
     const takes = items(at(operation, 'parameters')).length > 0
     const schema = at(operation, 'responses', '422', 'content', 'application/json', 'schema')
@@ -111,7 +111,7 @@ t.test('a wrong parameter is declared as 422 wherever there are parameters', asy
   t.strictSame(at(document, 'components', 'schemas', 'ValidationError', 'required'), ['loc', 'msg', 'type'])
 })
 
-t.test('clients can fill in a request from the schemas alone', async (t) => {
+t.test('lets clients fill in a request from the schemas alone', async (t) => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   for (const { path, operation } of operations) {
     const parameters = items(at(operation, 'parameters'))
@@ -135,7 +135,7 @@ t.test('clients can fill in a request from the schemas alone', async (t) => {
   t.equal(at(kind, 'description'), 'Also understood: in for arrivals.')
 })
 
-t.test('an empty default passes the rules of its parameter, as it does when it is sent', async (t) => {
+t.test('accepts an empty default by the rules of its parameter, as a request does', async (t) => {
   const text = HARBOUR.replace(
     "since: { type: string, default: '', format: date }",
     "flag: { type: string, default: '', format: country, minLength: 2 }\n      size: { type: string, default: '', enum: [s, m] }",
@@ -147,7 +147,7 @@ t.test('an empty default passes the rules of its parameter, as it does when it i
   t.strictSame(at(size, 'schema', 'enum'), ['', 's', 'm'])
 })
 
-t.test('an example is an answer as it comes, and fits the shape that is declared', async (t) => {
+t.test('gives examples that are real answers and match the declared schema', async (t) => {
   const schemaOf = (path: string) => at(operation(path), 'responses', '200', 'content', 'application/json')
   const tides = schemaOf('/paid/tides/{port}')
   t.strictSame(at(tides, 'example'), {
@@ -204,13 +204,13 @@ t.test('an example is an answer as it comes, and fits the shape that is declared
   }
 })
 
-t.test('the free preview of a paid route can be followed, and says what it is', async (t) => {
+t.test('links the free preview of a paid route and describes it', async (t) => {
   t.equal(at(operation('/paid/tides/{port}'), 'x-free-preview'), '/sample/tides')
   t.equal(at(operation('/paid/berths/{berth}'), 'x-free-preview'), undefined)
   t.match(at(operation('/sample/tides'), 'description'), 'Free preview of /paid/tides/{port}')
 })
 
-t.test('an agent reads when to use a route, how fresh it is and what is charged', async (t) => {
+t.test('tells an agent when to use a route, how fresh it is and what is charged', async (t) => {
   t.equal(
     at(operation('/paid/tides/{port}'), 'description'),
     [
@@ -224,7 +224,7 @@ t.test('an agent reads when to use a route, how fresh it is and what is charged'
   t.match(at(operation('/paid/ships/moves'), 'description'), /^Use when you watch several ports at once\./)
 })
 
-t.test('a route whose source is missing is shown as not available, its preview too', async (t) => {
+t.test('marks a route without its source, and its preview, as unavailable', async (t) => {
   const down = renderJson('openapi', compileHarbour(), {
     ...FACTS,
     available: ({ id }) => id !== 'ships/moves',
@@ -234,7 +234,7 @@ t.test('a route whose source is missing is shown as not available, its preview t
   t.equal(at(down, 'paths', '/paid/tides/{port}', 'get', 'x-available'), undefined)
 })
 
-t.test('the second protocol is declared as soon as it can be paid with', async (t) => {
+t.test('declares the second protocol as soon as it is configured', async (t) => {
   const both = renderJson('openapi', compileHarbour(), { ...FACTS, protocols: ['x402', 'mpp'] })
   const route = at(both, 'paths', '/paid/ships/moves', 'get')
   t.strictSame(at(route, 'x-payment-info', 'protocols'), [
@@ -270,7 +270,7 @@ t.test('the second protocol is declared as soon as it can be paid with', async (
   )
 })
 
-t.test('guidance reaches agents: the catalog’s own, else how to pay', async (t) => {
+t.test('carries the guidance of the catalog, or how to pay', async (t) => {
   t.match(at(document, 'info', 'x-guidance'), 'PAYMENT-SIGNATURE')
   const own = compileHarbour(HARBOUR.replace('  tags:', '  guidance: Ask for tides first.\n  tags:'))
   t.equal(at(renderJson('openapi', own), 'info', 'x-guidance'), 'Ask for tides first.')
@@ -278,7 +278,7 @@ t.test('guidance reaches agents: the catalog’s own, else how to pay', async (t
   t.equal(at(document, 'info', 'version'), '1.4.0')
 })
 
-t.test('tags group routes by the catalog’s categories, in words', async (t) => {
+t.test('tags routes by the categories of the catalog, with their descriptions', async (t) => {
   t.strictSame(at(document, 'tags'), [
     { name: 'tides', description: 'Tides & currents' },
     { name: 'ships', description: 'Ships' },
@@ -286,7 +286,7 @@ t.test('tags group routes by the catalog’s categories, in words', async (t) =>
   ])
 })
 
-t.test('registries find the guide, the categories and the proof of who is paid', async (t) => {
+t.test('gives registries the guide, the categories and the proof of ownership', async (t) => {
   t.strictSame(at(document, 'info', 'license'), { name: 'MIT', identifier: 'MIT' })
   t.strictSame(at(document, 'x-service-info'), {
     categories: ['tides', 'ships'],
@@ -302,7 +302,7 @@ t.test('registries find the guide, the categories and the proof of who is paid',
   t.strictSame(at(document, 'x-discovery'), proofs)
 })
 
-t.test('a catalog without proofs claims none', async (t) => {
+t.test('claims ownership only with a proof in the catalog', async (t) => {
   const silent = renderJson('openapi', compileHarbour(HARBOUR.replace(/ {2}ownership_proofs:.*\n/, '')))
   t.equal(at(silent, 'x-agentcash-provenance'), undefined)
   t.equal(at(silent, 'x-discovery'), undefined)

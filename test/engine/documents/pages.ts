@@ -77,7 +77,7 @@ const shops: readonly (readonly [string, Catalog, Facts])[] = [
 ]
 
 for (const [shop, catalog, facts] of shops) {
-  t.test(`${shop} can be read by screen reader and keyboard`, async (t) => {
+  t.test(`${shop} works with screen reader and keyboard`, async (t) => {
     for (const [name, page] of pagesOf(catalog, facts)) {
       t.match(page, /^<!doctype html>\n<html lang="en">/, name)
       t.equal(all(/<(h1)\b/g, page).length, 1, `${name} has one h1`)
@@ -97,7 +97,7 @@ for (const [shop, catalog, facts] of shops) {
     }
   })
 
-  t.test(`a link inside ${shop} leads somewhere`, async (t) => {
+  t.test(`every link inside ${shop} resolves`, async (t) => {
     const pages = new Map(pagesOf(catalog, facts))
     const places = new Map(
       Object.entries(catalog.documents).flatMap(([name, { paths }]) => paths.map((path) => [path, name])),
@@ -118,7 +118,7 @@ for (const [shop, catalog, facts] of shops) {
     }
   })
 
-  t.test(`no page of ${shop} runs or loads anything`, async (t) => {
+  t.test(`every page of ${shop} is free of scripts and external resources`, async (t) => {
     for (const [name, page] of pagesOf(catalog, facts)) {
       t.notMatch(page, /<script|<iframe|<object|<embed|<form|\son[a-z]+=|javascript:|@import|\surl\(/i, name)
       t.notMatch(page.replace(/<style>.*<\/style>/s, ''), /\sstyle=/, name)
@@ -131,7 +131,7 @@ for (const [shop, catalog, facts] of shops) {
   })
 }
 
-t.test('every paid path stands with its price in the raw text of the pages', async (t) => {
+t.test('shows every paid path with its price in the raw text of the pages', async (t) => {
   for (const { kind, path, operation, name } of harbour.routes) {
     if (kind !== 'paid' || operation.planned || operation.price === undefined) continue
     const price = formatPrice(operation.price)
@@ -150,7 +150,7 @@ t.test('every paid path stands with its price in the raw text of the pages', asy
   }
 })
 
-t.test('a reader can copy a request that answers, and a client that cannot overspend', async (t) => {
+t.test('shows a request that answers when copied, and a client with a spending limit', async (t) => {
   const html = render('docs')
   t.match(html, 'curl -i &#x27;https://harbour.example/paid/tides/bristol&#x27;')
   t.match(html, 'curl &#x27;https://harbour.example/sample/ships/moves?ports&#x3D;bristol,cork&#x27;')
@@ -163,7 +163,7 @@ t.test('a reader can copy a request that answers, and a client that cannot overs
   t.notMatch(render('docs', harbour, { ...FACTS, protocols: ['mpp'] }), 'wrapFetchWithPayment')
 })
 
-t.test('a parameter’s rules stand in its row', async (t) => {
+t.test('shows the rules of a parameter in its row', async (t) => {
   const rows = render('docs-md')
   t.match(rows, '| `days` | integer | no | `2` | 1 to 14 |  |  |')
   t.match(
@@ -178,13 +178,13 @@ t.test('a parameter’s rules stand in its row', async (t) => {
   t.match(rows, '| `berth` | integer, in the path | yes |  | from 1 | `7` |  |')
 })
 
-t.test('what cannot be had now is shown as that', async (t) => {
+t.test('marks what is unavailable now', async (t) => {
   const down = render('docs', harbour, { ...FACTS, available: ({ id }) => id !== 'tides' })
   t.match(down, 'Not available now: answers 503, which is not charged.')
   t.notMatch(render('docs'), 'Not available now')
 })
 
-t.test('a server that is not served is not named, and one that is has its tools and its page', async (t) => {
+t.test('names exactly the servers that are served, each with its tools and its page', async (t) => {
   t.notMatch(render('docs'), /Harbour log|log_note/)
   const served = render('docs', harbour, WITH_SERVER)
   t.match(served, 'At <code>https://harbour.example/mcp/log</code>.')
@@ -192,7 +192,7 @@ t.test('a server that is not served is not named, and one that is has its tools 
   t.match(served, '<a href="/docs/servers/log#tool.log_note"><code>log_note</code></a>')
 })
 
-t.test('the address in a problem leads to the row of its code', async (t) => {
+t.test('links the address in a problem to the row of its code', async (t) => {
   const page = render('docs-errors')
   for (const [code, { status, title }] of Object.entries(ERRORS)) {
     const [, row = ''] = page.split(`<tr id="${code}">`)
@@ -204,7 +204,7 @@ t.test('the address in a problem leads to the row of its code', async (t) => {
   }
 })
 
-t.test('the privacy page takes its figures from the catalog', async (t) => {
+t.test('takes the figures of the privacy page from the catalog', async (t) => {
   const page = render('privacy')
   t.match(page, 'For 1 day after the payment')
   t.match(page, '<code>/paid/tides/{port}</code></th><td data-label="Fresh for">10 minutes</td>')
@@ -244,7 +244,7 @@ const spoilt = compileHarbour(
     ),
 )
 
-t.test('nothing that a catalog says becomes markup of a page', async (t) => {
+t.test('escapes catalog text in pages', async (t) => {
   for (const [name, page] of pagesOf(spoilt)) {
     t.equal(
       all(/<(script|img|h1|title)\b/g, page).filter((tag) => tag !== 'h1' && tag !== 'title').length,
@@ -258,7 +258,7 @@ t.test('nothing that a catalog says becomes markup of a page', async (t) => {
   }
 })
 
-t.test('nothing that a catalog says becomes markup of Markdown', async (t) => {
+t.test('escapes catalog text in Markdown', async (t) => {
   const text = render('docs-md', spoilt)
   const prose = text.replace(/^(`{3,}).*?^\1$/gms, '')
   t.notMatch(prose.replace(/`[^`]*`/g, ''), /(?<!\\)<(?!https)|(?<!\\)\[a|(?<!\\)\|\[/)

@@ -22,7 +22,7 @@ function pageOf(facts: Facts = WITH_SERVER, catalog = harbour): string {
   return serverPages(catalog, facts)[0]?.text ?? ''
 }
 
-t.test('a client that reads the card of a server can connect to it', async (t) => {
+t.test('lets a client connect from the card of a server alone', async (t) => {
   t.strictSame(cardOf(), {
     $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
     name: 'example.harbour/log',
@@ -43,13 +43,13 @@ t.test('a client that reads the card of a server can connect to it', async (t) =
   t.match(card, { path: '/mcp/log/server-card', type: 'application/mcp-server-card+json' })
 })
 
-t.test('a card promises no revision that the endpoint does not speak', async (t) => {
+t.test('names only protocol revisions that the endpoint speaks', async (t) => {
   const [newest, ...older] = MCP_REVISIONS
   t.equal(newest, '2026-07-28')
   for (const revision of older) t.ok(SUPPORTED_PROTOCOL_VERSIONS.includes(revision), revision)
 })
 
-t.test('the registry refuses names and texts that are too long or no host can prove', async (t) => {
+t.test('follows the length and ownership rules of the MCP registry', async (t) => {
   const long = compileHarbour(
     HARBOUR.replace('What ships have noted', `${'word '.repeat(30)}end`)
       .replace('title: Harbour log', `title: ${'Harbour '.repeat(20)}`)
@@ -66,11 +66,11 @@ t.test('the registry refuses names and texts that are too long or no host can pr
     t.equal(at(cardOf({ ...WITH_SERVER, baseUrl }), 'name'), 'localhost/log')
 })
 
-t.test('a sandbox is not taken for the real server', async (t) => {
+t.test('marks the server of a sandbox', async (t) => {
   t.equal(at(cardOf({ ...WITH_SERVER, sandbox: true }), 'title'), 'Harbour log (sandbox)')
 })
 
-t.test('a person finds the lines that make a client know the server', async (t) => {
+t.test('shows the configuration that adds the server to a client', async (t) => {
   const page = pageOf()
   t.match(page, 'claude mcp add --transport http log https://harbour.example/mcp/log')
   const text = render('docs-md', harbour, WITH_SERVER)
@@ -90,7 +90,7 @@ t.test('a person finds the lines that make a client know the server', async (t) 
     )
 })
 
-t.test('a tool’s price, arguments and way to pay stand on the page of its server', async (t) => {
+t.test('shows price, arguments and payment of each tool on the page of its server', async (t) => {
   const page = pageOf()
   t.match(
     page,
@@ -111,7 +111,7 @@ t.test('a tool’s price, arguments and way to pay stand on the page of its serv
   t.notMatch(single, /x402/i)
 })
 
-t.test('a list is an array for a tool, and text for a route', async (t) => {
+t.test('describes a list as an array for a tool and as text for a route', async (t) => {
   const catalog = compileHarbour(
     HARBOUR.replace(
       '    category: ships\n    parameters:\n      ports:',
@@ -126,7 +126,7 @@ t.test('a list is an array for a tool, and text for a route', async (t) => {
   t.match(render('docs-md', catalog, WITH_SERVER), '| array of strings | yes |  | up to 3 values |')
 })
 
-t.test('without documentation there is no page, and the card says so by its silence', async (t) => {
+t.test('leaves the page out without documentation, in the card too', async (t) => {
   const catalog = compileHarbour(
     HARBOUR.replace('  docs: /docs\n', '  docs: { paths: [/docs], planned: true }\n'),
   )

@@ -11,12 +11,10 @@ import {
   renderJson,
 } from '../../support/documents.ts'
 
-t.test(
-  'crawlers are asked to leave what costs money alone, unless the operator says otherwise',
-  async (t) => {
-    t.equal(
-      render('robots'),
-      `User-agent: *
+t.test('asks crawlers to avoid paid routes, unless the operator decides otherwise', async (t) => {
+  t.equal(
+    render('robots'),
+    `User-agent: *
 Content-Signal: search=yes, ai-input=yes
 Allow: /
 Disallow: /paid/
@@ -24,15 +22,14 @@ Disallow: /paid/
 Sitemap: https://harbour.example/sitemap.xml
 Agentmap: https://harbour.example/.well-known/ard.json
 `,
-    )
-    const open = render('robots', compileHarbour(`${HARBOUR}crawlers: { paid: allow, training: disallow }\n`))
-    t.notMatch(open, 'Disallow')
-    t.match(open, 'Content-Signal: search=yes, ai-input=yes, ai-train=no\n')
-    t.match(render('robots', compileHarbour(`${HARBOUR}crawlers: { training: allow }\n`)), 'ai-train=yes')
-  },
-)
+  )
+  const open = render('robots', compileHarbour(`${HARBOUR}crawlers: { paid: allow, training: disallow }\n`))
+  t.notMatch(open, 'Disallow')
+  t.match(open, 'Content-Signal: search=yes, ai-input=yes, ai-train=no\n')
+  t.match(render('robots', compileHarbour(`${HARBOUR}crawlers: { training: allow }\n`)), 'ai-train=yes')
+})
 
-t.test('the site map holds the pages, dated, and nothing that only programs read', async (t) => {
+t.test('lists exactly the pages in the site map, with dates', async (t) => {
   const locations = [...render('sitemap').matchAll(/<loc>([^<]*)<\/loc>(?:<lastmod>([^<]*)<)?/g)]
   t.ok(locations.some(([, url]) => url === 'https://harbour.example/'))
   for (const [, url, changed] of locations) {
@@ -42,7 +39,7 @@ t.test('the site map holds the pages, dated, and nothing that only programs read
   t.notMatch(render('sitemap', compileHarbour(HARBOUR.replace(/ {2}updated:.*\n/, ''))), 'lastmod')
 })
 
-t.test('whom to tell of a weakness is said for less than a year after the last change', async (t) => {
+t.test('expires security.txt less than a year after the last change', async (t) => {
   t.equal(
     render('security-txt'),
     `Contact: mailto:harbour@example.com
@@ -53,7 +50,7 @@ Canonical: https://harbour.example/.well-known/security.txt
   )
 })
 
-t.test('what the catalog gives nothing for is served nowhere and named nowhere', async (t) => {
+t.test('serves and links only what the catalog has content for', async (t) => {
   const names = (text: string): string[] =>
     placedDocuments(compileHarbour(text), 'https://harbour.example').map(({ name }) => name)
   t.ok(names(HARBOUR).includes('security-txt'))
@@ -65,11 +62,11 @@ t.test('what the catalog gives nothing for is served nowhere and named nowhere',
   t.notMatch(render('openapi', compileHarbour(silent)), 'mcp-registry-auth')
 })
 
-t.test('the proof for the registry is the line of the catalog, and not a byte more', async (t) => {
+t.test('serves the registry proof byte for byte from the catalog', async (t) => {
   t.equal(render('mcp-registry-auth'), compileHarbour().service.mcpRegistryAuth)
 })
 
-t.test('the API catalog leads to every description, each by what it is', async (t) => {
+t.test('links every description in the API catalog with its type', async (t) => {
   const set = at(renderJson('api-catalog'), 'linkset', 0)
   t.equal(at(set, 'anchor'), 'https://harbour.example/')
   t.strictSame(at(set, 'service-desc'), [
@@ -84,7 +81,7 @@ t.test('the API catalog leads to every description, each by what it is', async (
   t.strictSame(hrefs.map(String).sort(), urls.sort())
 })
 
-t.test('each category counts and names what stands under it', async (t) => {
+t.test('counts and lists the routes of each category', async (t) => {
   const [tides, ships, other] = items(at(renderJson('categories'), 'categories'))
   t.match(tides, {
     id: 'tides',

@@ -46,7 +46,7 @@ const STANDING: StatusModel = {
   },
 }
 
-t.test('whatever stands in names, the page has no script and nothing that its policy forbids', async (t) => {
+t.test('keeps the page free of scripts and within its policy, whatever names contain', async (t) => {
   const html = renderStatusPage(compileHarbour(), FACTS, STANDING)
   t.notMatch(html, /<script|<style|\sstyle=|<[^>]*\son\w+=|\{\{|undefined|NaN|\[object/)
   t.equal(html.split('&lt;script&gt;').length, 5, 'in all four places')
@@ -56,7 +56,7 @@ t.test('whatever stands in names, the page has no script and nothing that its po
   t.match(html, '>99.9 %<', 'what failed once has no hundred')
 })
 
-t.test('an operator of one free route, or of none that was ever called, has a page too', async (t) => {
+t.test('shows a page for a service of one free route, and for one without requests', async (t) => {
   const bare = compileHarbour(
     "catalog: 1\nservice: { name: Bare, version: '1' }\nroutes:\n  /clock: { price: free, handler: clock, summary: Tells the time }\n",
   )

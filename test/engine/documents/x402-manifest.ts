@@ -3,7 +3,7 @@ import { at, compileHarbour, FACTS, HARBOUR, items, renderJson } from '../../sup
 
 const manifest = renderJson('x402')
 
-t.test('a registry can ask every address it reads: none is a template', async (t) => {
+t.test('lists only concrete addresses', async (t) => {
   t.equal(at(manifest, 'version'), 1)
   t.strictSame(at(manifest, 'resources'), [
     'https://harbour.example/paid/tides/bristol',
@@ -12,7 +12,7 @@ t.test('a registry can ask every address it reads: none is a template', async (t
   ])
 })
 
-t.test('the terms are those of the 402', async (t) => {
+t.test('states the terms of the 402', async (t) => {
   t.strictSame(at(manifest, 'payment'), {
     protocols: ['x402'],
     network: 'eip155:8453',
@@ -34,16 +34,13 @@ t.test('the terms are those of the 402', async (t) => {
   })
 })
 
-t.test(
-  'proofs of ownership stand there only when there are some: an empty list is a failed claim',
-  async (t) => {
-    t.strictSame(at(manifest, 'ownershipProofs'), compileHarbour().service.ownershipProofs)
-    const none = compileHarbour(HARBOUR.replace(/ {2}ownership_proofs:.*\n/, ''))
-    t.equal(at(renderJson('x402', none), 'ownershipProofs'), undefined)
-  },
-)
+t.test('states proofs of ownership only when there are some', async (t) => {
+  t.strictSame(at(manifest, 'ownershipProofs'), compileHarbour().service.ownershipProofs)
+  const none = compileHarbour(HARBOUR.replace(/ {2}ownership_proofs:.*\n/, ''))
+  t.equal(at(renderJson('x402', none), 'ownershipProofs'), undefined)
+})
 
-t.test('nothing is sold there when x402 is not offered', async (t) => {
+t.test('is empty when x402 is switched off', async (t) => {
   const facts = { ...FACTS, protocols: ['mpp'], paymentRequired: () => undefined }
   const none = renderJson('x402', undefined, facts)
   t.strictSame(items(at(none, 'resources')), [])

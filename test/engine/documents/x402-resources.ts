@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, compileHarbour, FACTS, HARBOUR, items, renderJson } from '../../support/documents.ts'
 
-t.test('a listing shows exactly what the live 402 offers, and what helps to choose', async (t) => {
+t.test('lists exactly what the live 402 offers, with what helps to choose', async (t) => {
   const catalog = compileHarbour()
   const [tides] = items(at(renderJson('x402-resources', catalog), 'items'))
   const [route] = catalog.routes
@@ -28,7 +28,7 @@ t.test('a listing shows exactly what the live 402 offers, and what helps to choo
   })
 })
 
-t.test('only what is sold is listed, once each, and counted', async (t) => {
+t.test('lists and counts each paid route once', async (t) => {
   const listing = renderJson('x402-resources')
   t.equal(at(listing, 'x402Version'), 2)
   t.strictSame(
@@ -39,7 +39,7 @@ t.test('only what is sold is listed, once each, and counted', async (t) => {
   t.equal(at(listing, 'items', 1, 'routeTemplate'), undefined)
 })
 
-t.test('a route that cannot answer now says so', async (t) => {
+t.test('marks a route that is unavailable now', async (t) => {
   const facts = { ...FACTS, available: ({ id }: { id: string }) => id !== 'tides' }
   const listing = renderJson('x402-resources', compileHarbour(), facts)
   t.strictSame(
@@ -48,7 +48,7 @@ t.test('a route that cannot answer now says so', async (t) => {
   )
 })
 
-t.test('nothing is listed when x402 is not offered', async (t) => {
+t.test('is empty when x402 is switched off', async (t) => {
   const listing = renderJson('x402-resources', compileHarbour(), {
     ...FACTS,
     paymentRequired: () => undefined,
@@ -56,7 +56,7 @@ t.test('nothing is listed when x402 is not offered', async (t) => {
   t.strictSame(listing, { x402Version: 2, items: [], pagination: { limit: 0, offset: 0, total: 0 } })
 })
 
-t.test('a catalog without a date has the same date at every request', async (t) => {
+t.test('keeps the same date at every request for a catalog without one', async (t) => {
   const undated = compileHarbour(HARBOUR.replace("  updated: '2026-03-05'\n", ''))
   t.equal(at(renderJson('x402-resources', undated), 'items', 0, 'lastUpdated'), '2026-01-01T00:00:00.000Z')
 })

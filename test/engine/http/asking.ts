@@ -67,29 +67,32 @@ function kitchen(handlers: Readonly<Record<string, UntypedHandler>>): Kitchen {
 
 const ofBody = (body: EnvelopedAnswer['body']): Answer => ({ source: [], body })
 
-t.test('a bundle, its part, the sample and any order of parameters cost the source one call', async (t) => {
-  const seen: Arguments[] = []
-  const { serve } = kitchen({
-    part: async (args) => {
-      seen.push(args)
-      return ofBody({ country: 'US' })
-    },
-    whole: async (_, { ask }) => {
-      const parts = await Promise.all([
-        ask('part', {}),
-        ask('part', { country: 'US' }),
-        ask('part', { codes: [1, 2], country: 'US' }),
-      ])
-      return ofBody({ parts: parts.map(({ answer }) => answer.body) })
-    },
-  })
-  const whole = await serve('/paid/whole')
-  t.strictSame(whole.value, ofBody({ parts: [{ country: 'US' }, { country: 'US' }, { country: 'US' }] }))
-  t.match(await serve('/paid/part', { country: 'US', codes: [1, 2] }), { cached: true })
-  t.strictSame(seen, [{ country: 'US', codes: [1, 2] }])
-})
+t.test(
+  'answers a bundle, its part, the sample and any order of parameters with one call of the source',
+  async (t) => {
+    const seen: Arguments[] = []
+    const { serve } = kitchen({
+      part: async (args) => {
+        seen.push(args)
+        return ofBody({ country: 'US' })
+      },
+      whole: async (_, { ask }) => {
+        const parts = await Promise.all([
+          ask('part', {}),
+          ask('part', { country: 'US' }),
+          ask('part', { codes: [1, 2], country: 'US' }),
+        ])
+        return ofBody({ parts: parts.map(({ answer }) => answer.body) })
+      },
+    })
+    const whole = await serve('/paid/whole')
+    t.strictSame(whole.value, ofBody({ parts: [{ country: 'US' }, { country: 'US' }, { country: 'US' }] }))
+    t.match(await serve('/paid/part', { country: 'US', codes: [1, 2] }), { cached: true })
+    t.strictSame(seen, [{ country: 'US', codes: [1, 2] }])
+  },
+)
 
-t.test('a part tells when its source gave it, and whether that was in place of a newer one', async (t) => {
+t.test('states in each part when its source answered, and whether the part is stale', async (t) => {
   let up = true
   const parts: unknown[] = []
   const { serve, pass } = kitchen({
@@ -117,7 +120,7 @@ t.test('a part tells when its source gave it, and whether that was in place of a
   ])
 })
 
-t.test('a part fails as its own route does', async (t) => {
+t.test('fails a part as its own route fails', async (t) => {
   const failures: unknown[] = []
   const { serve } = kitchen({
     part: () => Promise.reject(new Failure('not_found', 'App 7 not found')),
@@ -137,48 +140,45 @@ t.test('a part fails as its own route does', async (t) => {
   ])
 })
 
-t.test(
-  'what several answers are made of is fetched once for all of them, until its own time is over',
-  async (t) => {
-    let fetches = 0
-    const isNumber = (value: unknown): value is number => typeof value === 'number'
-    const pool = ({ keep }: Context): ReturnType<typeof keep<number>> =>
-      keep('pool', { ttl: 600_000, staleIfError: 600_000 }, isNumber, async () => {
-        fetches += 1
-        await delay(5)
-        if (fetches > 2) throw new Failure('source_error', 'down')
-        return fetches
-      })
-    const kept: unknown[] = []
-    const handler: UntypedHandler = async (_, context) => {
-      const { value, at, stale } = await pool(context)
-      kept.push({ value, stale })
-      return { ...ofBody({ value }), fetchedAt: at }
-    }
-    const { serve, pass } = kitchen({ part: handler, whole: handler })
-    const countries = ['US', 'DE', 'JP'].map((country) => serve('/paid/part', { country }))
-    await Promise.all([...countries, serve('/paid/whole')])
-    t.equal(fetches, 1)
-    pass(599_999)
-    t.match(await serve('/paid/part', { country: 'FR' }), {
-      at: Date.parse('2026-11-20T20:00:00Z'),
-      cached: true,
+t.test('fetches what several answers share once, until its own expiry', async (t) => {
+  let fetches = 0
+  const isNumber = (value: unknown): value is number => typeof value === 'number'
+  const pool = ({ keep }: Context): ReturnType<typeof keep<number>> =>
+    keep('pool', { ttl: 600_000, staleIfError: 600_000 }, isNumber, async () => {
+      fetches += 1
+      await delay(5)
+      if (fetches > 2) throw new Failure('source_error', 'down')
+      return fetches
     })
-    t.equal(fetches, 1)
-    pass(1)
-    t.match(
-      await serve('/paid/part', { country: 'FR' }),
-      { value: { body: { value: 2 } } },
-      'not from the old pool',
-    )
-    pass(600_000)
-    await serve('/paid/part', { country: 'FR' })
-    t.equal(fetches, 3)
-    t.strictSame(kept.at(-1), { value: 2, stale: true })
-  },
-)
+  const kept: unknown[] = []
+  const handler: UntypedHandler = async (_, context) => {
+    const { value, at, stale } = await pool(context)
+    kept.push({ value, stale })
+    return { ...ofBody({ value }), fetchedAt: at }
+  }
+  const { serve, pass } = kitchen({ part: handler, whole: handler })
+  const countries = ['US', 'DE', 'JP'].map((country) => serve('/paid/part', { country }))
+  await Promise.all([...countries, serve('/paid/whole')])
+  t.equal(fetches, 1)
+  pass(599_999)
+  t.match(await serve('/paid/part', { country: 'FR' }), {
+    at: Date.parse('2026-11-20T20:00:00Z'),
+    cached: true,
+  })
+  t.equal(fetches, 1)
+  pass(1)
+  t.match(
+    await serve('/paid/part', { country: 'FR' }),
+    { value: { body: { value: 2 } } },
+    'not from the old pool',
+  )
+  pass(600_000)
+  await serve('/paid/part', { country: 'FR' })
+  t.equal(fetches, 3)
+  t.strictSame(kept.at(-1), { value: 2, stale: true })
+})
 
-t.test('an answer that lacks a part is made anew as soon as it says', async (t) => {
+t.test('builds an answer without a part anew as soon as it says', async (t) => {
   let runs = 0
   const handler: UntypedHandler = async () => ({ ...ofBody({ run: (runs += 1) }), freshFor: 30_000 })
   const { serve, pass } = kitchen({ whole: handler })
@@ -189,7 +189,7 @@ t.test('an answer that lacks a part is made anew as soon as it says', async (t) 
   t.match(await serve('/paid/whole'), { cached: false, value: { body: { run: 2 } } })
 })
 
-t.test('a history grows from what was kept before, until that is too old', async (t) => {
+t.test('extends a history from the stored one until that expires', async (t) => {
   const isList = (value: unknown): value is number[] => Array.isArray(value)
   const handler: UntypedHandler = async (_, { keep, now }) => {
     const hours = { ttl: 3_600_000, staleIfError: 7_200_000 }
@@ -209,7 +209,7 @@ t.test('a history grows from what was kept before, until that is too old', async
   t.strictSame(seen, [[20], [20], [20, 21], [20, 21, 23]])
 })
 
-t.test('a pool is broken off with its own time, not with the one who asked first', async (t) => {
+t.test('ends a shared fetch by its own deadline, independent of its first caller', async (t) => {
   let signal: AbortSignal | undefined
   const handler: UntypedHandler = async (_, { keep }) => {
     const isText = (value: unknown): value is string => typeof value === 'string'

@@ -19,7 +19,7 @@ t.test('closes the ledger after purchases whose buyers have hung up', async (t) 
   t.equal(ended, true)
 })
 
-t.test('work that fails ends too, and its failure goes to its caller', async (t) => {
+t.test('passes a failure to the caller and ends', async (t) => {
   const tasks = new BackgroundTasks()
   await t.rejects(tasks.add(Promise.reject(new Error('failed'))), /failed/)
   await tasks.end()

@@ -17,7 +17,7 @@ async function seen(forwarded: string | undefined, trustProxy: boolean): Promise
   return found
 }
 
-t.test('nobody escapes a budget, or spends that of others, by what they write into a header', async (t) => {
+t.test('assigns budgets by the real address, whatever a client writes into headers', async (t) => {
   const cases = {
     '203.0.113.9': '203.0.113.9',
     '8.8.8.8, 203.0.113.9': '203.0.113.9',
@@ -34,7 +34,7 @@ t.test('nobody escapes a budget, or spends that of others, by what they write in
     t.equal(await seen(forwarded, true), client, forwarded)
 })
 
-t.test('this machine has no budget, and a header counts only where a proxy is trusted', async (t) => {
+t.test('leaves this machine unlimited, and trusts headers behind a configured proxy only', async (t) => {
   t.equal(await seen(undefined, false), undefined)
   t.equal(await seen(undefined, true), undefined)
   t.equal(await seen('203.0.113.9', false), undefined)

@@ -29,7 +29,7 @@ async function written(): Promise<unknown> {
   return JSON.parse(stdout)
 }
 
-t.test('a power cut costs a minute of figures, not a day', async (t) => {
+t.test('keeps all but the last minute of figures after a power cut', async (t) => {
   const server = await start()
   for (const _ of [1, 2, 3]) t.equal((await fetch(`${server.url}/paid/ping`)).status, 402)
   t.equal((await fetch(`${server.url}/sample/ping`)).status, 200)

@@ -21,7 +21,7 @@ async function figures(): Promise<void> {
   })
   const status = () => askJson(`${shop.url}/status.json`)
 
-  t.test('processes on several machines show one set of figures', async (t) => {
+  t.test('shows one set of figures for processes on several machines', async (t) => {
     const branch = await shop.branch()
     for (const url of [shop.url, branch.url, branch.url])
       t.equal((await fetch(`${url}/paid/work`)).status, 402)
@@ -29,7 +29,7 @@ async function figures(): Promise<void> {
     await until('both are counted', async () => at(await status(), 'funnel', 'unpaid') === 3)
   })
 
-  t.test('a ledger that is away harms no request, and shows', async (t) => {
+  t.test('answers every request while the ledger is away, and shows it in the status', async (t) => {
     await redis.kill()
     await until('it is noticed', async () => at(await status(), 'status') === 'down')
     t.match(await status(), { reasons: ['The record of payments cannot be reached.'] })

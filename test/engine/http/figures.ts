@@ -48,7 +48,7 @@ async function pay(path: string) {
 
 const NONE = { unpaid: 0, presented: 0, verified: 0, settled: 0, sent: 0, uncharged: 0 }
 
-t.test('an operator sees at once what has become of every request', async (t) => {
+t.test('shows the outcome of every request at once', async (t) => {
   t.match(await status(), { status: 'operational', reasons: [], funnel: NONE, refused_reload: null })
   for (const method of ['GET', 'GET', 'HEAD'])
     t.equal((await fetch(`${shop.url}/paid/work?n=0`, { method })).status, 402)
@@ -83,7 +83,7 @@ t.test('an operator sees at once what has become of every request', async (t) =>
   ])
 })
 
-t.test('work that fails is told apart from a sale, and costs nobody anything', async (t) => {
+t.test('counts failed work apart from sales, uncharged', async (t) => {
   const before = at(await status(), 'funnel')
   shop.workplace.during(async () => {
     throw new Error('no')
@@ -105,28 +105,25 @@ t.test('work that fails is told apart from a sale, and costs nobody anything', a
   t.match(await routeOf('/paid/work'), { success_rate: 0.5, availability: 'available' })
 })
 
-t.test(
-  'a route that fails again and again shows before buyers notice, and so does its recovery',
-  async (t) => {
-    shop.workplace.during(async () => {
-      throw new Error('no')
-    })
-    for (const n of [1, 2]) t.equal((await fetch(`${shop.url}/sample/work?n=${n}`)).status, 500)
-    t.match(await status(), { status: 'operational' })
-    t.equal((await fetch(`${shop.url}/sample/work?n=3`)).status, 500)
-    // The status is computed at most once a second.
-    await until('it shows', async () => at(await status(), 'status') === 'degraded')
-    t.match(await status(), { status: 'degraded', reasons: ['/sample/work does not answer.'] })
-    t.equal(at(await routeOf('/sample/work'), 'availability'), 'failing')
-    await until('the page shows it', async () => /data-state="degraded">degraded</.test(await page()))
-    shop.workplace.during(async () => {})
-    t.equal((await fetch(`${shop.url}/sample/work?n=3`)).status, 200)
-    await until('it is well again', async () => at(await status(), 'status') === 'operational')
-    t.match(await status(), { status: 'operational', reasons: [] })
-  },
-)
+t.test('shows a route that keeps failing, and its recovery', async (t) => {
+  shop.workplace.during(async () => {
+    throw new Error('no')
+  })
+  for (const n of [1, 2]) t.equal((await fetch(`${shop.url}/sample/work?n=${n}`)).status, 500)
+  t.match(await status(), { status: 'operational' })
+  t.equal((await fetch(`${shop.url}/sample/work?n=3`)).status, 500)
+  // The status is computed at most once a second.
+  await until('it shows', async () => at(await status(), 'status') === 'degraded')
+  t.match(await status(), { status: 'degraded', reasons: ['/sample/work does not answer.'] })
+  t.equal(at(await routeOf('/sample/work'), 'availability'), 'failing')
+  await until('the page shows it', async () => /data-state="degraded">degraded</.test(await page()))
+  shop.workplace.during(async () => {})
+  t.equal((await fetch(`${shop.url}/sample/work?n=3`)).status, 200)
+  await until('it is well again', async () => at(await status(), 'status') === 'operational')
+  t.match(await status(), { status: 'operational', reasons: [] })
+})
 
-t.test('the page shows the figures of the JSON, and nothing else', async (t) => {
+t.test('shows exactly the figures of the JSON on the page', async (t) => {
   // Both are shared for a second: nothing happens until they are rendered anew.
   await delay(1_100)
   const [told, html] = [await status(), await page()]
@@ -158,7 +155,7 @@ function cellsOf(html: string, head: string): string[] {
   return [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell = '']) => cell.replace(/<[^>]*>/g, ''))
 }
 
-t.test('the totals are those of the routes, counted from the catalog', async (t) => {
+t.test('sums the totals from the routes of the catalog', async (t) => {
   const [told, totals] = [await status(), await stats()]
   t.strictSame(at(totals, 'routes'), { paid: 2, sample: 1, free: 0 })
   t.strictSame(at(totals, 'funnel'), at(told, 'funnel'))
@@ -176,7 +173,7 @@ t.test('the totals are those of the routes, counted from the catalog', async (t)
     )
 })
 
-t.test('a name from a catalog cannot run anything on the page', async (t) => {
+t.test('escapes names of a catalog on the page', async (t) => {
   const response = await fetch(`${shop.url}/status`)
   t.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
   t.equal(response.headers.get('cache-control'), 'no-cache')
@@ -194,7 +191,7 @@ t.test('a name from a catalog cannot run anything on the page', async (t) => {
   t.match(title[0], '<script>alert(1)</script>')
 })
 
-t.test('a catalog that was refused shows where it is wrong, and none of its words', async (t) => {
+t.test('shows the position of errors in a refused catalog, and keeps its text private', async (t) => {
   const text = readFileSync(catalog, 'utf8')
   writeFileSync(catalog, text.replace('price: 0.01', 'price: hunter2-my-secret'))
   shop.server.process.kill('SIGHUP')
@@ -215,7 +212,7 @@ t.test('a catalog that was refused shows where it is wrong, and none of its word
   t.notMatch(await page(), 'A catalog was refused')
 })
 
-t.test('figures are those of all processes, and outlive each of them', async (t) => {
+t.test('sums the figures of all processes, also of ended ones', async (t) => {
   const before = at(await status(), 'funnel')
   const branch = await shop.branch()
   for (const n of [1, 2, 3]) t.equal((await fetch(`${branch.url}/paid/work?n=${n}`)).status, 402)
@@ -248,34 +245,31 @@ t.test('figures are those of all processes, and outlive each of them', async (t)
   t.strictSame(at(await stats(), 'answers'), { paid: 1, free: 1 })
 })
 
-t.test(
-  'a withdrawn last network is said, keeps what was bought, and is sold on again when it is back',
-  async (t) => {
-    const work = (n: number): string => `${shop.url}/paid/work?n=${n}`
-    const fresh = async () => sign(await challengeOf(work(41)), await shop.wallet())
-    const [bought, late] = [await fresh(), await fresh()]
-    t.equal((await send(work(41), bought.header)).status, 200)
-    const isOffered = async (): Promise<boolean> => (await fetch(work(42))).status === 402
-    const { asset, rpcUrl } = shop.chain
-    const asked = { jsonrpc: '2.0', id: 1, method: 'eth_getCode', params: [asset, 'latest'] }
-    const headers = { 'content-type': 'application/json' }
-    const answer = await fetch(rpcUrl, { method: 'POST', headers, body: JSON.stringify(asked) })
-    const { result: code } = (await answer.json()) as { result: Hex }
+t.test('shows a withdrawn last network, keeps sold answers, and sells again when it is back', async (t) => {
+  const work = (n: number): string => `${shop.url}/paid/work?n=${n}`
+  const fresh = async () => sign(await challengeOf(work(41)), await shop.wallet())
+  const [bought, late] = [await fresh(), await fresh()]
+  t.equal((await send(work(41), bought.header)).status, 200)
+  const isOffered = async (): Promise<boolean> => (await fetch(work(42))).status === 402
+  const { asset, rpcUrl } = shop.chain
+  const asked = { jsonrpc: '2.0', id: 1, method: 'eth_getCode', params: [asset, 'latest'] }
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(rpcUrl, { method: 'POST', headers, body: JSON.stringify(asked) })
+  const { result: code } = (await answer.json()) as { result: Hex }
 
-    await shop.chain.setCode(asset, '0x00')
-    shop.server.process.kill('SIGHUP')
-    await until('the network is withdrawn', async () => !(await isOffered()))
-    for (const response of [await fetch(work(42)), await send(work(42), late.header)]) {
-      t.equal(response.status, 503)
-      t.match(await response.json(), { code: 'not_configured', charged: 'no' })
-    }
-    t.equal((await send(work(41), bought.header)).status, 200, 'what was bought is given again')
-    t.match(await status(), { status: 'down', reasons: ['No way to pay is offered.'] })
+  await shop.chain.setCode(asset, '0x00')
+  shop.server.process.kill('SIGHUP')
+  await until('the network is withdrawn', async () => !(await isOffered()))
+  for (const response of [await fetch(work(42)), await send(work(42), late.header)]) {
+    t.equal(response.status, 503)
+    t.match(await response.json(), { code: 'not_configured', charged: 'no' })
+  }
+  t.equal((await send(work(41), bought.header)).status, 200, 'what was bought is given again')
+  t.match(await status(), { status: 'down', reasons: ['No way to pay is offered.'] })
 
-    await shop.chain.setCode(asset, code)
-    shop.server.process.kill('SIGHUP')
-    await until('the network is back', isOffered)
-    t.equal((await send(work(42), late.header)).status, 200, 'and the payment that was refused is good')
-    t.match(await status(), { status: 'operational', reasons: [] })
-  },
-)
+  await shop.chain.setCode(asset, code)
+  shop.server.process.kill('SIGHUP')
+  await until('the network is back', isOffered)
+  t.equal((await send(work(42), late.header)).status, 200, 'and the payment that was refused is good')
+  t.match(await status(), { status: 'operational', reasons: [] })
+})

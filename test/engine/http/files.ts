@@ -52,7 +52,7 @@ async function bytesAt(url: string): Promise<{ readonly type: string | undefined
   return { type: response.headers['content-type'], bytes: Buffer.concat(chunks) }
 }
 
-t.test('a key, a proof of ownership or an icon is served as it is, to the byte', async (t) => {
+t.test('serves a key, a proof of ownership or an icon byte for byte', async (t) => {
   const url = await open(
     t,
     SERVICE.replace(' }', `, mcp_registry_auth: '${PROOF}' }`) + `\n${ROUTES}${FILES}`,
@@ -84,20 +84,23 @@ t.test('a key, a proof of ownership or an icon is served as it is, to the byte',
   t.equal((await fetch(`${url}/4f2a9c0b7d1e4586.txt`)).status, 404, 'another key is no file')
 })
 
-t.test('a catalog of one route has every document it says enough for, and 404 for the others', async (t) => {
-  const url = await open(t, `${SERVICE}\n${ROUTES}`)
-  const index: unknown = await (await fetch(url, { headers: { Accept: 'application/json' } })).json()
-  t.match(index, { counts: { paid: 1 }, documents: { 'agent-card': `${url}/.well-known/agent-card.json` } })
-  for (const path of ['/.well-known/mcp-registry-auth', '/.well-known/security.txt']) {
-    const got = await fetch(url + path)
-    t.equal(got.status, 404, path)
-    t.match(await got.json(), { code: 'route_not_found', charged: 'no' })
-  }
-  const card: unknown = await (await fetch(`${url}/.well-known/agent-card.json`)).json()
-  t.match(card, { name: 'Small shop', description: 'Small shop.', version: '1.0.0', skills: [] })
-  t.notMatch(card, { provider: {} })
-  const manifest: unknown = await (await fetch(`${url}/.well-known/x402`)).json()
-  t.match(manifest, { version: 1, resources: [`${url}/paid/greet`] })
-  const listed = await fetch(`${url}/robots.txt`)
-  t.match(await listed.text(), `Sitemap: ${url}/sitemap.xml`)
-})
+t.test(
+  'serves every document that a catalog of one route has content for, and 404 for the others',
+  async (t) => {
+    const url = await open(t, `${SERVICE}\n${ROUTES}`)
+    const index: unknown = await (await fetch(url, { headers: { Accept: 'application/json' } })).json()
+    t.match(index, { counts: { paid: 1 }, documents: { 'agent-card': `${url}/.well-known/agent-card.json` } })
+    for (const path of ['/.well-known/mcp-registry-auth', '/.well-known/security.txt']) {
+      const got = await fetch(url + path)
+      t.equal(got.status, 404, path)
+      t.match(await got.json(), { code: 'route_not_found', charged: 'no' })
+    }
+    const card: unknown = await (await fetch(`${url}/.well-known/agent-card.json`)).json()
+    t.match(card, { name: 'Small shop', description: 'Small shop.', version: '1.0.0', skills: [] })
+    t.notMatch(card, { provider: {} })
+    const manifest: unknown = await (await fetch(`${url}/.well-known/x402`)).json()
+    t.match(manifest, { version: 1, resources: [`${url}/paid/greet`] })
+    const listed = await fetch(`${url}/robots.txt`)
+    t.match(await listed.text(), `Sitemap: ${url}/sitemap.xml`)
+  },
+)

@@ -55,7 +55,7 @@ const INITIALIZE = {
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }),
 }
 
-t.test('stock compression in front of the service compresses every kind of answer', async (t) => {
+t.test('works behind stock compression for every kind of answer', async (t) => {
   const unpaid = await ask('/paid/echo/tea')
   t.equal(unpaid.status, 402)
   t.equal(unpaid.headers['content-encoding'], 'br')
@@ -89,7 +89,7 @@ t.test('stock compression in front of the service compresses every kind of answe
   t.match(JSON.parse(missing.text), { code: 'route_not_found' })
 })
 
-t.test('HEAD has no body and the headers of GET', async (t) => {
+t.test('answers HEAD with the headers of GET and an empty body', async (t) => {
   for (const path of ['/paid/echo/tea', '/sample/echo/tea', '/openapi.json', '/health', '/nothing']) {
     const plain = { headers: { 'Accept-Encoding': 'identity' } }
     const [get, head] = [await ask(path, plain), await ask(path, { ...plain, method: 'HEAD' })]
@@ -99,23 +99,20 @@ t.test('HEAD has no body and the headers of GET', async (t) => {
   }
 })
 
-t.test(
-  'a stock logger and own middleware in front see status, length and the name of the route',
-  async (t) => {
-    const sized = await ask('/paid/echo/tea', { headers: { 'Accept-Encoding': 'identity' } })
-    t.equal(Number(sized.headers['content-length']), sized.bytes)
-    await mounted.said(/route of GET \/paid\/echo\/tea: paid_echo_word$/m)
-    await mounted.said(/route of GET \/sample\/echo\/tea: sample_echo_word$/m)
-    await mounted.said(/route of GET \/openapi\.json: \/openapi\.json$/m)
-    // eslint-disable-next-line no-control-regex
-    const lines = mounted.output().replace(/\u001b\[\d+m/g, '')
-    t.match(lines, /--> GET \/paid\/echo\/tea 402 \d+m?s /)
-    t.match(lines, /--> GET \/openapi\.json 304 \d+m?s/)
-    t.match(lines, /--> POST \/mcp\/tools 200 [\d,]+m?s/)
-  },
-)
+t.test('shows status, length and route name to a stock logger and own middleware in front', async (t) => {
+  const sized = await ask('/paid/echo/tea', { headers: { 'Accept-Encoding': 'identity' } })
+  t.equal(Number(sized.headers['content-length']), sized.bytes)
+  await mounted.said(/route of GET \/paid\/echo\/tea: paid_echo_word$/m)
+  await mounted.said(/route of GET \/sample\/echo\/tea: sample_echo_word$/m)
+  await mounted.said(/route of GET \/openapi\.json: \/openapi\.json$/m)
+  // eslint-disable-next-line no-control-regex
+  const lines = mounted.output().replace(/\u001b\[\d+m/g, '')
+  t.match(lines, /--> GET \/paid\/echo\/tea 402 \d+m?s /)
+  t.match(lines, /--> GET \/openapi\.json 304 \d+m?s/)
+  t.match(lines, /--> POST \/mcp\/tools 200 [\d,]+m?s/)
+})
 
-t.test('a router behind the service answers what the catalog does not have', async (t) => {
+t.test('leaves unknown paths to a router behind it', async (t) => {
   const own = await ask('/own', { headers: { 'Accept-Encoding': 'identity' } })
   t.equal(own.status, 200)
   t.equal(own.text, 'mine')
@@ -132,7 +129,7 @@ t.test('a router behind the service answers what the catalog does not have', asy
   await mounted.said(/reported: Error: the owner of this middleware has made a mistake/)
 })
 
-t.test('a request to an MCP server that calls no tool leaves one access line', async (t) => {
+t.test('writes one access line for a request to an MCP server without a tool call', async (t) => {
   const line = (place: string, status: number): RegExp =>
     new RegExp(`^access: .*"method":"POST","place":"${place}","status":${status},`, 'm')
   const initialize = {
@@ -154,26 +151,23 @@ t.test('a request to an MCP server that calls no tool leaves one access line', a
   await t.resolves(mounted.said(line('tool echo', 402)))
 })
 
-t.test(
-  'a client that goes away in the middle of an MCP body leaves an access line and no error',
-  async (t) => {
-    const { hostname, port } = new URL(mounted.url)
-    const socket = connect(Number(port), hostname)
-    const head = Object.entries({
-      ...INITIALIZE.headers,
-      Host: `localhost:${port}`,
-      'Content-Length': '5000',
-    })
-    const begun = `POST /mcp/tools HTTP/1.1\r\n${head.map((each) => each.join(': ')).join('\r\n')}\r\n\r\n{"jsonrpc"`
-    await new Promise((resolve) => socket.write(begun, resolve))
-    await ask('/health')
-    socket.destroy()
-    await mounted.said(/^access: .*"method":"POST","place":"\/mcp\/tools","status":400,/m)
-    t.notMatch(mounted.output(), /reported: .*(?:abort|ECONNRESET)/)
-  },
-)
+t.test('writes one access line when a client leaves in the middle of an MCP body', async (t) => {
+  const { hostname, port } = new URL(mounted.url)
+  const socket = connect(Number(port), hostname)
+  const head = Object.entries({
+    ...INITIALIZE.headers,
+    Host: `localhost:${port}`,
+    'Content-Length': '5000',
+  })
+  const begun = `POST /mcp/tools HTTP/1.1\r\n${head.map((each) => each.join(': ')).join('\r\n')}\r\n\r\n{"jsonrpc"`
+  await new Promise((resolve) => socket.write(begun, resolve))
+  await ask('/health')
+  socket.destroy()
+  await mounted.said(/^access: .*"method":"POST","place":"\/mcp\/tools","status":400,/m)
+  t.notMatch(mounted.output(), /reported: .*(?:abort|ECONNRESET)/)
+})
 
-t.test('arguments that are nested too deeply are refused with 400, and the process goes on', async (t) => {
+t.test('refuses arguments that are nested too deeply with 400, and keeps serving', async (t) => {
   const deep = '['.repeat(20_000) + ']'.repeat(20_000)
   const params = `{"name":"echo","arguments":{"word":${deep}}}`
   const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
@@ -188,7 +182,7 @@ t.test('arguments that are nested too deeply are refused with 400, and the proce
   t.equal((await ask('/health')).status, 200)
 })
 
-t.test('a value in a path may contain an encoded slash', async (t) => {
+t.test('decodes an encoded slash in a path value', async (t) => {
   const sample = await ask('/sample/echo/a%2Fb')
   t.equal(sample.status, 200)
   t.match(sample.text, '"word":"a/b"')
@@ -196,7 +190,7 @@ t.test('a value in a path may contain an encoded slash', async (t) => {
   t.equal((await ask('/paid/echo/..%2Fb')).status, 404)
 })
 
-t.test('a paid route that no network can be paid on answers 503, and says so to tools too', async (t) => {
+t.test('answers 503 on a paid route without a working network, and the same to tools', async (t) => {
   const server = await startServer({ program, env: { OFFERS: 'none' } })
   t.teardown(() => server.stop())
   for (const headers of [{}, { 'PAYMENT-SIGNATURE': 'e30=' }]) {
@@ -209,7 +203,7 @@ t.test('a paid route that no network can be paid on answers 503, and says so to 
   t.match(content, { code: 'not_configured', charged: 'no' })
 })
 
-t.test('the debug output of @koa/router shows the dispatch of every route', async (t) => {
+t.test('shows the dispatch of every route in the debug output of @koa/router', async (t) => {
   const server = await startServer({
     args: ['--sandbox', '--offline'],
     env: { DEBUG: 'koa-router', DEBUG_COLORS: '0', LOG_LEVEL: 'silent' },

@@ -11,7 +11,7 @@ import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { UsageStore } from '../../../src/engine/usage/usage.ts'
 import { compileRoutes } from '../../support/compiled.ts'
 
-t.test('the status is worked out once a second, however many ask for it', async (t) => {
+t.test('computes the status once a second, however many ask', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'ratecard-live-'))
   const ledger = await openLmdbLedger(directory)
   t.teardown(async () => {

@@ -20,7 +20,7 @@ function at(path: string, headers: Record<string, string> = {}, method = 'GET'):
   return fetch(url + path, { method, headers, redirect: 'manual' })
 }
 
-t.test('a page cannot be made to run, load, send or frame anything', async (t) => {
+t.test('forbids scripts, loading, forms and frames on every page', async (t) => {
   for (const path of PAGES) {
     for (const method of ['GET', 'HEAD']) {
       const page = await at(path, BROWSER, method)
@@ -34,7 +34,7 @@ t.test('a page cannot be made to run, load, send or frame anything', async (t) =
   t.equal((await at('/docs.md')).headers.get('content-security-policy'), null)
 })
 
-t.test('every link of a page is answered, and every picture and style is what it says', async (t) => {
+t.test('answers every link of a page, with pictures and styles of the declared type', async (t) => {
   const links = new Set<string>()
   for (const path of [...PAGES, '/paid/ping']) {
     const page = await (await at(path, BROWSER)).text()
@@ -65,7 +65,7 @@ t.test('every link of a page is answered, and every picture and style is what it
 })
 
 t.test(
-  'the front page is a page for browsers and JSON for everyone else, and caches keep them apart',
+  'serves the front page as HTML to browsers and as JSON to others, and varies caches by it',
   async (t) => {
     const page = await at('/', BROWSER)
     const json = await at('/')
@@ -97,7 +97,7 @@ t.test(
   },
 )
 
-t.test('a program finds the other forms of a page in its head', async (t) => {
+t.test('links the other formats of a page in its head', async (t) => {
   for (const path of PAGES) {
     const text = await (await at(path, BROWSER)).text()
     t.match(text, '<link rel="alternate" type="text/markdown" href="/docs.md">', path)
@@ -112,7 +112,7 @@ t.test('a program finds the other forms of a page in its head', async (t) => {
   }
 })
 
-t.test('the docs link of a 402 leads to that route and its price', async (t) => {
+t.test('links a 402 to its route and price in the documentation', async (t) => {
   const docs = await (await at('/docs')).text()
   const markdown = await (await at('/docs.md')).text()
   for (const { path, price } of PAID) {
@@ -131,13 +131,13 @@ t.test('the docs link of a 402 leads to that route and its price', async (t) => 
   }
 })
 
-t.test('a problem’s address leads to its row', async (t) => {
+t.test('links the address of a problem to its row', async (t) => {
   const { type }: { type: string } = JSON.parse(await (await at('/nothing')).text())
   t.equal(type, '/docs/errors#route_not_found')
   t.match(await (await at('/docs/errors')).text(), '<tr id="route_not_found">')
 })
 
-t.test('an operator’s own look goes first, and a shop that names no documents has pages too', async (t) => {
+t.test('serves an operator’s own style first, and pages also without a documents setting', async (t) => {
   const directory = t.testdir({
     'own.css': 'body { color: red }\r\n',
     'catalog.yaml': `catalog: 1
@@ -182,7 +182,7 @@ files:
   }
 })
 
-t.test('no document of the shipped catalog is forgotten here', async (t) => {
+t.test('covers every document of the shipped catalog', async (t) => {
   const written = documents.filter(({ type, page }) => page !== undefined || type.startsWith('text/html'))
   t.equal(written.length, PAGES.length - 1, 'all but the live page')
 })

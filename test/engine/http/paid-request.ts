@@ -13,7 +13,7 @@ t.teardown(() => shop.close())
 
 const files = await filesOfPaidRequest()
 
-t.test('a reader finds a paid request in few files', async (t) => {
+t.test('executes few files for a paid request', async (t) => {
   const folders = new Map<string, readonly string[]>()
   for (const file of files) {
     const folder = file.includes('/') ? file.replace(/\/.*/, '') : '.'
@@ -27,7 +27,7 @@ t.test('a reader finds a paid request in few files', async (t) => {
   }
 })
 
-t.test('CONTRIBUTING lists the main files of a paid request, each of which it executes', async (t) => {
+t.test('executes every file that CONTRIBUTING lists for a paid request', async (t) => {
   const text = readFileSync(new URL('../../../CONTRIBUTING.md', import.meta.url), 'utf8')
   const [, section = ''] = /## Life of a paid request\n(.*?)\n(?!\|)[^\n]+/s.exec(text) ?? []
   const listed = Array.from(section.matchAll(/^\|.*\]\(src\/engine\/([^)]*)\)/gm), ([, file = '']) => file)

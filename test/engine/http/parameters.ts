@@ -28,7 +28,7 @@ function refused(
   throw new Error(`accepted: ${JSON.stringify(validated.args)}`)
 }
 
-t.test('every fault is told in the words buyers know', async (t) => {
+t.test('reports every fault in the documented words', async (t) => {
   const cases: readonly (readonly [string, string, ValidationError])[] = [
     [
       'q: { type: string, required: true, example: x }',
@@ -203,7 +203,7 @@ t.test('every fault is told in the words buyers know', async (t) => {
   }
 })
 
-t.test('whole numbers are read in every usual spelling and no other', async (t) => {
+t.test('reads whole numbers in every usual spelling', async (t) => {
   const validate = validator('n: { type: integer }')
   for (const [text, value] of [
     ['10', 10],
@@ -244,7 +244,7 @@ t.test('whole numbers are read in every usual spelling and no other', async (t) 
   }
 })
 
-t.test('numbers are finite decimals', async (t) => {
+t.test('reads numbers as finite decimals', async (t) => {
   const validate = validator('n: { type: number }')
   for (const [text, value] of [
     ['1.5', 1.5],
@@ -262,7 +262,7 @@ t.test('numbers are finite decimals', async (t) => {
   }
 })
 
-t.test('booleans are true, false, 1 and 0', async (t) => {
+t.test('reads booleans as true, false, 1 and 0', async (t) => {
   const validate = validator('b: { type: boolean }')
   for (const [text, value] of [
     ['true', true],
@@ -277,7 +277,7 @@ t.test('booleans are true, false, 1 and 0', async (t) => {
     t.equal(refused(validate, `b=${text}`)[0]?.type, 'bool_parsing')
 })
 
-t.test('all faults of a request come in one answer', async (t) => {
+t.test('reports all faults of a request in one answer', async (t) => {
   const validate = validator(
     'port: { type: string, pattern: "^[a-z]+$", example: cork }, a: { type: integer }, b: { type: integer, minimum: 1 }, c: { type: string, required: true, example: x }, d: { type: string, format: date }, e: { type: string, list: { max_items: 1 } }',
     '/paid/x/{port}',
@@ -289,14 +289,14 @@ t.test('all faults of a request come in one answer', async (t) => {
   )
 })
 
-t.test('one value with several faults is told once', async (t) => {
+t.test('reports a value with several faults once', async (t) => {
   const validate = validator(
     "q: { type: string, required: true, minLength: 3, pattern: '^[a-z]+$', example: abc }",
   )
   t.equal(refused(validate, 'q=1').length, 1)
 })
 
-t.test('the last of repeated parameters counts, others are ignored', async (t) => {
+t.test('uses the last of repeated parameters', async (t) => {
   const validate = validator('n: { type: integer, default: 1 }, s: { type: string }')
   t.strictSame(accepted(validate, 'n=2&n=3&unknown=4&__proto__=5&constructor=6&s=%26'), { n: 3, s: '&' })
   t.equal(refused(validate, 'n=3&n=x')[0]?.input, 'x')
@@ -304,14 +304,14 @@ t.test('the last of repeated parameters counts, others are ignored', async (t) =
   t.strictSame(accepted(validate, 'n%5B%5D=9'), { n: 1 })
 })
 
-t.test('a path parameter comes from the path, never from the query', async (t) => {
+t.test('reads a path parameter from the path only', async (t) => {
   const validate = validator('appid: { type: integer, minimum: 1, example: 730 }', '/paid/app/{appid}')
   t.strictSame(accepted(validate, 'appid=570', { appid: '730' }), { appid: 730 })
   t.strictSame(refused(validate, 'appid=570', { appid: 'x' })[0]?.loc, ['path', 'appid'])
   t.strictSame(refused(validate, '', { appid: '0' })[0]?.loc, ['path', 'appid'])
 })
 
-t.test('absent is not empty', async (t) => {
+t.test('tells an absent value from an empty one', async (t) => {
   const validate = validator(
     "plain: { type: string }, optional: { type: string, default: '', minLength: 3, pattern: '^x' }, day: { type: string, default: '', format: date }, land: { type: string, default: US, format: country }, items: { type: string, default: '', list: { max_items: 2 } }",
   )
@@ -328,7 +328,7 @@ t.test('absent is not empty', async (t) => {
   t.equal(refused(validate, 'optional=%20')[0]?.type, 'string_too_short')
 })
 
-t.test('texts reach the handler as they were sent', async (t) => {
+t.test('passes texts to the handler as they were sent', async (t) => {
   const validate = validator('s: { type: string }')
   for (const text of [
     ' a ',
@@ -350,7 +350,7 @@ t.test('texts reach the handler as they were sent', async (t) => {
   t.strictSame(accepted(validate, 's'), { s: '' })
 })
 
-t.test('lengths count characters as people do', async (t) => {
+t.test('counts lengths in characters as people do', async (t) => {
   const validate = validator('s: { type: string, maxLength: 2 }')
   t.strictSame(accepted(validate, `s=${encodeURIComponent('🐉🐉')}`), { s: '🐉🐉' })
   t.equal(refused(validate, `s=${encodeURIComponent('🐉🐉🐉')}`)[0]?.type, 'string_too_long')
@@ -359,7 +359,7 @@ t.test('lengths count characters as people do', async (t) => {
   t.strictSame(refused(unsaid, `s=${'x'.repeat(2001)}`)[0]?.ctx, { max_length: 2000 })
 })
 
-t.test('aliases mean what they stand for, inherited names mean nothing', async (t) => {
+t.test('resolves aliases, and treats inherited property names as plain values', async (t) => {
   const validate = validator(
     'kind: { type: string, default: people, enum: [people, orders], aliases: { person: people, order: orders } }',
   )
@@ -370,7 +370,7 @@ t.test('aliases mean what they stand for, inherited names mean nothing', async (
   }
 })
 
-t.test('countries are understood in any case, and UK as GB', async (t) => {
+t.test('reads countries in any case, and UK as GB', async (t) => {
   const validate = validator('country: { type: string, default: US, format: country }')
   for (const [text, value] of [
     ['de', 'DE'],
@@ -386,7 +386,7 @@ t.test('countries are understood in any case, and UK as GB', async (t) => {
   }
 })
 
-t.test('dates are days of the calendar', async (t) => {
+t.test('reads dates as days of the calendar', async (t) => {
   const validate = validator("date: { type: string, default: '', format: date }")
   for (const day of ['1970-01-01', '2024-02-29', '2100-12-31', '%202026-12-23%20']) {
     t.strictSame(accepted(validate, `date=${day}`), { date: day.replaceAll('%20', '') }, day)
@@ -413,7 +413,7 @@ t.test('dates are days of the calendar', async (t) => {
   }
 })
 
-t.test('lists take any usual separator and count an item once', async (t) => {
+t.test('splits lists at any usual separator and counts an item once', async (t) => {
   const lands = validator('c: { type: string, default: "US,DE", format: country, list: { max_items: 3 } }')
   t.strictSame(accepted(lands, ''), { c: ['US', 'DE'] })
   t.strictSame(accepted(lands, 'c=us,uk;jp'), { c: ['US', 'GB', 'JP'] })
@@ -431,7 +431,7 @@ t.test('lists take any usual separator and count an item once', async (t) => {
   }
 })
 
-t.test('a sample hands its one parameter to the list the handler takes', async (t) => {
+t.test('turns the one parameter of a sample into the list of its handler', async (t) => {
   const catalog = compileRoutes(`  /paid/dossier:
     price: 0.5
     summary: X
@@ -459,18 +459,18 @@ t.test('a sample hands its one parameter to the list the handler takes', async (
   t.strictSame(accepted(paid, 'appids=1+2'), { appids: [1, 2], countries: ['US', 'DE'], count: 30 })
 })
 
-t.test('a route without parameters takes whatever comes', async (t) => {
+t.test('accepts any query on a route without parameters', async (t) => {
   const catalog = compileRoutes('  /paid/x: { price: 1, summary: X }\n')
   t.strictSame(accepted(compileValidator(routeAt(catalog, '/paid/x'), 'ignore'), 'a=1&%&&='), {})
 })
 
-t.test('a query as long as a request can be is read', async (t) => {
+t.test('reads a query of the greatest length', async (t) => {
   const validate = validator('n: { type: integer, default: 1 }')
   t.strictSame(accepted(validate, 'a&'.repeat(30_000)), { n: 1 })
   t.strictSame(accepted(validate, `${'n=x&'.repeat(15_000)}n=2`), { n: 2 })
 })
 
-t.test('names the query parameters that a route does not have, and what was meant', async (t) => {
+t.test('names unknown query parameters and suggests the right ones', async (t) => {
   const declared = 'country: { type: string, default: US, format: country }, n: { type: integer, default: 1 }'
   const query = 'contry=DE&n=2&utm_source=x&n=3&contry=FR'
   t.strictSame(validator(declared)({ path: {}, query }), {

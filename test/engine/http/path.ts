@@ -1,7 +1,7 @@
 import t from 'tap'
 import { canonicalPath, splitTarget } from '../../../src/engine/http/app.ts'
 
-t.test('paths as they are published are served', async (t) => {
+t.test('serves paths as they are published', async (t) => {
   for (const path of [
     '/',
     '/paid/ping',
@@ -26,7 +26,7 @@ t.test('paths as they are published are served', async (t) => {
   }
 })
 
-t.test('no second spelling of a path reaches a route', async (t) => {
+t.test('redirects or refuses every other spelling of a path', async (t) => {
   const spellings: Readonly<Record<string, readonly string[]>> = {
     'empty segments': ['//', '//paid/ping', '/paid//ping', '/paid/ping//'],
     'trailing slash': ['/paid/ping/'],
@@ -65,7 +65,7 @@ t.test('no second spelling of a path reaches a route', async (t) => {
   }
 })
 
-t.test('each octet has one spelling that is served, or none', async (t) => {
+t.test('serves each octet in at most one spelling', async (t) => {
   for (let code = 0; code < 0x80; code += 1) {
     const hex = code.toString(16).padStart(2, '0')
     const raw = canonicalPath(`/x${String.fromCharCode(code)}y`)
@@ -78,11 +78,11 @@ t.test('each octet has one spelling that is served, or none', async (t) => {
   }
 })
 
-t.test('wrong case is another path', async (t) => {
+t.test('matches case in paths', async (t) => {
   t.equal(canonicalPath('/PAID/PING'), '/PAID/PING')
 })
 
-t.test('the query and a foreign host never change the path', async (t) => {
+t.test('keeps the path apart from the query and a foreign host', async (t) => {
   t.strictSame(splitTarget('/paid/ping'), { path: '/paid/ping', query: '' })
   t.strictSame(splitTarget('/paid/ping?'), { path: '/paid/ping', query: '' })
   t.strictSame(splitTarget('/paid/ping?a=1?b/../c'), { path: '/paid/ping', query: 'a=1?b/../c' })

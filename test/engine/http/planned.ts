@@ -25,7 +25,7 @@ const server = await startServer({
 t.teardown(() => server.stop())
 const { url } = server
 
-t.test('a route that is announced and not written says so before anybody pays', async (t) => {
+t.test('says that an announced route is unwritten before anybody pays', async (t) => {
   const got = await fetch(`${url}/paid/weather`)
   t.equal(got.status, 402, 'the price is known all the same')
   t.match(await got.json(), {
@@ -39,7 +39,7 @@ t.test('a route that is announced and not written says so before anybody pays', 
   t.match(await sample.json(), { status: 501, code: 'not_implemented', charged: 'no', retryable: false })
 })
 
-t.test('nobody is sent to a route that is not written', async (t) => {
+t.test('leaves unwritten routes out of every document', async (t) => {
   for (const path of ['/', '/llms.txt', '/openapi.json', '/status.json'])
     t.notMatch(await (await fetch(url + path)).text(), 'weather', path)
 })

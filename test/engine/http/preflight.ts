@@ -27,7 +27,7 @@ function shelf() {
   return { ask, looked }
 }
 
-t.test('a payment is bound to what was asked, however it was spelled, and to nothing else', async (t) => {
+t.test('binds a payment to the request, in any spelling of it', async (t) => {
   const { ask } = shelf()
   const { scope, wouldFail } = ask('name=a')
   t.match(scope, /^[a-z/-]+:[\w-]{43}$/)
@@ -37,7 +37,7 @@ t.test('a payment is bound to what was asked, however it was spelled, and to not
   t.equal(ask('name=a').scope, scope, 'asked again')
 })
 
-t.test('a buyer is told beforehand what would be refused, in ASCII, however often it is asked', async (t) => {
+t.test('foretells a refusal in ASCII, however often it is asked', async (t) => {
   const { ask, looked } = shelf()
   for (const _ of [1, 2, 3]) {
     const { scope, wouldFail } = ask('n=%C3%A9&name=a')
@@ -52,7 +52,7 @@ t.test('a buyer is told beforehand what would be refused, in ASCII, however ofte
   t.equal(looked.length, 1, 'worked out once')
 })
 
-t.test('a flood of different questions does not fill the memory', async (t) => {
+t.test('bounds its memory under a flood of different requests', async (t) => {
   const { ask, looked } = shelf()
   for (let n = 0; n < 1_001; n += 1) ask(`name=a&n=${n}`)
   looked.length = 0
@@ -66,7 +66,7 @@ t.test('a flood of different questions does not fill the memory', async (t) => {
   t.same(looked.slice(1), [long, long], 'a long one is never kept')
 })
 
-t.test('a buyer sees in the 402 which of its parameters are ignored', async (t) => {
+t.test('names ignored parameters in the 402', async (t) => {
   const { ask } = shelf()
   t.equal(ask('name=a').ignored, undefined)
   const { ignored, scope } = ask('name=a&nmae=b&été=1')

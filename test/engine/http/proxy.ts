@@ -64,7 +64,7 @@ async function failure(work: Promise<unknown>): Promise<Failure> {
   throw new Error('the answer was sold')
 }
 
-t.test('parameters fill the path, the others travel in the query, both encoded', async (t) => {
+t.test('fills the path with parameters and sends the others in the query, encoded', async (t) => {
   const { url, asked } = await upstream(t, json('{"ok":true}'))
   await call(`${url}/v1/prices/{sku}/in/{region}?fixed=1`, {
     sku: 'a/b?c#d%20e ø',
@@ -84,7 +84,7 @@ t.test('parameters fill the path, the others travel in the query, both encoded',
   })
 })
 
-t.test('no value climbs out of the place it fills', async (t) => {
+t.test('keeps every value inside its place in the path', async (t) => {
   const { url, asked } = await upstream(t, json('{"secret":true}'))
   for (const [template, args] of [
     ['/public/{sku}/price', { sku: '..' }],
@@ -283,14 +283,14 @@ t.test('an answer is passed on as it is', async (t) => {
   t.strictSame(await call(csv.url), { content: { type: 'text/csv; charset=utf-8', text: 'a,b\n1,2\n' } })
 })
 
-t.test('text keeps its letters whatever the upstream encodes it in', async (t) => {
+t.test('decodes text from any encoding of the upstream', async (t) => {
   const { url } = await upstream(t, (_, response) =>
     response.writeHead(200, { 'Content-Type': 'text/plain; charset="ISO-8859-1"' }).end(Buffer.from([0xf8])),
   )
   t.strictSame(await call(url), { content: { type: 'text/plain; charset=utf-8', text: 'ø' } })
 })
 
-t.test('what is no answer is not sold', async (t) => {
+t.test('refuses to sell an invalid answer', async (t) => {
   const status =
     (code: number, headers: Record<string, string> = {}): RequestListener =>
     (_, response) =>
@@ -336,7 +336,7 @@ t.test('what is no answer is not sold', async (t) => {
   }
 })
 
-t.test('a limit of the upstream is passed on with its wait', async (t) => {
+t.test('passes on a limit of the upstream with its wait', async (t) => {
   for (const [said, expected] of [
     ['7', 7],
     ['999999', 3600],
@@ -352,7 +352,7 @@ t.test('a limit of the upstream is passed on with its wait', async (t) => {
   }
 })
 
-t.test('an endless answer is left, not stored', async (t) => {
+t.test('stops reading an endless answer', async (t) => {
   let closed = false
   const { url } = await upstream(t, (_, response) => {
     response.writeHead(200, { 'Content-Type': 'text/plain' })
@@ -370,7 +370,7 @@ t.test('an endless answer is left, not stored', async (t) => {
   t.pass('the connection to the upstream is closed')
 })
 
-t.test('an upstream that is not there, or never answers, is a failure of the source', async (t) => {
+t.test('reports an unreachable or silent upstream as a failure of the source', async (t) => {
   t.equal((await failure(call('http://127.0.0.1:1/x'))).code, 'source_error')
   t.equal((await failure(call('http://user:pass@127.0.0.1:1/x'))).code, 'source_error')
   const silent = await upstream(t, () => undefined)

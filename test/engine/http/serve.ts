@@ -74,7 +74,7 @@ function withoutToken(challenge: Json): string {
 }
 
 t.test(
-  'every paid path of the specification asks for its price, whatever comes with the request',
+  'asks for its price on every paid path of the specification, whatever the request carries',
   async (t) => {
     for (const { path, price } of PAID) {
       const target = concrete(path)
@@ -122,28 +122,25 @@ t.test(
   },
 )
 
-t.test(
-  'a prober that asks for a template, or for what cannot be, is told a path that can be paid',
-  async (t) => {
-    for (const value of ['%7Bappid%7D', ':appid', 'abc', '0', '99999999999']) {
-      const got = await ask(t, `/paid/gamestore/app/${value}`)
-      t.equal(got.status, 402, value)
-      const challenge = challengeOf(got)
-      t.equal(at(challenge, 'resource', 'url'), `${url}/paid/gamestore/app/730`, value)
-      const bazaar = at(challenge, 'extensions', 'bazaar')
-      t.strictSame(at(bazaar, 'info', 'input', 'pathParams'), { appid: '730' })
-      t.equal(at(bazaar, 'routeTemplate'), '/paid/gamestore/app/:appid')
-      t.match(at(got.json, 'would_fail'), { status: 422, code: 'parameters_invalid' })
-    }
-    const real = await ask(t, '/paid/gamestore/app/440')
-    t.equal(at(challengeOf(real), 'resource', 'url'), `${url}/paid/gamestore/app/440`)
-    // A wrong query leaves the path as it is.
-    const query = await ask(t, '/paid/gamestore/deals?count=many')
-    t.equal(at(challengeOf(query), 'resource', 'url'), `${url}/paid/gamestore/deals`)
-  },
-)
+t.test('tells a prober of a template or an impossible value a path that works', async (t) => {
+  for (const value of ['%7Bappid%7D', ':appid', 'abc', '0', '99999999999']) {
+    const got = await ask(t, `/paid/gamestore/app/${value}`)
+    t.equal(got.status, 402, value)
+    const challenge = challengeOf(got)
+    t.equal(at(challenge, 'resource', 'url'), `${url}/paid/gamestore/app/730`, value)
+    const bazaar = at(challenge, 'extensions', 'bazaar')
+    t.strictSame(at(bazaar, 'info', 'input', 'pathParams'), { appid: '730' })
+    t.equal(at(bazaar, 'routeTemplate'), '/paid/gamestore/app/:appid')
+    t.match(at(got.json, 'would_fail'), { status: 422, code: 'parameters_invalid' })
+  }
+  const real = await ask(t, '/paid/gamestore/app/440')
+  t.equal(at(challengeOf(real), 'resource', 'url'), `${url}/paid/gamestore/app/440`)
+  // A wrong query leaves the path as it is.
+  const query = await ask(t, '/paid/gamestore/deals?count=many')
+  t.equal(at(challengeOf(query), 'resource', 'url'), `${url}/paid/gamestore/deals`)
+})
 
-t.test('nothing but reading is possible, and browsers are told what is', async (t) => {
+t.test('answers reading methods only, and tells browsers so', async (t) => {
   const places = [
     concrete('/paid/gamestore/app/{appid}'),
     '/paid/ping',
@@ -177,7 +174,7 @@ t.test('nothing but reading is possible, and browsers are told what is', async (
   }
 })
 
-t.test('free paths never ask for money and never read a payment', async (t) => {
+t.test('serves free paths without asking for or reading a payment', async (t) => {
   const payments: Record<string, string>[] = [
     {},
     { 'PAYMENT-SIGNATURE': 'garbage' },
@@ -199,7 +196,7 @@ t.test('free paths never ask for money and never read a payment', async (t) => {
   }
 })
 
-t.test('a free answer carries its envelope', async (t) => {
+t.test('wraps a free answer in its envelope', async (t) => {
   const got = await ask(t, '/sample/util/workday?country=de')
   t.equal(got.status, 200)
   t.match(got.json, { endpoint: '/sample/util/workday', preview: true, full: { path: '/paid/util/workday' } })
@@ -209,7 +206,7 @@ t.test('a free answer carries its envelope', async (t) => {
   t.equal(head.text, '')
 })
 
-t.test('wrong parameters are named, free of charge, and foretold in the 402', async (t) => {
+t.test('names wrong parameters uncharged, and foretells them in the 402', async (t) => {
   const wanted = {
     detail: [
       {
@@ -250,7 +247,7 @@ t.test('wrong parameters are named, free of charge, and foretold in the 402', as
   }
 })
 
-t.test('every document of the catalog is served, once, and kept by caches', async (t) => {
+t.test('serves every document of the catalog at one address, cacheable', async (t) => {
   for (const [name, { paths, planned }] of Object.entries(catalog.documents)) {
     // Its proof is the operator's: without one there is nothing to serve.
     if (name === 'mcp-registry-auth') continue
@@ -298,7 +295,7 @@ t.test('every document of the catalog is served, once, and kept by caches', asyn
   }
 })
 
-t.test('what a registry lists is what the 402 offers', async (t) => {
+t.test('lists for registries what the 402 offers', async (t) => {
   const listing = (await ask(t, '/x402-resources')).json
   const listed = items(at(listing, 'items'))
   t.equal(listed.length, at(listing, 'pagination', 'total'))
@@ -320,40 +317,37 @@ t.test('what a registry lists is what the 402 offers', async (t) => {
   )
 })
 
-t.test(
-  'who knows only the origin finds every document, and who knows an old name finds the same',
-  async (t) => {
-    const root = await ask(t, '/')
-    const links = Object.fromEntries(
-      [...(root.headers.get('link') ?? '').matchAll(/<([^>]*)>; rel="([^"]*)"/g)].map(([, to, rel]) => [
-        rel,
-        to,
-      ]),
-    )
-    t.match(links, {
-      'service-desc': '/openapi.json',
-      'service-doc': '/docs',
-      'api-catalog': '/.well-known/api-catalog',
-      describedby: '/llms.txt',
-      ard: '/.well-known/ard.json',
-      'ai-catalog': '/.well-known/ai-catalog.json',
-    })
-    t.equal(root.headers.get('vary'), 'Accept')
-    for (const to of Object.values(links)) t.equal((await ask(t, String(to))).status, 200, String(to))
-    const linkset = await ask(t, '/.well-known/api-catalog', { method: 'HEAD' })
-    t.equal(linkset.headers.get('link'), `<${url}/.well-known/api-catalog>; rel="api-catalog"`)
-    t.equal(
-      linkset.headers.get('content-type'),
-      'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
-    )
-    for (const { paths } of Object.values(catalog.documents)) {
-      const texts = await Promise.all(paths.map(async (path) => (await ask(t, path)).text))
-      t.equal(new Set(texts).size, 1, paths.join(' = '))
-    }
-  },
-)
+t.test('serves every document from the origin and at its old names', async (t) => {
+  const root = await ask(t, '/')
+  const links = Object.fromEntries(
+    [...(root.headers.get('link') ?? '').matchAll(/<([^>]*)>; rel="([^"]*)"/g)].map(([, to, rel]) => [
+      rel,
+      to,
+    ]),
+  )
+  t.match(links, {
+    'service-desc': '/openapi.json',
+    'service-doc': '/docs',
+    'api-catalog': '/.well-known/api-catalog',
+    describedby: '/llms.txt',
+    ard: '/.well-known/ard.json',
+    'ai-catalog': '/.well-known/ai-catalog.json',
+  })
+  t.equal(root.headers.get('vary'), 'Accept')
+  for (const to of Object.values(links)) t.equal((await ask(t, String(to))).status, 200, String(to))
+  const linkset = await ask(t, '/.well-known/api-catalog', { method: 'HEAD' })
+  t.equal(linkset.headers.get('link'), `<${url}/.well-known/api-catalog>; rel="api-catalog"`)
+  t.equal(
+    linkset.headers.get('content-type'),
+    'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
+  )
+  for (const { paths } of Object.values(catalog.documents)) {
+    const texts = await Promise.all(paths.map(async (path) => (await ask(t, path)).text))
+    t.equal(new Set(texts).size, 1, paths.join(' = '))
+  }
+})
 
-t.test('every address that a document names on this origin answers', async (t) => {
+t.test('answers every address that a document names on this origin', async (t) => {
   const documents = ['/.well-known/x402', '/.well-known/agent-card.json', '/.well-known/ard.json']
   const more = ['/.well-known/api-catalog', '/robots.txt', '/sitemap.xml', '/.well-known/security.txt']
   for (const path of [...documents, ...more]) {
@@ -377,7 +371,7 @@ t.test('every address that a document names on this origin answers', async (t) =
   }
 })
 
-t.test('what is not there is not for sale', async (t) => {
+t.test('answers 404 on unknown paths, free of charge', async (t) => {
   const paths = [
     '/paid',
     '/paid/',
@@ -420,7 +414,7 @@ t.test('what is not there is not for sale', async (t) => {
   }
 })
 
-t.test('a path has one spelling on the wire, too', async (t) => {
+t.test('accepts one spelling of a path on the wire', async (t) => {
   for (const target of [
     '/paid/../paid/ping',
     '/./paid/ping',
@@ -442,7 +436,7 @@ t.test('a path has one spelling on the wire, too', async (t) => {
   t.notMatch(JSON.stringify(absolute), 'evil.example')
 })
 
-t.test('the Host of a request appears in no document and no offer', async (t) => {
+t.test('keeps the Host of a request out of documents and offers', async (t) => {
   const evil = {
     Host: 'evil.example',
     'X-Forwarded-Host': 'evil.example',
@@ -463,7 +457,7 @@ t.test('the Host of a request appears in no document and no offer', async (t) =>
   }
 })
 
-t.test('headers beyond the limit are refused in JSON, and the next request is served', async (t) => {
+t.test('refuses headers beyond the limit in JSON, and serves the next request', async (t) => {
   const long = `GET /paid/ping HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(80_000)}\r\n\r\n`
   const got = await exchange(url, long)
   t.equal(got.status, 431)
@@ -479,7 +473,7 @@ t.test('headers beyond the limit are refused in JSON, and the next request is se
   )
 })
 
-t.test('what is not HTTP is refused in JSON, and the next request is served', async (t) => {
+t.test('refuses malformed HTTP in JSON, and serves the next request', async (t) => {
   for (const bytes of [
     'hello\r\n\r\n',
     'GET /paid/ping HTTP/9.9\r\nHost: x\r\n\r\n',
@@ -502,7 +496,7 @@ t.test('what is not HTTP is refused in JSON, and the next request is served', as
   t.equal((await ask(t, '/health')).status, 200)
 })
 
-t.test('a client that breaks off harms nobody', async (t) => {
+t.test('keeps serving when a client breaks off', async (t) => {
   for (const part of ['', 'G', 'GET /paid/ping HTTP/1.1\r\nHo']) {
     const socket = await dial(url)
     socket.write(part)
@@ -512,7 +506,7 @@ t.test('a client that breaks off harms nobody', async (t) => {
   t.equal((await ask(t, '/health')).status, 200)
 })
 
-t.test('a slow client is waited for, and others are served meanwhile', async (t) => {
+t.test('waits for a slow client and serves others meanwhile', async (t) => {
   const slow = await dial(url)
   const request = 'GET /paid/ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
   for (const character of request.slice(0, -2)) slow.write(character)
@@ -521,7 +515,7 @@ t.test('a slow client is waited for, and others are served meanwhile', async (t)
   t.equal((await readAnswer(slow)).status, 402)
 })
 
-t.test('one connection serves many requests, and several at once in order', async (t) => {
+t.test('serves many requests on one connection, and several at once in order', async (t) => {
   const socket = await dial(url)
   const get = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
   socket.write(get('/health') + get('/nothing') + get('/paid/ping') + get('/health', 'Connection: close\r\n'))
@@ -530,7 +524,7 @@ t.test('one connection serves many requests, and several at once in order', asyn
   t.strictSame([status, ...later], [200, 404, 402, 200])
 })
 
-t.test('a body nobody asked for is not read, and does not confuse the next request', async (t) => {
+t.test('skips an unexpected body, and reads the next request correctly', async (t) => {
   const socket = await dial(url)
   socket.write(
     'GET /paid/ping HTTP/1.1\r\nHost: x\r\nContent-Length: 30\r\n\r\nGET /admin HTTP/1.1\r\nHost: y\r\nGET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
@@ -546,49 +540,46 @@ t.test('a body nobody asked for is not read, and does not confuse the next reque
 /** A browser's own words. */
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
 
-t.test(
-  'a person with a browser reads what is sold, for how much, and how to see it for nothing',
-  async (t) => {
-    const got = await ask(t, "/paid/util/workday?country=DE&x='%22%3Cscript%3E", {
-      headers: { Accept: BROWSER },
-    })
-    t.equal(got.status, 402)
-    t.equal(got.headers.get('content-type'), 'text/html; charset=utf-8')
-    t.equal(got.headers.get('vary'), 'Accept')
-    t.equal(got.headers.get('cache-control'), 'no-store')
-    t.match(got.text, /^<!doctype html>/)
-    t.match(got.text, '0.002000 USD')
-    t.match(got.text, 'Tells working days, weekends and public holidays')
-    t.match(got.text, `<a href="${url}/sample/util/workday">`)
-    t.match(got.text, `curl -i '${url}/paid/util/workday?country&#x3D;DE&amp;x&#x3D;%27%22%3Cscript%3E'`)
-    t.match(got.text, 'wrapFetchWithPayment')
-    t.match(got.text, 'play money')
-    t.notMatch(got.text, /<script/i)
-    const policy = got.headers.get('content-security-policy') ?? ''
-    t.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/]+='/)
-    t.notMatch(policy, 'unsafe')
-    const json = await ask(t, '/paid/util/workday?country=DE')
-    t.strictSame(withoutToken(challengeOf(got)), withoutToken(challengeOf(json)), 'the same offer for both')
+t.test('shows a browser what is sold, for how much, and the free preview', async (t) => {
+  const got = await ask(t, "/paid/util/workday?country=DE&x='%22%3Cscript%3E", {
+    headers: { Accept: BROWSER },
+  })
+  t.equal(got.status, 402)
+  t.equal(got.headers.get('content-type'), 'text/html; charset=utf-8')
+  t.equal(got.headers.get('vary'), 'Accept')
+  t.equal(got.headers.get('cache-control'), 'no-store')
+  t.match(got.text, /^<!doctype html>/)
+  t.match(got.text, '0.002000 USD')
+  t.match(got.text, 'Tells working days, weekends and public holidays')
+  t.match(got.text, `<a href="${url}/sample/util/workday">`)
+  t.match(got.text, `curl -i '${url}/paid/util/workday?country&#x3D;DE&amp;x&#x3D;%27%22%3Cscript%3E'`)
+  t.match(got.text, 'wrapFetchWithPayment')
+  t.match(got.text, 'play money')
+  t.notMatch(got.text, /<script/i)
+  const policy = got.headers.get('content-security-policy') ?? ''
+  t.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/]+='/)
+  t.notMatch(policy, 'unsafe')
+  const json = await ask(t, '/paid/util/workday?country=DE')
+  t.strictSame(withoutToken(challengeOf(got)), withoutToken(challengeOf(json)), 'the same offer for both')
 
-    const raw = await exchange(
-      url,
-      `GET /paid/ping?x=';touch<b>"$(id) HTTP/1.1\r\nHost: x\r\nAccept: ${BROWSER}\r\nConnection: close\r\n\r\n`,
-    )
-    t.match(raw.body, `'${url}/paid/ping?x&#x3D;%27;touch&lt;b&gt;&quot;$(id)'`, 'nothing ends the quotes')
+  const raw = await exchange(
+    url,
+    `GET /paid/ping?x=';touch<b>"$(id) HTTP/1.1\r\nHost: x\r\nAccept: ${BROWSER}\r\nConnection: close\r\n\r\n`,
+  )
+  t.match(raw.body, `'${url}/paid/ping?x&#x3D;%27;touch&lt;b&gt;&quot;$(id)'`, 'nothing ends the quotes')
 
-    const head = await ask(t, '/paid/util/workday', { method: 'HEAD', headers: { Accept: BROWSER } })
-    t.equal(head.headers.get('content-type'), 'text/html; charset=utf-8')
-    t.equal(head.text, '')
-  },
-)
+  const head = await ask(t, '/paid/util/workday', { method: 'HEAD', headers: { Accept: BROWSER } })
+  t.equal(head.headers.get('content-type'), 'text/html; charset=utf-8')
+  t.equal(head.text, '')
+})
 
-t.test('the page says when a request would be refused', async (t) => {
+t.test('tells on the page when a request would be refused', async (t) => {
   const wrong = await ask(t, '/paid/util/workday?country=<b>Germany</b>', { headers: { Accept: BROWSER } })
   t.match(wrong.text, 'country: Value error, country must be an ISO 3166-1 alpha-2 code')
   t.notMatch(wrong.text, '<b>')
 })
 
-t.test('every paid path has a page', async (t) => {
+t.test('has a page for every paid path', async (t) => {
   for (const { path, price } of PAID) {
     const got = await ask(t, concrete(path), { headers: { Accept: BROWSER } })
     t.equal(got.status, 402)
@@ -597,7 +588,7 @@ t.test('every paid path has a page', async (t) => {
   }
 })
 
-t.test('programs get JSON, whatever else they would take', async (t) => {
+t.test('serves JSON to programs, whatever else they accept', async (t) => {
   for (const [accept, type] of [
     ['*/*', 'application/problem+json'],
     ['application/json', 'application/problem+json'],
@@ -615,7 +606,7 @@ t.test('programs get JSON, whatever else they would take', async (t) => {
   t.equal(none.headers['content-type'], 'application/problem+json')
 })
 
-t.test('a route whose source has no credentials says so, and does not take the money', async (t) => {
+t.test('says that a route lacks credentials, and takes no money for it', async (t) => {
   const directory = t.testdir({
     'catalog.yaml': `catalog: 1
 service: { name: Small shop, version: '1.0.0', description: Sells things }
@@ -669,7 +660,7 @@ export const handlers = {
   t.equal((await ask(t, '/clock', {}, shop.url)).status, 200)
 })
 
-t.test('the server has had no mishap in all of this', async (t) => {
+t.test('the server stays healthy through all of this', async (t) => {
   t.notMatch(server.output(), /unexpected|Unhandled|Warning/)
   t.equal(server.process.exitCode, null)
 })

@@ -32,7 +32,7 @@ function askAt(host: string, path: string): Promise<{ status: number; type: stri
   })
 }
 
-t.test('a client that asks a host for its card does not get that of another server', async (t) => {
+t.test('serves each host the card of its own server', async (t) => {
   for (const [host, path, name] of [
     ['mcp.example.com', '/mcp/server-card', 'game'],
     ['memory.example.com', '/mcp/server-card', 'memory'],
@@ -53,7 +53,7 @@ t.test('a client that asks a host for its card does not get that of another serv
   t.equal((await askAt('mcp.example.com', '/mcp/nothing/server-card')).status, 404)
 })
 
-t.test('a person who follows the documentation to a server finds its page', async (t) => {
+t.test('serves the page that the documentation links for a server', async (t) => {
   for (const name of ['game', 'memory', 'tools']) {
     const page = await askAt('api.example.com', `/docs/servers/${name}`)
     t.equal(page.status, 200)

@@ -46,7 +46,7 @@ function gated(): { readonly app: Koa; readonly entered: Promise<void>; readonly
   return { app, entered, open: () => open() }
 }
 
-t.test('who comes too early is asked to come again', async (t) => {
+t.test('asks early requests to come again', async (t) => {
   const { url } = await serving(t, { headers: { 'Ratecard-Sandbox': '1' } })
   const response = await fetch(`${url}/paid/ping`)
   t.equal(response.status, 503)
@@ -55,12 +55,12 @@ t.test('who comes too early is asked to come again', async (t) => {
   t.match(await response.json(), { code: 'service_starting', charged: 'no', retryable: true })
 })
 
-t.test('a port that is taken is an error, not a hang', async (t) => {
+t.test('reports a port in use as an error', async (t) => {
   const { url } = await serving(t)
   await t.rejects(listen(createHttpServer(), Number(new URL(url).port), '127.0.0.1'), { code: 'EADDRINUSE' })
 })
 
-t.test('a client that never finishes its request is told and let go', async (t) => {
+t.test('answers a client that stalls in its request, and closes the connection', async (t) => {
   const { url } = await serving(t, { headersWithin: 100, requestWithin: 200 }, new Koa())
   const got = await exchange(url, 'GET /paid/ping HTTP/1.1\r\nHost: x\r\n')
   t.equal(got.status, 408)
@@ -68,7 +68,7 @@ t.test('a client that never finishes its request is told and let go', async (t) 
   t.equal((await fetch(url)).status, 404, 'others are served')
 })
 
-t.test('a refused client that keeps writing gets its answer, and is not kept', async (t) => {
+t.test('answers a refused client that keeps writing, and closes the connection', async (t) => {
   const { url } = await serving(t, {}, new Koa())
   const socket = await dial(url)
   const writing = setInterval(() => socket.write('X-More: '.padEnd(4_096, 'y')), 1)
@@ -77,7 +77,7 @@ t.test('a refused client that keeps writing gets its answer, and is not kept', a
   t.equal((await readAnswer(socket)).status, 431)
 })
 
-t.test('a client that names no host is told why it is refused', async (t) => {
+t.test('tells a client without a Host header why it is refused', async (t) => {
   const { url } = await serving(t, {}, new Koa())
   const socket = await dial(url)
   socket.end('GET / HTTP/1.1\r\n\r\n')
@@ -88,7 +88,7 @@ t.test('a client that names no host is told why it is refused', async (t) => {
   t.equal(old.status, 404, 'before HTTP/1.1 there was no Host')
 })
 
-t.test('a client that expects what nobody knows is served', async (t) => {
+t.test('serves a client with an unknown expectation', async (t) => {
   const { url } = await serving(t, {}, new Koa())
   const got = await exchange(url, 'GET / HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n')
   t.equal(got.status, 404)
@@ -113,34 +113,37 @@ t.test('closing waits for a request in flight and refuses new ones', async (t) =
   t.equal(server.unanswered.size, 0)
 })
 
-t.test('who leaves an answer unread loses the connection, who waits for work does not', async (t) => {
-  const app = new Koa()
-  let open = (): void => undefined
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  app.use(async (ctx) => {
-    if (ctx.path === '/slow') await opened
-    ctx.body = ctx.path === '/slow' ? 'worth the wait' : 'x'.repeat(1_000_000)
-  })
-  const server = await serving(t, { unreadWithin: 200 }, app)
-  const waiting = fetch(`${server.url}/slow`)
-  await once(server, 'request')
-  const connected = once(server, 'connection')
-  const deaf = await dial(server.url)
-  deaf.on('error', () => undefined).pause()
-  const [held]: unknown[] = await connected
-  if (!(held instanceof Socket)) throw new Error('no connection')
-  const gone = once(held, 'close')
-  // More than the system keeps for either side.
-  deaf.write('GET /large HTTP/1.1\r\nHost: here\r\n\r\n'.repeat(50))
-  await gone
-  open()
-  t.equal(await (await waiting).text(), 'worth the wait')
-  deaf.destroy()
-})
+t.test(
+  'closes the connection of a client that leaves an answer unread, and keeps one that waits for work',
+  async (t) => {
+    const app = new Koa()
+    let open = (): void => undefined
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    app.use(async (ctx) => {
+      if (ctx.path === '/slow') await opened
+      ctx.body = ctx.path === '/slow' ? 'worth the wait' : 'x'.repeat(1_000_000)
+    })
+    const server = await serving(t, { unreadWithin: 200 }, app)
+    const waiting = fetch(`${server.url}/slow`)
+    await once(server, 'request')
+    const connected = once(server, 'connection')
+    const deaf = await dial(server.url)
+    deaf.on('error', () => undefined).pause()
+    const [held]: unknown[] = await connected
+    if (!(held instanceof Socket)) throw new Error('no connection')
+    const gone = once(held, 'close')
+    // More than the system keeps for either side.
+    deaf.write('GET /large HTTP/1.1\r\nHost: here\r\n\r\n'.repeat(50))
+    await gone
+    open()
+    t.equal(await (await waiting).text(), 'worth the wait')
+    deaf.destroy()
+  },
+)
 
-t.test('closing does not wait for connections that ask for nothing', async (t) => {
+t.test('closing ends idle connections at once', async (t) => {
   const server = await serving(t, {}, new Koa())
   const silent = await dial(server.url)
   const half = await dial(server.url)
@@ -152,7 +155,7 @@ t.test('closing does not wait for connections that ask for nothing', async (t) =
   t.pass('all are closed')
 })
 
-t.test('a request that never ends does not hold the server for ever', async (t) => {
+t.test('closing ends an endless request after its limit', async (t) => {
   const { app, entered } = gated()
   const server = await serving(t, {}, app)
   const answer = fetch(server.url)
@@ -162,6 +165,6 @@ t.test('a request that never ends does not hold the server for ever', async (t) 
   await t.rejects(answer)
 })
 
-t.test('a server that never listened closes too', async (t) => {
+t.test('closes a server that has never listened', async (t) => {
   await t.resolves(closeServer(createHttpServer(), 60_000))
 })

@@ -14,7 +14,7 @@ const shop = await openShop(async () => ({
 }))
 t.teardown(() => shop.close())
 
-t.test('a source that has changed its form shows on the status before buyers notice', async (t) => {
+t.test('shows in the status a source that has changed its format', async (t) => {
   const before = await (await fetch(`${shop.url}/status.json`)).json()
   t.match(before, {
     unavailable: [{ path: '/paid/streaming/hype', reason: 'not_configured' }, {}],

@@ -33,7 +33,7 @@ async function newWorld(t: Test): Promise<World> {
   return { ledger, clock, turn }
 }
 
-t.test('one process has the thing, and leaves word when it gives it back', async (t) => {
+t.test('gives the lock to one process, and passes on the state that it leaves', async (t) => {
   const { turn } = await newWorld(t)
   const [one, two] = [turn('one'), turn('two')]
   t.match(await one.acquire(), { owner: 'one', fencingToken: 1, leaseState: undefined })
@@ -44,7 +44,7 @@ t.test('one process has the thing, and leaves word when it gives it back', async
   t.match(await two.acquire(), { owner: 'two', fencingToken: 2, leaseState: { value: 7, at: 1 } })
 })
 
-t.test('a thing that is not given away is not waited for for ever', async (t) => {
+t.test('gives up waiting for a lock after its limit', async (t) => {
   const { turn, clock, ledger } = await newWorld(t)
   await ledger.lease('signer', 'one', clock.now, clock.now + 60_000)
   const began = clock.now
@@ -52,13 +52,13 @@ t.test('a thing that is not given away is not waited for for ever', async (t) =>
   t.ok(clock.now - began > LEASE_MS, 'longer than the lease of one that has died')
 })
 
-t.test('the thing of a process that has died is there when its lease ends', async (t) => {
+t.test('takes the lock of a dead process when its lease ends', async (t) => {
   const { turn } = await newWorld(t)
   await turn('one').acquire()
   t.match(await turn('two').acquire(), { owner: 'two', fencingToken: 2 })
 })
 
-t.test('a lease is renewed before work that it would not outlast', async (t) => {
+t.test('renews a lease before work that would outlast it', async (t) => {
   const { turn, clock, ledger } = await newWorld(t)
   const one = turn('one')
   await one.acquire()
@@ -68,7 +68,7 @@ t.test('a lease is renewed before work that it would not outlast', async (t) => 
   t.equal(await ledger.lease('signer', 'two', clock.now, clock.now + 1), undefined)
 })
 
-t.test('a turn that another process has ended is over, and its word counts', async (t) => {
+t.test('refuses the holder whose turn another process has ended', async (t) => {
   const { turn, clock, ledger } = await newWorld(t)
   const late = turn('late')
   await late.acquire()
@@ -90,7 +90,7 @@ t.test('a turn that another process has ended is over, and its word counts', asy
   })
 })
 
-t.test('a busy process lets one that waits have its turn, and only then', async (t) => {
+t.test('lets a waiting process have a turn, and only then', async (t) => {
   const { turn, clock } = await newWorld(t)
   const [busy, waiting] = [turn('busy'), turn('waiting')]
   await busy.yieldIfContended(undefined)
@@ -112,7 +112,7 @@ t.test('a busy process lets one that waits have its turn, and only then', async 
   t.equal(await busy.extend(0), false)
 })
 
-t.test('a store that is away does not undo what was done', async (t) => {
+t.test('keeps what was done when the store is away', async (t) => {
   const { turn, ledger, clock } = await newWorld(t)
   let away = false
   const failing: Ledger = {

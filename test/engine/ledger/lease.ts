@@ -63,7 +63,7 @@ async function takenOver(t: Test, desk: LeaseContext, entry: PaymentRecord): Pro
   return claim
 }
 
-t.test('one of many copies of a payment gets the work, the others see whose it is', async (t) => {
+t.test('gives the work to one of many copies of a payment, and tells the others who has it', async (t) => {
   const { mine, ledger, clock } = await newWorld(t)
   const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(mine, PURCHASE)))
   const winners = reservations.flatMap((each) => (each.kind === 'claimed' ? [each.claim] : []))
@@ -76,12 +76,12 @@ t.test('one of many copies of a payment gets the work, the others see whose it i
   for (const each of reservations) if (each.kind === 'taken') t.strictSame(each.entry, winner?.entry)
 })
 
-t.test('one of many copies gets the work over two processes', async (t) => {
+t.test('gives the work to one of many copies over two processes', async (t) => {
   const said = await runTogether(2, ['lmdb', newPlace(t), 'reserve', PURCHASE.key])
   t.strictSame(new Set(said), new Set(['0', '1']))
 })
 
-t.test('a payment whose work has failed can be used again, for something else too', async (t) => {
+t.test('frees a payment whose work has failed, for another request too', async (t) => {
   const { mine, theirs, clock } = await newWorld(t)
   const first = await claimed(t, mine)
   await first.advance('fulfilled', { answer: { kind: 'text', type: 'text/plain', text: 'old' } })
@@ -100,7 +100,7 @@ t.test('a payment whose work has failed can be used again, for something else to
   await t.rejects(first.advance('fulfilled'), LeaseLostError, 'the previous owner has lost it')
 })
 
-t.test('a reservation of a process that has died is free when its lease ends, not before', async (t) => {
+t.test('frees the reservation of a dead process when its lease ends', async (t) => {
   const { mine, theirs, clock } = await newWorld(t)
   const dead = await claimed(t, mine)
   dead.stopRenewal()
@@ -111,7 +111,7 @@ t.test('a reservation of a process that has died is free when its lease ends, no
   t.match(claim.entry, { state: 'reserved', owner: 'theirs', attempts: 2 })
 })
 
-t.test('a payment whose entry is deleted at that moment is a new one', async (t) => {
+t.test('treats a payment whose record is deleted at that moment as new', async (t) => {
   const { mine, ledger } = await newWorld(t)
   let tries = 0
   const deleting: Ledger = {
@@ -124,7 +124,7 @@ t.test('a payment whose entry is deleted at that moment is a new one', async (t)
   t.match((await claimed(t, { ...mine, ledger: deleting })).entry, { state: 'reserved' })
 })
 
-t.test('one of many gets the reservation of a process that has died', async (t) => {
+t.test('gives the reservation of a dead process to one of many', async (t) => {
   const { mine, theirs, clock } = await newWorld(t)
   ;(await claimed(t, mine)).stopRenewal()
   clock.now += LEASE_MS
@@ -133,7 +133,7 @@ t.test('one of many gets the reservation of a process that has died', async (t) 
   t.equal(reservations.filter(({ kind }) => kind === 'claimed').length, 1)
 })
 
-t.test('what was worked for or charged is never reserved again', async (t) => {
+t.test('keeps fulfilled and charged payments from being reserved again', async (t) => {
   for (const state of ['fulfilled', 'settling', 'settled', 'sent', 'unknown'] as const) {
     const { mine, theirs, clock } = await newWorld(t)
     const claim = await claimed(t, mine)
@@ -144,7 +144,7 @@ t.test('what was worked for or charged is never reserved again', async (t) => {
   }
 })
 
-t.test('a process that is alive keeps its payment; one of many gets what a dead one has left', async (t) => {
+t.test('keeps the payments of a living process, and gives those of a dead one to one of many', async (t) => {
   const { mine, theirs, clock } = await newWorld(t)
   const dead = await claimed(t, mine)
   const entry = await dead.advance('fulfilled', { answer: { kind: 'json', value: { a: 1 } } })
@@ -165,7 +165,7 @@ t.test('a process that is alive keeps its payment; one of many gets what a dead 
   t.strictSame(await claim?.readAnswer(), { kind: 'json', value: { a: 1 } }, 'the work is not lost')
 })
 
-t.test('who was thought dead changes nothing any more, and learns of it', async (t) => {
+t.test('refuses changes of a process that was presumed dead', async (t) => {
   const { mine, theirs, ledger, clock } = await newWorld(t)
   const late = await claimed(t, mine)
   const entry = await late.advance('fulfilled')
@@ -221,24 +221,21 @@ t.test(
   },
 )
 
-t.test(
-  'a payment that is given up keeps neither the work nor what was signed, nor its identifier',
-  async (t) => {
-    const { mine, ledger } = await newWorld(t)
-    const claim = await claimed(t, mine)
-    await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
-    await claim.advance('settling', { dispatch: DISPATCH })
-    const entry = await claim.void()
-    t.equal(entry.state, 'voided')
-    t.notOk('answer' in entry || 'dispatch' in entry)
-    t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
-    const other = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
-    t.equal(other.kind, 'claimed', 'the identifier is free')
-    if (other.kind === 'claimed') other.claim.stopRenewal()
-  },
-)
+t.test('erases the work, the signature and the identifier of a payment that is given up', async (t) => {
+  const { mine, ledger } = await newWorld(t)
+  const claim = await claimed(t, mine)
+  await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
+  await claim.advance('settling', { dispatch: DISPATCH })
+  const entry = await claim.void()
+  t.equal(entry.state, 'voided')
+  t.notOk('answer' in entry || 'dispatch' in entry)
+  t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
+  const other = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
+  t.equal(other.kind, 'claimed', 'the identifier is free')
+  if (other.kind === 'claimed') other.claim.stopRenewal()
+})
 
-t.test('a payment that is dropped was never there', async (t) => {
+t.test('removes a dropped payment completely', async (t) => {
   const { mine, theirs, ledger } = await newWorld(t)
   const claim = await claimed(t, mine)
   const renewing = claim.advance('reserved')
@@ -252,14 +249,14 @@ t.test('a payment that is dropped was never there', async (t) => {
   t.strictSame(await ledger.get(PURCHASE.key), other.entry, 'and nothing is written any more')
 })
 
-t.test('a payment whose identifier is another payment’s is taken, and says which', async (t) => {
+t.test('refuses a payment whose identifier belongs to another, and tells which', async (t) => {
   const { mine } = await newWorld(t)
   await claimed(t, mine)
   const reservation = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
   t.match(reservation, { kind: 'taken', entry: { key: PURCHASE.key } })
 })
 
-t.test('an identifier of a reservation that has died is free with it, as a first try', async (t) => {
+t.test('frees the identifier with the reservation of a dead process', async (t) => {
   const { mine, theirs, ledger, clock } = await newWorld(t)
   ;(await claimed(t, mine)).stopRenewal()
   clock.now += LEASE_MS
@@ -270,7 +267,7 @@ t.test('an identifier of a reservation that has died is free with it, as a first
   t.equal(await ledger.get(PURCHASE.key), undefined)
 })
 
-t.test('what a handler has prepared is not forgotten with the process that has died', async (t) => {
+t.test('keeps the pending write of a handler whose process has died', async (t) => {
   const { mine, theirs, ledger, clock } = await newWorld(t)
   const claim = await claimed(t, mine)
   claim.stopRenewal()
@@ -280,7 +277,7 @@ t.test('what a handler has prepared is not forgotten with the process that has d
   t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { pendingWrite: true } })
 })
 
-t.test('a payment settled by somebody else’s transaction has none of ours', async (t) => {
+t.test('records a payment that a transaction of others has settled without one of ours', async (t) => {
   const { mine } = await newWorld(t)
   const claim = await claimed(t, mine)
   const entry = await claim.settle(RECEIPT)
@@ -288,7 +285,7 @@ t.test('a payment settled by somebody else’s transaction has none of ours', as
   t.strictSame(entry.receipt, RECEIPT)
 })
 
-t.test('changes asked for at the same time are made one after the other', async (t) => {
+t.test('makes simultaneous changes one after the other', async (t) => {
   const { mine, ledger } = await newWorld(t)
   const claim = await claimed(t, mine)
   const entries = await Promise.all([
@@ -303,7 +300,7 @@ t.test('changes asked for at the same time are made one after the other', async 
   t.strictSame(await ledger.get(PURCHASE.key), entries[2])
 })
 
-t.test('what is let go is taken up by the next one at once', async (t) => {
+t.test('passes a released payment to the next process at once', async (t) => {
   const { mine, theirs } = await newWorld(t)
   const gone = await claimed(t, mine)
   await gone.advance('fulfilled')
@@ -313,7 +310,7 @@ t.test('what is let go is taken up by the next one at once', async (t) => {
   t.equal(await acquireExpired(mine, gone.entry), undefined)
 })
 
-t.test('a long piece of work keeps its payment, and nothing is written once it is put down', async (t) => {
+t.test('renews its lease during long work, and stops writing once it is released', async (t) => {
   const { mine, theirs, ledger, clock } = await newWorld(t)
   const claim = await claimed(t, mine)
   clock.now += LEASE_MS - 1
@@ -328,7 +325,7 @@ t.test('a long piece of work keeps its payment, and nothing is written once it i
   t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
 })
 
-t.test('a renewal waits for no change and never comes after the last one', async (t) => {
+t.test('orders a renewal before the next change and never after the last', async (t) => {
   const { mine, ledger } = await newWorld(t)
   const slow = slowed(ledger)
   const claim = await claimed(t, { ...mine, ledger: slow.ledger })
@@ -342,7 +339,7 @@ t.test('a renewal waits for no change and never comes after the last one', async
   t.equal(slow.replaced(), 1)
 })
 
-t.test('renewals stop when the payment is lost, and go on when only the store was away', async (t) => {
+t.test('stops renewing when the payment is lost, and continues when only the store was away', async (t) => {
   const { mine, theirs, ledger, clock } = await newWorld(t)
   let faults = 1
   const failing: Ledger = {

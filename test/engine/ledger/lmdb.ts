@@ -33,36 +33,33 @@ function newPlace(t: { teardown(end: () => void): unknown }): string {
 testLedger('lmdb', newPlace)
 testAnswers('lmdb', newPlace)
 
-t.test('lmdb: a directory that is not there is made, for its owner only', async (t) => {
+t.test('lmdb: creates a missing directory, for its owner only', async (t) => {
   const directory = join(newPlace(t), 'data', 'ledger')
   const ledger = await openLmdbLedger(directory)
   await ledger.close()
   t.equal(statSync(directory).mode & 0o777, 0o700)
 })
 
-t.test(
-  'lmdb: a store of another format is refused and left as it is, with a word on what to do',
-  async (t) => {
-    for (const [format, sentence] of [
-      [5, 'has format 5, this version works with format 4: start the version that has written it'],
-      [2, 'has format 2, this version works with format 4: start the version that has written it'],
-      ['what?', 'has an unknown format, this version works with format 4: start the version'],
-    ] as const) {
-      const directory = newPlace(t)
-      const root = open({ path: directory, encoding: 'json', maxDbs: 8 })
-      await root.openDB({ name: 'meta', encoding: 'json' }).put('format', format)
-      await root.close()
-      const before = readFileSync(join(directory, 'data.mdb'))
-      const fault = await openLmdbLedger(directory).catch((caught: unknown) => caught)
-      t.ok(fault instanceof LedgerError)
-      t.match(fault, { message: `the ledger in ${directory} ${sentence}` })
-      t.match(fault, { message: / or move the store aside and start with an empty one$/ })
-      t.ok(before.equals(readFileSync(join(directory, 'data.mdb'))), 'not a byte was written')
-    }
-  },
-)
+t.test('lmdb: refuses a store of another format, leaves it as it is and explains what to do', async (t) => {
+  for (const [format, sentence] of [
+    [5, 'has format 5, this version works with format 4: start the version that has written it'],
+    [2, 'has format 2, this version works with format 4: start the version that has written it'],
+    ['what?', 'has an unknown format, this version works with format 4: start the version'],
+  ] as const) {
+    const directory = newPlace(t)
+    const root = open({ path: directory, encoding: 'json', maxDbs: 8 })
+    await root.openDB({ name: 'meta', encoding: 'json' }).put('format', format)
+    await root.close()
+    const before = readFileSync(join(directory, 'data.mdb'))
+    const fault = await openLmdbLedger(directory).catch((caught: unknown) => caught)
+    t.ok(fault instanceof LedgerError)
+    t.match(fault, { message: `the ledger in ${directory} ${sentence}` })
+    t.match(fault, { message: / or move the store aside and start with an empty one$/ })
+    t.ok(before.equals(readFileSync(join(directory, 'data.mdb'))), 'not a byte was written')
+  }
+})
 
-t.test('lmdb: a store that a newer version migrates is not written to any more', async (t) => {
+t.test('lmdb: stops writing to a store that a newer version migrates', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
@@ -84,7 +81,7 @@ t.test('lmdb: a store that a newer version migrates is not written to any more',
   await worker.finish()
 })
 
-t.test('lmdb: facts that have ended do not stay in the store', async (t) => {
+t.test('lmdb: removes expired facts from the store', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   for (let number = 0; number < 1_200; number += 1)
@@ -126,7 +123,7 @@ async function setBack(directory: string, commit: () => Promise<unknown>): Promi
   pokeLock(directory, place, (after[place] ?? 0n) - 1n)
 }
 
-t.test('lmdb: a payment is not forgotten because another process opens the store meanwhile', async (t) => {
+t.test('lmdb: keeps a payment while another process opens the store', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
@@ -141,7 +138,7 @@ t.test('lmdb: a payment is not forgotten because another process opens the store
   await opener.finish()
 })
 
-t.test('lmdb: a store nobody puts right takes no payment, and says what to do', async (t) => {
+t.test('lmdb: refuses payments on a damaged store, and explains what to do', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   await ledger.insert(makeEntry('x402:one'))
@@ -157,7 +154,7 @@ t.test('lmdb: a store nobody puts right takes no payment, and says what to do', 
   for (const key of ['x402:one', 'x402:two', 'x402:three']) t.ok(await again.get(key), key)
 })
 
-t.test('lmdb: a place that cannot be a directory is named in the error', async (t) => {
+t.test('lmdb: names a path that is unusable as a directory', async (t) => {
   const file = join(newPlace(t), 'file')
   writeFileSync(file, 'something else')
   for (const directory of [file, join(file, 'ledger')]) {
@@ -168,7 +165,7 @@ t.test('lmdb: a place that cannot be a directory is named in the error', async (
   t.equal(readFileSync(file, 'utf8'), 'something else')
 })
 
-t.test('lmdb: a file that is no store is refused and left as it is, and the process lives', async (t) => {
+t.test('lmdb: refuses a file of another program, leaves it as it is and keeps running', async (t) => {
   for (const content of ['x'.repeat(20_000), '\0'.repeat(20_000), 'short']) {
     const directory = newPlace(t)
     writeFileSync(join(directory, 'data.mdb'), content)
@@ -205,33 +202,30 @@ t.test('lmdb: refuses a file that is cut off, leaves it as it is and says what t
   t.strictSame(await again.get('x402:77'), payments[77])
 })
 
-t.test(
-  'lmdb: notices that its files were deleted, takes no new payment and finishes the old ones',
-  async (t) => {
-    const directory = newPlace(t)
-    const ledger = await openLmdbLedger(directory)
-    t.teardown(() => ledger.close())
-    const entry = makeEntry('x402:one')
-    await ledger.insert(entry)
-    await ledger.check()
-    rmSync(directory, { recursive: true })
-    const refused = {
-      name: 'LedgerError',
-      message:
-        /^the ledger files in .* were deleted or replaced while this process uses them: no new payment is taken; stop/,
-    }
-    const calls: (() => Promise<unknown>)[] = [
-      () => ledger.check(),
-      () => ledger.insert(makeEntry('x402:two')),
-      () => ledger.addExpiring('a', 'b', 1),
-      () => ledger.listExpiring('a', 1),
-    ]
-    for (const call of calls) await t.rejects(call(), refused)
-    t.equal(await ledger.replace(entry, nextEntry(entry, { state: 'fulfilled' })), true)
-  },
-)
+t.test('lmdb: notices deleted files, refuses new payments and finishes the old ones', async (t) => {
+  const directory = newPlace(t)
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(() => ledger.close())
+  const entry = makeEntry('x402:one')
+  await ledger.insert(entry)
+  await ledger.check()
+  rmSync(directory, { recursive: true })
+  const refused = {
+    name: 'LedgerError',
+    message:
+      /^the ledger files in .* were deleted or replaced while this process uses them: no new payment is taken; stop/,
+  }
+  const calls: (() => Promise<unknown>)[] = [
+    () => ledger.check(),
+    () => ledger.insert(makeEntry('x402:two')),
+    () => ledger.addExpiring('a', 'b', 1),
+    () => ledger.listExpiring('a', 1),
+  ]
+  for (const call of calls) await t.rejects(call(), refused)
+  t.equal(await ledger.replace(entry, nextEntry(entry, { state: 'fulfilled' })), true)
+})
 
-t.test('lmdb: a lease of a clock that was an hour ahead ends its length after now', async (t) => {
+t.test('lmdb: ends a lease of a clock that was an hour ahead after its length', async (t) => {
   const ledger = await openLmdbLedger(newPlace(t))
   t.teardown(() => ledger.close())
   const now = 1_800_000_000_000
@@ -241,7 +235,7 @@ t.test('lmdb: a lease of a clock that was an hour ahead ends its length after no
   t.equal((await ledger.lease('signer', 'me', now + 15_000, now + 20_000))?.fencingToken, 2)
 })
 
-t.test('lmdb: answers are files for their owner only, and their names are those of payments', async (t) => {
+t.test('lmdb: stores answers in files for their owner only, named after payments', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
@@ -273,7 +267,7 @@ t.test('lmdb: answers are files for their owner only, and their names are those 
   t.ok(statSync(file))
 })
 
-t.test('lmdb: a file that was made and not written yet is a new store', async (t) => {
+t.test('lmdb: opens an empty file as a new store', async (t) => {
   const directory = newPlace(t)
   writeFileSync(join(directory, 'data.mdb'), '')
   const ledger = await openLmdbLedger(directory)
@@ -281,7 +275,7 @@ t.test('lmdb: a file that was made and not written yet is a new store', async (t
   t.equal(await ledger.insert(makeEntry('x402:one')), undefined)
 })
 
-t.test('lmdb: a second opening in one process is refused: it would freeze the process', async (t) => {
+t.test('lmdb: refuses a second opening in one process', async (t) => {
   const directory = newPlace(t)
   const message = `the ledger directory ${directory} cannot be used: it is open in this process already`
   const [ledger, ...others] = await Promise.allSettled([1, 2, 3].map(() => openLmdbLedger(directory)))
@@ -295,7 +289,7 @@ t.test('lmdb: a second opening in one process is refused: it would freeze the pr
   t.not(await again.get('x402:one'), undefined)
 })
 
-t.test('lmdb: a store that was refused can be opened once it is right', async (t) => {
+t.test('lmdb: opens a refused store once it is repaired', async (t) => {
   const directory = newPlace(t)
   writeFileSync(join(directory, 'data.mdb'), 'something else')
   await t.rejects(openLmdbLedger(directory))
@@ -304,14 +298,14 @@ t.test('lmdb: a store that was refused can be opened once it is right', async (t
   await ledger.close()
 })
 
-t.test('lmdb: a change after closing is an error, and no end of the process', async (t) => {
+t.test('lmdb: refuses a change after closing, and keeps running', async (t) => {
   const ledger = await openLmdbLedger(newPlace(t))
   await ledger.close()
   await t.rejects(ledger.insert(makeEntry('x402:one')), { name: 'LedgerError' })
   await t.rejects(ledger.get('x402:one'))
 })
 
-t.test('lmdb: a directory without the right to write is an error that names it', async (t) => {
+t.test('lmdb: names a directory that is read-only', async (t) => {
   const parent = newPlace(t)
   const directory = join(parent, 'ledger')
   mkdirSync(directory)
@@ -326,7 +320,7 @@ t.test('lmdb: a directory without the right to write is an error that names it',
   await worker.finish()
 })
 
-t.test('lmdb: a full disk costs the change that does not fit, and not the process', async (t) => {
+t.test('lmdb: refuses a change that the disk has no space for, and keeps running', async (t) => {
   const directory = newPlace(t)
   const worker = startWorker(['lmdb', directory, 'fill', 'x402'], { largestFile: 2_000 })
   t.equal(await worker.line(), 'ready')
@@ -342,7 +336,7 @@ t.test('lmdb: a full disk costs the change that does not fit, and not the proces
   t.not(await ledger.get('x402'), undefined)
 })
 
-t.test('lmdb: speed of the five commits of a paid call (for information)', async (t) => {
+t.test('lmdb: measures the five commits of a paid call (for information)', async (t) => {
   const ledger = await openLmdbLedger(newPlace(t))
   t.teardown(() => ledger.close())
   let sold = 0

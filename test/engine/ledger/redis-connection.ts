@@ -13,7 +13,7 @@ else testConnection()
 
 /** What becomes of payments when Redis goes away, and what is said about it. */
 function testConnection(): void {
-  t.test('a Redis that is killed and started again has lost no payment', async (t) => {
+  t.test('keeps every payment when Redis is killed and started again', async (t) => {
     const { redis, ledger } = await newWorld(t)
     const entry = makeEntry('x402:one')
     await ledger.insert(entry)
@@ -28,7 +28,7 @@ function testConnection(): void {
     t.strictSame(await ledger.insert(makeEntry('x402:one')), next)
   })
 
-  t.test('while Redis is away every call fails soon, says so, and nothing else happens', async (t) => {
+  t.test('fails every call soon while Redis is away', async (t) => {
     const { redis, ledger } = await newWorld(t)
     const said = [t.capture(console, 'error'), t.capture(console, 'warn'), t.capture(console, 'log')]
     const entry = makeEntry('x402:one')
@@ -52,7 +52,7 @@ function testConnection(): void {
     )
   })
 
-  t.test('those who ask while Redis starts again wait for it', async (t) => {
+  t.test('lets callers wait while Redis starts again', async (t) => {
     const { redis, ledger } = await newWorld(t)
     const entry = makeEntry('x402:one')
     await ledger.insert(entry)
@@ -67,7 +67,7 @@ function testConnection(): void {
     t.equal(await ledger.replace(entry, nextEntry(entry)), true)
   })
 
-  t.test('a Redis that answers no more is given up, and what it was asked last is not known', async (t) => {
+  t.test('gives up a silent Redis, and reports the last call as unknown', async (t) => {
     const { redis, ledger } = await newWorld(t)
     const entry = makeEntry('x402:one')
     await ledger.insert(entry)
@@ -89,7 +89,7 @@ function testConnection(): void {
     t.equal(await ledger.get('x402:two'), undefined, 'what came too late was never sent')
   })
 
-  t.test('a Redis that pauses is given up, and what it was asked last is not known', async (t) => {
+  t.test('gives up a Redis that pauses, and reports the last call as unknown', async (t) => {
     const { redis, ledger } = await newWorld(t)
     await redis.command('CLIENT', 'PAUSE', 5_000, 'ALL')
     await t.rejects(ledger.insert(makeEntry('x402:one')), { message: / cannot be known$/ })
@@ -97,29 +97,26 @@ function testConnection(): void {
     t.equal(await ledger.get('x402:one'), undefined, 'this time it was not carried out')
   })
 
-  t.test(
-    'a payment taken in the moment the connection breaks is not taken for somebody else’s',
-    async (t) => {
-      const { redis } = await newWorld(t)
-      const line = await openLine(t, redis.port)
-      const ledger = await open(t, `redis://127.0.0.1:${line.port}`)
-      const entry = makeEntry('x402:one')
-      line.cutAnswers(1)
-      await t.rejects(ledger.insert(entry), { message: / cannot be known$/ })
-      t.strictSame(await ledger.get('x402:one'), entry, 'it was stored')
-      t.equal(line.sent().split('SETNX').length - 1, 1)
-      t.equal(line.sent().split(entry.authorizationHash).length - 1, 1, 'and sent once')
-      const next = nextEntry(entry, { state: 'fulfilled' })
-      line.cutAnswers(1)
-      await t.rejects(ledger.replace(entry, next), { message: / cannot be known$/ })
-      t.strictSame(await ledger.get('x402:one'), next)
-      t.equal(line.sent().split(entry.authorizationHash).length - 1, 2)
-      line.cutAnswers(2)
-      await t.rejects(ledger.get('x402:one'), { message: / has not answered$/ })
-    },
-  )
+  t.test('recognises its own payment that was accepted as the connection broke', async (t) => {
+    const { redis } = await newWorld(t)
+    const line = await openLine(t, redis.port)
+    const ledger = await open(t, `redis://127.0.0.1:${line.port}`)
+    const entry = makeEntry('x402:one')
+    line.cutAnswers(1)
+    await t.rejects(ledger.insert(entry), { message: / cannot be known$/ })
+    t.strictSame(await ledger.get('x402:one'), entry, 'it was stored')
+    t.equal(line.sent().split('SETNX').length - 1, 1)
+    t.equal(line.sent().split(entry.authorizationHash).length - 1, 1, 'and sent once')
+    const next = nextEntry(entry, { state: 'fulfilled' })
+    line.cutAnswers(1)
+    await t.rejects(ledger.replace(entry, next), { message: / cannot be known$/ })
+    t.strictSame(await ledger.get('x402:one'), next)
+    t.equal(line.sent().split(entry.authorizationHash).length - 1, 2)
+    line.cutAnswers(2)
+    await t.rejects(ledger.get('x402:one'), { message: / has not answered$/ })
+  })
 
-  t.test('what does no harm twice is asked again when the connection breaks', async (t) => {
+  t.test('repeats idempotent calls when the connection breaks', async (t) => {
     const { redis } = await newWorld(t)
     const line = await openLine(t, redis.port)
     const ledger = await open(t, `redis://127.0.0.1:${line.port}`)
@@ -142,7 +139,7 @@ function testConnection(): void {
     t.equal(line.sent().split('hello').length - 1, 6, 'each time on a new connection')
   })
 
-  t.test('what Redis refuses is not done, and the operator learns why in its own word', async (t) => {
+  t.test('reports why Redis refuses a command, in its own words', async (t) => {
     const { redis, ledger } = await newWorld(t)
     const entry = makeEntry('x402:one')
     await ledger.insert(entry)
@@ -171,7 +168,7 @@ function testConnection(): void {
     t.equal(await ledger.replace(entry, nextEntry(entry)), true, 'it goes on when that is mended')
   })
 
-  t.test('a Redis that has become a replica is left, and taken again when it is none', async (t) => {
+  t.test('leaves a Redis that has become a replica, and returns when it is the master', async (t) => {
     const { redis, ledger } = await newWorld(t)
     const entry = makeEntry('x402:one')
     await ledger.insert(entry)
@@ -192,7 +189,7 @@ function testConnection(): void {
     t.equal(await ledger.replace(entry, nextEntry(entry)), true)
   })
 
-  t.test('what is no Redis, or none that can be reached, is named and given up', async (t) => {
+  t.test('names an address that is unreachable or another program’s', async (t) => {
     const silent = await listen(t, () => undefined)
     const other = await listen(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
     const { redis } = await newWorld(t)
@@ -219,7 +216,7 @@ function testConnection(): void {
     }
   })
 
-  t.test('a rediss address never sends a word in the clear, and names the host it wants', async (t) => {
+  t.test('keeps a rediss connection encrypted, and checks the name of its host', async (t) => {
     const hello: Buffer[] = []
     const port = await listen(t, (socket) =>
       socket.once('data', (chunk) => hello.push(chunk) && socket.destroy()),
@@ -243,7 +240,7 @@ function testConnection(): void {
     t.notOk(hello.some((chunk) => chunk.includes('secret')))
   })
 
-  t.test('a ledger that is closed says so, whether Redis is there or not', async (t) => {
+  t.test('refuses calls after it was closed, with Redis present or away', async (t) => {
     const { redis, ledger } = await newWorld(t)
     const other = await open(t, redis.url)
     await ledger.close()
@@ -254,14 +251,14 @@ function testConnection(): void {
     await t.rejects(other.get('x402:one'), { message })
   })
 
-  t.test('a ledger is closed though Redis does not answer', async (t) => {
+  t.test('closes though Redis is silent', async (t) => {
     const { redis, ledger } = await newWorld(t)
     redis.freeze()
     await ledger.close()
     redis.thaw()
   })
 
-  t.test('facts that have ended do not stay in the store', async (t) => {
+  t.test('removes expired facts from the store', async (t) => {
     const { redis, ledger } = await newWorld(t)
     const before = await redis.command('DBSIZE')
     for (let number = 0; number < 150; number += 1) {
@@ -274,7 +271,7 @@ function testConnection(): void {
     t.equal(await redis.command('DBSIZE'), before)
   })
 
-  t.test('all keys of the ledger live in one slot of a cluster', async (t) => {
+  t.test('keeps all keys of the ledger in one slot of a cluster', async (t) => {
     const { redis, ledger } = await newWorld(t)
     const entry = asStored(makeEntry('x402:{one}'))
     await ledger.insert(entry)

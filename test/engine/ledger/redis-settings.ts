@@ -32,7 +32,7 @@ function testSettings(): void {
     }
   })
 
-  t.test('a Redis is accepted once it is configured as the message says', async (t) => {
+  t.test('accepts a Redis once it is configured as the message says', async (t) => {
     const redis = await newRedis(t, { appendonly: 'no', policy: 'allkeys-lfu' })
     const message = await refusal(redis.url)
     for (const [, command = ''] of message.matchAll(/redis-cli ([^,]+)/g)) {
@@ -42,7 +42,7 @@ function testSettings(): void {
     await works(t, redis.url, 'checked')
   })
 
-  t.test('a Redis that hides its settings is taken on the operator’s word only', async (t) => {
+  t.test('accepts a Redis with hidden settings on the operator’s confirmation only', async (t) => {
     const redis = await newRedis(t)
     await redis.command('ACL', 'SETUSER', 'shop', 'on', '>secret', '~{ratecard}:*', '+@all', '-@dangerous')
     const renamed = await newRedis(t, { settings: ['--rename-command', 'CONFIG', ''] })
@@ -61,7 +61,7 @@ function testSettings(): void {
     )
   })
 
-  t.test('a user of Redis needs no more rights than the operator is told', async (t) => {
+  t.test('works with exactly the documented rights of a Redis user', async (t) => {
     const redis = await newRedis(t)
     const rights = ['+@read', '+@write', '+@scripting', '+@connection', '+time']
     await redis.command('ACL', 'SETUSER', 'shop', 'on', '>secret', '~{ratecard}:*', ...rights)
@@ -74,7 +74,7 @@ function testSettings(): void {
     )
   })
 
-  t.test('wrong credentials are refused without being told to anybody', async (t) => {
+  t.test('refuses wrong credentials, and keeps them out of the message', async (t) => {
     const redis = await newRedis(t, { password: 'right horse' })
     await works(t, redis.url.replace('right horse', 'right%20horse'), 'checked')
     const place = `127.0.0.1:${redis.port}`
@@ -93,7 +93,7 @@ function testSettings(): void {
     )
   })
 
-  t.test('a database that is not there is an error, and not another database', async (t) => {
+  t.test('reports a missing database as an error', async (t) => {
     const redis = await newRedis(t)
     t.match(
       await refusal(`${redis.url}/500`),
@@ -110,7 +110,7 @@ function testSettings(): void {
     t.equal(await redis.command('EXISTS', '{ratecard}:format'), 1, 'the number counts, and nothing else')
   })
 
-  t.test('a ledger of another format is refused and left as it is', async (t) => {
+  t.test('refuses a ledger of another format and leaves it as it is', async (t) => {
     const redis = await newRedis(t)
     const place = `the ledger in Redis at 127.0.0.1:${redis.port}`
     for (const [format, sentence] of [
@@ -126,7 +126,7 @@ function testSettings(): void {
   })
 
   t.test(
-    'takes no new payment once a setting has become unsafe, and does again when it is right',
+    'refuses new payments once a setting has become unsafe, and accepts them when it is right',
     async (t) => {
       const redis = await newRedis(t)
       let time = Math.round(performance.now())
@@ -158,7 +158,7 @@ function testSettings(): void {
     },
   )
 
-  t.test('stores a payment on as many replicas as it was told, or says that it could not', async (t) => {
+  t.test('stores a payment on the configured number of replicas, or reports that it failed', async (t) => {
     const [redis, replica] = [await newRedis(t), await newRedis(t)]
     const settings = { url: redis.url, settings: 'checked', replicas: 1 } as const
     const ledger = await openRedisLedger(settings)

@@ -45,37 +45,34 @@ async function transfers(): Promise<number> {
   return (await shop.chain.received(shop.recipient)).length
 }
 
-t.test(
-  'the MPP client of agents pays for a tool by itself, once, and gets a receipt for its challenge',
-  async (t) => {
-    const before = await transfers()
-    const { sent, pay } = openClient()
-    const result = await pay({ n: 3 })
-    t.match(result, { structuredContent: { endpoint: '/paid/work', n: 3, payer: account.address } })
-    const [, paid] = sent
-    const credential = paid?.['org.paymentauth/credential']
-    t.ok(isJsonObject(credential) && isJsonObject(credential['challenge']))
-    t.match(result.receipt, {
-      status: 'success',
-      method: 'tempo',
-      reference: /^0x[0-9a-f]{64}$/,
-      challengeId: /./,
-    })
-    t.ok(Receipt.Schema.safeParse(result.receipt).success)
-    if (isJsonObject(credential) && isJsonObject(credential['challenge']))
-      t.equal(result.receipt?.['challengeId' as keyof typeof result.receipt], credential['challenge']['id'])
+t.test('lets the stock MPP client pay for a tool once and get a receipt for its challenge', async (t) => {
+  const before = await transfers()
+  const { sent, pay } = openClient()
+  const result = await pay({ n: 3 })
+  t.match(result, { structuredContent: { endpoint: '/paid/work', n: 3, payer: account.address } })
+  const [, paid] = sent
+  const credential = paid?.['org.paymentauth/credential']
+  t.ok(isJsonObject(credential) && isJsonObject(credential['challenge']))
+  t.match(result.receipt, {
+    status: 'success',
+    method: 'tempo',
+    reference: /^0x[0-9a-f]{64}$/,
+    challengeId: /./,
+  })
+  t.ok(Receipt.Schema.safeParse(result.receipt).success)
+  if (isJsonObject(credential) && isJsonObject(credential['challenge']))
+    t.equal(result.receipt?.['challengeId' as keyof typeof result.receipt], credential['challenge']['id'])
+  t.equal((await transfers()) - before, 1)
+
+  await t.test('refuses the same credential for other arguments, uncharged', async (t) => {
+    const other = await callTool(tools, 'work', { n: 4 }, { meta: paid ?? {} })
+    t.ok(other.isError)
+    t.match(other.content, { charged: /no|yes/ })
     t.equal((await transfers()) - before, 1)
+  })
+})
 
-    await t.test('the same credential for other arguments is refused uncharged', async (t) => {
-      const other = await callTool(tools, 'work', { n: 4 }, { meta: paid ?? {} })
-      t.ok(other.isError)
-      t.match(other.content, { charged: /no|yes/ })
-      t.equal((await transfers()) - before, 1)
-    })
-  },
-)
-
-t.test('an unpaid call offers both protocols, each where its clients look', async (t) => {
+t.test('offers both protocols to an unpaid call, each where its clients look', async (t) => {
   const { content, meta } = await callTool(tools, 'work', { n: 5 })
   t.match(content, { x402Version: 2, code: 'payment_required' })
   t.match(meta, {
@@ -90,7 +87,7 @@ t.test('an unpaid call offers both protocols, each where its clients look', asyn
 })
 
 t.test(
-  'a credential of HTTP is good for the tool of the same operation, and both at once are good for nothing',
+  'accepts a credential of HTTP for the tool of the same operation, and refuses both at once',
   async (t) => {
     const before = await transfers()
     const payer = stockPayer(shop.chain.rpcUrl, account)

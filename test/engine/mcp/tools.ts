@@ -53,7 +53,7 @@ async function payFor(
 }
 
 t.test(
-  'a client of the newest revision learns what the server speaks and that it is paid by x402',
+  'tells a client of the newest revision what the server speaks and that it is paid by x402',
   async (t) => {
     const { status, result } = await rpc(tools, 'server/discover', {})
     t.equal(status, 200)
@@ -73,7 +73,7 @@ t.test(
 )
 
 t.test(
-  'every revision lists the tools of the catalog in its order, with their price and a schema that compiles',
+  'lists the tools of the catalog in order in every revision, with price and a valid schema',
   async (t) => {
     for (const revision of REVISIONS) {
       const listed = await listTools(tools, { revision })
@@ -108,7 +108,7 @@ t.test(
   },
 )
 
-t.test('an unpaid call is told its price in every place a client may look, and nothing is run', async (t) => {
+t.test('tells an unpaid call its price in every place a client may look, without running it', async (t) => {
   const before = shop.workplace.runs()
   for (const revision of REVISIONS) {
     const { isError, content, text, meta } = await callTool(tools, 'other_work', { n: 3 }, { revision })
@@ -128,7 +128,7 @@ t.test('an unpaid call is told its price in every place a client may look, and n
   t.equal(shop.workplace.runs(), before)
 })
 
-t.test('a client that knows the extension gets its result, and no other client does', async (t) => {
+t.test('uses the extension with clients that declare it only', async (t) => {
   const { result } = await rpc(
     tools,
     'tools/call',
@@ -146,27 +146,30 @@ t.test('a client that knows the extension gets its result, and no other client d
   })
 })
 
-t.test('a payment as an object or as the text of the header buys an answer with its receipt', async (t) => {
-  for (const form of ['object', 'text'] as const) {
-    const key = await shop.wallet()
-    const { payload } = await sign(await demandOf(tools, 'other_work', { n: 4 }), key)
-    const meta = { 'x402/payment': form === 'object' ? payload : encode(payload) }
-    const { isError, content, text, meta: told } = await callTool(tools, 'other_work', { n: 4 }, { meta })
-    t.notOk(isError, JSON.stringify(content))
-    t.match(content, { endpoint: 'tools.other_work', n: 4, payer: addressOf(key) })
-    t.equal(text, JSON.stringify(content))
-    t.match(told['x402/payment-response'], {
-      success: true,
-      network: 'eip155:8453',
-      payer: addressOf(key),
-      transaction: /^0x[0-9a-f]{64}$/,
-    })
-    t.match(told['ratecard/payment'], /^pay_/)
-    t.equal(await shop.witness.charges(addressOf(key)), 1)
-  }
-})
+t.test(
+  'accepts a payment as an object or as the text of the header, and answers with a receipt',
+  async (t) => {
+    for (const form of ['object', 'text'] as const) {
+      const key = await shop.wallet()
+      const { payload } = await sign(await demandOf(tools, 'other_work', { n: 4 }), key)
+      const meta = { 'x402/payment': form === 'object' ? payload : encode(payload) }
+      const { isError, content, text, meta: told } = await callTool(tools, 'other_work', { n: 4 }, { meta })
+      t.notOk(isError, JSON.stringify(content))
+      t.match(content, { endpoint: 'tools.other_work', n: 4, payer: addressOf(key) })
+      t.equal(text, JSON.stringify(content))
+      t.match(told['x402/payment-response'], {
+        success: true,
+        network: 'eip155:8453',
+        payer: addressOf(key),
+        transaction: /^0x[0-9a-f]{64}$/,
+      })
+      t.match(told['ratecard/payment'], /^pay_/)
+      t.equal(await shop.witness.charges(addressOf(key)), 1)
+    }
+  },
+)
 
-t.test('one payment buys one answer, whether it comes by HTTP first or by MCP', async (t) => {
+t.test('answers one payment once, whether it comes by HTTP or by MCP first', async (t) => {
   const before = { charges: await charges(), runs: shop.workplace.runs() }
   const byHttp = await sign(await challengeOf(`${shop.url}/paid/work?n=7`), await shop.wallet())
   const paid = await send(`${shop.url}/paid/work?n=7`, byHttp.header)
@@ -191,7 +194,7 @@ t.test('one payment buys one answer, whether it comes by HTTP first or by MCP', 
   t.equal((await charges()) - before.charges, 2)
 })
 
-t.test('twenty copies at once: one run, one charge, twenty times the same answer', async (t) => {
+t.test('answers twenty simultaneous copies with one run and one charge', async (t) => {
   const before = { charges: await charges(), runs: shop.workplace.runs() }
   const { payload } = await sign(await demandOf(tools, 'other_work', { n: 20 }), await shop.wallet())
   const answers = await Promise.all(
@@ -240,7 +243,7 @@ t.test('charges two paid calls of one legacy batch once each, and once more when
   }
 })
 
-t.test('a payment of another amount, payee, network or time buys nothing and says why', async (t) => {
+t.test('refuses a payment of another amount, payee, network or time, with the reason', async (t) => {
   const before = { charges: await charges(), runs: shop.workplace.runs() }
   const faults: Record<string, Faults> = {
     invalid_exact_evm_payload_authorization_value_mismatch: { value: 999n },
@@ -271,7 +274,7 @@ t.test('a payment of another amount, payee, network or time buys nothing and say
 })
 
 t.test(
-  'wrong arguments are told one by one before any payment, which is then good for right ones',
+  'reports wrong arguments one by one before payment, and accepts the payment for right ones',
   async (t) => {
     const before = await charges()
     const key = await shop.wallet()
@@ -314,7 +317,7 @@ t.test(
   },
 )
 
-t.test('lists, objects and defaults reach the handler as they are', async (t) => {
+t.test('passes lists, objects and defaults to the handler as they are', async (t) => {
   const key = await shop.wallet()
   const given = {
     tags: ['a', 'b', 'a'],
@@ -334,7 +337,7 @@ t.test('lists, objects and defaults reach the handler as they are', async (t) =>
   })
 })
 
-t.test('work that fails costs nothing, and its answer says so without a word of ours', async (t) => {
+t.test('leaves failed work uncharged, and keeps internal messages out of the answer', async (t) => {
   const before = await charges()
   shop.workplace.during(() => Promise.reject(new Error('no')))
   const failed = await payFor(tools, 'other_work', { n: 11 }, await shop.wallet())
@@ -346,7 +349,7 @@ t.test('work that fails costs nothing, and its answer says so without a word of 
 })
 
 t.test(
-  'money that could not be moved buys no content, and money of which nothing is known asks for no second payment',
+  'withholds the answer when settlement fails, and asks to repeat the same payment when its outcome is unknown',
   async (t) => {
     const key = await shop.wallet()
     shop.workplace.during(() => shop.witness.drain(addressOf(key), shop.payTo, 100_000_000n))
@@ -380,7 +383,7 @@ t.test(
   },
 )
 
-t.test('a tool that lacks a setting says so before it asks for money', async (t) => {
+t.test('says that a tool lacks a setting before it asks for money', async (t) => {
   const { isError, content } = await callTool(tools, 'unset', {})
   t.ok(isError)
   t.match(content, { code: 'not_configured', charged: 'no' })
@@ -388,7 +391,7 @@ t.test('a tool that lacks a setting says so before it asks for money', async (t)
   t.match((await rpc(tools, 'tools/call', { name: 'nothing', arguments: {} })).error, { code: -32602 })
 })
 
-t.test('an address is proven by a signature for this server, fresh and once', async (t) => {
+t.test('accepts a signed proof of an address for this server, fresh and once', async (t) => {
   t.match((await callTool(tools, 'whoami', {})).content, { signer: null })
   const asked = await callTool(tools, 'forget', {})
   t.ok(asked.isError)
@@ -496,7 +499,7 @@ function post({
 
 const LIST = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })
 
-t.test('a page of another site cannot call, and a body without end is not read', async (t) => {
+t.test('refuses calls from pages of other sites, and endless bodies', async (t) => {
   t.equal((await post({})).status, 200)
   t.equal((await post({ origin: 'https://tools.example.com' })).status, 200)
   t.equal((await post({ origin: 'https://evil.example.com' })).status, 403)
@@ -514,7 +517,7 @@ t.test('a page of another site cannot call, and a body without end is not read',
 })
 
 t.test(
-  'a server with a base of its own answers at /mcp of that host, and below the service too',
+  'serves a server with a base of its own at /mcp of that host, and below the service too',
   async (t) => {
     t.match((await post({ host: 'tools.example.com', path: '/mcp' })).text, /"paint"/)
     t.equal((await post({ host: 'api.example.com', path: '/mcp' })).status, 404)
@@ -523,20 +526,17 @@ t.test(
   },
 )
 
-t.test(
-  'a header that says something else than the body is refused, and a root _meta is understood',
-  async (t) => {
-    const { status, error } = await rpc(tools, 'tools/list', {}, { headers: { 'mcp-method': 'tools/call' } })
-    t.equal(status, 400)
-    t.match(error, { code: -32020 })
-    const { payload } = await sign(await demandOf(tools, 'paint', {}), await shop.wallet())
-    const body = {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: { name: 'paint', arguments: {} },
-      _meta: { 'x402/payment': payload },
-    }
-    t.match((await post({ body: JSON.stringify(body) })).text, /"x402\/payment-response"/)
-  },
-)
+t.test('refuses a header that contradicts the body, and reads a _meta in the root', async (t) => {
+  const { status, error } = await rpc(tools, 'tools/list', {}, { headers: { 'mcp-method': 'tools/call' } })
+  t.equal(status, 400)
+  t.match(error, { code: -32020 })
+  const { payload } = await sign(await demandOf(tools, 'paint', {}), await shop.wallet())
+  const body = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'paint', arguments: {} },
+    _meta: { 'x402/payment': payload },
+  }
+  t.match((await post({ body: JSON.stringify(body) })).text, /"x402\/payment-response"/)
+})

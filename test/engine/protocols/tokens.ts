@@ -12,7 +12,7 @@ t.test('no two challenges carry the same token, or one buyer could read the othe
   for (const token of tokens) t.match(token, new RegExp(`^[A-Za-z0-9_-]{${TOKEN_LENGTH}}$`))
 })
 
-t.test('a token holds 18 bytes of the randomness it was given, none of them used for another', async (t) => {
+t.test('uses 18 bytes of the given randomness for a token, each once', async (t) => {
   let drawn = 0
   const nextToken = createTokens((bytes) => Uint8Array.from({ length: bytes }, () => drawn++ % 256))
   const first = Array.from({ length: 18 }, (_, index) => index)

@@ -35,7 +35,7 @@ function wrapResponse(route: Route, served: Served<Answer>, preview: Preview | u
   return envelopAt(route, served, preview, AT + 18 * 60_000)
 }
 
-t.test('a buyer sees where an answer comes from and how old it is', async (t) => {
+t.test('shows the source and the age of an answer', async (t) => {
   t.strictSame(wrapResponse(PAID, { ...SERVED, cached: true }, undefined), {
     kind: 'json',
     value: {
@@ -51,13 +51,13 @@ t.test('a buyer sees where an answer comes from and how old it is', async (t) =>
   })
 })
 
-t.test('an answer without a cache says so', async (t) => {
+t.test('says so in an answer without a cache', async (t) => {
   const { kind, ...rest } = wrapResponse(routeAt(CATALOG, '/paid/ping'), SERVED, undefined)
   t.equal(kind, 'json')
   t.match(rest, { value: { cached: false, cache_ttl_seconds: 0 } })
 })
 
-t.test('an older answer given in place of a failed one is marked', async (t) => {
+t.test('marks an older answer that replaces a failed one', async (t) => {
   const warned = { code: 'partial', message: 'one port is missing', source: 'tides' }
   const served: Served<Answer> = {
     ...SERVED,
@@ -79,7 +79,7 @@ t.test('an older answer given in place of a failed one is marked', async (t) => 
   })
 })
 
-t.test('a sample says that it is one, and where the whole is sold', async (t) => {
+t.test('says that a sample is one, and where the whole is sold', async (t) => {
   const cut = wrapResponse(SAMPLE, SERVED, (body) => ({ high: [body['high'] ? 1 : 0] }))
   t.match(cut, {
     value: {
@@ -100,14 +100,14 @@ t.test('a sample says that it is one, and where the whole is sold', async (t) =>
   })
 })
 
-t.test('what is paid for is never cut down to the preview', async (t) => {
+t.test('gives a paid answer whole', async (t) => {
   const paid = wrapResponse(PAID, SERVED, () => ({ high: [] }))
   t.match(paid, { value: { high: [1, 2, 3] } })
   t.notMatch(paid, { value: { preview: true } })
   t.notMatch(wrapResponse(routeAt(CATALOG, '/clock'), SERVED, undefined), { value: { preview: true } })
 })
 
-t.test('a text is passed on without an envelope', async (t) => {
+t.test('passes a text on without an envelope', async (t) => {
   const content = { type: 'text/csv; charset=utf-8', text: 'a,b\n' }
   t.strictSame(
     wrapResponse(PAID, { ...SERVED, value: { content } }, () => ({})),
@@ -115,7 +115,7 @@ t.test('a text is passed on without an envelope', async (t) => {
   )
 })
 
-t.test('an answer that is too large to keep is not sold, counted in bytes', async (t) => {
+t.test('refuses to sell an answer that is too large to keep, counted in bytes', async (t) => {
   const long = (text: string): Served<Answer> => ({ ...SERVED, value: { source: [], body: { text } } })
   t.doesNotThrow(() => wrapResponse(PAID, long('x'.repeat(990_000)), undefined))
   for (const served of [

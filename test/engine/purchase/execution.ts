@@ -62,7 +62,7 @@ const PAYMENT = {
   account: 'key',
 } as const
 
-t.test('a hundred callers cost the source one call', async (t) => {
+t.test('answers a hundred callers with one call of the source', async (t) => {
   let runs = 0
   let open = (): void => undefined
   const gate = new Promise<void>((resolve) => {
@@ -83,7 +83,7 @@ t.test('a hundred callers cost the source one call', async (t) => {
   t.equal(runs, 1)
 })
 
-t.test('other arguments are other work, their order is not', async (t) => {
+t.test('runs work anew for other arguments, and shares it for another order of the same', async (t) => {
   let runs = 0
   const handler: UntypedHandler = async () => answer((runs += 1))
   const shop = workshop()
@@ -100,7 +100,7 @@ t.test('other arguments are other work, their order is not', async (t) => {
   t.not(digestArguments(CACHED, {}), digestArguments(PLAIN, {}), 'another operation')
 })
 
-t.test('without a cache every caller gets work of their own, with their payment', async (t) => {
+t.test('runs work for every caller, with their payment, when the route has no cache', async (t) => {
   const payers: (string | undefined)[] = []
   const handler: UntypedHandler = async (_, { payment }) => {
     payers.push(payment?.payer)
@@ -112,7 +112,7 @@ t.test('without a cache every caller gets work of their own, with their payment'
   t.strictSame(payers, ['0xabc', undefined])
 })
 
-t.test('a cached answer belongs to nobody: its handler does not learn who pays', async (t) => {
+t.test('hides the payer from the handler of a cached answer', async (t) => {
   let seen: Context['payment'] | 'never' = 'never'
   const handler: UntypedHandler = async (_, { payment }) => {
     seen = payment
@@ -122,7 +122,7 @@ t.test('a cached answer belongs to nobody: its handler does not learn who pays',
   t.equal(seen, undefined)
 })
 
-t.test('a source that fails is covered by its last answer, as long as the catalog says', async (t) => {
+t.test('answers from the last result while the source fails, as long as the catalog allows', async (t) => {
   let up = true
   const handler: UntypedHandler = async () => {
     if (up) return answer(1)
@@ -138,7 +138,7 @@ t.test('a source that fails is covered by its last answer, as long as the catalo
   await t.rejects(execute(shop, work(CACHED, handler)), { code: 'source_error' })
 })
 
-t.test('a failure is shared by those who wait for it, and never kept', async (t) => {
+t.test('shares a failure with the waiting callers only', async (t) => {
   let runs = 0
   const handler: UntypedHandler = async () => {
     runs += 1
@@ -167,7 +167,7 @@ t.test('work that takes too long is aborted and reported', async (t) => {
   }
 })
 
-t.test('a source that hangs is covered by its last answer too', async (t) => {
+t.test('answers from the last result while the source hangs', async (t) => {
   let hangs = false
   const handler: UntypedHandler = async () => {
     if (hangs) return new Promise(() => undefined)
@@ -180,7 +180,7 @@ t.test('a source that hangs is covered by its last answer too', async (t) => {
   t.match(await execute(shop, work(HASTY_CACHED, handler)), { value: answer(1), stale: true })
 })
 
-t.test('a caller whose time is over does not take the answer from the others', async (t) => {
+t.test('keeps the answer for the others when the time of one caller is over', async (t) => {
   let open = (): void => undefined
   const gate = new Promise<void>((resolve) => {
     open = resolve
@@ -203,7 +203,7 @@ t.test('a caller whose time is over does not take the answer from the others', a
   t.match(await patient, { value: answer(1) })
 })
 
-t.test('without a cache nobody else waits: a caller’s deadline ends the work', async (t) => {
+t.test('ends the work at its caller’s deadline when the route has no cache', async (t) => {
   let aborted = false
   const handler: UntypedHandler = (_, { signal }) => {
     signal.addEventListener('abort', () => {
@@ -215,7 +215,7 @@ t.test('without a cache nobody else waits: a caller’s deadline ends the work',
   t.equal(aborted, true)
 })
 
-t.test('a payment that is valid for years does not make the deadline wrap around', async (t) => {
+t.test('caps a deadline that lies years ahead', async (t) => {
   const handler: UntypedHandler = async () => {
     await delay(20)
     return answer(1)
@@ -225,7 +225,7 @@ t.test('a payment that is valid for years does not make the deadline wrap around
   }
 })
 
-t.test('a handler that throws at once is a failure like any other', async (t) => {
+t.test('reports a handler that throws at once like any other failure', async (t) => {
   const handler: UntypedHandler = () => {
     throw new Failure('not_found', 'nothing here')
   }
@@ -234,7 +234,7 @@ t.test('a handler that throws at once is a failure like any other', async (t) =>
   }
 })
 
-t.test('whatever still waits is told when the work is over', async (t) => {
+t.test('aborts whatever still waits when the work is over', async (t) => {
   let signal: AbortSignal | undefined
   const handler: UntypedHandler = async (_, context) => {
     signal = context.signal

@@ -122,7 +122,7 @@ async function twins(url: string): Promise<[EchoedChallenge, EchoedChallenge]> {
   }
 }
 
-t.test('who asks in the same moment as another need not ask again: both can pay', async (t) => {
+t.test('offers two simultaneous callers challenges that both can pay', async (t) => {
   const url = `${shop.url}${query()}`
   for (const challenge of await twins(url)) {
     const key = await tempo.wallet()
@@ -133,7 +133,7 @@ t.test('who asks in the same moment as another need not ask again: both can pay'
   }
 })
 
-t.test('fifty copies of one credential over two processes: one answer, one run, one charge', async (t) => {
+t.test('answers fifty copies of one credential over two processes with one run and one charge', async (t) => {
   const key = await tempo.wallet()
   const path = query()
   const credential = await sign(`${shop.url}${path}`, key)
@@ -153,7 +153,7 @@ t.test('fifty copies of one credential over two processes: one answer, one run, 
 })
 
 t.test(
-  'a stock client whose answer is cut off on the way gets it at the next try, for nothing',
+  'gives a stock client whose answer was cut off the answer at the next try, free of charge',
   async (t) => {
     for (const where of ['before', 'within'] as const) {
       const cutter = await openCutter(shop.url)
@@ -174,7 +174,7 @@ t.test(
   },
 )
 
-t.test('a buyer who hangs up once the money is on its way, and signs anew, has paid once', async (t) => {
+t.test('charges a buyer once who hangs up during settlement and signs anew', async (t) => {
   const key = await tempo.wallet()
   const url = `${shop.url}${query()}`
   const leaving = new AbortController()
@@ -200,7 +200,7 @@ async function victim(route?: string): Promise<Victim> {
   return { key, path, credential: await sign(`${shop.url}${path}`, key) }
 }
 
-t.test('a power cut at any moment: buyers who sign anew afterwards have paid once', async (t) => {
+t.test('charges buyers once who sign anew after a power cut at any moment', async (t) => {
   const cut: Promise<number>[] = []
   const pay = ({ path, credential }: Victim): void => {
     cut.push(send(`${shop.url}${path}`, credential).then(({ status }) => status))
@@ -246,7 +246,7 @@ t.test('a power cut at any moment: buyers who sign anew afterwards have paid onc
   t.strictSame(await Promise.all(victims.map(({ key }) => chargesOf(key))), [1, 1, 1, 1])
 })
 
-t.test('nothing secret stands in the logs, or in an answer that was not bought', async (t) => {
+t.test('keeps secrets out of the logs and out of unpaid answers', async (t) => {
   secrets.listen(shop.output())
   t.strictSame(secrets.leaked(), [])
 })

@@ -37,7 +37,7 @@ async function stateOf({ payment: { authorization } }: Victim): Promise<string |
   return state
 }
 
-t.test('a power cut at any moment: buyers who sign anew afterwards have paid once', async (t) => {
+t.test('charges buyers once who sign anew after a power cut at any moment', async (t) => {
   const upfront = await victim(1, '/paid/deep')
   const working = await victim(2)
   const awaited = await victim(3)
@@ -95,7 +95,7 @@ t.test('a power cut at any moment: buyers who sign anew afterwards have paid onc
   t.strictSame(await Promise.all([...anew, forgotten].map(chargesOf)), [1, 1, 1, 1, 1, 1])
 })
 
-t.test('nothing secret stands in the logs, or in an answer that was not bought', async (t) => {
+t.test('keeps secrets out of the logs and out of unpaid answers', async (t) => {
   secrets.listen(shop.output())
   t.strictSame(secrets.leaked(), [])
 })

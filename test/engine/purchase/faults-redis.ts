@@ -43,23 +43,26 @@ async function faults(): Promise<void> {
     return payment
   }
 
-  t.test('fifty copies of one payment on two machines: one run, one charge, one receipt', async (t) => {
-    const key = await shop.wallet()
-    const path = query()
-    const payment = await pay(path, key)
-    const runs = shop.workplace.runs()
-    shop.workplace.during(() => delay(100))
-    const bought = await Promise.all(
-      Array.from({ length: 50 }, async (_, place) =>
-        readBought(await send(`${at[place % 2]}${path}`, payment.header)),
-      ),
-    )
-    const [use] = (await shop.witness.uses()).filter(({ payer }) => payer === addressOf(key))
-    const first: Bought = { status: 200, run: runs + 1, transaction: use?.transaction }
-    t.strictSame(bought, Array(50).fill(first))
-    t.equal(shop.workplace.runs(), runs + 1)
-    t.equal(await shop.witness.charges(addressOf(key)), 1)
-  })
+  t.test(
+    'answers fifty copies of one payment on two machines with one run, one charge and one receipt',
+    async (t) => {
+      const key = await shop.wallet()
+      const path = query()
+      const payment = await pay(path, key)
+      const runs = shop.workplace.runs()
+      shop.workplace.during(() => delay(100))
+      const bought = await Promise.all(
+        Array.from({ length: 50 }, async (_, place) =>
+          readBought(await send(`${at[place % 2]}${path}`, payment.header)),
+        ),
+      )
+      const [use] = (await shop.witness.uses()).filter(({ payer }) => payer === addressOf(key))
+      const first: Bought = { status: 200, run: runs + 1, transaction: use?.transaction }
+      t.strictSame(bought, Array(50).fill(first))
+      t.equal(shop.workplace.runs(), runs + 1)
+      t.equal(await shop.witness.charges(addressOf(key)), 1)
+    },
+  )
 
   t.test(
     'answers the buyer on the line when the ledger dies once the money is on its way, and after it is back',
@@ -118,7 +121,7 @@ async function faults(): Promise<void> {
     t.equal(await shop.witness.charges(addressOf(key)), 1)
   })
 
-  t.test('a ledger that is killed under load costs nobody anything twice', async (t) => {
+  t.test('charges everybody once when the ledger is killed under load', async (t) => {
     const buyers: { buyer: Buyer; path: string }[] = []
     while (buyers.length < 12) {
       buyers.push({ buyer: openBuyer(await shop.wallet(), secrets), path: query() })
@@ -150,7 +153,7 @@ async function faults(): Promise<void> {
       t.equal(process.exitCode, null, 'no process has died of it')
   })
 
-  t.test('nothing secret stands in the logs, or in an answer that was not bought', async (t) => {
+  t.test('keeps secrets out of the logs and out of unpaid answers', async (t) => {
     secrets.listen(shop.output())
     t.strictSame(secrets.leaked(), [])
   })

@@ -50,7 +50,7 @@ t.afterEach(async () => {
 })
 
 t.test(
-  'fifty copies of one payment over two processes: one run, one charge, fifty answers with one receipt',
+  'answers fifty copies of one payment over two processes with one run, one charge and one receipt',
   async (t) => {
     const key = await shop.wallet()
     const path = query()
@@ -70,7 +70,7 @@ t.test(
   },
 )
 
-t.test('twenty buyers over two processes with one signer: twenty answers and twenty charges', async (t) => {
+t.test('answers and charges twenty buyers over two processes with one signer', async (t) => {
   const payments: { path: string; payment: SignedPayment }[] = []
   while (payments.length < 20) {
     const path = query()
@@ -96,7 +96,7 @@ t.test('twenty buyers over two processes with one signer: twenty answers and twe
 })
 
 t.test(
-  'a stock client whose answer is cut off on the way gets it at the next try, for nothing',
+  'gives a stock client whose answer was cut off the answer at the next try, free of charge',
   async (t) => {
     for (const [way, where] of [
       [0, 'before'],
@@ -122,7 +122,7 @@ t.test(
   },
 )
 
-t.test('a buyer who hangs up, whenever that is, and signs anew somewhere else has paid once', async (t) => {
+t.test('charges a buyer once who hangs up at any moment and signs anew at another process', async (t) => {
   const moments = {
     'during the work': async (leave: () => void) => {
       shop.workplace.during(async () => {
@@ -158,7 +158,7 @@ t.test('a buyer who hangs up, whenever that is, and signs anew somewhere else ha
   }
 })
 
-t.test('who rebuilds a payment from the chain gets nothing that was sold, however quick', async (t) => {
+t.test('refuses a sold answer to anyone who rebuilds a payment from the chain, however quick', async (t) => {
   const key = await shop.wallet()
   const path = query()
   const challenge = await challengeOf(`${shop.url}${path}`)
@@ -199,7 +199,7 @@ t.test('who rebuilds a payment from the chain gets nothing that was sold, howeve
   t.equal(await shop.witness.charges(addressOf(key)), 1)
 })
 
-t.test('gives a buyer who signs anew behind a proxy the answer that was lost, for nothing', async (t) => {
+t.test('gives a buyer who signs anew behind a proxy the lost answer, free of charge', async (t) => {
   // The proxy has a connection of its own to the service, which all buyers share, and takes every answer in full.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())
@@ -221,7 +221,7 @@ t.test('gives a buyer who signs anew behind a proxy the answer that was lost, fo
   t.equal(await shop.witness.charges(addressOf(key)), 1)
 })
 
-t.test('keeps an observer of the pool away from the answer of a client that echoes no token', async (t) => {
+t.test('keeps the answer of a client that echoes no token from an observer of the pool', async (t) => {
   const key = await shop.wallet()
   const path = query()
   const payment = await sign(await challengeOf(`${shop.url}${path}`), key, { extensions: null })
@@ -242,7 +242,7 @@ t.test('keeps an observer of the pool away from the answer of a client that echo
   t.equal(await shop.witness.charges(addressOf(key)), 1)
 })
 
-t.test('nothing secret stands in the logs, or in an answer that was not bought', async (t) => {
+t.test('keeps secrets out of the logs and out of unpaid answers', async (t) => {
   secrets.listen(shop.output())
   t.strictSame(secrets.leaked(), [])
 })

@@ -31,7 +31,7 @@ t.test('accepts the old price from a buyer who signed just before a change', asy
   t.notOk((await pricesOf(prices, 'tide')).includes(5_000n as Micros))
 })
 
-t.test('a process that was killed has offered its prices until then, or a moment longer', async (t) => {
+t.test('honours the prices of a killed process for its grace period', async (t) => {
   const shop = await openShop(t)
   await new RecentOffers({ ...shop.deps, owner: 'killed' }).offer(at('0.005'))
   const next = new RecentOffers({ ...shop.deps, owner: 'next' })
@@ -43,7 +43,7 @@ t.test('a process that was killed has offered its prices until then, or a moment
   t.notOk((await pricesOf(next, 'tide')).includes(5_000n as Micros))
 })
 
-t.test('an older process beside a newer one keeps its price when the newer one takes it back', async (t) => {
+t.test('keeps the offers of an older process when a newer one reverts a price', async (t) => {
   const shop = await openShop(t)
   const older = new RecentOffers({ ...shop.deps, owner: 'older' })
   const newer = new RecentOffers({ ...shop.deps, owner: 'newer' })
@@ -54,7 +54,7 @@ t.test('an older process beside a newer one keeps its price when the newer one t
   t.strictSame(await pricesOf(newer, 'tide'), [5_000n])
 })
 
-t.test('the grace covers the amount and nothing else', async (t) => {
+t.test('honours the amount only', async (t) => {
   const shop = await openShop(t)
   const deps = { ...shop.deps, recentOffers: async () => [{ price: 7_000n as Micros }] }
   const asked: bigint[] = []
@@ -105,7 +105,7 @@ t.test('reads the offers of other processes once a second, however many ask', as
   t.equal(read, 2)
 })
 
-t.test('remembers how long a payment was to be valid for', async (t) => {
+t.test('remembers the validity that a payment was offered', async (t) => {
   const shop = await openShop(t)
   const prices = new RecentOffers(shop.deps)
   const catalog = at('0.005')

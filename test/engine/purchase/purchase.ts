@@ -37,7 +37,7 @@ import { makeEntry, nextEntry } from '../../support/entry.ts'
 const forOther = (shop: Shop, route: Route, digest: string): Promise<PurchaseResult> =>
   shop.buy({ route, digest })
 
-t.test('a payment buys one answer: every step is stored before the next', async (t) => {
+t.test('answers a payment once, and stores every step before the next', async (t) => {
   const shop = await openShop(t)
   const outcome = await shop.buy()
   t.match(outcome, { kind: 'answered', receipt: RECEIPT, answer: { kind: 'json', value: { run: 1 } } })
@@ -63,7 +63,7 @@ t.test('a payment buys one answer: every step is stored before the next', async 
   })
 })
 
-t.test('a payment that does not fit, or is forged, leaves nothing behind and costs no work', async (t) => {
+t.test('refuses a payment that differs from the offer or is forged, before any work or record', async (t) => {
   for (const step of ['check', 'verify'] as const) {
     const shop = await openShop(t)
     shop.bank[step] = FORGED
@@ -73,7 +73,7 @@ t.test('a payment that does not fit, or is forged, leaves nothing behind and cos
   }
 })
 
-t.test('a payment that the chain would not take costs no work, and may be tried again', async (t) => {
+t.test('refuses a payment that the chain would reject before any work, and accepts it later', async (t) => {
   const shop = await openShop(t)
   shop.bank.simulate = POOR
   t.strictSame(await shop.buy(), { kind: 'refused', refusal: POOR })
@@ -83,7 +83,7 @@ t.test('a payment that the chain would not take costs no work, and may be tried 
   t.strictSame(shop.history, ['reserved', 'voided', 'reserved', 'fulfilled', 'settling', 'settled'])
 })
 
-t.test('with less than three seconds for the work, the work is not begun', async (t) => {
+t.test('refuses to begin work with less than three seconds left for it', async (t) => {
   const shop = await openShop(t)
   shop.bank.validBefore = NOW + 8_999
   t.match(await shop.buy(), { kind: 'refused', refusal: { code: 'deadline_too_short' } })
@@ -93,7 +93,7 @@ t.test('with less than three seconds for the work, the work is not begun', async
   t.match(await shop.buy(), { kind: 'answered' })
 })
 
-t.test('the work is given the time that leaves enough to settle, and its own at the most', async (t) => {
+t.test('limits work by its own time and by the time that settlement needs', async (t) => {
   for (const [validFor, timeLeft] of [
     [15_000, 9_000],
     [3_600_000, 20_000],
@@ -110,25 +110,22 @@ t.test('the work is given the time that leaves enough to settle, and its own at 
   }
 })
 
-t.test(
-  'work that fails is not charged, and the same payment buys it, or something else, later',
-  async (t) => {
-    for (const fault of [
-      new Failure('answer_too_large', 'the answer is larger than 1 MB'),
-      new TypeError('bug'),
-    ]) {
-      const shop = await openShop(t)
-      t.strictSame(await shop.buy({ run: () => Promise.reject(fault) }), { kind: 'failed', fault })
-      t.match(await shop.stored(), { state: 'voided', answer: undefined })
-      t.equal(shop.bank.charges, 0)
-      t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'answered' })
-      t.match(await shop.stored(), { operation: MOON.operation.id, digest: 'other arguments', attempts: 2 })
-      t.equal(shop.bank.charges, 1)
-    }
-  },
-)
+t.test('leaves failed work uncharged, and accepts the same payment for it or another request', async (t) => {
+  for (const fault of [
+    new Failure('answer_too_large', 'the answer is larger than 1 MB'),
+    new TypeError('bug'),
+  ]) {
+    const shop = await openShop(t)
+    t.strictSame(await shop.buy({ run: () => Promise.reject(fault) }), { kind: 'failed', fault })
+    t.match(await shop.stored(), { state: 'voided', answer: undefined })
+    t.equal(shop.bank.charges, 0)
+    t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'answered' })
+    t.match(await shop.stored(), { operation: MOON.operation.id, digest: 'other arguments', attempts: 2 })
+    t.equal(shop.bank.charges, 1)
+  }
+})
 
-t.test('a settlement that has definitely failed is no charge, and gives no answer away', async (t) => {
+t.test('withholds the answer, uncharged, when a settlement has definitely failed', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [FAILED, SETTLED]
   const outcome = await shop.buy()
@@ -142,7 +139,7 @@ t.test('a settlement that has definitely failed is no charge, and gives no answe
   t.equal(shop.bank.charges, 1)
 })
 
-t.test('a network that is away is said to be away', async (t) => {
+t.test('reports an unreachable network as such', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [AWAY, SETTLED]
   t.match(await shop.buy(), { kind: 'refused', refusal: { code: 'chain_unavailable' } })
@@ -150,26 +147,23 @@ t.test('a network that is away is said to be away', async (t) => {
   t.equal(shop.bank.charges, 1)
 })
 
-t.test(
-  'a settlement nobody knows the end of is found out by the next copy at once, without a second run',
-  async (t) => {
-    const shop = await openShop(t)
-    shop.bank.settlements = [UNKNOWN]
-    const outcome = await shop.buy()
-    t.match(outcome, { kind: 'pending', id: (await shop.stored())?.id })
-    shop.bank.resolution = UNKNOWN
-    t.match(await shop.buy(), { kind: 'pending' })
-    shop.bank.resolution = SETTLED
-    t.match(await shop.buy(), { kind: 'answered', answer: { value: { run: 1 } } })
-    t.equal(shop.runs(), 1)
-    t.equal(shop.bank.resolved, 2)
-    t.equal(shop.bank.charges, 0, 'nothing was sent a second time')
-    t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'unknown', 'settled'])
-    t.strictSame((await shop.stored())?.dispatch, TRANSACTION, 'it is kept until the payment expires')
-  },
-)
+t.test('resolves an unknown settlement at the next copy, with one run', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.settlements = [UNKNOWN]
+  const outcome = await shop.buy()
+  t.match(outcome, { kind: 'pending', id: (await shop.stored())?.id })
+  shop.bank.resolution = UNKNOWN
+  t.match(await shop.buy(), { kind: 'pending' })
+  shop.bank.resolution = SETTLED
+  t.match(await shop.buy(), { kind: 'answered', answer: { value: { run: 1 } } })
+  t.equal(shop.runs(), 1)
+  t.equal(shop.bank.resolved, 2)
+  t.equal(shop.bank.charges, 0, 'nothing was sent a second time')
+  t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'unknown', 'settled'])
+  t.strictSame((await shop.stored())?.dispatch, TRANSACTION, 'it is kept until the payment expires')
+})
 
-t.test('a settlement that turns out to have failed is made anew, without a second run', async (t) => {
+t.test('settles anew, with one run, when an unknown settlement turns out to have failed', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [UNKNOWN, SETTLED]
   await shop.buy()
@@ -179,7 +173,7 @@ t.test('a settlement that turns out to have failed is made anew, without a secon
   t.equal(shop.bank.charges, 1)
 })
 
-t.test('a settlement that fails again is no charge', async (t) => {
+t.test('leaves a settlement that fails again uncharged', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [UNKNOWN, FAILED]
   await shop.buy()
@@ -189,7 +183,7 @@ t.test('a settlement that fails again is no charge', async (t) => {
   t.equal(shop.bank.charges, 0)
 })
 
-t.test('ten copies at once: one run, one charge, ten answers', async (t) => {
+t.test('answers ten simultaneous copies with one run and one charge', async (t) => {
   const shop = await openShop(t)
   const outcomes = await Promise.all(Array.from({ length: 10 }, () => shop.buy()))
   for (const outcome of outcomes)
@@ -198,7 +192,7 @@ t.test('ten copies at once: one run, one charge, ten answers', async (t) => {
   t.equal(shop.bank.charges, 1)
 })
 
-t.test('a copy whose first has failed does the work itself', async (t) => {
+t.test('runs the work for a copy whose first has failed', async (t) => {
   const shop = await openShop(t)
   const gate = newGate()
   const failing = shop.buy({
@@ -215,7 +209,7 @@ t.test('a copy whose first has failed does the work itself', async (t) => {
   t.equal(shop.bank.charges, 1)
 })
 
-t.test('a copy whose first has failed is looked at like a new payment', async (t) => {
+t.test('checks a copy whose first has failed like a new payment', async (t) => {
   const shop = await openShop(t)
   const gate = newGate()
   const failing = shop.buy({
@@ -254,7 +248,7 @@ t.test('refuses a copy without the token that has waited since before the answer
   t.match(await observed, { kind: 'replayRejected', code: 'payment_reused' })
 })
 
-t.test('a copy does not get what the payment has bought for another request in the meantime', async (t) => {
+t.test('refuses a copy when the payment has bought another request meanwhile', async (t) => {
   const shop = await openShop(t)
   const gate = newGate()
   const polled = newGate()
@@ -274,7 +268,7 @@ t.test('a copy does not get what the payment has bought for another request in t
   t.match(await copy, { kind: 'replayRejected', entry: { operation: MOON.operation.id } })
 })
 
-t.test('a copy does not wait for ever, nor for a client that has gone', async (t) => {
+t.test('ends the wait of a copy at its limit and when its client leaves', async (t) => {
   const shop = await openShop(t)
   const { id } = await leave(shop, 'settling')
   // Somebody is alive and renews the lease.
@@ -289,7 +283,7 @@ t.test('a copy does not wait for ever, nor for a client that has gone', async (t
   t.strictSame(await copy, { kind: 'pending', id })
 })
 
-t.test('what a dead process has left is brought to its end, and no work is done twice', async (t) => {
+t.test('finishes what a dead process has left, with one run', async (t) => {
   const ends: [State, readonly State[], number, number][] = [
     // state, states after it, runs, charges of ours
     ['reserved', ['voided', 'reserved', 'fulfilled', 'settling', 'settled'], 1, 1],
@@ -310,7 +304,7 @@ t.test('what a dead process has left is brought to its end, and no work is done 
   }
 })
 
-t.test('what a living process works on is left to it', async (t) => {
+t.test('leaves the work of a living process to it', async (t) => {
   for (const state of ['reserved', 'fulfilled', 'settling', 'unknown'] as const) {
     const shop = await openShop(t)
     const entry = await leave(shop, state, { leaseUntil: NOW + LEASE_MS })
@@ -324,7 +318,7 @@ t.test('what a living process works on is left to it', async (t) => {
   }
 })
 
-t.test('a process that was thought dead charges nothing any more', async (t) => {
+t.test('refuses a charge by a process that was presumed dead', async (t) => {
   const shop = await openShop(t)
   const theirs: PurchaseDeps = { ...shop.deps, owner: 'theirs' }
   const late = await shop.buy({
@@ -341,7 +335,7 @@ t.test('a process that was thought dead charges nothing any more', async (t) => 
   t.match(stored && (await readAnswer(shop.ledger.answers, stored)), { value: { run: 1 } })
 })
 
-t.test('a payment that is lost before its transaction is recorded is not sent', async (t) => {
+t.test('leaves a payment unsent that is lost before its transaction is recorded', async (t) => {
   const shop = await openShop(t)
   const theirs: PurchaseDeps = { ...shop.deps, owner: 'theirs' }
   shop.bank.beforeRecord = async () => {
@@ -354,7 +348,7 @@ t.test('a payment that is lost before its transaction is recorded is not sent', 
   t.equal(shop.runs(), 1)
 })
 
-t.test('runs no work for a client that has gone before it begins', async (t) => {
+t.test('skips the work for a client that has left before it begins', async (t) => {
   const shop = await openShop(t)
   t.strictSame(await shop.buy({ gone: AbortSignal.abort() }), { kind: 'disconnected' })
   t.equal(await shop.stored(), undefined)
@@ -363,7 +357,7 @@ t.test('runs no work for a client that has gone before it begins', async (t) => 
   t.equal(shop.bank.charges, 1)
 })
 
-t.test('keeps nothing of work whose client has gone, and has such a payer pay first', async (t) => {
+t.test('drops work whose client has left, and charges such a payer first', async (t) => {
   const shop = await openShop(t)
   for (const key of ['test:one', 'test:two']) {
     const leaving = new AbortController()
@@ -382,7 +376,7 @@ t.test('keeps nothing of work whose client has gone, and has such a payer pay fi
   })
 })
 
-t.test('finishes the work of a client that has gone for a copy that still waits', async (t) => {
+t.test('finishes the work of a client that has left for a waiting copy', async (t) => {
   const shop = await openShop(t)
   const leaving = new AbortController()
   let copy: Promise<PurchaseResult> | undefined
@@ -462,27 +456,24 @@ t.test('keeps an observer of the pool waiting until the buyer on the line has th
   t.match(await observed, { kind: 'replayRejected', code: 'payment_reused' })
 })
 
-t.test(
-  'answers every copy that came before the payment could be seen, with a token or without',
-  async (t) => {
-    const shop = await openShop(t)
-    const gate = newGate()
-    const bare = shop.payment({ token: undefined })
-    const run = async (): Promise<StoredAnswer> => {
-      await gate.opened
-      return STORED
-    }
-    const first = shop.buy({ payment: bare, run })
-    const copies = [1, 2, 3].map(() => shop.buy({ payment: bare }))
-    await delay(20)
-    gate.open()
-    for (const outcome of await Promise.all([first, ...copies]))
-      t.match(outcome, { kind: 'answered', answer: STORED })
-    t.equal(shop.bank.charges, 1)
-  },
-)
+t.test('answers every copy that came before the payment was visible, with or without a token', async (t) => {
+  const shop = await openShop(t)
+  const gate = newGate()
+  const bare = shop.payment({ token: undefined })
+  const run = async (): Promise<StoredAnswer> => {
+    await gate.opened
+    return STORED
+  }
+  const first = shop.buy({ payment: bare, run })
+  const copies = [1, 2, 3].map(() => shop.buy({ payment: bare }))
+  await delay(20)
+  gate.open()
+  for (const outcome of await Promise.all([first, ...copies]))
+    t.match(outcome, { kind: 'answered', answer: STORED })
+  t.equal(shop.bank.charges, 1)
+})
 
-t.test('does not run the work again for a new payment when the network was away for the first', async (t) => {
+t.test('reuses the work for a new payment when the network was away for the first', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [AWAY, AWAY, SETTLED]
   for (const key of ['test:one', 'test:two'])
@@ -516,7 +507,7 @@ t.test('withholds the answer from anyone who has seen a payment in the transacti
   }
 })
 
-t.test('a client that shows no token is answered again until it has the answer', async (t) => {
+t.test('answers a client without a token again until it has the answer', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'settled', { redeliveryToken: undefined })
   const bare = (): Promise<PurchaseResult> => shop.buy({ payment: shop.payment({ token: undefined }) })
@@ -526,31 +517,28 @@ t.test('a client that shows no token is answered again until it has the answer',
   t.match(await bare(), { kind: 'replayRejected' })
 })
 
-t.test(
-  'once it has arrived, it is given again to who shows the token, for as long as is promised',
-  async (t) => {
-    const shop = await openShop(t)
-    await leave(shop, 'sent', { createdAt: NOW })
-    const buyWith = (token: string | undefined): Promise<PurchaseResult> =>
-      shop.buy({ payment: shop.payment({ token }) })
-    t.match(await buyWith('secret'), { kind: 'answered', answer: STORED, receipt: RECEIPT })
-    t.match(await buyWith('wrong'), { kind: 'replayRejected' })
-    t.match(await buyWith(undefined), { kind: 'replayRejected' })
-    shop.clock.now = NOW + shop.deps.redeliver - 1
-    t.match(await buyWith('secret'), { kind: 'answered' }, 'whatever its validBefore')
-    shop.clock.now += 1
-    t.match(await buyWith('secret'), { kind: 'replayRejected' })
-    t.equal(shop.runs() + shop.bank.charges, 0)
-  },
-)
+t.test('gives a delivered answer again to the holder of the token, for the promised time', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'sent', { createdAt: NOW })
+  const buyWith = (token: string | undefined): Promise<PurchaseResult> =>
+    shop.buy({ payment: shop.payment({ token }) })
+  t.match(await buyWith('secret'), { kind: 'answered', answer: STORED, receipt: RECEIPT })
+  t.match(await buyWith('wrong'), { kind: 'replayRejected' })
+  t.match(await buyWith(undefined), { kind: 'replayRejected' })
+  shop.clock.now = NOW + shop.deps.redeliver - 1
+  t.match(await buyWith('secret'), { kind: 'answered' }, 'whatever its validBefore')
+  shop.clock.now += 1
+  t.match(await buyWith('secret'), { kind: 'replayRejected' })
+  t.equal(shop.runs() + shop.bank.charges, 0)
+})
 
-t.test('a payment without a token has none to show', async (t) => {
+t.test('gives a payment without a token to its buyer until it is delivered', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'sent', { redeliveryToken: undefined })
   t.match(await shop.buy({ payment: shop.payment({ token: undefined }) }), { kind: 'replayRejected' })
 })
 
-t.test('a payment that is in use buys nothing else', async (t) => {
+t.test('refuses other requests for a payment that is in use', async (t) => {
   for (const state of ['fulfilled', 'settling', 'unknown', 'settled', 'sent'] as const) {
     const shop = await openShop(t)
     const entry = await leave(shop, state)
@@ -575,14 +563,14 @@ t.test('a payment that is in use buys nothing else', async (t) => {
   )
 })
 
-t.test('a payment whose work has died with its process buys anything', async (t) => {
+t.test('accepts any request for a payment whose work has died with its process', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'reserved')
   t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'answered' })
   t.match(await shop.stored(), { operation: MOON.operation.id, attempts: 2 })
 })
 
-t.test('who has not signed a payment learns nothing of it', async (t) => {
+t.test('keeps the state of a payment from anyone who has not signed it', async (t) => {
   for (const state of [
     'reserved',
     'fulfilled',
@@ -600,7 +588,7 @@ t.test('who has not signed a payment learns nothing of it', async (t) => {
   }
 })
 
-t.test('a settled payment without an answer is owed one, and not charged again', async (t) => {
+t.test('runs a settled payment without an answer again, with one charge', async (t) => {
   const shop = await openShop(t)
   const entry = await leave(shop, 'settled')
   const { answer: _, ...bare } = entry
@@ -610,7 +598,7 @@ t.test('a settled payment without an answer is owed one, and not charged again',
   t.equal(shop.bank.charges, 0)
 })
 
-t.test('an entry that is deleted while a copy waits for it is a new payment', async (t) => {
+t.test('treats a record that is deleted while a copy waits as a new payment', async (t) => {
   const shop = await openShop(t)
   let asked = 0
   const dead = makeEntry(KEY, NOW, 'dead')
@@ -626,7 +614,7 @@ t.test('an entry that is deleted while a copy waits for it is a new payment', as
   t.equal(shop.runs(), 1)
 })
 
-t.test('only an answer that was settled is marked as sent, and only as it was given out', async (t) => {
+t.test('marks only a settled answer as sent, and only the one that was given', async (t) => {
   const shop = await openShop(t)
   const fulfilled = await leave(shop, 'fulfilled')
   await markReceived(shop.deps, fulfilled)

@@ -24,7 +24,7 @@ const OWED: object = { flow: 'upfront', answer: undefined }
 
 const END = NOW + 60_000 + 30_000
 
-t.test('what a dead process has left is finished although nobody asks for it again', async (t) => {
+t.test('finishes what a dead process has left without another request', async (t) => {
   const ends: [State, Partial<PaymentRecord>, number, object | undefined][] = [
     // state, more, when, what is left
     ['reserved', {}, NOW, undefined],
@@ -49,7 +49,7 @@ t.test('what a dead process has left is finished although nobody asks for it aga
   }
 })
 
-t.test('a payment in the hands of a living process is left to it', async (t) => {
+t.test('leaves a payment of a living process to it', async (t) => {
   for (const state of ['reserved', 'fulfilled', 'settling', 'unknown'] as const) {
     const shop = await openShop(t)
     const entry = await leave(shop, state, { leaseUntil: NOW + LEASE_MS, due: NOW })
@@ -59,7 +59,7 @@ t.test('a payment in the hands of a living process is left to it', async (t) => 
 })
 
 t.test(
-  'work whose money did not move waits for the same payment until that expires, and is forgotten then',
+  'keeps work whose money did not move for the same payment until that expires, then deletes it',
   async (t) => {
     const shop = await openShop(t)
     shop.bank.resolution = FAILED
@@ -75,7 +75,7 @@ t.test(
   },
 )
 
-t.test('a chain that does not tell is asked again, less and less often', async (t) => {
+t.test('asks a silent chain again, less and less often', async (t) => {
   const shop = await openShop(t)
   shop.bank.resolution = UNKNOWN
   await leave(shop, 'settling')
@@ -95,14 +95,14 @@ t.test('a chain that does not tell is asked again, less and less often', async (
   )
 })
 
-t.test('a payment of a protocol that is spoken no more is kept', async (t) => {
+t.test('keeps a payment of a protocol that is switched off', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'settling', { protocol: 'gone' })
   await sweep(shop)
   t.match(await shop.stored(), { state: 'settling' })
 })
 
-t.test('what was stored for a payment is decided after a crash, as the payment was', async (t) => {
+t.test('keeps or drops a pending write after a crash as the payment was settled or not', async (t) => {
   for (const [state, changes, resolution, decision] of [
     ['reserved', {}, undefined, 'abort'],
     ['voided', {}, undefined, 'abort'],
@@ -138,7 +138,7 @@ t.test('what was stored for a payment is decided after a crash, as the payment w
   }
 })
 
-t.test('gives up what an operation has stored that is gone for good', async (t) => {
+t.test('gives up pending writes of an operation that is gone for good', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'settled', { pendingWrite: true, settledAt: NOW })
   let rounds = 0
@@ -188,7 +188,7 @@ t.test('counts a settlement that recovery finds failed against its payer, once',
   t.ok(await throttled())
 })
 
-t.test('two processes that recover the same payment settle it once', async (t) => {
+t.test('settles a payment once that two processes recover', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'settling')
   await Promise.all([1, 2, 3, 4].map(() => sweep(shop)))
@@ -224,7 +224,7 @@ t.test('recovers other payments while one waits for its block', async (t) => {
   t.match(await shop.ledger.get('test:two'), { state: 'settled' })
 })
 
-t.test('works again for a settled payment whose answer was lost, without a charge', async (t) => {
+t.test('works again, uncharged, for a settled payment whose answer was lost', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'settled', { settledAt: NOW })
   const stored = await shop.stored()
@@ -236,29 +236,26 @@ t.test('works again for a settled payment whose answer was lost, without a charg
   t.equal(shop.bank.charges, 0)
 })
 
-t.test(
-  'looks at the undelivered answers of a buyer only, however often it has bought the same',
-  async (t) => {
-    const shop = await openShop(t)
-    for (let n = 0; n < 300; n += 1) {
-      const key = `test:sent:${n}`
-      await leave(shop, 'sent', {
-        key,
-        id: paymentId(key),
-        settledAt: NOW,
-        receipt: RECEIPT,
-      })
-    }
-    const { buyerKey: buyer } = await leave(shop, 'unknown')
-    const found = await shop.ledger.undelivered(buyer, 0, 1_000)
-    t.strictSame(
-      found.map(({ key }) => key),
-      [KEY],
-    )
-  },
-)
+t.test('reads only the undelivered answers of a buyer, however often it has bought the same', async (t) => {
+  const shop = await openShop(t)
+  for (let n = 0; n < 300; n += 1) {
+    const key = `test:sent:${n}`
+    await leave(shop, 'sent', {
+      key,
+      id: paymentId(key),
+      settledAt: NOW,
+      receipt: RECEIPT,
+    })
+  }
+  const { buyerKey: buyer } = await leave(shop, 'unknown')
+  const found = await shop.ledger.undelivered(buyer, 0, 1_000)
+  t.strictSame(
+    found.map(({ key }) => key),
+    [KEY],
+  )
+})
 
-t.test('forgets work for a payment that would be valid for ever, and asks the chain first', async (t) => {
+t.test('asks the chain first, then deletes work for a payment without an expiry', async (t) => {
   const shop = await openShop(t)
   shop.bank.resolution = FAILED
   await leave(shop, 'fulfilled', { validBefore: Date.UTC(9999, 0), due: NOW })

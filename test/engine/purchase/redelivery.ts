@@ -36,7 +36,7 @@ t.test('charges a client that signs again after a lost answer once', async (t) =
   t.equal(await shop.ledger.get('test:two'), undefined, 'the new payment is left unused')
 })
 
-t.test('an answer that arrived is not given to a payment that buys the same again', async (t) => {
+t.test('charges again for a payment that buys the same after the answer arrived', async (t) => {
   const shop = await openShop(t)
   const outcome = await shop.buy()
   if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.entry)
@@ -64,27 +64,24 @@ t.test('answers and charges two purchases of the same thing on two open connecti
   t.equal(settling.bank.charges, 2)
 })
 
-t.test(
-  'an answer on its way from another process is waited for: nobody here knows whether it arrives',
-  async (t) => {
-    for (const [mark, charges] of [
-      [markReceived, 2],
-      [markUndelivered, 1],
-    ] as const) {
-      const shop = await openShop(t)
-      const theirs = { ...shop.deps, owner: 'theirs', buyers: new ConnectedBuyers() }
-      const first = await shop.buy({}, theirs)
-      const second = shop.buy({ payment: sign(shop, 'two') })
-      await delay(30)
-      t.equal(shop.bank.charges, 1, 'nothing is decided yet')
-      if (first.kind === 'answered') await mark(theirs, first.entry)
-      t.match(await second, { kind: 'answered' })
-      t.equal(shop.bank.charges, charges)
-    }
-  },
-)
+t.test('waits for an answer that another process is sending', async (t) => {
+  for (const [mark, charges] of [
+    [markReceived, 2],
+    [markUndelivered, 1],
+  ] as const) {
+    const shop = await openShop(t)
+    const theirs = { ...shop.deps, owner: 'theirs', buyers: new ConnectedBuyers() }
+    const first = await shop.buy({}, theirs)
+    const second = shop.buy({ payment: sign(shop, 'two') })
+    await delay(30)
+    t.equal(shop.bank.charges, 1, 'nothing is decided yet')
+    if (first.kind === 'answered') await mark(theirs, first.entry)
+    t.match(await second, { kind: 'answered' })
+    t.equal(shop.bank.charges, charges)
+  }
+})
 
-t.test('an answer whose process has died on the way counts as lost', async (t) => {
+t.test('counts an answer as lost when its process died while sending', async (t) => {
   const shop = await openShop(t)
   await shop.buy()
   shop.clock.now += LEASE_MS
@@ -92,7 +89,7 @@ t.test('an answer whose process has died on the way counts as lost', async (t) =
   t.equal(shop.bank.charges, 1)
 })
 
-t.test('what somebody else, or for something else, or long ago was paid is no lost answer', async (t) => {
+t.test('gives a lost answer again for the same buyer and request, within its time, only', async (t) => {
   const others: [string, (shop: Shop) => Promise<PurchaseResult>][] = [
     [
       'another payer',
@@ -129,7 +126,7 @@ t.test('what somebody else, or for something else, or long ago was paid is no lo
   }
 })
 
-t.test('a payment nobody knows the end of is found out before the next one is charged', async (t) => {
+t.test('resolves an unknown payment before the next one is charged', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [UNKNOWN]
   t.match(await shop.buy(), { kind: 'pending' })
@@ -145,7 +142,7 @@ t.test('a payment nobody knows the end of is found out before the next one is ch
   t.equal(shop.bank.charges, 0)
 })
 
-t.test('a payment that turns out to have failed stands in nobody’s way', async (t) => {
+t.test('accepts a new payment after an earlier one turned out to have failed', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [UNKNOWN, { kind: 'settled', receipt: RECEIPT }]
   await shop.buy()
@@ -187,7 +184,7 @@ t.test('charges once when a process dies after broadcasting and the buyer signs 
   t.equal(shop.bank.charges, 0)
 })
 
-t.test('two purchases of the same thing at the same time are two purchases', async (t) => {
+t.test('treats two simultaneous purchases of the same thing as two', async (t) => {
   const shop = await openShop(t)
   const outcomes = await Promise.all(['a', 'b', 'c'].map((name) => shop.buy({ payment: sign(shop, name) })))
   t.strictSame(
@@ -197,77 +194,80 @@ t.test('two purchases of the same thing at the same time are two purchases', asy
   t.equal(shop.bank.charges, 3)
 })
 
+t.test('runs paid work that has failed for the next payment, uncharged', async (t) => {
+  const shop = await openShop(t)
+  t.match(await shop.buy({ route: DEEP, run: () => Promise.reject(new Error('broken')) }), {
+    kind: 'paidUnfulfilled',
+  })
+  t.match(await shop.buy({ route: DEEP, payment: sign(shop, 'two') }), {
+    kind: 'answered',
+    entry: { key: 'test:one' },
+  })
+  t.equal(shop.bank.charges, 1)
+})
+
 t.test(
-  'work that was paid for and has failed is done for the next payment, which is not charged',
+  'takes a payment with an identifier of its own, on a fresh challenge, for another purchase',
   async (t) => {
-    const shop = await openShop(t)
-    t.match(await shop.buy({ route: DEEP, run: () => Promise.reject(new Error('broken')) }), {
-      kind: 'paidUnfulfilled',
+    const named = (shop: Shop, changes: object) => ({
+      ...sign(shop, 'two'),
+      identifier: 'order-0000000002',
+      ...changes,
     })
-    t.match(await shop.buy({ route: DEEP, payment: sign(shop, 'two') }), {
-      kind: 'answered',
-      entry: { key: 'test:one' },
-    })
-    t.equal(shop.bank.charges, 1)
+    for (const [changes, charges] of [
+      [{}, 2],
+      [{ token: 'secret' }, 1],
+      [{ identifier: undefined }, 1],
+    ] as const) {
+      const shop = await openShop(t)
+      await lose(shop)
+      t.match(await shop.buy({ payment: named(shop, changes) }), { kind: 'answered' })
+      t.equal(shop.bank.charges, charges, JSON.stringify(changes))
+    }
+    const owed = await openShop(t)
+    await owed.buy({ route: DEEP, run: () => Promise.reject(new Error('broken')) })
+    t.match(await owed.buy({ route: DEEP, payment: named(owed, {}) }), { entry: { key: 'test:one' } })
+    t.equal(owed.bank.charges, 1, 'no answer was sent yet: it is owed')
   },
 )
 
-t.test('takes a payment with a name of its own, for a fresh challenge, for another purchase', async (t) => {
-  const named = (shop: Shop, changes: object) => ({
-    ...sign(shop, 'two'),
-    identifier: 'order-0000000002',
-    ...changes,
-  })
-  for (const [changes, charges] of [
-    [{}, 2],
-    [{ token: 'secret' }, 1],
-    [{ identifier: undefined }, 1],
-  ] as const) {
+t.test(
+  'treats payments under one identifier of a payer as one purchase, however they are signed',
+  async (t) => {
     const shop = await openShop(t)
-    await lose(shop)
-    t.match(await shop.buy({ payment: named(shop, changes) }), { kind: 'answered' })
-    t.equal(shop.bank.charges, charges, JSON.stringify(changes))
-  }
-  const owed = await openShop(t)
-  await owed.buy({ route: DEEP, run: () => Promise.reject(new Error('broken')) })
-  t.match(await owed.buy({ route: DEEP, payment: named(owed, {}) }), { entry: { key: 'test:one' } })
-  t.equal(owed.bank.charges, 1, 'no answer was sent yet: it is owed')
-})
+    const named = (name: string) => ({ ...sign(shop, name), identifier: 'order-0000000001' })
+    const outcomes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => shop.buy({ payment: named(name) })))
+    for (const outcome of outcomes) t.match(outcome, { kind: 'answered', answer: { value: { run: 1 } } })
+    t.equal(shop.runs(), 1)
+    t.equal(shop.bank.charges, 1)
+    const [first] = outcomes
+    if (first?.kind === 'answered') await markReceived(shop.deps, first.entry)
+    t.match(
+      await shop.buy({ payment: named('e') }),
+      { kind: 'answered', answer: { value: { run: 1 } } },
+      'later too',
+    )
+    t.equal(shop.bank.charges, 1)
+    t.match(
+      await shop.buy({ payment: named('f'), route: MOON }),
+      { kind: 'replayRejected', code: 'idempotency_conflict' },
+      'for another request it is refused',
+    )
+    t.match(await shop.buy({ payment: named('g'), digest: 'others' }), {
+      kind: 'replayRejected',
+      code: 'idempotency_conflict',
+    })
+    const verify = async () =>
+      ({ kind: 'verified', payer: 'other', account: 'key', validBefore: shop.bank.validBefore }) as const
+    t.match(await shop.buy({ payment: { ...named('h'), verify } }), {
+      kind: 'answered',
+      entry: { key: 'test:h' },
+    })
+    t.equal(shop.bank.charges, 2, 'another payer has names of its own')
+  },
+)
 
-t.test('payments under one identifier of a payer are one purchase, however they are signed', async (t) => {
-  const shop = await openShop(t)
-  const named = (name: string) => ({ ...sign(shop, name), identifier: 'order-0000000001' })
-  const outcomes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => shop.buy({ payment: named(name) })))
-  for (const outcome of outcomes) t.match(outcome, { kind: 'answered', answer: { value: { run: 1 } } })
-  t.equal(shop.runs(), 1)
-  t.equal(shop.bank.charges, 1)
-  const [first] = outcomes
-  if (first?.kind === 'answered') await markReceived(shop.deps, first.entry)
-  t.match(
-    await shop.buy({ payment: named('e') }),
-    { kind: 'answered', answer: { value: { run: 1 } } },
-    'later too',
-  )
-  t.equal(shop.bank.charges, 1)
-  t.match(
-    await shop.buy({ payment: named('f'), route: MOON }),
-    { kind: 'replayRejected', code: 'idempotency_conflict' },
-    'for another request it is refused',
-  )
-  t.match(await shop.buy({ payment: named('g'), digest: 'others' }), {
-    kind: 'replayRejected',
-    code: 'idempotency_conflict',
-  })
-  const verify = async () =>
-    ({ kind: 'verified', payer: 'other', account: 'key', validBefore: shop.bank.validBefore }) as const
-  t.match(await shop.buy({ payment: { ...named('h'), verify } }), {
-    kind: 'answered',
-    entry: { key: 'test:h' },
-  })
-  t.equal(shop.bank.charges, 2, 'another payer has names of its own')
-})
-
-t.test('an identifier is free again when its purchase came to nothing', async (t) => {
+t.test('frees an identifier when its purchase came to nothing', async (t) => {
   const shop = await openShop(t)
   const named = (name: string) => ({ ...sign(shop, name), identifier: 'order-0000000001' })
   const failing = await shop.buy({ payment: named('a'), run: () => Promise.reject(new Error('broken')) })

@@ -29,7 +29,7 @@ function openStore(shop: Shop) {
   return { told, store, run }
 }
 
-t.test('what a buyer stores is kept once it is paid for, and not before', async (t) => {
+t.test('keeps what a buyer stores once it is paid for', async (t) => {
   const shop = await openShop(t)
   const { told, store, run } = openStore(shop)
   t.match(await shop.buy({ run, store }), { kind: 'answered' })
@@ -39,7 +39,7 @@ t.test('what a buyer stores is kept once it is paid for, and not before', async 
   t.equal(told.length, 2, 'the same payment stores nothing again')
 })
 
-t.test('what was not paid for is not kept', async (t) => {
+t.test('removes what was stored without payment', async (t) => {
   const shop = await openShop(t)
   const { told, store, run } = openStore(shop)
   shop.bank.simulate = POOR
@@ -53,7 +53,7 @@ t.test('what was not paid for is not kept', async (t) => {
   t.strictSame(told.slice(2), ['prepare pay_ 0', 'commit pay_ 1'])
 })
 
-t.test('a handler that fails in the middle is told to clean up', async (t) => {
+t.test('tells a handler that fails in the middle to clean up', async (t) => {
   for (const route of [undefined, DEEP]) {
     const shop = await openShop(t)
     const { told, store } = openStore(shop)
@@ -63,7 +63,7 @@ t.test('a handler that fails in the middle is told to clean up', async (t) => {
   }
 })
 
-t.test('while nobody knows whether it is paid for, it is neither kept nor removed', async (t) => {
+t.test('leaves a write pending while its payment is unknown', async (t) => {
   const shop = await openShop(t)
   const { told, store, run } = openStore(shop)
   shop.bank.settlements = [UNKNOWN]
@@ -79,7 +79,7 @@ t.test('while nobody knows whether it is paid for, it is neither kept nor remove
   t.strictSame(other.told, ['prepare pay_ 0', 'commit pay_ 1'])
 })
 
-t.test('an answer is not withheld because keeping it has to be tried again', async (t) => {
+t.test('answers although keeping the write has to be tried again', async (t) => {
   const shop = await openShop(t)
   const { run } = openStore(shop)
   const store: Store = {

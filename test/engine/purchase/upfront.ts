@@ -79,23 +79,20 @@ t.test('checks upfront work before it charges', async (t) => {
   t.equal(shop.bank.charges, 1)
 })
 
-t.test('work that is paid for afterwards is not asked beforehand', async (t) => {
+t.test('skips the check of work that is charged afterwards', async (t) => {
   const shop = await openShop(t)
   t.match(await shop.buy({ check: () => Promise.reject(BROKEN) }), { kind: 'answered' })
 })
 
-t.test(
-  'copies of a payment that is owed an answer run the work one after the other, not together',
-  async (t) => {
-    const shop = await openShop(t)
-    await shop.buy({ route: DEEP, run: () => Promise.reject(BROKEN) })
-    const outcomes = await Promise.all([1, 2, 3, 4].map(() => shop.buy({ route: DEEP })))
-    for (const outcome of outcomes) t.match(outcome, { kind: 'answered', answer: { value: { run: 1 } } })
-    t.equal(shop.runs(), 1)
-  },
-)
+t.test('runs copies of an owed payment one after the other', async (t) => {
+  const shop = await openShop(t)
+  await shop.buy({ route: DEEP, run: () => Promise.reject(BROKEN) })
+  const outcomes = await Promise.all([1, 2, 3, 4].map(() => shop.buy({ route: DEEP })))
+  for (const outcome of outcomes) t.match(outcome, { kind: 'answered', answer: { value: { run: 1 } } })
+  t.equal(shop.runs(), 1)
+})
 
-t.test('work that is paid for has its whole time, however short the payment is valid', async (t) => {
+t.test('gives paid work its whole time, however short the payment is valid', async (t) => {
   const shop = await openShop(t)
   shop.bank.validBefore = NOW + 6_000
   let given = 0
@@ -107,7 +104,7 @@ t.test('work that is paid for has its whole time, however short the payment is v
   t.equal(given, 20_000)
 })
 
-t.test('a payment that cannot be settled before the work costs no work and no money', async (t) => {
+t.test('refuses a payment that fails to settle before the work, uncharged', async (t) => {
   const shop = await openShop(t)
   shop.bank.simulate = POOR
   t.match(await shop.buy({ route: DEEP }), { kind: 'refused', refusal: POOR })
@@ -121,7 +118,7 @@ t.test('a payment that cannot be settled before the work costs no work and no mo
   t.equal(shop.bank.charges, 1)
 })
 
-t.test('a settlement nobody knows the end of is worked for once it is known', async (t) => {
+t.test('works for an unknown settlement once it is resolved', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [UNKNOWN]
   t.match(await shop.buy({ route: DEEP }), { kind: 'pending' })
@@ -130,14 +127,14 @@ t.test('a settlement nobody knows the end of is worked for once it is known', as
   t.equal(shop.bank.charges, 0, 'nothing was sent a second time')
 })
 
-t.test('a client that leaves before the money moves pays nothing', async (t) => {
+t.test('leaves a client that disconnects before settlement uncharged', async (t) => {
   const shop = await openShop(t)
   t.match(await shop.buy({ route: DEEP, gone: AbortSignal.abort() }), { kind: 'disconnected' })
   t.equal(await shop.stored(), undefined)
   t.equal(shop.bank.charges + shop.runs(), 0)
 })
 
-t.test('work that outlives a payment of this protocol is paid for first', async (t) => {
+t.test('settles first when work may outlast a payment of this protocol', async (t) => {
   const shop = await openShop(t)
   const payment = shop.payment()
   const hasty = { ...payment, protocol: { ...payment.protocol, longestWork: 15_000 } }
@@ -145,7 +142,7 @@ t.test('work that outlives a payment of this protocol is paid for first', async 
   t.strictSame(shop.history, ['reserved', 'settling', 'settled', 'fulfilled'])
 })
 
-t.test('who makes us work and cannot be charged, twice in ten minutes, pays first for an hour', async (t) => {
+t.test('settles first, for an hour, for a payer whose settlements failed twice in ten minutes', async (t) => {
   const shop = await openShop(t)
   const { ledger } = shop.deps
   let nonce = 0
@@ -176,7 +173,7 @@ t.test('who makes us work and cannot be charged, twice in ten minutes, pays firs
   t.notOk(await throttled(), 'an hour later it is forgiven')
 })
 
-t.test('what a dead process has left of an upfront payment is brought to its end', async (t) => {
+t.test('finishes what a dead process has left of an upfront payment', async (t) => {
   for (const [state, changes, runs, charges] of [
     ['reserved', {}, 1, 1],
     ['settling', { answer: undefined }, 1, 0],

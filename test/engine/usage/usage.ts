@@ -51,7 +51,7 @@ async function unpaid(usageStore: UsageStore): Promise<number[]> {
 }
 
 function testUsageStore(name: string, open: (t: Test) => Promise<Ledger>): void {
-  t.test(`${name}: what any process has written down is read by all, once`, async (t) => {
+  t.test(`${name}: every process reads what any has written, once`, async (t) => {
     const clock = openClock(await open(t))
     const [one, other] = [clock.start('one'), clock.start('other')]
     for (const usageStore of [one, one, other]) usageStore.of('x').count('unpaid')
@@ -70,7 +70,7 @@ function testUsageStore(name: string, open: (t: Test) => Promise<Ledger>): void 
     }
   })
 
-  t.test(`${name}: a page that is written anew is not counted twice, and leaves none behind`, async (t) => {
+  t.test(`${name}: counts a page that is written anew once, and keeps one copy`, async (t) => {
     const clock = openClock(await open(t))
     const one = clock.start('one')
     for (let minute = 0; minute < 5; minute += 1) {
@@ -83,7 +83,7 @@ function testUsageStore(name: string, open: (t: Test) => Promise<Ledger>): void 
     }
   })
 
-  t.test(`${name}: a process that is started again goes on where it was`, async (t) => {
+  t.test(`${name}: continues the counts of a process that is started again`, async (t) => {
     const clock = openClock(await open(t))
     for (const run of ['first', 'second', 'third']) {
       const usageStore = clock.start(run)
@@ -95,7 +95,7 @@ function testUsageStore(name: string, open: (t: Test) => Promise<Ledger>): void 
     t.equal((await unpaid(clock.start('fourth'))).at(-1), 3)
   })
 
-  t.test(`${name}: days stand apart, and after seven of them one goes`, async (t) => {
+  t.test(`${name}: keeps days apart, and drops the eighth`, async (t) => {
     const clock = openClock(await open(t))
     const one = clock.start('one')
     const reader = clock.start('reader')
@@ -114,7 +114,7 @@ function testUsageStore(name: string, open: (t: Test) => Promise<Ledger>): void 
     t.equal((await clock.facts()).length, 0)
   })
 
-  t.test(`${name}: a page of a version to come harms nobody`, async (t) => {
+  t.test(`${name}: ignores a page of a newer version`, async (t) => {
     const ledger = await open(t)
     const clock = openClock(ledger)
     const page = { version: 2, by: 'newer', date: '2026-11-21', number: 1, counts: 'another shape' }
@@ -129,7 +129,7 @@ if (absence === undefined) testUsageStore('redis', openRedis)
 else t.comment(absence)
 
 const unread = { skip: absence ?? false }
-t.test('redis: what nobody reads does not fill the store that payments need', unread, async (t) => {
+t.test('redis: expires what is unread, so that payments keep their space', unread, async (t) => {
   const redis = await startRedis()
   const ledger = await openRedisLedger({ url: redis.url, settings: 'checked', replicas: 0 })
   t.teardown(async () => {
@@ -147,7 +147,7 @@ t.test('redis: what nobody reads does not fill the store that payments need', un
   t.ok(typeof kept === 'number' && kept <= 2, `${String(kept)} pages of one day`)
 })
 
-t.test('what is counted while a page is written is written next time', async (t) => {
+t.test('writes what is counted during a write with the next one', async (t) => {
   const ledger = await openLmdb(t)
   let during = (): void => undefined
   const slow: Ledger = {
@@ -170,7 +170,7 @@ t.test('what is counted while a page is written is written next time', async (t)
   t.equal((await unpaid(clock.start('reader'))).at(-1), 2)
 })
 
-t.test('a store that was away loses no figure, even if it had taken them', async (t) => {
+t.test('keeps every count while the store is away, even when it had stored them', async (t) => {
   const ledger = await openLmdb(t)
   let mood: 'well' | 'deaf' | 'mute' = 'deaf'
   const moody: Ledger = {
@@ -194,7 +194,7 @@ t.test('a store that was away loses no figure, even if it had taken them', async
   t.equal((await clock.facts()).length, 1)
 })
 
-t.test('a success of any process ends what looked like a failing route', async (t) => {
+t.test('ends a failing state of a route by a success in any process', async (t) => {
   const clock = openClock(await openLmdb(t))
   const [one, other] = [clock.start('one'), clock.start('other')]
   const inARow = async (): Promise<number | undefined> => {

@@ -11,7 +11,7 @@ const OPTIONS = {
 } as const
 const SOMEBODY = '0x00000000000000000000000000000000deadbeef'
 
-t.test('a new chain has money where the tests ask for it', async (t) => {
+t.test('starts a chain with money where the tests ask for it', async (t) => {
   const chain = await startEvmChain(OPTIONS)
   t.teardown(() => chain.stop())
   const client = createPublicClient({ transport: http(chain.rpcUrl) })
@@ -27,14 +27,14 @@ t.test('a new chain has money where the tests ask for it', async (t) => {
   t.equal(await client.getCode({ address: SOMEBODY }), '0x6001')
 })
 
-t.test('with a block time, money comes with the next block', async (t) => {
+t.test('mints with the next block when blocks have a time', async (t) => {
   const chain = await startEvmChain({ ...OPTIONS, blockTime: 1 })
   t.teardown(() => chain.stop())
   await chain.mint(SOMEBODY, 5n)
   t.equal(await chain.balance(SOMEBODY), 5n)
 })
 
-t.test('a running chain is taken over only when it is the one remembered', async (t) => {
+t.test('reuses a running chain only when it is the remembered one', async (t) => {
   const chain = await startEvmChain(OPTIONS)
   t.teardown(() => chain.stop())
   await chain.mint(SOMEBODY, 5n)
@@ -47,7 +47,7 @@ t.test('a running chain is taken over only when it is the one remembered', async
   t.equal(await adoptEvmChain(chain), undefined, 'gone')
 })
 
-t.test('another program on the remembered port is not mistaken for a chain', async (t) => {
+t.test('tells another program on the remembered port from a chain', async (t) => {
   const other = createServer((_, response) => response.end('<html>hello</html>'))
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   t.teardown(() => other.close())

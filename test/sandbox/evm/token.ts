@@ -152,7 +152,7 @@ async function reason(attempt: Promise<unknown>): Promise<string> {
 const isUsed = (a: Authorization) =>
   client.readContract({ ...target, functionName: 'authorizationState', args: [a.from, a.nonce] })
 
-t.test('the committed artifact is the one the Solidity source gives', async (t) => {
+t.test('the committed artifact equals the compiled Solidity source', async (t) => {
   const source = readFileSync(new URL('../../../src/sandbox/evm/TestUSDC.sol', import.meta.url))
   t.equal(
     token.sourceSha256,
@@ -161,7 +161,7 @@ t.test('the committed artifact is the one the Solidity source gives', async (t) 
   )
 })
 
-t.test('a client sees the token it expects under the real address', async (t) => {
+t.test('shows a client the expected token under the real address', async (t) => {
   t.equal(await client.readContract({ ...target, functionName: 'name' }), 'USD Coin')
   t.equal(await client.readContract({ ...target, functionName: 'symbol' }), 'USDC')
   t.equal(await client.readContract({ ...target, functionName: 'version' }), '2')
@@ -173,7 +173,7 @@ t.test('a client sees the token it expects under the real address', async (t) =>
   )
 })
 
-t.test('a signed authorization pays from any sender, and leaves both logs', async (t) => {
+t.test('accepts a signed authorization from any sender, and emits both logs', async (t) => {
   const before = await chain.balance(shop.address)
   const a = authorization()
   const receipt = await mined(await send(a, await sign(a)))
@@ -199,7 +199,7 @@ t.test('a signed authorization pays from any sender, and leaves both logs', asyn
   )
 })
 
-t.test('the overload with v, r, s pays too', async (t) => {
+t.test('accepts the overload with v, r, s', async (t) => {
   const a = authorization()
   const { r, s, v = 0n } = parseSignature(await sign(a))
   const before = await chain.balance(shop.address)
@@ -214,14 +214,14 @@ t.test('the overload with v, r, s pays too', async (t) => {
   t.equal(await chain.balance(shop.address), before + 10_000n)
 })
 
-t.test('an authorization pays once', async (t) => {
+t.test('accepts an authorization once', async (t) => {
   const a = authorization()
   const signature = await sign(a)
   await mined(await send(a, signature))
   t.equal(await reason(tryOut(a, signature)), 'FiatTokenV2: authorization is used or canceled')
 })
 
-t.test('the limits of validity are strict on both sides', async (t) => {
+t.test('treats the limits of validity as strict on both sides', async (t) => {
   const { timestamp } = await client.getBlock()
   const at = timestamp + 1_000n
   const before = await chain.balance(shop.address)
@@ -245,7 +245,7 @@ t.test('the limits of validity are strict on both sides', async (t) => {
   t.equal(await chain.balance(shop.address), before)
 })
 
-t.test('only the payer’s signature for this token, chain and amount moves the payer’s money', async (t) => {
+t.test('moves money only by the payer’s signature for this token, chain and amount', async (t) => {
   const a = authorization()
   const refused = 'FiatTokenV2: invalid signature'
   t.equal(await reason(tryOut(a, await sign(a, shop))), refused)
@@ -255,7 +255,7 @@ t.test('only the payer’s signature for this token, chain and amount moves the 
   t.equal(await reason(tryOut({ ...a, to: settler.address }, await sign(a))), refused)
 })
 
-t.test('a signature has one form', async (t) => {
+t.test('accepts one form of a signature', async (t) => {
   const a = authorization()
   const signature = await sign(a)
   const { r, s, v = 27n } = parseSignature(signature)
@@ -277,7 +277,7 @@ t.test('a signature has one form', async (t) => {
   t.equal(await reason(tryOut(a, signature)), 'no revert')
 })
 
-t.test('a payer without the money pays nothing', async (t) => {
+t.test('refuses a payer without the money', async (t) => {
   const poor = freshAccount()
   await chain.mint(poor.address, 9_999n)
   const a = authorization({ from: poor.address })
@@ -286,7 +286,7 @@ t.test('a payer without the money pays nothing', async (t) => {
   t.equal(await reason(tryOut(all, await sign(all, poor))), 'no revert')
 })
 
-t.test('a transfer that fails on the chain leaves the authorization unused', async (t) => {
+t.test('leaves the authorization unused when a transfer fails', async (t) => {
   const poor = freshAccount()
   const a = authorization({ from: poor.address })
   const signature = await sign(a, poor)
@@ -300,7 +300,7 @@ t.test('a transfer that fails on the chain leaves the authorization unused', asy
   t.equal(await isUsed(a), false)
 })
 
-t.test('blacklisting either side stops transfers until it is lifted', async (t) => {
+t.test('stops transfers of a blacklisted side until it is lifted', async (t) => {
   const a = authorization()
   const signature = await sign(a)
   const write = (functionName: 'blacklist' | 'unBlacklist', account: Address) =>
@@ -315,7 +315,7 @@ t.test('blacklisting either side stops transfers until it is lifted', async (t) 
   }
 })
 
-t.test('a canceled authorization pays nobody, and only its owner cancels it', async (t) => {
+t.test('refuses a canceled authorization, which only its owner cancels', async (t) => {
   const cancellation = (a: Authorization, signer = payer) =>
     signer.signTypedData({
       domain: DOMAIN,
@@ -382,7 +382,7 @@ t.test('receiveWithAuthorization serves the payee only, by a signature of its ow
   t.equal(await chain.balance(shop.address), before + 10_000n)
 })
 
-t.test('a contract wallet pays by its own judgement (ERC-1271)', async (t) => {
+t.test('asks a contract wallet about its signature (ERC-1271)', async (t) => {
   const wallet = freshAccount()
   await chain.setCode(wallet.address, WALLET_CODE)
   await chain.mint(wallet.address, 10_000n)
@@ -408,7 +408,7 @@ t.test('a contract wallet pays by its own judgement (ERC-1271)', async (t) => {
   t.equal(await reason(tryOut(b, await sign(b, mute))), 'FiatTokenV2: invalid signature')
 })
 
-t.test('plain ERC-20 moves work', async (t) => {
+t.test('moves plain ERC-20 tokens', async (t) => {
   const friend = freshAccount()
   const wallet = walletOf(payer)
   const before = await chain.balance(payer.address)

@@ -5,7 +5,7 @@ import { adoptTempoChain, startTempoChain } from '../../../src/sandbox/tempo/cha
 
 const SOMEBODY = '0x00000000000000000000000000000000deadbeef'
 
-t.test('a new chain has money where the tests ask for it', async (t) => {
+t.test('starts a chain with money where the tests ask for it', async (t) => {
   const chain = await startTempoChain(42431)
   t.teardown(() => chain.stop())
   const client = createPublicClient({ transport: http(chain.rpcUrl) })
@@ -18,7 +18,7 @@ t.test('a new chain has money where the tests ask for it', async (t) => {
   t.equal(await chain.balance(SOMEBODY), 7n)
 })
 
-t.test('a sandbox that was left alone can still be paid: its clock goes on without payments', async (t) => {
+t.test('keeps the clock of an idle sandbox going, so that it can be paid later', async (t) => {
   const chain = await startTempoChain(42431)
   t.teardown(() => chain.stop())
   const client = createPublicClient({ transport: http(chain.rpcUrl), cacheTime: 0 })
@@ -31,7 +31,7 @@ t.test('a sandbox that was left alone can still be paid: its clock goes on witho
   t.ok(latest.timestamp > begun.timestamp)
 })
 
-t.test('a running chain is taken over only when it is the one remembered', async (t) => {
+t.test('reuses a running chain only when it is the remembered one', async (t) => {
   const chain = await startTempoChain(42431)
   t.teardown(() => chain.stop())
   await chain.give(SOMEBODY, 5n)

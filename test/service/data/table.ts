@@ -8,7 +8,7 @@ import { occasions } from '../../../src/service/handlers/util/occasion/table.ts'
 import { platformLimits } from '../../../src/service/handlers/util/platform-spec/table.ts'
 import { holidayCorrections } from '../../../src/service/handlers/util/workday/corrections.ts'
 
-t.test('every table that ships can be read, and says of what day it is', async (t) => {
+t.test('reads every table that ships, with its date', async (t) => {
   for (const open of [
     servicePrices,
     deliveryRules,
@@ -28,7 +28,7 @@ t.test('every table that ships can be read, and says of what day it is', async (
   )
 })
 
-t.test('a table that was edited into another form is refused, with the place', async (t) => {
+t.test('refuses a table of a wrong form, with the position', async (t) => {
   const wrong = openTable<{ readonly version: number }, number>(
     'delivery.yaml',
     { type: 'object', required: ['version'], properties: { version: { type: 'number' } } },
@@ -37,6 +37,6 @@ t.test('a table that was edited into another form is refused, with the place', a
   t.throws(wrong, new Error('src/service/data/delivery.yaml differs at version: type'))
 })
 
-t.test('a table is read once', async (t) => {
+t.test('reads a table once', async (t) => {
   t.equal(occasions(), occasions())
 })

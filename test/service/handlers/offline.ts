@@ -90,7 +90,7 @@ const ROUTES: readonly {
 ]
 
 for (const { path, query, atomic, says, sample, shows, refused, parameter } of ROUTES) {
-  t.test(`${path} is paid for once and answers; what it refuses costs nothing`, async (t) => {
+  t.test(`sells ${path} once for one payment, and refuses bad input uncharged`, async (t) => {
     const [uses, received] = await Promise.all([chain.uses(), chain.received(evm.payTo)])
     const bought = await pay(`${server.url}/paid/${path}?${query}`)
     const body: unknown = await bought.json()
@@ -111,7 +111,7 @@ for (const { path, query, atomic, says, sample, shows, refused, parameter } of R
   })
 }
 
-t.test('a misspelt parameter is named in the 402, in the sample and in the paid answer', async (t) => {
+t.test('names a misspelt parameter in the 402, in the sample and in the paid answer', async (t) => {
   const query = 'platform=youtube&typ=shorts'
   const unpaid = await fetch(`${server.url}/paid/util/platform-spec?${query}`)
   t.match(await unpaid.json(), { ignored_parameters: [{ name: 'typ', did_you_mean: 'type' }] })
@@ -135,7 +135,7 @@ interface Described {
   }
 }
 
-t.test('every answer fits the schema that OpenAPI prints for it', async (t) => {
+t.test('gives answers that match the schema of OpenAPI', async (t) => {
   const response = await fetch(`${server.url}/openapi.json`)
   const openapi = (await response.json()) as {
     readonly paths: Readonly<Record<string, { readonly get?: Described }>>
@@ -208,7 +208,7 @@ const TOOLS: readonly {
 ]
 
 for (const { name, args, atomic, says } of TOOLS) {
-  t.test(`${name} works without a network, says who has answered, and is paid for once`, async (t) => {
+  t.test(`sells ${name} once without a network, and names the provider of the answer`, async (t) => {
     const url = `${server.url}/mcp/tools`
     const received = await chain.received(evm.payTo)
     const { content: demand } = await callTool(url, name, args)

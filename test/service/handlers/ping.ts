@@ -9,7 +9,7 @@ const shown = {
 }
 const payment = { id: 'pay_1', account: 'key', ...shown } as const
 
-t.test('a payer sees the nonce come back and who paid, as in the published example', async (t) => {
+t.test('echoes the nonce and names the payer, as in the published example', async (t) => {
   const { body } = enveloped(await ping.run({ nonce: 'abc' }, fixedContext({ payment })))
   t.strictSame(body, {
     ok: true,
@@ -21,12 +21,12 @@ t.test('a payer sees the nonce come back and who paid, as in the published examp
   t.strictSame(body, publishedExample('ping'))
 })
 
-t.test('without a nonce and a payment, nonce is null and payment is absent', async (t) => {
+t.test('answers null and leaves payment out without a nonce and a payment', async (t) => {
   const { body } = enveloped(await ping.run({}, fixedContext()))
   t.strictSame(body, { ok: true, pong: true, nonce: null, server_time: '2026-11-20T20:00:00.000Z' })
 })
 
-t.test('the free sample names no payer and echoes nothing', async (t) => {
+t.test('shows neither payer nor echo in the free sample', async (t) => {
   const { body } = enveloped(await ping.run({ nonce: 'abc' }, fixedContext({ payment })))
   t.strictSame(ping.preview(body), { ok: true, pong: true, server_time: '2026-11-20T20:00:00.000Z' })
 })

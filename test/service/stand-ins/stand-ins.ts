@@ -2,7 +2,7 @@ import t from 'tap'
 import { GAMES, HARDWARE } from '../../../src/service/stand-ins/games.ts'
 import { standIns } from '../../support/gamestore.ts'
 
-t.test('a request the stand-ins do not understand leaves them serving', async (t) => {
+t.test('keeps serving after a malformed request', async (t) => {
   const url = await standIns(t)
   const get = async (path: string) => (await fetch(url + path)).status
   t.equal(await get('/'), 404)
@@ -14,7 +14,7 @@ t.test('a request the stand-ins do not understand leaves them serving', async (t
   t.equal(await get('/steam-store/search/results/?cc=DE'), 200)
 })
 
-t.test('the weekly chart keeps the trap of the real one: without a data request it is empty', async (t) => {
+t.test('leaves the weekly chart empty without a data request, as the real one does', async (t) => {
   const url = await standIns(t)
   const input = encodeURIComponent(JSON.stringify({ country_code: 'DE', data_request: {} }))
   const reply = await fetch(
@@ -23,7 +23,7 @@ t.test('the weekly chart keeps the trap of the real one: without a data request 
   t.same(await reply.json(), { response: {} })
 })
 
-t.test('no invented game can be taken for a real one by its id', async (t) => {
+t.test('gives invented games ids that are free in the real store', async (t) => {
   const games = [...GAMES, HARDWARE]
   t.ok(GAMES.length >= 30)
   t.equal(new Set(games.map(({ appid }) => appid)).size, games.length)

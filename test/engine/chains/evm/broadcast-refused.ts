@@ -63,7 +63,7 @@ async function send(message: string): Promise<string> {
   return sent.kind
 }
 
-t.test('a refusal that proves nothing leaves the payment unknown, never uncharged', async (t) => {
+t.test('keeps a payment unknown after a refusal that proves nothing', async (t) => {
   for (const message of [
     'nonce too low',
     'nonce too low: next nonce 5, tx nonce 4',
@@ -75,7 +75,7 @@ t.test('a refusal that proves nothing leaves the payment unknown, never uncharge
   }
 })
 
-t.test('a payment that no pool can hold is refused at once', async (t) => {
+t.test('refuses a payment at once when it is larger than any pool accepts', async (t) => {
   for (const message of [
     'insufficient funds for gas * price + value: balance 0, tx cost 30000',
     'intrinsic gas too low',

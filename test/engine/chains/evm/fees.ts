@@ -3,7 +3,7 @@ import { bid, gasWarning } from '../../../../src/engine/chains/evm/fees.ts'
 import { addressOf, randomKey } from '../../../support/payment.ts'
 import { networkNamed } from '../../../support/x402.ts'
 
-t.test('a settlement never offers more for gas than the operator allows', async (t) => {
+t.test('bids for gas up to the operator’s limit', async (t) => {
   t.strictSame(bid({ base: 10n, tip: 3n }, 100n), { maxFeePerGas: 23n, maxPriorityFeePerGas: 3n })
   t.strictSame(bid({ base: 10n, tip: 3n }, 23n), { maxFeePerGas: 23n, maxPriorityFeePerGas: 3n })
   t.strictSame(bid({ base: 10n, tip: 3n }, 15n), { maxFeePerGas: 15n, maxPriorityFeePerGas: 3n })
@@ -12,7 +12,7 @@ t.test('a settlement never offers more for gas than the operator allows', async 
   t.strictSame(bid({ base: 0n, tip: 0n }, 1n), { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n })
 })
 
-t.test('a warning comes while there is still gas for a while, and not before', async (t) => {
+t.test('warns when gas is low, while some is left', async (t) => {
   const signer = addressOf(randomKey())
   const polygon = networkNamed('polygon')
   const line = (payments: bigint, balance: bigint): string | undefined =>

@@ -13,15 +13,15 @@ const NOW = 1_800_000_000_000
 
 const taken = (count: NonceState): NonceState => takenAll(count, [count.next])
 
-t.test('a fresh process asks the chain', async (t) => {
+t.test('asks the chain in a fresh process', async (t) => {
   t.strictSame(sync(undefined, 7, NOW), { next: 7, ahead: [], at: NOW, seen: 7 })
 })
 
-t.test('a key used elsewhere moves the count up', async (t) => {
+t.test('moves up when the key was used elsewhere', async (t) => {
   t.equal(sync({ next: 5, ahead: [], at: NOW, seen: 5 }, 9, NOW + 1).next, 9)
 })
 
-t.test('a node that is slow to show what it has accepted does not make us use a nonce twice', async (t) => {
+t.test('keeps used nonces while a node is slow to show what it has accepted', async (t) => {
   let count = sync(undefined, 5, NOW)
   const nonces = []
   for (let after = 0; after < 5; after += 1) {
@@ -32,18 +32,15 @@ t.test('a node that is slow to show what it has accepted does not make us use a 
   t.strictSame(nonces, [5, 6, 7, 8, 9])
 })
 
-t.test(
-  'a chain that stands still below our count has lost a transaction: its nonce is used anew',
-  async (t) => {
-    const count = taken(taken(sync(undefined, 5, NOW)))
-    t.equal(sync(count, 5, NOW + CATCH_UP_MS).next, 7)
-    const healed = sync(count, 5, NOW + CATCH_UP_MS + 1)
-    t.equal(healed.next, 5)
-    t.equal(sync(taken(healed), 7, NOW + CATCH_UP_MS + 2).next, 7, 'what stood above the gap has its place')
-  },
-)
+t.test('reuses the nonce of a lost transaction when the chain stays below the local count', async (t) => {
+  const count = taken(taken(sync(undefined, 5, NOW)))
+  t.equal(sync(count, 5, NOW + CATCH_UP_MS).next, 7)
+  const healed = sync(count, 5, NOW + CATCH_UP_MS + 1)
+  t.equal(healed.next, 5)
+  t.equal(sync(taken(healed), 7, NOW + CATCH_UP_MS + 2).next, 7, 'what stood above the gap has its place')
+})
 
-t.test('sending on and on does not hide a lost transaction', async (t) => {
+t.test('finds a lost transaction while it keeps sending', async (t) => {
   let count = sync(undefined, 5, NOW)
   let healed = 0
   for (let second = 0; second <= CATCH_UP_MS / 1_000 + 1 && healed === 0; second += 1) {
@@ -54,7 +51,7 @@ t.test('sending on and on does not hide a lost transaction', async (t) => {
   t.equal(healed, CATCH_UP_MS / 1_000 + 1)
 })
 
-t.test('a chain that is behind and catches up is waited for', async (t) => {
+t.test('waits for a chain that is behind and catches up', async (t) => {
   let count = taken(taken(taken(sync(undefined, 5, NOW))))
   for (let step = 1; step <= 2; step += 1) {
     count = sync(count, 5 + step, NOW + step * CATCH_UP_MS)
@@ -62,7 +59,7 @@ t.test('a chain that is behind and catches up is waited for', async (t) => {
   }
 })
 
-t.test('nodes that disagree among themselves do not look like a chain that moves', async (t) => {
+t.test('tells disagreeing nodes from a chain that moves', async (t) => {
   let count = sync(undefined, 6, NOW)
   for (let second = 0; second < 8; second += 1) count = taken(count)
   for (let second = 1; second <= 30; second += 1) {
@@ -72,7 +69,7 @@ t.test('nodes that disagree among themselves do not look like a chain that moves
   t.equal(sync(count, 6, NOW + CATCH_UP_MS + 1).next, 6)
 })
 
-t.test('another process goes on with the count, and with its age', async (t) => {
+t.test('continues the count of another process, with its age', async (t) => {
   t.equal(restore(undefined), undefined)
   t.equal(snapshot(undefined), undefined)
   const left = snapshot(taken(sync(undefined, 5, NOW)))
@@ -82,20 +79,17 @@ t.test('another process goes on with the count, and with its age', async (t) => 
   t.equal(sync(restore(left), 6, NOW + CATCH_UP_MS + 1).next, 6)
 })
 
-t.test(
-  'what the node has not taken of many sent at once is the next, and what it has is left out',
-  async (t) => {
-    const count = sync(undefined, 5, NOW)
-    t.strictSame(allocate(count, 4), [5, 6, 7, 8])
-    const holed = takenAll(count, [8, 5, 7])
-    t.strictSame(allocate(holed, 3), [6, 9, 10])
-    const filled = takenAll(holed, [6])
-    t.strictSame(allocate(filled, 2), [9, 10])
-    t.strictSame(allocate(sync(holed, 7, NOW), 2), [9, 10], 'the chain has counted the missing one')
-    t.strictSame(
-      allocate(sync(holed, 5, NOW + CATCH_UP_MS + 1), 3),
-      [5, 6, 7],
-      'a chain that has lost them all',
-    )
-  },
-)
+t.test('continues after the gaps when a node has taken some of many', async (t) => {
+  const count = sync(undefined, 5, NOW)
+  t.strictSame(allocate(count, 4), [5, 6, 7, 8])
+  const holed = takenAll(count, [8, 5, 7])
+  t.strictSame(allocate(holed, 3), [6, 9, 10])
+  const filled = takenAll(holed, [6])
+  t.strictSame(allocate(filled, 2), [9, 10])
+  t.strictSame(allocate(sync(holed, 7, NOW), 2), [9, 10], 'the chain has counted the missing one')
+  t.strictSame(
+    allocate(sync(holed, 5, NOW + CATCH_UP_MS + 1), 3),
+    [5, 6, 7],
+    'a chain that has lost them all',
+  )
+})

@@ -55,7 +55,7 @@ function kinds(settlements: readonly Settlement[]): string[] {
   return [...new Set(settlements.map(({ kind }) => kind))]
 }
 
-t.test('two signers share the work, and leave no gap', async (t) => {
+t.test('divides payments among two signers with consecutive nonces', async (t) => {
   const { bench, keys } = await openPair(t)
   const signed = await payments(40)
   const settlements = await Promise.all(signed.map((each) => settleOn(bench, each)))
@@ -64,7 +64,7 @@ t.test('two signers share the work, and leave no gap', async (t) => {
   t.strictSame(counts, [20, 20])
 })
 
-t.test('payments one after the other take turns, so that both accounts last as long', async (t) => {
+t.test('alternates between signers when payments arrive one by one', async (t) => {
   const { bench, keys } = await openPair(t)
   const senders: string[] = []
   for (const signed of await payments(4)) senders.push(await settledBy(bench, signed))
@@ -73,7 +73,7 @@ t.test('payments one after the other take turns, so that both accounts last as l
 })
 
 t.test(
-  'a signer without gas is passed over, is not asked for at every payment, and comes back when it is filled',
+  'skips a signer without gas, checks it now and then, and uses it again when it is filled',
   async (t) => {
     const { bench, keys, asked } = await openPair(t)
     const [empty, full] = keys.map(addressOf)
@@ -92,7 +92,7 @@ t.test(
   },
 )
 
-t.test('without gas in any account the buyer is not charged, and the payment waits', async (t) => {
+t.test('leaves the buyer uncharged and the payment waiting when every account is out of gas', async (t) => {
   const { bench, keys } = await openPair(t)
   for (const key of keys) await chain.setGas(addressOf(key), 0n)
   const [signed] = await payments(1)
@@ -105,7 +105,7 @@ t.test('without gas in any account the buyer is not charged, and the payment wai
   t.equal(await settledBy(bench, signed), addressOf(keys[1]), 'at once: nobody else could do it')
 })
 
-t.test('an account that was emptied behind our back is noticed before anything is recorded', async (t) => {
+t.test('notices an emptied account before anything is recorded', async (t) => {
   const { bench, keys } = await openPair(t)
   const [first, ...rest] = await payments(5)
   if (first === undefined) return t.fail('a payment')
@@ -129,7 +129,7 @@ async function hold(over: Ledger, key: Hex, until: number): Promise<() => Promis
   }
 }
 
-t.test('a signer that another process holds is passed over, and nobody waits for it', async (t) => {
+t.test('skips a signer that another process holds', async (t) => {
   const { bench, keys } = await openPair(t)
   const release = await hold(ledger, keys[0], Date.now() + 3_600_000)
   const before = bench.now()
@@ -138,7 +138,7 @@ t.test('a signer that another process holds is passed over, and nobody waits for
   await release()
 })
 
-t.test('signers that are all held by other processes are waited for', async (t) => {
+t.test('waits for signers that are all held by other processes', async (t) => {
   const { bench, keys } = await openPair(t)
   // The holder has died: its leases end while we wait, by the clock of the bench.
   await hold(ledger, keys[0], bench.now() + 5_000)
@@ -148,7 +148,7 @@ t.test('signers that are all held by other processes are waited for', async (t) 
   t.equal(await settledBy(bench, signed), addressOf(keys[0]))
 })
 
-t.test('two processes with the same two signers use no nonce twice, and settle everything', async (t) => {
+t.test('two processes with the same two signers use each nonce once and settle everything', async (t) => {
   const keys = [randomKey(), randomKey()]
   const benches = await Promise.all(['one', 'two'].map((owner) => openBench(chain, { ledger, keys, owner })))
   const signed = await payments(40)
@@ -170,7 +170,7 @@ t.test('two processes with the same two signers use no nonce twice, and settle e
   )
 })
 
-t.test('what cannot be recorded is not tried by another account', async (t) => {
+t.test('gives up a payment that the ledger refuses, without trying another account', async (t) => {
   const { bench, keys } = await openPair(t)
   const [signed] = await payments(1)
   if (signed === undefined) return t.fail('a payment')
@@ -180,7 +180,7 @@ t.test('what cannot be recorded is not tried by another account', async (t) => {
   t.strictSame(await Promise.all(keys.map(sentBy)), [0, 0])
 })
 
-t.test('an operator hears of a signer that will soon run dry, once in ten minutes', async (t) => {
+t.test('warns of a signer that will soon be out of gas once in ten minutes', async (t) => {
   const key = randomKey()
   const bench = await openBench(chain, { ledger, keys: [key] })
   /** With an authorization that is good for an hour, for the clock runs ahead of the chain's. */
@@ -203,7 +203,7 @@ t.test('an operator hears of a signer that will soon run dry, once in ten minute
   t.equal(bench.reported.length, 2)
 })
 
-t.test('an operator whose only signer is empty hears of it once, not at every payment', async (t) => {
+t.test('warns once when the only signer is empty', async (t) => {
   const key = randomKey()
   const bench = await openBench(chain, { ledger, keys: [key] })
   await chain.setGas(addressOf(key), 0n)
@@ -212,7 +212,7 @@ t.test('an operator whose only signer is empty hears of it once, not at every pa
   t.match(bench.reported[0], /has 0 ETH, not enough for a payment/)
 })
 
-t.test('an operator with gas for long hears nothing, and the node is hardly asked', async (t) => {
+t.test('stays silent, and asks the node rarely, while there is enough gas', async (t) => {
   const { bench, asked } = await openPair(t)
   for (const signed of await payments(8)) await settledBy(bench, signed)
   t.strictSame(bench.reported, [])

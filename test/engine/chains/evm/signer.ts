@@ -122,14 +122,14 @@ async function mined({ address }: Signer): Promise<number> {
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, nonce) => nonce)
 
-t.test('forty payments settled at once take forty nonces in a row, and all are carried out', async (t) => {
+t.test('settles forty simultaneous payments with forty consecutive nonces', async (t) => {
   const signer = await signerOf(randomKey())
   const nonces = await Promise.all(upTo(40).map(() => nonceOf(signer)))
   t.strictSame(nonces, upTo(40))
   t.equal(await mined(signer), 40)
 })
 
-t.test('a transaction that the node refuses leaves no gap, and is no charge', async (t) => {
+t.test('keeps nonces consecutive, and charges nothing, when the node refuses a transaction', async (t) => {
   const signer = await signerOf(randomKey())
   const sent = await Promise.all(upTo(9).map((at) => send(signer, at === 4 ? TOO_LITTLE_GAS : GAS)))
   t.strictSame(
@@ -140,7 +140,7 @@ t.test('a transaction that the node refuses leaves no gap, and is no charge', as
   t.equal(await nonceOf(signer), 9)
 })
 
-t.test('what is sent was recorded before, exactly as it was sent', async (t) => {
+t.test('records every transaction before it is sent, byte for byte', async (t) => {
   const proxy = await openNodeProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   const signer = await signerOf(randomKey(), { url: proxy.url })
@@ -166,22 +166,25 @@ t.test('what is sent was recorded before, exactly as it was sent', async (t) => 
   }
 })
 
-t.test('what cannot be recorded is not sent, and holds up nobody', async (t) => {
-  const signer = await signerOf(randomKey())
-  const full = newJournal(() => Promise.reject(new Error('the disk is full')))
-  const [first, second, third] = await Promise.allSettled([
-    send(signer),
-    send(signer, GAS, full),
-    send(signer),
-  ])
-  t.match(first, { value: { transaction: { nonce: 0 } } })
-  t.match(second, { status: 'rejected', reason: { message: 'the disk is full' } })
-  t.match(third, { value: { transaction: { nonce: 1 } } })
-  t.equal(await mined(signer), 2)
-})
+t.test(
+  'sends only recorded transactions, and serves the next payment when the ledger refuses one',
+  async (t) => {
+    const signer = await signerOf(randomKey())
+    const full = newJournal(() => Promise.reject(new Error('the disk is full')))
+    const [first, second, third] = await Promise.allSettled([
+      send(signer),
+      send(signer, GAS, full),
+      send(signer),
+    ])
+    t.match(first, { value: { transaction: { nonce: 0 } } })
+    t.match(second, { status: 'rejected', reason: { message: 'the disk is full' } })
+    t.match(third, { value: { transaction: { nonce: 1 } } })
+    t.equal(await mined(signer), 2)
+  },
+)
 
 t.test(
-  'a node that falls silent after it got the transaction: not known, and the next one comes after it',
+  'reports unknown when a node falls silent after it got the transaction, and sends the next one after it',
   async (t) => {
     const proxy = await openNodeProxy(chain.rpcUrl)
     t.teardown(proxy.close)
@@ -199,7 +202,7 @@ t.test(
 )
 
 t.test(
-  'a node that falls silent before it got the transaction: not known, and its nonce is used again',
+  'reports unknown when a node falls silent before it got the transaction, and uses its nonce again',
   async (t) => {
     const proxy = await openNodeProxy(chain.rpcUrl)
     t.teardown(proxy.close)
@@ -216,22 +219,19 @@ t.test(
   },
 )
 
-t.test(
-  'one connection that breaks holds up nobody: the same bytes are sent again, and no nonce is missing',
-  async (t) => {
-    let broadcasts = 0
-    const breaking: typeof fetch = async (url, init) => {
-      if (JSON.stringify(init?.body).includes('eth_sendRawTransaction') && (broadcasts += 1) === 3)
-        throw new Error('socket hang up')
-      return fetch(url, init)
-    }
-    const signer = await signerOf(randomKey(), { fetcher: breaking })
-    const nonces = await Promise.all(upTo(8).map(() => nonceOf(signer)))
-    t.strictSame(nonces, upTo(8))
-    t.equal(broadcasts, 9)
-    t.equal(await mined(signer), 8)
-  },
-)
+t.test('sends the same bytes again when one connection breaks, with consecutive nonces', async (t) => {
+  let broadcasts = 0
+  const breaking: typeof fetch = async (url, init) => {
+    if (JSON.stringify(init?.body).includes('eth_sendRawTransaction') && (broadcasts += 1) === 3)
+      throw new Error('socket hang up')
+    return fetch(url, init)
+  }
+  const signer = await signerOf(randomKey(), { fetcher: breaking })
+  const nonces = await Promise.all(upTo(8).map(() => nonceOf(signer)))
+  t.strictSame(nonces, upTo(8))
+  t.equal(broadcasts, 9)
+  t.equal(await mined(signer), 8)
+})
 
 t.test('remembers which nonces are taken when its queue has been empty', async (t) => {
   let broken = true
@@ -260,7 +260,7 @@ t.test('remembers which nonces are taken when its queue has been empty', async (
   t.equal(await mined(signer), 5)
 })
 
-t.test('whose transaction is taken does not wait for one that the node leaves unanswered', async (t) => {
+t.test('returns a taken transaction while the node leaves another one unanswered', async (t) => {
   let release = (): void => {}
   const held = new Promise<void>((resolve) => (release = resolve))
   let broadcasts = 0
@@ -275,7 +275,7 @@ t.test('whose transaction is taken does not wait for one that the node leaves un
   t.equal(await second, 1)
 })
 
-t.test('without a node nothing is signed', async (t) => {
+t.test('signs only when the node answers', async (t) => {
   const proxy = await openNodeProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   const signer = await signerOf(randomKey(), { url: proxy.url })
@@ -290,7 +290,7 @@ t.test('without a node nothing is signed', async (t) => {
   t.strictSame(journal.transactions, [])
 })
 
-t.test('a node that has the transaction already has taken it', async (t) => {
+t.test('treats a transaction that the node already has as taken', async (t) => {
   await node.setAutomine(false)
   t.teardown(() => node.setAutomine(true))
   // As a gateway does that repeats a request.
@@ -333,7 +333,7 @@ t.test('two processes with one signer and much to do use no nonce twice and leav
   t.equal(signer && (await mined(signer)), 40)
 })
 
-t.test('a process whose lease has ended while it recorded sends nothing', async (t) => {
+t.test('sends nothing when its lease ends while it records', async (t) => {
   const key = randomKey()
   const [late, other] = [await signerOf(key, { owner: 'late' }), await signerOf(key, { owner: 'other' })]
   const journal = newJournal(async () => {
@@ -347,31 +347,28 @@ t.test('a process whose lease has ended while it recorded sends nothing', async 
   t.equal(await mined(late), 2)
 })
 
-t.test(
-  'a signer that another process does not give away: not sent, and the payment is told so',
-  async (t) => {
-    const key = randomKey()
-    const name = `signer:8453:${addressOf(key).toLowerCase()}`
-    const lease = await ledger.lease(name, 'another', clock, clock + 3_600_000)
-    const signer = await signerOf(key)
-    const sending = send(signer)
-    // The clock stands still while it waits.
-    await delay(100)
-    clock += 21_000
-    t.strictSame(await sending, { kind: 'busy', detail: 'the signer is in use by another process' })
-    if (lease !== undefined) await ledger.release(lease, undefined)
-    t.equal(await nonceOf(signer), 0)
-  },
-)
+t.test('reports a signer that another process keeps, and leaves the payment unsent', async (t) => {
+  const key = randomKey()
+  const name = `signer:8453:${addressOf(key).toLowerCase()}`
+  const lease = await ledger.lease(name, 'another', clock, clock + 3_600_000)
+  const signer = await signerOf(key)
+  const sending = send(signer)
+  // The clock stands still while it waits.
+  await delay(100)
+  clock += 21_000
+  t.strictSame(await sending, { kind: 'busy', detail: 'the signer is in use by another process' })
+  if (lease !== undefined) await ledger.release(lease, undefined)
+  t.equal(await nonceOf(signer), 0)
+})
 
-t.test('a ledger that is away after the broadcast does not make a sent payment fail', async (t) => {
+t.test('reports a payment as sent when the ledger fails after the broadcast', async (t) => {
   const over: Ledger = { ...ledger, release: () => Promise.reject(new Error('away')) }
   const signer = await signerOf(randomKey(), { over })
   t.equal(await nonceOf(signer), 0)
   t.equal(await nonceOf(signer), 1)
 })
 
-t.test('a restart with a counter that is too low, too high, or just right', async (t) => {
+t.test('restarts with a counter that is too low, too high or right', async (t) => {
   const restartWith = async (value: number, age: number): Promise<number> => {
     const key = randomKey()
     const signer = await signerOf(key, { owner: 'before' })
@@ -390,24 +387,21 @@ t.test('a restart with a counter that is too low, too high, or just right', asyn
   t.equal(await restartWith(5, 1_000), 5, 'a node may be slow to show what another process has just sent')
 })
 
-t.test(
-  'a transaction that every node has forgotten does not hold up all later payments for ever',
-  async (t) => {
-    const signer = await signerOf(randomKey())
-    await node.setAutomine(false)
-    t.teardown(() => node.setAutomine(true))
-    t.equal(await nonceOf(signer), 0)
-    const pool = await node.getTxpoolContent()
-    for (const { hash } of Object.values(pool.pending).flatMap(Object.values))
-      await node.dropTransaction({ hash })
-    t.equal(await nonceOf(signer), 1, 'a node may be slow to show what was sent')
-    clock += 31_000
-    t.equal(await nonceOf(signer), 0, 'but not for half a minute: the gap is filled')
-    t.equal(await nonceOf(signer), 2, 'and what stood above it has its place')
-    await node.mine({ blocks: 1 })
-    t.equal(await mined(signer), 3)
-  },
-)
+t.test('replaces a transaction that every node has forgotten, and settles the later ones', async (t) => {
+  const signer = await signerOf(randomKey())
+  await node.setAutomine(false)
+  t.teardown(() => node.setAutomine(true))
+  t.equal(await nonceOf(signer), 0)
+  const pool = await node.getTxpoolContent()
+  for (const { hash } of Object.values(pool.pending).flatMap(Object.values))
+    await node.dropTransaction({ hash })
+  t.equal(await nonceOf(signer), 1, 'a node may be slow to show what was sent')
+  clock += 31_000
+  t.equal(await nonceOf(signer), 0, 'but not for half a minute: the gap is filled')
+  t.equal(await nonceOf(signer), 2, 'and what stood above it has its place')
+  await node.mine({ blocks: 1 })
+  t.equal(await mined(signer), 3)
+})
 
 function hexOf(text: string): Hex {
   return `0x${text.slice(2)}`

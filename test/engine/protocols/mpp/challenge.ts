@@ -54,7 +54,7 @@ function parameter(header: string, name: string): string {
 }
 
 t.test(
-  'every route’s challenge is one that mppx reads, verifies, and would have written itself',
+  'issues challenges that mppx reads, verifies and would write the same way, for every route',
   async (t) => {
     const mppx = Mppx.create({
       realm: TERMS.realm,
@@ -93,7 +93,7 @@ t.test(
   },
 )
 
-t.test('an id is the HMAC of the seven slots, as anybody can compute it', async (t) => {
+t.test('computes an id as the HMAC of the seven slots', async (t) => {
   const [route] = routes
   if (route === undefined) throw new Error('no route')
   const header = headerOf(issue(route))
@@ -104,7 +104,7 @@ t.test('an id is the HMAC of the seven slots, as anybody can compute it', async 
   t.match(parameter(header, 'id'), /^[A-Za-z0-9_-]{43}$/)
 })
 
-t.test('one vector stays the same, so that outstanding challenges stay valid', async (t) => {
+t.test('keeps the id of a fixed challenge, so that outstanding challenges stay valid', async (t) => {
   const price = parsePrice('0.005')
   if (price.kind !== 'price') throw new Error('no price')
   const request = requestOf(TERMS, price.value)
@@ -128,7 +128,7 @@ t.test('one vector stays the same, so that outstanding challenges stay valid', a
   t.ok(isIssued(challenge, [SECRET]))
 })
 
-t.test('a challenge is bound to each of its parameters, and known by every secret in use', async (t) => {
+t.test('binds a challenge to each of its parameters, and accepts it under every secret in use', async (t) => {
   const [route] = routes
   if (route === undefined) throw new Error('no route')
   const authorization = Credential.serialize({
@@ -160,7 +160,7 @@ t.test('an id is the HMAC with secrets of every length', async (t) => {
   }
 })
 
-t.test('a challenge lasts five minutes, and no two are alike', async (t) => {
+t.test('issues unique challenges that last five minutes', async (t) => {
   const [route] = routes
   if (route === undefined) throw new Error('no route')
   const nextNonce = createTokens(randomBytes)
@@ -174,17 +174,20 @@ t.test('a challenge lasts five minutes, and no two are alike', async (t) => {
   t.not(parameter(ask(`${SCOPE}x`), 'id'), parameter(first, 'id'), 'other parameters are another purchase')
 })
 
-t.test('parsers in the field stumble over quotes and letters beyond ASCII', async (t) => {
-  const [route] = routes
-  if (route === undefined) throw new Error('no route')
-  const summary = 'Says "caf\u00e9" \\ and \u2014 \u{1f600}\r\nmore'
-  const header = headerOf(issue({ ...route, summary }))
-  t.equal(parameter(header, 'description'), 'Says cafe  and  more')
-  t.match(header, /^[ -~]+$/)
-  t.notMatch(headerOf(issue({ ...route, summary: '\u4e2d\u6587' })), /description/)
-})
+t.test(
+  'writes challenges that common parsers read, with quotes and letters beyond ASCII escaped',
+  async (t) => {
+    const [route] = routes
+    if (route === undefined) throw new Error('no route')
+    const summary = 'Says "caf\u00e9" \\ and \u2014 \u{1f600}\r\nmore'
+    const header = headerOf(issue({ ...route, summary }))
+    t.equal(parameter(header, 'description'), 'Says cafe  and  more')
+    t.match(header, /^[ -~]+$/)
+    t.notMatch(headerOf(issue({ ...route, summary: '\u4e2d\u6587' })), /description/)
+  },
+)
 
-t.test('the challenge says how large it gets, and stays small', async (t) => {
+t.test('states the size of a challenge and keeps it small', async (t) => {
   for (const route of routes) {
     const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW, nextNonce: () => NONCE }
     const challenge = createChallenge(route, priceOf(route), settings)
@@ -200,7 +203,7 @@ t.test('the challenge says how large it gets, and stays small', async (t) => {
   }
 })
 
-t.test('the realm is the host alone, as mppx finds it in a request', async (t) => {
+t.test('uses the host alone as realm, as mppx does', async (t) => {
   t.equal(realmOf('https://api.example.com'), 'api.example.com')
   t.equal(realmOf('https://api.example.com:8443'), 'api.example.com')
   t.equal(realmOf('http://localhost:4021'), 'localhost')

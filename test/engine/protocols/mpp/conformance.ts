@@ -83,7 +83,7 @@ function parameter(header: string | null, name: string): string {
   return new RegExp(`[ ,]${name}="([^"]*)"`).exec(header ?? '')?.[1] ?? ''
 }
 
-t.test('1, 2, 3, 4, 5: an unpaid request is asked by both protocols for the same money', async (t) => {
+t.test('1, 2, 3, 4, 5: asks an unpaid request for the same money by both protocols', async (t) => {
   const response = await ask(WORK)
   const header = response.headers.get('www-authenticate')
   const challenge = Challenge.fromResponse(response.clone() as Response)
@@ -114,7 +114,7 @@ t.test('1, 2, 3, 4, 5: an unpaid request is asked by both protocols for the same
   t.match(problem, { x402Version: 2, price: { amount: '0.005000' } }, 'one body for both')
 })
 
-t.test('6: the stock client pays; answer, receipt, and exactly one transfer', async (t) => {
+t.test('6: answers the stock client with a receipt and exactly one transfer', async (t) => {
   const before = await transfers()
   const response = await payer.fetch(`${WORK}?n=7`)
   t.equal(response.status, 200)
@@ -130,7 +130,7 @@ t.test('6: the stock client pays; answer, receipt, and exactly one transfer', as
   t.match(await shop.chain.ask('eth_getTransactionReceipt', [receipt.reference]), { status: '0x1' })
 })
 
-t.test('7: a credential buys one answer', async (t) => {
+t.test('7: answers a credential once', async (t) => {
   const credential = await fresh()
   const first = await ask(WORK, credential)
   t.equal(first.status, 200)
@@ -143,7 +143,7 @@ t.test('7: a credential buys one answer', async (t) => {
   t.strictSame([await transfers(), shop.workplace.runs()], [before, runs])
 })
 
-t.test('8: five at once: one answer, one run, one transfer', async (t) => {
+t.test('8: answers five simultaneous copies with one answer, one run and one transfer', async (t) => {
   const credential = await fresh()
   const [before, runs] = [await transfers(), shop.workplace.runs()]
   shop.workplace.during(async () => {
@@ -159,7 +159,7 @@ t.test('8: five at once: one answer, one run, one transfer', async (t) => {
   t.strictSame([(await transfers()) - before, shop.workplace.runs() - runs], [1, 1])
 })
 
-t.test('9: two transactions for one challenge: one answer, one transfer', async (t) => {
+t.test('9: answers two transactions for one challenge with one answer and one transfer', async (t) => {
   const challenge = await mppChallengeOf(WORK)
   const sign = (seconds: number): Promise<string> =>
     signTempo(shop.chain.rpcUrl, key, challenge, { validBefore: Math.floor(Date.now() / 1000) + seconds })
@@ -170,7 +170,7 @@ t.test('9: two transactions for one challenge: one answer, one transfer', async 
   t.equal((await transfers()) - before, 1)
 })
 
-t.test('10: whatever of the challenge is changed, it is another', async (t) => {
+t.test('10: refuses a challenge in which anything was changed', async (t) => {
   const { challenge, payload } = openCredential(await fresh())
   const encode = (value: Json): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   for (const [name, value] of Object.entries({
@@ -185,14 +185,14 @@ t.test('10: whatever of the challenge is changed, it is another', async (t) => {
   }
 })
 
-t.test('11: a challenge pays for its path with its parameters, however they are spelt', async (t) => {
+t.test('11: binds a challenge to its path and parameters, in any spelling', async (t) => {
   const credential = await fresh(`${WORK}?n=1`)
   await refused(t, await ask(`${WORK}?n=2`, credential), 402, 'invalid-challenge')
   await refused(t, await ask(`${shop.url}/paid/dear?n=1`, credential), 402, 'invalid-challenge')
   t.equal((await ask(WORK, credential)).status, 200, 'n=1 is what goes without saying')
 })
 
-t.test('12: an expired challenge says so', async (t) => {
+t.test('12: tells a client that its challenge has expired', async (t) => {
   const { expires: _, ...challenge } = await mppChallengeOf(WORK)
   const expired = { ...challenge, expires: new Date(Date.now() - 1_000).toISOString() }
   const bound = Challenge.from({ ...expired, request: expired.request }, {})
@@ -210,43 +210,46 @@ t.test('12: an expired challenge says so', async (t) => {
   await refused(t, await ask(WORK, credential), 402, 'payment-expired')
 })
 
-t.test('13: what cannot be read is answered with a challenge', async (t) => {
+t.test('13: answers an unreadable credential with a challenge', async (t) => {
   const encode = (text: string): string => `Payment ${Buffer.from(text).toString('base64url')}`
   for (const header of ['Payment !!', encode('{'), encode('{"payload":{}}')])
     await refused(t, await ask(WORK, header), 402, 'malformed-credential')
 })
 
-t.test('14, 15, 16, 17: a payment that is not the one asked for moves nothing', async (t) => {
-  const [{ challenge, payload }, other] = [openCredential(await fresh()), openCredential(await fresh())]
-  const before = await transfers()
-  const wrong: Readonly<Record<string, string>> = {
-    'the transaction of another challenge': closeCredential({ challenge, payload: other.payload }),
-    'less than the price': await signed({ amount: 4_999n }),
-    'more than the price': await signed({ amount: 5_001n }),
-    'another recipient': await signed({ to: addressOf(randomKey()) }),
-    'another token': await signed({ token: '0x20c0000000000000000000000000000000000001' }),
-    'no memo': await signed({ memo: null }),
-    'broadcast already': closeCredential({
-      challenge,
-      payload: { type: 'hash', hash: `0x${'1'.repeat(64)}` },
-    }),
-    garbage: closeCredential({ challenge, payload: { ...payload, signature: `0x76${'ab'.repeat(40)}` } }),
-    'an empty purse': await signed({}, randomKey()),
-  }
-  for (const [name, credential] of Object.entries(wrong)) {
-    t.comment(name)
-    await refused(t, await ask(WORK, credential), 402, 'verification-failed')
-  }
-  t.equal(await transfers(), before)
-})
+t.test(
+  '14, 15, 16, 17: refuses a payment that differs from the challenge, and leaves its money in place',
+  async (t) => {
+    const [{ challenge, payload }, other] = [openCredential(await fresh()), openCredential(await fresh())]
+    const before = await transfers()
+    const wrong: Readonly<Record<string, string>> = {
+      'the transaction of another challenge': closeCredential({ challenge, payload: other.payload }),
+      'less than the price': await signed({ amount: 4_999n }),
+      'more than the price': await signed({ amount: 5_001n }),
+      'another recipient': await signed({ to: addressOf(randomKey()) }),
+      'another token': await signed({ token: '0x20c0000000000000000000000000000000000001' }),
+      'no memo': await signed({ memo: null }),
+      'broadcast already': closeCredential({
+        challenge,
+        payload: { type: 'hash', hash: `0x${'1'.repeat(64)}` },
+      }),
+      garbage: closeCredential({ challenge, payload: { ...payload, signature: `0x76${'ab'.repeat(40)}` } }),
+      'an empty purse': await signed({}, randomKey()),
+    }
+    for (const [name, credential] of Object.entries(wrong)) {
+      t.comment(name)
+      await refused(t, await ask(WORK, credential), 402, 'verification-failed')
+    }
+    t.equal(await transfers(), before)
+  },
+)
 
-t.test('18: another method is named as what it is', async (t) => {
+t.test('18: names an unknown method in the refusal', async (t) => {
   const { challenge, payload } = openCredential(await fresh())
   const credential = closeCredential({ challenge: { ...challenge, method: 'stripe' }, payload })
   await refused(t, await ask(WORK, credential), 400, 'method-unsupported')
 })
 
-t.test('19: two payments in one request are both left alone', async (t) => {
+t.test('19: refuses two payments in one request, and leaves both unspent', async (t) => {
   const [one, two] = [await fresh(), await fresh()]
   const before = await transfers()
   await refused(t, await ask(WORK, `${one}, ${two}`), 400, 'bad-request')
@@ -256,7 +259,7 @@ t.test('19: two payments in one request are both left alone', async (t) => {
   t.equal((await ask(WORK, one)).status, 200, 'and good afterwards')
 })
 
-t.test('20: work that fails is not charged, and its payment is good for another try', async (t) => {
+t.test('20: leaves failed work uncharged, and accepts its payment again', async (t) => {
   const credential = await fresh()
   const before = await transfers()
   shop.workplace.during(() => Promise.reject(new Error('no')))
@@ -272,7 +275,7 @@ t.test('20: work that fails is not charged, and its payment is good for another 
   t.equal((await transfers()) - before, 1)
 })
 
-t.test('21, 22, 23: no challenge where there is nothing to pay, one where there is', async (t) => {
+t.test('21, 22, 23: sends challenges exactly where something is to be paid', async (t) => {
   await refused(t, await ask(WORK, 'Bearer x'), 402, 'payment-required')
   for (const authorization of [undefined, await fresh()]) {
     const nowhere = await ask(`${shop.url}/paid/nowhere`, authorization)
@@ -286,7 +289,7 @@ t.test('21, 22, 23: no challenge where there is nothing to pay, one where there 
 })
 
 t.test(
-  '24: a network that is down costs nothing, and the same credential pays when it is back',
+  '24: keeps a payment unspent while the network is down, and accepts the same credential afterwards',
   async (t) => {
     const credential = await fresh()
     const before = await transfers()
@@ -303,13 +306,13 @@ t.test(
   },
 )
 
-t.test('25: who does not pay makes nobody work, and asks no node', async (t) => {
+t.test('25: answers unpaid requests without running the handler or asking a node', async (t) => {
   const [runs, calls] = [shop.workplace.runs(), shop.node.calls().length]
   for (let n = 0; n < 20; n += 1) await (await ask(WORK)).text()
   t.strictSame([shop.workplace.runs(), shop.node.calls().length], [runs, calls])
 })
 
-t.test('26: registries find the offer in OpenAPI, as the 402 makes it', async (t) => {
+t.test('26: describes the offer in OpenAPI for registries, as the 402 makes it', async (t) => {
   const response = await fetch(`${shop.url}/openapi.json`)
   t.equal(response.status, 200)
   t.match(response.headers.get('content-type'), /^application\/json/)
@@ -331,7 +334,7 @@ t.test('26: registries find the offer in OpenAPI, as the 402 makes it', async (t
   })
 })
 
-t.test('27: neither secrets nor credentials are written down', async (t) => {
+t.test('27: keeps secrets and credentials out of every log line and file', async (t) => {
   const credential = await fresh()
   await (await ask(WORK, credential)).text()
   const output = shop.server.output()
@@ -341,7 +344,7 @@ t.test('27: neither secrets nor credentials are written down', async (t) => {
   t.notMatch(output, /0x76[0-9a-f]{40}|transferWithMemo/)
 })
 
-t.test('28: over plain HTTP to the world there is no challenge, and the operator is told why', async (t) => {
+t.test('28: withholds challenges over plain HTTP on a public host, and tells the operator why', async (t) => {
   const open = async (env: Record<string, string>) => {
     const server = await startServer({
       args: [

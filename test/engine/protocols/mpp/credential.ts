@@ -26,7 +26,7 @@ function spoil(challenge: object, payload: object = SIGNED): string {
   return write({ challenge: { ...told, ...challenge }, payload })
 }
 
-t.test('a credential of mppx is read as it was written, whatever the case of the scheme', async (t) => {
+t.test('reads a credential of mppx as it was written, in any case of the scheme', async (t) => {
   for (const scheme of ['Payment', 'payment', 'PAYMENT']) {
     const found = findCredential(`${scheme} ${AUTHORIZATION.slice(8)}`)
     if (found.kind !== 'credential') throw new Error(found.kind)
@@ -38,7 +38,7 @@ t.test('a credential of mppx is read as it was written, whatever the case of the
   }
 })
 
-t.test('who has not paid by this scheme has not paid: other schemes are left to others', async (t) => {
+t.test('ignores other schemes of the header', async (t) => {
   for (const header of [
     undefined,
     '',
@@ -53,7 +53,7 @@ t.test('who has not paid by this scheme has not paid: other schemes are left to 
   t.equal(findCredential(`Bearer x, ${AUTHORIZATION}`).kind, 'credential', 'beside another scheme')
 })
 
-t.test('two payments in one request are never both taken', async (t) => {
+t.test('refuses two payments in one request', async (t) => {
   for (const header of [
     `${AUTHORIZATION}, ${AUTHORIZATION}`,
     `${AUTHORIZATION},payment x`,
@@ -62,7 +62,7 @@ t.test('two payments in one request are never both taken', async (t) => {
     t.match(findCredential(header), { kind: 'malformed', code: 'multiple_payments' })
 })
 
-t.test('what cannot be read is answered with a challenge that can be paid', async (t) => {
+t.test('answers an unreadable credential with a challenge that can be paid', async (t) => {
   const { challenge } = Credential.deserialize(AUTHORIZATION)
   const unreadable: Readonly<Record<string, string>> = {
     'no token': 'Payment',
@@ -93,18 +93,18 @@ t.test('what cannot be read is answered with a challenge that can be paid', asyn
     t.match(findCredential(header), { kind: 'refused', code: 'malformed_credential' }, name)
 })
 
-t.test('4 KB are taken, as the scheme asks for', async (t) => {
+t.test('accepts 4 KB, as the scheme requires', async (t) => {
   const header = spoil({}, { type: 'transaction', signature: `0x${'76'.repeat(4096)}` })
   t.ok(header.length > 4096)
   t.equal(findCredential(header).kind, 'credential')
 })
 
-t.test('another method or intent is refused before its payload is read', async (t) => {
+t.test('refuses another method or intent before it reads the payload', async (t) => {
   for (const other of [{ method: 'stripe' }, { intent: 'session' }, { method: 'Tempo' }])
     t.match(findCredential(spoil(other, { spt: 'x' })), { kind: 'malformed', code: 'method_unsupported' })
 })
 
-t.test('money that moved before the work is not taken: it could not be given back', async (t) => {
+t.test('refuses a payment that moved before the work', async (t) => {
   const hash = `0x${'1'.repeat(64)}`
   for (const payload of [
     { type: 'hash', hash },
@@ -113,7 +113,7 @@ t.test('money that moved before the work is not taken: it could not be given bac
     t.match(findCredential(spoil({}, payload)), { kind: 'refused', code: 'verification_failed' })
 })
 
-t.test('no refusal repeats what was sent', async (t) => {
+t.test('keeps the credential out of every refusal', async (t) => {
   for (const header of [
     spoil({ id: '' }),
     spoil({ method: 'stripe' }),

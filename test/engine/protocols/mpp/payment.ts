@@ -49,7 +49,7 @@ function rawOf(authorization: string): `0x76${string}` {
   return `0x76${String(openCredential(authorization).payload['signature']).slice(4)}`
 }
 
-t.test('a payment of the client from the registry moves the price, exactly and once', async (t) => {
+t.test('moves exactly the price, once, for the stock client', async (t) => {
   const authorization = await payAs(privateKeyToAccount(key), counter.challenge())
   t.equal(await counter.refusal(authorization), undefined)
   const payment = counter.take(authorization)
@@ -78,7 +78,7 @@ t.test('takes the signer for the payer, whatever the credential claims', async (
   t.match(verification, { kind: 'verified', payer: addressOf(key) })
 })
 
-t.test('a transaction that does not pay the challenge is not taken, and not sent', async (t) => {
+t.test('refuses a transaction that differs from the challenge, unsent', async (t) => {
   const soon = Math.floor(Date.now() / 1000) + 25
   const other = counter.challenge()
   const faults: Readonly<Record<string, readonly [TransactionFaults, RegExp]>> = {
@@ -108,7 +108,7 @@ t.test('a transaction that does not pay the challenge is not taken, and not sent
   t.strictSame(await chain.received(STRANGER), [])
 })
 
-t.test('nobody pays in the name of an account that has not signed', async (t) => {
+t.test('refuses a payment in the name of an account that has not signed', async (t) => {
   const challenge = counter.challenge()
   const signed = await signTransfer(chain.rpcUrl, randomKey(), challenge)
   const fields = fromRlp(`0x${signed.slice(4)}`, 'hex')
@@ -123,7 +123,7 @@ t.test('nobody pays in the name of an account that has not signed', async (t) =>
   }
 })
 
-t.test('what is no transaction at all is refused as one that does not pay', async (t) => {
+t.test('refuses bytes other than a transaction like a wrong payment', async (t) => {
   const challenge = counter.challenge()
   const signed = await signTransfer(chain.rpcUrl, key, challenge)
   const flipped: Hex = `0x${signed.slice(2, -20)}${signed.at(-20) === '0' ? '1' : '0'}${signed.slice(-19)}`
@@ -143,7 +143,7 @@ t.test('what is no transaction at all is refused as one that does not pay', asyn
   t.strictSame(counter.reports, [], 'the thread has lived through it')
 })
 
-t.test('a challenge that was not issued for this request is refused before anything else', async (t) => {
+t.test('refuses a challenge of another request before anything else', async (t) => {
   const authorization = await sign(counter.challenge())
   const { challenge, payload } = openCredential(authorization)
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -176,7 +176,7 @@ t.test('a challenge that was not issued for this request is refused before anyth
   t.equal(await counter.refusal(authorization), undefined, 'and where it belongs it is taken')
 })
 
-t.test('an amount that was offered lately is taken when the purchase says so', async (t) => {
+t.test('accepts an amount that was offered lately when the purchase allows it', async (t) => {
   const old = counter.challenge()
   const payment = counter.take(await sign(old))
   t.match(payment.check({ ...counter.offer, price: toMicros(9_999n) }, Date.now()), {
@@ -185,7 +185,7 @@ t.test('an amount that was offered lately is taken when the purchase says so', a
   t.equal(payment.check({ ...counter.offer, price: toMicros(5_000n) }, Date.now()), undefined)
 })
 
-t.test('an expired challenge is told from a wrong one', async (t) => {
+t.test('tells an expired challenge from a wrong one', async (t) => {
   const authorization = await sign(counter.challenge())
   const payment = counter.take(authorization)
   t.equal(payment.check(counter.offer, Date.now() + 299_000), undefined)
@@ -210,7 +210,7 @@ t.test('finds a balance below the price before the work', async (t) => {
   })
 })
 
-t.test('money that is gone when the work is done fails the settlement, and nothing is sent', async (t) => {
+t.test('fails the settlement, unsent, when the money is gone after the work', async (t) => {
   const spender = await chain.wallet()
   const authorization = await sign(counter.challenge(), {}, spender)
   t.equal(await counter.refusal(authorization), undefined)
@@ -226,20 +226,23 @@ t.test('money that is gone when the work is done fails the settlement, and nothi
   t.strictSame(dispatched, [])
 })
 
-t.test('a second transaction for the same challenge is another payment under the same key', async (t) => {
-  const challenge = counter.challenge()
-  const soon = Math.floor(Date.now() / 1000) + 20
-  const [one, two] = [
-    counter.take(await sign(challenge)),
-    counter.take(await sign(challenge, { validBefore: soon })),
-  ]
-  t.equal(one.key, two.key)
-  t.equal(one.key, `mpp:${challenge.id}`)
-  t.not(one.authorizationHash, two.authorizationHash)
-  t.match(one.copies, { code: 'invalid_challenge' })
-})
+t.test(
+  'treats a second transaction for the same challenge as another payment under the same key',
+  async (t) => {
+    const challenge = counter.challenge()
+    const soon = Math.floor(Date.now() / 1000) + 20
+    const [one, two] = [
+      counter.take(await sign(challenge)),
+      counter.take(await sign(challenge, { validBefore: soon })),
+    ]
+    t.equal(one.key, two.key)
+    t.equal(one.key, `mpp:${challenge.id}`)
+    t.not(one.authorizationHash, two.authorizationHash)
+    t.match(one.copies, { code: 'invalid_challenge' })
+  },
+)
 
-t.test('letter case makes no other payment of a transaction', async (t) => {
+t.test('recognises a transaction in any letter case', async (t) => {
   const credential = openCredential(await sign(counter.challenge()))
   const signature = String(credential.payload['signature'])
   const loud = {
@@ -251,7 +254,7 @@ t.test('letter case makes no other payment of a transaction', async (t) => {
   t.equal((await shouted.verify()).kind, 'verified')
 })
 
-t.test('a passkey pays, and nobody pays with the public key of another', async (t) => {
+t.test('accepts a passkey, and refuses one with the public key of another', async (t) => {
   const passkey = Account.fromP256(P256.randomPrivateKey())
   await chain.fund(passkey.address)
   const challenge = counter.challenge()
@@ -269,7 +272,7 @@ t.test('a passkey pays, and nobody pays with the public key of another', async (
   t.equal((await counter.settle(authorization)).settlement.kind, 'settled')
 })
 
-t.test('an access key pays for its account once the chain knows it, and for nobody before', async (t) => {
+t.test('accepts an access key for its account once the chain knows it', async (t) => {
   const root = Account.fromSecp256k1(randomKey())
   await chain.fund(root.address)
   const access = Account.fromP256(P256.randomPrivateKey(), { access: root })
@@ -288,7 +291,7 @@ t.test('an access key pays for its account once the chain knows it, and for nobo
   t.equal((await counter.settle(authorization)).settlement.kind, 'settled')
 })
 
-t.test('a challenge outlives the change of the secret by one generation', async (t) => {
+t.test('accepts a challenge for one generation after the secret changed', async (t) => {
   const secrets = ['first', 'second', 'third'].map((name) => name.padEnd(32, '.')) as [string, string, string]
   const open = (...secretKeys: [string, ...string[]]) =>
     openMppCounter({ rpcUrl: chain.rpcUrl, recipient: RECIPIENT, secretKeys })
@@ -305,7 +308,7 @@ t.test('a challenge outlives the change of the secret by one generation', async 
   t.equal(await after.refusal(await sign(during.challenge())), undefined, 'new ones are bound by the first')
 })
 
-t.test('a nonce far ahead of its account is refused before the work, in every sequence', async (t) => {
+t.test('refuses a nonce far ahead of its account before the work, in every sequence', async (t) => {
   const key = await chain.wallet()
   const signed = (nonce: number) => signTempo(chain.rpcUrl, key, counter.challenge(), { nonceKey: 0n, nonce })
   t.equal(await counter.refusal(await signed(0)), undefined, 'the next one is taken')

@@ -77,48 +77,42 @@ function mined(logs: readonly object[] = [LOG], status = '0x1') {
   return { transactionHash: HASH, blockNumber: '0x1', status, logs }
 }
 
-t.test(
-  'a receipt with the transfer settles; one without it does not, whatever its status says',
-  async (t) => {
-    t.match((await meet(send, { receipt: () => mined() })).settlement, {
-      kind: 'settled',
-      receipt: { transaction: HASH, network: 'eip155:42431', payer: PAYER, amount: '5000' },
-    })
-    const wrong: Readonly<Record<string, object>> = {
-      'no transfer': mined([]),
-      reverted: mined([LOG], '0x0'),
-      'another token': mined([{ ...LOG, address: PAYEE }]),
-      'another event': mined([{ ...LOG, topics: [word('01'), word(PAYER), word(PAYEE)] }]),
-      'another sender': mined([{ ...LOG, topics: [TRANSFER, word(PAYEE), word(PAYEE)] }]),
-      'another receiver': mined([{ ...LOG, topics: [TRANSFER, word(PAYER), word(PAYER)] }]),
-      'another amount': mined([{ ...LOG, data: word('1387') }]),
-      'no amount': mined([{ ...LOG, data: '0x' }]),
-      'no topics': mined([{ ...LOG, topics: [] }]),
-    }
-    for (const [name, receipt] of Object.entries(wrong))
-      t.match((await meet(send, { receipt: () => receipt })).settlement, { kind: 'failed' }, name)
-  },
-)
+t.test('settles by a receipt with the transfer, and only by that', async (t) => {
+  t.match((await meet(send, { receipt: () => mined() })).settlement, {
+    kind: 'settled',
+    receipt: { transaction: HASH, network: 'eip155:42431', payer: PAYER, amount: '5000' },
+  })
+  const wrong: Readonly<Record<string, object>> = {
+    'no transfer': mined([]),
+    reverted: mined([LOG], '0x0'),
+    'another token': mined([{ ...LOG, address: PAYEE }]),
+    'another event': mined([{ ...LOG, topics: [word('01'), word(PAYER), word(PAYEE)] }]),
+    'another sender': mined([{ ...LOG, topics: [TRANSFER, word(PAYEE), word(PAYEE)] }]),
+    'another receiver': mined([{ ...LOG, topics: [TRANSFER, word(PAYER), word(PAYER)] }]),
+    'another amount': mined([{ ...LOG, data: word('1387') }]),
+    'no amount': mined([{ ...LOG, data: '0x' }]),
+    'no topics': mined([{ ...LOG, topics: [] }]),
+  }
+  for (const [name, receipt] of Object.entries(wrong))
+    t.match((await meet(send, { receipt: () => receipt })).settlement, { kind: 'failed' }, name)
+})
 
-t.test(
-  'a refusal that says little is waited out: the bytes may have been sent twice on the way',
-  async (t) => {
-    const late = (ms: number) => (ms < 3_000 ? null : mined())
-    for (const refused of [
-      'nonce too low',
-      'transaction already imported',
-      'insufficient funds',
-      'request limit reached',
-      '',
-    ]) {
-      const { settlement } = await meet(send, { broadcast: { refused }, receipt: late })
-      t.match(settlement, { kind: 'settled' }, refused)
-    }
-    t.match((await meet(send, { broadcast: 'silence', receipt: late })).settlement, { kind: 'settled' })
-  },
-)
+t.test('waits after a vague refusal, for the bytes may have arrived twice', async (t) => {
+  const late = (ms: number) => (ms < 3_000 ? null : mined())
+  for (const refused of [
+    'nonce too low',
+    'transaction already imported',
+    'insufficient funds',
+    'request limit reached',
+    '',
+  ]) {
+    const { settlement } = await meet(send, { broadcast: { refused }, receipt: late })
+    t.match(settlement, { kind: 'settled' }, refused)
+  }
+  t.match((await meet(send, { broadcast: 'silence', receipt: late })).settlement, { kind: 'settled' })
+})
 
-t.test('only blocks beyond its validity make a missing transaction a failed one', async (t) => {
+t.test('reports a missing transaction as failed only after blocks beyond its validity', async (t) => {
   const { settlement, took } = await meet(send, {})
   t.match(settlement, { kind: 'failed' })
   t.ok(took >= 25_000 && took <= 30_000, 'its validity, and what nodes may be behind each other')
@@ -129,7 +123,7 @@ t.test('only blocks beyond its validity make a missing transaction a failed one'
   t.match(last.settlement, { kind: 'settled' }, 'mined at the last moment')
 })
 
-t.test('another process asks first, and sends again only what can still be mined', async (t) => {
+t.test('lets another process ask first, and send again only what can still be mined', async (t) => {
   const known = await meet(resume, { receipt: () => mined() })
   t.match(known.settlement, { kind: 'settled' })
   t.equal(known.broadcasts, 0)

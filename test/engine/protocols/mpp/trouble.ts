@@ -119,7 +119,7 @@ function recorded({ raw }: Signed): PayerTransaction {
   return { kind: 'payer', hash: keccak256(raw), raw }
 }
 
-t.test('nothing heavy is loaded, and no node is asked, before somebody pays', async (t) => {
+t.test('loads the heavy libraries, and asks a node, at the first payment only', async (t) => {
   const threads = (): number => {
     const report = process.report?.getReport() as unknown as { readonly workers: readonly unknown[] }
     return report.workers.length
@@ -144,7 +144,7 @@ const BLOCKED: readonly (readonly [Way, string])[] = [
 ]
 
 for (const [way, what] of BLOCKED) {
-  t.test(`a network that ${what} costs the buyer nothing, and not the payment either`, async (t) => {
+  t.test(`leaves the buyer uncharged and the payment unspent when a network ${what}`, async (t) => {
     const signed = await fresh()
     node.set(way)
     t.match(await counter.refusal(signed.authorization), { code: 'chain_unavailable' })
@@ -160,7 +160,7 @@ for (const [way, what] of BLOCKED) {
 }
 
 t.test(
-  'a network that falls silent after the broadcast leaves the outcome unknown, and it is found out',
+  'reports unknown when the network falls silent after the broadcast, and finds the outcome later',
   async (t) => {
     const signed = await fresh()
     node.set('broken_after_send')
@@ -179,7 +179,7 @@ t.test(
   },
 )
 
-t.test('a process that died before the broadcast: the stored bytes are sent, once', async (t) => {
+t.test('sends the stored bytes once after a process died before the broadcast', async (t) => {
   const signed = await fresh()
   const entry = await left(signed, recorded(signed))
   t.match(await counter.protocol.resolve(entry), { kind: 'settled' })
@@ -193,7 +193,7 @@ t.test('a process that died before the broadcast: the stored bytes are sent, onc
   t.strictSame(await charges(signed), [5_000n])
 })
 
-t.test('a process that died before it recorded anything has sent nothing', async (t) => {
+t.test('leaves a payment unsent whose process died before it recorded anything', async (t) => {
   const signed = await fresh()
   t.match(await counter.protocol.resolve(await left(signed, undefined)), {
     kind: 'failed',
@@ -204,7 +204,7 @@ t.test('a process that died before it recorded anything has sent nothing', async
   t.strictSame(await charges(signed), [])
 })
 
-t.test('a buyer who has broadcast his transaction himself has paid, and is not charged again', async (t) => {
+t.test('accepts a transaction that the buyer has broadcast, as one charge', async (t) => {
   const [early, late] = [await fresh(), await fresh()]
   await chain.ask('eth_sendRawTransaction', [early.raw])
   await mined(chain, early.raw)
@@ -216,7 +216,7 @@ t.test('a buyer who has broadcast his transaction himself has paid, and is not c
   t.strictSame([await charges(early), await charges(late)], [[5_000n], [5_000n]])
 })
 
-t.test('a fee spent under the broadcast: the node refuses, and the validity decides', async (t) => {
+t.test('decides by validity when the node refuses because the fee was spent meanwhile', async (t) => {
   const signed = await fresh()
   node.onCall(async (method) => {
     if (method === 'eth_sendRawTransaction') await drain(signed.key, ALPHA_USD)
@@ -225,18 +225,21 @@ t.test('a fee spent under the broadcast: the node refuses, and the validity deci
   t.strictSame(await charges(signed), [])
 })
 
-t.test('money spent under the broadcast: the transaction is mined and reverts, a failure', async (t) => {
-  const signed = await fresh()
-  node.onCall(async (method) => {
-    if (method === 'eth_sendRawTransaction') await drain(signed.key, PATH_USD)
-  })
-  t.match(await settle(signed.payment), { kind: 'failed', refusal: { code: 'settlement_failed' } })
-  const receipt = await chain.ask('eth_getTransactionReceipt', [keccak256(signed.raw)])
-  t.match(receipt, { status: '0x0' })
-  t.strictSame(await charges(signed), [])
-})
+t.test(
+  'fails the payment when the money was spent under the broadcast and the transaction reverts',
+  async (t) => {
+    const signed = await fresh()
+    node.onCall(async (method) => {
+      if (method === 'eth_sendRawTransaction') await drain(signed.key, PATH_USD)
+    })
+    t.match(await settle(signed.payment), { kind: 'failed', refusal: { code: 'settlement_failed' } })
+    const receipt = await chain.ask('eth_getTransactionReceipt', [keccak256(signed.raw)])
+    t.match(receipt, { status: '0x0' })
+    t.strictSame(await charges(signed), [])
+  },
+)
 
-t.test('a thread that dies under a question leaves the payment as it was, and is replaced', async (t) => {
+t.test('replaces a thread that dies during a question, and leaves the payment as it was', async (t) => {
   const signed = await fresh()
   const asked = signed.payment.verify()
   await counter.validator.close()
@@ -245,7 +248,7 @@ t.test('a thread that dies under a question leaves the payment as it was, and is
   t.strictSame(counter.reports, [], 'an end that was ordered is no news')
 })
 
-t.test('what was never mined can be called failed only when its time is over on the chain', async (t) => {
+t.test('reports a transaction as failed only when its time is over on the chain', async (t) => {
   const signed = await fresh()
   // The bytes are lost, as behind a node that has taken them and has them no more.
   const { raw: _, ...dispatch } = recorded(signed)

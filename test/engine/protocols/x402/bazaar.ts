@@ -16,26 +16,23 @@ function member(value: Json | undefined, ...path: readonly string[]): Json | und
   return path.reduce<Json | undefined>((at, key) => (isJsonObject(at) ? at[key] : undefined), value)
 }
 
-t.test(
-  'a facilitator lists every route: what is shown satisfies the schema beside it, in every detail',
-  async (t) => {
-    for (const route of routes) {
-      for (const detail of detailsOf(route)) {
-        const { info, schema } = bazaarExtension(route, detail)
-        if (!isJsonObject(schema)) throw new Error('no schema')
-        const validate = ajv.compile(schema)
-        t.ok(
-          validate(info),
-          `${route.path} ${detail.input} ${detail.members}: ${ajv.errorsText(validate.errors)}`,
-        )
-        t.notMatch(JSON.stringify(schema), /\$ref/)
-        t.equal(member(schema, 'properties', 'input', 'properties', 'queryParams', 'type'), 'object')
-      }
+t.test('shows a facilitator every route with an example that satisfies its schema', async (t) => {
+  for (const route of routes) {
+    for (const detail of detailsOf(route)) {
+      const { info, schema } = bazaarExtension(route, detail)
+      if (!isJsonObject(schema)) throw new Error('no schema')
+      const validate = ajv.compile(schema)
+      t.ok(
+        validate(info),
+        `${route.path} ${detail.input} ${detail.members}: ${ajv.errorsText(validate.errors)}`,
+      )
+      t.notMatch(JSON.stringify(schema), /\$ref/)
+      t.equal(member(schema, 'properties', 'input', 'properties', 'queryParams', 'type'), 'object')
     }
-  },
-)
+  }
+})
 
-t.test('a prober that fills in the defaults does not contradict the schema it read them from', async (t) => {
+t.test('accepts a request with the defaults of the schema filled in', async (t) => {
   for (const route of routes) {
     for (const detail of detailsOf(route)) {
       const { schema } = bazaarExtension(route, detail)
@@ -48,7 +45,7 @@ t.test('a prober that fills in the defaults does not contradict the schema it re
   }
 })
 
-t.test('the example of a templated path can be called, and is no placeholder', async (t) => {
+t.test('gives a templated path an example that can be called', async (t) => {
   const [route] = routes.filter(({ path }) => path.includes('{'))
   if (route === undefined) throw new Error('no templated route')
   const [detail] = detailsOf(route)
@@ -64,7 +61,7 @@ t.test('the example of a templated path can be called, and is no placeholder', a
   )
 })
 
-t.test('each step says no more than the one before', async (t) => {
+t.test('trims the listing step by step', async (t) => {
   for (const route of routes) {
     const sizes = [...detailsOf(route)].map((detail) => JSON.stringify(bazaarExtension(route, detail)).length)
     t.strictSame(
@@ -75,7 +72,7 @@ t.test('each step says no more than the one before', async (t) => {
   }
 })
 
-t.test('whatever parameters a catalog that loads has, a facilitator can list the route', async (t) => {
+t.test('makes every route of any valid catalog fit for a facilitator’s list', async (t) => {
   const odd = compileRoutes(`  /paid/odd/{place}/{number}:
     price: 1
     summary: X
@@ -105,7 +102,7 @@ t.test('whatever parameters a catalog that loads has, a facilitator can list the
   }
 })
 
-t.test('a prober finds input and output where it looks for them, in the 402 of every route', async (t) => {
+t.test('describes input and output in the 402 of every route, where probers look', async (t) => {
   const networks = NETWORKS.filter(({ testnet }) => !testnet)
     .slice(0, 4)
     .map((network) => ({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))

@@ -63,7 +63,7 @@ t.test(
   },
 )
 
-t.test('two buyers never share a token, and documents carry none', async (t) => {
+t.test('gives two buyers different tokens, and documents none', async (t) => {
   const [route] = routes
   if (route === undefined) throw new Error('no route')
   const challenge = x402.challenge(route)
@@ -72,7 +72,7 @@ t.test('two buyers never share a token, and documents carry none', async (t) => 
   t.notMatch(JSON.stringify(challenge?.published), /redelivery/)
 })
 
-t.test('the documents offer exactly what the 402 offers', async (t) => {
+t.test('makes the same offers in documents and in the 402', async (t) => {
   for (const route of routes) {
     const challenge = x402.challenge(route)
     const { published } = challenge ?? {}
@@ -86,7 +86,7 @@ t.test('the documents offer exactly what the 402 offers', async (t) => {
   }
 })
 
-t.test('a free route, and a service without a network, offer nothing', async (t) => {
+t.test('offers nothing for a free route and for a service without a network', async (t) => {
   const free = catalog.routes.find(({ operation }) => operation.price === undefined)
   if (free !== undefined) t.equal(x402.challenge(free), undefined)
   for (const route of routes) t.equal(quietX402(catalog, []).challenge(route), undefined)

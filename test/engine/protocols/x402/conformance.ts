@@ -30,7 +30,7 @@ const payer = addressOf(key)
 const challenge = await challengeOf(work)
 const now = (): bigint => BigInt(Math.floor(Date.now() / 1000))
 
-t.test('1 a client that knows nothing but x402 can read the offer', async (t) => {
+t.test('1 lets a client that knows only x402 read the offer', async (t) => {
   const response = await fetch(work)
   t.equal(response.status, 402)
   const header = response.headers.get('payment-required') ?? ''
@@ -43,14 +43,14 @@ t.test('1 a client that knows nothing but x402 can read the offer', async (t) =>
   await response.body?.cancel()
 })
 
-t.test('2 the offer names the path it is for, at the public address, without the query', async (t) => {
+t.test('2 names the path of the offer at the public address, without the query', async (t) => {
   const { x402Version, resource, accepts } = await challengeOf(`${work}?n=3`)
   t.equal(x402Version, 2)
   t.equal(resource.url, 'https://api.example.com/paid/work')
   t.ok(accepts.length >= 1)
 })
 
-t.test('3 every entry has the six fields, each of its type', async (t) => {
+t.test('3 gives every entry its six fields, each of its type', async (t) => {
   t.ok(PaymentRequiredV2Schema.safeParse(challenge).success, 'by the schema of the SDK')
   for (const { scheme, network, amount, asset, payTo, maxTimeoutSeconds } of challenge.accepts) {
     t.equal(scheme, 'exact')
@@ -62,7 +62,7 @@ t.test('3 every entry has the six fields, each of its type', async (t) => {
   }
 })
 
-t.test('4 and 5 what is asked for is what the catalog says: network, token, payee, price', async (t) => {
+t.test('4 and 5 asks for the network, token, payee and price of the catalog', async (t) => {
   t.strictSame(challenge.accepts, [
     {
       scheme: 'exact',
@@ -76,7 +76,7 @@ t.test('4 and 5 what is asked for is what the catalog says: network, token, paye
   ])
 })
 
-t.test('6 no cache keeps an offer, and its body says the same to readers without the header', async (t) => {
+t.test('6 keeps an offer out of caches, and repeats it in the body', async (t) => {
   const response = await fetch(work)
   t.match(response.headers.get('cache-control'), 'no-store')
   const header = readHeader(response, 'payment-required')
@@ -86,7 +86,7 @@ t.test('6 no cache keeps an offer, and its body says the same to readers without
   t.equal(body['x402Version'], 2)
 })
 
-t.test('7 no method gets round the price: HEAD is a 402 too, everything else is refused', async (t) => {
+t.test('7 answers HEAD with 402 and refuses every other method', async (t) => {
   const runs = shop.workplace.runs()
   const { header } = await sign(challenge, key)
   const head = await fetch(work, { method: 'HEAD' })
@@ -106,7 +106,7 @@ t.test('7 no method gets round the price: HEAD is a 402 too, everything else is 
   t.equal((await send(work, header)).status, 200, 'the payment is still good')
 })
 
-t.test('8 a page in a browser can pay: preflight and exposed headers', async (t) => {
+t.test('8 lets a page in a browser pay: preflight and exposed headers', async (t) => {
   const preflight = await fetch(work, {
     method: 'OPTIONS',
     headers: {
@@ -124,7 +124,7 @@ t.test('8 a page in a browser can pay: preflight and exposed headers', async (t)
   t.match(unpaid.headers.get('access-control-expose-headers'), /PAYMENT-REQUIRED, PAYMENT-RESPONSE/)
 })
 
-t.test('9 no spelling of the path is free', async (t) => {
+t.test('9 protects every spelling of the path', async (t) => {
   const runs = shop.workplace.runs()
   for (const path of [
     '//paid/work',
@@ -149,7 +149,7 @@ t.test('9 no spelling of the path is free', async (t) => {
   t.equal(shop.workplace.runs(), runs)
 })
 
-t.test('10 and 11 a payment is answered with the proof of exactly one charge', async (t) => {
+t.test('10 and 11 answers a payment with the proof of exactly one charge', async (t) => {
   const payment = await sign(challenge, key)
   const before = { payer: await shop.chain.balance(payer), payee: await shop.chain.balance(shop.payTo) }
   const uses = (await shop.witness.uses()).length
@@ -168,33 +168,30 @@ t.test('10 and 11 a payment is answered with the proof of exactly one charge', a
 const YES = '0x631626ba7e60e01b60005260206000f3'
 const NO = '0x63deadbeef60e01b60005260206000f3'
 
-t.test(
-  '10 a contract wallet pays as a key does, and only it can say what it has signed (ERC-1271)',
-  async (t) => {
-    const wallet = addressOf(randomKey())
-    await shop.chain.mint(wallet, 50_000n)
-    await shop.chain.setCode(wallet, YES)
-    const signature = `0x${'5a'.repeat(97)}` as const
-    const payment = await sign(challenge, key, { from: wallet, signature })
-    const response = await send(work, payment.header)
-    t.equal(response.status, 200)
-    t.match(readHeader(response, 'payment-response'), { success: true, payer: wallet })
-    t.equal(await shop.chain.balance(wallet), 40_000n)
-    t.equal((await send(work, payment.header)).status, 200, 'and has its answer again')
-    await shop.chain.setCode(wallet, NO)
-    for (const { header } of [payment, await sign(challenge, key, { from: wallet, signature })]) {
-      const refused = await send(work, header)
-      t.equal(refused.status, 402)
-      t.match(await readProblem(refused), { code: 'invalid_exact_evm_signature', charged: 'no' })
-    }
-    t.equal(await shop.chain.balance(wallet), 40_000n)
-  },
-)
+t.test('10 accepts a contract wallet whose contract confirms the signature (ERC-1271)', async (t) => {
+  const wallet = addressOf(randomKey())
+  await shop.chain.mint(wallet, 50_000n)
+  await shop.chain.setCode(wallet, YES)
+  const signature = `0x${'5a'.repeat(97)}` as const
+  const payment = await sign(challenge, key, { from: wallet, signature })
+  const response = await send(work, payment.header)
+  t.equal(response.status, 200)
+  t.match(readHeader(response, 'payment-response'), { success: true, payer: wallet })
+  t.equal(await shop.chain.balance(wallet), 40_000n)
+  t.equal((await send(work, payment.header)).status, 200, 'and has its answer again')
+  await shop.chain.setCode(wallet, NO)
+  for (const { header } of [payment, await sign(challenge, key, { from: wallet, signature })]) {
+    const refused = await send(work, header)
+    t.equal(refused.status, 402)
+    t.match(await readProblem(refused), { code: 'invalid_exact_evm_signature', charged: 'no' })
+  }
+  t.equal(await shop.chain.balance(wallet), 40_000n)
+})
 
 /** A contract that stands by signatures whose last byte, the 65th, is 1: it sees what it was sent. */
 const LAST_BYTE_ONE = '0x60a43560001a600114631626ba7e0260e01b60005260206000f3'
 
-t.test('10 a contract wallet may sign with 65 bytes, which reach it as they are', async (t) => {
+t.test('10 passes 65 bytes of a contract wallet to its contract as they are', async (t) => {
   const wallet = addressOf(randomKey())
   await shop.chain.mint(wallet, 50_000n)
   await shop.chain.setCode(wallet, LAST_BYTE_ONE)
@@ -212,7 +209,7 @@ t.test('10 a contract wallet may sign with 65 bytes, which reach it as they are'
   t.equal(await shop.chain.balance(wallet), 40_000n)
 })
 
-t.test('12 header names are case-insensitive', async (t) => {
+t.test('12 reads header names in any case', async (t) => {
   for (const name of ['PAYMENT-SIGNATURE', 'Payment-Signature', 'pAyMeNt-sIgNaTuRe']) {
     const { header } = await sign(challenge, key)
     const { port } = new URL(shop.url)
@@ -223,7 +220,7 @@ t.test('12 header names are case-insensitive', async (t) => {
   }
 })
 
-t.test('13 the same payment again is the same answer, not a second charge', async (t) => {
+t.test('13 answers the same payment again with the same answer and one charge', async (t) => {
   const { header } = await sign(challenge, key)
   const first = await send(work, header)
   const balance = await shop.chain.balance(payer)
@@ -236,7 +233,7 @@ t.test('13 the same payment again is the same answer, not a second charge', asyn
   t.equal(shop.workplace.runs(), runs)
 })
 
-t.test('16 and 17 what cannot be read is a 400 that says so, not another 402', async (t) => {
+t.test('16 and 17 answers an unreadable payment with 400 and the reason', async (t) => {
   const { payload } = await sign(challenge, key)
   const part = payload['payload']
   const authorization = isJsonObject(part) ? part['authorization'] : undefined
@@ -391,7 +388,7 @@ const REFUSED: readonly {
 ]
 
 for (const { name, faults, code } of REFUSED) {
-  t.test(`${name}: refused with the reason, and nothing is done for it`, async (t) => {
+  t.test(`${name}: refused with the reason, before any work`, async (t) => {
     const { header } = await sign(challenge, key, faults())
     const [runs, calls, balance] = [
       shop.workplace.runs(),
@@ -410,28 +407,25 @@ for (const { name, faults, code } of REFUSED) {
   })
 }
 
-t.test(
-  '21 what a client adds, or spells in other letters, does not make a payment another one',
-  async (t) => {
-    const [offer] = challenge.accepts
-    if (offer === undefined) throw new Error('no offer')
-    const harmless: Record<string, Faults> = {
-      'another key in extra': { accepted: { extra: { ...offer.extra, hint: { more: [1] } } } },
-      'payTo in lower case': { accepted: { payTo: offer.payTo.toLowerCase() } },
-      'no resource': { resource: null },
-      'no extensions': { extensions: null },
-      'an extension nobody knows': { extensions: { unknown: { info: {} } } },
-    }
-    for (const [name, faults] of Object.entries(harmless)) {
-      const { header } = await sign(challenge, key, faults)
-      const response = await send(work, header)
-      t.equal(response.status, 200, name)
-      await response.body?.cancel()
-    }
-  },
-)
+t.test('21 recognises a payment with additions or in other letters as the same', async (t) => {
+  const [offer] = challenge.accepts
+  if (offer === undefined) throw new Error('no offer')
+  const harmless: Record<string, Faults> = {
+    'another key in extra': { accepted: { extra: { ...offer.extra, hint: { more: [1] } } } },
+    'payTo in lower case': { accepted: { payTo: offer.payTo.toLowerCase() } },
+    'no resource': { resource: null },
+    'no extensions': { extensions: null },
+    'an extension nobody knows': { extensions: { unknown: { info: {} } } },
+  }
+  for (const [name, faults] of Object.entries(harmless)) {
+    const { header } = await sign(challenge, key, faults)
+    const response = await send(work, header)
+    t.equal(response.status, 200, name)
+    await response.body?.cancel()
+  }
+})
 
-t.test('21 a payment whose addresses carry a wrong checksum is the payment that was signed', async (t) => {
+t.test('21 accepts a payment whose addresses carry a wrong checksum', async (t) => {
   const { payload, authorization, signature } = await sign(challenge, key)
   const { value, validAfter, validBefore, nonce } = authorization
   const addresses = { from: swapCase(authorization.from), to: swapCase(authorization.to) }
@@ -446,7 +440,7 @@ function swapCase(address: string): string {
   return address.replace(/[a-f]/gi, (letter) => (letter < 'a' ? letter.toLowerCase() : letter.toUpperCase()))
 }
 
-t.test('22 a payer without money is told so before any work', async (t) => {
+t.test('22 tells a payer without money so before any work', async (t) => {
   const runs = shop.workplace.runs()
   const response = await send(work, (await sign(challenge, await shop.wallet(9_999n))).header)
   t.equal(response.status, 402)
@@ -454,7 +448,7 @@ t.test('22 a payer without money is told so before any work', async (t) => {
   t.equal(shop.workplace.runs(), runs)
 })
 
-t.test('23 wrong parameters are a 422, before and without a charge', async (t) => {
+t.test('23 answers wrong parameters with 422, uncharged, before and after payment', async (t) => {
   const { header } = await sign(challenge, key)
   const balance = await shop.chain.balance(payer)
   const response = await send(`${work}?n=1000`, header)
@@ -468,7 +462,7 @@ t.test('23 wrong parameters are a 422, before and without a charge', async (t) =
   t.match(await readProblem(unpaid), { would_fail: { status: 422, code: 'parameters_invalid' } })
 })
 
-t.test('payment-identifier is offered in every challenge, and a malformed one is no payment', async (t) => {
+t.test('offers payment-identifier in every challenge, and refuses a malformed one', async (t) => {
   t.match(challenge.extensions, { 'payment-identifier': { info: { required: false }, schema: Object } })
   const named = (id: string) => ({
     ...challenge.extensions,
@@ -484,7 +478,7 @@ t.test('payment-identifier is offered in every challenge, and a malformed one is
   t.equal(await shop.chain.balance(payer), balance - 10_000n)
 })
 
-t.test('25 the ledger is asked first: a used payment for another path is a used payment', async (t) => {
+t.test('25 asks the ledger first: refuses a used payment for another path', async (t) => {
   const { header } = await sign(challenge, key)
   t.equal((await send(work, header)).status, 200)
   const response = await send(`${shop.url}/paid/other`, header)
@@ -492,14 +486,14 @@ t.test('25 the ledger is asked first: a used payment for another path is a used 
   t.match(await readProblem(response), { code: 'payment_reused', charged: 'yes' })
 })
 
-t.test('25 a payment on a network that is not offered here is refused, not lost', async (t) => {
+t.test('25 refuses a payment on a network that is missing from the offer, unspent', async (t) => {
   const { header } = await sign(challenge, key, { accepted: { network: 'eip155:10' } })
   const response = await send(work, header)
   t.equal(response.status, 402)
   t.match(await readProblem(response), { code: 'no_matching_requirements', charged: 'no' })
 })
 
-t.test('25 the client from the registry pays with its own settings, twice, with two payments', async (t) => {
+t.test('25 accepts two payments of the stock client in its default configuration', async (t) => {
   const before = (await shop.witness.uses()).length
   for (const n of [41, 42]) t.equal((await stockFetch(key)(`${work}?n=${n}`)).status, 200)
   t.equal((await shop.witness.uses()).length - before, 2)

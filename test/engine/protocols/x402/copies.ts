@@ -15,7 +15,7 @@ async function charges(): Promise<number> {
   return uses.length
 }
 
-t.test('fifty copies of one payment at once: one run, one charge, fifty times the same answer', async (t) => {
+t.test('answers fifty simultaneous copies of one payment with one run and one charge', async (t) => {
   const key = await shop.wallet()
   const payment = await sign(await challengeOf(work), key)
   const before = { runs: shop.workplace.runs(), charges: await charges() }
@@ -39,42 +39,36 @@ t.test('fifty copies of one payment at once: one run, one charge, fifty times th
   t.equal(shop.workplace.runs() - before.runs, 1, 'the work was done once')
   t.equal((await charges()) - before.charges, 1, 'it was charged once')
 
-  await t.test(
-    'the buyer who lost the answer gets it again, and an observer of the chain does not',
-    async (t) => {
-      await delay(3_000)
-      const again = await send(`${work}?n=5`, payment.header)
-      t.equal(again.status, 200, 'with the token of the challenge')
-      t.equal(again.headers.get('payment-response'), answers[0]?.receipt)
-      t.equal(await again.text(), answers[0]?.body)
-      const { extensions: _, ...public_ } = payment.payload
-      const observed = await send(`${work}?n=5`, encode(public_))
-      t.equal(observed.status, 409, 'with no more than the calldata of the transaction')
-      t.match(await readProblem(observed), { code: 'payment_reused', charged: 'yes' })
-      const guessed = await send(
-        `${work}?n=5`,
-        encode({ ...public_, extensions: { redelivery: { info: { token: 'x'.repeat(24) } } } }),
-      )
-      t.equal(guessed.status, 409, 'with a token of his own')
-      t.equal(shop.workplace.runs() - before.runs, 1)
-      t.equal((await charges()) - before.charges, 1)
-    },
-  )
+  await t.test('gives a lost answer to its buyer again, and refuses an observer of the chain', async (t) => {
+    await delay(3_000)
+    const again = await send(`${work}?n=5`, payment.header)
+    t.equal(again.status, 200, 'with the token of the challenge')
+    t.equal(again.headers.get('payment-response'), answers[0]?.receipt)
+    t.equal(await again.text(), answers[0]?.body)
+    const { extensions: _, ...public_ } = payment.payload
+    const observed = await send(`${work}?n=5`, encode(public_))
+    t.equal(observed.status, 409, 'with no more than the calldata of the transaction')
+    t.match(await readProblem(observed), { code: 'payment_reused', charged: 'yes' })
+    const guessed = await send(
+      `${work}?n=5`,
+      encode({ ...public_, extensions: { redelivery: { info: { token: 'x'.repeat(24) } } } }),
+    )
+    t.equal(guessed.status, 409, 'with a token of his own')
+    t.equal(shop.workplace.runs() - before.runs, 1)
+    t.equal((await charges()) - before.charges, 1)
+  })
 
-  await t.test(
-    'a payment buys one request: another path or other parameters are refused, and nothing is charged twice',
-    async (t) => {
-      for (const url of [`${shop.url}/paid/other?n=5`, `${work}?n=6`]) {
-        const response = await send(url, payment.header)
-        t.equal(response.status, 409, url)
-        t.match(await readProblem(response), { code: 'payment_reused', charged: 'yes' })
-      }
-      t.equal(shop.workplace.runs() - before.runs, 1)
-      t.equal((await charges()) - before.charges, 1)
-    },
-  )
+  await t.test('refuses a payment for another path or other parameters, with one charge', async (t) => {
+    for (const url of [`${shop.url}/paid/other?n=5`, `${work}?n=6`]) {
+      const response = await send(url, payment.header)
+      t.equal(response.status, 409, url)
+      t.match(await readProblem(response), { code: 'payment_reused', charged: 'yes' })
+    }
+    t.equal(shop.workplace.runs() - before.runs, 1)
+    t.equal((await charges()) - before.charges, 1)
+  })
 
-  await t.test('a default written out is the same request', async (t) => {
+  await t.test('treats a default that is written out as the same request', async (t) => {
     const fresh = await sign(await challengeOf(work), key)
     t.equal((await send(work, fresh.header)).status, 200)
     t.equal((await send(`${work}?n=1`, fresh.header)).status, 200)
@@ -82,7 +76,7 @@ t.test('fifty copies of one payment at once: one run, one charge, fifty times th
   })
 })
 
-t.test('a settled answer is not given to somebody who only knows payer and nonce', async (t) => {
+t.test('refuses a settled answer to anyone who knows only payer and nonce', async (t) => {
   // A long signature belongs to a contract wallet, which only the chain can ask: it must be asked.
   const payment = await sign(await challengeOf(work), await shop.wallet())
   t.equal((await send(`${work}?n=9`, payment.header)).status, 200)
@@ -93,22 +87,19 @@ t.test('a settled answer is not given to somebody who only knows payer and nonce
   t.match(await readProblem(response), { code: 'invalid_exact_evm_signature', charged: 'no' })
 })
 
-t.test(
-  'twenty buyers at once: twenty answers, twenty transfers, and no nonce of the settler is lost',
-  async (t) => {
-    const before = await charges()
-    const keys: Hex[] = []
-    while (keys.length < 20) keys.push(await shop.wallet())
-    const payments = await Promise.all(keys.map(async (key) => sign(await challengeOf(work), key)))
-    const answers = await Promise.all(
-      payments.map(({ header }, index) => send(`${work}?n=${index + 20}`, header)),
-    )
-    t.strictSame(
-      answers.map(({ status }) => status),
-      Array(20).fill(200),
-    )
-    const transactions = answers.map((answer) => readHeader(answer, 'payment-response')['transaction'])
-    t.equal(new Set(transactions).size, 20)
-    t.equal((await charges()) - before, 20)
-  },
-)
+t.test('answers twenty simultaneous buyers with twenty transfers and consecutive nonces', async (t) => {
+  const before = await charges()
+  const keys: Hex[] = []
+  while (keys.length < 20) keys.push(await shop.wallet())
+  const payments = await Promise.all(keys.map(async (key) => sign(await challengeOf(work), key)))
+  const answers = await Promise.all(
+    payments.map(({ header }, index) => send(`${work}?n=${index + 20}`, header)),
+  )
+  t.strictSame(
+    answers.map(({ status }) => status),
+    Array(20).fill(200),
+  )
+  const transactions = answers.map((answer) => readHeader(answer, 'payment-response')['transaction'])
+  t.equal(new Set(transactions).size, 20)
+  t.equal((await charges()) - before, 20)
+})

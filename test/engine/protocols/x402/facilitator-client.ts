@@ -33,7 +33,7 @@ function portOf(server: Server): string {
 const settleAt = (url: string) => createFacilitator({ url, token: undefined }, fetch).settle('{}')
 
 t.test(
-  'a settlement that was never sent may go to another facilitator: refused, unknown, untrusted',
+  'allows another facilitator after a settlement that was certainly unsent: refused, unknown, untrusted',
   async (t) => {
     const { url, close } = await listening(createServer())
     await close()
@@ -57,7 +57,7 @@ t.test(
   },
 )
 
-t.test('a settlement that may have been read may go to nobody else', async (t) => {
+t.test('keeps a settlement that may have been read at its facilitator', async (t) => {
   const reads: readonly ((socket: Socket) => void)[] = [
     (socket) => socket.once('data', () => socket.destroy()),
     (socket) => socket.once('data', () => socket.resetAndDestroy()),
@@ -77,7 +77,7 @@ t.test('a settlement that may have been read may go to nobody else', async (t) =
   t.strictSame(await thrown('something else'), { kind: 'lost' })
 })
 
-t.test('what Node and undici throw is told apart by code, however deep it lies', async (t) => {
+t.test('classifies errors of Node and undici by code, at any depth', async (t) => {
   const fault = (members: object, cause?: unknown): Error =>
     Object.assign(new Error('fetch failed', cause === undefined ? {} : { cause }), members)
   const connect = fault({ code: 'ETIMEDOUT', syscall: 'connect' })
@@ -99,7 +99,7 @@ t.test('what Node and undici throw is told apart by code, however deep it lies',
     t.equal(wasNeverSent(each), false)
 })
 
-t.test('a no under any status is a no: the body counts', async (t) => {
+t.test('reads a refusal from the body under any status', async (t) => {
   for (const status of [200, 400, 402, 500, 503]) {
     const url = await serving(t, ({ url: path }, response) => {
       response.writeHead(status, { 'content-type': 'text/plain' })
@@ -121,7 +121,7 @@ t.test('a no under any status is a no: the body counts', async (t) => {
   }
 })
 
-t.test('a receipt needs a transaction: anything else in its place is none', async (t) => {
+t.test('accepts a receipt only with a transaction', async (t) => {
   for (const transaction of ['', '0x12', 'https://explorer.example/tx', null, 7, `${HASH}00`]) {
     const url = await serving(t, (_, response) =>
       response.end(JSON.stringify({ success: true, transaction })),
@@ -133,54 +133,48 @@ t.test('a receipt needs a transaction: anything else in its place is none', asyn
   }
 })
 
-t.test(
-  'what cannot be read is lost, whatever its status says; what is turned away was not begun',
-  async (t) => {
-    const bodies = [
-      '',
-      'null',
-      '[]',
-      '7',
-      '{}',
-      '{"success":"yes"}',
-      '<h1>502</h1>',
-      '{"success":true',
-      '{"error":"x"}',
-    ]
-    for (const body of bodies) {
-      for (const status of [200, 400, 408, 409, 500, 502]) {
-        const url = await serving(t, (_, response) => response.writeHead(status).end(body))
-        t.strictSame(await settleAt(url), { kind: 'lost' }, `${status} ${body}`)
-      }
+t.test('treats an unreadable answer as unknown, and a turned-away request as unsent', async (t) => {
+  const bodies = [
+    '',
+    'null',
+    '[]',
+    '7',
+    '{}',
+    '{"success":"yes"}',
+    '<h1>502</h1>',
+    '{"success":true',
+    '{"error":"x"}',
+  ]
+  for (const body of bodies) {
+    for (const status of [200, 400, 408, 409, 500, 502]) {
+      const url = await serving(t, (_, response) => response.writeHead(status).end(body))
+      t.strictSame(await settleAt(url), { kind: 'lost' }, `${status} ${body}`)
     }
-    for (const status of [301, 308, 401, 403, 404, 405, 413, 429]) {
-      const url = await serving(t, (_, response) =>
-        response.writeHead(status, { location: '/elsewhere' }).end('no'),
-      )
-      t.strictSame(await settleAt(url), { kind: 'declined', status })
-    }
-  },
-)
+  }
+  for (const status of [301, 308, 401, 403, 404, 405, 413, 429]) {
+    const url = await serving(t, (_, response) =>
+      response.writeHead(status, { location: '/elsewhere' }).end('no'),
+    )
+    t.strictSame(await settleAt(url), { kind: 'declined', status })
+  }
+})
 
-t.test(
-  'a payment goes where the operator has said and nowhere else: redirects are not followed',
-  async (t) => {
-    let elsewhere = 0
-    const other = await serving(t, (_, response) => {
-      elsewhere += 1
-      response.end(`{"success":true,"transaction":"${HASH}"}`)
-    })
-    for (const status of [301, 302, 303, 307, 308]) {
-      const url = await serving(t, (_, response) =>
-        response.writeHead(status, { location: `${other}/settle` }).end(),
-      )
-      t.strictSame(await settleAt(url), { kind: 'declined', status })
-    }
-    t.equal(elsewhere, 0)
-  },
-)
+t.test('sends a payment to the configured address only, and refuses redirects', async (t) => {
+  let elsewhere = 0
+  const other = await serving(t, (_, response) => {
+    elsewhere += 1
+    response.end(`{"success":true,"transaction":"${HASH}"}`)
+  })
+  for (const status of [301, 302, 303, 307, 308]) {
+    const url = await serving(t, (_, response) =>
+      response.writeHead(status, { location: `${other}/settle` }).end(),
+    )
+    t.strictSame(await settleAt(url), { kind: 'declined', status })
+  }
+  t.equal(elsewhere, 0)
+})
 
-t.test('an answer without end is cut off', async (t) => {
+t.test('cuts off an endless answer', async (t) => {
   const block = ' '.repeat(16_384)
   let poured = 0
   const url = await serving(t, (_, response) => {
@@ -195,7 +189,7 @@ t.test('an answer without end is cut off', async (t) => {
   t.ok(poured < 50_000_000, `${poured} bytes were taken`)
 })
 
-t.test('requests are JSON with the token, each over a connection of its own', async (t) => {
+t.test('sends JSON with the token, each request over a connection of its own', async (t) => {
   const seen: { readonly headers: IncomingHttpHeaders; readonly path: string; readonly body: string }[] = []
   const ports = new Set<number | undefined>()
   const url = await serving(t, (request, response) => {
@@ -226,7 +220,7 @@ t.test('requests are JSON with the token, each over a connection of its own', as
   t.equal(ports.size, 4, 'a kept one could be closed while a settlement is written to it')
 })
 
-t.test('what a facilitator supports is read as far as it can be', async (t) => {
+t.test('reads what a facilitator supports as far as possible', async (t) => {
   const kind = { x402Version: 2, scheme: 'exact', network: 'eip155:8453' }
   const kinds = [
     kind,

@@ -70,7 +70,7 @@ function settlesSince(): () => readonly number[] {
   return () => opened.map((each, place) => each.settles().length - (before[place] ?? 0))
 }
 
-t.test('a facilitator that does not let us in is passed over, and the operator told', async (t) => {
+t.test('passes over a facilitator that refuses the credentials, and tells the operator', async (t) => {
   const settles = settlesSince()
   const response = await stockFetch(await shop.wallet())(work(1))
   t.equal(response.status, 200)
@@ -80,7 +80,7 @@ t.test('a facilitator that does not let us in is passed over, and the operator t
   for (const { token } of opened) t.notMatch(shop.server.output(), new RegExp(token))
 })
 
-t.test('a facilitator that is away is passed over, before the work and after it', async (t) => {
+t.test('passes over an unreachable facilitator, before the work and after it', async (t) => {
   await first.refuse()
   const settles = settlesSince()
   const payment = await fresh()
@@ -94,7 +94,7 @@ t.test('a facilitator that is away is passed over, before the work and after it'
   t.strictSame(settles(), [0, 0, 2], 'the one that has verified has gone during the work')
 })
 
-t.test('who cannot verify is not asked to settle', async (t) => {
+t.test('asks only facilitators that verify to settle', async (t) => {
   for (const verify of ['html', 'cut', { invalid: 'unsupported_network' }] as const) {
     first.set({ verify })
     const settles = settlesSince()
@@ -104,7 +104,7 @@ t.test('who cannot verify is not asked to settle', async (t) => {
   }
 })
 
-t.test('a definite no is not shopped around', async (t) => {
+t.test('ends at a definite refusal', async (t) => {
   first.set({ verify: { invalid: 'insufficient_funds' } })
   const asked = second.verifies().length
   const payment = await fresh()
@@ -114,44 +114,44 @@ t.test('a definite no is not shopped around', async (t) => {
   t.equal(second.verifies().length, asked)
 })
 
-t.test('a settlement that may be under way goes to nobody else, however often the buyer asks', async (t) => {
-  for (const settle of ['cut', 'cut_after', 'html', 'garbled_after'] as const) {
-    first.set({ settle })
-    const settles = settlesSince()
-    const payment = await fresh()
-    for (const expected of [1, 2]) {
-      const response = await send(work(6), payment.header)
-      t.equal(response.status, 503)
-      t.match(await readProblem(response), { code: 'payment_pending', charged: 'unknown' })
-      t.strictSame(settles(), [0, expected, 0], settle)
-    }
-    first.set({})
-    await isDelivered(t, payment, await send(work(6), payment.header))
-    t.strictSame(settles(), [0, 3, 0])
-  }
-})
-
 t.test(
-  'a settlement is remembered with the facilitator that was asked last, before it is asked',
+  'keeps a settlement that may be under way at its facilitator, however often the buyer asks',
   async (t) => {
-    const payment = await fresh()
-    second.set({ settle: 'slow' })
-    shop.workplace.during(() => first.refuse())
-    const settles = settlesSince()
-    const lost = Promise.allSettled([send(work(7), payment.header)])
-    while (second.settles().length === 0 || settles()[2] === 0) await delay(10)
-    await shop.restart()
-    t.match(await lost, [{ status: 'rejected' }])
-    shop.workplace.during(async () => {})
-    await first.accept()
-    // The one that was asked remembers nothing: it sees a nonce that is used, and does not know by whom.
-    const response = await send(work(7), payment.header)
-    t.equal(response.status, 503, 'a used nonce is no failure: it may be ours')
-    t.match(await readProblem(response), { code: 'payment_pending', charged: 'unknown' })
-    t.strictSame(settles(), [0, 0, 2], 'the first, which is there again, is not asked')
-    t.equal(await chargesOf(payment), 1)
+    for (const settle of ['cut', 'cut_after', 'html', 'garbled_after'] as const) {
+      first.set({ settle })
+      const settles = settlesSince()
+      const payment = await fresh()
+      for (const expected of [1, 2]) {
+        const response = await send(work(6), payment.header)
+        t.equal(response.status, 503)
+        t.match(await readProblem(response), { code: 'payment_pending', charged: 'unknown' })
+        t.strictSame(settles(), [0, expected, 0], settle)
+      }
+      first.set({})
+      await isDelivered(t, payment, await send(work(6), payment.header))
+      t.strictSame(settles(), [0, 3, 0])
+    }
   },
 )
+
+t.test('records the facilitator of a settlement before it is asked', async (t) => {
+  const payment = await fresh()
+  second.set({ settle: 'slow' })
+  shop.workplace.during(() => first.refuse())
+  const settles = settlesSince()
+  const lost = Promise.allSettled([send(work(7), payment.header)])
+  while (second.settles().length === 0 || settles()[2] === 0) await delay(10)
+  await shop.restart()
+  t.match(await lost, [{ status: 'rejected' }])
+  shop.workplace.during(async () => {})
+  await first.accept()
+  // The one that was asked remembers nothing: it sees a nonce that is used, and does not know by whom.
+  const response = await send(work(7), payment.header)
+  t.equal(response.status, 503, 'a used nonce is no failure: it may be ours')
+  t.match(await readProblem(response), { code: 'payment_pending', charged: 'unknown' })
+  t.strictSame(settles(), [0, 0, 2], 'the first, which is there again, is not asked')
+  t.equal(await chargesOf(payment), 1)
+})
 
 t.test('settles an answer whose buyer hung up through a facilitator that responds', async (t) => {
   const payment = await fresh()
@@ -168,33 +168,30 @@ t.test('settles an answer whose buyer hung up through a facilitator that respond
   await isDelivered(t, payment, await send(work(8), payment.header))
 })
 
-t.test(
-  'without any facilitator nothing is worked for and nothing charged, and the payment stays good',
-  async (t) => {
-    await Promise.all([first.refuse(), second.refuse()])
-    const payment = await fresh()
-    const runs = shop.workplace.runs()
-    const response = await send(work(9), payment.header)
-    t.equal(response.status, 503)
-    t.ok(response.headers.get('retry-after'))
-    t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
-    t.equal(shop.workplace.runs(), runs)
-    await Promise.all([first.accept(), second.accept()])
-    await isDelivered(t, payment, await send(work(9), payment.header))
+t.test('refuses work, uncharged, while every facilitator is away, and keeps the payment valid', async (t) => {
+  await Promise.all([first.refuse(), second.refuse()])
+  const payment = await fresh()
+  const runs = shop.workplace.runs()
+  const response = await send(work(9), payment.header)
+  t.equal(response.status, 503)
+  t.ok(response.headers.get('retry-after'))
+  t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
+  t.equal(shop.workplace.runs(), runs)
+  await Promise.all([first.accept(), second.accept()])
+  await isDelivered(t, payment, await send(work(9), payment.header))
 
-    const later = await fresh()
-    shop.workplace.during(async () => {
-      await Promise.all([first.refuse(), second.refuse()])
-    })
-    const worked = await send(work(10), later.header)
-    t.equal(worked.status, 503, 'gone during the work')
-    t.match(await readProblem(worked), { code: 'chain_unavailable', charged: 'no' })
-    t.equal(await chargesOf(later), 0)
-    shop.workplace.during(async () => {})
-    await Promise.all([first.accept(), second.accept()])
-    await isDelivered(t, later, await send(work(10), later.header))
-  },
-)
+  const later = await fresh()
+  shop.workplace.during(async () => {
+    await Promise.all([first.refuse(), second.refuse()])
+  })
+  const worked = await send(work(10), later.header)
+  t.equal(worked.status, 503, 'gone during the work')
+  t.match(await readProblem(worked), { code: 'chain_unavailable', charged: 'no' })
+  t.equal(await chargesOf(later), 0)
+  shop.workplace.during(async () => {})
+  await Promise.all([first.accept(), second.accept()])
+  await isDelivered(t, later, await send(work(10), later.header))
+})
 
 /** A settler of another process, with these means. */
 async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'>): Promise<Settler> {
@@ -226,7 +223,7 @@ function unmoved({ authorization: { from, to, value } }: SignedPayment) {
 const MINUTE = 60_000
 
 t.test(
-  'an operator who takes up a signer still learns from the facilitator what it was given before',
+  'asks the facilitator about its earlier settlements after the operator has added a signer',
   async (t) => {
     const payment = await fresh()
     await isDelivered(t, payment, await send(work(11), payment.header))
@@ -239,26 +236,19 @@ t.test(
   },
 )
 
-t.test(
-  'a settlement nobody has carried out is given up when it can happen no more, and not before',
-  async (t) => {
-    const movement = unmoved(await fresh())
-    const alone = await settlerWith({ rpcUrls: {}, signerKeys: [] })
-    const seeing = await settlerWith({ rpcUrls: { 8453: shop.chain.rpcUrl }, signerKeys: [] })
-    const gone = { kind: 'facilitator', url: 'https://gone.example', request: '{}' } as const
-    await shop.witness.mine()
-    const [past, future] = [Date.now() - MINUTE, Date.now() + MINUTE]
-    t.match(
-      await seeing.resolve(movement, gone, past, 0),
-      { kind: 'failed' },
-      'a block is later than its end',
-    )
-    t.match(
-      await seeing.resolve(movement, gone, future, 0),
-      { kind: 'unknown' },
-      'somebody may still carry it out',
-    )
-    t.match(await alone.resolve(movement, gone, past, 0), { kind: 'unknown' }, 'nobody can tell')
-    t.match(await alone.resolve(movement, undefined, future, 0), { kind: 'failed' }, 'nobody was asked')
-  },
-)
+t.test('gives up an unsettled payment once it has become impossible', async (t) => {
+  const movement = unmoved(await fresh())
+  const alone = await settlerWith({ rpcUrls: {}, signerKeys: [] })
+  const seeing = await settlerWith({ rpcUrls: { 8453: shop.chain.rpcUrl }, signerKeys: [] })
+  const gone = { kind: 'facilitator', url: 'https://gone.example', request: '{}' } as const
+  await shop.witness.mine()
+  const [past, future] = [Date.now() - MINUTE, Date.now() + MINUTE]
+  t.match(await seeing.resolve(movement, gone, past, 0), { kind: 'failed' }, 'a block is later than its end')
+  t.match(
+    await seeing.resolve(movement, gone, future, 0),
+    { kind: 'unknown' },
+    'somebody may still carry it out',
+  )
+  t.match(await alone.resolve(movement, gone, past, 0), { kind: 'unknown' }, 'nobody can tell')
+  t.match(await alone.resolve(movement, undefined, future, 0), { kind: 'failed' }, 'nobody was asked')
+})

@@ -23,25 +23,22 @@ function sdkReasons(): string[] {
   return [...found]
 }
 
-t.test(
-  'a buyer is told something of use about every reason, and never another status than 402',
-  async (t) => {
-    for (const reason of [
-      ...sdkReasons(),
-      'insufficient_funds',
-      'nothing like this',
-      '',
-      'constructor',
-      '__proto__',
-    ]) {
-      const code = verifyRefusal(reason)
-      if (code !== undefined) t.equal(ERRORS[code].status, 402, `${reason}: ${code}`)
-    }
-    t.equal(verifyRefusal(undefined), 'invalid_exact_evm_transaction_simulation_failed')
-  },
-)
+t.test('explains every reason to the buyer, always with 402', async (t) => {
+  for (const reason of [
+    ...sdkReasons(),
+    'insufficient_funds',
+    'nothing like this',
+    '',
+    'constructor',
+    '__proto__',
+  ]) {
+    const code = verifyRefusal(reason)
+    if (code !== undefined) t.equal(ERRORS[code].status, 402, `${reason}: ${code}`)
+  }
+  t.equal(verifyRefusal(undefined), 'invalid_exact_evm_transaction_simulation_failed')
+})
 
-t.test('the three dialects of one reason are one code', async (t) => {
+t.test('maps the three dialects of one reason to one code', async (t) => {
   const dialects: Readonly<Record<string, readonly string[]>> = {
     invalid_exact_evm_insufficient_balance: ['insufficient_funds', 'invalid_exact_evm_insufficient_balance'],
     invalid_exact_evm_signature: [
@@ -67,7 +64,7 @@ t.test('the three dialects of one reason are one code', async (t) => {
   }
 })
 
-t.test('money may have moved after these, so none of them is a failure', async (t) => {
+t.test('treats a reason after which money may have moved as unknown', async (t) => {
   for (const reason of [
     'settlement_pending',
     'invalid_exact_evm_nonce_already_used',
@@ -83,7 +80,7 @@ t.test('money may have moved after these, so none of them is a failure', async (
     t.equal(settleRefusal(reason), undefined, String(reason))
 })
 
-t.test('a facilitator that does not serve such payments is not the payer’s fault', async (t) => {
+t.test('blames the configuration when a facilitator serves other payments only', async (t) => {
   for (const reason of ['invalid_network', 'unsupported_scheme', 'invalid_exact_evm_token_name_mismatch']) {
     t.equal(verifyRefusal(reason), undefined, 'another one is asked')
     t.equal(settleRefusal(reason), 'chain_unavailable', 'and the payment stays good')

@@ -89,7 +89,7 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
   const place = places[operator]
   const { shop, facilitator } = place
 
-  t.test(`${operator}: the client from the registry pays through a facilitator as it comes`, async (t) => {
+  t.test(`${operator}: accepts the stock client through a facilitator`, async (t) => {
     const key = await shop.wallet()
     const payer = addressOf(key)
     const response = await stockFetch(key)(work(place, 7))
@@ -108,13 +108,13 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     t.equal(facilitator.settles().length, 1, 'one settlement was asked for')
   })
 
-  t.test(`${operator}: a slow facilitator is waited for`, async (t) => {
+  t.test(`${operator}: waits for a slow facilitator`, async (t) => {
     facilitator.set({ settle: 'slow' })
     const payment = await fresh(place)
     await isDelivered(t, place, payment, await send(work(place, 1), payment.header))
   })
 
-  t.test(`${operator}: a definite no costs nothing, and the work is kept back`, async (t) => {
+  t.test(`${operator}: keeps the answer back, uncharged, after a definite refusal`, async (t) => {
     const cases: readonly (readonly [string, string])[] = [
       ['insufficient_funds', 'invalid_exact_evm_insufficient_balance'],
       ['invalid_exact_evm_payload_signature', 'invalid_exact_evm_signature'],
@@ -139,41 +139,38 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     }
   })
 
-  t.test(
-    `${operator}: a payer is told before any work what the facilitator has against the payment`,
-    async (t) => {
-      const cases: readonly (readonly [string, string])[] = [
-        ['insufficient_funds', 'invalid_exact_evm_insufficient_balance'],
-        ['invalid_exact_evm_signature', 'invalid_exact_evm_signature'],
-        [
-          'invalid_exact_evm_payload_authorization_valid_before',
-          'invalid_exact_evm_payload_authorization_valid_before',
-        ],
-        ['invalid_exact_evm_nonce_already_used', 'invalid_exact_evm_nonce_already_used'],
-        ['a_reason_of_next_year', 'invalid_exact_evm_transaction_simulation_failed'],
-      ]
-      const runs = shop.workplace.runs()
-      const settles = facilitator.settles().length
-      for (const [invalid, code] of cases) {
-        facilitator.set({ verify: { invalid } })
-        const response = await send(work(place, 3), (await fresh(place)).header)
-        t.equal(response.status, 402, invalid)
-        t.match(await readProblem(response), { code, charged: 'no' })
-      }
-      facilitator.set({})
-      const poor = await sign(await challengeOf(`${shop.url}/paid/work`), await shop.wallet(1n))
-      t.equal(
-        (await send(work(place, 3), poor.header)).status,
-        402,
-        'a wallet without money, by the SDK itself',
-      )
-      t.equal(shop.workplace.runs(), runs)
-      t.equal(facilitator.settles().length, settles)
-    },
-  )
+  t.test(`${operator}: tells a payer the facilitator’s objection before any work`, async (t) => {
+    const cases: readonly (readonly [string, string])[] = [
+      ['insufficient_funds', 'invalid_exact_evm_insufficient_balance'],
+      ['invalid_exact_evm_signature', 'invalid_exact_evm_signature'],
+      [
+        'invalid_exact_evm_payload_authorization_valid_before',
+        'invalid_exact_evm_payload_authorization_valid_before',
+      ],
+      ['invalid_exact_evm_nonce_already_used', 'invalid_exact_evm_nonce_already_used'],
+      ['a_reason_of_next_year', 'invalid_exact_evm_transaction_simulation_failed'],
+    ]
+    const runs = shop.workplace.runs()
+    const settles = facilitator.settles().length
+    for (const [invalid, code] of cases) {
+      facilitator.set({ verify: { invalid } })
+      const response = await send(work(place, 3), (await fresh(place)).header)
+      t.equal(response.status, 402, invalid)
+      t.match(await readProblem(response), { code, charged: 'no' })
+    }
+    facilitator.set({})
+    const poor = await sign(await challengeOf(`${shop.url}/paid/work`), await shop.wallet(1n))
+    t.equal(
+      (await send(work(place, 3), poor.header)).status,
+      402,
+      'a wallet without money, by the SDK itself',
+    )
+    t.equal(shop.workplace.runs(), runs)
+    t.equal(facilitator.settles().length, settles)
+  })
 
   t.test(
-    `${operator}: a facilitator that cannot verify costs the buyer nothing, and not the payment either`,
+    `${operator}: leaves the buyer uncharged and the payment unspent when a facilitator fails to verify`,
     async (t) => {
       for (const verify of ['html', 'cut', { invalid: 'unexpected_verify_error' }] as const) {
         facilitator.set({ verify })
@@ -189,24 +186,21 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     },
   )
 
-  t.test(
-    `${operator}: what is turned away at the door is not charged, and finds its answer later`,
-    async (t) => {
-      const payment = await fresh(place)
-      facilitator.set({ settle: { refused: 'unsupported_scheme' } })
-      const response = await send(work(place, 5), payment.header)
-      t.equal(response.status, 503)
-      t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no' })
-      t.equal(await chargesOf(place, payment), 0)
-      facilitator.set({})
-      const runs = shop.workplace.runs()
-      await isDelivered(t, place, payment, await send(work(place, 5), payment.header))
-      t.equal(shop.workplace.runs(), runs, 'the work was done before')
-    },
-  )
+  t.test(`${operator}: leaves a turned-away settlement uncharged, and answers it later`, async (t) => {
+    const payment = await fresh(place)
+    facilitator.set({ settle: { refused: 'unsupported_scheme' } })
+    const response = await send(work(place, 5), payment.header)
+    t.equal(response.status, 503)
+    t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no' })
+    t.equal(await chargesOf(place, payment), 0)
+    facilitator.set({})
+    const runs = shop.workplace.runs()
+    await isDelivered(t, place, payment, await send(work(place, 5), payment.header))
+    t.equal(shop.workplace.runs(), runs, 'the work was done before')
+  })
 
   t.test(
-    `${operator}: a settlement that nobody has heard of stays unknown, and is made when the buyer asks again`,
+    `${operator}: keeps a settlement without any trace unknown, and makes it when the buyer asks again`,
     async (t) => {
       const payment = await fresh(place)
       facilitator.set({ settle: 'cut' })
@@ -221,35 +215,32 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     },
   )
 
-  t.test(
-    `${operator}: a facilitator is shown our offer and what was signed, whatever else the buyer sends`,
-    async (t) => {
-      const challenge = await challengeOf(`${shop.url}/paid/work`)
-      const payment = await sign(challenge, await shop.wallet())
-      facilitator.set({ settle: { refused: 'unsupported_scheme' } })
-      t.equal((await send(work(place, 8), payment.header)).status, 503)
-      t.equal(await chargesOf(place, payment), 0)
-      facilitator.set({})
-      // The work is done and not paid for. A token of the buyer's own would move nothing that is worth anything.
-      const worthless = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
-      const { authorization, signature } = payment
-      const altered = await sign(challenge, await shop.wallet(), {
-        ...authorization,
-        signature,
-        accepted: { asset: worthless, amount: '1', payTo: authorization.from },
-        resource: { url: 'https://evil.example', description: 'listed under our name' },
-      })
-      await isDelivered(t, place, payment, await send(work(place, 8), altered.header))
-      const asked = facilitator.settles().at(-1)
-      const [offer] = challenge.accepts
-      t.strictSame(asked?.paymentRequirements, offer)
-      t.strictSame(asked?.paymentPayload.accepted, offer)
-      t.notMatch(JSON.stringify(asked), /evil/)
-    },
-  )
+  t.test(`${operator}: shows a facilitator our offer and the signed fields only`, async (t) => {
+    const challenge = await challengeOf(`${shop.url}/paid/work`)
+    const payment = await sign(challenge, await shop.wallet())
+    facilitator.set({ settle: { refused: 'unsupported_scheme' } })
+    t.equal((await send(work(place, 8), payment.header)).status, 503)
+    t.equal(await chargesOf(place, payment), 0)
+    facilitator.set({})
+    // The work is done and not paid for. A token of the buyer's own would move nothing that is worth anything.
+    const worthless = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+    const { authorization, signature } = payment
+    const altered = await sign(challenge, await shop.wallet(), {
+      ...authorization,
+      signature,
+      accepted: { asset: worthless, amount: '1', payTo: authorization.from },
+      resource: { url: 'https://evil.example', description: 'listed under our name' },
+    })
+    await isDelivered(t, place, payment, await send(work(place, 8), altered.header))
+    const asked = facilitator.settles().at(-1)
+    const [offer] = challenge.accepts
+    t.strictSame(asked?.paymentRequirements, offer)
+    t.strictSame(asked?.paymentPayload.accepted, offer)
+    t.notMatch(JSON.stringify(asked), /evil/)
+  })
 
   t.test(
-    `${operator}: the token that proves a buyer stays between us, and the listing is ours`,
+    `${operator}: keeps the redelivery token between buyer and server, and lists our own offer`,
     async (t) => {
       const challenge = await challengeOf(`${shop.url}/paid/work`)
       const extensions = { ...challenge.extensions, bazaar: { info: { output: 'free money' } } }
@@ -266,7 +257,7 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     },
   )
 
-  t.test(`${operator}: a power cut during the settlement is made good, with one charge`, async (t) => {
+  t.test(`${operator}: finishes a settlement after a power cut, with one charge`, async (t) => {
     const payment = await fresh(place)
     facilitator.set({ settle: 'slow' })
     const asked = facilitator.settles().length
@@ -285,7 +276,7 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
   const place = places[operator]
   const { shop } = place
 
-  t.test(`${operator}: a contract wallet pays as a key does`, async (t) => {
+  t.test(`${operator}: accepts a contract wallet`, async (t) => {
     const wallet = addressOf(randomKey())
     await shop.chain.mint(wallet, 50_000n)
     await shop.chain.setCode(wallet, YES)
@@ -298,7 +289,7 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
   })
 
   t.test(
-    `${operator}: nobody else gets an answer by a long signature, which only the payer’s contract can read`,
+    `${operator}: checks a long signature by the payer’s contract before an answer is given again`,
     async (t) => {
       const payment = await fresh(place)
       await isDelivered(t, place, payment, await send(work(place, 18), payment.header))
@@ -318,7 +309,7 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
 const MUMBLED = ['cut_after', 'html_after', 'garbled_after', 'pending'] as const
 
 for (const settle of MUMBLED) {
-  t.test(`the chain shows what a facilitator does not say (${settle}): answered at once`, async (t) => {
+  t.test(`reads from the chain what a facilitator leaves out (${settle}), and answers at once`, async (t) => {
     const place = places['with an endpoint']
     place.facilitator.set({ settle })
     const payment = await fresh(place)
@@ -326,7 +317,7 @@ for (const settle of MUMBLED) {
   })
 
   t.test(
-    `without an endpoint a settlement that was not reported (${settle}) is unknown until it is`,
+    `keeps an unreported settlement (${settle}) unknown without an endpoint, until it is reported`,
     async (t) => {
       const place = places['without an endpoint']
       place.facilitator.set({ settle })
@@ -341,14 +332,14 @@ for (const settle of MUMBLED) {
   )
 }
 
-t.test('without an endpoint a pending settlement is asked for again while the buyer waits', async (t) => {
+t.test('asks for a pending settlement again while the buyer waits, without an endpoint', async (t) => {
   const place = places['without an endpoint']
   place.facilitator.set({ settle: 'pending_once' })
   const payment = await fresh(place)
   await isDelivered(t, place, payment, await send(work(place, 13), payment.header))
 })
 
-t.test('a reason that says nothing about the money is no failure', async (t) => {
+t.test('treats a reason without a word about the money as unknown', async (t) => {
   for (const refused of [
     'invalid_exact_evm_nonce_already_used',
     'invalid_exact_evm_transaction_failed',
@@ -364,16 +355,23 @@ t.test('a reason that says nothing about the money is no failure', async (t) => 
   }
 })
 
-t.test('the chain outranks a facilitator that settles and refuses: one charge, one answer', async (t) => {
-  const place = places['with an endpoint']
-  for (const refused of ['insufficient_funds', 'invalid_exact_evm_payload_signature', 'unsupported_scheme']) {
-    place.facilitator.set({ settle: { refused, settled: true } })
-    const payment = await fresh(place)
-    await isDelivered(t, place, payment, await send(work(place, 19), payment.header))
-  }
-})
+t.test(
+  'believes the chain over a facilitator that settles and refuses: one charge, one answer',
+  async (t) => {
+    const place = places['with an endpoint']
+    for (const refused of [
+      'insufficient_funds',
+      'invalid_exact_evm_payload_signature',
+      'unsupported_scheme',
+    ]) {
+      place.facilitator.set({ settle: { refused, settled: true } })
+      const payment = await fresh(place)
+      await isDelivered(t, place, payment, await send(work(place, 19), payment.header))
+    }
+  },
+)
 
-t.test('a payment that a stranger carries out during the work is paid, and is answered', async (t) => {
+t.test('answers a payment that a stranger settles during the work', async (t) => {
   const place = places['with an endpoint']
   const payment = await fresh(place)
   place.shop.workplace.during(async () => {
@@ -382,7 +380,7 @@ t.test('a payment that a stranger carries out during the work is paid, and is an
   await isDelivered(t, place, payment, await send(work(place, 15), payment.header))
 })
 
-t.test('a facilitator that claims what the chain does not show is not believed', async (t) => {
+t.test('rejects a facilitator’s claim that the chain contradicts', async (t) => {
   const place = places['with an endpoint']
   place.facilitator.set({ settle: 'lies' })
   const payment = await fresh(place)

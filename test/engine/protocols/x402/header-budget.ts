@@ -8,7 +8,7 @@ import { join } from 'node:path'
 
 const AT = { line: 3, column: 5, width: 9 }
 
-t.test('the bounds are where proxies and facilitators have theirs', async (t) => {
+t.test('sets its limits where proxies and facilitators have theirs', async (t) => {
   t.equal(headerIssue(2_900, AT), undefined)
   t.match(headerIssue(2_901, AT), { severity: 'warning', code: 'header_large', position: AT })
   t.match(headerIssue(4_096, AT), { severity: 'warning', code: 'header_large' })
@@ -40,16 +40,13 @@ function judge(length: number) {
   return checkHeaderBudget(catalog, { baseUrl: 'https://api.example.com', at })
 }
 
-t.test(
-  'an operator hears of a challenge that grows too large, at the route, before a buyer does',
-  async (t) => {
-    t.strictSame(judge(100), [])
-    t.match(judge(800), [{ code: 'header_large', position: { line: 5, column: 3 } }])
-    t.match(judge(2_000), [{ code: 'header_too_large', position: { line: 5, column: 3 } }])
-  },
-)
+t.test('warns the operator of a challenge that grows too large, at the route', async (t) => {
+  t.strictSame(judge(100), [])
+  t.match(judge(800), [{ code: 'header_large', position: { line: 5, column: 3 } }])
+  t.match(judge(2_000), [{ code: 'header_too_large', position: { line: 5, column: 3 } }])
+})
 
-t.test('check and serve say so too', async (t) => {
+t.test('check and serve print the same warning', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const file = join(directory, 'catalog.yaml')

@@ -61,25 +61,22 @@ async function fresh() {
   return sign(await challengeOf(work), key)
 }
 
-t.test(
-  'an operator’s highest fee holds, costs no buyer anything, and can be raised while the service runs',
-  async (t) => {
-    const payment = await fresh()
-    const runs = workplace.runs()
-    const response = await send(work, payment.header)
-    t.equal(response.status, 503)
-    t.ok(response.headers.get('retry-after'))
-    t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
-    t.strictSame(await onlooker.uses(), [])
-    t.notOk(node.calls().includes('eth_sendRawTransaction'))
-    t.equal(workplace.runs(), runs, 'no work was done for it')
-    await reload('{ base: { max_fee_gwei: 20 } }')
-    t.equal((await send(work, payment.header)).status, 200)
-    t.equal((await onlooker.uses()).length, 1)
-  },
-)
+t.test('holds the operator’s highest fee, uncharged, and accepts a higher one while it runs', async (t) => {
+  const payment = await fresh()
+  const runs = workplace.runs()
+  const response = await send(work, payment.header)
+  t.equal(response.status, 503)
+  t.ok(response.headers.get('retry-after'))
+  t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
+  t.strictSame(await onlooker.uses(), [])
+  t.notOk(node.calls().includes('eth_sendRawTransaction'))
+  t.equal(workplace.runs(), runs, 'no work was done for it')
+  await reload('{ base: { max_fee_gwei: 20 } }')
+  t.equal((await send(work, payment.header)).status, 200)
+  t.equal((await onlooker.uses()).length, 1)
+})
 
-t.test('an operator who asks for two blocks has nobody served under one', async (t) => {
+t.test('waits for two blocks when the operator requires two', async (t) => {
   await reload('{ base: { max_fee_gwei: 20, confirmations: 2 } }')
   const payment = await fresh()
   const before = (await onlooker.uses()).length
@@ -96,7 +93,7 @@ t.test('an operator who asks for two blocks has nobody served under one', async 
   t.equal((await waiting).status, 200)
 })
 
-t.test('two keys of one operator settle side by side', async (t) => {
+t.test('settles with two keys of one operator side by side', async (t) => {
   await reload('{ base: { max_fee_gwei: 20 } }')
   const payments = []
   for (let count = 0; count < 12; count += 1) payments.push(await fresh())

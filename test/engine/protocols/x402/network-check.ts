@@ -28,13 +28,13 @@ async function told(t: Test, url: string, network: Network = base, signers = [ad
   return { lines, token: check.token }
 }
 
-t.test('an operator whose network is in order reads nothing', async (t) => {
+t.test('stays silent about a sound network', async (t) => {
   const signer = addressOf(randomKey())
   await chain.setGas(signer, 10n ** 18n)
   t.strictSame(await told(t, chain.rpcUrl, base, [signer]), { lines: [], token: { kind: 'agrees' } })
 })
 
-t.test('a token that signs under another domain is named, with what it signs under', async (t) => {
+t.test('names a token that signs under another domain, with that domain', async (t) => {
   t.strictSame(await checkToken(open(chain.rpcUrl), baseWith({ name: 'USDC' })), {
     kind: 'differs',
     detail: `the token at ${base.token.address} is "USD Coin" version "2", and offers say "USDC" version "2"`,
@@ -46,23 +46,20 @@ t.test('a token that signs under another domain is named, with what it signs und
   t.match(lines, [/^x402: Base \(eip155:8453\) cannot be offered: the token at 0x\w+ is "USD Coin" version/])
 })
 
-t.test(
-  'an address without a token, or with another contract, is told apart from a node in trouble',
-  async (t) => {
-    const nothing = { kind: 'differs', detail: /^no token with EIP-3009 answers at 0x/ }
-    t.match(await checkToken(open(chain.rpcUrl), baseWith({ address: addressOf(randomKey()) })), nothing)
-    const [reverting, silent, chatty] = [randomKey(), randomKey(), randomKey()].map(addressOf)
-    if (reverting === undefined || silent === undefined || chatty === undefined) return t.fail('three')
-    await chain.setCode(reverting, '0x60006000fd')
-    await chain.setCode(silent, '0x00')
-    // Answers every question with one word, which is no text.
-    await chain.setCode(chatty, ('0x7f' + 'ff'.repeat(32) + '60005260206000f3') as `0x${string}`)
-    for (const address of [reverting, silent, chatty])
-      t.match(await checkToken(open(chain.rpcUrl), baseWith({ address })), nothing)
-  },
-)
+t.test('tells a missing or wrong token contract from a failing node', async (t) => {
+  const nothing = { kind: 'differs', detail: /^no token with EIP-3009 answers at 0x/ }
+  t.match(await checkToken(open(chain.rpcUrl), baseWith({ address: addressOf(randomKey()) })), nothing)
+  const [reverting, silent, chatty] = [randomKey(), randomKey(), randomKey()].map(addressOf)
+  if (reverting === undefined || silent === undefined || chatty === undefined) return t.fail('three')
+  await chain.setCode(reverting, '0x60006000fd')
+  await chain.setCode(silent, '0x00')
+  // Answers every question with one word, which is no text.
+  await chain.setCode(chatty, ('0x7f' + 'ff'.repeat(32) + '60005260206000f3') as `0x${string}`)
+  for (const address of [reverting, silent, chatty])
+    t.match(await checkToken(open(chain.rpcUrl), baseWith({ address })), nothing)
+})
 
-t.test('an endpoint of another chain is named as such', async (t) => {
+t.test('names an endpoint of another chain', async (t) => {
   const other = await startEvmChain({
     chainId: 137,
     asset: base.token.address,
@@ -76,7 +73,7 @@ t.test('an endpoint of another chain is named as such', async (t) => {
   })
 })
 
-t.test('a token of a strange name cannot write on the operator’s terminal', async (t) => {
+t.test('escapes control characters in the name of a token', async (t) => {
   const strange = await startEvmChain({
     chainId: 8453,
     asset: base.token.address,
@@ -88,7 +85,7 @@ t.test('a token of a strange name cannot write on the operator’s terminal', as
   t.match(lines, [/is "\\u001b\[2J gone" version "2"/])
 })
 
-t.test('a node in trouble is no reason to withdraw a network, and nothing is thrown', async (t) => {
+t.test('keeps a network in the offer while its node fails', async (t) => {
   const proxy = await openNodeProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   for (const way of ['down', 'failing', 'html'] satisfies Way[]) {
@@ -107,7 +104,7 @@ t.test('a node in trouble is no reason to withdraw a network, and nothing is thr
   t.strictSame(token, { kind: 'unreachable' }, 'a difference that cannot be explained is not believed')
 })
 
-t.test('an operator reads how long each signer can go on, before the first payment fails', async (t) => {
+t.test('states how long each signer can go on', async (t) => {
   const [full, low, empty] = [randomKey(), randomKey(), randomKey()].map(addressOf)
   if (full === undefined || low === undefined || empty === undefined) return t.fail('three')
   await chain.setGas(full, 10n ** 18n)
@@ -132,7 +129,7 @@ function answering(bytes: `0x${string}`): `0x${string}` {
   return `0x${refusing}61${length}602360003961${length}6000f35b60006000fd${bytes.slice(2)}`
 }
 
-t.test('a token without DOMAIN_SEPARATOR is judged by the domain it describes (ERC-5267)', async (t) => {
+t.test('checks a token without DOMAIN_SEPARATOR by the domain it describes (ERC-5267)', async (t) => {
   const describe = (name: string): `0x${string}` =>
     encodeAbiParameters(parseAbiParameters('bytes1, string, string, uint256, address, bytes32, uint256[]'), [
       '0x0f',

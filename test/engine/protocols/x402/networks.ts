@@ -48,7 +48,7 @@ function tillsWith(settings: Partial<NetworkSettings>) {
 const x402 = { networks: ['eip155:137', 'eip155:8453'], timeout: 60_000, limits: {} }
 
 t.test(
-  'only networks that can settle are offered, in the order of the catalog, without asking them',
+  'offers exactly the networks that can settle, in the order of the catalog, without a request to them',
   async (t) => {
     const some = tillsWith({})
     t.strictSame(
@@ -81,7 +81,7 @@ t.test(
 const facilitators = [{ url: 'https://pay.example', token: 'secret' }]
 
 t.test(
-  'an operator without a key sells through a facilitator on every network, and is told what that leaves open',
+  'sells through a facilitator on every network without a key, and states the consequences',
   async (t) => {
     const tills = tillsWith({ signerKeys: [], facilitators })
     t.strictSame(
@@ -117,7 +117,7 @@ async function surveyed(answer: () => Promise<Response>, settings: Partial<Netwo
 const kinds = (...networks: string[]) =>
   Response.json({ kinds: networks.map((network) => ({ x402Version: 2, scheme: 'exact', network })) })
 
-t.test('an operator hears that nobody settles on a network before its first buyer does', async (t) => {
+t.test('warns at start of a network without a way to settle', async (t) => {
   const { told, asked, offered } = await surveyed(async () => kinds('eip155:8453'))
   t.match(told, [/^x402: Polygon \(eip155:137\) cannot be offered: no facilitator settles there/])
   t.strictSame(offered, [8453], 'and no buyer is offered it')
@@ -136,7 +136,7 @@ t.test('an operator hears that nobody settles on a network before its first buye
   t.match(own, { told: [], asked: [] }, 'a process that settles alone asks nobody')
 })
 
-t.test('a facilitator that cannot be asked is named, and no network is blamed for it', async (t) => {
+t.test('names an unreachable facilitator, and leaves its networks alone', async (t) => {
   const cases: readonly (readonly [() => Promise<Response>, RegExp])[] = [
     [
       async () => new Response('no', { status: 401 }),
@@ -161,11 +161,8 @@ t.test('a facilitator that cannot be asked is named, and no network is blamed fo
   }
 })
 
-t.test(
-  'a payee written in any letters is shown with its checksum, which strict clients ask for (EIP-55)',
-  async (t) => {
-    for (const payTo of [PAY_TO, PAY_TO.toLowerCase(), `0x${PAY_TO.slice(2).toUpperCase()}`]) {
-      t.equal(tillsWith({ payTo }).of(x402)[0]?.payTo, PAY_TO)
-    }
-  },
-)
+t.test('shows a payee with its checksum, which strict clients require (EIP-55)', async (t) => {
+  for (const payTo of [PAY_TO, PAY_TO.toLowerCase(), `0x${PAY_TO.slice(2).toUpperCase()}`]) {
+    t.equal(tillsWith({ payTo }).of(x402)[0]?.payTo, PAY_TO)
+  }
+})

@@ -68,7 +68,7 @@ await hundreds(1)
 
 const settledBy = (transaction: string) => ({ kind: 'settled', receipt: { transaction } })
 
-t.test('a payment that a stranger has carried out hours ago is found, by the time it came', async (t) => {
+t.test('finds a payment that a stranger has settled hours ago, by its time', async (t) => {
   for (const { payment, came, transaction } of [ancient, old, recent]) {
     const { bench, proxy } = await openFar(t)
     t.match(await findTransfer(bench, payment.expected, FAR, came), settledBy(transaction))
@@ -80,7 +80,7 @@ t.test('a payment that a stranger has carried out hours ago is found, by the tim
   t.equal(asked(proxy, 'eth_getBlockByNumber'), 1, 'the newest blocks need no search')
 })
 
-t.test('a payment that was canceled hours ago has failed', async (t) => {
+t.test('reports a payment that was canceled hours ago as failed', async (t) => {
   const { bench } = await openFar(t)
   t.match(await findTransfer(bench, canceled.payment.expected, FAR, canceled.came), { kind: 'failed' })
 })
@@ -98,7 +98,7 @@ const REFUSALS = [
   { code: -32005, message: 'block range too large, max range: 10' },
 ]
 
-t.test('a provider that lets search a few blocks only is asked for few', async (t) => {
+t.test('searches few blocks at a time when the provider allows few', async (t) => {
   for (const error of REFUSALS) {
     const { bench } = await openFar(t, async (method, [filter]) => {
       return method === 'eth_getLogs' && widthOf(filter) > 5 ? { error } : undefined
@@ -108,7 +108,7 @@ t.test('a provider that lets search a few blocks only is asked for few', async (
   }
 })
 
-t.test('a search that cannot find anything ends, and says that nothing is known', async (t) => {
+t.test('ends a hopeless search, and reports unknown', async (t) => {
   const { payment, came } = ancient
   const blind = { error: { code: -32601, message: 'the method eth_getLogs does not exist' } }
   const cases: Readonly<Record<string, StandIn>> = {
@@ -128,7 +128,7 @@ t.test('a search that cannot find anything ends, and says that nothing is known'
   }
 })
 
-t.test('the block of a time is hardly older than the time', async (t) => {
+t.test('finds the block of a time closely', async (t) => {
   const { bench } = await openFar(t)
   const newest = await bench.chain.block('latest')
   if (newest.kind !== 'result') return t.fail('no block')
@@ -151,7 +151,7 @@ async function timeOf(bench: QuickBench, number: bigint): Promise<bigint> {
   return block.kind === 'result' ? block.result.timestamp : -1n
 }
 
-t.test('the block of a time is not guessed when the node stops answering', async (t) => {
+t.test('fails to find the block of a time when the node stops answering', async (t) => {
   const { bench, proxy } = await openFar(t)
   const newest = await bench.chain.block('latest')
   if (newest.kind !== 'result') return t.fail('no block')

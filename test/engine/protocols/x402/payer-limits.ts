@@ -35,7 +35,7 @@ const inPool = (): Promise<number> =>
   mischief.client.getTransactionCount({ address: shop.settler, blockTag: 'pending' })
 
 t.test(
-  'charges a wallet with money for one call once, and loses no gas, when it pays 200 times at once',
+  'charges a wallet with money for one call once, and spends gas once, when it pays 200 times at once',
   async (t) => {
     const key = await shop.wallet(10_000n)
     const challenge = await challengeOf(`${shop.url}/paid/work`)
@@ -212,7 +212,7 @@ t.test(
 )
 
 t.test(
-  'sells nothing while its lowest transaction is not mined at the highest fee, and goes on when it is',
+  'pauses sales while its lowest transaction is unmined at the highest fee, and resumes afterwards',
   async (t) => {
     const gwei = 1_000_000_000n
     const bench = await openBench(chain, { ledger, limits: { maxFeePerGas: 3n * gwei } })
@@ -244,7 +244,7 @@ t.test(
   },
 )
 
-t.test('holds up nobody for a wallet whose simulation is slow', async (t) => {
+t.test('serves other payers while the simulation of one is slow', async (t) => {
   const proxy = await openNodeProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   const bench = await openBench(chain, { ledger, url: proxy.url })

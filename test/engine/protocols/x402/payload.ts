@@ -33,7 +33,7 @@ function faultOf(header: string): string {
   return decoded.kind === 'malformed' ? `${decoded.code}: ${decoded.detail}` : 'none'
 }
 
-t.test('a payment is read however its JSON and base64 are spelt', async (t) => {
+t.test('reads a payment in every form of JSON and base64', async (t) => {
   const padded = encode(PAYLOAD)
   const umlaut = encode({ ...PAYLOAD, resource: { url: 'https://ex.example/ä', description: '価格 ✓' } })
   for (const header of [
@@ -50,7 +50,7 @@ t.test('a payment is read however its JSON and base64 are spelt', async (t) => {
   }
 })
 
-t.test('every length of padding is read', async (t) => {
+t.test('reads every length of padding', async (t) => {
   for (const pad of ['', ' ', '  ']) {
     const header = Buffer.from(JSON.stringify(PAYLOAD) + pad).toString('base64')
     t.equal(decodePayload(header).kind, 'payload')
@@ -58,7 +58,7 @@ t.test('every length of padding is read', async (t) => {
   }
 })
 
-t.test('what is no standard base64 is said to be none', async (t) => {
+t.test('refuses non-standard base64 as such', async (t) => {
   const bytes = Buffer.from(JSON.stringify({ ...PAYLOAD, x: '???>>>~~~' }))
   const url = bytes.toString('base64url')
   t.match(url, /[-_]/, 'the case is what it says')
@@ -78,7 +78,7 @@ t.test('what is no standard base64 is said to be none', async (t) => {
   }
 })
 
-t.test('base64 of anything but an object is no payment', async (t) => {
+t.test('refuses base64 of anything but an object', async (t) => {
   for (const text of ['hello', '', '{', 'null', '[]', '7', '"pay"', 'true', '{}{}', '\u0000', '\ufeff{}']) {
     const header = Buffer.from(text).toString('base64')
     t.match(faultOf(header), /^invalid_payload: the header/, JSON.stringify(text))
@@ -86,7 +86,7 @@ t.test('base64 of anything but an object is no payment', async (t) => {
   t.match(faultOf(Buffer.from([0xff, 0xfe, 0x00]).toString('base64')), /^invalid_payload/)
 })
 
-t.test('another version is named, whatever else is in it', async (t) => {
+t.test('names another version, whatever the rest contains', async (t) => {
   t.match(
     faultOf(encode({ ...PAYLOAD, x402Version: 1 })),
     /^invalid_x402_version: x402Version 1 is not supported/,
@@ -99,7 +99,7 @@ t.test('another version is named, whatever else is in it', async (t) => {
   t.match(faultOf(encode({})), /^invalid_payload: x402Version must be/)
 })
 
-t.test('a client names its purchase in 16 to 128 letters, digits, - or _, or not at all', async (t) => {
+t.test('accepts 16 to 128 letters, digits, - or _ as a client’s identifier', async (t) => {
   const named = (extension: Json) => encode({ ...PAYLOAD, extensions: { 'payment-identifier': extension } })
   for (const id of ['a'.repeat(16), 'Z-_9'.repeat(32), 'pay_7d5d747be160e280504c099d984bcfe0']) {
     const decoded = decodePayload(named({ info: { required: false, id }, schema: {} }))
@@ -126,7 +126,7 @@ t.test('a client names its purchase in 16 to 128 letters, digits, - or _, or not
   t.match(faultOf(named('x'.repeat(20))), /^invalid_payload: .*payment-identifier/)
 })
 
-t.test('a developer is told which member is missing or wrong', async (t) => {
+t.test('names the field that is missing or wrong', async (t) => {
   t.match(faultOf(encode({ x402Version: 2 })), '/accepted is missing')
   t.match(faultOf(encode({ ...PAYLOAD, payload: {} })), '/payload/signature is missing')
   t.match(faultOf(encode({ ...PAYLOAD, payload: null })), '/payload is not what x402 v2')
@@ -139,7 +139,7 @@ t.test('a developer is told which member is missing or wrong', async (t) => {
   t.match(faultOf(encode(permit2)), '/payload/authorization is missing', 'another way to move tokens')
 })
 
-t.test('only decimal numbers that the token can hold are read: both must read the same amount', async (t) => {
+t.test('reads only decimal numbers that the token can hold', async (t) => {
   const largest = String(2n ** 256n - 1n)
   for (const value of ['0', '1', '10000', largest]) t.equal(faultOf(authorized({ value })), 'none', value)
   for (const value of [
@@ -168,7 +168,7 @@ t.test('only decimal numbers that the token can hold are read: both must read th
   }
 })
 
-t.test('addresses, nonces and signatures have their exact length', async (t) => {
+t.test('requires the exact length of addresses, nonces and signatures', async (t) => {
   for (const change of [
     { from: `0x${'ab'.repeat(19)}` },
     { from: `0x${'ab'.repeat(21)}` },
@@ -196,7 +196,7 @@ t.test('addresses, nonces and signatures have their exact length', async (t) => 
   }
 })
 
-t.test('a header of any size is answered at once', async (t) => {
+t.test('answers a header of any size at once', async (t) => {
   t.match(faultOf('A'.repeat(60_000)), /^invalid_payload/)
   t.match(faultOf(encode({ ...PAYLOAD, extensions: { x: 'y'.repeat(40_000) } })), /^invalid_payload/)
   const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`

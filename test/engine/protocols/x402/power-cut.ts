@@ -52,18 +52,18 @@ t.test(
     shop.node.onCall(async () => {})
     shop.node.set('open')
 
-    shop.workplace.during(async () => shop.node.set('silent'))
-    cut.push(send(work(13), unsettled.header))
-    // Its turn to be sent comes when the broadcast before it is given up.
-    while ((await stateOf(unsettled)) !== 'fulfilled') await delay(10)
+  shop.workplace.during(async () => shop.node.set('silent'))
+  cut.push(send(work(13), unsettled.header))
+  // Its turn to be sent comes when the broadcast before it is given up.
+  while ((await stateOf(unsettled)) !== 'fulfilled') await delay(10)
 
-    const lost = Promise.allSettled(cut)
-    await shop.restart()
-    const given = (await lost).some((each) => each.status === 'fulfilled' && each.value.status === 200)
-    t.notOk(given, 'nobody got what was bought')
-    shop.node.set('open')
-    await shop.witness.setMining('automatic')
-    await shop.witness.mine()
+  const lost = Promise.allSettled(cut)
+  await shop.restart()
+  const given = (await lost).some((each) => each.status === 'fulfilled' && each.value.status === 200)
+  t.notOk(given, 'nobody got what was bought')
+  shop.node.set('open')
+  await shop.witness.setMining('automatic')
+  await shop.witness.mine()
 
     const payments = [sent, unsent, unsettled]
     const answers = await Promise.all(payments.map(({ header }, index) => send(work(11 + index), header)))

@@ -59,7 +59,7 @@ const recordingAfter = (event: () => Promise<unknown>): Recorder => {
   }
 }
 
-t.test('a receipt names the transaction that has moved the money', async (t) => {
+t.test('names the transaction that has moved the money in the receipt', async (t) => {
   const bench = await openBench(chain, { ledger })
   const signed = await authorize(chain)
   const journal = newRecorder()
@@ -70,28 +70,22 @@ t.test('a receipt names the transaction that has moved the money', async (t) => 
   t.equal(await mischief.charges(signed), 1)
 })
 
-t.test(
-  'a buyer whose money goes while the payment waits for its turn costs no gas, and is told the reason',
-  async (t) => {
-    const bench = await openBench(chain, { ledger })
-    const [first, second] = [await authorize(chain), await authorize(chain)]
-    const { from } = second.expected
-    const emptying = recordingAfter(() => onlooker.drain(from, addressOf(randomKey()), 10_000n))
-    const journal = newRecorder()
-    const settlements = await Promise.all([
-      settleOn(bench, first, emptying),
-      settleOn(bench, second, journal),
-    ])
-    t.match(settlements, [
-      { kind: 'settled' },
-      { kind: 'failed', refusal: { code: 'invalid_exact_evm_insufficient_balance' } },
-    ])
-    t.strictSame(journal.dispatches, [], 'nothing was even signed')
-    t.equal(await mischief.charges(second), 0)
-  },
-)
+t.test('refuses a buyer whose money goes while the payment waits, before it costs gas', async (t) => {
+  const bench = await openBench(chain, { ledger })
+  const [first, second] = [await authorize(chain), await authorize(chain)]
+  const { from } = second.expected
+  const emptying = recordingAfter(() => onlooker.drain(from, addressOf(randomKey()), 10_000n))
+  const journal = newRecorder()
+  const settlements = await Promise.all([settleOn(bench, first, emptying), settleOn(bench, second, journal)])
+  t.match(settlements, [
+    { kind: 'settled' },
+    { kind: 'failed', refusal: { code: 'invalid_exact_evm_insufficient_balance' } },
+  ])
+  t.strictSame(journal.dispatches, [], 'nothing was even signed')
+  t.equal(await mischief.charges(second), 0)
+})
 
-t.test('a payment whose time is nearly over when its turn comes is not sent', async (t) => {
+t.test('leaves a payment unsent whose time is nearly over when its turn comes', async (t) => {
   const bench = await openBench(chain, { ledger })
   const soon = BigInt(Math.floor(Date.now() / 1000) + 20)
   const [first, second] = [await authorize(chain), await authorize(chain, randomKey(), { validBefore: soon })]
@@ -109,27 +103,24 @@ t.test('a payment whose time is nearly over when its turn comes is not sent', as
   t.equal(await mischief.charges(second), 0)
 })
 
-t.test(
-  'a network that asks for more than the operator allows gets nothing, and the payment waits',
-  async (t) => {
-    const gwei = 1_000_000_000n
-    await mischief.client.setNextBlockBaseFeePerGas({ baseFeePerGas: 5n * gwei })
-    await mischief.mine()
-    t.teardown(() => mischief.client.setNextBlockBaseFeePerGas({ baseFeePerGas: gwei }))
-    const signed = await authorize(chain)
-    const journal = newRecorder()
-    const dear = await settleOn(await openBench(chain, { ledger }), signed, journal)
-    t.match(dear, { kind: 'failed', refusal: { code: 'chain_unavailable', detail: /fees/ } })
-    t.strictSame(journal.dispatches, [])
-    t.equal(await mischief.charges(signed), 0)
-    const generous = await openBench(chain, { ledger, limits: { maxFeePerGas: 7n * gwei } })
-    t.match(await settleOn(generous, signed, journal), { kind: 'settled' })
-    const { maxFeePerGas } = await mischief.client.getTransaction({ hash: hexOf(recorded(journal).hash) })
-    t.equal(maxFeePerGas, 7n * gwei, 'all that is allowed, where twice the base fee would be more')
-  },
-)
+t.test('keeps a payment waiting while the network asks for more than the operator allows', async (t) => {
+  const gwei = 1_000_000_000n
+  await mischief.client.setNextBlockBaseFeePerGas({ baseFeePerGas: 5n * gwei })
+  await mischief.mine()
+  t.teardown(() => mischief.client.setNextBlockBaseFeePerGas({ baseFeePerGas: gwei }))
+  const signed = await authorize(chain)
+  const journal = newRecorder()
+  const dear = await settleOn(await openBench(chain, { ledger }), signed, journal)
+  t.match(dear, { kind: 'failed', refusal: { code: 'chain_unavailable', detail: /fees/ } })
+  t.strictSame(journal.dispatches, [])
+  t.equal(await mischief.charges(signed), 0)
+  const generous = await openBench(chain, { ledger, limits: { maxFeePerGas: 7n * gwei } })
+  t.match(await settleOn(generous, signed, journal), { kind: 'settled' })
+  const { maxFeePerGas } = await mischief.client.getTransaction({ hash: hexOf(recorded(journal).hash) })
+  t.equal(maxFeePerGas, 7n * gwei, 'all that is allowed, where twice the base fee would be more')
+})
 
-t.test('a payment that must lie under three blocks counts under three, and not before', async (t) => {
+t.test('counts a payment under three blocks when three are required', async (t) => {
   const proxy = await openNodeProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   const bench = await openBench(chain, { ledger, url: proxy.url, limits: { confirmations: 3 } })
@@ -147,31 +138,28 @@ t.test('a payment that must lie under three blocks counts under three, and not b
   t.equal((await mischief.newest()) - block, 2)
 })
 
-t.test(
-  'a block that is undone takes the payment back, which is then sent once more, and charged once',
-  async (t) => {
-    const proxy = await openNodeProxy(chain.rpcUrl)
-    t.teardown(proxy.close)
-    const bench = await openBench(chain, { ledger, url: proxy.url, limits: { confirmations: 2 } })
-    const signed = await authorize(chain)
-    await mischief.automine('off')
-    const journal = newRecorder()
-    atPolls(proxy, [
-      mischief.mine,
-      async () => t.equal(await mischief.charges(signed), 1, 'it stood in a block'),
-      () => mischief.reorg(1),
-      async () => t.equal(await mischief.charges(signed), 0, 'the block is gone'),
-      () => mischief.mine(2),
-    ])
-    const settlement = await settleOn(bench, signed, journal)
-    t.match(settlement, { kind: 'settled', receipt: { transaction: recorded(journal).hash } })
-    t.equal(sentOver(proxy), 2)
-    t.equal(journal.dispatches.length, 1, 'the same bytes')
-    t.equal(await mischief.charges(signed), 1)
-  },
-)
+t.test('sends a payment once more when its block is undone, and charges once', async (t) => {
+  const proxy = await openNodeProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  const bench = await openBench(chain, { ledger, url: proxy.url, limits: { confirmations: 2 } })
+  const signed = await authorize(chain)
+  await mischief.automine('off')
+  const journal = newRecorder()
+  atPolls(proxy, [
+    mischief.mine,
+    async () => t.equal(await mischief.charges(signed), 1, 'it stood in a block'),
+    () => mischief.reorg(1),
+    async () => t.equal(await mischief.charges(signed), 0, 'the block is gone'),
+    () => mischief.mine(2),
+  ])
+  const settlement = await settleOn(bench, signed, journal)
+  t.match(settlement, { kind: 'settled', receipt: { transaction: recorded(journal).hash } })
+  t.equal(sentOver(proxy), 2)
+  t.equal(journal.dispatches.length, 1, 'the same bytes')
+  t.equal(await mischief.charges(signed), 1)
+})
 
-t.test('a payment whose block is undone is never called settled while it stands in no other', async (t) => {
+t.test('settles a payment whose block is undone only once another block contains it', async (t) => {
   const proxy = await openNodeProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   const bench = await openBench(chain, { ledger, url: proxy.url, limits: { confirmations: 2 } })
@@ -196,7 +184,7 @@ t.test('a payment whose block is undone is never called settled while it stands 
   t.equal(await mischief.charges(signed), 1)
 })
 
-t.test('a stranger who is faster within the block has paid for the buyer', async (t) => {
+t.test('accepts a stranger’s faster transaction in the same block as the buyer’s payment', async (t) => {
   const { bench, proxy } = await openSpoilt(t)
   const signed = await authorize(chain)
   await mischief.automine('off')
@@ -215,7 +203,7 @@ t.test('a stranger who is faster within the block has paid for the buyer', async
   t.equal(await mischief.charges(signed), 1)
 })
 
-t.test('a stranger who was there before the broadcast has paid, and no gas is spent', async (t) => {
+t.test('accepts a stranger’s transaction before the broadcast, and spends no gas', async (t) => {
   const bench = await openBench(chain, { ledger })
   const signed = await authorize(chain)
   const theirs = await mischief.mined(mischief.submit(signed))
@@ -224,7 +212,7 @@ t.test('a stranger who was there before the broadcast has paid, and no gas is sp
   t.strictSame(journal.dispatches, [])
 })
 
-t.test('two transactions of ours for one payment move its money once, and both find it', async (t) => {
+t.test('moves the money once with two transactions for one payment, and finds it from both', async (t) => {
   const benches = [await openBench(chain, { ledger }), await openSpoilt(t)] as const
   const [one, { bench: two, proxy }] = benches
   const signed = await authorize(chain)
@@ -237,7 +225,7 @@ t.test('two transactions of ours for one payment move its money once, and both f
   t.equal(await mischief.charges(signed), 1)
 })
 
-t.test('a payment that is canceled during the work fails before it costs gas', async (t) => {
+t.test('fails a payment that is canceled during the work before it costs gas', async (t) => {
   const bench = await openBench(chain, { ledger })
   const signed = await authorize(chain)
   await mischief.mined(mischief.cancel(signed))
@@ -246,7 +234,7 @@ t.test('a payment that is canceled during the work fails before it costs gas', a
   t.strictSame(journal.dispatches, [])
 })
 
-t.test('a payment that is canceled in the block of its settlement has failed', async (t) => {
+t.test('fails a payment that is canceled in the block of its settlement', async (t) => {
   const { bench, proxy } = await openSpoilt(t)
   const signed = await authorize(chain)
   await mischief.automine('off')
@@ -260,7 +248,7 @@ t.test('a payment that is canceled in the block of its settlement has failed', a
   t.equal(await chain.balance(signed.expected.from), 10_000n, 'not charged')
 })
 
-t.test('a nonce that has moved money elsewhere has not paid us', async (t) => {
+t.test('fails a payment whose nonce has moved money elsewhere', async (t) => {
   const bench = await openBench(chain, { ledger })
   const signed = await authorize(chain)
   const { nonce } = signed.expected
@@ -269,7 +257,7 @@ t.test('a nonce that has moved money elsewhere has not paid us', async (t) => {
   t.match(await settleOn(bench, signed), FAILED)
 })
 
-t.test('one transfer does not pay for two answers, however its transaction is woven', async (t) => {
+t.test('counts one transfer for one answer, however its transaction is built', async (t) => {
   const bench = await openBench(chain, { ledger })
   const key = randomKey()
   const [paid, unpaid] = [await authorize(chain, key), await authorize(chain, key)]
@@ -285,7 +273,7 @@ t.test('one transfer does not pay for two answers, however its transaction is wo
   t.match(await settleOn(bench, unpaid), FAILED)
 })
 
-t.test('a node that gives out no logs tells enough of what we have sent ourselves', async (t) => {
+t.test('settles its own transactions on a node without logs', async (t) => {
   const { bench, proxy } = await openSpoilt(t)
   const refused = { error: { code: -32000, message: 'this method is not for you' } }
   proxy.instead(async (method) => (method === 'eth_getLogs' ? refused : undefined))
@@ -311,7 +299,7 @@ t.test('a node that gives out no logs tells enough of what we have sent ourselve
   })
 })
 
-t.test('a payment nobody has carried out is failed once its time is over, and not before', async (t) => {
+t.test('fails an unsettled payment once its time is over', async (t) => {
   const bench = await openBench(chain, { ledger })
   const { expected } = await authorize(chain)
   await mischief.mine()
@@ -321,24 +309,21 @@ t.test('a payment nobody has carried out is failed once its time is over, and no
   t.match(await findTransfer(bench, expected, newest, newest), FAILED)
 })
 
-t.test(
-  'a stranger’s transaction in a block that does not count yet is neither a charge nor none',
-  async (t) => {
-    const bench = await openBench(chain, { ledger, limits: { confirmations: 2 } })
-    const signed = await authorize(chain)
-    const theirs = await mischief.mined(mischief.submit(signed))
-    const { timestamp } = await mischief.client.getBlock()
-    const over = Number(timestamp) * 1000 - 60_000
-    t.match(await findTransfer(bench, signed.expected, over, over), { kind: 'unknown' })
-    await mischief.mine()
-    t.match(await findTransfer(bench, signed.expected, over, over), {
-      kind: 'settled',
-      receipt: { transaction: theirs },
-    })
-  },
-)
+t.test('reports unknown while a stranger’s transaction lacks confirmations', async (t) => {
+  const bench = await openBench(chain, { ledger, limits: { confirmations: 2 } })
+  const signed = await authorize(chain)
+  const theirs = await mischief.mined(mischief.submit(signed))
+  const { timestamp } = await mischief.client.getBlock()
+  const over = Number(timestamp) * 1000 - 60_000
+  t.match(await findTransfer(bench, signed.expected, over, over), { kind: 'unknown' })
+  await mischief.mine()
+  t.match(await findTransfer(bench, signed.expected, over, over), {
+    kind: 'settled',
+    receipt: { transaction: theirs },
+  })
+})
 
-t.test('a node that forgets its pool gets the transaction again', async (t) => {
+t.test('sends a transaction again to a node that has lost its pool', async (t) => {
   const { bench, proxy } = await openSpoilt(t)
   const signed = await authorize(chain)
   await mischief.automine('off')
@@ -353,7 +338,7 @@ t.test('a node that forgets its pool gets the transaction again', async (t) => {
   t.equal(await mischief.charges(signed), 1)
 })
 
-t.test('a transaction that never reached the node has failed for good once its nonce is taken', async (t) => {
+t.test('fails an unsent transaction once its nonce is taken', async (t) => {
   const { bench, proxy } = await openSpoilt(t)
   const [lost, next] = [await authorize(chain), await authorize(chain)]
   proxy.onCall(async (method) => {
@@ -377,22 +362,19 @@ t.test('a transaction that never reached the node has failed for good once its n
   t.equal(await mischief.charges(lost), 1)
 })
 
-t.test(
-  'a node that was silent for a while and answers again: the buyer is answered, and charged once',
-  async (t) => {
-    const { bench, proxy } = await openSpoilt(t)
-    const signed = await authorize(chain)
-    proxy.onCall(async (method) => {
-      if (method === 'eth_sendRawTransaction') proxy.set('broken_after_send')
-      // As after a pause: the transaction has arrived, every question about it has been cut off, and the next is answered.
-      if (method === 'eth_getTransactionReceipt') proxy.set('open')
-    })
-    t.match(await settleOn(bench, signed, newRecorder()), { kind: 'settled' })
-    t.equal(await mischief.charges(signed), 1)
-  },
-)
+t.test('answers the buyer once, with one charge, when a silent node answers again', async (t) => {
+  const { bench, proxy } = await openSpoilt(t)
+  const signed = await authorize(chain)
+  proxy.onCall(async (method) => {
+    if (method === 'eth_sendRawTransaction') proxy.set('broken_after_send')
+    // As after a pause: the transaction has arrived, every question about it has been cut off, and the next is answered.
+    if (method === 'eth_getTransactionReceipt') proxy.set('open')
+  })
+  t.match(await settleOn(bench, signed, newRecorder()), { kind: 'settled' })
+  t.equal(await mischief.charges(signed), 1)
+})
 
-t.test('an unsent transaction has failed once the payment is over, and may go out before', async (t) => {
+t.test('fails an unsent transaction once the payment is over, and may send it before', async (t) => {
   const { bench, proxy } = await openSpoilt(t)
   const signed = await authorize(chain)
   proxy.onCall(async (method) => {

@@ -59,7 +59,7 @@ const BLOCKED: readonly (readonly [Way, string])[] = [
 ]
 
 for (const [way, what] of BLOCKED) {
-  t.test(`a network that ${what} costs the buyer nothing, and not the payment either`, async (t) => {
+  t.test(`leaves the buyer uncharged and the payment unspent when a network ${what}`, async (t) => {
     const payment = await fresh()
     const runs = shop.workplace.runs()
     shop.node.set(way)
@@ -74,7 +74,7 @@ for (const [way, what] of BLOCKED) {
   })
 }
 
-t.test('a network that goes away during the work: nothing was sent, so nothing is charged', async (t) => {
+t.test('leaves a payment unsent and uncharged when the network goes away during the work', async (t) => {
   const payment = await fresh()
   shop.workplace.during(async () => shop.node.set('down'))
   const response = await send(work(2), payment.header)
@@ -86,24 +86,21 @@ t.test('a network that goes away during the work: nothing was sent, so nothing i
   await stillGood(t, payment, work(2))
 })
 
-t.test(
-  'a network that is lost after the payment was sent: unknown, never a 402 that would be paid again',
-  async (t) => {
-    const payment = await fresh()
-    const runs = shop.workplace.runs()
-    shop.node.set('broken_after_send')
-    const response = await send(work(3), payment.header)
-    t.equal(response.status, 503)
-    t.ok(Number(response.headers.get('retry-after')) > 0)
-    t.match(response.headers.get('location'), /^\/payments\/pay_/)
-    t.equal(response.headers.get('payment-required'), null)
-    t.match(await readProblem(response), { code: 'payment_pending', charged: 'unknown' })
-    t.equal((await send(work(3), payment.header)).status, 503, 'and stays so while the network is away')
-    shop.node.set('open')
-    await stillGood(t, payment, work(3))
-    t.equal(shop.workplace.runs() - runs, 1, 'the work was done once')
-  },
-)
+t.test('reports unknown, instead of 402, when the network is lost after the payment was sent', async (t) => {
+  const payment = await fresh()
+  const runs = shop.workplace.runs()
+  shop.node.set('broken_after_send')
+  const response = await send(work(3), payment.header)
+  t.equal(response.status, 503)
+  t.ok(Number(response.headers.get('retry-after')) > 0)
+  t.match(response.headers.get('location'), /^\/payments\/pay_/)
+  t.equal(response.headers.get('payment-required'), null)
+  t.match(await readProblem(response), { code: 'payment_pending', charged: 'unknown' })
+  t.equal((await send(work(3), payment.header)).status, 503, 'and stays so while the network is away')
+  shop.node.set('open')
+  await stillGood(t, payment, work(3))
+  t.equal(shop.workplace.runs() - runs, 1, 'the work was done once')
+})
 
 t.test('does work for a payer who keeps hanging up only once it is paid for', async (t) => {
   const key = await shop.wallet()
@@ -123,7 +120,7 @@ t.test('does work for a payer who keeps hanging up only once it is paid for', as
   t.strictSame(chargedBefore, [0, 0, 1, 2], 'from the third purchase on the money moves first')
 })
 
-t.test('work that breaks is not charged, and what broke it stays here', async (t) => {
+t.test('leaves broken work uncharged, and keeps its error internal', async (t) => {
   const payment = await fresh()
   shop.workplace.during(() => Promise.reject(new Error('unwell')))
   const response = await send(work(4), payment.header)
@@ -135,7 +132,7 @@ t.test('work that breaks is not charged, and what broke it stays here', async (t
   await stillGood(t, payment, work(4))
 })
 
-t.test('work that takes too long is not charged', async (t) => {
+t.test('leaves work that takes too long uncharged', async (t) => {
   const payment = await fresh(undefined, '/paid/hasty')
   shop.workplace.during(() => delay(1_500))
   const response = await send(work(5, '/paid/hasty'), payment.header)
@@ -145,7 +142,7 @@ t.test('work that takes too long is not charged', async (t) => {
   await stillGood(t, payment, work(5, '/paid/hasty'))
 })
 
-t.test('a payment of a buyer whose clock is ten minutes fast buys as any other', async (t) => {
+t.test('accepts a payment of a buyer whose clock is ten minutes fast', async (t) => {
   const challenge = await challengeOf(`${shop.url}/paid/remembered`)
   const key = await shop.wallet()
   for (const n of [1, 1]) {
@@ -170,7 +167,7 @@ t.test('runs the work once for a stock client that pays again while its node com
   t.equal(await shop.witness.charges(addressOf(key)), 1)
 })
 
-t.test('a payer who moves the money away during the work gets a 402 and not the answer', async (t) => {
+t.test('answers 402 to a payer who moves the money away during the work', async (t) => {
   const key = await shop.wallet()
   const payer = addressOf(key)
   const payment = await fresh(key)
@@ -190,7 +187,7 @@ t.test('a payer who moves the money away during the work gets a 402 and not the 
   t.equal(await chargesOf(payment), 0)
 })
 
-t.test('a payer whom the token refuses is told before any work is done', async (t) => {
+t.test('tells a payer whom the token refuses so before any work', async (t) => {
   const key = await shop.wallet()
   await shop.witness.blacklist(addressOf(key))
   const runs = shop.workplace.runs()
@@ -203,7 +200,7 @@ t.test('a payer whom the token refuses is told before any work is done', async (
   t.equal(shop.workplace.runs(), runs)
 })
 
-t.test('an operator who runs out of gas does not charge, and does not use the payment up', async (t) => {
+t.test('leaves buyers uncharged and payments unspent when the operator runs out of gas', async (t) => {
   const payment = await fresh()
   await shop.chain.setGas(shop.settler, 1n)
   const response = await send(work(8), payment.header)
@@ -213,7 +210,7 @@ t.test('an operator who runs out of gas does not charge, and does not use the pa
   await stillGood(t, payment, work(8))
 })
 
-t.test('a header beyond every bound is refused alone: the next buyer is served', async (t) => {
+t.test('refuses a header beyond every limit, and serves the next buyer', async (t) => {
   const { port } = new URL(shop.url)
   const oversized = request({
     port,
@@ -226,7 +223,7 @@ t.test('a header beyond every bound is refused alone: the next buyer is served',
   await stillGood(t, await fresh(), work(9))
 })
 
-t.test('a payment that a stranger carries out during the work is paid, and is answered', async (t) => {
+t.test('answers a payment that a stranger settles during the work', async (t) => {
   const payment = await fresh()
   let transaction = ''
   shop.workplace.during(async () => {
@@ -238,25 +235,22 @@ t.test('a payment that a stranger carries out during the work is paid, and is an
   t.equal(await chargesOf(payment), 1)
 })
 
-t.test(
-  'a buyer who hangs up during the work is not charged, and buys with the same payment when coming back',
-  async (t) => {
-    const payment = await fresh()
-    const runs = shop.workplace.runs()
-    const leaving = new AbortController()
-    shop.workplace.during(async () => {
-      leaving.abort()
-      await delay(200)
-    })
-    const headers = { 'payment-signature': payment.header }
-    await t.rejects(fetch(work(14), { headers, signal: leaving.signal }))
-    await delay(600)
-    t.equal(await chargesOf(payment), 0)
-    shop.workplace.during(async () => {})
-    await stillGood(t, payment, work(14))
-    t.equal(shop.workplace.runs() - runs, 2, 'nothing was kept')
-  },
-)
+t.test('leaves a buyer who hangs up uncharged, and accepts the same payment later', async (t) => {
+  const payment = await fresh()
+  const runs = shop.workplace.runs()
+  const leaving = new AbortController()
+  shop.workplace.during(async () => {
+    leaving.abort()
+    await delay(200)
+  })
+  const headers = { 'payment-signature': payment.header }
+  await t.rejects(fetch(work(14), { headers, signal: leaving.signal }))
+  await delay(600)
+  t.equal(await chargesOf(payment), 0)
+  shop.workplace.during(async () => {})
+  await stillGood(t, payment, work(14))
+  t.equal(shop.workplace.runs() - runs, 2, 'nothing was kept')
+})
 
 t.test('does work for a payer who keeps hanging up only once it is paid for', async (t) => {
   const key = await shop.wallet()

@@ -14,12 +14,12 @@ function paymentIn(header: string | undefined): Payment {
   return detection.payment
 }
 
-t.test('what costs more than 0.10 USD is paid for before the work, and nothing else is', async (t) => {
+t.test('settles before the work exactly what costs more than 0.10 USD', async (t) => {
   for (const { path, operation } of paidRoutes(catalog))
     t.equal(operation.settle, (operation.price ?? 0n) > 100_000n ? 'upfront' : 'after', path)
 })
 
-t.test('the client from the registry pays an offer that is settled upfront, as it comes', async (t) => {
+t.test('accepts the stock client on an offer that is settled upfront', async (t) => {
   const route = paidRoutes(catalog).find(({ operation }) => operation.settle === 'upfront')
   if (route?.operation.price === undefined) throw new Error('no such route')
   const resource = BASE_URL + route.path

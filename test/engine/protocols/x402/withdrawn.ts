@@ -85,7 +85,7 @@ function reachableOnly(node: typeof fetch) {
   return createX402({ service: catalog.service, baseUrl: BASE_URL, offered: [], reachable: [till], random })
 }
 
-t.test('a payment on a withdrawn network is still found, and no new one is taken', async (t) => {
+t.test('finds old payments on a withdrawn network, and refuses new ones', async (t) => {
   const x402 = reachableOnly(nodeWith(PAY_TO))
   const issued = quietX402(catalog, ['base'])
     .challenge(route)
@@ -107,13 +107,13 @@ const unknown: PaymentRecord = {
   state: 'unknown',
 }
 
-t.test('money that somebody else has moved is settled', async (t) => {
+t.test('settles a payment whose money somebody else has moved', async (t) => {
   t.match(await reachableOnly(nodeWith(PAY_TO)).resolve(unknown), {
     kind: 'settled',
     receipt: { transaction: HASH, amount: '5000' },
   })
 })
 
-t.test('money that went elsewhere is not paid', async (t) => {
+t.test('refuses a payment whose money went elsewhere', async (t) => {
   t.match(await reachableOnly(nodeWith(PAYER)).resolve(unknown), { kind: 'failed' })
 })

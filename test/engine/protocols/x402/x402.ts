@@ -45,7 +45,7 @@ async function isDetection(detection: Detection): Promise<boolean> {
   }
 }
 
-t.test('a payment that fits is found, fits, and is signed', async (t) => {
+t.test('finds a payment, matches its offer and verifies its signature', async (t) => {
   const payment = paymentIn(payload)
   t.equal(payment.check(offer, NOW), undefined)
   t.match(await payment.verify(), { kind: 'verified', validBefore: NOW + 60_000 })
@@ -53,7 +53,7 @@ t.test('a payment that fits is found, fits, and is signed', async (t) => {
   t.equal(payment.token, '_'.repeat(24))
 })
 
-t.test('one payment is one payment however it is spelt: the ledger key is the signed fields', async (t) => {
+t.test('keys a payment by its signed fields, in any spelling', async (t) => {
   const { key } = paymentIn(payload)
   const part = payload['payload'] as { signature: string; authorization: Record<string, string> }
   const { from = '', nonce = '' } = part.authorization
@@ -73,7 +73,7 @@ t.test('one payment is one payment however it is spelt: the ledger key is the si
   t.equal(paymentIn(respelt).key, key)
 })
 
-t.test('the name a client gives its purchase is read, and none is made up', async (t) => {
+t.test('reads the identifier that a client gives its purchase', async (t) => {
   t.equal(paymentIn(payload).identifier, undefined)
   const id = 'pay_7d5d747be160e280504c099d984bcfe0'
   const extensions = {
@@ -84,7 +84,7 @@ t.test('the name a client gives its purchase is read, and none is made up', asyn
   t.equal(paymentIn({ ...payload, extensions }).key, paymentIn(payload).key, 'it is no part of the payment')
 })
 
-t.test('an offer nested to the roof of the header is compared, not followed', async (t) => {
+t.test('compares an offer that is nested as deep as a header allows', async (t) => {
   const deep = `${'['.repeat(9_000)}${']'.repeat(9_000)}`
   const text = JSON.stringify(payload).replaceAll('"USD Coin"', deep)
   const detection = detect(Buffer.from(text).toString('base64'))
@@ -93,7 +93,7 @@ t.test('an offer nested to the roof of the header is compared, not followed', as
     t.match(detection.payment.check(offer, NOW), { code: 'no_matching_requirements' })
 })
 
-t.test('a request without a payment has none, and version 1 is told apart', async (t) => {
+t.test('tells a missing payment from one of version 1', async (t) => {
   t.strictSame(detect(undefined), { kind: 'none' })
   t.match(x402.detect({ 'x-payment': 'e30=' }), { kind: 'malformed', code: 'invalid_x402_version' })
   t.match(detect(''), { kind: 'malformed', code: 'invalid_payload' })
@@ -108,7 +108,7 @@ const mutated = fc
   )
   .map(([path, value]) => replaced(payload, path, value))
 
-t.test('whatever stands in PAYMENT-SIGNATURE, the request is answered: 5,000 headers', async (t) => {
+t.test('answers any content of PAYMENT-SIGNATURE: 5,000 headers', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       fc.oneof(

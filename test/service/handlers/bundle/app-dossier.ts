@@ -52,7 +52,7 @@ async function compose(
   return { answer: enveloped(await byName.run({ appids }, context)), looked }
 }
 
-t.test('a dossier of five titles asks each source once for each title, all at once', async (t) => {
+t.test('asks each source once for each of five titles, all at once', async (t) => {
   const { serve, asked } = await openWholeService(t)
   const { body } = await serve(DOSSIER, { appids: FIVE })
   t.equal((body['apps'] as unknown[]).length, 5)
@@ -64,7 +64,7 @@ t.test('a dossier of five titles asks each source once for each title, all at on
   t.equal(count('/steam-api/IStoreBrowseService/GetItems/v1/'), 0, 'not needed while pages answer')
 })
 
-t.test('an answer made of what was read before says so', async (t) => {
+t.test('says so when an answer is made of older data', async (t) => {
   const { send, pass } = await openWholeService(t)
   const deals = (min_review: number) =>
     send('/paid/gamestore/deals', { min_discount: 20, min_review, count: 3 }) as Promise<JsonObject>
@@ -76,7 +76,7 @@ t.test('an answer made of what was read before says so', async (t) => {
   t.equal(second['fetched_at'], first['fetched_at'])
 })
 
-t.test('the dossier, its sample and the single route share what was fetched', async (t) => {
+t.test('shares fetched data between the dossier, its sample and the single route', async (t) => {
   const { serve, asked } = await openWholeService(t)
   const [first = 0, ...others] = FIVE
   await serve(DOSSIER, { appids: FIVE })
@@ -87,7 +87,7 @@ t.test('the dossier, its sample and the single route share what was fetched', as
   t.strictSame(Object.fromEntries(asked), before)
 })
 
-t.test('an app is read again after five minutes, SteamSpy after a day', async (t) => {
+t.test('reads an app again after five minutes, and SteamSpy after a day', async (t) => {
   const { serve, asked, pass } = await openWholeService(t)
   const read = () => serve('/paid/gamestore/app/{appid}', { appid: FIVE[0] })
   await read()
@@ -100,7 +100,7 @@ t.test('an app is read again after five minutes, SteamSpy after a day', async (t
   t.equal(asked.get('/steamspy/api.php'), 1)
 })
 
-t.test('metadata and neighbours belong to the first title', async (t) => {
+t.test('gives metadata and neighbours of the first title', async (t) => {
   const { answer, looked } = await compose({ 7: 'Seven', 8: 'Eight' }, METADATA)
   t.strictSame(looked, ['Seven'])
   t.match(answer.body, {
@@ -115,7 +115,7 @@ t.test('metadata and neighbours belong to the first title', async (t) => {
   t.strictSame(answer.warnings, [])
 })
 
-t.test('the game database is asked by the app id, and by name only when it does not have that', async (t) => {
+t.test('asks the game database by app id, and by name only when that is unknown', async (t) => {
   const { serve, asked } = await openWholeService(t)
   const [appid = 0] = FIVE
   const { body, warnings } = await serve(DOSSIER, { appids: [appid] })
@@ -131,14 +131,14 @@ t.test('the game database is asked by the app id, and by name only when it does 
   t.strictSame(looked, ['Seven'])
 })
 
-t.test('metadata of a namesake is marked as such', async (t) => {
+t.test('marks metadata of a namesake', async (t) => {
   const known = (steam: string | null) => ({ ...METADATA, game: { name: 'Seven', external_ids: { steam } } })
   t.match((await compose({ 7: 'Seven' }, known('70'))).answer.warnings, [{ code: 'metadata_uncertain' }])
   t.strictSame((await compose({ 7: 'Seven' }, known('7'))).answer.warnings, [])
   t.strictSame((await compose({ 7: 'Seven' }, known(null))).answer.warnings, [])
 })
 
-t.test('without the game database the apps are sold, with a warning', async (t) => {
+t.test('sells the apps with a warning when the game database is missing', async (t) => {
   for (const [code, warning] of [
     ['not_configured', 'not_configured'],
     ['not_found', 'upstream_unavailable'],
@@ -150,7 +150,7 @@ t.test('without the game database the apps are sold, with a warning', async (t) 
   }
 })
 
-t.test('an unknown app is named so in its place, and the others are sold', async (t) => {
+t.test('names an unknown app in its place, and sells the others', async (t) => {
   const { serve } = await openWholeService(t)
   const { body, warnings = [] } = await serve(DOSSIER, { appids: [UNKNOWN, 4100000050] })
   t.match(body['apps'], [
@@ -161,13 +161,13 @@ t.test('an unknown app is named so in its place, and the others are sold', async
   t.strictSame(warnings, [], 'its entry says it')
 })
 
-t.test('an app whose source fails is null in its place, with a warning', async (t) => {
+t.test('puts null, with a warning, in the place of an app whose source fails', async (t) => {
   const { answer } = await compose({ 7: 'Seven', 8: { fails: 'source_timeout' } }, METADATA)
   t.match(answer.body['apps'], [{ name: 'Seven' }, { appid: 8, error: 'source_timeout' }])
   t.match(answer.warnings, [{ code: 'upstream_unavailable', message: 'Without app 8: It does not work' }])
 })
 
-t.test('when no app is known nothing is sold; when it cannot be known, that is said instead', async (t) => {
+t.test('refuses when no app is known, and tells unknown apps from failing sources', async (t) => {
   await t.rejects(compose({ 7: { fails: 'not_found' }, 8: { fails: 'not_found' } }, METADATA), {
     code: 'not_found',
     detail: 'None of these apps was found',
@@ -176,12 +176,12 @@ t.test('when no app is known nothing is sold; when it cannot be known, that is s
   await t.rejects(compose(unsure, METADATA), { code: 'source_limited' })
 })
 
-t.test('an app that is older than it should be says so in its own place', async (t) => {
+t.test('marks an app in its place that is older than it should be', async (t) => {
   const { answer } = await compose({ 7: 'Old', 8: 'New' }, METADATA)
   t.match(answer.body['apps'], [{ warnings: [{ code: 'stale' }] }, { warnings: { length: 0 } }])
 })
 
-t.test('the free sample shows name, players, owners and reviews, and two neighbours', async (t) => {
+t.test('shows name, players, owners, reviews and two neighbours in the free sample', async (t) => {
   const { answer } = await compose({ 7: 'Seven' }, METADATA)
   t.strictSame(byName.preview(answer.body)['first_title'], {
     appid: 7,
@@ -196,7 +196,7 @@ t.test('the free sample shows name, players, owners and reviews, and two neighbo
   t.match(app, { appid: 730, live_players: { current: 3467 }, reviews: { score_desc: 'Positive' } })
 })
 
-t.test('the published example is what the stand-ins answer, cut short', async (t) => {
+t.test('publishes an example that equals the stand-ins’ answer, cut short', async (t) => {
   const { serve } = await openWholeService(t)
   const { body, warnings } = await serve(DOSSIER, { appids: [4100000050, UNKNOWN] })
   t.strictSame(warnings, [], 'no part is missing')

@@ -30,7 +30,7 @@ async function compose(
   return enveloped(await marketSnapshot.run({ ...USUAL, countries }, fixedContext(ask)))
 }
 
-t.test('a snapshot of three countries costs its sources no more than its parts', async (t) => {
+t.test('costs the sources as many calls for three countries as the parts do', async (t) => {
   const { serve, asked } = await openWholeService(t)
   const { body } = await serve(SNAPSHOT, USUAL)
   const store = Array.from(asked).filter(([path]) => path.startsWith('/steam'))
@@ -46,7 +46,7 @@ t.test('a snapshot of three countries costs its sources no more than its parts',
   })
 })
 
-t.test('single routes, samples, other filters and the snapshot share what was fetched', async (t) => {
+t.test('shares fetched data between single routes, samples, filters and the snapshot', async (t) => {
   const { serve, asked } = await openWholeService(t)
   await serve(SNAPSHOT, USUAL)
   const before = Object.fromEntries(asked)
@@ -59,7 +59,7 @@ t.test('single routes, samples, other filters and the snapshot share what was fe
   t.strictSame(Object.fromEntries(asked), before)
 })
 
-t.test('deals are read again after ten minutes, and not before, whatever is asked for', async (t) => {
+t.test('reads deals again after exactly ten minutes, for any request', async (t) => {
   const { serve, asked, pass } = await openWholeService(t)
   const count = () => asked.get(`/steam-api${QUERY}`)
   const first = await serve('/paid/gamestore/deals', { min_discount: 20, min_review: 60, count: 30 })
@@ -74,22 +74,19 @@ t.test('deals are read again after ten minutes, and not before, whatever is aske
   t.equal(count(), 2)
 })
 
-t.test(
-  'when the store goes away, older deals are given with their age, and after an hour none',
-  async (t) => {
-    const { serve, faults, pass } = await openWholeService(t)
-    const DEALS = { min_discount: 20, min_review: 60, count: 30 }
-    await serve('/paid/gamestore/deals', DEALS)
-    for (const path of [QUERY, SEARCH, ITEMS, '/api/featuredcategories/']) faults[path] = 'html'
-    pass(30 * 60_000)
-    const older = await serve('/paid/gamestore/deals', { ...DEALS, min_review: 61 })
-    t.match(older.warnings, [{ code: 'stale', message: /30 minutes ago/ }])
-    pass(60 * 60_000)
-    await t.rejects(serve('/paid/gamestore/deals', { ...DEALS, min_review: 62 }), { code: 'source_error' })
-  },
-)
+t.test('gives older deals with their age for an hour when the store goes away', async (t) => {
+  const { serve, faults, pass } = await openWholeService(t)
+  const DEALS = { min_discount: 20, min_review: 60, count: 30 }
+  await serve('/paid/gamestore/deals', DEALS)
+  for (const path of [QUERY, SEARCH, ITEMS, '/api/featuredcategories/']) faults[path] = 'html'
+  pass(30 * 60_000)
+  const older = await serve('/paid/gamestore/deals', { ...DEALS, min_review: 61 })
+  t.match(older.warnings, [{ code: 'stale', message: /30 minutes ago/ }])
+  pass(60 * 60_000)
+  await t.rejects(serve('/paid/gamestore/deals', { ...DEALS, min_review: 62 }), { code: 'source_error' })
+})
 
-t.test('what sells everywhere and what in one country only is told apart', async (t) => {
+t.test('tells what sells everywhere from what sells in one country only', async (t) => {
   const { body } = await compose(['US', 'DE', 'JP'], {
     'gamestore/top-sellers US': chart(1, 2, 3),
     'gamestore/top-sellers DE': chart(3, 1, 4),
@@ -100,7 +97,7 @@ t.test('what sells everywhere and what in one country only is told apart', async
   t.strictSame(body['cross_market'], { in_all: [1, 3], unique: { US: [2], DE: [4], JP: [5] } })
 })
 
-t.test('one country is compared with nothing', async (t) => {
+t.test('leaves the comparison out for a single country', async (t) => {
   const { body } = await compose(['US'], {
     'gamestore/top-sellers US': chart(1),
     'gamestore/deals': {},
@@ -109,7 +106,7 @@ t.test('one country is compared with nothing', async (t) => {
   t.equal(body['cross_market'], null)
 })
 
-t.test('parts that fail are null and named; the others are compared and sold', async (t) => {
+t.test('names parts that fail, puts null in their place, and sells the others', async (t) => {
   const answer = await compose(['US', 'DE', 'JP'], {
     'gamestore/top-sellers US': chart(1, 2),
     'gamestore/top-sellers DE': 'source_error',
@@ -129,13 +126,13 @@ t.test('parts that fail are null and named; the others are compared and sold', a
   t.notOk('DE' in (answer.body['cross_market'] as { unique: object }).unique)
 })
 
-t.test('without deals, or without a single country, there is nothing to sell', async (t) => {
+t.test('refuses when deals, or every country, are missing', async (t) => {
   const parts = { 'gamestore/top-sellers US': chart(1), 'gamestore/deals': {}, 'streaming/hype': {} }
   await t.rejects(compose(['US'], { ...parts, 'gamestore/deals': 'source_error' }), { code: 'source_error' })
   await t.rejects(compose(['DE', 'JP'], parts), { code: 'source_error' })
 })
 
-t.test('a snapshot is as old as its oldest part, names every source once, and dates each part', async (t) => {
+t.test('is as old as its oldest part, names every source once, and dates each part', async (t) => {
   const answer = await compose(['US', 'DE'], {
     'gamestore/top-sellers US': chart(1),
     'gamestore/top-sellers DE': chart(1),
@@ -151,7 +148,7 @@ t.test('a snapshot is as old as its oldest part, names every source once, and da
   t.strictSame(answer.body['deals'], { fetched_at: '2026-11-20T19:55:00.000Z', warnings: [], count: 0 })
 })
 
-t.test('the free sample shows three sellers, three deals and three categories', async (t) => {
+t.test('shows three sellers, three deals and three categories in the free sample', async (t) => {
   const { send } = await openWholeService(t)
   const sample = await send('/sample/bundle/market-snapshot', {
     countries: ['DE'],
@@ -169,7 +166,7 @@ t.test('the free sample shows three sellers, three deals and three categories', 
   })
 })
 
-t.test('the published example is what the stand-ins answer, cut short', async (t) => {
+t.test('publishes an example that equals the stand-ins’ answer, cut short', async (t) => {
   const { serve } = await openWholeService(t)
   const { body, warnings } = await serve(SNAPSHOT, USUAL)
   t.strictSame(warnings, [], 'no part is missing')

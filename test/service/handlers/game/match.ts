@@ -12,7 +12,7 @@ function best(name: string, games: readonly Game[]): readonly [number | undefine
   return [match?.game.id, match?.confidence]
 }
 
-t.test('a buyer gets the game that was named, not one that is named alike', async (t) => {
+t.test('matches the named game among similar names', async (t) => {
   const games = [DLC, PORTAL, PORTAL_2]
   t.strictSame(best('Portal 2', games), [72, 1])
   t.strictSame(best('  portal   2 ', games), [72, 1], 'capitals and spaces make no difference')
@@ -25,7 +25,7 @@ t.test('a buyer gets the game that was named, not one that is named alike', asyn
   t.strictSame(best('Portal', []), [undefined, undefined])
 })
 
-t.test('of two games of one name a buyer gets the game itself, then the better known', async (t) => {
+t.test('prefers the game itself, then the better known, among games of one name', async (t) => {
   const bundle = { ...PORTAL_2, id: 1, game_type: { id: 3, type: 'Bundle' }, total_rating_count: 99_000 }
   const remake = { ...PORTAL_2, id: 2, total_rating_count: 40 }
   const bare = { id: 3, name: 'Portal 2' }

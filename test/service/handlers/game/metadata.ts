@@ -30,13 +30,13 @@ async function run(at: Pick<StandIns, 'url'>, terms: Terms = {}): Promise<Envelo
   return enveloped(await handler.run({ name: terms.name ?? NAME }, terms.with ?? fixedContext()))
 }
 
-t.test('the published example is what the stand-ins answer', async (t) => {
+t.test('publishes an example that equals the stand-ins’ answer', async (t) => {
   const answer = await run(await standIns(t))
   t.strictSame(publishedExample('game/metadata'), answer.body)
   t.same(answer.warnings, [])
 })
 
-t.test('a name with quotes and escapes is a name, not a part of the question', async (t) => {
+t.test('passes a name with quotes and escapes to the source as a name', async (t) => {
   const at = await standIns(t)
   for (const name of [
     'Nine "Lanterns" Deep',
@@ -51,7 +51,7 @@ t.test('a name with quotes and escapes is a name, not a part of the question', a
   }
 })
 
-t.test('an unknown name is 404, and asking again costs no call', async (t) => {
+t.test('answers 404 for an unknown name, and remembers it', async (t) => {
   const at = await standIns(t)
   const clock = { now: Date.parse('2026-11-20T20:00:00Z') }
   const context = keepingContext(clock)
@@ -69,13 +69,13 @@ t.test('an unknown name is 404, and asking again costs no call', async (t) => {
   await t.rejects(handler.run({ name: ' \t' }, context), { message: 'name: name must not be blank' })
 })
 
-t.test('a game nobody has timed has no times, and the rest as ever', async (t) => {
+t.test('leaves the times null for a game without any', async (t) => {
   const { body, warnings } = await run(await standIns(t), { name: 'Saltglass Expedition' })
   t.match(body, { game: { name: 'Saltglass Expedition', time_to_beat_hours: null } })
   t.same(warnings, [])
 })
 
-t.test('without the times the answer is given, says so, and is not kept for a day', async (t) => {
+t.test('answers without the times, says so, and caches that briefly', async (t) => {
   const answer = await run(await standIns(t, { [TIMES]: '500' }))
   t.match(answer, {
     warnings: [{ code: 'upstream_unavailable', source: 'IGDB' }],
@@ -84,13 +84,13 @@ t.test('without the times the answer is given, says so, and is not kept for a da
   })
 })
 
-t.test('a match that is none is told from one that is', async (t) => {
+t.test('tells an exact match from a weak one', async (t) => {
   const { body, warnings } = await run(await standIns(t), { name: 'Portal 2' })
   t.match(body, { match: { confidence: 0 } })
   t.match(warnings, [{ code: 'match_unsure', message: /Glasswort Colony/ }])
 })
 
-t.test('hype and metadata share a log-in, which is renewed when it has expired', async (t) => {
+t.test('shares a log-in between hype and metadata, and renews it when it has expired', async (t) => {
   const at = await standIns(t, { [GAMES]: '401-once' })
   t.match((await run(at)).body, { game: { name: NAME } })
   t.equal(at.asked.get('/twitch-id/oauth2/token'), 2)
@@ -112,7 +112,7 @@ const FAULTS: readonly (readonly [Fault, string])[] = [
   ['drip', 'source_timeout'],
 ]
 for (const [fault, code] of FAULTS) {
-  t.test(`when the database answers ${fault}, the buyer gets ${code}, and nothing is kept`, async (t) => {
+  t.test(`answers ${code}, uncached, when the database answers ${fault}`, async (t) => {
     const at = await standIns(t, { [GAMES]: fault })
     const timeoutMs = code === 'source_timeout' ? 60 : 5000
     const context = keepingContext({ now: 0 })
@@ -124,7 +124,7 @@ for (const [fault, code] of FAULTS) {
   })
 }
 
-t.test('the operator sees where the database has changed', async (t) => {
+t.test('shows the operator where the database has changed', async (t) => {
   const records = new SourceRecords(WORLD.now)
   const world = spoiling(WORLD, { path: GAMES, down: [] }, [])
   const fetch: typeof WORLD.fetch = async (url, options) => {
@@ -141,26 +141,23 @@ t.test('the operator sees where the database has changed', async (t) => {
   })
 })
 
-t.test(
-  'the free sample shows what tells one game from another, and the beginning of its summary',
-  async (t) => {
-    const at = await standIns(t)
-    const sample = metadata(igdbAt(at)).preview((await run(at)).body)
-    t.match(sample, {
-      game: {
-        name: NAME,
-        year: 2026,
-        genres: ['Simulator'],
-        platforms: ['PC (Microsoft Windows)', 'Mac', 'Linux'],
-        total_rating: { score: 81, count: 90 },
-        summary: /^Nine Lanterns Deep does not exist\. .*…$/,
-      },
-    })
-    t.strictSame(Object.keys(sample), ['game'])
-    const game = sample['game'] as { summary: string }
-    t.equal(Array.from(game.summary).length, 160)
-  },
-)
+t.test('shows what identifies a game, and the beginning of its summary, in the free sample', async (t) => {
+  const at = await standIns(t)
+  const sample = metadata(igdbAt(at)).preview((await run(at)).body)
+  t.match(sample, {
+    game: {
+      name: NAME,
+      year: 2026,
+      genres: ['Simulator'],
+      platforms: ['PC (Microsoft Windows)', 'Mac', 'Linux'],
+      total_rating: { score: 81, count: 90 },
+      summary: /^Nine Lanterns Deep does not exist\. .*…$/,
+    },
+  })
+  t.strictSame(Object.keys(sample), ['game'])
+  const game = sample['game'] as { summary: string }
+  t.equal(Array.from(game.summary).length, 160)
+})
 
 const places = fc.constantFrom(
   { path: LOGIN, down: [] },
@@ -168,7 +165,7 @@ const places = fc.constantFrom(
   { path: TIMES, down: [] },
 )
 
-t.test('200 malformed answers: a clean body or a Failure, never NaN, a gap, or another error', async (t) => {
+t.test('gives a complete body or a Failure for 200 malformed answers', async (t) => {
   const at = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {

@@ -44,7 +44,7 @@ function details({ body }: EnvelopedAnswer): JsonObject {
   return body['details'] as JsonObject
 }
 
-t.test('a buyer gets page, players, reviews and owners of an app from four calls at once', async (t) => {
+t.test('gives page, players, reviews and owners of an app from four simultaneous calls', async (t) => {
   const { world, asked } = watched(WORLD)
   const answer = await run(await standIns(t), { world })
   t.strictSame(
@@ -58,7 +58,7 @@ t.test('a buyer gets page, players, reviews and owners of an app from four calls
   )
 })
 
-t.test('owners that our own rate leaves out are said to be missing, with when to ask again', async (t) => {
+t.test('says when to ask again for owners that the rate limit leaves out', async (t) => {
   const url = await standIns(t)
   // Nobody waits for a turn, and the clock stands still: five questions at once, and no sixth.
   const world: Runtime = { ...WORLD, now: () => new Date('2026-11-20T20:00:00Z') }
@@ -80,11 +80,11 @@ t.test('owners that our own rate leaves out are said to be missing, with when to
   t.ok((limited.freshFor ?? Infinity) <= 30_000, 'and is not kept for long')
 })
 
-t.test('the published example is what the stand-ins answer', async (t) => {
+t.test('publishes an example that equals the stand-ins’ answer', async (t) => {
   t.strictSame(publishedExample('gamestore/app'), (await run(await standIns(t))).body)
 })
 
-t.test('reviews of all languages and ways of buying are counted', async (t) => {
+t.test('counts reviews of all languages and ways of buying', async (t) => {
   const { body } = await run(await standIns(t))
   t.strictSame(body['reviews'], {
     score: 8,
@@ -98,7 +98,7 @@ t.test('reviews of all languages and ways of buying are counted', async (t) => {
   })
 })
 
-t.test('owners are a range with its method, and the second opinion beside it', async (t) => {
+t.test('gives owners as a range with its method, next to the second estimate', async (t) => {
   const { body } = await run(await standIns(t))
   t.strictSame(body['owners_estimate'], {
     low: 500000,
@@ -112,7 +112,7 @@ t.test('owners are a range with its method, and the second opinion beside it', a
   })
 })
 
-t.test('without SteamSpy the reviews give an estimate, and a warning says what is missing', async (t) => {
+t.test('estimates from the reviews without SteamSpy, and says what is missing', async (t) => {
   const url = await standIns(t, { [SPY]: '500' })
   const answer = await run(url)
   t.match(answer.body, {
@@ -127,13 +127,13 @@ t.test('without SteamSpy the reviews give an estimate, and a warning says what i
   t.equal(free.body['owners_estimate'], null, 'reviews of a free game say nothing of owners')
 })
 
-t.test('an app that SteamSpy may not show is no failure', async (t) => {
+t.test('answers an app that SteamSpy hides', async (t) => {
   const answer = await run(await standIns(t), { appid: UNSPIED })
   t.same(codes(answer), [])
   t.match(answer.body, { tags: null, owners_estimate: { method: 'review_multiplier' } })
 })
 
-t.test('an app whose players are not counted has none, which is not zero', async (t) => {
+t.test('tells an uncounted number of players from zero', async (t) => {
   const url = await standIns(t)
   const answer = await run(url, { appid: UNCOUNTED })
   t.equal(answer.body['live_players'], null)
@@ -145,28 +145,25 @@ t.test('an app whose players are not counted has none, which is not zero', async
   t.equal((await run(url, { world: { ...WORLD, fetch } })).body['live_players'], null, 'with status 200 too')
 })
 
-t.test(
-  'an app without a page in the country is answered from the batch, and says what is missing',
-  async (t) => {
-    const answer = await run(await standIns(t), { appid: PAGELESS })
-    t.same(codes(answer), ['details_missing the game store'])
-    t.match(answer.body, { name: 'Quietus Orchard', type: 'game' })
-    t.match(details(answer), { short_description: null, genres: null, price: { amount: 14.99 } })
-  },
-)
+t.test('answers an app without a page in the country from the batch, and says what is missing', async (t) => {
+  const answer = await run(await standIns(t), { appid: PAGELESS })
+  t.same(codes(answer), ['details_missing the game store'])
+  t.match(answer.body, { name: 'Quietus Orchard', type: 'game' })
+  t.match(details(answer), { short_description: null, genres: null, price: { amount: 14.99 } })
+})
 
-t.test('when the page fails, the batch stands in', async (t) => {
+t.test('answers from the batch when the page fails', async (t) => {
   const answer = await run(await standIns(t, { [PAGE]: 'html' }))
   t.same(codes(answer), ['details_missing the game store'])
   t.match(answer.body, { name: 'Brasswing Tactics', live_players: { current: 2460 } })
 })
 
-t.test('an unknown app is not found and not charged', async (t) => {
+t.test('answers 404 for an unknown app, uncharged', async (t) => {
   const error = await run(await standIns(t), { appid: UNKNOWN }).catch((thrown: unknown) => thrown)
   t.match(error, { code: 'not_found', status: 404, detail: 'App 4294967295 not found' })
 })
 
-t.test('an app is called unknown only by a store that answers', async (t) => {
+t.test('calls an app unknown only when the store answers', async (t) => {
   const unsure = await standIns(t, { [PAGE]: '500' })
   await t.rejects(run(unsure, { appid: UNKNOWN }), { code: 'source_error' })
   const half = await standIns(t, { [ITEMS]: '500' })
@@ -179,7 +176,7 @@ for (const [path, missing] of [
   [SPY, { tags: null }],
 ] as const) {
   for (const fault of ['html', 'empty', 'truncated', 'null429', 'drift', 'hang'] as const) {
-    t.test(`when ${path} answers ${fault}, the rest is sold with a warning`, async (t) => {
+    t.test(`sells the rest with a warning when ${path} answers ${fault}`, async (t) => {
       const timeoutMs = fault === 'hang' ? 300 : 5000
       const answer = await run(await standIns(t, { [path]: fault }), { timeoutMs })
       t.match(answer.body, missing)
@@ -200,7 +197,7 @@ const FAULTS: readonly (readonly [Fault, string])[] = [
   ['hang', 'source_timeout'],
 ]
 for (const [fault, code] of FAULTS) {
-  t.test(`when everything answers ${fault}, the buyer gets ${code}`, async (t) => {
+  t.test(`answers ${code} when everything answers ${fault}`, async (t) => {
     const url = await standIns(t, Object.fromEntries([...PARTS, ITEMS].map((path) => [path, fault])))
     const timeoutMs = code === 'source_timeout' ? 60 : 5000
     const error = await run(url, { timeoutMs }).catch((thrown: unknown) => thrown)
@@ -210,7 +207,7 @@ for (const [fault, code] of FAULTS) {
   })
 }
 
-t.test('an estimate that is older than it should be says so', async (t) => {
+t.test('marks an estimate that is older than it should be', async (t) => {
   const older: Context = {
     ...context(),
     keep: async (_name, _keeping, _isValue, produce) => ({
@@ -222,7 +219,7 @@ t.test('an estimate that is older than it should be says so', async (t) => {
   t.same(codes(await run(await standIns(t), { with: older })), ['stale SteamSpy'])
 })
 
-t.test('what the store writes in HTML reaches the buyer as text', async (t) => {
+t.test('turns HTML of the store into text', async (t) => {
   const answer = await run(await standIns(t))
   t.match(details(answer), {
     short_description: `Brasswing Tactics: an invented game & nobody's to buy. "Ten out of ten."`,
@@ -238,7 +235,7 @@ const places = fc.constantFrom(
   { path: ITEMS, down: [PAGE] },
 )
 
-t.test('300 malformed answers: a clean body or a Failure, never NaN, a gap, or another error', async (t) => {
+t.test('gives a complete body or a Failure for 300 malformed answers', async (t) => {
   const url = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {

@@ -36,7 +36,7 @@ function codes({ warnings = [] }: EnvelopedAnswer): string[] {
   return warnings.map(({ code }) => code)
 }
 
-t.test('a buyer gets all deals worth their money, best first, from one call', async (t) => {
+t.test('gives all good deals, best first, from one call', async (t) => {
   const { world, asked } = watched(WORLD)
   const answer = await run(await standIns(t), { world })
   t.same(asked, [`/steam-api${QUERY}`])
@@ -54,7 +54,7 @@ t.test('a buyer gets all deals worth their money, best first, from one call', as
   t.equal(new Set(rows(answer).map(({ appid }) => appid)).size, 11, 'pages that overlap list no game twice')
 })
 
-t.test('every rank can be checked: the shown components and figures give the shown score', async (t) => {
+t.test('shows the components and figures that every score is computed from', async (t) => {
   for (const row of rows(await run(await standIns(t)))) {
     const { review_percent_positive: percent, review_count: count, savings } = row
     const { score, components } = scoreValue({
@@ -67,7 +67,7 @@ t.test('every rank can be checked: the shown components and figures give the sho
   }
 })
 
-t.test('filters leave out what is too dear or too poorly reviewed, and count cuts after them', async (t) => {
+t.test('filters by price and reviews, and counts afterwards', async (t) => {
   const url = await standIns(t)
   const some = await run(url, { filters: { min_discount: 40, min_review: 85, count: 2 } })
   t.match(some.body, { matched: 3, count: 2, filters: { min_discount: 40, min_review: 85, count: 2 } })
@@ -80,7 +80,7 @@ t.test('filters leave out what is too dear or too poorly reviewed, and count cut
   t.match(none.body, { pool_size: 14, matched: 0, count: 0, items: [] }, 'nothing found is an answer')
 })
 
-t.test('games without a price, without a discount or with hardly a review are no deals', async (t) => {
+t.test('leaves out games without a price, a discount or enough reviews', async (t) => {
   const option = {
     final_price_in_cents: '500',
     original_price_in_cents: '1000',
@@ -108,7 +108,7 @@ t.test('games without a price, without a discount or with hardly a review are no
   )
 })
 
-t.test('equal scores: more reviews first, then the older app', async (t) => {
+t.test('ranks equal scores by reviews, then by age', async (t) => {
   const game = (appid: number, review_count: number) => ({
     success: 1,
     type: 0,
@@ -129,7 +129,7 @@ t.test('equal scores: more reviews first, then the older app', async (t) => {
   )
 })
 
-t.test('when the query fails, the discounted top sellers stand in, with a warning', async (t) => {
+t.test('uses the discounted top sellers, with a warning, when the query fails', async (t) => {
   const { world, asked } = watched(WORLD)
   const answer = await run(await standIns(t, { [QUERY]: 'drift' }), { world })
   t.same(asked, [`/steam-api${QUERY}`, `/steam-store${SEARCH}`, `/steam-api${ITEMS}`])
@@ -137,7 +137,7 @@ t.test('when the query fails, the discounted top sellers stand in, with a warnin
   t.match(answer.body, { pool_size: 14, matched: 11 })
 })
 
-t.test('when the search fails too, the special offers of the front page stand in', async (t) => {
+t.test('uses the special offers of the front page when the search fails too', async (t) => {
   const { world, asked } = watched(WORLD)
   const answer = await run(await standIns(t, { [QUERY]: '403', [SEARCH]: 'html' }), { world })
   const [query, search, ...rest] = asked
@@ -147,7 +147,7 @@ t.test('when the search fails too, the special offers of the front page stand in
   t.match(answer.body, { pool_size: 9 })
 })
 
-t.test('without reviews nothing is scored and nothing is charged', async (t) => {
+t.test('refuses, uncharged, when the reviews are missing', async (t) => {
   const url = await standIns(t, { [QUERY]: 'empty', [ITEMS]: 'html' })
   const { world, asked } = watched(WORLD)
   await t.rejects(run(url, { world }), { code: 'source_error' })
@@ -165,7 +165,7 @@ const FAULTS: readonly (readonly [Fault, string])[] = [
   ['hang', 'source_timeout'],
 ]
 for (const [fault, code] of FAULTS) {
-  t.test(`when everything answers ${fault}, the buyer gets ${code}`, async (t) => {
+  t.test(`answers ${code} when everything answers ${fault}`, async (t) => {
     const paths = [QUERY, ITEMS, SEARCH, FEATURED]
     const url = await standIns(t, Object.fromEntries(paths.map((path) => [path, fault])))
     const timeoutMs = code === 'source_timeout' ? 60 : 5000
@@ -176,7 +176,7 @@ for (const [fault, code] of FAULTS) {
   })
 }
 
-t.test('an older list says how old it is, and no answer made of it counts as fresh', async (t) => {
+t.test('states the age of an older list, in every answer made of it', async (t) => {
   const url = await standIns(t)
   const at = new Date(Date.now() - 30 * 60_000)
   const older: Context = {
@@ -192,7 +192,7 @@ t.test('an older list says how old it is, and no answer made of it counts as fre
   t.match(answer.warnings, [{ code: 'stale', message: /30 minutes ago/ }])
 })
 
-t.test('the free sample shows the three best deals without what their scores are made of', async (t) => {
+t.test('shows the three best deals, without their components, in the free sample', async (t) => {
   const url = await standIns(t)
   const answer = await run(url)
   const sample = deals(storeAt(url, WORLD)).preview(answer.body)
@@ -203,7 +203,7 @@ t.test('the free sample shows the three best deals without what their scores are
   t.strictSame(rows({ body: sample }), expected)
 })
 
-t.test('the published example is what the stand-ins answer, cut to two', async (t) => {
+t.test('publishes an example that equals the stand-ins’ answer, cut to two', async (t) => {
   const answer = await run(await standIns(t))
   const items = rows(answer).slice(0, 2)
   t.strictSame(publishedExample('gamestore/deals'), { ...answer.body, count: 2, items })
@@ -216,7 +216,7 @@ const places = fc.constantFrom(
   { path: FEATURED, down: [QUERY, SEARCH] },
 )
 
-t.test('200 malformed answers: a clean body or a Failure, never NaN, a gap, or another error', async (t) => {
+t.test('gives a complete body or a Failure for 200 malformed answers', async (t) => {
   const url = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ownersByReviews } from '../../../../src/service/handlers/gamestore/owners.ts'
 
-t.test('owners by reviews: fewer for each review the younger the game is, as documented', async (t) => {
+t.test('estimates fewer owners for each review the younger the game is, as documented', async (t) => {
   const midpoints = [2003, 2013, 2014, 2016, 2017, 2018, 2019, 2020, 2026].map(
     (year) => ownersByReviews({ reviews: 100, year, isFree: false })?.midpoint,
   )
@@ -9,7 +9,7 @@ t.test('owners by reviews: fewer for each review the younger the game is, as doc
   t.match(ownersByReviews({ reviews: 1000, year: 2018, isFree: false }), { low: 27000, high: 72000 })
 })
 
-t.test('where reviews say nothing of owners, nothing is estimated', async (t) => {
+t.test('leaves the estimate out where reviews say too little', async (t) => {
   t.equal(ownersByReviews({ reviews: 0, year: 2020, isFree: false }), undefined)
   t.equal(ownersByReviews({ reviews: 100, year: null, isFree: false }), undefined)
   t.equal(ownersByReviews({ reviews: 100, year: 2020, isFree: true }), undefined)

@@ -33,7 +33,7 @@ function codes({ warnings = [] }: EnvelopedAnswer): string[] {
   return warnings.map(({ code }) => code)
 }
 
-t.test('a buyer in Germany gets 25 games with prices in euro, from two calls', async (t) => {
+t.test('gives 25 games with prices in euro for Germany, from two calls', async (t) => {
   const { world, asked } = watched(WORLD)
   const answer = await run(await standIns(t), 'DE', world)
   t.match(answer.body, { country: 'DE', currency: 'EUR', ranking: 'steam_store_topsellers', count: 25 })
@@ -62,18 +62,18 @@ t.test('a buyer in Germany gets 25 games with prices in euro, from two calls', a
   t.match(free, { is_free: true, price: null, original_price: null, discount_percent: 0 })
 })
 
-t.test('the answer says that it came from the sandbox', async (t) => {
+t.test('says that an answer came from the sandbox', async (t) => {
   const { source } = await run(await standIns(t), 'US')
   t.strictSame(source, [{ name: 'Sandbox stand-in for the game store' }])
 })
 
-t.test('no game is listed twice, and packages are not listed', async (t) => {
+t.test('lists each game once, and leaves packages out', async (t) => {
   const items = rows(await run(await standIns(t), 'DE'))
   t.equal(new Set(items.map(({ appid }) => appid)).size, items.length)
   t.notOk(items.some(({ name }) => name === 'Gearmoth Hollow: Collected'))
 })
 
-t.test('a game without data is left out and said so; the others keep their ranks', async (t) => {
+t.test('leaves a game without data out, says so, and keeps the ranks of the others', async (t) => {
   const answer = await run(await standIns(t), 'DE')
   t.strictSame(answer.warnings, [
     {
@@ -89,25 +89,25 @@ t.test('a game without data is left out and said so; the others keep their ranks
   )
 })
 
-t.test('prices in yen are yen, not hundredths of them', async (t) => {
+t.test('states prices in yen in whole yen', async (t) => {
   const priced = rows(await run(await standIns(t), 'jp ')).find(({ name }) => name === 'Glasswort Colony')
   t.strictSame(priced?.price, { amount: 899, amount_minor: 899, currency: 'JPY', formatted: '¥899' })
 })
 
-t.test('a country is read as people write it, and refused when it is none', async (t) => {
+t.test('reads a country as people write it, and refuses others', async (t) => {
   const url = await standIns(t)
   t.equal((await run(url, ' uk')).body.country, 'GB')
   for (const country of ['', 'D', 'DEU', 'Germany', 'D1', '../', 'ß'])
     await t.rejects(run(url, country), InvalidParameter, country)
 })
 
-t.test('a currency that is only assumed is marked', async (t) => {
+t.test('marks an assumed currency', async (t) => {
   const answer = await run(await standIns(t), 'KE')
   t.equal(answer.body.currency, 'USD')
   t.ok(codes(answer).includes('currency_assumed'))
 })
 
-t.test('when the live ranking fails, the front page stands in, with details and a warning', async (t) => {
+t.test('uses the front page, with details and a warning, when the live ranking fails', async (t) => {
   const { world, asked } = watched(WORLD)
   const answer = await run(await standIns(t, { [SEARCH]: 'html' }), 'DE', world)
   t.match(answer.body, { ranking: 'steam_store_featured', currency: 'EUR', count: 8 })
@@ -120,27 +120,24 @@ t.test('when the live ranking fails, the front page stands in, with details and 
   )
 })
 
-t.test(
-  'when only the details fail, the front page has prices, and they are not asked for twice',
-  async (t) => {
-    const { world, asked } = watched(WORLD)
-    const answer = await run(await standIns(t, { [ITEMS]: 'drift' }), 'DE', world)
-    t.match(answer.body, { ranking: 'steam_store_featured', currency: 'EUR' })
-    t.same(codes(answer), ['ranking_fallback', 'details_missing'])
-    t.same(asked, [`/steam-store${SEARCH}`, `/steam-api${ITEMS}`, `/steam-store${FEATURED}`])
-    t.match(rows(answer)[1], {
-      name: 'Copperhare Derby',
-      type: null,
-      price: { amount: 16.99, currency: 'EUR' },
-      original_price: { amount: 19.99 },
-      review_count: null,
-      release_date: null,
-      platforms: null,
-    })
-  },
-)
+t.test('uses the prices of the front page when the details fail, and asks for them once', async (t) => {
+  const { world, asked } = watched(WORLD)
+  const answer = await run(await standIns(t, { [ITEMS]: 'drift' }), 'DE', world)
+  t.match(answer.body, { ranking: 'steam_store_featured', currency: 'EUR' })
+  t.same(codes(answer), ['ranking_fallback', 'details_missing'])
+  t.same(asked, [`/steam-store${SEARCH}`, `/steam-api${ITEMS}`, `/steam-store${FEATURED}`])
+  t.match(rows(answer)[1], {
+    name: 'Copperhare Derby',
+    type: null,
+    price: { amount: 16.99, currency: 'EUR' },
+    original_price: { amount: 19.99 },
+    review_count: null,
+    release_date: null,
+    platforms: null,
+  })
+})
 
-t.test('a batch that knows none of the games is no answer: the front page stands in', async (t) => {
+t.test('uses the front page when a batch knows none of the games', async (t) => {
   const fetch: Runtime['fetch'] = async (address, options) =>
     address.pathname.endsWith(ITEMS)
       ? Response.json({ response: { store_items: [{ appid: 4100000010, success: 15 }] } })
@@ -150,7 +147,7 @@ t.test('a batch that knows none of the games is no answer: the front page stands
   t.same(codes(answer), ['ranking_fallback', 'details_missing'])
 })
 
-t.test('when the front page fails too, the weekly chart stands in', async (t) => {
+t.test('uses the weekly chart when the front page fails too', async (t) => {
   const { world, asked } = watched(WORLD)
   const answer = await run(await standIns(t, { [SEARCH]: 'html', [FEATURED]: 'empty' }), 'DE', world)
   t.match(answer.body, { ranking: 'steam_weekly_top_sellers', currency: 'EUR', count: 25 })
@@ -176,7 +173,7 @@ const FAULTS: readonly (readonly [Fault, string])[] = [
   ['drip', 'source_timeout'],
 ]
 for (const [fault, code] of FAULTS) {
-  t.test(`when everything answers ${fault}, the buyer gets ${code}`, async (t) => {
+  t.test(`answers ${code} when everything answers ${fault}`, async (t) => {
     const url = await standIns(t, Object.fromEntries(PATHS.map((path) => [path, fault])))
     const error = await run(url, 'DE', WORLD, code === 'source_timeout' ? 60 : 5000).catch(
       (thrown: unknown) => thrown,
@@ -188,7 +185,7 @@ for (const [fault, code] of FAULTS) {
   })
 }
 
-t.test('at the deadline of the request no further source is tried', async (t) => {
+t.test('stops trying further sources at the deadline of the request', async (t) => {
   const { world, asked } = watched(WORLD)
   const url = await standIns(t, { [SEARCH]: 'hang' })
   const store = storeAt(url, world)
@@ -197,7 +194,7 @@ t.test('at the deadline of the request no further source is tried', async (t) =>
   t.same(asked, [`/steam-store${SEARCH}`])
 })
 
-t.test('the free sample shows five games with their final price', async (t) => {
+t.test('shows five games with their final price in the free sample', async (t) => {
   const url = await standIns(t)
   const { preview } = topSellers(storeAt(url, WORLD))
   const sample = preview((await run(url, 'DE')).body)
@@ -214,7 +211,7 @@ t.test('the free sample shows five games with their final price', async (t) => {
   })
 })
 
-t.test('the published example is what the stand-ins answer, cut to two', async (t) => {
+t.test('publishes an example that equals the stand-ins’ answer, cut to two', async (t) => {
   const file = new URL('../../../../src/service/handlers/gamestore/top-sellers.example.json', import.meta.url)
   const answer = await run(await standIns(t), 'US')
   const items = rows(answer).slice(0, 2)
@@ -230,7 +227,7 @@ const spoilt = fc.constantFrom(
   { path: WEEKLY, down: [SEARCH, FEATURED] },
 )
 
-t.test('300 malformed answers: a clean body or a Failure, never NaN, a gap, or another error', async (t) => {
+t.test('gives a complete body or a Failure for 300 malformed answers', async (t) => {
   const url = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(spoilt, changes, async (place, made) => {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { scoreValue } from '../../../../src/service/handlers/gamestore/value-score.ts'
 import { fc } from '../../../support/fast-check.ts'
 
-t.test('a deal is scored as documented, to the digit', async (t) => {
+t.test('scores a deal as documented, to the digit', async (t) => {
   t.strictSame(
     scoreValue({ discountPercent: 75, positiveReviews: 1363, reviews: 1623, savedUsd: 15 }),
     { score: 76.9, components: { discount: 0.75, review: 0.8212, savings: 0.7052 } },
@@ -20,7 +20,7 @@ t.test('a deal is scored as documented, to the digit', async (t) => {
   )
 })
 
-t.test('savings beyond 50 dollars count as 50, and no score leaves 0 to 100', async (t) => {
+t.test('caps savings at 50 dollars, and keeps scores within 0 to 100', async (t) => {
   const bargain = { discountPercent: 60, positiveReviews: 90, reviews: 100 }
   t.strictSame(scoreValue({ ...bargain, savedUsd: 51 }), scoreValue({ ...bargain, savedUsd: 5000 }))
   t.equal(scoreValue({ ...bargain, positiveReviews: 0, reviews: 0, savedUsd: 0 }).components.review, 0)

@@ -129,7 +129,7 @@ for (const [name, manner, code] of FAULTS) {
   })
 }
 
-t.test('charges nothing when the model does not answer', async (t) => {
+t.test('charges nothing when the model is down', async (t) => {
   provider.manner = { kind: 'hangs' }
   // What a payment is valid for is the time that is waited: it is kept short here.
   const validBefore = BigInt(Math.floor(Date.now() / 1000) + 14)
@@ -194,7 +194,7 @@ t.test('charges an answer once at its price, and a failure leaves the payment us
   t.strictSame((await shop.witness.received(shop.payTo)).slice(before), [10_000n, 10_000n, 20_000n])
 })
 
-t.test('without a model and an engine nobody is told to pay for what needs them', async (t) => {
+t.test('leaves tools out of every offer whose model or engine is unconfigured', async (t) => {
   const bare = await startServer({
     env: {
       HOST: '127.0.0.1',

@@ -26,11 +26,11 @@ async function refusal(work: Promise<unknown>): Promise<Failure | InvalidParamet
   throw fault
 }
 
-t.test('the published example is what the handler answers, before the stand-in', async (t) => {
+t.test('publishes an example that equals the handler’s answer with the stand-in', async (t) => {
   t.same(await extract(await standInModel(t)), publishedExample('research/extract-structured'))
 })
 
-t.test('what does not satisfy the schema is written once more, with what is wrong', async (t) => {
+t.test('asks the model once more, with the errors, when its answer violates the schema', async (t) => {
   for (const [wrong, complaint] of [
     ['{"price": 9.75}', /required property 'name'/],
     ['{"name": "Portal 2"', /not one whole JSON object/],
@@ -44,7 +44,7 @@ t.test('what does not satisfy the schema is written once more, with what is wron
   }
 })
 
-t.test('an answer that fits nowhere is no answer, and says where', async (t) => {
+t.test('refuses an answer that still violates the schema, and names where', async (t) => {
   const { model, asked } = await openProvider(t, says('{"name": 7}'))
   const fault = await refusal(extract(model))
   t.match(fault, { code: 'schema_mismatch', extra: { errors: [{ path: '/name', keyword: 'type' }] } })
@@ -61,7 +61,7 @@ const FAULTS: readonly (readonly [string, Manner, string])[] = [
   ['an end too soon', { kind: 'ends', reason: 'length' }, 'source_error'],
 ]
 for (const [name, manner, code] of FAULTS) {
-  t.test(`${name} of a model: ${code}`, async (t) => {
+  t.test(`answers ${code} for ${name} of a model`, async (t) => {
     const { model } = await openProvider(t, manner, manner.kind === 'hangs' ? 300 : 5000)
     t.match(await refusal(extract(model)), { code })
   })
@@ -108,14 +108,14 @@ t.test('refuses an unusable schema before the model is called', async (t) => {
   t.match(await extract(model, recursive), { valid: true }, 'a tree may speak of itself')
 })
 
-t.test('keeps every member, and none reaches a prototype', async (t) => {
+t.test('keeps every property as data, away from prototypes', async (t) => {
   const { model } = await openProvider(t, says('{"name":"x","__proto__":{"polluted":true}}'))
   const body = await extract(model)
   t.match(JSON.stringify(body), /"__proto__":\{"polluted":true\}/)
   t.equal(Reflect.get({}, 'polluted'), undefined)
 })
 
-t.test('only a schema that is closed is held to the letter by the provider', async (t) => {
+t.test('asks the provider for strict output only with a closed schema', async (t) => {
   const { model, asked } = await openProvider(t, says('{"name":"x"}'))
   await extract(model)
   const closed = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
@@ -126,7 +126,7 @@ t.test('only a schema that is closed is held to the letter by the provider', asy
   )
 })
 
-t.test('without a model nothing is offered, and a call says so', async (t) => {
+t.test('leaves the tool out without a model, and says so to a call', async (t) => {
   const { configured, run } = extractStructured(undefined)
   t.equal(configured, false)
   t.match(await refusal(run({ text: TEXT, schema: SCHEMA }, fixedContext())), { code: 'not_configured' })

@@ -18,7 +18,7 @@ function sentencesOf({ sentences }: JsonObject): readonly { text: string; start:
   return sentences.map((each) => each as { text: string; start: number; end: number })
 }
 
-t.test('the published example is what the handler answers', async (t) => {
+t.test('publishes an example that equals the handler’s answer', async (t) => {
   t.same(await sum(EXAMPLE, 'prices'), publishedExample('research/summarize'))
 })
 
@@ -59,7 +59,7 @@ t.test('summarises what the question asks about', async (t) => {
   t.match((await sum(chinese, '靴子'))['summary'], /靴子花了九十六克朗/)
 })
 
-t.test('24,000 characters of anything are answered, or refused with a reason', async (t) => {
+t.test('answers 24,000 characters of anything, or refuses with a reason', async (t) => {
   const hostile = ['a', '。', 'a. ', '漢字', '🙂 ', 'ab-', '\u0301', 'A! ', 'x\n', '1.', 'Ä ', 'word '].map(
     (unit) => unit.repeat(24_000).slice(0, 24_000),
   )
@@ -71,7 +71,7 @@ t.test('24,000 characters of anything are answered, or refused with a reason', a
   t.throws(() => selectSentences({ text: ' …!? ', focus: '', most: 3 }), InvalidParameter)
 })
 
-t.test('with a model, its words are given as its own, and lead nowhere', async (t) => {
+t.test('marks the words of a model as its own, free of links', async (t) => {
   const manner = says(
     '{"summary":"Prices fell. See https://evil.example/?k=1 or www.evil.example, as https://shop.example.net/a says."}',
   )
@@ -116,7 +116,7 @@ const FAULTS: readonly (readonly [string, Manner, string, string | undefined])[]
   ['an end too soon', { kind: 'ends', reason: 'length' }, 'source_error', 'cut'],
 ]
 for (const [name, manner, code, reason] of FAULTS) {
-  t.test(`${name} of a model: ${code}, and nothing is charged`, async (t) => {
+  t.test(`answers ${code} for ${name} of a model, uncharged`, async (t) => {
     const { model } = await openProvider(t, manner, manner.kind === 'hangs' ? 300 : 5000)
     const fault = await sum(EXAMPLE, '', model).catch((thrown: unknown) => thrown)
     if (!(fault instanceof Failure)) throw fault
@@ -126,7 +126,7 @@ for (const [name, manner, code, reason] of FAULTS) {
   })
 }
 
-t.test('works with a provider that knows no schemas', async (t) => {
+t.test('works with a provider without schemas', async (t) => {
   const text = '```json\n{"summary": "Prices fell."}\n```'
   const { model, asked } = await openProvider(t, { kind: 'knows_no_schema', text })
   t.equal((await sum(EXAMPLE, '', model))['summary'], 'Prices fell.')

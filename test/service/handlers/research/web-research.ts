@@ -68,7 +68,7 @@ function lookAt(t: Test, body: JsonObject): void {
   t.equal(body['untrusted'], true)
 }
 
-t.test('the published example is what the handler answers, before the stand-ins', async (t) => {
+t.test('publishes an example that equals the handler’s answer with the stand-ins', async (t) => {
   const { egress } = await openWeb(t)
   const body = await research({ egress, engine: await standInEngine(t) })
   t.same(body, publishedExample('research/web-research'))
@@ -145,7 +145,7 @@ t.test('ignores instructions within pages', async (t) => {
   lookAt(t, await research({ egress, engine }))
 })
 
-t.test('what a model says without a page to show for it is not sold', async (t) => {
+t.test('sells only what a page supports', async (t) => {
   const { egress, url } = await openSite(t, SITE)
   const engine = await openEngine(t, [`${url}/one`])
   const said = async (text: string): Promise<unknown> => {
@@ -161,7 +161,7 @@ t.test('what a model says without a page to show for it is not sold', async (t) 
   t.same(await said('{"brief":"So it'), ['source_error', 'form'])
 })
 
-t.test('replaces pages that cannot be read, and lists them', async (t) => {
+t.test('replaces unreadable pages, and lists them', async (t) => {
   const { egress, url } = await openSite(t, SITE)
   const paths = ['/image', '/one', '/broken', '/short', '/two', '/one?utm_source=x']
   // Names of their own, so that they are no one site.
@@ -177,13 +177,13 @@ t.test('replaces pages that cannot be read, and lists them', async (t) => {
   t.match(await refusal(research({ egress, engine: await openEngine(t, []) })), { code: 'not_found' })
 })
 
-t.test('a page without an end is read as far as 512 KB', async (t) => {
+t.test('reads the first 512 KB of an endless page', async (t) => {
   const { egress, url } = await openSite(t, SITE)
   const body = await research({ egress, engine: await openEngine(t, [`${url}/large`]) })
   t.match(body['brief'], /One Japanese game sold best/)
 })
 
-t.test('a search engine that fails, or is none, costs the buyer nothing', async (t) => {
+t.test('charges nothing when a search engine fails or is missing', async (t) => {
   const { egress } = await openWeb(t)
   for (const [fault, code] of [
     ['500', 'source_error'],
@@ -221,7 +221,7 @@ t.test('reads different pages of different sites', (t) => {
   t.end()
 })
 
-t.test('no sentence keeps a citation that leads nowhere', (t) => {
+t.test('removes citations that lead nowhere', (t) => {
   const page = { url: 'https://a.com/', title: '', publishedAt: null, text: '', flags: [] }
   const brief = (text: string): string => citedOnly({ brief: text, claims: [] }, [page, page]).brief
   t.equal(brief('One [1]. Two [1][2]. Three. Four [3]. Five [1][3].'), 'One [1]. Two [1][2].')

@@ -35,32 +35,35 @@ async function categoryOf(need: string): Promise<Json> {
   return isJsonObject(category) ? (category['id'] ?? null) : null
 }
 
-t.test('flowers for a mother: category, price, fit and three ways to do it; as published', async (t) => {
-  const { body, warnings } = await ask("Flowers for my mother's birthday", {
-    occasion: 'birthday',
-    recipient: 'my mother',
-  })
-  t.match(body, {
-    category: { id: 'flowers' },
-    budget: { amount: 100, currency: 'USD' },
-    estimate: { low: 35, typical: 60, high: 120, currency: 'USD', binding: false },
-    fit: 'within',
-    options: [
-      { tier: 'budget', total: 35, fits_budget: true },
-      { tier: 'standard', total: 60, fits_budget: true },
-      { tier: 'premium', total: 120, fits_budget: false },
-    ],
-    occasion: { name: 'birthday', next_date: null, order_by: null },
-    recipient: 'my mother',
-    valid_until: '2026-11-27',
-    quote_id: /^q_[0-9a-f]{12}$/,
-    disclaimer: 'Indicative; not an offer.',
-  })
-  t.strictSame(warnings, [])
-  t.strictSame(body, publishedExample('services/quote'))
-})
+t.test(
+  'quotes flowers for a mother with category, price, fit and three ways to buy, as published',
+  async (t) => {
+    const { body, warnings } = await ask("Flowers for my mother's birthday", {
+      occasion: 'birthday',
+      recipient: 'my mother',
+    })
+    t.match(body, {
+      category: { id: 'flowers' },
+      budget: { amount: 100, currency: 'USD' },
+      estimate: { low: 35, typical: 60, high: 120, currency: 'USD', binding: false },
+      fit: 'within',
+      options: [
+        { tier: 'budget', total: 35, fits_budget: true },
+        { tier: 'standard', total: 60, fits_budget: true },
+        { tier: 'premium', total: 120, fits_budget: false },
+      ],
+      occasion: { name: 'birthday', next_date: null, order_by: null },
+      recipient: 'my mother',
+      valid_until: '2026-11-27',
+      quote_id: /^q_[0-9a-f]{12}$/,
+      disclaimer: 'Indicative; not an offer.',
+    })
+    t.strictSame(warnings, [])
+    t.strictSame(body, publishedExample('services/quote'))
+  },
+)
 
-t.test('a need finds its category', async (t) => {
+t.test('finds the category of a need', async (t) => {
   const needs = {
     flowers: 'a bouquet of roses',
     cake: 'Birthday cake for twelve children',
@@ -81,7 +84,7 @@ t.test('a need finds its category', async (t) => {
   for (const [id, need] of Object.entries(needs)) t.equal(await categoryOf(need), id, need)
 })
 
-t.test('every option adds up to the cent, at every price level and for every category', async (t) => {
+t.test('adds up every option to the cent, at every price level and for every category', async (t) => {
   for (const { id, words } of servicePrices().categories) {
     for (const country of ['US', 'IN', 'CH', 'DE', 'LK']) {
       const { body } = await ask(words.split(' ')[0]?.replace('*', '') ?? '', { country, budget: 77.77 })
@@ -94,7 +97,7 @@ t.test('every option adds up to the cent, at every price level and for every cat
   }
 })
 
-t.test('a budget exactly at a price fits, a cent less does not', async (t) => {
+t.test('fits a budget exactly at the price, and misses it by a cent', async (t) => {
   t.match((await ask('bouquet', { budget: 35 })).body, {
     fit: 'tight',
     options: [{ fits_budget: true }, {}, {}],
@@ -108,7 +111,7 @@ t.test('a budget exactly at a price fits, a cent less does not', async (t) => {
   t.match((await ask('bouquet', { budget: 1_000_000 })).body, { fit: 'within' })
 })
 
-t.test('prices follow the country, and its currency is told', async (t) => {
+t.test('follows the country in price level and currency', async (t) => {
   t.match((await ask('bouquet', { country: 'IN' })).body, {
     local_currency: 'INR',
     estimate: { low: 12.25, price_level: 0.35 },
@@ -125,7 +128,7 @@ t.test('prices follow the country, and its currency is told', async (t) => {
   )
 })
 
-t.test('an occasion that is known comes with its next day and the day to order', async (t) => {
+t.test('gives the next day of a known occasion and the day to order', async (t) => {
   const occasionOf = async (occasion: string, at?: string) =>
     (await ask('bouquet', { occasion }, at)).body['occasion']
   t.match(await occasionOf("Valentine's Day"), {
@@ -142,7 +145,7 @@ t.test('an occasion that is known comes with its next day and the day to order',
   t.equal(await occasionOf(''), null)
 })
 
-t.test('the same question has the same quote on the same day, another one the next', async (t) => {
+t.test('repeats a quote on the same day, and varies it on the next', async (t) => {
   const idOf = async (need: string, at?: string) => (await ask(need, {}, at)).body['quote_id']
   t.equal(await idOf('bouquet'), await idOf('bouquet'))
   t.not(await idOf('bouquet'), await idOf('bouquets'))
@@ -186,7 +189,7 @@ t.test('names the table of its prices and the day they were recorded', async (t)
   t.match(body, { estimate: { recorded_at: /^20\d\d-\d\d-\d\d$/ } })
 })
 
-t.test('the table is whole: prices rise, shares add up, services exist', async (t) => {
+t.test('ships a complete table: rising prices, shares that add up, existing services', async (t) => {
   t.ok(servicePrices().categories.length >= 24)
   for (const { id, low, typical, high, items, delivery } of servicePrices().categories) {
     t.ok(low < typical && typical < high, id)
@@ -195,7 +198,7 @@ t.test('the table is whole: prices rise, shares add up, services exist', async (
   }
 })
 
-t.test('the free sample shows category, estimate and fit', async (t) => {
+t.test('shows category, estimate and fit in the free sample', async (t) => {
   t.strictSame(Object.keys(quote.preview((await ask('bouquet')).body)), [
     'need',
     'category',

@@ -33,6 +33,6 @@ const CASES: readonly (readonly [string, Attention, HypeScore])[] = [
   ],
 ]
 
-t.test('a buyer can work out every hype score by its formula, to the digit', async (t) => {
+t.test('computes every hype score by its published formula, to the digit', async (t) => {
   for (const [name, attention, score] of CASES) t.strictSame(scoreHype(attention), score, name)
 })

@@ -38,7 +38,7 @@ function codes({ warnings = [] }: EnvelopedAnswer): string[] {
   return warnings.map(({ code }) => code)
 }
 
-t.test('a buyer gets the categories of most hype, best first, and can check every score', async (t) => {
+t.test('gives the categories of most hype, best first, with the parts of every score', async (t) => {
   const answer = await run(await standIns(t), { limit: 50 })
   t.match(answer.body, { count: 39, categories_sampled: 39 })
   t.same(answer.warnings, [])
@@ -66,7 +66,7 @@ t.test('a buyer gets the categories of most hype, best first, and can check ever
   }
 })
 
-t.test('no channel is counted twice though pages overlap, and what may be more is said to be', async (t) => {
+t.test('counts each channel once though pages overlap, and says when more may exist', async (t) => {
   const items = rows(await run(await standIns(t), { limit: 50 }))
   const large = items.find(({ category_id: id }) => id === '990000100')
   t.match(large, { live_channels_sampled: 180, viewers_is_lower_bound: true, viewers: 581696, igdb_id: null })
@@ -79,7 +79,7 @@ t.test('no channel is counted twice though pages overlap, and what may be more i
   })
 })
 
-t.test('every limit, every filter and the sample share one sample of at most 60 questions', async (t) => {
+t.test('serves every limit, filter and sample from one sample of at most 60 calls', async (t) => {
   const at = await standIns(t)
   const clock = { now: Date.parse('2026-11-20T20:00:00Z') }
   const handler = hype(twitchAt(at))
@@ -98,7 +98,7 @@ t.test('every limit, every filter and the sample share one sample of at most 60 
   t.equal(sum(), 2 * first - 1, 'the next sample, with the same token')
 })
 
-t.test('what rises is told from what falls, as soon as there are earlier samples', async (t) => {
+t.test('tells rising from falling as soon as earlier samples exist', async (t) => {
   const at = await standIns(t)
   const clock = { now: Date.parse('2026-11-20T20:00:00Z') }
   const context = keepingContext(clock)
@@ -135,7 +135,7 @@ t.test('what rises is told from what falls, as soon as there are earlier samples
   t.match(await last(), { trend: 'unknown' }, 'a history of yesterday says nothing of now')
 })
 
-t.test('when one question fails, the answer goes on with what is left and says so', async (t) => {
+t.test('answers with the rest, and says so, when one call fails', async (t) => {
   const listless = await run(await standIns(t, { [TOP]: '500' }))
   t.same(codes(listless), ['ranking_fallback'])
   t.match(rows(listless)[0], { name: 'Chairs and Chatter', box_art_url: null, igdb_id: null })
@@ -153,7 +153,7 @@ t.test('when one question fails, the answer goes on with what is left and says s
   t.ok(asked > 1, 'from the largest channels')
 })
 
-t.test('a token that has expired is renewed once, for all questions under way', async (t) => {
+t.test('renews an expired token once, for all calls under way', async (t) => {
   const at = await standIns(t, { [TOP]: '401-once' })
   t.equal(rows(await run(at)).length, 10)
   t.equal(at.asked.get('/twitch-id/oauth2/token'), 2)
@@ -162,7 +162,7 @@ t.test('a token that has expired is renewed once, for all questions under way', 
 })
 
 t.test(
-  'missing or wrong credentials are the operator’s, are not asked with often, and are not told',
+  'reports missing or wrong credentials to the operator, keeps them private, and asks rarely with them',
   async (t) => {
     const at = await standIns(t)
     await t.rejects(run(at, { credentials: undefined }), { code: 'not_configured' })
@@ -193,7 +193,7 @@ const FAULTS: readonly (readonly [Fault, string])[] = [
 ]
 for (const [fault, code] of FAULTS) {
   for (const paths of [[TOP, STREAMS], [LOGIN]]) {
-    t.test(`when ${paths.join(' and ')} answer ${fault}, the buyer gets ${code}`, async (t) => {
+    t.test(`answers ${code} when ${paths.join(' and ')} answer ${fault}`, async (t) => {
       const at = await standIns(t, Object.fromEntries(paths.map((path) => [path, fault])))
       const timeoutMs = code === 'source_timeout' ? 60 : 5000
       const error = await run(at, { timeoutMs }).catch((thrown: unknown) => thrown)
@@ -205,7 +205,7 @@ for (const [fault, code] of FAULTS) {
   }
 }
 
-t.test('an older sample says how old it is', async (t) => {
+t.test('states the age of an older sample', async (t) => {
   const at = new Date(Date.parse('2026-11-20T20:00:00Z') - 10 * 60_000)
   const older = fixedContext({
     keep: async (_name, _keeping, _isValue, produce) => ({
@@ -219,7 +219,7 @@ t.test('an older sample says how old it is', async (t) => {
   t.match(answer.warnings, [{ code: 'stale', message: /10 minutes ago/ }])
 })
 
-t.test('the free sample shows the first three by name and viewers', async (t) => {
+t.test('shows the first three by name and viewers in the free sample', async (t) => {
   const at = await standIns(t)
   const answer = await run(at)
   const sample = hype(twitchAt(at)).preview(answer.body)
@@ -230,7 +230,7 @@ t.test('the free sample shows the first three by name and viewers', async (t) =>
   })
 })
 
-t.test('the published example is what the stand-ins answer, cut to two', async (t) => {
+t.test('publishes an example that equals the stand-ins’ answer, cut to two', async (t) => {
   const answer = await run(await standIns(t))
   const items = rows(answer).slice(0, 2)
   t.strictSame(publishedExample('streaming/hype'), { ...answer.body, count: 2, items })
@@ -243,7 +243,7 @@ const places = fc.constantFrom(
   { path: STREAMS, down: [TOP] },
 )
 
-t.test('100 malformed answers: a clean body or a Failure, never NaN, a gap, or another error', async (t) => {
+t.test('gives a complete body or a Failure for 100 malformed answers', async (t) => {
   const at = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {

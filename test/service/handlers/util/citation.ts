@@ -61,7 +61,7 @@ function askedOf({ asked }: StandIns): readonly string[] {
   return [...asked.keys()].map((path) => path.split('/')[1] ?? '')
 }
 
-t.test('the published example is what the stand-ins answer', async (t) => {
+t.test('publishes an example that equals the stand-ins’ answer', async (t) => {
   const { body, source, warnings } = await cite(await agencies(t), { doi: PAPER })
   t.strictSame(publishedExample('util/citation'), body)
   t.match(source, [{ name: 'Crossref' }])
@@ -98,7 +98,7 @@ t.test('finds the registrar of a work: the large two, and the others through doi
   })
 })
 
-t.test('a retracted work is cited with a warning, and the notice is named', async (t) => {
+t.test('cites a retracted work with a warning that names the notice', async (t) => {
   const { body, warnings } = await cite(await agencies(t), { doi: '10.5555/table.manners' })
   t.match(body, {
     work: { is_retracted: true, retraction: { doi: '10.5555/retraction.9', date: '2012-09-01' } },
@@ -106,7 +106,7 @@ t.test('a retracted work is cited with a warning, and the notice is named', asyn
   t.match(warnings, [{ code: 'retracted', message: /10\.5555\/retraction\.9$/ }])
 })
 
-t.test('a buyer who gives both or neither, or no DOI, is told before anybody is asked', async (t) => {
+t.test('refuses both, neither or an invalid DOI before any source is asked', async (t) => {
   const at = await agencies(t)
   const one = { message: /provide exactly one of doi or q$/ }
   await t.rejects(cite(at, {}), one)
@@ -117,7 +117,7 @@ t.test('a buyer who gives both or neither, or no DOI, is told before anybody is 
   t.strictSame(at.standIns.asked, new Map())
 })
 
-t.test('a DOI nobody describes is not found, and costs one question an hour', async (t) => {
+t.test('answers 404 for an unknown DOI, with one call an hour', async (t) => {
   const at = await agencies(t)
   const clock = { now: Date.parse('2026-11-20T20:00:00Z') }
   const context = keepingContext(clock)
@@ -147,7 +147,7 @@ const FAULTS: readonly (readonly [Fault, string])[] = [
   ['hang', 'source_timeout'],
 ]
 for (const [fault, code] of FAULTS) {
-  t.test(`Crossref says ${fault}: nobody claims that its work does not exist`, async (t) => {
+  t.test(`reports a failure of the source when Crossref answers ${fault}`, async (t) => {
     const at = await agencies(t, {
       faults: { [WORK]: fault },
       timeoutMs: code === 'source_timeout' ? 150 : 5000,
@@ -157,41 +157,38 @@ for (const [fault, code] of FAULTS) {
   })
 }
 
-t.test('a work of another agency is found although Crossref fails, and the answer says so', async (t) => {
+t.test('finds a work of another agency when Crossref fails, and says so', async (t) => {
   const path = `/works/${encodeURIComponent(DATA)}`
   const { body, warnings } = await cite(await agencies(t, { faults: { [path]: '500' } }), { doi: DATA })
   t.match(body, { resolved_by: 'datacite', work: { is_retracted: null } })
   t.match(warnings, [{ code: 'upstream_unavailable', source: 'crossref' }])
 })
 
-t.test(
-  'an answer without the agency that may know better is old in minutes, and kept by nobody',
-  async (t) => {
-    const path = `/works/${encodeURIComponent(DATA)}`
-    const faults: Record<string, Fault> = { [path]: '403' }
-    const at = await agencies(t, { faults })
-    const context = keepingContext({ now: Date.parse('2026-11-20T20:00:00Z') })
-    const ask = async () => enveloped(await at.handler.run({ doi: DATA, q: '' }, context))
-    const gap = await ask()
-    t.match(gap.warnings, [{ code: 'upstream_unavailable' }])
-    t.equal(gap.freshFor, 300_000)
-    delete faults[path]
-    const whole = await ask()
-    t.strictSame(whole.warnings, [])
-    t.equal(whole.freshFor, undefined)
-    const asked = at.standIns.asked.get(path)
-    await ask()
-    t.equal(at.standIns.asked.get(path), asked, 'what is whole is kept')
-  },
-)
+t.test('expires an answer in minutes, uncached, when the responsible agency is missing', async (t) => {
+  const path = `/works/${encodeURIComponent(DATA)}`
+  const faults: Record<string, Fault> = { [path]: '403' }
+  const at = await agencies(t, { faults })
+  const context = keepingContext({ now: Date.parse('2026-11-20T20:00:00Z') })
+  const ask = async () => enveloped(await at.handler.run({ doi: DATA, q: '' }, context))
+  const gap = await ask()
+  t.match(gap.warnings, [{ code: 'upstream_unavailable' }])
+  t.equal(gap.freshFor, 300_000)
+  delete faults[path]
+  const whole = await ask()
+  t.strictSame(whole.warnings, [])
+  t.equal(whole.freshFor, undefined)
+  const asked = at.standIns.asked.get(path)
+  await ask()
+  t.equal(at.standIns.asked.get(path), asked, 'what is whole is kept')
+})
 
-t.test('a work is not called sound by an agency that says nothing of retractions', async (t) => {
+t.test('states retractions only as far as the agency reports them', async (t) => {
   const at = await agencies(t)
   for (const doi of [DATA, '10.1409/wexmire.7'])
     t.match((await cite(at, { doi })).body, { work: { is_retracted: null, retraction: null } }, doi)
 })
 
-t.test('an agency behind doi.org that fails is no proof that a work does not exist', async (t) => {
+t.test('reports a failure when an agency behind doi.org fails', async (t) => {
   const at = await agencies(t)
   await t.rejects(cite(at, { doi: '10.1409/broken' }), { code: 'source_error' })
   await t.rejects(cite(at, { doi: '10.1409/limited' }), { code: 'source_limited' })
@@ -200,7 +197,7 @@ t.test('an agency behind doi.org that fails is no proof that a work does not exi
   t.match({ failed, drifted, lastDrift }, { failed: 2, drifted: 1, lastDrift: { where: 'title: type' } })
 })
 
-t.test('a search finds by title, authors and year, and says how sure it is', async (t) => {
+t.test('finds by title, authors and year, and says how sure it is', async (t) => {
   const at = await agencies(t)
   const sure = await cite(at, { q: 'LeCun Bengio Hinton, Deep learning. Nature 2015' })
   t.match(sure.body, {
@@ -222,13 +219,13 @@ t.test('a search finds by title, authors and year, and says how sure it is', asy
   )
 })
 
-t.test('authors alone are no match of a title', async (t) => {
+t.test('requires more than the authors for a match of a title', async (t) => {
   const { warnings, body } = await cite(await agencies(t), { q: 'Hinton Geoffrey 2015' })
   t.match(body, { doi: PAPER, confidence: 0 })
   t.match(warnings, [{ code: 'low_confidence' }])
 })
 
-t.test('a search that fails costs nothing', async (t) => {
+t.test('charges nothing when a search fails', async (t) => {
   for (const [fault, code] of [
     ['500', 'source_error'],
     ['drift', 'source_error'],
@@ -241,7 +238,7 @@ t.test('a search that fails costs nothing', async (t) => {
   }
 })
 
-t.test('Crossref is told whom to write to, where an operator has said so', async (t) => {
+t.test('sends Crossref the contact of the operator', async (t) => {
   const seen: string[] = []
   const world: Runtime = {
     ...WORLD,
@@ -255,7 +252,7 @@ t.test('Crossref is told whom to write to, where an operator has said so', async
   t.strictSame(seen, ['works@example.com', 'works@example.com', '-'])
 })
 
-t.test('the sample shows what the work is, three authors and one style', async (t) => {
+t.test('shows the work, three authors and one style in the free sample', async (t) => {
   const at = await agencies(t)
   const { body } = await cite(at, { doi: '10.5555/lamps.2024.17' })
   const shown = at.handler.preview(body)

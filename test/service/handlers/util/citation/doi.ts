@@ -2,7 +2,7 @@ import t from 'tap'
 import { doiAddress, readDoi } from '../../../../../src/service/handlers/util/citation/doi.ts'
 import { fc } from '../../../../support/fast-check.ts'
 
-t.test('a DOI is read however people write it', async (t) => {
+t.test('reads a DOI however people write it', async (t) => {
   for (const text of [
     '10.1038/nature14539',
     ' 10.1038/NATURE14539 ',
@@ -24,7 +24,7 @@ t.test('a DOI is read however people write it', async (t) => {
     t.equal(readDoi(text), '10.1038/nature14539', text)
 })
 
-t.test('signs that belong to a DOI stay', async (t) => {
+t.test('keeps characters that belong to a DOI', async (t) => {
   for (const doi of [
     '10.1016/s0140-6736(10)60175-4',
     '10.1002/(sici)1097-0258(19980815/30)17:15/16<1661::aid-sim968>3.0.co;2-2',
@@ -38,7 +38,7 @@ t.test('signs that belong to a DOI stay', async (t) => {
   t.equal(readDoi('10.5555/a)'), '10.5555/a')
 })
 
-t.test('what is no DOI is none', async (t) => {
+t.test('refuses everything but DOIs', async (t) => {
   for (const text of [
     '',
     'nature14539',
@@ -58,7 +58,7 @@ t.test('what is no DOI is none', async (t) => {
     t.equal(readDoi(text), undefined, JSON.stringify(text))
 })
 
-t.test('the address of a DOI leads to it, whatever signs it has', async (t) => {
+t.test('builds an address that leads to the DOI, whatever characters it has', async (t) => {
   t.equal(
     doiAddress('10.1002/(sici)1097-0258(19980815/30)17:15/16<1661::aid-sim968>3.0.co;2-2'),
     'https://doi.org/10.1002/(sici)1097-0258(19980815/30)17:15/16%3C1661::aid-sim968%3E3.0.co;2-2',
