@@ -99,22 +99,19 @@ async function complaint(address: string): Promise<string[]> {
 
 t.ok(targets.length >= 30, 'every utility, paid and sample')
 for (const target of targets) {
-  t.test(
-    `${target.template}: no value of a parameter makes it fail, hang or tell of its inside`,
-    async (t) => {
-      const queue = queriesOf(target).map((query) => `${target.path}?${query}`)
-      const complaints: string[] = []
-      const worker = async (): Promise<void> => {
-        for (let next = queue.pop(); next !== undefined; next = queue.pop())
-          complaints.push(...(await complaint(next)))
-      }
-      await Promise.all([worker(), worker(), worker(), worker()])
-      t.strictSame(complaints, [])
-    },
-  )
+  t.test(`${target.template}: answers any value of a parameter in time, without internals`, async (t) => {
+    const queue = queriesOf(target).map((query) => `${target.path}?${query}`)
+    const complaints: string[] = []
+    const worker = async (): Promise<void> => {
+      for (let next = queue.pop(); next !== undefined; next = queue.pop())
+        complaints.push(...(await complaint(next)))
+    }
+    await Promise.all([worker(), worker(), worker(), worker()])
+    t.strictSame(complaints, [])
+  })
 }
 
-t.test('after all of that the server still answers', async (t) => {
+t.test('the server still answers after all of this', async (t) => {
   t.equal((await fetch(`${server.url}/health`)).status, 200)
   t.equal(server.process.exitCode, null)
 })

@@ -55,7 +55,7 @@ async function answers(
 // The log-in first: afterwards a token is at hand.
 for (const paths of [[LOGIN], PATHS]) {
   for (const [fault, status] of FAULTS) {
-    t.test(`sources of which ${paths.join()} answer ${fault} cost no buyer anything`, async (t) => {
+    t.test(`charges nothing when ${paths.join()} answer ${fault}`, async (t) => {
       for (const path of paths) faults[path] = fault
       const before = await taken()
       for (const { status: actual, body } of await Promise.all(ROUTES.map(({ path }) => answers(path)))) {
@@ -68,7 +68,7 @@ for (const paths of [[LOGIN], PATHS]) {
   }
 }
 
-t.test('a name that no game has costs nothing', async (t) => {
+t.test('charges nothing for an unknown name', async (t) => {
   const before = await taken()
   const { status, body } = await answers('/paid/game/metadata?name=Zzyzx')
   t.equal(status, 404)
@@ -76,7 +76,7 @@ t.test('a name that no game has costs nothing', async (t) => {
   t.equal(await taken(), before)
 })
 
-t.test('once the sources answer, every route is sold at its price in the shape of its example', async (t) => {
+t.test('sells every route at its price, in the form of its example, once the sources answer', async (t) => {
   for (const { path, example, atomic } of ROUTES) {
     const before = await taken()
     const { status, body } = await answers(path)
@@ -86,7 +86,7 @@ t.test('once the sources answer, every route is sold at its price in the shape o
   }
 })
 
-t.test('samples after that cost the sources nothing', async (t) => {
+t.test('answers the following samples from the cache', async (t) => {
   const sum = (): number => [...standIns.asked.values()].reduce((all, each) => all + each, 0)
   const before = sum()
   for (const path of ['/sample/streaming/hype?limit=50', '/sample/game/metadata?name=Nine%20Lanterns%20Deep'])
@@ -94,7 +94,7 @@ t.test('samples after that cost the sources nothing', async (t) => {
   t.equal(sum(), before)
 })
 
-t.test('an operator whose credentials are refused charges nobody', async (t) => {
+t.test('charges nothing when the operator’s credentials are refused', async (t) => {
   const other = await open({ TWITCH_CLIENT_ID: 'stand-in-client', TWITCH_CLIENT_SECRET: 'tricky-word' })
   t.teardown(() => other.close())
   const buy = stockFetch(await other.wallet())

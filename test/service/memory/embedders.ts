@@ -40,7 +40,7 @@ t.test('finds memories by their words and other forms of them', async (t) => {
   t.equal(hashEmbedder.semantic, false, 'and nobody is told that it knows meanings')
 })
 
-t.test('finds the related words of any English word, and none of others', async (t) => {
+t.test('finds the related words of any English word, and only those', async (t) => {
   const related = (word: string): string[] =>
     termsOf(word)
       .flatMap(relatedTerms)
@@ -129,7 +129,7 @@ const FAULTS: readonly (readonly [what: string, status: number, body: unknown, c
 ]
 
 for (const [what, status, body, code] of FAULTS)
-  t.test(`stores nothing and shows no key when the model ${what}`, async (t) => {
+  t.test(`stores nothing, and keeps the key private, when the model ${what}`, async (t) => {
     const { embedder } = await openModel(t, [[status, body]])
     const fault = await embedder.embed(['one', 'two'], patient).catch((thrown: unknown) => thrown)
     t.match(fault, { name: 'Failure', code })

@@ -61,7 +61,7 @@ t.test('starts again after a power cut, one server at a time', async (t) => {
   ])
 })
 
-t.test('tells a live server in another container from a dead one', async (t) => {
+t.test('tells a running server in another container from a dead one', async (t) => {
   const file = newFile(t)
   // The number of a process that lives here, too.
   const foreign = `${process.pid} 12345 another-boot/pid:[1]\n`

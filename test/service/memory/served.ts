@@ -12,7 +12,7 @@ t.setTimeout(240_000)
 
 const toText = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
-t.test('what wallets remember, on the server an operator runs', async (t) => {
+t.test('sells memories to wallets on the server that an operator runs', async (t) => {
   // The shipped catalog in the place of the one for tests.
   const shop = await openShop(async () => ({ CATALOG: '' }))
   t.teardown(shop.close)
@@ -77,7 +77,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     ])
   })
 
-  t.test('keeps no memory whose payment failed', async (t) => {
+  t.test('removes a memory whose payment failed', async (t) => {
     const key = await shop.wallet()
     const payment = await pay(key, 'memory_write', { text: 'This was never paid for' })
     shop.node.onCall(async (method) => {
@@ -108,7 +108,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     t.equal(await shop.witness.charges(addressOf(yours)), 2)
   })
 
-  t.test('charges nothing for a wrong call, and the payment stays usable', async (t) => {
+  t.test('charges nothing for a wrong call, and leaves the payment unspent', async (t) => {
     const key = await shop.wallet()
     const payment = await pay(key, 'memory_write', { text: 'x' })
     for (const args of [{}, { text: 7 }, { text: 'a\u0000b' }, { text: 'x', tags: ['t'.repeat(65)] }])
@@ -137,7 +137,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     t.equal(await shop.witness.charges(addressOf(owner)), 1)
   })
 
-  t.test('a second process serves everything but the memory of the first', async (t) => {
+  t.test('serves everything but memory from a second process', async (t) => {
     const { code, stderr } = await runProgram(['memory', 'export', '--data-dir', shop.server.dataDir])
     t.equal(code, 1)
     t.match(stderr, /open in another process \(\d+\).*DATABASE_URL/s)
@@ -150,7 +150,7 @@ t.test('what wallets remember, on the server an operator runs', async (t) => {
     t.match(remembering.content, { code: 'not_configured', charged: 'no' })
   })
 
-  t.test('loses no answered memory and gives none away through a power cut', async (t) => {
+  t.test('keeps every answered memory through a power cut, for its wallet only', async (t) => {
     const key = await shop.wallet()
     const acknowledged: string[] = []
     for (const round of [1, 2]) {

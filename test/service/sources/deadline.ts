@@ -3,11 +3,11 @@ import { beforeDeadline } from '../../../src/service/sources/deadline.ts'
 
 const never = () => new Promise<never>(() => {})
 
-t.test('work that ignores its signal does not hold the caller beyond the deadline', async (t) => {
+t.test('returns at the deadline although the work ignores its signal', async (t) => {
   await t.rejects(beforeDeadline(new AbortController().signal, 10, never), { name: 'DeadlinePassed' })
 })
 
-t.test('the caller giving up ends the work, which is told so', async (t) => {
+t.test('ends the work when its caller gives up', async (t) => {
   const caller = new AbortController()
   let told = false
   const work = beforeDeadline(caller.signal, 60_000, (limit) => {
@@ -19,14 +19,14 @@ t.test('the caller giving up ends the work, which is told so', async (t) => {
   t.ok(told)
 })
 
-t.test('nothing is begun for a caller who is gone', async (t) => {
+t.test('begins nothing for a caller who has gone', async (t) => {
   let begun = false
   const work = beforeDeadline(AbortSignal.abort(), 1000, async () => (begun = true))
   await t.rejects(work, { name: 'DeadlinePassed' })
   t.notOk(begun)
 })
 
-t.test("the work's own result and error come through", async (t) => {
+t.test('passes on the result and the error of the work', async (t) => {
   const { signal } = new AbortController()
   t.equal(await beforeDeadline(signal, 1000, async () => 7), 7)
   await t.rejects(

@@ -14,7 +14,7 @@ async function open(t: Test, site: RequestListener, timeoutMs = 5000) {
   return { egress, url, find: () => resolver.find('10.5555/a', new AbortController().signal) }
 }
 
-t.test('a retraction that only doi.org still tells of is told', async (t) => {
+t.test('reports a retraction that only doi.org still states', async (t) => {
   const update = { DOI: '10.5555/b', type: 'retraction', updated: { 'date-parts': [[2012, 9, 1]] } }
   const { find } = await open(t, (_, response) => {
     response.writeHead(200, CSL).end(JSON.stringify({ ...WORK, 'updated-by': [update] }))
@@ -22,13 +22,13 @@ t.test('a retraction that only doi.org still tells of is told', async (t) => {
   t.match(await find(), { isRetracted: true, retraction: { notice: '10.5555/b', date: [2012, 9, 1] } })
 })
 
-t.test('an agency that is silent does not eat the time of the others', async (t) => {
+t.test('limits the time of a silent agency, for the sake of the others', async (t) => {
   t.equal(LIVE_DOI_RESOLVER.timeoutMs, 3000)
   const { find } = await open(t, () => undefined, 150)
   await t.rejects(find(), { code: 'source_timeout' })
 })
 
-t.test('callers of other operations cannot use up the questions to doi.org', async (t) => {
+t.test('reserves questions to doi.org for each operation', async (t) => {
   const { egress, url, find } = await open(t, (_, response) => {
     response.writeHead(200, CSL).end(JSON.stringify(WORK))
   })

@@ -13,7 +13,7 @@ function told(outcome: Outcome): string {
   return `failed: ${outcome.mishap}`
 }
 
-t.test('sends the User-Agent with contact and no more', async (t) => {
+t.test('sends exactly the User-Agent with contact', async (t) => {
   const { get, port } = await openInternet(t)
   t.equal(
     told(await get(`http://www.site.com:${port}/page`)),
@@ -146,7 +146,7 @@ t.test('reads an answer as its media type says', async (t) => {
   )
 })
 
-t.test('survives a server that does not speak HTTP', async (t) => {
+t.test('keeps serving after a server of another protocol', async (t) => {
   const answers = [
     'SSH-2.0-OpenSSH_9.6\r\n',
     '+OK redis\r\n',

@@ -13,7 +13,7 @@ const item = (more: object) => ({
   response: { store_items: [{ appid: 7, success: 1, name: 'Seven', ...more }] },
 })
 
-t.test('packages are no games, and a game that is listed twice keeps its first place', async (t) => {
+t.test('leaves packages out, and keeps the first place of a game that is listed twice', async (t) => {
   const logo = (path: string) => ({ name: 'x', logo: `https://host.example/${path}/capsule.jpg?t=1` })
   const items = ['apps/20', 'subs/21', 'apps/10/0f3a9c', 'bundles/5', 'apps/20', 'elsewhere/30'].map(logo)
   const store = storeAt('http://store.example', answering({ desc: '', items }))
@@ -24,14 +24,14 @@ t.test('packages are no games, and a game that is listed twice keeps its first p
   )
 })
 
-t.test('an empty ranking is a failure, so that the next one is tried', async (t) => {
+t.test('treats an empty ranking as a failure, so that the next one is tried', async (t) => {
   const search = storeAt('http://store.example', answering({ items: [] }))
   await t.rejects(search.search('DE', 'all', 50, signal), { code: 'source_error' })
   const weekly = storeAt(await standIns(t), WORLD)
   await t.rejects(weekly.weekly('ID', 50, signal), { code: 'source_error' })
 })
 
-t.test('each country is ranked and priced as itself', async (t) => {
+t.test('ranks and prices each country on its own', async (t) => {
   const store = storeAt(await standIns(t), WORLD)
   for (const [country, currency] of [
     ['US', 'USD'],
@@ -52,7 +52,7 @@ t.test('each country is ranked and priced as itself', async (t) => {
   }
 })
 
-t.test('an item of the batch says what it cost, what it costs, and when it came out', async (t) => {
+t.test('reads list price, price and release date of an item', async (t) => {
   const more = {
     type: 0,
     best_purchase_option: {
@@ -86,7 +86,7 @@ t.test('an item of the batch says what it cost, what it costs, and when it came 
   })
 })
 
-t.test('what the store leaves out is unknown, not invented', async (t) => {
+t.test('treats what the store leaves out as unknown', async (t) => {
   const bare = await storeAt('http://store.example', answering(item({}))).items([7], 'DE', signal)
   t.strictSame(bare.get(7), {
     appid: 7,
@@ -112,13 +112,13 @@ t.test('what the store leaves out is unknown, not invented', async (t) => {
   }
 })
 
-t.test('a free game has no price, whatever may be bought inside', async (t) => {
+t.test('gives a free game no price, whatever is sold inside', async (t) => {
   const more = { is_free: true, best_purchase_option: { final_price_in_cents: '999', discount_pct: 10 } }
   const titles = await storeAt('http://store.example', answering(item(more))).items([7], 'DE', signal)
   t.match(titles.get(7), { isFree: true, price: null, originalPrice: null, discountPercent: 0 })
 })
 
-t.test('a number is read as a number or as text', async (t) => {
+t.test('reads a number from a number or from text', async (t) => {
   // The store writes both, as the readers of its items in public clients expect (serde with `lenient_i64`).
   const sold = (price: unknown, discount: unknown, count: unknown, percent: unknown) => ({
     best_purchase_option: { final_price_in_cents: price, discount_pct: discount },
@@ -147,7 +147,7 @@ const eight = (odd: object, count: number) => ({
   },
 })
 
-t.test('an odd row costs its own field or its own place, never the answer', async (t) => {
+t.test('drops an odd row or its field, and keeps the rest of the answer', async (t) => {
   const records = new SourceRecords(WORLD.now)
   const read = (odd: object) =>
     storeAt('http://store.example', answering(eight(odd, 1)), 5000, records).items([1], 'US', signal)
@@ -162,94 +162,88 @@ t.test('an odd row costs its own field or its own place, never the answer', asyn
   t.equal(figures.fields.get(field), 1)
 })
 
-t.test('a field that most rows lack, or have in another form, is an outage of the source', async (t) => {
-  for (const odd of [
-    { name: null },
-    { name: 7 },
-    { appid: 'seven' },
-    { best_purchase_option: { formatted_final_price: '4,99€' } },
-    { platforms: [] },
-  ]) {
-    const few = storeAt('http://store.example', answering(eight(odd, 4)))
-    t.ok((await few.items([1], 'US', signal)).size >= 4, `half: ${JSON.stringify(odd)}`)
-    const most = storeAt('http://store.example', answering(eight(odd, 5)))
-    await t.rejects(most.items([1], 'US', signal), { code: 'source_error' }, JSON.stringify(odd))
-  }
-})
-
 t.test(
-  'games on sale are read page by page, the best-selling first, and how many there are is said',
+  'treats a field that most rows lack, or have in another form, as an outage of the source',
   async (t) => {
-    // Pages, order and total as public clients of IStoreQueryService/Query read them in October 2026.
-    const asked: { readonly start: number; readonly count: number; readonly sort: number }[] = []
-    const shop = (total: number, fails: number): Runtime => ({
-      ...WORLD,
-      fetch: async (url) => {
-        const { query } = JSON.parse(url.searchParams.get('input_json') ?? '')
-        asked.push(query)
-        if (query.start === fails) return new Response('', { status: 403 })
-        const store_items = Array.from(
-          { length: Math.min(query.count, total - query.start) },
-          (_, place) => ({
-            appid: query.start + place + 1,
-            success: 1,
-            name: 'x',
-            best_purchase_option: {
-              final_price_in_cents: '500',
-              original_price_in_cents: '1000',
-              discount_pct: 50,
-            },
-            reviews: { summary_filtered: { review_count: 10, percent_positive: 80 } },
-          }),
-        )
-        return Response.json({ response: { metadata: { total_matching_records: total }, store_items } })
-      },
-    })
-    const read = (total: number, fails = -1) =>
-      storeAt('http://store.example', shop(total, fails)).discounted('US', signal)
-    const some = await read(1234)
-    t.match(some, { read: 1234, total: 1234, missingPages: 0, titles: { length: 1234 } })
-    t.strictSame(
-      asked.map(({ start, sort }) => [start, sort]),
-      [
-        [0, 10],
-        [500, 10],
-        [1000, 10],
-      ],
-    )
-    t.match(await read(14_203), { read: 2000, total: 14_203 }, 'no more than the 2,000 best-selling')
-    t.match(await read(1234, 500), { read: 734, total: 1234, missingPages: 1 }, 'a gap is said')
-    await t.rejects(read(1234, 0), { code: 'source_error' })
-  },
-)
-
-t.test(
-  'a field of another type leaves the rest of the answer, and one that must be there leaves nothing',
-  async (t) => {
-    for (const drift of [
-      { best_purchase_option: { final_price_in_cents: '4.99' } },
+    for (const odd of [
+      { name: null },
+      { name: 7 },
+      { appid: 'seven' },
       { best_purchase_option: { formatted_final_price: '4,99€' } },
-      { best_purchase_option: { final_price_in_cents: '499', discount_pct: 101 } },
-      { is_free: 'yes' },
-      { release: { steam_release_date: '2021' } },
-      { release: { steam_release_date: 1e15 } },
       { platforms: [] },
     ]) {
-      const store = storeAt('http://store.example', answering(item(drift)))
-      t.match((await store.items([7], 'DE', signal)).get(7), { name: 'Seven' }, JSON.stringify(drift))
+      const few = storeAt('http://store.example', answering(eight(odd, 4)))
+      t.ok((await few.items([1], 'US', signal)).size >= 4, `half: ${JSON.stringify(odd)}`)
+      const most = storeAt('http://store.example', answering(eight(odd, 5)))
+      await t.rejects(most.items([1], 'US', signal), { code: 'source_error' }, JSON.stringify(odd))
     }
-    const nameless = storeAt('http://store.example', answering(item({ name: 7 })))
-    await t.rejects(nameless.items([7], 'DE', signal), { code: 'source_error' })
   },
 )
 
-t.test('a price its currency cannot hold is refused: then the currency was misread', async (t) => {
+t.test('reads games on sale page by page, the best-selling first, with their total', async (t) => {
+  // Pages, order and total as public clients of IStoreQueryService/Query read them in October 2026.
+  const asked: { readonly start: number; readonly count: number; readonly sort: number }[] = []
+  const shop = (total: number, fails: number): Runtime => ({
+    ...WORLD,
+    fetch: async (url) => {
+      const { query } = JSON.parse(url.searchParams.get('input_json') ?? '')
+      asked.push(query)
+      if (query.start === fails) return new Response('', { status: 403 })
+      const store_items = Array.from({ length: Math.min(query.count, total - query.start) }, (_, place) => ({
+        appid: query.start + place + 1,
+        success: 1,
+        name: 'x',
+        best_purchase_option: {
+          final_price_in_cents: '500',
+          original_price_in_cents: '1000',
+          discount_pct: 50,
+        },
+        reviews: { summary_filtered: { review_count: 10, percent_positive: 80 } },
+      }))
+      return Response.json({ response: { metadata: { total_matching_records: total }, store_items } })
+    },
+  })
+  const read = (total: number, fails = -1) =>
+    storeAt('http://store.example', shop(total, fails)).discounted('US', signal)
+  const some = await read(1234)
+  t.match(some, { read: 1234, total: 1234, missingPages: 0, titles: { length: 1234 } })
+  t.strictSame(
+    asked.map(({ start, sort }) => [start, sort]),
+    [
+      [0, 10],
+      [500, 10],
+      [1000, 10],
+    ],
+  )
+  t.match(await read(14_203), { read: 2000, total: 14_203 }, 'no more than the 2,000 best-selling')
+  t.match(await read(1234, 500), { read: 734, total: 1234, missingPages: 1 }, 'a gap is said')
+  await t.rejects(read(1234, 0), { code: 'source_error' })
+})
+
+t.test('drops an optional field of another type, and the item when the field is required', async (t) => {
+  for (const drift of [
+    { best_purchase_option: { final_price_in_cents: '4.99' } },
+    { best_purchase_option: { formatted_final_price: '4,99€' } },
+    { best_purchase_option: { final_price_in_cents: '499', discount_pct: 101 } },
+    { is_free: 'yes' },
+    { release: { steam_release_date: '2021' } },
+    { release: { steam_release_date: 1e15 } },
+    { platforms: [] },
+  ]) {
+    const store = storeAt('http://store.example', answering(item(drift)))
+    t.match((await store.items([7], 'DE', signal)).get(7), { name: 'Seven' }, JSON.stringify(drift))
+  }
+  const nameless = storeAt('http://store.example', answering(item({ name: 7 })))
+  await t.rejects(nameless.items([7], 'DE', signal), { code: 'source_error' })
+})
+
+t.test('refuses a price that its currency is unable to express', async (t) => {
   const more = { best_purchase_option: { final_price_in_cents: '1999' } }
   const store = storeAt('http://store.example', answering(item(more)))
   await t.rejects(store.items([7], 'JP', signal), { code: 'source_error' })
 })
 
-t.test('the front page knows its own currency, and free from fully discounted', async (t) => {
+t.test('reads the currency of the front page, and tells free from fully discounted', async (t) => {
   const entry = {
     type: 0,
     name: 'x',

@@ -8,7 +8,7 @@ function reply(body: ConstructorParameters<typeof Response>[0], type: string | u
   return response
 }
 
-t.test('what calls itself JSON is read, and so is what calls itself nothing', async (t) => {
+t.test('reads a body that declares JSON or no type', async (t) => {
   for (const type of [
     'application/json',
     'Application/JSON; charset=utf-8',
@@ -19,7 +19,7 @@ t.test('what calls itself JSON is read, and so is what calls itself nothing', as
     t.same(await readJson(reply('{"a":1}', type), 100), { kind: 'json', value: { a: 1 } }, String(type))
 })
 
-t.test('JSON is read under any media type, and a page under none', async (t) => {
+t.test('reads JSON under any media type, and refuses a page under any', async (t) => {
   for (const type of ['text/html', 'text/plain', 'application/jsonp', 'application/javascript']) {
     t.same(await readJson(reply('{"a":1}', type), 100), { kind: 'json', value: { a: 1 } }, type)
     t.same(await readJson(reply('<!doctype html>', type), 100), { kind: 'fault', fault: 'not JSON' }, type)
@@ -32,12 +32,12 @@ t.test('takes a limit reported with status 200 for a refusal', async (t) => {
   t.same(refusal, { kind: 'fault', fault: 'a refusal' })
 })
 
-t.test('the size is counted in bytes, and the limit itself still fits', async (t) => {
+t.test('counts the size in bytes, and accepts the limit itself', async (t) => {
   t.match(await readJson(reply('"äöü"', 'text/json'), 8), { kind: 'json', value: 'äöü' })
   t.same(await readJson(reply('"äöü"', 'text/json'), 7), { kind: 'fault', fault: 'too large' })
 })
 
-t.test('an endless body is cut off at the limit', async (t) => {
+t.test('cuts an endless body off at the limit', async (t) => {
   let cancelled = false
   const endless = new ReadableStream<Uint8Array>({
     pull: (controller) => controller.enqueue(new Uint8Array(1000).fill(32)),
@@ -47,7 +47,7 @@ t.test('an endless body is cut off at the limit', async (t) => {
   t.ok(cancelled)
 })
 
-t.test('nothing, white space, broken text and broken UTF-8 are faults, not exceptions', async (t) => {
+t.test('reports empty bodies, white space, broken text and broken UTF-8 as faults', async (t) => {
   t.same(await readJson(reply(null, 'text/json'), 100), { kind: 'fault', fault: 'empty' })
   t.same(await readJson(reply(' \r\n', 'text/json'), 100), { kind: 'fault', fault: 'empty' })
   t.same(await readJson(reply('{"a":', 'text/json'), 100), { kind: 'fault', fault: 'not JSON' })
@@ -55,6 +55,6 @@ t.test('nothing, white space, broken text and broken UTF-8 are faults, not excep
   t.same(await readJson(reply(broken, 'text/json'), 100), { kind: 'fault', fault: 'not JSON' })
 })
 
-t.test('a JSON null is an answer here, and left to the shape', async (t) => {
+t.test('accepts a JSON null, and leaves it to the schema', async (t) => {
   t.same(await readJson(reply('null', 'text/json'), 100), { kind: 'json', value: null })
 })

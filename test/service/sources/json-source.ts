@@ -32,7 +32,7 @@ async function failure(work: Promise<unknown>): Promise<Failure> {
   throw error
 }
 
-t.test('a good answer comes back checked, from the first attempt', async (t) => {
+t.test('returns a valid answer from the first attempt', async (t) => {
   const { world, asked } = watched(WORLD)
   const { items } = await source(await standIns(t), world).get(QUESTION, signal)
   t.equal(items.length, 3)
@@ -56,7 +56,7 @@ const FAULTS: readonly (readonly [Fault, string, number])[] = [
   ['drip', 'source_timeout', 1],
 ]
 for (const [fault, code, attempts] of FAULTS) {
-  t.test(`${fault}: ${code}, ${attempts === 1 ? 'not asked again' : 'asked once more'}`, async (t) => {
+  t.test(`${fault}: ${code}, ${attempts === 1 ? 'asked once' : 'asked twice'}`, async (t) => {
     const { world, asked } = watched(WORLD)
     const timeoutMs = code === 'source_timeout' ? 100 : 5000
     const failing = source(await standIns(t, { [SEARCH_PATH]: fault }), world, { timeoutMs })
@@ -67,7 +67,7 @@ for (const [fault, code, attempts] of FAULTS) {
   })
 }
 
-t.test('a redirect within the host is followed, as Crossref answers for the DOI of an alias', async (t) => {
+t.test('follows a redirect within the host, as Crossref answers for the DOI of an alias', async (t) => {
   const world: Runtime = {
     ...WORLD,
     fetch: async ({ pathname }) =>
@@ -80,7 +80,7 @@ t.test('a redirect within the host is followed, as Crossref answers for the DOI 
   t.strictSame(asked, ['/steam-store/search/results/', '/steam-store/elsewhere'])
 })
 
-t.test('a host that is not there is a source error, asked twice', async (t) => {
+t.test('asks a missing host twice and reports a source error', async (t) => {
   const { url, stop } = await startStandIns()
   await stop()
   const { world, asked } = watched(WORLD)
@@ -89,7 +89,7 @@ t.test('a host that is not there is a source error, asked twice', async (t) => {
   t.equal(asked.length, 2)
 })
 
-t.test('one hiccup is hidden from the buyer by the retry, after a wait with jitter', async (t) => {
+t.test('retries once after a short failure, with jitter', async (t) => {
   const waits: number[] = []
   const sleep = async (ms: number) => void waits.push(ms)
   const { world, asked } = watched({ ...WORLD, sleep })
@@ -99,12 +99,12 @@ t.test('one hiccup is hidden from the buyer by the retry, after a wait with jitt
   t.same(waits, [225])
 })
 
-t.test('a 404 can be asked for as an answer', async (t) => {
+t.test('returns a 404 as an answer on request', async (t) => {
   const url = await standIns(t, { [SEARCH_PATH]: '404' })
   t.equal(await source(url, WORLD).find(QUESTION, signal), undefined)
 })
 
-t.test('a host that limits us is left alone until its time is over', async (t) => {
+t.test('leaves a host alone that limits us until its time is over', async (t) => {
   for (const [fault, seconds] of [
     ['null429', 30],
     ['429', 7],
@@ -122,7 +122,7 @@ t.test('a host that limits us is left alone until its time is over', async (t) =
   }
 })
 
-t.test('our own rate limit fails fast when the wait is too long, and says how long', async (t) => {
+t.test('fails fast when its own rate limit takes too long, and says how long', async (t) => {
   const { world, asked } = watched(WORLD)
   const slow = source(await standIns(t), world, { rate: { perSecond: 0.1, burst: 1 } })
   await slow.get(QUESTION, signal)
@@ -130,7 +130,7 @@ t.test('our own rate limit fails fast when the wait is too long, and says how lo
   t.equal(asked.length, 1)
 })
 
-t.test('our own rate limit is waited for when it fits into the time', async (t) => {
+t.test('waits for its own rate limit when that fits into the time', async (t) => {
   const waits: number[] = []
   const sleep = async (ms: number) => void waits.push(ms)
   const now = () => new Date(0)
@@ -139,7 +139,7 @@ t.test('our own rate limit is waited for when it fits into the time', async (t) 
   t.same(waits, [1000])
 })
 
-t.test('a caller who gives up while waiting for a turn leaves the turn to others', async (t) => {
+t.test('passes the turn of a caller who gives up to the next one', async (t) => {
   const caller = new AbortController()
   const forever = (_: number, limit: AbortSignal) =>
     new Promise<void>((_resolve, reject) => limit.addEventListener('abort', () => reject(new Error('gone'))))
@@ -154,7 +154,7 @@ t.test('a caller who gives up while waiting for a turn leaves the turn to others
   t.equal((await next).code, 'source_timeout', 'it waits for the same turn instead of being refused')
 })
 
-t.test('a fetch that ignores its signal cannot hang the request', async (t) => {
+t.test('returns although a fetch ignores its signal', async (t) => {
   const deaf = source(
     'http://127.0.0.1:1',
     { ...WORLD, fetch: () => new Promise(() => {}) },
@@ -163,46 +163,49 @@ t.test('a fetch that ignores its signal cannot hang the request', async (t) => {
   t.equal((await failure(deaf.get(QUESTION, signal))).code, 'source_timeout')
 })
 
-t.test('a caller who is gone is not worth a call', async (t) => {
+t.test('skips the call for a caller who has gone', async (t) => {
   const { world, asked } = watched(WORLD)
   const error = await failure(source(await standIns(t), world).get(QUESTION, AbortSignal.abort()))
   t.equal(error.code, 'source_timeout')
   t.same(asked, [])
 })
 
-t.test('an operator sees how often a source was asked, failed and changed its form, and where', async (t) => {
-  const reported: string[] = []
-  const record = new SourceRecord(
-    () => new Date('2026-11-20T20:00:00Z'),
-    (where) => reported.push(where),
-  )
-  const url = await standIns(t)
-  const ask = (fetch: Runtime['fetch'], options: Partial<JsonSourceOptions> = {}) =>
-    source(url, { ...WORLD, fetch }, options, record)
-      .get(QUESTION, signal)
-      .catch(() => undefined)
-  await ask(WORLD.fetch)
-  const good = { logo: 'https://host.example/apps/7/capsule.jpg' }
-  await ask(async () => Response.json({ items: [good, good, { logo: 7 }] }))
-  t.match(record.figures, { asked: 2, failed: 0, drifted: 0, skipped: 1 }, 'one odd row is left out')
-  await ask(async () => Response.json({ items: [good, { logo: 7 }, { logo: 7 }] }))
-  t.strictSame(record.figures, {
-    asked: 3,
-    failed: 0,
-    drifted: 1,
-    skipped: 1,
-    lastDrift: { at: new Date('2026-11-20T20:00:00Z'), where: 'items/#/logo: type' },
-    fields: new Map([['items/#/logo: type', 2]]),
-  })
-  t.strictSame(reported, ['items/#/logo: type'], 'each field is reported once')
-  await ask(async () => Response.json({ items: [{}] }))
-  t.equal(record.figures.lastDrift?.where, 'items/#/logo: required')
-  await ask(async () => Response.json(null))
-  t.equal(record.figures.lastDrift?.where, 'all of it: type')
-  await ask(async () => Response.json({}))
-  t.equal(record.figures.lastDrift?.where, 'items: required')
-  await ask(async () => new Response('Sorry', { headers: { 'content-type': 'text/html' } }))
-  await ask(async () => new Response('null', { status: 429 }))
-  await ask(() => new Promise(() => {}), { timeoutMs: 20 })
-  t.match(record.figures, { asked: 9, failed: 3, drifted: 4 })
-})
+t.test(
+  'counts calls, failures and format changes of a source for the operator, with positions',
+  async (t) => {
+    const reported: string[] = []
+    const record = new SourceRecord(
+      () => new Date('2026-11-20T20:00:00Z'),
+      (where) => reported.push(where),
+    )
+    const url = await standIns(t)
+    const ask = (fetch: Runtime['fetch'], options: Partial<JsonSourceOptions> = {}) =>
+      source(url, { ...WORLD, fetch }, options, record)
+        .get(QUESTION, signal)
+        .catch(() => undefined)
+    await ask(WORLD.fetch)
+    const good = { logo: 'https://host.example/apps/7/capsule.jpg' }
+    await ask(async () => Response.json({ items: [good, good, { logo: 7 }] }))
+    t.match(record.figures, { asked: 2, failed: 0, drifted: 0, skipped: 1 }, 'one odd row is left out')
+    await ask(async () => Response.json({ items: [good, { logo: 7 }, { logo: 7 }] }))
+    t.strictSame(record.figures, {
+      asked: 3,
+      failed: 0,
+      drifted: 1,
+      skipped: 1,
+      lastDrift: { at: new Date('2026-11-20T20:00:00Z'), where: 'items/#/logo: type' },
+      fields: new Map([['items/#/logo: type', 2]]),
+    })
+    t.strictSame(reported, ['items/#/logo: type'], 'each field is reported once')
+    await ask(async () => Response.json({ items: [{}] }))
+    t.equal(record.figures.lastDrift?.where, 'items/#/logo: required')
+    await ask(async () => Response.json(null))
+    t.equal(record.figures.lastDrift?.where, 'all of it: type')
+    await ask(async () => Response.json({}))
+    t.equal(record.figures.lastDrift?.where, 'items: required')
+    await ask(async () => new Response('Sorry', { headers: { 'content-type': 'text/html' } }))
+    await ask(async () => new Response('null', { status: 429 }))
+    await ask(() => new Promise(() => {}), { timeoutMs: 20 })
+    t.match(record.figures, { asked: 9, failed: 3, drifted: 4 })
+  },
+)

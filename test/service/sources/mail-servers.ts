@@ -31,7 +31,7 @@ function open() {
   return { dns, find: async (domain: string) => (await servers.find(domain, context)).setup }
 }
 
-t.test('a name server that fails once spoils no hour of answers for a domain', async (t) => {
+t.test('asks again after one failure of a name server', async (t) => {
   const { dns, find } = open()
   dns.texts.set('gmail.com', { kind: 'unknown' })
   // Whoever asks meanwhile shares the gap, and nobody fails for it.
@@ -45,7 +45,7 @@ t.test('a name server that fails once spoils no hour of answers for a domain', a
   t.equal(dns.asked.length, asked, 'what is whole is kept')
 })
 
-t.test('a parent whose rules could not be read is a gap, not a domain without rules', async (t) => {
+t.test('reports unreadable rules of a parent domain as a gap', async (t) => {
   const { dns, find } = open()
   dns.texts.set('_dmarc.example.com', { kind: 'unknown' })
   t.match(await find('news.example.com'), { dmarc: null, unknown: ['dmarc'] })
@@ -53,7 +53,7 @@ t.test('a parent whose rules could not be read is a gap, not a domain without ru
   t.match(await find('news.example.com'), { dmarc: 'quarantine', unknown: [] }, 'its own are enough')
 })
 
-t.test('what a domain asks for its subdomains counts for them, and not for itself', async (t) => {
+t.test('applies what a domain asks for its subdomains to them only', async (t) => {
   const record = (text: string): Lookup<string> => ({ kind: 'found', records: [text] })
   for (const [text, own, below] of [
     ['v=DMARC1; p=none; sp=reject', 'none', 'reject'],

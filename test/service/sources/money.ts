@@ -2,7 +2,7 @@ import t from 'tap'
 import { moneyFromHundredths } from '../../../src/service/sources/money.ts'
 import { fc } from '../../support/fast-check.ts'
 
-t.test('a price keeps its value in currencies with two, no, and three decimals', async (t) => {
+t.test('keeps the value of a price in currencies with two, zero and three decimals', async (t) => {
   t.same(moneyFromHundredths(1999n, 'USD'), {
     amount: 19.99,
     amount_minor: 1999,
@@ -21,16 +21,16 @@ t.test('a price keeps its value in currencies with two, no, and three decimals',
   t.match(moneyFromHundredths(0n, 'EUR'), { amount: 0, amount_minor: 0 })
 })
 
-t.test("the source's own wording is kept", async (t) => {
+t.test('keeps the source’s own wording', async (t) => {
   t.equal(moneyFromHundredths(400n, 'EUR', '4,--€').formatted, '4,--€')
   t.equal(moneyFromHundredths(400n, 'EUR', null).formatted, '€4.00')
 })
 
-t.test('half a yen is refused rather than rounded', async (t) => {
+t.test('refuses half a yen', async (t) => {
   t.throws(() => moneyFromHundredths(199950n, 'JPY'), RangeError)
 })
 
-t.test('no amount is off by a float: amount and minor units say the same', async () => {
+t.test('states the same amount in decimals and in minor units', async () => {
   fc.assert(
     fc.property(fc.bigInt(0n, 999_999_999_999n), (hundredths) => {
       const { amount, amount_minor } = moneyFromHundredths(hundredths, 'USD')

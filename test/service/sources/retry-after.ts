@@ -15,11 +15,11 @@ const CASES: readonly (readonly [string | null, number | undefined, string])[] =
   ['99999999999999999999', undefined, 'a number beyond every date'],
 ]
 
-t.test('a limited source is left alone for as long as it asks', async (t) => {
+t.test('leaves a limited source alone for as long as it asks', async (t) => {
   for (const [header, seconds, name] of CASES) t.equal(parseRetryAfter(header, NOW), seconds, name)
 })
 
-t.test('a source that names the second of its next answer is left alone until then', async (t) => {
+t.test('leaves a source alone until the second it names', async (t) => {
   const at = NOW.getTime() / 1000
   t.equal(parseReset(String(at + 40), NOW), 40)
   t.equal(parseReset(String(at - 40), NOW), 1)

@@ -28,7 +28,7 @@ async function firstOf(lists: Sanctions, name: string): Promise<string | undefin
 
 const UNAVAILABLE = { code: 'dataset_unavailable', retryAfter: 30 }
 
-t.test('a list is fetched by the first question, and once for all who ask at that moment', async (t) => {
+t.test('fetches a list at the first question, once for all simultaneous callers', async (t) => {
   const publisher = await openPublisher(t, OFAC)
   const lists = openLists(t, { urls: { us_ofac_sdn: publisher.url } })
   const found = await Promise.all(
@@ -47,7 +47,7 @@ t.test('a list is fetched by the first question, and once for all who ask at tha
   )
 })
 
-t.test('every list in use is searched, and the answers of all come best first', async (t) => {
+t.test('searches every configured list and answers the best matches of all first', async (t) => {
   const publisher = await openPublisher(t, ({ url = '' }, response) => response.end(listFile(url.slice(1))))
   const lists = openLists(t, {
     urls: {
@@ -67,7 +67,7 @@ t.test('every list in use is searched, and the answers of all come best first', 
   t.strictSame(notConsulted, [])
 })
 
-t.test('one list that is missing makes no answer from the others', async (t) => {
+t.test('reports one missing list next to the answers of the others', async (t) => {
   const publisher = await openPublisher(t, ({ url }, response) =>
     url === '/ofac.xml' ? response.end(OFAC) : response.writeHead(500).end(),
   )
@@ -92,7 +92,7 @@ const BAD: Readonly<Record<string, readonly [answer: string | Buffer, reason: Re
   'another list': [listFile('un.xml'), /begins with/],
 }
 
-t.test('a publisher that fails never replaces a good list, in memory or on disk', async (t) => {
+t.test('keeps a good list, in memory and on disk, when its publisher fails', async (t) => {
   const publisher = await openPublisher(t, OFAC)
   const directory = emptyDirectory(t)
   const clock = { now: Date.UTC(2026, 10, 20) }
@@ -140,7 +140,7 @@ t.test(
   },
 )
 
-t.test('a publisher may send us on to where the list is', async (t) => {
+t.test('follows a publisher’s redirect to the list', async (t) => {
   const publisher = await openPublisher(t, ({ url }, response) =>
     url === '/signed' ? response.end(OFAC) : response.writeHead(302, { location: '/signed' }).end(),
   )
@@ -148,7 +148,7 @@ t.test('a publisher may send us on to where the list is', async (t) => {
   t.equal(await firstOf(lists, 'Mahan Air'), '12927')
 })
 
-t.test('a list that has not changed is not sent again, and counts as fresh', async (t) => {
+t.test('counts an unchanged list as fresh, without a transfer', async (t) => {
   const publisher = await openPublisher(t, (request, response) =>
     request.headers['if-none-match'] === '"one"'
       ? response.writeHead(304).end()
@@ -165,7 +165,7 @@ t.test('a list that has not changed is not sent again, and counts as fresh', asy
   t.equal(await firstOf(lists, 'Mahan Air'), '12927', 'relied on for three days from then')
 })
 
-t.test('a list older than it may be is asked for again before anyone is answered from it', async (t) => {
+t.test('fetches a list that is too old before it answers from it', async (t) => {
   const publisher = await openPublisher(t, OFAC)
   const clock = { now: Date.UTC(2026, 10, 20) }
   const lists = openLists(t, { urls: { us_ofac_sdn: publisher.url } }, clock)
@@ -184,7 +184,7 @@ t.test('a list older than it may be is asked for again before anyone is answered
   t.match(consulted, [{ facts: { publishedAt: '2026-11-23', entries: 20, fetchedAt: clock.now } }])
 })
 
-t.test('lists are kept current while questions come, and nobody waits for it', async (t) => {
+t.test('refreshes lists in the background while questions come', async (t) => {
   const publisher = await openPublisher(t, OFAC)
   const clock = { now: Date.UTC(2026, 10, 20) }
   const lists = openLists(t, { urls: { us_ofac_sdn: publisher.url } }, clock)
@@ -205,7 +205,7 @@ t.test('lists are kept current while questions come, and nobody waits for it', a
   t.equal(publisher.asked.length, 2)
 })
 
-t.test('a publisher that fails is not pestered by every question', async (t) => {
+t.test('spares a failing publisher further requests for a while', async (t) => {
   const publisher = await openPublisher(t, (_, response) => response.writeHead(500).end())
   const clock = { now: Date.UTC(2026, 10, 20) }
   const lists = openLists(t, { urls: { us_ofac_sdn: publisher.url } }, clock)
@@ -216,38 +216,35 @@ t.test('a publisher that fails is not pestered by every question', async (t) => 
   t.equal(publisher.asked.length, 2)
 })
 
-t.test(
-  'a file an operator puts there is a list without any address, and a newer one is taken up',
-  async (t) => {
-    const directory = emptyDirectory(t)
-    const clock = { now: Date.now() }
-    for (const [id, file] of Object.entries({
-      'us_ofac_sdn.csv': 'ofac.csv',
-      'us_ofac_sdn.alt.csv': 'ofac.alt.csv',
-      'uk_fcdo.csv': 'uk.csv',
-    }))
-      writeFileSync(join(directory, id), listFile(file))
-    const lists = openLists(t, { directory }, clock)
-    const { hits, consulted } = await look(lists, 'Bashar Assad')
-    t.strictSame(
-      hits.map(({ list }) => list),
-      ['us_ofac_sdn', 'uk_fcdo'],
-    )
-    t.match(consulted, [{ facts: { publishedAt: null } }, { facts: { publishedAt: '2026-11-14' } }])
-    const newer = join(directory, 'us_ofac_sdn.xml')
-    writeFileSync(newer, OFAC.replace('MAHAN AIR<', 'NAHAM AIR<'))
-    utimesSync(newer, clock.now / 1000 + 60, clock.now / 1000 + 60)
-    clock.now += 120_000
-    await look(lists, 'Naham Air')
-    const deadline = Date.now() + 5000
-    // It is taken up while questions are answered.
-    while ((await look(lists, 'Naham Air')).count === 0 && Date.now() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    t.equal((await look(lists, 'Naham Air')).hits[0]?.entry.uid, '12927')
-  },
-)
+t.test('reads a file that an operator provides, and a newer one when it appears', async (t) => {
+  const directory = emptyDirectory(t)
+  const clock = { now: Date.now() }
+  for (const [id, file] of Object.entries({
+    'us_ofac_sdn.csv': 'ofac.csv',
+    'us_ofac_sdn.alt.csv': 'ofac.alt.csv',
+    'uk_fcdo.csv': 'uk.csv',
+  }))
+    writeFileSync(join(directory, id), listFile(file))
+  const lists = openLists(t, { directory }, clock)
+  const { hits, consulted } = await look(lists, 'Bashar Assad')
+  t.strictSame(
+    hits.map(({ list }) => list),
+    ['us_ofac_sdn', 'uk_fcdo'],
+  )
+  t.match(consulted, [{ facts: { publishedAt: null } }, { facts: { publishedAt: '2026-11-14' } }])
+  const newer = join(directory, 'us_ofac_sdn.xml')
+  writeFileSync(newer, OFAC.replace('MAHAN AIR<', 'NAHAM AIR<'))
+  utimesSync(newer, clock.now / 1000 + 60, clock.now / 1000 + 60)
+  clock.now += 120_000
+  await look(lists, 'Naham Air')
+  const deadline = Date.now() + 5000
+  // It is taken up while questions are answered.
+  while ((await look(lists, 'Naham Air')).count === 0 && Date.now() < deadline)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal((await look(lists, 'Naham Air')).hits[0]?.entry.uid, '12927')
+})
 
-t.test('a file that is too old is no list; where there is an address it is fetched instead', async (t) => {
+t.test('ignores a file that is too old, and fetches the list where there is an address', async (t) => {
   const directory = emptyDirectory(t)
   const file = join(directory, 'us_ofac_sdn.xml')
   const past = (Date.now() - 73 * HOUR) / 1000
@@ -262,7 +259,7 @@ t.test('a file that is too old is no list; where there is an address it is fetch
   t.ok(statSync(file).mtimeMs / 1000 > past + 3600)
 })
 
-t.test('a file that is broken leads to the publisher, not to an answer', async (t) => {
+t.test('fetches from the publisher when a file is broken', async (t) => {
   const directory = emptyDirectory(t)
   writeFileSync(join(directory, 'us_ofac_sdn.xml'), OFAC.slice(0, 5000))
   await t.rejects(look(openLists(t, { directory }), 'Mahan Air'), { ...UNAVAILABLE, detail: /is cut off/ })
@@ -273,7 +270,7 @@ t.test('a file that is broken leads to the publisher, not to an answer', async (
   )
 })
 
-t.test('what one process has fetched the next one reads from disk', async (t) => {
+t.test('shares a fetched list with the next process through the disk', async (t) => {
   const publisher = await openPublisher(t, OFAC)
   const directory = emptyDirectory(t)
   const settings = { directory, urls: { us_ofac_sdn: publisher.url } }
@@ -282,7 +279,7 @@ t.test('what one process has fetched the next one reads from disk', async (t) =>
   t.equal(publisher.asked.length, 1)
 })
 
-t.test('OFAC’s CSV is fetched with the aliases beside it', async (t) => {
+t.test('fetches the aliases next to OFAC’s CSV', async (t) => {
   for (const [id, main, aliases] of [
     ['us_ofac_sdn', 'SDN.CSV', 'ALT.CSV'],
     ['us_ofac_cons', 'CONS_PRIM.CSV', 'CONS_ALT.CSV'],
@@ -299,7 +296,7 @@ t.test('OFAC’s CSV is fetched with the aliases beside it', async (t) => {
   }
 })
 
-t.test('a directory that cannot be written to costs no answer, and the operator is told', async (t) => {
+t.test('answers from memory when the directory is read-only, and tells the operator', async (t) => {
   const publisher = await openPublisher(t, OFAC)
   const directory = join(emptyDirectory(t), 'file')
   writeFileSync(directory, '')
@@ -308,7 +305,7 @@ t.test('a directory that cannot be written to costs no answer, and the operator 
   t.equal(await firstOf(lists, 'Mahan Air'), '12927')
 })
 
-t.test('a list far shorter than the real one is refused where nothing is known of it yet', async (t) => {
+t.test('refuses a list far shorter than the real one', async (t) => {
   const publisher = await openPublisher(t, OFAC)
   const lists = openLists(t, { lists: LISTS, urls: { us_ofac_sdn: publisher.url } })
   await t.rejects(look(lists, 'Mahan Air'), {
@@ -317,14 +314,14 @@ t.test('a list far shorter than the real one is refused where nothing is known o
   })
 })
 
-t.test('without any list there is no answer', async (t) => {
+t.test('refuses to answer without any list', async (t) => {
   await t.rejects(look(openLists(t, {}), 'Mahan Air'), {
     ...UNAVAILABLE,
     detail: 'No sanctions list is set up',
   })
 })
 
-t.test('lists whose thread has ended are loaded again, and never answer from nothing', async (t) => {
+t.test('loads lists again whose thread has ended, and answers only from complete ones', async (t) => {
   const publisher = await openPublisher(t, OFAC)
   const lists = openLists(t, { urls: { us_ofac_sdn: publisher.url } })
   t.equal(await firstOf(lists, 'Mahan Air'), '12927')
@@ -338,13 +335,13 @@ t.test('lists whose thread has ended are loaded again, and never answer from not
   t.match(await during, /^(?:1|dataset_unavailable)$/)
 })
 
-t.test('who has gone away waits for nothing', async (t) => {
+t.test('returns at once to a caller who has gone', async (t) => {
   const publisher = await openPublisher(t, () => {})
   const lists = openLists(t, { urls: { us_ofac_sdn: publisher.url } })
   await t.rejects(look(lists, 'Mahan Air', AbortSignal.abort()), UNAVAILABLE)
 })
 
-t.test('the operator sees how every list stands, and nothing is fetched for it', async (t) => {
+t.test('reports the state of every list without fetching', async (t) => {
   const publisher = await openPublisher(t, OFAC)
   const directory = emptyDirectory(t)
   writeFileSync(join(directory, 'un_sc.xml'), listFile('un.xml'))

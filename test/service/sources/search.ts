@@ -34,7 +34,7 @@ function brave(baseUrl: string, records = new SourceRecords(WORLD.now)): Brave {
   return new Brave({ ...LIVE_BRAVE, baseUrl, apiKey: 'BSA-of-the-operator' }, WORLD, records)
 }
 
-t.test('Brave is asked as its manual says, with the key of the operator', async (t) => {
+t.test('asks Brave as its documentation says, with the key of the operator', async (t) => {
   const { url, asked } = await engine(t, 200, { type: 'search', web: { results: [HIT] } })
   const records = new SourceRecords(WORLD.now)
   t.match(await brave(url, records).search('  best  games ', signal), [{ url: HIT.url, title: 'Example' }])
@@ -53,13 +53,13 @@ t.test('shortens a question to what Brave accepts', async (t) => {
   t.equal(many.asked[0]?.url.searchParams.get('q')?.split(' ').length, 50)
 })
 
-t.test('finding nothing is an answer, another form is not', async (t) => {
+t.test('accepts an empty result, and refuses another form', async (t) => {
   t.same(await brave((await engine(t, 200, { type: 'search' })).url).search('x', signal), [])
   const drifted = brave((await engine(t, 200, { web: { results: [{ url: 7 }] } })).url)
   await t.rejects(drifted.search('x', signal), { code: 'source_error' })
 })
 
-t.test('a key that is refused is told to nobody', async (t) => {
+t.test('keeps a refused key private', async (t) => {
   const { url } = await engine(t, 401, { error: { detail: 'BSA-of-the-operator is not valid' } })
   const fault = await brave(url)
     .search('x', signal)
@@ -69,7 +69,7 @@ t.test('a key that is refused is told to nobody', async (t) => {
   t.notMatch(JSON.stringify([fault.detail, fault.extra]), /BSA/)
 })
 
-t.test('SearXNG is asked for JSON, and fails where its settings do not allow it', async (t) => {
+t.test('asks SearXNG for JSON, and fails where its settings forbid it', async (t) => {
   const good = await engine(t, 200, { query: 'x', results: [HIT] })
   const records = new SourceRecords(WORLD.now)
   const searxng = new Searxng({ ...LIVE_SEARXNG, baseUrl: good.url }, WORLD, records)

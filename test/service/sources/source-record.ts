@@ -1,7 +1,7 @@
 import t from 'tap'
 import { openWholeService } from '../../support/whole-service.ts'
 
-t.test('when a source changes its form, the operator sees which, how often and since when', async (t) => {
+t.test('shows the operator which source has changed its form, how often and since when', async (t) => {
   const faults = { '/IStoreQueryService/Query/v1/': 'drift', '/api.php': 'html' } as const
   const { serve, records } = await openWholeService(t, faults)
   await serve('/paid/gamestore/deals', { min_discount: 20, min_review: 60, count: 30 })

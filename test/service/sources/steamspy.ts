@@ -15,7 +15,7 @@ const APP = {
 const answering = (body: unknown): Runtime => ({ ...WORLD, fetch: async () => Response.json(body) })
 const spy = (body: unknown) => steamSpyAt('http://spy.example', answering(body)).estimate(7, signal)
 
-t.test('an estimate is a range of owners, minutes, a peak, and the most used tags first', async (t) => {
+t.test('gives a range of owners, minutes, a peak and the most used tags first', async (t) => {
   t.strictSame(await spy(APP), {
     owners: { low: 100_000_000, high: 200_000_000 },
     averageForever: 30000,
@@ -26,14 +26,14 @@ t.test('an estimate is a range of owners, minutes, a peak, and the most used tag
   t.match(await spy({ ...APP, tags: [] }), { tags: [] }, 'no tags are an empty list there')
 })
 
-t.test('what SteamSpy does not know or may not show is no estimate of zero', async (t) => {
+t.test('treats what SteamSpy lacks or hides as unknown', async (t) => {
   const url = await standIns(t)
   t.equal(await steamSpyAt(url, WORLD).estimate(4294967295, signal), undefined)
   t.equal(await spy({ ...APP, appid: 999999 }), undefined, 'hidden by its developer')
   t.equal(await spy({ ...APP, name: null, owners: '0 .. 20,000', tags: [] }), undefined)
 })
 
-t.test('without owners there is no estimate, and without anything else there is', async (t) => {
+t.test('requires owners for an estimate, and nothing else', async (t) => {
   for (const drift of [{ owners: 150_000_000 }, { owners: '100M .. 200M' }, { owners: '100,000,000' }])
     await t.rejects(spy({ ...APP, ...drift }), { code: 'source_error' }, JSON.stringify(drift))
   t.match(await spy({ ...APP, ccu: '12' }), { peakYesterday: null, tags: ['FPS', 'Classic', 'Shooter'] })
@@ -44,21 +44,18 @@ t.test('without owners there is no estimate, and without anything else there is'
     await t.rejects(spy(body), { code: 'source_error' })
 })
 
-t.test('a play time of zero is one that SteamSpy does not have', async (t) => {
+t.test('treats a play time of zero as unknown', async (t) => {
   const none = await spy({ ...APP, average_forever: 0, median_forever: 0 })
   t.match(none, { averageForever: null, medianForever: null })
 })
 
-t.test(
-  'a limit reported with status 200 is a limit, and a page of JSON is read under any media type',
-  async (t) => {
-    const says = (body: string): Runtime => ({
-      ...WORLD,
-      fetch: async () => new Response(body, { headers: { 'content-type': 'text/html; charset=UTF-8' } }),
-    })
-    const busy = steamSpyAt('http://spy.example', says('Connection failed: Too many connections'))
-    await t.rejects(busy.estimate(7, signal), { code: 'source_limited' })
-    const found = await steamSpyAt('http://spy.example', says(JSON.stringify(APP))).estimate(7, signal)
-    t.equal(found?.owners.low, 100_000_000)
-  },
-)
+t.test('reads a limit with status 200 as a limit, and JSON under any media type', async (t) => {
+  const says = (body: string): Runtime => ({
+    ...WORLD,
+    fetch: async () => new Response(body, { headers: { 'content-type': 'text/html; charset=UTF-8' } }),
+  })
+  const busy = steamSpyAt('http://spy.example', says('Connection failed: Too many connections'))
+  await t.rejects(busy.estimate(7, signal), { code: 'source_limited' })
+  const found = await steamSpyAt('http://spy.example', says(JSON.stringify(APP))).estimate(7, signal)
+  t.equal(found?.owners.low, 100_000_000)
+})

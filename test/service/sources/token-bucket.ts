@@ -6,13 +6,13 @@ function clock(start = 1_000_000): { readonly now: () => Date; ms: number } {
   return state
 }
 
-t.test('a burst goes through at once, what follows is spaced by the rate', async (t) => {
+t.test('passes a burst at once, and spaces what follows by the rate', async (t) => {
   const bucket = new TokenBucket({ perSecond: 2, burst: 3 }, clock().now)
   const waits = Array.from({ length: 6 }, () => bucket.take(10_000).waitMs)
   t.same(waits, [0, 0, 0, 500, 1000, 1500])
 })
 
-t.test('a refused call takes nothing, so that the next caller is not pushed back', async (t) => {
+t.test('takes nothing for a refused call', async (t) => {
   const bucket = new TokenBucket({ perSecond: 1, burst: 1 }, clock().now)
   bucket.take(0)
   t.same(bucket.take(999), { kind: 'refused', waitMs: 1000 })
@@ -20,7 +20,7 @@ t.test('a refused call takes nothing, so that the next caller is not pushed back
   t.same(bucket.take(1000), { kind: 'granted', waitMs: 1000 })
 })
 
-t.test('a long rest earns one burst, not more', async (t) => {
+t.test('saves up one burst at most', async (t) => {
   const time = clock()
   const bucket = new TokenBucket({ perSecond: 1, burst: 2 }, time.now)
   time.ms += 3_600_000
@@ -30,7 +30,7 @@ t.test('a long rest earns one burst, not more', async (t) => {
   )
 })
 
-t.test('a clock set back neither drains the bucket nor fills it', async (t) => {
+t.test('keeps its level when the clock is set back', async (t) => {
   const time = clock()
   const bucket = new TokenBucket({ perSecond: 1, burst: 2 }, time.now)
   time.ms -= 3_600_000
@@ -41,7 +41,7 @@ t.test('a clock set back neither drains the bucket nor fills it', async (t) => {
   t.equal(bucket.take(0).kind, 'granted')
 })
 
-t.test('a grant given back serves the next caller, and never overfills', async (t) => {
+t.test('gives a returned grant to the next caller, within its capacity', async (t) => {
   const bucket = new TokenBucket({ perSecond: 1, burst: 1 }, clock().now)
   bucket.take(0)
   bucket.giveBack()

@@ -60,7 +60,7 @@ t.test('frees the queue place of a caller that gives up', async (t) => {
   t.equal(await next, 'NEXT')
 })
 
-t.test('reports what was wrong without internals', async (t) => {
+t.test('reports errors without internals', async (t) => {
   const pool = poolOf(1)
   t.match(await pool.perform('invalid', NEVER).catch((fault: unknown) => fault), {
     parameter: 'data',

@@ -24,7 +24,7 @@ async function ask(arriveBy: string, { service = 'parcel_domestic', country = 'U
   )
 }
 
-t.test('over Thanksgiving: holiday and weekends carry nothing; as published', async (t) => {
+t.test('counts only days of work over Thanksgiving, as published', async (t) => {
   const { body } = await ask('2026-12-01')
   t.match(body, {
     timezone: 'America/New_York',
@@ -49,7 +49,7 @@ t.test('over Thanksgiving: holiday and weekends carry nothing; as published', as
   t.strictSame(body, publishedExample('util/delivery-orderby'))
 })
 
-t.test('the cut-off decides to the second, on the clocks of the country', async (t) => {
+t.test('applies the cut-off to the second, on the clocks of the country', async (t) => {
   t.match((await ask('2026-12-01', { at: '2026-11-20T21:00:00Z' })).body, { feasible: 'yes' })
   t.match((await ask('2026-12-01', { at: '2026-11-20T21:00:01Z' })).body, { feasible: 'at_risk' })
   t.match((await ask('2026-12-01', { at: '2026-11-27T21:00:00Z' })).body, { feasible: 'at_risk' })
@@ -67,7 +67,7 @@ t.test('the cut-off decides to the second, on the clocks of the country', async 
   })
 })
 
-t.test('before Christmas everything that is sent takes two days more', async (t) => {
+t.test('adds two days to every shipment before Christmas', async (t) => {
   t.match((await ask('2026-12-18')).body, {
     peak_season: true,
     safe_order_by: { date: '2026-12-08' },
@@ -80,7 +80,7 @@ t.test('before Christmas everything that is sent takes two days more', async (t)
   t.match((await ask('2026-12-18', { service: 'digital' })).body, { peak_season: false })
 })
 
-t.test('flowers come on the Sunday of Mother’s Day, and on no other', async (t) => {
+t.test('delivers flowers on the Sunday of Mother’s Day only', async (t) => {
   t.match((await ask('2027-05-09', { service: 'flowers' })).body, {
     deliver_on: '2027-05-09',
     peak_season: true,
@@ -96,7 +96,7 @@ t.test('flowers come on the Sunday of Mother’s Day, and on no other', async (t
   })
 })
 
-t.test('Saturdays and weekends follow the country', async (t) => {
+t.test('follows the country on Saturdays and weekends', async (t) => {
   // 2027-01-16 is a Saturday
   t.match((await ask('2027-01-16')).body, { deliver_on: '2027-01-16' })
   t.match((await ask('2027-01-16', { country: 'ES' })).body, { deliver_on: '2027-01-15' })
@@ -111,14 +111,14 @@ t.test('Saturdays and weekends follow the country', async (t) => {
   })
 })
 
-t.test('China sends little abroad around the Lunar New Year', async (t) => {
+t.test('slows shipments from China around the Lunar New Year', async (t) => {
   const abroad = { service: 'parcel_international', country: 'CN' } as const
   t.match((await ask('2027-02-20', abroad)).body, { peak_season: true })
   t.match((await ask('2027-02-21', abroad)).body, { peak_season: false })
   t.match((await ask('2027-02-10', { ...abroad, country: 'US' })).body, { peak_season: false })
 })
 
-t.test('a day that is over, or too far away, is refused and named', async (t) => {
+t.test('refuses a day that is over or too far away, and names it', async (t) => {
   t.match((await ask('2026-11-20')).body, { feasible: 'no' })
   await t.rejects(ask('2026-11-19'), new InvalidParameter('arrive_by', 'arrive_by must not be in the past'))
   t.match((await ask('2027-11-21')).body, { feasible: 'yes' })
@@ -132,7 +132,7 @@ t.test('a day that is over, or too far away, is refused and named', async (t) =>
   )
 })
 
-t.test('today is the day of the country: over in Tokyo while it lasts in New York', async (t) => {
+t.test('uses the date of the country: over in Tokyo while it lasts in New York', async (t) => {
   const at = '2026-11-20T20:00:00Z'
   t.match((await ask('2026-11-20', { at, service: 'digital' })).body, { feasible: 'yes' })
   await t.rejects(
@@ -142,7 +142,7 @@ t.test('today is the day of the country: over in Tokyo while it lasts in New Yor
 })
 
 t.test(
-  'every service in every kind of country, on every day of a year: the order of its days holds',
+  'keeps the order of days for every service in every kind of country, all through a year',
   async (t) => {
     for (const country of ['US', 'AE', 'IL', 'CN', 'NP', 'JP', 'BN', 'UG', 'IR']) {
       const calendar = await openCalendar(country)
@@ -165,7 +165,7 @@ t.test(
   },
 )
 
-t.test('the table names only services and occasions that there are', async (t) => {
+t.test('names only existing services and occasions in its table', async (t) => {
   const services = Object.keys(deliveryRules().services)
   for (const service of Object.values(deliveryRules().services)) {
     for (const name of service.faster) t.ok(services.includes(name), name)
@@ -185,7 +185,7 @@ t.test('the table names only services and occasions that there are', async (t) =
   for (const { gift } of occasions().list) if (gift !== undefined) t.ok(services.includes(gift), gift)
 })
 
-t.test('the free sample shows the two days and whether it can be done', async (t) => {
+t.test('shows the two days and whether the order is possible in the free sample', async (t) => {
   const preview = deliveryOrderby.preview((await ask('2026-12-01', { service: 'flowers' })).body)
   t.strictSame(Object.keys(preview), [
     'arrive_by',

@@ -21,7 +21,7 @@ async function verify(email: string): Promise<JsonObject> {
   return enveloped(await handler.run({ email }, fixedContext())).body
 }
 
-t.test('answers an address that can receive mail with its servers and rules', async (t) => {
+t.test('answers a deliverable address with its servers and rules', async (t) => {
   t.strictSame(await verify('Jane.Doe@Example.COM'), {
     email: 'Jane.Doe@Example.COM',
     status: 'deliverable',
@@ -56,7 +56,7 @@ t.test('answers an address that can receive mail with its servers and rules', as
   })
 })
 
-t.test('a domain that takes no mail makes the address undeliverable, and says why', async (t) => {
+t.test('calls an address undeliverable, with the reason, when its domain refuses mail', async (t) => {
   for (const [domain, reason] of [
     ['refuses.example.com', 'null_mx'],
     ['empty.example.com', 'no_mail_server'],
@@ -70,7 +70,7 @@ t.test('a domain that takes no mail makes the address undeliverable, and says wh
     t.match(await verify(`jane@${domain}`), { status: 'undeliverable', score: 0, reasons: [reason] }, domain)
 })
 
-t.test('what makes mail to an address risky is named, and the weightiest comes first', async (t) => {
+t.test('names the risks of an address, the greatest first', async (t) => {
   t.match(await verify('a@mailinator.com'), { status: 'risky', disposable: true })
   t.match(
     await verify('a@lent.example.com'),
@@ -89,7 +89,7 @@ t.test('what makes mail to an address risky is named, and the weightiest comes f
   t.match(await verify('jane@[192.0.2.1]'), { status: 'risky', reasons: ['address_literal'] })
 })
 
-t.test('a mistyped free-mail domain gets a suggestion, in its name, its ending or both', async (t) => {
+t.test('suggests the right free-mail domain for a mistyped name, ending or both', async (t) => {
   // Endings that do not exist: no name server is asked.
   for (const [typed, meant] of [
     ['gmail.con', 'gmail.com'],
@@ -119,7 +119,7 @@ t.test('a mistyped free-mail domain gets a suggestion, in its name, its ending o
     t.equal(suggestDomain(typed), meant, typed)
 })
 
-t.test('a correct domain gets no suggestion, however close it is to a provider', (t) => {
+t.test('leaves a correct domain without a suggestion, however close it is to a provider', (t) => {
   for (const domain of [
     ...FREE_PROVIDERS,
     'mail.de',
@@ -148,7 +148,7 @@ t.test('a correct domain gets no suggestion, however close it is to a provider',
   t.end()
 })
 
-t.test('one dead server beside a living one is no harm, and a gap in the answer is said', async (t) => {
+t.test('accepts one dead mail server next to a working one, and reports gaps in the answer', async (t) => {
   const answer = enveloped(await handler.run({ email: 'jane@half.example.com' }, fixedContext()))
   t.match(answer.body, {
     status: 'deliverable',
@@ -157,14 +157,14 @@ t.test('one dead server beside a living one is no harm, and a gap in the answer 
   t.match(answer.warnings, [{ code: 'dns_unknown', message: /dmarc/ }])
 })
 
-t.test('name servers that fail or are silent cost nothing', async (t) => {
+t.test('charges nothing when name servers fail or stay silent', async (t) => {
   const before = records.of('dns').figures
   await t.rejects(verify('jane@failing.example.com'), { code: 'source_error' })
   await t.rejects(verify('jane@silent.example.com'), Failure)
   t.equal(records.of('dns').figures.failed, before.failed + 2)
 })
 
-t.test('a faulty address is an answer, and no name server is asked about it', async (t) => {
+t.test('answers a malformed address without asking a name server', async (t) => {
   const before = records.of('dns').figures.asked
   const body = await verify('jane@@example.com')
   t.match(body, {
@@ -176,7 +176,7 @@ t.test('a faulty address is an answer, and no name server is asked about it', as
   t.equal(records.of('dns').figures.asked, before)
 })
 
-t.test('the sample shows whether, not how', async (t) => {
+t.test('shows the verdict only in the sample', async (t) => {
   t.strictSame(handler.preview(await verify('jane@example.com')), {
     status: 'deliverable',
     syntax: { valid: true },
@@ -186,7 +186,7 @@ t.test('the sample shows whether, not how', async (t) => {
   t.match(handler.preview(await verify('jane')), { status: 'undeliverable', has_mx: false })
 })
 
-t.test('the published example is what the handler answers', async (t) => {
+t.test('publishes an example that equals the handler’s answer', async (t) => {
   const example = publishedExample('util/email-verify')
   const body = await verify('jane.doe@example.com')
   t.strictSame(example, body)

@@ -52,7 +52,7 @@ function page(html: string | Buffer, type = 'text/html; charset=utf-8'): Request
   return (_, response) => response.writeHead(200, { 'content-type': type }).end(html)
 }
 
-t.test('the published example is what the handler answers', async (t) => {
+t.test('publishes an example that equals the handler’s answer', async (t) => {
   const { egress } = await openWeb(t)
   t.same(
     await read(egress, 'https://example.com/', { max_chars: 400, overlap: 100 }),
@@ -96,7 +96,7 @@ t.test('previews part of the page', async (t) => {
   t.notOk('content_sha256' in shown)
 })
 
-t.test('reads a page without a guard, and makes no claim about it', async (t) => {
+t.test('returns a page unguarded when asked to, and makes no claim about it', async (t) => {
   const { egress } = await openWeb(t)
   const answer = await extract(egress).run(
     { url: 'https://example.com/', max_chars: 1200, overlap: 150 },
@@ -105,7 +105,7 @@ t.test('reads a page without a guard, and makes no claim about it', async (t) =>
   t.match(enveloped(answer).warnings, [{ code: 'not_screened' }])
 })
 
-t.test('charges nothing for a page that is not delivered, and says why', async (t) => {
+t.test('charges nothing for a page that fails to load, and says why', async (t) => {
   const { egress } = await openWeb(t, ['api.example.com'])
   const said = (url: string, parameters = {}): Promise<string> => refusal(read(egress, url, parameters))
   t.equal(
@@ -186,7 +186,7 @@ t.test('stops on a page made to hang, and keeps serving', async (t) => {
   t.comment(`event loop p99 ${(lag.percentile(99) / 1e6).toFixed(1)} ms, with the site in the same process`)
 })
 
-t.test('refuses a page without a text, and a check for robots in its place', async (t) => {
+t.test('refuses a page without text, and a robots check in its place', async (t) => {
   const gate = page(
     '<title>Just a moment...</title><body><h1>example.com</h1><p>Enable JavaScript and cookies to continue</p>',
   )

@@ -23,7 +23,7 @@ async function answerOf(name: keyof Given, input: string): Promise<JsonObject> {
   return answer
 }
 
-t.test('a valid IBAN is taken apart', async (t) => {
+t.test('takes a valid IBAN apart', async (t) => {
   t.same(await answerOf('iban', 'DE89 3704 0044 0532 0130 00'), {
     valid: true,
     country: 'DE',
@@ -52,7 +52,7 @@ t.test('a valid IBAN is taken apart', async (t) => {
   t.match(await answerOf('iban', 'BR1800360305000010009795493C1'), { valid: true, sepa: false })
 })
 
-t.test('an invalid IBAN is an answer that says what is wrong', async (t) => {
+t.test('answers an invalid IBAN with what is wrong', async (t) => {
   t.match(await answerOf('iban', 'DE89370400440532013001'), {
     valid: false,
     country: 'DE',
@@ -72,7 +72,7 @@ t.test('an invalid IBAN is an answer that says what is wrong', async (t) => {
   }
 })
 
-t.test('leading digits name the scheme', async (t) => {
+t.test('names the scheme of leading digits', async (t) => {
   const schemes: Readonly<Record<string, readonly string[]>> = {
     visa: ['4111', '4242-42', '4000 0000'],
     mastercard: ['5100', '5599', '2221', '2720'],
@@ -109,7 +109,7 @@ t.test('leading digits name the scheme', async (t) => {
   })
 })
 
-t.test('four digits that begin a range of another scheme admit the doubt', async (t) => {
+t.test('says so when four digits begin a range of another scheme', async (t) => {
   t.match(await answerOf('card_bin', '4312'), {
     brand: 'visa',
     possible_brands: ['visa', 'elo'],
@@ -122,7 +122,7 @@ t.test('four digits that begin a range of another scheme admit the doubt', async
   })
 })
 
-t.test('a range that two schemes share names both, the issuing one first', async (t) => {
+t.test('names both schemes of a shared range, the issuing one first', async (t) => {
   for (const bin of ['622126', '62292599']) {
     t.match(
       await answerOf('card_bin', bin),
@@ -136,7 +136,7 @@ t.test('a range that two schemes share names both, the issuing one first', async
   t.match(await answerOf('card_bin', '353011'), { brand: 'jcb', possible_brands: ['jcb', 'rupay'] })
 })
 
-t.test('a card number is refused without being repeated', async (t) => {
+t.test('refuses a card number, and keeps it out of the message', async (t) => {
   const sentence = 'card_bin must be the first 4 to 8 digits, never a full card number'
   for (const input of [
     '4111111111111111',
@@ -155,7 +155,7 @@ t.test('a card number is refused without being repeated', async (t) => {
   }
 })
 
-t.test('VAT numbers are checked by the rules of their country', async (t) => {
+t.test('checks VAT numbers by the rules of their country', async (t) => {
   const countries: Readonly<Record<string, string>> = {
     GB980780684: 'GB',
     ATU13585627: 'AT',
@@ -182,7 +182,7 @@ t.test('VAT numbers are checked by the rules of their country', async (t) => {
   t.match(await answerOf('vat', 'XI 980 780 684'), { valid: true, country: 'GB', number: 'XI980780684' })
 })
 
-t.test('an invalid VAT number says how far it came', async (t) => {
+t.test('says at which check an invalid VAT number failed', async (t) => {
   t.match(await answerOf('vat', 'DE123456789'), {
     valid: false,
     format_valid: true,
@@ -198,7 +198,7 @@ t.test('an invalid VAT number says how far it came', async (t) => {
   }
 })
 
-t.test('US routing numbers are checked by their sum and prefix', async (t) => {
+t.test('checks US routing numbers by sum and prefix', async (t) => {
   const districts: Readonly<Record<string, string>> = {
     '021000021': 'New York',
     '011000015': 'Boston',
@@ -223,7 +223,7 @@ t.test('US routing numbers are checked by their sum and prefix', async (t) => {
   }
 })
 
-t.test('routing codes of other countries are recognized', async (t) => {
+t.test('recognizes routing codes of other countries', async (t) => {
   const types: Readonly<Record<string, readonly string[]>> = {
     '20-00-00': ['uk_sort_code'],
     '20 00 00': ['uk_sort_code'],
@@ -250,7 +250,7 @@ t.test('routing codes of other countries are recognized', async (t) => {
   }
 })
 
-t.test('every identifier given is answered and counted, the others are null', async (t) => {
+t.test('answers and counts every given identifier, and puts null for the others', async (t) => {
   const body = await bodyOf({ iban: 'NL91ABNA0417164300', vat: 'DE123456789' })
   t.match(body, { iban: { valid: true }, vat: { valid: false }, checks: { requested: 2, valid: 1 } })
   t.equal(body['card_bin'], null)
@@ -258,14 +258,14 @@ t.test('every identifier given is answered and counted, the others are null', as
   t.same(await bodyOf({ iban: 'NL91ABNA0417164300', vat: 'DE123456789' }), body, 'and the same again')
 })
 
-t.test('without any identifier the request is refused', async (t) => {
+t.test('refuses a request without any identifier', async (t) => {
   await t.rejects(
     bodyOf({}),
     new InvalidParameter('iban', 'provide at least one of iban, card_bin, vat, routing'),
   )
 })
 
-t.test('the preview gives away validity and country or brand, nothing else', async (t) => {
+t.test('shows validity and country or brand only in the preview', async (t) => {
   const body = await bodyOf({ iban: 'NL91ABNA0417164300', card_bin: '4111', vat: 'DE123456789' })
   t.same(finid.preview(body), {
     iban: { valid: true, country: 'NL' },
@@ -276,7 +276,7 @@ t.test('the preview gives away validity and country or brand, nothing else', asy
   })
 })
 
-t.test('the published example is what the handler answers', async (t) => {
+t.test('publishes an example that equals the handler’s answer', async (t) => {
   const example = new URL('../../../../src/service/handlers/util/finid.example.json', import.meta.url)
   const given = {
     iban: 'DE89370400440532013000',

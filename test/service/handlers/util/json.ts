@@ -56,7 +56,7 @@ function nested(levels: number): string {
   return '['.repeat(levels) + ']'.repeat(levels)
 }
 
-t.test('an answer says what was computed and how large it was', async (t) => {
+t.test('states what was computed and how large it was', async (t) => {
   t.same(await answerOf('minify', '{ "ä": 1.0 }'), {
     source: [{ name: 'computed', version: '1.0.0' }],
     body: { op: 'minify', result: '{"ä":1}', input_bytes: 13, output_bytes: 8, elapsed_ms: 0 },
@@ -64,7 +64,7 @@ t.test('an answer says what was computed and how large it was', async (t) => {
   })
 })
 
-t.test('parse, format and minify keep the document', async (t) => {
+t.test('keeps the document in parse, format and minify', async (t) => {
   t.same(await resultOf('parse', ' [1, "x", null, {"a": true}] '), [1, 'x', null, { a: true }])
   t.equal(await resultOf('format', '{"a":[1]}'), '{\n  "a": [\n    1\n  ]\n}')
   t.equal(await resultOf('format', '[1]', '4'), '[\n    1\n]')
@@ -79,7 +79,7 @@ t.test('parse, format and minify keep the document', async (t) => {
   }
 })
 
-t.test('sort writes numbers and orders keys as RFC 8785 does', async (t) => {
+t.test('sorts keys and writes numbers as RFC 8785 does', async (t) => {
   const numbers = '{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001]}'
   t.equal(await resultOf('sort', numbers), '{"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27]}')
   const keys = String.raw`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}`
@@ -102,7 +102,7 @@ t.test('sort writes numbers and orders keys as RFC 8785 does', async (t) => {
   t.equal(await resultOf('sort', '[56,{"d":true,"10":null,"1":[]},-0]'), '[56,{"1":[],"10":null,"d":true},0]')
 })
 
-t.test('equal documents have equal hashes', async (t) => {
+t.test('gives equal documents equal hashes', async (t) => {
   const expected = {
     algorithm: 'sha256',
     hex: 'd3626ac30a87e6f7a6428233b3c68299976865fa5508e4267c5415c76af7a772',
@@ -113,7 +113,7 @@ t.test('equal documents have equal hashes', async (t) => {
   t.notSame(await resultOf('hash', '{"a":1,"b":2}'), expected)
 })
 
-t.test('what parsing loses is said', async (t) => {
+t.test('states what parsing loses', async (t) => {
   t.same(await warningsOf('parse', '{"a":1,"b":{"a":2},"a":3,"\\u0061":4}'), [
     'repeated_keys: data repeats 2 keys within an object, first at position 19; the last value counts',
   ])
@@ -141,7 +141,7 @@ t.test('what parsing loses is said', async (t) => {
   t.same(await warningsOf('from_csv', 'a', ';'), ["schema_unused: op 'from_csv' takes no schema"])
 })
 
-t.test('a syntax error is found at its place', async (t) => {
+t.test('finds a syntax error at its position', async (t) => {
   const places: readonly (readonly [string, string])[] = [
     ['[1,]', "unexpected character ']' at position 3"],
     ['{"a":1,}', "unexpected character '}' at position 7"],
@@ -175,7 +175,7 @@ t.test('a syntax error is found at its place', async (t) => {
   )
 })
 
-t.test('exactly the texts that are JSON are accepted', async (t) => {
+t.test('accepts exactly the texts that are JSON', async (t) => {
   const accepted = (text: string): boolean => {
     try {
       perform({ op: 'parse', data: text, schema: '' })
@@ -205,14 +205,14 @@ function parses(text: string): boolean {
   }
 }
 
-t.test('nothing is guessed where an operand is missing', async (t) => {
+t.test('refuses an operation without its operand', async (t) => {
   const ops: readonly Op[] = ['validate', 'parse', 'repair', 'query', 'diff', 'to_csv', 'from_csv', 'hash']
   for (const op of ops) t.equal(await refusalOf(op, '', '1'), 'data: data is required', op)
   const withSecond: readonly Op[] = ['validate', 'query', 'diff', 'patch', 'merge']
   for (const op of withSecond) t.equal(await refusalOf(op, '1'), `schema: schema is required for op '${op}'`)
 })
 
-t.test('numbers that would turn into null are refused', async (t) => {
+t.test('refuses numbers that would turn into null', async (t) => {
   t.equal(await refusalOf('parse', '[1e400]'), 'data: data has a number too large to hold at position 1')
   t.equal(
     await refusalOf('merge', '1', `-${'9'.repeat(400)}`),
@@ -220,7 +220,7 @@ t.test('numbers that would turn into null are refused', async (t) => {
   )
 })
 
-t.test('deep documents are refused before anything recurses', async (t) => {
+t.test('refuses deep documents before anything recurses', async (t) => {
   t.equal(await resultOf('minify', nested(64)), nested(64))
   const sentence = 'is nested deeper than 64 levels'
   t.equal(await refusalOf('parse', nested(65)), `data: data ${sentence}`)
@@ -235,7 +235,7 @@ t.test('deep documents are refused before anything recurses', async (t) => {
   )
 })
 
-t.test('a member called __proto__ is a member and nothing else', async (t) => {
+t.test('treats __proto__ as an ordinary member', async (t) => {
   const hostile = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'
   for (const op of ['parse', 'flatten', 'unflatten', 'stats', 'infer_schema', 'repair'] as const) {
     const { result } = (await answerOf(op, hostile)).body
@@ -280,7 +280,7 @@ t.test('repairs broken JSON', async (t) => {
   t.equal(await refusalOf('repair', '}'), 'data: data cannot be repaired: stuck at position 1')
 })
 
-t.test('takes JSON values out of what a language model writes around them', async (t) => {
+t.test('extracts JSON values from the text of a language model', async (t) => {
   const answers: readonly [string, Json][] = [
     ['Here you are:\n```json\n{"a": [1, 2}\n```\nAnything else?', { a: [1, 2] }],
     ['The answer is {"a": 1}.', { a: 1 }],
@@ -327,7 +327,7 @@ async function pathsOf(data: string, query: string): Promise<readonly Json[]> {
     : []
 }
 
-t.test('JSONPath selects what RFC 9535 says', async (t) => {
+t.test('selects by JSONPath what RFC 9535 says', async (t) => {
   const books = (...indices: readonly number[]): readonly string[] =>
     indices.map((index) => `$['store']['book'][${index}]`)
   const authors = books(0, 1, 2, 3).map((book) => `${book}['author']`)
@@ -366,13 +366,13 @@ t.test('JSONPath selects what RFC 9535 says', async (t) => {
   )
 })
 
-t.test('the dot of an I-Regexp leaves line ends out', async (t) => {
+t.test('leaves line ends out of the dot of an I-Regexp', async (t) => {
   t.same(await pathsOf('["a\\nb","a\\rb","axb","a.b"]', "$[?match(@, 'a.b')]"), ['$[2]', '$[3]'])
   t.same(await pathsOf('["a.b","axb"]', "$[?match(@, 'a[.]b')]"), ['$[0]'])
   t.same(await pathsOf('["a.b","axb"]', "$[?match(@, 'a\\\\.b')]"), ['$[0]'])
 })
 
-t.test('a pattern that is no I-Regexp matches nothing, and says so', async (t) => {
+t.test('matches nothing with an invalid I-Regexp, and says so', async (t) => {
   t.same(await answerOf('query', '["12"]', "$[?match(@, '\\\\d+')]"), {
     source: [{ name: 'computed', version: '1.0.0' }],
     body: { op: 'query', result: [], input_bytes: 6, output_bytes: 2, elapsed_ms: 0 },
@@ -385,7 +385,7 @@ t.test('a pattern that is no I-Regexp matches nothing, and says so', async (t) =
   })
 })
 
-t.test('a malformed JSONPath is refused at its place', async (t) => {
+t.test('refuses a malformed JSONPath at its position', async (t) => {
   const places: Readonly<Record<string, number>> = { store: 0, '$.': 2, '$[?foo(@)]': 3, "$['a'": 5 }
   for (const [query, position] of Object.entries(places)) {
     t.same(await contextOf('query', '{}', query), { position }, query)
@@ -400,7 +400,7 @@ t.test('a malformed JSONPath is refused at its place', async (t) => {
   )
 })
 
-t.test('JSON Pointer finds what RFC 6901 says', async (t) => {
+t.test('finds by JSON Pointer what RFC 6901 says', async (t) => {
   const document = {
     foo: ['bar', 'baz'],
     '': 0,
@@ -455,7 +455,7 @@ t.test('JSON Pointer finds what RFC 6901 says', async (t) => {
   }
 })
 
-t.test('JSON Patch does what RFC 6902 appendix A says', async (t) => {
+t.test('patches as RFC 6902 appendix A says', async (t) => {
   const table: readonly (readonly [string, string, string])[] = [
     // A.1 to A.7
     ['{"foo":"bar"}', '[{"op":"add","path":"/baz","value":"qux"}]', '{"foo":"bar","baz":"qux"}'],
@@ -520,7 +520,7 @@ t.test('JSON Patch does what RFC 6902 appendix A says', async (t) => {
   )
 })
 
-t.test('a patch that cannot be done says which operation and why', async (t) => {
+t.test('names the operation and the reason of an impossible patch', async (t) => {
   const table: readonly (readonly [string, string, string])[] = [
     // A.9, A.12, A.15
     ['{"baz":"qux"}', '{"op":"test","path":"/baz","value":"bar"}', 'the tested value is different'],
@@ -561,7 +561,7 @@ t.test('a patch that cannot be done says which operation and why', async (t) => 
   )
 })
 
-t.test('Merge Patch does what RFC 7396 appendix A says', async (t) => {
+t.test('merges as RFC 7396 appendix A says', async (t) => {
   const table: readonly (readonly [string, string, string])[] = [
     ['{"a":"b"}', '{"a":"c"}', '{"a":"c"}'],
     ['{"a":"b"}', '{"b":"c"}', '{"a":"b","b":"c"}'],
@@ -583,7 +583,7 @@ t.test('Merge Patch does what RFC 7396 appendix A says', async (t) => {
     t.equal(JSON.stringify(await resultOf('merge', data, patch)), result, patch)
 })
 
-t.test('a difference is short and leads from one document to the other', async (t) => {
+t.test('computes a short difference that leads from one document to the other', async (t) => {
   t.match(
     (await answerOf('diff', '{"a":1,"b":[1,2,3],"c":{"d":1}}', '{"b":[1,9,2,3],"c":{"d":2},"e":null}')).body,
     {
@@ -622,7 +622,7 @@ t.test('a difference is short and leads from one document to the other', async (
   )
 })
 
-t.test('flatten and unflatten are each other’s reverse', async (t) => {
+t.test('flatten and unflatten reverse each other', async (t) => {
   const flat = { 'a.0.b': 1, 'a.1': [], c: {}, '': null }
   t.same(await resultOf('flatten', '{"a":[{"b":1},[]],"c":{},"":null}'), flat)
   t.same(await resultOf('unflatten', JSON.stringify(flat)), { a: [{ b: 1 }, []], c: {}, '': null })
@@ -647,7 +647,7 @@ t.test('flatten and unflatten are each other’s reverse', async (t) => {
   }
 })
 
-t.test('tables go to CSV and back', async (t) => {
+t.test('converts tables to CSV and back', async (t) => {
   const table = '[{"name":"Ann, \\"A\\"","age":30,"tags":["x"]},{"name":"line\\nend","ok":true,"age":null}]'
   const csv = 'name,age,tags,ok\r\n"Ann, ""A""",30,"[""x""]",\r\n"line\nend",,,true\r\n'
   t.equal(await resultOf('to_csv', table), csv)
@@ -686,7 +686,7 @@ t.test('tables go to CSV and back', async (t) => {
   }
 })
 
-t.test('a document is measured', async (t) => {
+t.test('measures a document', async (t) => {
   t.same(await resultOf('stats', '{"a":[1,"héllo",null],"b":{"a":true}}'), {
     depth: 2,
     values: 7,
@@ -701,7 +701,7 @@ t.test('a document is measured', async (t) => {
   t.match(await resultOf('stats', '[]'), { depth: 1, values: 1 })
 })
 
-t.test('an inferred schema fits the document it came from', async (t) => {
+t.test('infers a schema that fits its document', async (t) => {
   t.same(await resultOf('infer_schema', '{"id":1,"tags":[],"rows":[{"a":1,"b":null},{"a":1.5},{"a":"x"}]}'), {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
@@ -733,7 +733,7 @@ async function verdictOf(data: Json, schema: Json): Promise<JsonObject> {
   return (await answerOf('validate', JSON.stringify(data), JSON.stringify(schema))).body
 }
 
-t.test('validation tells every error, its place and its reason', async (t) => {
+t.test('reports every validation error with its position and reason', async (t) => {
   const schema = {
     type: 'object',
     properties: { age: { type: 'integer', minimum: 0 }, mail: { type: 'string', format: 'email' } },
@@ -767,7 +767,7 @@ t.test('validation tells every error, its place and its reason', async (t) => {
   t.match(await verdictOf(1, {}), { valid: true })
 })
 
-t.test('decimals are multiples of each other as on paper', async (t) => {
+t.test('divides decimals as on paper for multipleOf', async (t) => {
   // JSON-Schema-Test-Suite, draft 2020-12, multipleOf.json: "by number" and "by small number"
   for (const [value, step, valid] of [
     [0, 1.5, true],
@@ -781,7 +781,7 @@ t.test('decimals are multiples of each other as on paper', async (t) => {
   }
 })
 
-t.test('only fifty errors are listed, all are counted', async (t) => {
+t.test('lists fifty errors and counts all', async (t) => {
   const verdict = await verdictOf(
     Array.from({ length: 4000 }, (_, index) => index),
     { items: { type: 'string' } },
@@ -790,7 +790,7 @@ t.test('only fifty errors are listed, all are counted', async (t) => {
   t.match(verdict['errors'], { length: 50 })
 })
 
-t.test('both drafts are understood, each by its own rules', async (t) => {
+t.test('supports both drafts, each by its own rules', async (t) => {
   const draft07 = 'http://json-schema.org/draft-07/schema#'
   const draft2020 = 'https://json-schema.org/draft/2020-12/schema'
   t.match(await verdictOf([1, 'x'], { $schema: draft07, items: [{ type: 'string' }] }), { valid: false })
@@ -809,7 +809,7 @@ t.test('both drafts are understood, each by its own rules', async (t) => {
   }
 })
 
-t.test('a schema that cannot be used is refused with its reason', async (t) => {
+t.test('refuses an unusable schema with the reason', async (t) => {
   const table: readonly (readonly [Json, string])[] = [
     [[], 'schema must be a JSON Schema: an object, true or false'],
     ['x', 'schema must be a JSON Schema: an object, true or false'],
@@ -854,7 +854,7 @@ t.test('a schema that cannot be used is refused with its reason', async (t) => {
   )
 })
 
-t.test('a recursive schema works on recursive data', async (t) => {
+t.test('validates recursive data with a recursive schema', async (t) => {
   const tree = { type: 'object', properties: { children: { type: 'array', items: { $ref: '#' } } } }
   t.match(await verdictOf({ children: [{ children: [] }] }, tree), { valid: true })
   t.match(await verdictOf({ children: [{ children: [1] }] }, tree), {
@@ -863,7 +863,7 @@ t.test('a recursive schema works on recursive data', async (t) => {
   })
 })
 
-t.test('patterns mean what they say, each on its own, and never explode', async (t) => {
+t.test('matches each pattern on its own in bounded time', async (t) => {
   const text = `${'a'.repeat(19_000)}!`
   t.match(await verdictOf(text, { pattern: '^(a+)+$' }), { valid: false })
   t.match(await verdictOf(text, { pattern: '^(a|a)*$' }), { valid: false })
@@ -880,7 +880,7 @@ t.test('patterns mean what they say, each on its own, and never explode', async 
   t.match(verdict, { valid: false, error_count: 1, errors: [{ path: '/a', params: { pattern: '^y' } }] })
 })
 
-t.test('a hostile request ends, and the next one is answered', async (t) => {
+t.test('ends a hostile request and answers the next one', async (t) => {
   const doubling = Array.from({ length: 60 }, (_, index) => {
     const ref = `{"$ref":"#/$defs/d${index + 1}"}`
     return `"d${index}":{"allOf":[${ref},${ref}]}`
@@ -895,7 +895,7 @@ t.test('a hostile request ends, and the next one is answered', async (t) => {
   }
 })
 
-t.test('requests wait for their turn and are not mixed up', async (t) => {
+t.test('queues requests and keeps their answers apart', async (t) => {
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, index) => resultOf('parse', String(index))),
   )
@@ -905,14 +905,14 @@ t.test('requests wait for their turn and are not mixed up', async (t) => {
   )
 })
 
-t.test('a request that is given up before its turn is not started', async (t) => {
+t.test('skips a request that was given up before its turn', async (t) => {
   await t.rejects(
     json({ op: 'parse', data: '1', schema: '' }, fixedContext({ signal: AbortSignal.abort() })),
     { code: 'handler_timeout' },
   )
 })
 
-t.test('an answer does not outgrow the request without measure', async (t) => {
+t.test('bounds the answer in proportion to the request', async (t) => {
   const tooLarge = 'answer_too_large: The result has more than 1000000 characters'
   const copies = Array(40).fill('{"op":"copy","from":"/a","path":"/a/-"}').join(',')
   t.equal(await refusalOf('patch', '{"a":["x"]}', `[${copies}]`), tooLarge)
@@ -931,7 +931,7 @@ t.test('an answer does not outgrow the request without measure', async (t) => {
   )
 })
 
-t.test('a patch cannot nest an answer so deep that the service fails to write it', async (t) => {
+t.test('refuses a patch that nests the answer too deeply', async (t) => {
   const copies = (times: number): string =>
     JSON.stringify(
       Array.from({ length: times }, (_, index) => ({
@@ -950,7 +950,7 @@ t.test('a patch cannot nest an answer so deep that the service fails to write it
   }
 })
 
-t.test('a schema that refers to what every object has is refused, and not our failure', async (t) => {
+t.test('refuses a schema that refers to built-in properties', async (t) => {
   const names = ['constructor', 'toString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf', '__defineGetter__']
   for (const name of [...names, '__proto__']) {
     const schema = JSON.stringify({ $defs: { a: { $dynamicAnchor: name } }, $dynamicRef: `#${name}` })
@@ -961,7 +961,7 @@ t.test('a schema that refers to what every object has is refused, and not our fa
   }
 })
 
-t.test('the largest honest inputs are answered', async (t) => {
+t.test('answers the largest honest inputs', async (t) => {
   const distinct = Array.from({ length: 2500 }, (_, index) => [index])
   t.match(await verdictOf(distinct, { uniqueItems: true }), { valid: true })
   t.match(await verdictOf(Array(6000).fill({}), { uniqueItems: true }), { valid: false })
@@ -979,7 +979,7 @@ t.test('the largest honest inputs are answered', async (t) => {
   t.equal(await resultOf('parse', JSON.stringify('"'.repeat(9999))), '"'.repeat(9999))
 })
 
-t.test('the same request gets the same answer', async (t) => {
+t.test('repeats the same answer for the same request', async (t) => {
   const requests: readonly (readonly [Op, string, string])[] = [
     ['query', BOOKSTORE, '$..*'],
     ['infer_schema', BOOKSTORE, ''],
@@ -989,7 +989,7 @@ t.test('the same request gets the same answer', async (t) => {
   for (const request of requests) t.same(await answerOf(...request), await answerOf(...request), request[0])
 })
 
-t.test('the published example is what the handler answers', async (t) => {
+t.test('publishes an example that equals the handler’s answer', async (t) => {
   const example = new URL('../../../../src/service/handlers/util/json.example.json', import.meta.url)
   const data = '{"games":[{"name":"Portal","price":9.99},{"name":"Portal 2","price":19.99}]}'
   t.same((await answerOf('query', data, '$.games[*].name')).body, JSON.parse(readFileSync(example, 'utf8')))

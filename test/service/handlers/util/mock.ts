@@ -40,7 +40,7 @@ function* leaves(value: Json, name = ''): Generator<readonly [string, Json]> {
   else yield [name, value]
 }
 
-t.test('the same seed gives the same bytes, another seed others', async (t) => {
+t.test('gives the same bytes for the same seed, and others for another', async (t) => {
   for (const kind of KINDS) {
     const first = JSON.stringify(await ask(kind, 20, 'abc'))
     t.equal(JSON.stringify(await ask(kind, 20, 'abc')), first, kind)
@@ -48,25 +48,25 @@ t.test('the same seed gives the same bytes, another seed others', async (t) => {
   }
 })
 
-t.test('asking for more rows leaves the first ones as they were', async (t) => {
+t.test('keeps the first rows when more are requested', async (t) => {
   for (const kind of KINDS) {
     t.strictSame(items(await ask(kind, 60, 'abc')).slice(0, 7), items(await ask(kind, 7, 'abc')), kind)
   }
 })
 
-t.test('rows differ from each other', async (t) => {
+t.test('varies the rows', async (t) => {
   for (const kind of KINDS) {
     t.equal(new Set(items(await ask(kind, 500, 'abc')).map((row) => JSON.stringify(row))).size, 500, kind)
   }
 })
 
-t.test('the rows do not depend on the day of the call', async (t) => {
+t.test('gives the same rows on every day', async (t) => {
   const later = fixedContext({ now: () => new Date('2031-03-03T03:03:03Z') })
   const then = enveloped(await mock.run({ kind: 'orders', n: 3, seed: 'abc' }, later)).body
   t.strictSame(then, await ask('orders', 3, 'abc'))
 })
 
-t.test('without a seed a random one is used, and it can be repeated from the answer', async (t) => {
+t.test('draws a random seed when none is given, and states it', async (t) => {
   const body = await ask('people', 3, '')
   t.equal(body['seed'], '07070707')
   t.strictSame(await ask('people', 3, '07070707'), body)
@@ -74,7 +74,7 @@ t.test('without a seed a random one is used, and it can be repeated from the ans
   t.not(enveloped(await mock.run({ kind: 'people', n: 3, seed: '' }, other)).body['seed'], body['seed'])
 })
 
-t.test('every row of every kind fits the schema in the answer', async (t) => {
+t.test('gives rows of every kind that fit the schema in the answer', async (t) => {
   for (const kind of KINDS) {
     const ajv = new Ajv2020({ allErrors: true })
     addFormats.default(ajv)
@@ -84,7 +84,7 @@ t.test('every row of every kind fits the schema in the answer', async (t) => {
   }
 })
 
-t.test('no address in 2,000 rows of every kind can belong to anybody', async (t) => {
+t.test('uses only reserved addresses in 2,000 rows of every kind', async (t) => {
   const rules: Readonly<Record<string, RegExp>> = {
     email: /^[a-z0-9._-]+@example\.(com|net|org)$/,
     phone: /^\+1-\d{3}-555-01\d\d$/,
@@ -120,13 +120,13 @@ t.test('no address in 2,000 rows of every kind can belong to anybody', async (t)
   t.strictSame([...seen].sort(), Object.keys(rules).sort())
 })
 
-t.test('a position names no house', async (t) => {
+t.test('rounds a position so that it names no house', async (t) => {
   for (const [name, value] of leaves(items(await ask('addresses', 2000, 'safe')))) {
     if (name === 'latitude' || name === 'longitude') t.match(JSON.stringify(value), /^-?\d+(\.\d\d?)?$/, name)
   }
 })
 
-t.test('an order adds up', async (t) => {
+t.test('adds up an order', async (t) => {
   for (const order of items(await ask('orders', 200, 'sum'))) {
     if (!isJsonObject(order) || !Array.isArray(order['lines'])) throw new Error('expected an order')
     const cents = order['lines'].reduce(
@@ -138,11 +138,11 @@ t.test('an order adds up', async (t) => {
   }
 })
 
-t.test('the free sample has the same fields', async (t) => {
+t.test('gives the free sample the same fields', async (t) => {
   const body = await ask('people', 3, 'sample')
   t.strictSame(mock.preview(body), body)
 })
 
-t.test('the published example is what the handler answers', async (t) => {
+t.test('publishes an example that equals the handler’s answer', async (t) => {
   t.strictSame(await ask('people', 2, 'abc'), publishedExample('util/mock'))
 })

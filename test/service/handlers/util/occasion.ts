@@ -28,30 +28,36 @@ async function datesOf(name: string, country: string, year: number): Promise<Jso
   return entries(body['occasions']).flatMap((each) => (each['name'] === name ? [each['date'] ?? null] : []))
 }
 
-t.test('the weeks around Christmas in the United States, own days among them; as published', async (t) => {
-  const { body, warnings } = await ask('US', { days: 40, personal: 'Mum birthday:12-12;Wedding:2001-12-20' })
-  t.match(body, { country: 'US', from_date: '2026-11-20', days: 40, to_date: '2026-12-29', count: 8 })
-  t.strictSame(
-    entries(body['occasions']).map(({ date, name, type }) => [date, name, type]),
-    [
-      ['2026-11-26', 'Thanksgiving Day', 'public'],
-      ['2026-11-27', 'Black Friday', 'commercial'],
-      ['2026-11-30', 'Cyber Monday', 'commercial'],
-      ['2026-12-05', 'First day of Hanukkah', 'religious'],
-      ['2026-12-12', 'Mum birthday', 'personal'],
-      ['2026-12-20', 'Wedding', 'personal'],
-      ['2026-12-24', 'Christmas Eve', 'religious'],
-      ['2026-12-25', 'Christmas Day', 'public'],
-    ],
-  )
-  t.match(entries(body['occasions'])[3], { begins_at_sunset_on: '2026-12-04', gift_relevant: true })
-  t.match(entries(body['occasions'])[5], { years: 25, note: 'silver anniversary', days_until: 30 })
-  t.match(entries(body['occasions'])[7], { is_public_holiday: true, suggested_order_by: '2026-12-14' })
-  t.strictSame(warnings, [])
-  t.strictSame(body, publishedExample('util/occasion'))
-})
+t.test(
+  'lists the weeks around Christmas in the United States with the caller’s own days, as published',
+  async (t) => {
+    const { body, warnings } = await ask('US', {
+      days: 40,
+      personal: 'Mum birthday:12-12;Wedding:2001-12-20',
+    })
+    t.match(body, { country: 'US', from_date: '2026-11-20', days: 40, to_date: '2026-12-29', count: 8 })
+    t.strictSame(
+      entries(body['occasions']).map(({ date, name, type }) => [date, name, type]),
+      [
+        ['2026-11-26', 'Thanksgiving Day', 'public'],
+        ['2026-11-27', 'Black Friday', 'commercial'],
+        ['2026-11-30', 'Cyber Monday', 'commercial'],
+        ['2026-12-05', 'First day of Hanukkah', 'religious'],
+        ['2026-12-12', 'Mum birthday', 'personal'],
+        ['2026-12-20', 'Wedding', 'personal'],
+        ['2026-12-24', 'Christmas Eve', 'religious'],
+        ['2026-12-25', 'Christmas Day', 'public'],
+      ],
+    )
+    t.match(entries(body['occasions'])[3], { begins_at_sunset_on: '2026-12-04', gift_relevant: true })
+    t.match(entries(body['occasions'])[5], { years: 25, note: 'silver anniversary', days_until: 30 })
+    t.match(entries(body['occasions'])[7], { is_public_holiday: true, suggested_order_by: '2026-12-14' })
+    t.strictSame(warnings, [])
+    t.strictSame(body, publishedExample('util/occasion'))
+  },
+)
 
-t.test('Mother’s Day is on the day of the country', async (t) => {
+t.test('dates Mother’s Day by the country', async (t) => {
   const expected = {
     US: '2026-05-10',
     DE: '2026-05-10',
@@ -79,7 +85,7 @@ t.test('Mother’s Day is on the day of the country', async (t) => {
   t.strictSame(await datesOf("Mother's Day", 'FR', 2023), ['2023-06-04'])
 })
 
-t.test('Father’s Day and Valentine’s Day, too', async (t) => {
+t.test('dates Father’s Day and Valentine’s Day by the country', async (t) => {
   const fathers = { US: '2026-06-21', AU: '2026-09-06', BR: '2026-08-09', DE: '2026-05-14', IT: '2026-03-19' }
   for (const [country, day] of Object.entries(fathers)) {
     t.strictSame(await datesOf("Father's Day", country, 2026), [day], country)
@@ -90,7 +96,7 @@ t.test('Father’s Day and Valentine’s Day, too', async (t) => {
   t.strictSame(await datesOf('White Day', 'US', 2026), [])
 })
 
-t.test('days of the moon and of other calendars, as published', async (t) => {
+t.test('dates days of the moon and of other calendars, as published', async (t) => {
   const newYears = [
     '2026-02-17',
     '2027-02-06',
@@ -124,7 +130,7 @@ t.test('days of the moon and of other calendars, as published', async (t) => {
   t.strictSame(await datesOf('Holi', 'IN', 2027), ['2027-03-22'])
 })
 
-t.test('festivals of one country are on their published days from 2024 to 2030', async (t) => {
+t.test('dates festivals of one country as published from 2024 to 2030', async (t) => {
   const published: readonly (readonly [id: string, name: string, country: string, days: string])[] = [
     ['thanksgiving', 'Thanksgiving Day', 'CA', '10-14 10-13 10-12 10-11 10-09 10-08 10-14'],
     ['thanksgiving', 'Thanksgiving Day', 'US', '11-28 11-27 11-26 11-25 11-23 11-22 11-28'],
@@ -157,21 +163,18 @@ t.test('festivals of one country are on their published days from 2024 to 2030',
   }
 })
 
-t.test(
-  'the feast in a holiday of several days is a public holiday though the holiday began before',
-  async (t) => {
-    for (const [country, from, date, name] of [
-      ['KR', '2026-09-20', '2026-09-25', 'Mid-Autumn Festival'],
-      ['SA', '2026-05-20', '2026-05-27', 'Eid al-Adha'],
-    ] as const) {
-      const { body } = await ask(country, { from, days: 10 })
-      const found = entries(body['occasions']).filter((each) => each['name'] === name)
-      t.match(found, [{ date, type: 'public', is_public_holiday: true }], country)
-    }
-  },
-)
+t.test('counts a feast within a holiday of several days as a public holiday', async (t) => {
+  for (const [country, from, date, name] of [
+    ['KR', '2026-09-20', '2026-09-25', 'Mid-Autumn Festival'],
+    ['SA', '2026-05-20', '2026-05-27', 'Eid al-Adha'],
+  ] as const) {
+    const { body } = await ask(country, { from, days: 10 })
+    const found = entries(body['occasions']).filter((each) => each['name'] === name)
+    t.match(found, [{ date, type: 'public', is_public_holiday: true }], country)
+  }
+})
 
-t.test('what the country itself dates is not listed twice, and counts as its holiday', async (t) => {
+t.test('lists a day that the country itself dates once, as its holiday', async (t) => {
   t.strictSame(await datesOf('Eid al-Fitr', 'SG', 2026), ['2026-03-21'], 'a day later than elsewhere')
   const { body } = await ask('SG', { from: '2026-11-01', days: 10 })
   t.match(entries(body['occasions']), [
@@ -189,7 +192,7 @@ t.test('what the country itself dates is not listed twice, and counts as its hol
   t.equal(feast.filter(({ date }) => date === '2026-05-27' || date === '2026-05-28').length, 1)
 })
 
-t.test('Easter Sunday of a century, by the published rule’s own extremes', async (t) => {
+t.test('computes Easter Sunday through a century, with the extremes of the published rule', async (t) => {
   const published = {
     1981: '04-19',
     2000: '04-23',
@@ -206,28 +209,31 @@ t.test('Easter Sunday of a century, by the published rule’s own extremes', asy
   }
 })
 
-t.test('own days: leap days, both ends of a window of a year, and none before the first', async (t) => {
-  const own = async (personal: string, from: string, days: number) =>
-    entries((await ask('US', { from, days, personal })).body['occasions'])
-      .filter(({ type }) => type === 'personal')
-      .map(({ date, name, years, note }) => [date, name, years, note])
-  t.strictSame(await own('Leap:02-29', '2027-02-27', 3), [
-    ['2027-02-28', 'Leap', null, '29 February, kept on the 28th in common years'],
-  ])
-  t.strictSame(await own('Leap:2024-02-29', '2028-02-28', 3), [['2028-02-29', 'Leap', 4, null]])
-  t.strictSame(await own('x:01-01', '2027-01-01', 366), [
-    ['2027-01-01', 'x', null, null],
-    ['2028-01-01', 'x', null, null],
-  ])
-  t.strictSame(await own('Launch:2027-06-01', '2026-06-01', 1), [])
-  t.strictSame(await own('Launch:2027-06-01', '2027-06-01', 1), [['2027-06-01', 'Launch', 0, null]])
-  t.strictSame(await own(' a: b :06-01 , ;c:06-01;', '2027-06-01', 1), [
-    ['2027-06-01', 'a: b', null, null],
-    ['2027-06-01', 'c', null, null],
-  ])
-})
+t.test(
+  'handles the caller’s own days: leap days, both ends of a year’s window, and none before the first',
+  async (t) => {
+    const own = async (personal: string, from: string, days: number) =>
+      entries((await ask('US', { from, days, personal })).body['occasions'])
+        .filter(({ type }) => type === 'personal')
+        .map(({ date, name, years, note }) => [date, name, years, note])
+    t.strictSame(await own('Leap:02-29', '2027-02-27', 3), [
+      ['2027-02-28', 'Leap', null, '29 February, kept on the 28th in common years'],
+    ])
+    t.strictSame(await own('Leap:2024-02-29', '2028-02-28', 3), [['2028-02-29', 'Leap', 4, null]])
+    t.strictSame(await own('x:01-01', '2027-01-01', 366), [
+      ['2027-01-01', 'x', null, null],
+      ['2028-01-01', 'x', null, null],
+    ])
+    t.strictSame(await own('Launch:2027-06-01', '2026-06-01', 1), [])
+    t.strictSame(await own('Launch:2027-06-01', '2027-06-01', 1), [['2027-06-01', 'Launch', 0, null]])
+    t.strictSame(await own(' a: b :06-01 , ;c:06-01;', '2027-06-01', 1), [
+      ['2027-06-01', 'a: b', null, null],
+      ['2027-06-01', 'c', null, null],
+    ])
+  },
+)
 
-t.test('a list of own days that cannot be read is refused as a whole', async (t) => {
+t.test('refuses an unreadable list of own days as a whole', async (t) => {
   const form = new InvalidParameter(
     'personal',
     "personal must be a list of 'name:MM-DD' or 'name:YYYY-MM-DD' separated by ';'",
@@ -253,7 +259,7 @@ t.test('a list of own days that cannot be read is refused as a whole', async (t)
   await t.rejects(ask('AQ'), new InvalidParameter('country', "country 'AQ' is not supported"))
 })
 
-t.test('years for which days are not known are said to be incomplete', async (t) => {
+t.test('marks years of unknown days as incomplete', async (t) => {
   const { warnings } = await ask('IN', { from: '2031-01-01', days: 1 })
   t.match(warnings, [
     { code: 'holidays_incomplete', message: /set by its states/ },
@@ -264,7 +270,7 @@ t.test('years for which days are not known are said to be incomplete', async (t)
   ])
 })
 
-t.test('the first and the last day that can be asked for, in every kind of country', async (t) => {
+t.test('answers the first and the last possible day, in every kind of country', async (t) => {
   for (const country of ['US', 'AE', 'CN', 'IL', 'IR', 'ET']) {
     for (const from of ['1970-01-01', '2100-12-31']) {
       const { body } = await ask(country, { from, days: 366 })
@@ -275,7 +281,7 @@ t.test('the first and the last day that can be asked for, in every kind of count
   }
 })
 
-t.test('the free sample shows the first three', async (t) => {
+t.test('shows the first three in the free sample', async (t) => {
   const { body } = await ask('US')
   const preview = occasion.preview(body)
   t.strictSame(preview['occasions'], entries(body['occasions']).slice(0, 3))

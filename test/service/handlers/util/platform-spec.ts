@@ -41,7 +41,7 @@ async function ask(platform: Question['platform'], type: Question['type']) {
   return enveloped(await platformSpec.run({ platform, type }, fixedContext()))
 }
 
-t.test('a short video for TikTok: its size, length, formats and caption; as published', async (t) => {
+t.test('gives size, length, formats and caption of a short video for TikTok, as published', async (t) => {
   const { body, warnings } = await ask('tiktok', 'video')
   t.match(body, {
     platform: 'tiktok',
@@ -92,7 +92,7 @@ t.test('answers every combination in full, or refuses it with the combinations t
   t.ok(answered >= 60)
 })
 
-t.test('limits make sense: least before most, the recommended size between them', async (t) => {
+t.test('keeps limits consistent: least before most, the recommended size between them', async (t) => {
   const pixels = (size: string) => size.split('x').reduce((area, side) => area * Number(side), 1)
   for (const [platform, rows] of Object.entries(platformLimits().platforms)) {
     for (const [type, row] of Object.entries(rows)) {
@@ -109,7 +109,7 @@ t.test('limits make sense: least before most, the recommended size between them'
   }
 })
 
-t.test('the hint makes what the row asks for', async (t) => {
+t.test('gives a hint that produces what the row asks for', async (t) => {
   const hint = async (platform: Question['platform'], type: Question['type']) =>
     (await ask(platform, type)).body['ffmpeg_hint'] ?? null
   t.match(JSON.stringify(await hint('youtube', 'short')), /scale=1080:1920.*pad=1080:1920.* -t 180 .*libx264/)
@@ -117,7 +117,7 @@ t.test('the hint makes what the row asks for', async (t) => {
   t.equal(await hint('x', 'text'), null)
 })
 
-t.test('the free sample shows the frame and the longest duration, and nothing else', async (t) => {
+t.test('shows the frame and the longest duration only in the free sample', async (t) => {
   const { body } = await ask('tiktok', 'video')
   const preview: JsonObject = platformSpec.preview(body)
   t.strictSame(preview, {

@@ -34,7 +34,7 @@ function segments(body: JsonObject) {
 }
 
 t.test(
-  'an article becomes three clips of about twenty seconds, every word its own; as published',
+  'cuts an article into three clips of about twenty seconds in its own words, as published',
   async (t) => {
     const { body, warnings } = await ask(ARTICLE)
     const clips = segments(body)
@@ -59,7 +59,7 @@ t.test(
   },
 )
 
-t.test('a sentence does not end after Dr. or Jan.', async (t) => {
+t.test('continues a sentence after Dr. and Jan.', async (t) => {
   const found = sentencesOf(
     'I met Dr. Weber on Jan. 5 in St. Louis. He smiled. It cost 3.50 dollars, i.e. little.',
     'en',
@@ -70,7 +70,7 @@ t.test('a sentence does not end after Dr. or Jan.', async (t) => {
   )
 })
 
-t.test('a text that is too short for the clips gives fewer and says so', async (t) => {
+t.test('gives fewer clips for a short text, and says so', async (t) => {
   const { body, warnings } = await ask(
     'Why do some games sell for twenty years? The first answer is patience.',
     3,
@@ -82,7 +82,7 @@ t.test('a text that is too short for the clips gives fewer and says so', async (
   ])
 })
 
-t.test('a transcript without a full stop is cut between words', async (t) => {
+t.test('cuts a transcript without full stops between words', async (t) => {
   const words = Array.from(
     { length: 600 },
     (_, index) => ['so', 'then', 'players', 'build', 'levels'][index % 5],
@@ -93,7 +93,7 @@ t.test('a transcript without a full stop is cut between words', async (t) => {
   for (const { seconds } of clips) t.ok(seconds >= 24 && seconds <= 35)
 })
 
-t.test('languages are told apart, and those without spaces are timed by characters', async (t) => {
+t.test('tells languages apart, and times those without spaces by characters', async (t) => {
   for (const [language, text] of [
     ['en', 'The players built levels and told stories to their friends.'],
     ['de', 'Die Spieler haben nicht nur Level gebaut, sondern auch Geschichten erzählt.'],
@@ -114,7 +114,7 @@ t.test('languages are told apart, and those without spaces are timed by characte
   for (const { seconds } of segments(body)) t.ok(seconds >= 8 && seconds <= 12)
 })
 
-t.test('no text makes it slow', async (t) => {
+t.test('takes time in proportion to the text', async (t) => {
   const shapes = [
     'a',
     'a ',
@@ -155,7 +155,7 @@ t.test('no text makes it slow', async (t) => {
   t.match((await ask(many)).warnings, [{ code: 'text_cut' }])
 })
 
-t.test('any text at all: clips are slices in order, posts within their limits', async () => {
+t.test('cuts any text into clips that are slices in order, and posts within their limits', async () => {
   const piece = fc.constantFrom(
     '. ',
     '? ',
@@ -201,12 +201,12 @@ t.test('any text at all: clips are slices in order, posts within their limits', 
   )
 })
 
-t.test('a text without words is refused: there is nothing to sell of it', async (t) => {
+t.test('refuses a text without words', async (t) => {
   for (const text of ['!'.repeat(300), '😀 '.repeat(100), '… — …'])
     await t.rejects(ask(text), { message: 'text: text must contain words' })
 })
 
-t.test('X takes a post with addresses, each of which it counts as 23 characters', (t) => {
+t.test('counts each address in a post for X as 23 characters', (t) => {
   t.equal(weightOf('Go to https://a.io now', ON_X), 6 + 23 + 4)
   t.equal(weightOf(`See https://example.com/${'x'.repeat(400)}`, ON_X), 4 + 23)
   t.equal(weightOf('See a.io', ON_X), 4 + 23)
@@ -217,7 +217,7 @@ t.test('X takes a post with addresses, each of which it counts as 23 characters'
   t.end()
 })
 
-t.test('the free sample shows clips, and no posts', async (t) => {
+t.test('shows clips only in the free sample', async (t) => {
   const preview = repurpose.preview((await ask(ARTICLE, 1)).body)
   t.equal(segments(preview).length, 1)
   t.notOk('posts' in preview || 'summary' in preview)

@@ -21,7 +21,7 @@ async function bodyFor(name: string): Promise<JsonObject> {
 
 const COMPLIANCE = /not a compliance screening/
 
-t.test('a match comes with all that tells its owner from those who share the name', async (t) => {
+t.test('gives a match everything that tells its owner from namesakes', async (t) => {
   const { body, source, warnings, fetchedAt } = await ask('Nicolas Maduro')
   t.match(body, {
     query: { name: 'Nicolas Maduro', normalized: 'nicolas maduro' },
@@ -66,24 +66,24 @@ t.test('a match comes with all that tells its owner from those who share the nam
   t.equal(fetchedAt?.toISOString(), '2026-11-20T18:00:00.000Z')
 })
 
-t.test('the published example has the form of an answer', async (t) => {
+t.test('publishes an example of the answer’s form', async (t) => {
   const [body, example] = [await bodyFor('Mahan Air'), publishedExample('util/sanctions') as JsonObject]
   t.strictSame(shapeOf(example), shapeOf(body))
 })
 
-t.test('no match is an answer that promises nothing', async (t) => {
+t.test('answers that there is no match, without a promise', async (t) => {
   const body = await bodyFor('Emma Johnson')
   t.match(body, { result: 'no_match', match_count: 0, matches: [], notice: COMPLIANCE })
   t.equal(Array.isArray(body['lists_checked']) && body['lists_checked'].length, 2)
 })
 
-t.test('no answer says that anyone or anything is clear', async (t) => {
+t.test('avoids the word clear in every answer', async (t) => {
   for (const name of ['Mahan Air', 'Emma Johnson', 'Maduro', 'Ali'])
     t.notMatch(JSON.stringify(await ask(name)), /\bclear/i)
   t.notMatch(JSON.stringify(publishedExample('util/sanctions')), /\bclear/i)
 })
 
-t.test('one word is answered with a warning, and a short one only by its like', async (t) => {
+t.test('warns about a single word, and matches a short one exactly only', async (t) => {
   t.match(await ask('Hezbollah'), {
     body: { result: 'match', threshold: 0.85 },
     warnings: [{ code: 'single_token_query' }],
@@ -92,7 +92,7 @@ t.test('one word is answered with a warning, and a short one only by its like', 
   t.match(await ask('Eso'), { body: { matches: [{ name: 'HIZBALLAH', matched_name_weak: true }] } })
 })
 
-t.test('a lone surname lists all who bear it, and says that only a surname was given', async (t) => {
+t.test('lists all bearers of a lone surname, and says that only a surname was given', async (t) => {
   const body = await bodyFor('Maduro')
   t.match(body, { result: 'possible_match', match_count: 4, threshold: 0.85 })
   const matches = Array.isArray(body['matches']) ? body['matches'].map((match: JsonObject) => match) : []
@@ -105,7 +105,7 @@ t.test('a lone surname lists all who bear it, and says that only a surname was g
   t.match(await bodyFor('Hizballah'), { result: 'match', matches: [{ name: 'HIZBALLAH', band: 'strong' }] })
 })
 
-t.test('the sample shows the best match by name and list, and keeps what is paid for', async (t) => {
+t.test('shows the best match by name and list in the sample, and keeps the rest for buyers', async (t) => {
   const preview = handler.preview(await bodyFor('Nicolas Maduro'))
   t.match(preview, { result: 'possible_match', match_count: 4, notice: COMPLIANCE, as_of: '2026-11-17' })
   const [shown] = Array.isArray(preview['matches']) ? preview['matches'] : []
@@ -114,7 +114,7 @@ t.test('the sample shows the best match by name and list, and keeps what is paid
   t.strictSame(handler.preview(await bodyFor('Emma Johnson'))['matches'], [])
 })
 
-t.test('a name without letters is refused, not charged for', async (t) => {
+t.test('refuses a name without letters, uncharged', async (t) => {
   for (const name of [
     '--',
     '\u202e\u200f',
@@ -128,7 +128,7 @@ t.test('a name without letters is refused, not charged for', async (t) => {
     await t.rejects(ask(name), InvalidParameter, JSON.stringify(name).slice(0, 20))
 })
 
-t.test('hostile names are answered', async (t) => {
+t.test('answers hostile names', async (t) => {
   const bidi = `\u202e${'Nicolas MADURO MOROS'}\u202c\u0007`
   t.match(await bodyFor(bidi), { query: { normalized: 'nicolas maduro moros' }, result: 'match' })
   for (const name of [

@@ -9,7 +9,7 @@ async function look(web: Web, target: string): Promise<JsonObject> {
   return enveloped(await siteIntel(web).run({ target }, fixedContext())).body
 }
 
-t.test('the published example is what the handler answers', async (t) => {
+t.test('publishes an example that equals the handler’s answer', async (t) => {
   t.same(await look(await openWeb(t), 'example.com'), publishedExample('util/site-intel'))
 })
 
@@ -32,7 +32,7 @@ t.test('accepts every spelling of a site', async (t) => {
   }
 })
 
-t.test('refuses what is no public host', async (t) => {
+t.test('refuses everything but public hosts', async (t) => {
   const web = await openWeb(t)
   for (const target of [
     '127.0.0.1',
@@ -66,7 +66,7 @@ t.test('refuses what is no public host', async (t) => {
   })
 })
 
-t.test('answers about a name that nobody has registered', async (t) => {
+t.test('answers about a name that is free', async (t) => {
   const web = await openWeb(t)
   t.match(await look(web, 'nobodyhasthis.com'), {
     resolves: false,
@@ -80,7 +80,7 @@ t.test('answers about a name that nobody has registered', async (t) => {
   })
 })
 
-t.test('sixty sites below one top-level domain are all looked up, and our own limit is said', async (t) => {
+t.test('looks up sixty sites below one top-level domain, and states its own limit', async (t) => {
   // At one moment: nothing is added to the budget of the registry.
   const moment = new Date()
   const web = await openWeb(t, [], () => moment)
@@ -100,7 +100,7 @@ t.test('sixty sites below one top-level domain are all looked up, and our own li
   ])
 })
 
-t.test('leaves out a registrant’s name', async (t) => {
+t.test('keeps a registrant’s name out of the answer', async (t) => {
   t.notMatch(JSON.stringify(await look(await openWeb(t), 'example.com')), /Registrant|Jane/)
 })
 

@@ -30,7 +30,7 @@ async function priceOf(model: string, tokens: number, outputTokens: number): Pro
   return models(body)[0] ?? {}
 }
 
-t.test('known prices come out exactly, without the noise of floats', async (t) => {
+t.test('computes known prices exactly, free of float noise', async (t) => {
   for (const [model, text] of [
     ['gpt-4o', '0.0075'],
     ['claude-sonnet-4-5', '0.0105'],
@@ -42,7 +42,7 @@ t.test('known prices come out exactly, without the noise of floats', async (t) =
   }
 })
 
-t.test('a long prompt is priced by its tier, input and output alike', async (t) => {
+t.test('prices a long prompt by its tier, input and output alike', async (t) => {
   t.match(await priceOf('gemini-2.5-pro', 200_000, 500), {
     total_cost_usd_text: '0.255',
     output_usd_per_mtok: 10,
@@ -53,7 +53,7 @@ t.test('a long prompt is priced by its tier, input and output alike', async (t) 
   })
 })
 
-t.test('without a model the usual ones are compared, the cheapest first', async (t) => {
+t.test('compares the usual models, the cheapest first, when none is named', async (t) => {
   const { body } = await ask({ tokens: 1000, output_tokens: 500 })
   const totals = models(body).map((row) => Number(row['total_cost_usd']))
   t.ok(totals.length >= 10)
@@ -72,7 +72,7 @@ t.test('without a model the usual ones are compared, the cheapest first', async 
   t.notOk(names.includes('gpt-4o'))
 })
 
-t.test('tokens win over text, and text over chars', async (t) => {
+t.test('prefers tokens to text, and text to chars', async (t) => {
   const text = 'Hello world'
   t.match((await ask({ tokens: 7, text, chars: 900 })).body, {
     input: { basis: 'tokens', chars: null, tokens: 7, method: 'given', is_estimate: false },
@@ -85,12 +85,12 @@ t.test('tokens win over text, and text over chars', async (t) => {
   })
 })
 
-t.test('nothing to count is refused', async (t) => {
+t.test('refuses a request with nothing to count', async (t) => {
   await t.rejects(ask({}), new InvalidParameter('text', 'provide text, chars or tokens'))
   t.equal((await refusalOf({ output_tokens: 500 })).parameter, 'text')
 })
 
-t.test('an unknown model is refused with names that look like it', async (t) => {
+t.test('refuses an unknown model, with similar names', async (t) => {
   for (const [model, meant] of [
     ['gpt-4oo', 'gpt-4o'],
     ['claude-sonet-4-5', 'claude-sonnet-4-5'],
@@ -104,11 +104,11 @@ t.test('an unknown model is refused with names that look like it', async (t) => 
   }
 })
 
-t.test('a model that is not priced by the token is not passed off as free', async (t) => {
+t.test('refuses a model that is priced by other units', async (t) => {
   t.equal((await refusalOf({ tokens: 1, model: 'whisper-1' })).parameter, 'model')
 })
 
-t.test('text is counted exactly where the encoding is public, and estimated elsewhere', async (t) => {
+t.test('counts text exactly where the encoding is public, and estimates elsewhere', async (t) => {
   const text = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
   const inputFor = async (model: string) => (await ask({ text, model })).body['input']
   t.match(await inputFor('gpt-4o'), { tokens: 201, encoding: 'o200k_base', is_estimate: false })
@@ -122,21 +122,21 @@ t.test('text is counted exactly where the encoding is public, and estimated else
   t.match(await inputFor('gemini-2.5-pro'), { tokens: 212, method: 'estimate' })
 })
 
-t.test('a model can be named with its seller', async (t) => {
+t.test('accepts the name of a model with its seller', async (t) => {
   t.match(await priceOf('openai/gpt-4o', 1000, 500), { provider: 'openai', total_cost_usd_text: '0.0075' })
   t.match(await priceOf('groq:llama-3.3-70b-versatile', 1000, 500), { provider: 'groq' })
 })
 
-t.test('a prompt beyond the context window is said not to fit', async (t) => {
+t.test('says that a prompt exceeds the context window', async (t) => {
   t.match(await priceOf('gpt-4o', 128_000, 0), { context_window: 128_000, fits_context: true })
   t.match(await priceOf('gpt-4o', 128_000, 1), { fits_context: false })
 })
 
-t.test('the largest numbers that can be asked for are still exact', async (t) => {
+t.test('computes the largest possible numbers exactly', async (t) => {
   t.match(await priceOf('gpt-4o', 100_000_000, 100_000_000), { total_cost_usd_text: '1250' })
 })
 
-t.test('the answer names the prices it used, and the tokenizer when it counted', async (t) => {
+t.test('names the prices it used, and the tokenizer when it counted', async (t) => {
   t.strictSame(
     (await ask({ tokens: 1 })).source.map(({ name }) => name),
     ['genai-prices'],
@@ -156,13 +156,13 @@ t.test('names as cheapest a model whose context the input fits', async (t) => {
   t.ok(fitting.length < models(body).length, 'some do not fit')
 })
 
-t.test('the free sample shows three models', async (t) => {
+t.test('shows three models in the free sample', async (t) => {
   const preview = tokencost.preview((await ask({ chars: 4000 })).body)
   t.equal(models(preview).length, 3)
   t.match(preview, { input: { basis: 'chars', tokens: 1000 } })
 })
 
-t.test('the published example is what the handler answers', async (t) => {
+t.test('publishes an example that equals the handler’s answer', async (t) => {
   const { body } = await ask({
     text: 'The quick brown fox jumps over the lazy dog.',
     model: 'gpt-4o',

@@ -112,7 +112,7 @@ t.test('reads a page only when its site allows it', async (t) => {
   t.equal(await told('/open', 's4-site.com'), 'read', 'a file that could not be read is asked for again')
 })
 
-t.test('a site cannot make the service keep half a megabyte of rules for it', (t) => {
+t.test('bounds the rules that are kept for a site', (t) => {
   const own = 'User-agent: ratecard\nDisallow: /first\n'
   const rules = Array.from({ length: 20_000 }, (_, index) => `Disallow: /${index}/${'x'.repeat(30)}`).join(
     '\n',
@@ -124,7 +124,7 @@ t.test('a site cannot make the service keep half a megabyte of rules for it', (t
   t.end()
 })
 
-t.test('kept rules hold on to nothing of the text they were read from', (t) => {
+t.test('keeps rules independent of the text they were read from', (t) => {
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('gc')
   if (typeof collect !== 'function') throw new Error('no garbage collection')

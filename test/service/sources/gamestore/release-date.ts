@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readReleaseDate } from '../../../../src/service/sources/gamestore/release-date.ts'
 
-t.test('a release date is a day only when the store names one', async (t) => {
+t.test('gives a release date only when the store names a day', async (t) => {
   for (const [text, date, year] of [
     ['Aug 21, 2012', '2012-08-21', 2012],
     ['21 Aug, 2012', '2012-08-21', 2012],

@@ -41,7 +41,7 @@ function numberOf({ uid }: ListedEntry): number {
   return Number(/(?:^EU\.|^TST|^TE[ei]\.|^)0*(\d+)/.exec(uid)?.[1])
 }
 
-t.test('who is listed is found by every usual way to write the name', async (t) => {
+t.test('finds a listed name in every usual spelling', async (t) => {
   for (const [list, register] of Object.entries(REGISTERS)) {
     for (const [name, uid] of CASES.found) {
       // Ships are on neither list.
@@ -52,13 +52,13 @@ t.test('who is listed is found by every usual way to write the name', async (t) 
   }
 })
 
-t.test('who is not listed is not suspected for a name in part alike', async (t) => {
+t.test('passes names that resemble a listed one in part', async (t) => {
   for (const [list, register] of Object.entries(REGISTERS))
     for (const name of CASES.not_found)
       t.strictSame(register.search(readName(name), THRESHOLD), [], `${list}: ${name}`)
 })
 
-t.test('a name that is mistaken for a listed one, as is known, never looks like the very same', async (t) => {
+t.test('scores a name that is often mistaken for a listed one below an exact match', async (t) => {
   for (const [name] of CASES.alarms_known) {
     const [hit] = REGISTERS['OFAC XML'].search(readName(name), THRESHOLD)
     t.ok(hit === undefined || hit.score < 0.95, `${name} ${hit?.score}`)
@@ -66,7 +66,7 @@ t.test('a name that is mistaken for a listed one, as is known, never looks like 
 })
 
 t.test(
-  'initials, compound surnames and Korean and Chinese spellings find who is meant and nobody else',
+  'finds exactly the right person by initials, compound surnames and Korean and Chinese spellings',
   (t) => {
     const register = new Register()
     for (const [uid, ...names] of [
@@ -138,7 +138,7 @@ t.test(
   },
 )
 
-t.test('the score is what its description says', async (t) => {
+t.test('computes the score as described', async (t) => {
   const register = new Register()
   const entry = (...terms: Parameters<typeof listed>): void => register.add(listed(...terms))
   entry('1', 'individual', { text: 'Berta QUANDTVOGEL', kind: 'primary', weak: false })
@@ -161,7 +161,7 @@ t.test('the score is what its description says', async (t) => {
   )
 })
 
-t.test('hostile names are compared like any other, or not at all', async (t) => {
+t.test('compares hostile names like any other, or refuses them', async (t) => {
   const register = REGISTERS['OFAC XML']
   const same = '\u202eNicolas\u200f\u0000 \u2066MADURO\u0007\u200b MOROS\u202c'
   t.equal(register.search(readName(same), THRESHOLD)[0]?.entry.uid, '22790', 'direction marks hide nobody')
@@ -188,7 +188,7 @@ t.test('hostile names are compared like any other, or not at all', async (t) => 
     t.strictSame(register.search(readName(name), THRESHOLD), [], JSON.stringify(name).slice(0, 30))
 })
 
-t.test('a name longer than any is cut, not looked for in all its words', async (t) => {
+t.test('cuts a name of excessive length', async (t) => {
   const { person } = readName(Array.from({ length: 60 }, (_, place) => `w${place}`).join(' '))
   t.equal(person.length, 12)
   t.ok(readName('y'.repeat(200)).person.every((word) => word.length <= 40))

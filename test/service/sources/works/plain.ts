@@ -3,7 +3,7 @@ import { pageRange } from '../../../../src/service/sources/works/pages.ts'
 import { plain } from '../../../../src/service/sources/works/plain.ts'
 import { fc } from '../../../support/fast-check.ts'
 
-t.test('a reader of a reference sees words, not markup', async (t) => {
+t.test('turns markup of a reference into words', async (t) => {
   for (const [marked, shown] of [
     ['Reduction of CO<sub>2</sub> by <i>E. coli</i>', 'Reduction of CO2 by E. coli'],
     ['R&amp;amp;D &lt;i&gt;in vivo&lt;/i&gt;', 'R&D in vivo'],
@@ -23,7 +23,7 @@ t.test('a reader of a reference sees words, not markup', async (t) => {
     t.equal(plain(marked), shown, marked)
 })
 
-t.test('whatever an agency sends, what is left is one line', async (t) => {
+t.test('reduces anything an agency sends to one line', async (t) => {
   const piece = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.constantFrom('<i>', '</', '&amp;', '&lt;b&gt;', '\r\n', '<'),
@@ -37,7 +37,7 @@ t.test('whatever an agency sends, what is left is one line', async (t) => {
   )
 })
 
-t.test('pages are a range, a page, or nothing', async (t) => {
+t.test('reads pages as a range, a page or nothing', async (t) => {
   for (const [given, read] of [
     ['436-444', '436–444'],
     ['436–444', '436–444'],

@@ -45,7 +45,7 @@ const DEEP = work({
   ISSN: ['0028-0836'],
 })
 
-t.test('the paper every manual is tried with reads as reference managers print it', async (t) => {
+t.test('formats the reference that every style manual shows as reference managers print it', async (t) => {
   t.equal(
     apa(DEEP),
     'LeCun, Y., Bengio, Y., & Hinton, G. (2015). Deep learning. Nature, 521(7553), 436–444. https://doi.org/10.1038/nature14539',
@@ -72,7 +72,7 @@ t.test('the paper every manual is tried with reads as reference managers print i
   )
 })
 
-t.test('what APA prints as examples comes out as APA prints it', async (t) => {
+t.test('formats APA’s published examples as APA prints them', async (t) => {
   // apastyle.apa.org, reference examples of the seventh edition; series and places are not known to agencies
   const examples: readonly (readonly [string, Partial<Message>])[] = [
     [
@@ -224,7 +224,7 @@ t.test('one, two, eight and 21 authors are listed, joined and cut as each style 
   t.match(start('chicago', 7), /Ann A3, et al\.$/)
 })
 
-t.test('a laboratory’s thousands of authors make no answer that cannot be sent', async (t) => {
+t.test('caps thousands of authors of a laboratory so that the answer stays within its size', async (t) => {
   const large = work({
     author: Array.from({ length: 5000 }, (_, place) => ({ given: 'Ann', family: `A${place + 1}` })),
   })
@@ -234,69 +234,69 @@ t.test('a laboratory’s thousands of authors make no answer that cannot be sent
   t.match(bibtex(large), 'A5000, Ann and others}')
 })
 
-t.test('no author, no date, no pages, no title: each style says what it has', async (t) => {
-  const bare = work({
-    title: ['On nothing?'],
-    'container-title': ['Void'],
-    issued: { 'date-parts': [[null]] },
-  })
-  t.strictSame(Object.fromEntries(Object.entries(STYLES).map(([name, style]) => [name, style(bare)])), {
-    apa: 'On nothing? (n.d.). Void. https://doi.org/10.5555/x',
-    mla: '“On Nothing?” Void, https://doi.org/10.5555/x.',
-    chicago: '“On Nothing?” n.d. Void. https://doi.org/10.5555/x.',
-    harvard: '“On nothing?” (no date) Void. Available at: https://doi.org/10.5555/x.',
-    vancouver: 'On nothing? Void. [date unknown]. doi:10.5555/x',
-    ieee: '“On nothing?,” Void, n.d., doi: 10.5555/x.',
-  })
-  for (const style of Object.values(STYLES)) {
-    const text = style(work({ type: null }))
-    t.match(text, 'Untitled')
-    t.notMatch(text, /undefined|null|NaN|\(\)|, ,|\.\.|^[,. ]/)
-  }
-  t.match(bibtex(work({ type: null })), /^@misc\{nduntitled,\n/)
-})
-
 t.test(
-  'an organisation, a particle, a suffix, a hyphen and a name in one piece keep their form',
+  'formats what exists when author, date, pages or title are missing, as each style requires',
   async (t) => {
-    const mixed = work({
-      title: ['T'],
-      author: [
-        { name: 'World Health Organization' },
-        { given: 'Ludwig', family: 'van Beethoven' },
-        { given: 'Martin Luther', family: 'King', suffix: 'Jr.' },
-        { given: 'Jean-Paul', family: 'Sartre' },
-        { given: 'JP', family: 'Morgan' },
-        { given: '伟', family: '王' },
-      ],
-      issued: year(2020),
+    const bare = work({
+      title: ['On nothing?'],
+      'container-title': ['Void'],
+      issued: { 'date-parts': [[null]] },
     })
-    t.equal(
-      apa(mixed),
-      'World Health Organization, van Beethoven, L., King, M. L., Jr., Sartre, J.-P., Morgan, J. P., & 王伟. (2020). T. https://doi.org/10.5555/x',
-    )
-    t.match(
-      vancouver(mixed),
-      /^World Health Organization, van Beethoven L, King ML Jr, Sartre JP, Morgan JP, 王伟\. T/,
-    )
-    t.match(ieee(mixed), /^World Health Organization, L\. van Beethoven, M\. L\. King Jr\., J\.-P\. Sartre, /)
-    t.match(
-      bibtex(mixed),
-      /author = \{\{World Health Organization\} and van Beethoven, Ludwig and King, Jr\., Martin Luther and /,
-    )
-    t.match(
-      ris(mixed),
-      'AU  - World Health Organization\r\nAU  - van Beethoven, Ludwig\r\nAU  - King, Martin Luther, Jr.\r\n',
-    )
-    t.match(cslJson(mixed)['author'], [
-      { literal: 'World Health Organization' },
-      { family: 'van Beethoven', given: 'Ludwig' },
-      { family: 'King', given: 'Martin Luther', suffix: 'Jr.' },
-    ])
+    t.strictSame(Object.fromEntries(Object.entries(STYLES).map(([name, style]) => [name, style(bare)])), {
+      apa: 'On nothing? (n.d.). Void. https://doi.org/10.5555/x',
+      mla: '“On Nothing?” Void, https://doi.org/10.5555/x.',
+      chicago: '“On Nothing?” n.d. Void. https://doi.org/10.5555/x.',
+      harvard: '“On nothing?” (no date) Void. Available at: https://doi.org/10.5555/x.',
+      vancouver: 'On nothing? Void. [date unknown]. doi:10.5555/x',
+      ieee: '“On nothing?,” Void, n.d., doi: 10.5555/x.',
+    })
+    for (const style of Object.values(STYLES)) {
+      const text = style(work({ type: null }))
+      t.match(text, 'Untitled')
+      t.notMatch(text, /undefined|null|NaN|\(\)|, ,|\.\.|^[,. ]/)
+    }
+    t.match(bibtex(work({ type: null })), /^@misc\{nduntitled,\n/)
   },
 )
 
-t.test('a thesis, a report of its own office and a chapter without editors', async (t) => {
+t.test('keeps the form of organisations, particles, suffixes, hyphens and single names', async (t) => {
+  const mixed = work({
+    title: ['T'],
+    author: [
+      { name: 'World Health Organization' },
+      { given: 'Ludwig', family: 'van Beethoven' },
+      { given: 'Martin Luther', family: 'King', suffix: 'Jr.' },
+      { given: 'Jean-Paul', family: 'Sartre' },
+      { given: 'JP', family: 'Morgan' },
+      { given: '伟', family: '王' },
+    ],
+    issued: year(2020),
+  })
+  t.equal(
+    apa(mixed),
+    'World Health Organization, van Beethoven, L., King, M. L., Jr., Sartre, J.-P., Morgan, J. P., & 王伟. (2020). T. https://doi.org/10.5555/x',
+  )
+  t.match(
+    vancouver(mixed),
+    /^World Health Organization, van Beethoven L, King ML Jr, Sartre JP, Morgan JP, 王伟\. T/,
+  )
+  t.match(ieee(mixed), /^World Health Organization, L\. van Beethoven, M\. L\. King Jr\., J\.-P\. Sartre, /)
+  t.match(
+    bibtex(mixed),
+    /author = \{\{World Health Organization\} and van Beethoven, Ludwig and King, Jr\., Martin Luther and /,
+  )
+  t.match(
+    ris(mixed),
+    'AU  - World Health Organization\r\nAU  - van Beethoven, Ludwig\r\nAU  - King, Martin Luther, Jr.\r\n',
+  )
+  t.match(cslJson(mixed)['author'], [
+    { literal: 'World Health Organization' },
+    { family: 'van Beethoven', given: 'Ludwig' },
+    { family: 'King', given: 'Martin Luther', suffix: 'Jr.' },
+  ])
+})
+
+t.test('formats a thesis, a report of its own office and a chapter without editors', async (t) => {
   const thesis = work({
     type: 'dissertation',
     title: ['On lamps'],
@@ -336,7 +336,7 @@ t.test('a thesis, a report of its own office and a chapter without editors', asy
   )
 })
 
-t.test('only English titles get capitals, and names keep theirs', async (t) => {
+t.test('capitalises English titles only, and keeps names', async (t) => {
   const title = (text: string, language: string | null) =>
     /“(.*)\.”/.exec(mla(work({ title: [text], language, 'container-title': ['J'] })))?.[1]
   t.equal(
@@ -349,7 +349,7 @@ t.test('only English titles get capitals, and names keep theirs', async (t) => {
   t.equal(title('the life of lamps', null), 'The Life of Lamps')
 })
 
-t.test('pages are shortened by the rule of each style', async (t) => {
+t.test('shortens pages by the rule of each style', async (t) => {
   const spans = (page: string) => {
     const paged = work({ title: ['T'], 'container-title': ['J'], volume: '1', page, issued: year(2020) })
     return [apa, mla, chicago, vancouver].map(
@@ -389,13 +389,13 @@ t.test('escapes titles in BibTeX', async (t) => {
   )
 })
 
-t.test('BibTeX keeps capitals that belong to a word, and not those of a headline', async (t) => {
+t.test('keeps capitals of words in BibTeX, and leaves those of headlines to the style', async (t) => {
   const title = (text: string) => /title = \{(.*)\},/.exec(bibtex(work({ title: [text] })))?.[1]
   t.equal(title('Lamps of Wexmire and their DNA'), 'Lamps of {Wexmire} and their {DNA}')
   t.equal(title('The Lamps of the North and McKay'), 'The Lamps of the North and {McKay}')
 })
 
-t.test('RIS has one line for each tag, whatever a title holds', async (t) => {
+t.test('writes one line for each tag of RIS, whatever a title contains', async (t) => {
   const text = ris(
     work({
       title: ['One\r\nER  - \r\nTY  - JOUR'],
@@ -423,7 +423,7 @@ t.test('RIS has one line for each tag, whatever a title holds', async (t) => {
   )
 })
 
-t.test('CSL-JSON holds what reference managers read, and nothing empty', async (t) => {
+t.test('writes CSL-JSON with what reference managers read, free of empty fields', async (t) => {
   t.strictSame(cslJson(DEEP), {
     id: '10.1038/nature14539',
     type: 'article-journal',

@@ -5,7 +5,7 @@ import { fc } from '../../../../support/fast-check.ts'
 
 const A64 = 'a'.repeat(64)
 
-t.test('addresses that RFC 5321, 5322 and 6531 allow are read', async (t) => {
+t.test('reads addresses that RFC 5321, 5322 and 6531 allow', async (t) => {
   for (const [text, local, domain] of [
     ['Smith@example.com', 'Smith', 'example.com'],
     [' jdoe@machine.example.org ', 'jdoe', 'machine.example.org'],
@@ -26,7 +26,7 @@ t.test('addresses that RFC 5321, 5322 and 6531 allow are read', async (t) => {
     t.match(readAddress(text), { local, domain }, text)
 })
 
-t.test('what is no address is named by its mistake', async (t) => {
+t.test('names the error in a malformed address', async (t) => {
   const mistakes: Readonly<Record<string, Mistake>> = {
     'Abc.example.com': 'no_at_sign',
     'Jane Doe <jane@example.com>': 'display_name',
@@ -66,7 +66,7 @@ t.test('what is no address is named by its mistake', async (t) => {
   for (const [text, mistake] of Object.entries(mistakes)) t.equal(readAddress(text), mistake, text)
 })
 
-t.test('no text breaks the reader, and a domain it lets through is a name and nothing else', async () => {
+t.test('reads any text, and accepts only names as domains', async () => {
   const part = fc.string({ unit: 'grapheme', maxLength: 40 })
   fc.assert(
     fc.property(

@@ -13,7 +13,7 @@ const published: Published = parse(
   readFileSync(new URL('../../../../fixtures/authority/routing.yaml', import.meta.url), 'utf8'),
 )
 
-t.test('the twelve Federal Reserve Banks are found in their own districts', async (t) => {
+t.test('finds the twelve Federal Reserve Banks in their districts', async (t) => {
   t.equal(Object.keys(published.reserve).length, 12)
   for (const [district, code] of Object.entries(published.reserve)) {
     const details = { kind: 'bank', district }
@@ -21,14 +21,14 @@ t.test('the twelve Federal Reserve Banks are found in their own districts', asyn
   }
 })
 
-t.test('the numbers that large banks and the Treasury print are valid', async (t) => {
+t.test('accepts the published numbers of large banks and the Treasury', async (t) => {
   for (const code of published.banks) t.match(checkRouting(code), { valid: true, type: 'aba' }, code)
   for (const code of published.treasury) {
     t.match(checkRouting(code), { valid: true, details: { kind: 'us_government', district: null } }, code)
   }
 })
 
-t.test('every single wrong digit is found', async (t) => {
+t.test('finds every single wrong digit', async (t) => {
   for (const code of [...Object.values(published.reserve), ...published.banks, ...published.treasury]) {
     const wrong = Array.from(code).flatMap((digit, place) =>
       [1, 2, 3, 4, 5, 6, 7, 8, 9].map(

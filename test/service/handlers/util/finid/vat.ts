@@ -13,7 +13,7 @@ const published: Readonly<Record<string, Numbers>> = parse(
 )
 
 t.test(
-  'the VAT numbers of companies that exist are valid, in every member state and beside it',
+  'accepts the VAT numbers of existing companies in every member state and next to the union',
   async (t) => {
     const union = 'AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK'.split(
       ' ',
@@ -31,7 +31,7 @@ t.test(
   },
 )
 
-t.test('a VAT number with a wrong check digit is found', async (t) => {
+t.test('finds a VAT number with a wrong check digit', async (t) => {
   for (const [country, { invalid }] of Object.entries(published)) {
     for (const vat of invalid) t.match(checkVat(vat), { valid: false, country }, vat)
   }

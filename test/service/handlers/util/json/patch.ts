@@ -3,7 +3,7 @@ import { InvalidParameter } from '../../../../../src/engine/index.ts'
 import { perform } from '../../../../../src/service/handlers/util/json/operations.ts'
 import { merge } from '../../../../../src/service/handlers/util/json/patch.ts'
 
-t.test('the article of RFC 7396 section 3 is patched as printed there', async (t) => {
+t.test('patches the article of RFC 7396 section 3 as printed there', async (t) => {
   const article = {
     title: 'Goodbye!',
     author: { givenName: 'John', familyName: 'Doe' },
@@ -25,7 +25,7 @@ t.test('the article of RFC 7396 section 3 is patched as printed there', async (t
   })
 })
 
-t.test('an operation that names itself twice is no addition (RFC 6902 A.13)', async (t) => {
+t.test('refuses an operation with two names (RFC 6902 A.13)', async (t) => {
   const patch = '[{"op":"add","path":"/baz","value":"qux","op":"remove"}]'
   t.throws(
     () => perform({ op: 'patch', data: '{"foo":"bar"}', schema: patch }),

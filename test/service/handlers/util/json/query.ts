@@ -159,7 +159,7 @@ const TABLES: readonly Table[] = [
   },
 ]
 
-t.test('a JSONPath selects the nodes that RFC 9535 lists for it', async (t) => {
+t.test('selects the nodes that RFC 9535 lists for a JSONPath', async (t) => {
   for (const { section, document, rows } of TABLES) {
     for (const [path, nodes] of Object.entries(rows)) {
       t.strictSame(
@@ -171,7 +171,7 @@ t.test('a JSONPath selects the nodes that RFC 9535 lists for it', async (t) => {
   }
 })
 
-t.test('comparisons hold as in table 11 of RFC 9535', async (t) => {
+t.test('compares as table 11 of RFC 9535', async (t) => {
   const document = { obj: { x: 'y' }, arr: [2, 3] }
   const table: Readonly<Record<string, boolean>> = {
     '$.absent1 == $.absent2': true,
@@ -208,7 +208,7 @@ t.test('comparisons hold as in table 11 of RFC 9535', async (t) => {
   }
 })
 
-t.test('a function that is not well typed is refused, as in table 15 of RFC 9535', async (t) => {
+t.test('refuses badly typed functions, as table 15 of RFC 9535', async (t) => {
   const refused = (path: string): boolean => {
     try {
       query({ a: 1 }, path)

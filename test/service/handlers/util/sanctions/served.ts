@@ -4,7 +4,7 @@ import { openPublisher } from '../../../../support/lists.ts'
 import { readHeader, stockFetch } from '../../../../support/payment.ts'
 import { readSandboxFile, startServer } from '../../../../support/server.ts'
 
-t.test('a buyer in the sandbox pays for a lookup, and sees more than the sample shows', async (t) => {
+t.test('sells a lookup in the sandbox, with more than the sample shows', async (t) => {
   const server = await startServer({ args: ['--sandbox', '--offline'] })
   t.teardown(() => server.stop())
   const { evm } = readSandboxFile(server)
@@ -47,7 +47,7 @@ t.test('a buyer in the sandbox pays for a lookup, and sees more than the sample 
   t.match(openapi, 'A name lookup, not a compliance screening')
 })
 
-t.test('while a list is missing a buyer gets 503 and keeps the money', async (t) => {
+t.test('answers 503, uncharged, while a list is missing', async (t) => {
   const publisher = await openPublisher(t, '')
   const server = await startServer({ args: ['--sandbox'], env: { OFAC_URL: publisher.url } })
   t.teardown(() => server.stop())

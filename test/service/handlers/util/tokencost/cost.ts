@@ -1,7 +1,7 @@
 import t from 'tap'
 import { costOf, costText } from '../../../../../src/service/handlers/util/tokencost/cost.ts'
 
-t.test('costs are decimals, to ten places, rounded half up', async (t) => {
+t.test('rounds costs half up, to ten decimal places', async (t) => {
   for (const [tokens, price, text] of [
     [0, 15, '0'],
     [1000, 0, '0'],
@@ -20,7 +20,7 @@ t.test('costs are decimals, to ten places, rounded half up', async (t) => {
   }
 })
 
-t.test('a sum of costs is rounded once', async (t) => {
+t.test('rounds a sum of costs once', async (t) => {
   const half = costOf(1, 0.00005)
   t.equal(costText(half + half), '0.0000000001')
 })

@@ -14,7 +14,7 @@ const published: Readonly<Record<string, readonly Published[]>> = parse(
   readFileSync(new URL('../../../../fixtures/authority/tokens.yaml', import.meta.url), 'utf8'),
 )
 
-t.test('text has as many tokens as its vendor says', async (t) => {
+t.test('counts as many tokens as the vendor', async (t) => {
   for (const [source, texts] of Object.entries(published)) {
     for (const { text, cl100k, o200k } of texts) {
       t.equal(await countTokens(text, 'cl100k_base'), cl100k, `${source}, cl100k: ${text}`)
@@ -24,7 +24,7 @@ t.test('text has as many tokens as its vendor says', async (t) => {
   }
 })
 
-t.test('each model is read in the encoding that tiktoken names for it', async (t) => {
+t.test('encodes each model as tiktoken does', async (t) => {
   // tiktoken/model.py, MODEL_TO_ENCODING and MODEL_PREFIX_TO_ENCODING (0.12)
   const o200k =
     'o1 o3 o4-mini gpt-5 gpt-5-mini gpt-4.1 gpt-4.1-mini gpt-4.5-preview gpt-4o gpt-4o-mini chatgpt-4o-latest'
@@ -39,7 +39,7 @@ t.test('each model is read in the encoding that tiktoken names for it', async (t
   }
 })
 
-t.test('one endless word is counted in bounded time, close to the truth', async (t) => {
+t.test('counts one endless word in bounded time, close to the truth', async (t) => {
   // Not cut up, these take the tokenizer from half a second to minutes.
   t.equal(await countTokens('a'.repeat(20_000), 'o200k_base'), 2500)
   t.equal(await countTokens('a'.repeat(20_000), 'cl100k_base'), 2500)
@@ -50,7 +50,7 @@ t.test('one endless word is counted in bounded time, close to the truth', async 
   }
 })
 
-t.test('ordinary text is counted as if it had not been cut', async (t) => {
+t.test('counts ordinary text in pieces as in one', async (t) => {
   const text =
     'A sentence, its numbers (1234567) and a `word`.\n\n\tIndented — “quoted”; naïve café 東京タワー.\n'
   for (const sample of [text, text.repeat(40), `${'x'.repeat(400)} ${'y'.repeat(400)}`]) {
@@ -58,16 +58,16 @@ t.test('ordinary text is counted as if it had not been cut', async (t) => {
   }
 })
 
-t.test('a cut never splits a character', async (t) => {
+t.test('keeps characters whole at a cut', async (t) => {
   const text = '𝒳'.repeat(1000)
   t.equal(await countTokens(text, 'o200k_base'), countWhole(text))
 })
 
-t.test('the names of special tokens are read as text', async (t) => {
+t.test('reads the names of special tokens as text', async (t) => {
   t.ok((await countTokens('<|endoftext|>', 'o200k_base')) > 1)
   t.ok((await countTokens('<|endoftext|>', 'cl100k_base')) > 1)
 })
 
-t.test('no text, no tokens', async (t) => {
+t.test('counts no tokens in an empty text', async (t) => {
   t.equal(await countTokens('', 'o200k_base'), 0)
 })

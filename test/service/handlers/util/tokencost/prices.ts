@@ -12,7 +12,7 @@ import {
 
 const NOW = new Date('2026-11-20T20:00:00Z')
 
-t.test('the version in the answers is the one installed', async (t) => {
+t.test('states the installed version of the prices', async (t) => {
   const entry = createRequire(import.meta.url).resolve('@pydantic/genai-prices')
   const installed: { readonly version: string } = JSON.parse(
     readFileSync(new URL('../package.json', `file://${entry}`), 'utf8'),
@@ -20,7 +20,7 @@ t.test('the version in the answers is the one installed', async (t) => {
   t.equal(PRICES_VERSION, installed.version)
 })
 
-t.test('every model costs what the data set itself computes', async (t) => {
+t.test('computes the cost of every model as the data set itself does', async (t) => {
   let compared = 0
   for (const provider of ['openai', 'anthropic', 'google', 'mistral', 'deepseek', 'x-ai', 'groq']) {
     for (const { id } of findProvider({ providerId: provider })?.models ?? []) {
@@ -40,17 +40,17 @@ t.test('every model costs what the data set itself computes', async (t) => {
   t.ok(compared > 500, `${compared} prices compared`)
 })
 
-t.test('an embedding model writes nothing and its output has no price', async (t) => {
+t.test('leaves out the output price of an embedding model', async (t) => {
   const model = await findModel('openai:text-embedding-3-small', NOW)
   t.match(model && ratesFor(model, 1000), { output: null })
 })
 
-t.test('a price in the answer is the decimal that the vendor published', async (t) => {
+t.test('states a price as the decimal that the vendor published', async (t) => {
   const model = { name: 'm', id: 'm', provider: 'p', contextWindow: null, prices: { input_mtok: 0.1 + 0.2 } }
   t.equal(ratesFor(model, 1).input, 0.3)
 })
 
-t.test('every suggestion is a name that can be asked for', async (t) => {
+t.test('suggests only names that work', async (t) => {
   for (const wrong of ['gpt-4oo', 'llama-3.3-70b', 'mistral-lage', 'gemini-2.5', 'text-embedding-3-small']) {
     const names = await similarModels(wrong, NOW, 5)
     t.ok(names.length > 0 && names.length <= 5, wrong)

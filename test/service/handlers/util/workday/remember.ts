@@ -1,7 +1,7 @@
 import t from 'tap'
 import { remember } from '../../../../../src/service/handlers/util/workday/remember.ts'
 
-t.test('a result is made once while it is in use, and memory stays bounded', async (t) => {
+t.test('computes a result once while it is in use, in bounded memory', async (t) => {
   const made: string[] = []
   const lengthOf = remember(2, (word: string) => {
     made.push(word)
