@@ -56,14 +56,14 @@ t.test('.env.example lists every variable that the program reads', async (t) => 
   for (const name of read) t.ok(listed.has(name), name)
 })
 
-t.test('every variable in .env.example and compose.yaml is read', async (t) => {
+t.test('reads every variable in .env.example and compose.yaml', async (t) => {
   for (const name of variables('.env.example').keys()) t.ok(isRead(name) || interpolated.has(name), name)
   for (const name of interpolated) t.ok(variables('.env.example').has(name), `${name} is asked for`)
   for (const service of ['ratecard-1', 'ratecard-2'])
     for (const name of Object.keys(services[service]?.environment ?? {})) t.ok(isRead(name), name)
 })
 
-t.test('the defaults in .env.example are those of the program', async (t) => {
+t.test('states the defaults of the program in .env.example', async (t) => {
   const promised = Array.from(variables('.env.example')).filter(
     ([name, value]) =>
       /^(PORT|HOST|CATALOG|DATA_DIR|LOG_LEVEL|TRUST_PROXY|LEDGER_UNSAFE|LEDGER_REPLICAS|SANCTIONS_DIR|OPENAI_BASE_URL|OFAC_URL)$|^(STEAM|TWITCH_API|TWITCH_ID|IGDB|CROSSREF|DATACITE|DOI|RDAP)\w*URL$/.test(

@@ -3,14 +3,14 @@ import { SEED } from '../support/random.ts'
 import { storm } from './storm/storm.ts'
 
 t.test(
-  'charges and answers each purchase once while two processes with one store and one signer are killed eight times',
+  'charges and answers each purchase once while two processes with one store and one signer are killed four times',
   async (t) => {
     const { tally, findings, diary, leaked } = await storm({
-      kills: 8,
+      kills: 4,
       processes: 2,
       store: 'lmdb',
       protocol: 'x402',
-      buyers: 24,
+      buyers: 16,
       seed: SEED,
       progress: () => undefined,
     })

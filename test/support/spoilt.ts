@@ -1,6 +1,9 @@
 import type { Runtime } from '../../src/service/sources/world.ts'
 import { fc } from './fast-check.ts'
 
+/** Malformed answers of each source in the suite; `npm run quality` tries more. */
+export const MALFORMED_CASES = Number(process.env['MALFORMED_CASES'] ?? 50)
+
 export interface Change {
   readonly at: number
   readonly value: unknown

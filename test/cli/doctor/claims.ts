@@ -58,7 +58,7 @@ const CHANGES: readonly (readonly [document: string, from: string | RegExp, to: 
   ['/llms.txt', /^- \[ping\].*\n/m, '', 'listed'],
 ]
 
-t.test('a document that names another price, route or preview is reported with the field', async (t) => {
+t.test('reports a document that names another price, route or preview, with the field', async (t) => {
   for (const [document, from, to, field] of CHANGES) {
     const text = pages.get(document) ?? ''
     t.not(text.replace(from, to), text, `${document} has ${from}`)

@@ -222,7 +222,7 @@ t.test('counts only payments to our payee when another payee is invalid', async 
   t.equal(ran.code, 1)
 })
 
-t.test('finds a sale that the chain has never seen, with the state of its authorization', async (t) => {
+t.test('finds a sale that is missing on chain, with the state of its authorization', async (t) => {
   const stall = await openStall(t)
   const { past } = stall
   const [gone, open, canceled, elsewhere] = await Promise.all([
@@ -641,7 +641,7 @@ t.test('names a network that is unreachable, and exits with an error', async (t)
   }
 })
 
-t.test('differences count more than a network that could not be asked, and both are told', async (t) => {
+t.test('reports differences and unreachable networks together, and exits for the differences', async (t) => {
   const stall = await openStall(t)
   const payment = await stall.sign({ validBefore: seconds(NOW + 9 * HOUR) })
   await happen(stall, async () => {

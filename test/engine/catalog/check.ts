@@ -7,8 +7,9 @@ import { catalogSchema } from '../../../src/engine/catalog/schema.ts'
 import { documentNames } from '../../../src/engine/documents/all.ts'
 import { fc } from '../../support/fast-check.ts'
 
-const shipped = readFileSync(fileURLToPath(new URL('../../../catalog.yaml', import.meta.url)), 'utf8')
-const lines = shipped.split('\n')
+/** A short catalog with every kind of entry. */
+const sample = readFileSync(fileURLToPath(new URL('../documents/catalog.yaml', import.meta.url)), 'utf8')
+const lines = sample.split('\n')
 
 function issuesOf(text: string): readonly Issue[] {
   try {
@@ -92,7 +93,7 @@ t.test('reports every typing error in a catalog with a position', async () => {
   })
   fc.assert(
     fc.property(texts, (text) => isWellTold(issuesOf(text), text)),
-    { numRuns: 40 },
+    { numRuns: 60 },
   )
 })
 
@@ -102,7 +103,7 @@ t.test('reports every value of a wrong kind with a position', async () => {
     .map(([line, word]) => lines.with(line, (lines[line] ?? '').replace(/:.*$/, `: ${word}`)).join('\n'))
   fc.assert(
     fc.property(texts, (text) => isWellTold(issuesOf(text), text)),
-    { numRuns: 40 },
+    { numRuns: 60 },
   )
 })
 
@@ -115,7 +116,7 @@ t.test('reports every lost or repeated line with a position', async () => {
     .map((each) => each.join('\n'))
   fc.assert(
     fc.property(texts, (text) => isWellTold(issuesOf(text), text)),
-    { numRuns: 40 },
+    { numRuns: 60 },
   )
 })
 

@@ -23,7 +23,7 @@ t.test('an agent that searches for a capability finds the API and the card', asy
   t.strictSame(at(entries[0], 'representativeQueries'), ['high water in Bristol tonight', 'when is low tide'])
 })
 
-t.test('questions are never made up, and never more than five', async (t) => {
+t.test('lists at most five questions, all from the catalog', async (t) => {
   const silent = renderJson('ard', compileHarbour(HARBOUR.replace(/ {4}queries:.*\n/g, '')))
   for (const entry of items(at(silent, 'entries'))) t.equal(at(entry, 'representativeQueries'), undefined)
   const many = compileHarbour(HARBOUR.replace(/queries: \[high.*\n/, 'queries: [a, b, c, d, e]\n'))
@@ -31,7 +31,7 @@ t.test('questions are never made up, and never more than five', async (t) => {
   t.equal(items(at(five, 'entries', 0, 'representativeQueries')).length, 5)
 })
 
-t.test('what cannot be used now is left out', async (t) => {
+t.test('leaves out what is unavailable now', async (t) => {
   t.notMatch(JSON.stringify(entries), 'pilot')
   t.notMatch(JSON.stringify(entries[0]), 'log')
   const down = renderJson('ard', undefined, { ...FACTS, available: () => false })
@@ -41,7 +41,7 @@ t.test('what cannot be used now is left out', async (t) => {
   )
 })
 
-t.test('a companion server is an entry once it is served', async (t) => {
+t.test('lists a companion server once it is served', async (t) => {
   const mcpServers = new Map([['log', 'https://mcp.example/mcp']])
   const served = renderJson('ard', undefined, { ...FACTS, mcpServers })
   t.strictSame(at(served, 'entries', 2), {

@@ -6,7 +6,7 @@ import { brandFiles } from '../../../src/engine/documents/page.ts'
 
 const TEMPLATES = new URL('../../../templates/', import.meta.url)
 
-t.test('the icons are what their program draws, so that they can be drawn anew', async (t) => {
+t.test('ships the icons that their program draws', async (t) => {
   const directory = t.testdir({})
   const program = join(directory, 'favicon.mjs')
   copyFileSync(new URL('favicon.mjs', TEMPLATES), program)

@@ -165,6 +165,6 @@ t.test('closing ends an endless request after its limit', async (t) => {
   await t.rejects(answer)
 })
 
-t.test('closes a server that has never listened', async (t) => {
+t.test('closes a server before it listens', async (t) => {
   await t.resolves(closeServer(createHttpServer(), 60_000))
 })

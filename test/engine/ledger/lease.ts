@@ -325,7 +325,7 @@ t.test('renews its lease during long work, and stops writing once it is released
   t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
 })
 
-t.test('orders a renewal before the next change and never after the last', async (t) => {
+t.test('renews between changes, and stops with the last one', async (t) => {
   const { mine, ledger } = await newWorld(t)
   const slow = slowed(ledger)
   const claim = await claimed(t, { ...mine, ledger: slow.ledger })

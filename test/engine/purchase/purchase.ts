@@ -570,7 +570,7 @@ t.test('accepts any request for a payment whose work has died with its process',
   t.match(await shop.stored(), { operation: MOON.operation.id, attempts: 2 })
 })
 
-t.test('keeps the state of a payment from anyone who has not signed it', async (t) => {
+t.test('shows the state of a payment to its signer only', async (t) => {
   for (const state of [
     'reserved',
     'fulfilled',

@@ -58,22 +58,19 @@ t.test('leaves a payment of a living process to it', async (t) => {
   }
 })
 
-t.test(
-  'keeps work whose money did not move for the same payment until that expires, then deletes it',
-  async (t) => {
-    const shop = await openShop(t)
-    shop.bank.resolution = FAILED
-    await leave(shop, 'settling', { validBefore: NOW + 60_000 })
-    await sweep(shop)
-    t.match(await shop.stored(), { state: 'fulfilled', answer: { size: 9 } })
-    shop.clock.now = END
-    await sweep(shop)
-    t.match(await shop.stored(), { state: 'voided', answer: undefined })
-    shop.clock.now += LEASE_MS
-    await sweep(shop)
-    t.equal(await shop.stored(), undefined)
-  },
-)
+t.test('keeps unpaid work for the same payment until that expires, then deletes it', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.resolution = FAILED
+  await leave(shop, 'settling', { validBefore: NOW + 60_000 })
+  await sweep(shop)
+  t.match(await shop.stored(), { state: 'fulfilled', answer: { size: 9 } })
+  shop.clock.now = END
+  await sweep(shop)
+  t.match(await shop.stored(), { state: 'voided', answer: undefined })
+  shop.clock.now += LEASE_MS
+  await sweep(shop)
+  t.equal(await shop.stored(), undefined)
+})
 
 t.test('asks a silent chain again, less and less often', async (t) => {
   const shop = await openShop(t)
@@ -102,41 +99,44 @@ t.test('keeps a payment of a protocol that is switched off', async (t) => {
   t.match(await shop.stored(), { state: 'settling' })
 })
 
-t.test('keeps or drops a pending write after a crash as the payment was settled or not', async (t) => {
-  for (const [state, changes, resolution, decision] of [
-    ['reserved', {}, undefined, 'abort'],
-    ['voided', {}, undefined, 'abort'],
-    ['settling', {}, { kind: 'settled', receipt: RECEIPT }, 'commit'],
-    ['settling', { validBefore: NOW - 1 }, FAILED, 'abort'],
-    ['settled', { settledAt: NOW }, undefined, 'commit'],
-    ['sent', { settledAt: NOW }, undefined, 'commit'],
-    ['sent', { settledAt: NOW - 86_400_000 }, undefined, 'commit'],
-    ['settled', { settledAt: NOW, ...OWED }, undefined, 'abort'],
-  ] as const) {
-    const shop = await openShop(t)
-    if (resolution !== undefined) shop.bank.resolution = resolution
-    const entry = await leave(shop, state, { pendingWrite: true, ...changes })
-    const told: string[] = []
-    let broken = true
-    const store: Store = {
-      commit: async (id) => {
-        told.push(`commit ${id}`)
-        if (broken) throw new Error('the store is away')
-      },
-      abort: async (id) => {
-        told.push(`abort ${id}`)
-        if (broken) throw new Error('the store is away')
-      },
+t.test(
+  'keeps a pending write after a crash when its payment was settled, and drops it otherwise',
+  async (t) => {
+    for (const [state, changes, resolution, decision] of [
+      ['reserved', {}, undefined, 'abort'],
+      ['voided', {}, undefined, 'abort'],
+      ['settling', {}, { kind: 'settled', receipt: RECEIPT }, 'commit'],
+      ['settling', { validBefore: NOW - 1 }, FAILED, 'abort'],
+      ['settled', { settledAt: NOW }, undefined, 'commit'],
+      ['sent', { settledAt: NOW }, undefined, 'commit'],
+      ['sent', { settledAt: NOW - 86_400_000 }, undefined, 'commit'],
+      ['settled', { settledAt: NOW, ...OWED }, undefined, 'abort'],
+    ] as const) {
+      const shop = await openShop(t)
+      if (resolution !== undefined) shop.bank.resolution = resolution
+      const entry = await leave(shop, state, { pendingWrite: true, ...changes })
+      const told: string[] = []
+      let broken = true
+      const store: Store = {
+        commit: async (id) => {
+          told.push(`commit ${id}`)
+          if (broken) throw new Error('the store is away')
+        },
+        abort: async (id) => {
+          told.push(`abort ${id}`)
+          if (broken) throw new Error('the store is away')
+        },
+      }
+      await t.rejects(sweep(shop, store), /the store is away/)
+      t.match(await shop.stored(), { pendingWrite: true }, `${state}: not forgotten when the handler fails`)
+      broken = false
+      shop.clock.now += 60_000
+      await sweep(shop, store)
+      t.strictSame(told, [`${decision} ${entry.id}`, `${decision} ${entry.id}`], state)
+      t.notHas(await shop.stored(), { pendingWrite: true })
     }
-    await t.rejects(sweep(shop, store), /the store is away/)
-    t.match(await shop.stored(), { pendingWrite: true }, `${state}: not forgotten when the handler fails`)
-    broken = false
-    shop.clock.now += 60_000
-    await sweep(shop, store)
-    t.strictSame(told, [`${decision} ${entry.id}`, `${decision} ${entry.id}`], state)
-    t.notHas(await shop.stored(), { pendingWrite: true })
-  }
-})
+  },
+)
 
 t.test('gives up pending writes of an operation that is gone for good', async (t) => {
   const shop = await openShop(t)

@@ -112,7 +112,7 @@ t.test('follows at most a few redirects', async (t) => {
   t.equal(told(await get(`http://www.site.com:${port}/to/304`)), '304: ')
 })
 
-t.test('limits bodies, compressed or not', async (t) => {
+t.test('limits plain and compressed bodies', async (t) => {
   const { get, port } = await openInternet(t)
   const before = process.memoryUsage().rss
   t.equal(told(await get(`http://www.a.com:${port}/gzip-bomb`)), 'failed: too_large')

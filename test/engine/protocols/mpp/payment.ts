@@ -108,7 +108,7 @@ t.test('refuses a transaction that differs from the challenge, unsent', async (t
   t.strictSame(await chain.received(STRANGER), [])
 })
 
-t.test('refuses a payment in the name of an account that has not signed', async (t) => {
+t.test('refuses a payment in the name of an account without its signature', async (t) => {
   const challenge = counter.challenge()
   const signed = await signTransfer(chain.rpcUrl, randomKey(), challenge)
   const fields = fromRlp(`0x${signed.slice(4)}`, 'hex')

@@ -170,8 +170,9 @@ t.test('settles a payment whose block is undone only once another block contains
   atPolls(proxy, [
     mischief.mine,
     async () => {
-      await mischief.reorg(1)
+      // First, or the signer sends it again between the two.
       proxy.instead(async (method) => (method === 'eth_sendRawTransaction' ? full : undefined))
+      await mischief.reorg(1)
     },
     () => mischief.mine(3),
   ])

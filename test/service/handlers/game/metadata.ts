@@ -6,7 +6,7 @@ import { metadata } from '../../../../src/service/handlers/game/metadata.ts'
 import { SourceRecords } from '../../../../src/service/sources/source-record.ts'
 import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
 import { WORLD } from '../../../support/gamestore.ts'
-import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/spoilt.ts'
 import { igdbAt, type TwitchTerms } from '../../../support/twitch.ts'
 import { fc } from '../../../support/fast-check.ts'
 
@@ -165,7 +165,7 @@ const places = fc.constantFrom(
   { path: TIMES, down: [] },
 )
 
-t.test('gives a complete body or a Failure for 200 malformed answers', async (t) => {
+t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answers`, async (t) => {
   const at = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {
@@ -176,6 +176,6 @@ t.test('gives a complete body or a Failure for 200 malformed answers', async (t)
     outcomes[answer ? 'answered' : 'failed'] += 1
     if (answer) assertClean(answer.body)
   })
-  await fc.assert(property, { numRuns: 200 })
+  await fc.assert(property, { numRuns: MALFORMED_CASES })
   t.ok(outcomes.answered > 0 && outcomes.failed > 0, 'both ways were taken')
 })

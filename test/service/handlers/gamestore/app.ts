@@ -5,7 +5,7 @@ import { app } from '../../../../src/service/handlers/gamestore/app.ts'
 import type { Runtime } from '../../../../src/service/sources/world.ts'
 import { enveloped, publishedExample } from '../../../support/fixed-context.ts'
 import { context, standIns, steamSpyAt, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
-import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/spoilt.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const GAME = 4100000050
@@ -235,7 +235,7 @@ const places = fc.constantFrom(
   { path: ITEMS, down: [PAGE] },
 )
 
-t.test('gives a complete body or a Failure for 300 malformed answers', async (t) => {
+t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answers`, async (t) => {
   const url = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {
@@ -248,6 +248,6 @@ t.test('gives a complete body or a Failure for 300 malformed answers', async (t)
     outcomes[answer ? 'answered' : 'failed'] += 1
     if (answer) assertClean(answer.body)
   })
-  await fc.assert(property, { numRuns: 300 })
+  await fc.assert(property, { numRuns: MALFORMED_CASES })
   t.ok(outcomes.answered > 0 && outcomes.failed > 0, 'both ways were taken')
 })

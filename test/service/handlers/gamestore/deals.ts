@@ -6,7 +6,7 @@ import { scoreValue } from '../../../../src/service/handlers/gamestore/value-sco
 import type { Runtime } from '../../../../src/service/sources/world.ts'
 import { enveloped, publishedExample } from '../../../support/fixed-context.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
-import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/spoilt.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const QUERY = '/IStoreQueryService/Query/v1/'
@@ -216,7 +216,7 @@ const places = fc.constantFrom(
   { path: FEATURED, down: [QUERY, SEARCH] },
 )
 
-t.test('gives a complete body or a Failure for 200 malformed answers', async (t) => {
+t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answers`, async (t) => {
   const url = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {
@@ -233,6 +233,6 @@ t.test('gives a complete body or a Failure for 200 malformed answers', async (t)
       if (!((savings as { amount: number }).amount > 0)) throw new Error('nothing saved')
     }
   })
-  await fc.assert(property, { numRuns: 200 })
+  await fc.assert(property, { numRuns: MALFORMED_CASES })
   t.ok(outcomes.answered > 0 && outcomes.failed > 0, 'both ways were taken')
 })

@@ -5,7 +5,7 @@ import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { topSellers } from '../../../../src/service/handlers/gamestore/top-sellers.ts'
 import type { Runtime } from '../../../../src/service/sources/world.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
-import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/spoilt.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const SEARCH = '/search/results/'
@@ -227,7 +227,7 @@ const spoilt = fc.constantFrom(
   { path: WEEKLY, down: [SEARCH, FEATURED] },
 )
 
-t.test('gives a complete body or a Failure for 300 malformed answers', async (t) => {
+t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answers`, async (t) => {
   const url = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(spoilt, changes, async (place, made) => {
@@ -241,7 +241,7 @@ t.test('gives a complete body or a Failure for 300 malformed answers', async (t)
     if (rows(answer).length !== answer.body.count) throw new Error('count differs')
     if (rows(answer).some((row) => !isSound(row))) throw new Error(`Unsound: ${JSON.stringify(answer.body)}`)
   })
-  await fc.assert(property, { numRuns: 300 })
+  await fc.assert(property, { numRuns: MALFORMED_CASES })
   t.ok(outcomes.answered > 0 && outcomes.failed > 0, 'both ways were taken')
 })
 

@@ -152,7 +152,7 @@ t.test('repeats a quote on the same day, and varies it on the next', async (t) =
   t.not(await idOf('bouquet'), await idOf('bouquet', '2026-11-21T20:00:00Z'))
 })
 
-t.test('refuses a need whose price it does not know, for any text', async (t) => {
+t.test('refuses a need of unknown price, for any text', async (t) => {
   for (const need of [
     'xyzzy',
     'iPhone 17 as a gift',

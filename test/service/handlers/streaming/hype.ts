@@ -6,7 +6,7 @@ import { hype } from '../../../../src/service/handlers/streaming/hype.ts'
 import { scoreHype } from '../../../../src/service/handlers/streaming/hype-score.ts'
 import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
 import { WORLD } from '../../../support/gamestore.ts'
-import { assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/spoilt.ts'
 import { twitchAt, type TwitchTerms } from '../../../support/twitch.ts'
 import { fc } from '../../../support/fast-check.ts'
 
@@ -243,7 +243,7 @@ const places = fc.constantFrom(
   { path: STREAMS, down: [TOP] },
 )
 
-t.test('gives a complete body or a Failure for 100 malformed answers', async (t) => {
+t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answers`, async (t) => {
   const at = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {
@@ -257,6 +257,6 @@ t.test('gives a complete body or a Failure for 100 malformed answers', async (t)
     for (const { hype_score: score } of rows(answer))
       if (!(Number(score) >= 0 && Number(score) <= 100)) throw new Error(`score ${String(score)}`)
   })
-  await fc.assert(property, { numRuns: 100 })
+  await fc.assert(property, { numRuns: MALFORMED_CASES })
   t.ok(outcomes.answered > 0 && outcomes.failed > 0, 'both ways were taken')
 })

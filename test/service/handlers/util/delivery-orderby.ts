@@ -141,6 +141,9 @@ t.test('uses the date of the country: over in Tokyo while it lasts in New York',
   )
 })
 
+/** Prime to the week, so that every weekday occurs in every season; `npm run quality` tries each day. */
+const DAYS_APART = process.env['EVERY_DAY'] === undefined ? 11 : 1
+
 t.test(
   'keeps the order of days for every service in every kind of country, all through a year',
   async (t) => {
@@ -148,7 +151,7 @@ t.test(
       const calendar = await openCalendar(country)
       if (calendar === undefined) continue
       for (const [name, service] of Object.entries(deliveryRules().services)) {
-        for (let day = Date.UTC(2026, 10, 20); day < Date.UTC(2027, 10, 20); day += 86_400_000 * 3) {
+        for (let day = Date.UTC(2026, 10, 20); day < Date.UTC(2027, 10, 20); day += DAYS_APART * 86_400_000) {
           const arriveBy = new Date(day).toISOString().slice(0, 10)
           const plan = planDelivery(calendar, name, arriveBy)
           if (plan === undefined) throw new Error(name)

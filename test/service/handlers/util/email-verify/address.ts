@@ -83,7 +83,7 @@ t.test('reads any text, and accepts only names as domains', async () => {
   )
 })
 
-t.test('a slip in a well-known domain is noticed, and a good name of another is not', async (t) => {
+t.test('notices a typing error in a well-known domain, and accepts a good name of another', async (t) => {
   for (const [written, meant] of [
     ['gmial.com', 'gmail.com'],
     ['gmail.con', 'gmail.com'],
