@@ -3,7 +3,7 @@ import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { makeEntry, nextEntry } from '../support/entry.ts'
-import { runTogether } from '../support/worker.ts'
+import { runTogether } from '../support/ledger-process.ts'
 
 const NOW = 1_800_000_000_000
 const FAR = Number.MAX_SAFE_INTEGER - 1

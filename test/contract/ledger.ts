@@ -5,7 +5,7 @@ import { paymentId } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { Lease, Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { asStored, makeEntry, nextEntry } from '../support/entry.ts'
-import { runTogether, startWorker } from '../support/worker.ts'
+import { runTogether, startWorker } from '../support/ledger-process.ts'
 import { testFinding } from './ledger-finding.ts'
 
 const NOW = 1_800_000_000_000

@@ -4,7 +4,7 @@ import type { Fault } from '../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../src/service/stand-ins/stand-ins.ts'
 import { publishedExample } from '../support/fixed-context.ts'
 import { challengeOf, stockFetch } from '../support/payment.ts'
-import { differences } from '../support/same-shape.ts'
+import { differences } from '../support/examples.ts'
 import { openShop } from '../support/shop.ts'
 
 t.setTimeout(120_000)

@@ -4,7 +4,7 @@ import { startStandIns } from '../../src/service/stand-ins/stand-ins.ts'
 import type { Fault } from '../../src/service/stand-ins/fault.ts'
 import { publishedExample } from '../support/fixed-context.ts'
 import { stockFetch } from '../support/payment.ts'
-import { differences } from '../support/same-shape.ts'
+import { differences } from '../support/examples.ts'
 import { openShop } from '../support/shop.ts'
 
 t.setTimeout(240_000)

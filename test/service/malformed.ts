@@ -7,7 +7,7 @@ import { fc } from '../support/fast-check.ts'
 import { stockFetch } from '../support/payment.ts'
 import { redisAbsence, startRedis } from '../support/redis.ts'
 import { openShop } from '../support/shop.ts'
-import { assertClean, changes, spoil, type Change } from '../support/spoilt.ts'
+import { assertClean, changes, spoil, type Change } from '../support/malformed.ts'
 
 /** Of each source: a few in the suite, 500 by `npm run quality`. */
 const CASES = Number(process.env['MALFORMED_CASES'] ?? 6)

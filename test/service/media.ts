@@ -5,7 +5,7 @@ import { startStandIns } from '../../src/service/stand-ins/stand-ins.ts'
 import { STAND_IN_CREDENTIALS } from '../../src/service/sources/twitch/access.ts'
 import { publishedExample } from '../support/fixed-context.ts'
 import { stockFetch } from '../support/payment.ts'
-import { differences } from '../support/same-shape.ts'
+import { differences } from '../support/examples.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
 t.setTimeout(240_000)

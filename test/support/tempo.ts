@@ -6,7 +6,6 @@ import {
   http,
   keccak256,
   maxUint256,
-  parseAbi,
   parseAbiItem,
   parseSignature,
   publicActions,
@@ -190,8 +189,6 @@ export function openCredential(authorization: string): {
 export function closeCredential(credential: unknown): string {
   return `Payment ${Buffer.from(JSON.stringify(credential)).toString('base64url')}`
 }
-
-export const BALANCE = parseAbi(['function balanceOf(address account) view returns (uint256)'])
 
 /** Waits for a block that holds the transaction. */
 export async function mined(chain: TempoChain, raw: Hex): Promise<void> {

@@ -3,7 +3,7 @@ import { createPublicClient, http } from 'viem'
 import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/json.ts'
 import { startTempoChain } from '../../../src/sandbox/tempo/chain.ts'
 import { runLine, type Ran } from '../../support/command.ts'
-import { openMppxShop, type MppxShop, type MppxShopOptions } from '../../support/mppx-shop.ts'
+import { openMppxShop, type MppxShop, type MppxShopOptions } from '../../support/mppx-seller.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
 
 t.setTimeout(120_000)

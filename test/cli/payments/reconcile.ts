@@ -28,7 +28,7 @@ import {
   type OddReply,
   type RpcCall,
 } from '../../support/odd-node.ts'
-import { signTransfer, startPast, type Past } from '../../support/past.ts'
+import { signTransfer, startOldChain, type OldChain } from '../../support/old-chain.ts'
 import { addressOf, randomKey, type Faults, type Hex, type SignedPayment } from '../../support/payment.ts'
 
 t.setTimeout(170_000)
@@ -39,7 +39,7 @@ const NOW = Date.now()
 
 /** Somebody who is paid on a chain that began four hours ago, and keeps books of it. */
 interface Stall {
-  readonly past: Past
+  readonly past: OldChain
   readonly books: Books
   readonly payTo: Hex
   readonly key: Hex
@@ -52,7 +52,7 @@ interface Stall {
 async function openStall(t: Test): Promise<Stall> {
   const books = openBooks(t)
   const payTo = addressOf(randomKey())
-  const past = await startPast(NOW - 4 * HOUR)
+  const past = await startOldChain(NOW - 4 * HOUR)
   t.teardown(() => past.chain.stop())
   const key = await past.wallet()
   return {

@@ -16,7 +16,7 @@ import { LEASE_MS, LedgerError } from '../../../src/engine/ledger/payment-lifecy
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { asStored, makePurchase } from '../../support/entry.ts'
-import { runTogether } from '../../support/worker.ts'
+import { runTogether } from '../../support/ledger-process.ts'
 
 mock.timers.enable({ apis: ['setInterval'] })
 t.teardown(() => mock.timers.reset())

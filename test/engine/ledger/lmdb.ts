@@ -20,7 +20,7 @@ import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { testAnswers } from '../../contract/answers.ts'
 import { testLedger } from '../../contract/ledger.ts'
 import { makeEntry, nextEntry } from '../../support/entry.ts'
-import { startWorker } from '../../support/worker.ts'
+import { startWorker } from '../../support/ledger-process.ts'
 
 const NOBODY = 65_534
 

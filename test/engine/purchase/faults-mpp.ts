@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { privateKeyToAccount } from 'viem/accounts'
 import t from 'tap'
 import { isJsonObject } from '../../../src/engine/json.ts'
-import { openCutter } from '../../support/cutter.ts'
+import { openBreakingProxy } from '../../support/breaking-proxy.ts'
 import { openNodeProxy } from '../../support/node-proxy.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
 import { Secrets } from '../../support/secrets.ts'
@@ -156,7 +156,7 @@ t.test(
   'gives a stock client whose answer was cut off the answer at the next try, free of charge',
   async (t) => {
     for (const where of ['before', 'within'] as const) {
-      const cutter = await openCutter(shop.url)
+      const cutter = await openBreakingProxy(shop.url)
       t.teardown(() => cutter.close())
       const key = await tempo.wallet()
       const payer = openPayer(key)

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { isJsonObject, type JsonObject } from '../../../src/engine/json.ts'
 import { openBuyer, readBought, type Bought } from '../../support/buyer.ts'
-import { openCutter } from '../../support/cutter.ts'
+import { openBreakingProxy } from '../../support/breaking-proxy.ts'
 import {
   addressOf,
   challengeOf,
@@ -102,7 +102,7 @@ t.test(
       [0, 'before'],
       [1, 'within'],
     ] as const) {
-      const cutter = await openCutter(at[way])
+      const cutter = await openBreakingProxy(at[way])
       t.teardown(() => cutter.close())
       const key = await shop.wallet()
       const buyer = openBuyer(key, secrets)

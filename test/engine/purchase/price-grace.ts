@@ -3,7 +3,7 @@ import { OFFERING_MS, RecentOffers } from '../../../src/engine/purchase/purchase
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import type { Micros } from '../../../src/engine/money.ts'
 import { compileRoutes } from '../../support/compiled.ts'
-import { FORGED, NOW, openShop, POOR } from '../../support/bank.ts'
+import { FORGED, NOW, openShop, POOR } from '../../support/scripted-protocol.ts'
 
 const pricesOf = async (prices: RecentOffers, operation: string): Promise<Micros[]> =>
   (await prices.of(operation)).map(({ price }) => price)

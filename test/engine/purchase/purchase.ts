@@ -31,7 +31,7 @@ import {
   TRANSACTION,
   UNKNOWN,
   type Shop,
-} from '../../support/bank.ts'
+} from '../../support/scripted-protocol.ts'
 import { makeEntry, nextEntry } from '../../support/entry.ts'
 
 const forOther = (shop: Shop, route: Route, digest: string): Promise<PurchaseResult> =>

@@ -4,7 +4,16 @@ import { LEASE_MS, paymentId } from '../../../src/engine/ledger/payment-lifecycl
 import { recover } from '../../../src/engine/purchase/recovery.ts'
 import { isThrottled } from '../../../src/engine/purchase/settlement-flow.ts'
 import type { Store } from '../../../src/engine/purchase/request.ts'
-import { FAILED, KEY, leave, NOW, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/bank.ts'
+import {
+  FAILED,
+  KEY,
+  leave,
+  NOW,
+  openShop,
+  RECEIPT,
+  UNKNOWN,
+  type Shop,
+} from '../../support/scripted-protocol.ts'
 
 /** Looks after everything that is due, until nothing is at this time. */
 async function sweep(shop: Shop, store?: Store): Promise<void> {

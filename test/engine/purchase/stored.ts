@@ -10,7 +10,7 @@ import {
   STORED,
   UNKNOWN,
   type Shop,
-} from '../../support/bank.ts'
+} from '../../support/scripted-protocol.ts'
 
 /** A handler that stores: what it was asked, in order, with what had been charged by then. */
 function openStore(shop: Shop) {

@@ -15,7 +15,7 @@ import {
   SETTLED,
   STORED,
   UNKNOWN,
-} from '../../support/bank.ts'
+} from '../../support/scripted-protocol.ts'
 
 const BROKEN = new Failure('source_error', 'the source is broken')
 

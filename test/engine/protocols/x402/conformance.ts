@@ -8,7 +8,7 @@ import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { PaymentRequiredV2Schema } from '@x402/core/schemas'
 import t from 'tap'
 import { isJsonObject } from '../../../../src/engine/json.ts'
-import { readProblem } from '../../../support/answer.ts'
+import { readProblem } from '../../../support/responses.ts'
 import {
   addressOf,
   challengeOf,

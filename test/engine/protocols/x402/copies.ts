@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { readProblem } from '../../../support/answer.ts'
+import { readProblem } from '../../../support/responses.ts'
 import { challengeOf, encode, readHeader, send, sign, type Hex } from '../../../support/payment.ts'
 import { openShop } from '../../../support/shop.ts'
 

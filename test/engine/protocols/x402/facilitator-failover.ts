@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Settler } from '../../../../src/engine/protocols/x402/settlement.ts'
 import { openX402Networks, type NetworkSettings } from '../../../../src/engine/protocols/x402/networks.ts'
-import { readProblem } from '../../../support/answer.ts'
+import { readProblem } from '../../../support/responses.ts'
 import { openFacilitator, type StandIn } from '../../../support/facilitator.ts'
 import {
   challengeOf,

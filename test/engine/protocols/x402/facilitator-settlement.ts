@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { readProblem } from '../../../support/answer.ts'
+import { readProblem } from '../../../support/responses.ts'
 import { openFacilitator, type StandIn } from '../../../support/facilitator.ts'
 import {
   addressOf,

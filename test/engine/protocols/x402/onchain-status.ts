@@ -2,8 +2,7 @@ import t, { type Test } from 'tap'
 import { blockAt } from '../../../../src/engine/chains/evm/logs.ts'
 import { findTransfer } from '../../../../src/engine/protocols/x402/onchain-status.ts'
 import { startBase } from '../../../support/base-chain.ts'
-import { magnified, SECONDS_PER_BLOCK } from '../../../support/magnified.ts'
-import { openNodeProxy, type NodeProxy, type StandIn } from '../../../support/node-proxy.ts'
+import { askNode, type StandIn, openNodeProxy, type NodeProxy } from '../../../support/node-proxy.ts'
 import { randomKey, type Hex } from '../../../support/payment.ts'
 import {
   authorize,
@@ -13,6 +12,10 @@ import {
   type QuickBench,
   type Signed,
 } from '../../../support/settling.ts'
+
+/** Blocks the chain seems to have for each it has, two seconds apart. */
+const MAGNIFIED = 100
+const SECONDS_PER_BLOCK = 2 * MAGNIFIED
 
 const chain = await startBase()
 t.teardown(() => chain.stop())
@@ -158,3 +161,45 @@ t.test('fails to find the block of a time when the node stops answering', async 
   proxy.set('down')
   t.equal(await blockAt(bench.chain, 1n, newest.result), undefined)
 })
+
+/** A chain of thousands of blocks out of one of dozens, which takes no hour to mine: the blocks between are empty. */
+function magnified(node: string): StandIn {
+  const up = (name: unknown): string => `0x${(Number(name) * MAGNIFIED).toString(16)}`
+  const down = (name: unknown): string => `0x${Math.floor(Number(name) / MAGNIFIED).toString(16)}`
+  const isNumber = (name: unknown): boolean => typeof name === 'string' && name.startsWith('0x')
+  return async (method, params) => {
+    const [first, second] = params
+    switch (method) {
+      case 'eth_blockNumber':
+        return { result: up((await askNode(node, method, params)).result) }
+      case 'eth_getBlockByNumber': {
+        const { result } = await askNode(node, method, [isNumber(first) ? down(first) : first, second])
+        const between = isNumber(first) ? Number(first) % MAGNIFIED : 0
+        return {
+          result: {
+            ...result,
+            number: isNumber(first) ? first : up(result?.['number']),
+            timestamp: `0x${(Number(result?.['timestamp']) + between * 2).toString(16)}`,
+          },
+        }
+      }
+      case 'eth_call':
+      case 'eth_getTransactionCount':
+        return askNode(node, method, [first, isNumber(second) ? down(second) : second])
+      case 'eth_getTransactionReceipt': {
+        const { result } = await askNode(node, method, params)
+        return { result: result && { ...result, blockNumber: up(result['blockNumber']) } }
+      }
+      case 'eth_getLogs': {
+        const filter = first as { fromBlock: string; toBlock: string }
+        const from = Math.ceil(Number(filter.fromBlock) / MAGNIFIED)
+        const to = Math.floor(Number(filter.toBlock) / MAGNIFIED)
+        if (from > to) return { result: [] }
+        const span = { fromBlock: `0x${from.toString(16)}`, toBlock: `0x${to.toString(16)}` }
+        return askNode(node, method, [{ ...filter, ...span }])
+      }
+      default:
+        return undefined
+    }
+  }
+}

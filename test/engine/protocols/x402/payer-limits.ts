@@ -6,7 +6,7 @@ import {
   resume,
   type SettlementRequest,
 } from '../../../../src/engine/protocols/x402/settlement.ts'
-import { readProblem } from '../../../support/answer.ts'
+import { readProblem } from '../../../support/responses.ts'
 import { openNodeProxy } from '../../../support/node-proxy.ts'
 import { addressOf, challengeOf, randomKey, send, sign, type Hex } from '../../../support/payment.ts'
 import {

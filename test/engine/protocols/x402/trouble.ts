@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { paymentId } from '../../../../src/engine/ledger/payment-lifecycle.ts'
-import { readProblem } from '../../../support/answer.ts'
+import { readProblem } from '../../../support/responses.ts'
 import type { Way } from '../../../support/node-proxy.ts'
 import {
   addressOf,

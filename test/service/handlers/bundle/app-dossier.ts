@@ -7,7 +7,7 @@ import {
 } from '../../../../src/engine/index.ts'
 import { appDossier } from '../../../../src/service/handlers/bundle/app-dossier.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
-import { trimmed } from '../../../support/trimmed.ts'
+import { trimmed } from '../../../support/examples.ts'
 import { openWholeService } from '../../../support/whole-service.ts'
 
 const DOSSIER = '/paid/bundle/app-dossier'

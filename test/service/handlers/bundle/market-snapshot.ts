@@ -2,7 +2,7 @@ import t from 'tap'
 import { Failure, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
 import { marketSnapshot } from '../../../../src/service/handlers/bundle/market-snapshot.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
-import { trimmed } from '../../../support/trimmed.ts'
+import { trimmed } from '../../../support/examples.ts'
 import { openWholeService } from '../../../support/whole-service.ts'
 
 const SNAPSHOT = '/paid/bundle/market-snapshot'

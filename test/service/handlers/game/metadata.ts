@@ -6,7 +6,7 @@ import { metadata } from '../../../../src/service/handlers/game/metadata.ts'
 import { SourceRecords } from '../../../../src/service/sources/source-record.ts'
 import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
 import { WORLD } from '../../../support/gamestore.ts'
-import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/malformed.ts'
 import { igdbAt, type TwitchTerms } from '../../../support/twitch.ts'
 import { fc } from '../../../support/fast-check.ts'
 

@@ -5,7 +5,7 @@ import { app } from '../../../../src/service/handlers/gamestore/app.ts'
 import type { Runtime } from '../../../../src/service/sources/world.ts'
 import { enveloped, publishedExample } from '../../../support/fixed-context.ts'
 import { context, standIns, steamSpyAt, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
-import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const GAME = 4100000050

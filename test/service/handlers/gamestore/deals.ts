@@ -6,7 +6,7 @@ import { scoreValue } from '../../../../src/service/handlers/gamestore/value-sco
 import type { Runtime } from '../../../../src/service/sources/world.ts'
 import { enveloped, publishedExample } from '../../../support/fixed-context.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
-import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const QUERY = '/IStoreQueryService/Query/v1/'

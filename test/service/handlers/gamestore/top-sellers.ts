@@ -5,7 +5,7 @@ import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { topSellers } from '../../../../src/service/handlers/gamestore/top-sellers.ts'
 import type { Runtime } from '../../../../src/service/sources/world.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
-import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const SEARCH = '/search/results/'

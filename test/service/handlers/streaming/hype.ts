@@ -6,7 +6,7 @@ import { hype } from '../../../../src/service/handlers/streaming/hype.ts'
 import { scoreHype } from '../../../../src/service/handlers/streaming/hype-score.ts'
 import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
 import { WORLD } from '../../../support/gamestore.ts'
-import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/spoilt.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/malformed.ts'
 import { twitchAt, type TwitchTerms } from '../../../support/twitch.ts'
 import { fc } from '../../../support/fast-check.ts'
 

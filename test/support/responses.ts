@@ -16,3 +16,11 @@ export async function readProblem(response: Response): Promise<JsonObject> {
   if (leak !== null) throw new Error(`${response.status} lets out "${leak[0]}": ${text}`)
   return value
 }
+
+/** A live document as JSON. */
+export async function askJson(url: string): Promise<JsonObject> {
+  const response = await fetch(url)
+  const value: unknown = await response.json()
+  if (response.status !== 200 || !isJsonObject(value)) throw new Error(`${url} answered ${response.status}`)
+  return value as JsonObject
+}

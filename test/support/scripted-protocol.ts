@@ -62,7 +62,7 @@ export const MOON = routeAt(catalog, '/paid/moon')
 export const DEEP = routeAt(catalog, '/paid/deep')
 
 /** What a payment system does, step by step; what is left out goes well. */
-export interface Bank {
+export interface ScriptedProtocol {
   check: Refusal | undefined
   verify: Refusal | undefined
   /** Milliseconds since the epoch. */
@@ -94,7 +94,7 @@ function offerOf(route: Route): Offer {
 export interface Shop {
   readonly ledger: Ledger
   readonly clock: { now: number }
-  readonly bank: Bank
+  readonly bank: ScriptedProtocol
   readonly deps: PurchaseDeps
   readonly payment: (changes?: Partial<Payment>) => Payment
   readonly buy: (changes?: Changes, deps?: PurchaseDeps) => Promise<PurchaseResult>
@@ -132,7 +132,7 @@ export async function openShop(t: Test): Promise<Shop> {
     remove: (entry) => ledger.commit([{ previous: entry, next: undefined }]),
   }
   const clock = { now: NOW }
-  const bank: Bank = {
+  const bank: ScriptedProtocol = {
     check: undefined,
     verify: undefined,
     validBefore: NOW + 60_000,

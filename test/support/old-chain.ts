@@ -13,7 +13,7 @@ import {
 } from './payment.ts'
 
 /** A chain that is Base but for its money, and began some hours ago. */
-export interface Past {
+export interface OldChain {
   readonly chain: EvmChain
   readonly witness: Witness
   /** A block of now. */
@@ -29,7 +29,7 @@ export interface Past {
   cancel(key: Hex, nonce: Hex): Promise<Hex>
 }
 
-export async function startPast(from: number): Promise<Past> {
+export async function startOldChain(from: number): Promise<OldChain> {
   const flags = ['--timestamp', String(Math.floor(from / 1000))]
   const chain = await startEvmChain({
     chainId: 8453,

@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net'
 export type Cut = 'before' | 'within'
 
 /** The way between a client and the server, which breaks where a test says: both ends meet a reset. */
-export interface Cutter {
+export interface BreakingProxy {
   readonly url: string
   cut(next: Cut): void
   /** Answers cut off so far. */
@@ -13,7 +13,7 @@ export interface Cutter {
   readonly close: () => Promise<void>
 }
 
-export async function openCutter(server: string): Promise<Cutter> {
+export async function openBreakingProxy(server: string): Promise<BreakingProxy> {
   let next: Cut | undefined
   let cuts = 0
   const ends = new Set<Socket>()
