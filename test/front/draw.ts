@@ -1,13 +1,12 @@
 /**
- * Draws the pictures of the front page from a real session: a price is edited while the shop of the fixtures serves, the
- * service takes it over, `plan` tells what buyers would notice, and a call is paid; then the generated documentation.
- * `npm run front` after a build; Chromium takes the picture.
+ * Draws the pictures of README from a real session: a price is edited while the tea example serves, the service reloads it,
+ * `plan` shows what changes for buyers, and a call is paid; then the generated documentation. `npm run front` after a build;
+ * Chromium takes the picture.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startServer } from '../support/server.ts'
 
@@ -26,7 +25,7 @@ export const handlers = { 'tea/brew': brew, 'tea/blend': blend }
 
 interface Line {
   readonly text: string
-  readonly kind: 'typed' | 'told' | 'mark'
+  readonly kind: 'typed' | 'output' | 'mark'
 }
 
 function run(...args: readonly string[]): readonly Line[] {
@@ -38,7 +37,7 @@ function run(...args: readonly string[]): readonly Line[] {
   return `${stderr}${stdout}`
     .split('\n')
     .filter((text) => text.trim() !== '')
-    .map((text) => ({ text, kind: 'told' }))
+    .map((text) => ({ text, kind: 'output' }))
 }
 
 const typed = (text: string): Line => ({ text: `$ ${text}`, kind: 'typed' })
@@ -58,7 +57,7 @@ async function session(): Promise<readonly Line[]> {
   try {
     const file = join(place, 'catalog.yaml')
     writeFileSync(file, readFileSync(file, 'utf8').replace('price: 0.005', 'price: 0.006'))
-    await delay(1_500)
+    await server.said(/→/)
     const reloaded = server
       .output()
       .split('\n')
@@ -80,13 +79,13 @@ async function session(): Promise<readonly Line[]> {
 
 const [WIDTH, LINE, PAD] = [920, 20, 18]
 const COLUMNS = 112
-const COLOURS = { typed: '#e6edf3', told: '#9fb0c0', mark: '#7ee2a8' } as const
+const COLOURS = { typed: '#e6edf3', output: '#9fb0c0', mark: '#7ee2a8' } as const
 
 function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
-/** Each line appears in its turn and stays; who wants no motion sees all of them at once. */
+/** Lines appear one after the other; readers who prefer reduced motion see all of them at once. */
 function draw(lines: readonly Line[]): string {
   const height = PAD * 2 + lines.length * LINE
   let at = 0.4
@@ -98,7 +97,7 @@ function draw(lines: readonly Line[]): string {
   })
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">`,
-    '<title>A price is edited, the running service takes it over, plan tells what buyers notice, a call is paid</title>',
+    '<title>A price is edited, the running service reloads it, plan shows what changes for buyers, a call is paid</title>',
     '<style>text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre;opacity:0;animation:appear .2s forwards}@keyframes appear{to{opacity:1}}@media (prefers-reduced-motion:reduce){text{opacity:1;animation:none}}</style>',
     `<rect width="${WIDTH}" height="${height}" rx="8" fill="#0d1420"/>`,
     ...rows,

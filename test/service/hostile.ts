@@ -64,9 +64,12 @@ const TOLD: ReadonlySet<number> = new Set([200, 404, 422, 431, 502, 503, 504])
 const LEAKS =
   /node_modules|node:internal|\bat [\w.<>]+ \(|\.[jt]s:\d+|TypeError|SyntaxError|RangeError|ECONN|ENOENT/
 
-const MOST_COMPANY = 16
+/** Valid values of the other parameters that a value is combined with, at most. */
+const MOST_COMBINATIONS = 16
+/** `npm run fuzz` combines each value with each; the suite with the usual ones, and with one of the rest in turn. */
+const COMBINES_ALL = process.env['FUZZ_CASES'] !== undefined
 
-/** Each value in each parameter: alone, and in the company of values that fit, of each word where a parameter takes few. */
+/** Each value in each parameter: alone, and next to valid values of the others, of each word where a parameter takes few. */
 function queriesOf({ parameters }: Target): string[] {
   return parameters.flatMap(({ name }) => {
     const others = parameters.filter((each) => each.name !== name && each.fitting.length > 0)
@@ -74,9 +77,13 @@ function queriesOf({ parameters }: Target): string[] {
     const chosen = others.flatMap((each) =>
       each.fitting.slice(1).map((value) => [...usual, pair(each.name, value)]),
     )
-    const company = [[], usual, ...chosen].slice(0, MOST_COMPANY)
-    const values = [...VALUES.map(encodeURIComponent), ...RAW]
-    return company.flatMap((beside) => values.map((value) => [...beside, `${name}=${value}`].join('&')))
+    const rest = chosen.slice(0, MOST_COMBINATIONS - 2)
+    return [...VALUES.map(encodeURIComponent), ...RAW].flatMap((value, place) => {
+      const turn = rest.length === 0 ? [] : rest.slice(place % rest.length, (place % rest.length) + 1)
+      return [[], usual, ...(COMBINES_ALL ? rest : turn)].map((each) =>
+        [...each, `${name}=${value}`].join('&'),
+      )
+    })
   })
 }
 

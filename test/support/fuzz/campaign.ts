@@ -3,7 +3,7 @@ import { fc } from '../fast-check.ts'
 import { SEED } from '../random.ts'
 
 /** All cases of a run over all targets: a few in CI, many by `npm run fuzz`. */
-const CASES = Number(process.env['FUZZ_CASES'] ?? 3_000)
+const CASES = Number(process.env['FUZZ_CASES'] ?? 1_500)
 
 /** A share of all cases, in parts of a hundred. */
 function casesOf(share: number): number {
