@@ -7,7 +7,7 @@ import { fc } from '../support/fast-check.ts'
 import { stockFetch } from '../support/payment.ts'
 import { redisAbsence, startRedis } from '../support/redis.ts'
 import { openShop } from '../support/shop.ts'
-import { assertClean, changes, spoil, type Change } from '../support/malformed.ts'
+import { assertClean, changes, fewCategories, spoil, type Change } from '../support/malformed.ts'
 
 /** Of each source: a few in the suite, 500 by `npm run quality`. */
 const CASES = Number(process.env['MALFORMED_CASES'] ?? 6)
@@ -117,9 +117,9 @@ else {
   let reached = 0
   const standIns = await startStandIns({
     spoil: (address, body) => {
-      if (spoilt === undefined || !spoilt.addresses.test(address)) return small(address, body)
+      if (spoilt === undefined || !spoilt.addresses.test(address)) return fewCategories(address, body)
       reached += 1
-      return spoilt.made.reduce(spoil, small(address, body))
+      return spoilt.made.reduce(spoil, fewCategories(address, body))
     },
   })
   t.teardown(standIns.stop)
@@ -192,12 +192,4 @@ else {
     spoilt = undefined
     t.equal((await shop.witness.received(shop.payTo)).length, bought, 'charged is answered')
   })
-}
-
-/** Twitch as it is with three categories: a case then costs five questions instead of sixty. */
-function small(address: string, body: unknown): unknown {
-  if (!address.startsWith('/twitch-api') || typeof body !== 'object' || body === null || !('data' in body))
-    return body
-  const most = address.endsWith('/games/top') ? 3 : 20
-  return { data: rows(body.data).slice(0, most), pagination: {} }
 }

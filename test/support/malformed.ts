@@ -83,3 +83,11 @@ function isClean(leaf: unknown): boolean {
     ? Number.isFinite(leaf)
     : leaf === null || ['string', 'boolean'].includes(typeof leaf)
 }
+
+/** Twitch as it is with three categories: a case then costs five questions instead of sixty. */
+export function fewCategories(address: string, body: unknown): unknown {
+  if (!address.startsWith('/twitch-api') || typeof body !== 'object' || body === null || !('data' in body))
+    return body
+  const most = address.endsWith('/games/top') ? 3 : 20
+  return { data: Array.isArray(body.data) ? body.data.slice(0, most) : [], pagination: {} }
+}

@@ -6,7 +6,7 @@ import { hype } from '../../../../src/service/handlers/streaming/hype.ts'
 import { scoreHype } from '../../../../src/service/handlers/streaming/hype-score.ts'
 import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
 import { WORLD } from '../../../support/gamestore.ts'
-import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/malformed.ts'
+import { MALFORMED_CASES, assertClean, changes, fewCategories, spoiling } from '../../../support/malformed.ts'
 import { twitchAt, type TwitchTerms } from '../../../support/twitch.ts'
 import { fc } from '../../../support/fast-check.ts'
 
@@ -244,7 +244,8 @@ const places = fc.constantFrom(
 )
 
 t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answers`, async (t) => {
-  const at = await standIns(t)
+  const at = await startStandIns({ spoil: fewCategories })
+  t.teardown(() => at.stop())
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {
     const answer = await run(at, { world: spoiling(WORLD, place, made) }).catch((error: unknown) => {
