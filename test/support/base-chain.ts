@@ -36,14 +36,14 @@ export function startBase(): Promise<EvmChain> {
   return startEvmChain({ chainId: 8453, asset: USD_COIN, tokenName: 'USD Coin', tokenVersion: '2' })
 }
 
-/** One use of an authorization, as the chain tells it. */
+/** One use of an authorization on chain. */
 export interface Use {
   readonly payer: string
   readonly nonce: string
   readonly transaction: string
 }
 
-/** A look at a token that asks nobody but the chain. */
+/** Reads and changes a token on chain, past the service. */
 export interface Witness {
   /** Every AuthorizationUsed since the first block. */
   uses(): Promise<Use[]>
@@ -54,9 +54,9 @@ export interface Witness {
   blacklist(account: Hex): Promise<void>
   /** How often a payer was charged. */
   charges(payer: string): Promise<number>
-  /** Takes an authorization back, as its payer may until it is used. */
+  /** Cancels an authorization, as its payer may until it is used. */
   cancel(key: Hex, nonce: Hex): Promise<void>
-  /** Carries a payment out as a stranger would who has seen it; resolves to the transaction. */
+  /** Submits a payment from another account, as anyone who has seen it can; resolves to the transaction. */
   submit(payment: SignedPayment): Promise<Hex>
   /** Withdraws an authorization with the payer’s signature. */
   submitCancellation(authorizer: Hex, nonce: Hex, signature: Hex): Promise<Hex>

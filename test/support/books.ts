@@ -17,7 +17,7 @@ import { randomHex } from './random.ts'
 /** USD Coin on Base. */
 export const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 export const PAYEE = '0x00000000000000000000000000000000000000A0'
-/** Things that must never be printed, in every place where a ledger has them. */
+/** Secret values, one for each field of a ledger that must stay private. */
 export const SECRETS = [
   'answer-7f3a',
   'token-7f3a',
@@ -74,14 +74,14 @@ export type Work = (claim: PaymentLease) => Promise<unknown>
 
 export interface Books {
   readonly dataDir: string
-  /** Takes a payment at a time and does the work on it as the engine does; it is written when this resolves. */
+  /** Records a payment at a time, processed as the engine does; it is stored when this resolves. */
   book(purchase: Purchase, at: number, work?: Work): Promise<PaymentRecord>
-  /** Changes what is written. */
+  /** Changes a stored record. */
   amend(entry: PaymentRecord, changes: Partial<PaymentRecord>): Promise<void>
   all(): Promise<PaymentRecord[]>
 }
 
-/** The ledger of a data directory, written by the engine's own claims and closed after each: a process opens it once. */
+/** The ledger of a data directory, written by the engine's own leases and closed after each: a process opens it once. */
 export function openBooks(t: Test, place: readonly string[] = ['ledger']): Books {
   const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-books-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
@@ -129,7 +129,7 @@ export function sell(receipt: Receipt): Work {
   }
 }
 
-/** On its way to the chain, and then nothing is known any more. */
+/** Broadcast, with an unknown outcome. */
 export function loseSight(state: 'settling' | 'unknown', hash = randomHash()): Work {
   return async (claim) => {
     await claim.advance('fulfilled', { answer: ANSWER })

@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net'
 /** Where the next 200 is cut off: before its first byte, or within its body. */
 export type Cut = 'before' | 'within'
 
-/** The way between a client and the server, which breaks where a test says: both ends meet a reset. */
+/** A TCP proxy that resets both ends of a connection where a test says. */
 export interface BreakingProxy {
   readonly url: string
   cut(next: Cut): void

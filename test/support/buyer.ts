@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
 import { addressOf, nonceOf, stockFetch, type Hex } from './payment.ts'
 import type { Secrets } from './secrets.ts'
 
-/** Somebody with a wallet and `@x402/fetch`, who keeps a list of what was signed. */
+/** A buyer with a wallet and `@x402/fetch` that records what it signs. */
 export interface Buyer {
   readonly address: Hex
   /** Nonces of the payments sent so far. */

@@ -4,7 +4,7 @@ import type { ServiceDefinition } from '../../src/engine/service-definition.ts'
 import { runCommand } from '../../src/cli/run.ts'
 import { readEnv, type Env } from '../../src/env.ts'
 
-/** Nothing is sold here: for commands that only look, and for those that go wrong. */
+/** For commands that only read, and for those that fail. */
 const serviceOf = (handlers: readonly string[]): ServiceDefinition<unknown> => ({
   handlers: () => Object.fromEntries(handlers.map((name) => [name, unasked])),
 })
@@ -25,7 +25,7 @@ export interface Surroundings {
   readonly reader?: Terminal['reader']
 }
 
-/** Runs one command line in this process: what a user sees, without the time a new process takes. */
+/** Runs one command line in this process, which saves the start of another one. */
 export async function runLine(
   argv: readonly string[],
   {

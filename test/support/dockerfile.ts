@@ -5,7 +5,7 @@ import { join } from 'node:path'
 /** What a container of the image would be started with. */
 export interface Replayed {
   readonly env: Readonly<Record<string, string>>
-  /** Run by the container’s engine; ends with 0 when all is well. */
+  /** Run by the container engine; exits with 0 while the container is healthy. */
   readonly healthcheck: readonly string[]
   readonly user: string
 }

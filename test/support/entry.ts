@@ -33,12 +33,12 @@ export function makeEntry(key: string, now = 1_800_000_000_000, owner = 'owner')
   return newRecord(makePurchase({ key }), owner, now, LEASE_MS)
 }
 
-/** What comes after `entry`, with the changes. */
+/** The next version of `entry`, with the changes. */
 export function nextEntry(entry: PaymentRecord, changes: Partial<PaymentRecord> = {}): PaymentRecord {
   return { ...entry, ...changes, version: entry.version + 1 }
 }
 
-/** As a ledger gives it out: what is undefined is absent. */
+/** As a ledger returns it: undefined fields are absent. */
 export function asStored<T extends PaymentRecord | undefined>(entry: T): T {
   return entry === undefined ? entry : JSON.parse(JSON.stringify(entry))
 }

@@ -4,7 +4,7 @@ const MOMENT = '2026-11-20T20:00:00.000Z'
 /** Fields whose lists an example shows the beginning of. */
 const LONG = new Set(['items', 'in_all', 'similar_titles'])
 
-/** An answer as an example shows it: short lists, one moment for all times, and nothing to warn of. */
+/** An answer as an example shows it: short lists, one time everywhere, no warnings. */
 export function trimmed(value: Json, field = ''): Json {
   if (field === 'warnings') return []
   if (field === 'fetched_at' || field === 'as_of') return MOMENT
@@ -22,8 +22,8 @@ export function trimmed(value: Json, field = ''): Json {
 }
 
 /**
- * Where a body differs in kind from an example: every field of the example must be there, each of the same type. Null
- * fits everything, and the items of a list are held against the first of the example.
+ * Where a body differs in shape from an example: every field of the example must be present with the same type. Null
+ * matches everything; each item of a list is compared with the first of the example.
  */
 export function differences(example: unknown, body: unknown, at = ''): string[] {
   if (example === null || body === null) return []

@@ -13,7 +13,7 @@ import { base } from './base-chain.ts'
 /** How a facilitator answers POST /verify. */
 export type VerifyWay =
   | 'honest'
-  /** Something in front of it answers. */
+  /** A proxy in front of it answers. */
   | 'html'
   /** The connection is cut when the request is there. */
   | 'cut'
@@ -24,24 +24,24 @@ export type SettleWay =
   | 'honest'
   /** Honest, two seconds later. */
   | 'slow'
-  /** Nothing is settled, and nothing said. */
+  /** Unsettled, without an answer. */
   | 'cut'
-  /** Settled, and nothing said. */
+  /** Settled, without an answer. */
   | 'cut_after'
   | 'html'
   | 'html_after'
-  /** Settled, and the answer is half an object. */
+  /** Settled, with a truncated answer. */
   | 'garbled_after'
-  /** Nothing is settled, and success claimed. */
+  /** Unsettled, with success claimed. */
   | 'lies'
-  /** Settled, and said to be pending, as the Coinbase service does: HTTP 500 with a body. */
+  /** Settled, and reported as pending, as the Coinbase service does: HTTP 500 with a body. */
   | 'pending'
-  /** The same once, and the truth from then on. */
+  /** The same once, the truth afterwards. */
   | 'pending_once'
-  /** Refused, and nothing is settled unless it says so. */
+  /** Refused, unsettled unless it says so. */
   | { readonly refused: string; readonly status?: number; readonly settled?: true }
 
-/** The facilitator of the SDK behind HTTP, on a chain, and whatever can be wrong with one. */
+/** The facilitator of the SDK behind HTTP, on a chain, with every fault one can have. */
 export interface StandIn {
   readonly url: string
   readonly token: string
@@ -50,7 +50,7 @@ export interface StandIn {
   /** Bodies of POST /settle so far, also of those that were not settled. */
   readonly settles: () => readonly Asked[]
   readonly verifies: () => readonly Asked[]
-  /** From now on nothing listens at its address. */
+  /** Closes its port. */
   readonly refuse: () => Promise<void>
   /** Listens again. */
   readonly accept: () => Promise<void>
@@ -64,7 +64,7 @@ export interface Asked {
   readonly paymentRequirements: Parameters<x402Facilitator['verify']>[1]
 }
 
-/** What a facilitator says of a payment it has settled before: the SDK only sees a used nonce, hosted ones remember. */
+/** What a facilitator answers for a payment it has settled before: the SDK only sees a used nonce, hosted ones remember. */
 export type Memory = 'forgets' | 'remembers'
 
 export async function openFacilitator(chain: EvmChain, memory: Memory = 'remembers'): Promise<StandIn> {

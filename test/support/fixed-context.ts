@@ -29,7 +29,7 @@ export function fixedContext(overrides: Partial<Context> = {}): Context {
   }
 }
 
-/** A context that keeps what it is given, by a clock the test turns. */
+/** A context that keeps what it is given, with a clock the test sets. */
 export function keepingContext(clock: { readonly now: number }): Context {
   const cache = new Cache(createMemoryCache(), () => clock.now)
   const { signal } = fixedContext()

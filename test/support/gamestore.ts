@@ -8,7 +8,7 @@ import { SteamSpy } from '../../src/service/sources/steamspy.ts'
 import type { Runtime } from '../../src/service/sources/world.ts'
 import { fixedContext } from './fixed-context.ts'
 
-/** The real one, but without long waits between attempts. */
+/** The real runtime with short waits between attempts. */
 export const WORLD: Runtime = {
   fetch: (url, options) => fetch(url, options),
   now: () => new Date(),

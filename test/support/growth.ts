@@ -1,14 +1,14 @@
 const LARGE = 20_000
 const SMALL = LARGE / 8
-/** Milliseconds below which work is not told from noise. */
+/** Milliseconds below which a measurement is noise. */
 const NOISE = 25
 
 /** Eight times the text is eight times the work where that is linear, and 64 times where it is quadratic. */
 export const MOST_GROWTH = 40
 
 /**
- * How much more work a text of the greatest length is than one of an eighth of it: in time of the processor, which other
- * programs do not slow down. What looks like too much is measured twice more, and the least counts.
+ * CPU time for a text of the greatest length as a multiple of that for an eighth of it. A result that is too high is
+ * measured twice more, and the least counts.
  */
 export function growthOf(work: (length: number) => unknown): number {
   let [small, large, growth] = [Infinity, Infinity, Infinity]

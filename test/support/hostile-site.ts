@@ -29,7 +29,7 @@ const bombs = {
   br: () => brotliCompressSync(Buffer.alloc(64 * 1024 * 1024), { params: { 1: 1 } }),
 }
 
-/** A site that does to its visitors whatever sites can do, by path. */
+/** A hostile site, with one attack on its visitors for each path. */
 export const hostile: RequestListener = (request, response) => {
   const url = new URL(request.url ?? '/', 'http://hostile')
   const [, what = '', argument = ''] = url.pathname.split('/')

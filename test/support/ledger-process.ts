@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 const PROGRAM = fileURLToPath(new URL('../fixtures/ledger/worker.ts', import.meta.url))
 
 export interface Worker {
-  /** The next line it says; undefined when it has ended. */
+  /** The next line of its output; undefined when it has ended. */
   line(): Promise<string | undefined>
   /** Lets it begin. */
   begin(): void
@@ -19,7 +19,7 @@ export interface Worker {
 export interface WorkerOptions {
   /** The user it runs as. */
   readonly uid?: number
-  /** The largest file it may write, in KB. */
+  /** Size limit of files it writes, in KB. */
   readonly largestFile?: number
 }
 
@@ -56,7 +56,7 @@ export function startWorker(args: readonly string[], { uid, largestFile }: Worke
   }
 }
 
-/** Several workers with one task, begun at the same time; resolves to what each said first. */
+/** Starts one task in several workers at the same time; resolves to the first line of each. */
 export async function runTogether(count: number, args: readonly string[]): Promise<(string | undefined)[]> {
   const workers = Array.from({ length: count }, () => startWorker(args))
   await Promise.all(workers.map((worker) => worker.line()))

@@ -38,7 +38,7 @@ export interface Publisher {
   readonly asked: string[]
 }
 
-/** A publisher of lists that answers as the test says. */
+/** A publisher of lists with the answers of a test. */
 export async function openPublisher(t: Teardown, first: Answering | string): Promise<Publisher> {
   const send =
     (text: string): Answering =>
@@ -66,7 +66,7 @@ export interface Clock {
   now: number
 }
 
-/** Lists that end with the test, by a clock the test turns. */
+/** Lists that close with the test, with a clock the test sets. */
 export function openLists(
   t: Teardown,
   { urls = {}, directory, lists = STAND_IN_LISTS }: Partial<SanctionsOptions>,

@@ -8,7 +8,7 @@ export interface Change {
   readonly at: number
   readonly value: unknown
 }
-/** Which answer is spoilt, and which sources before it fail so that it is reached. */
+/** Which answer is changed, and which sources before it fail so that it is reached. */
 export interface Place {
   readonly path: string
   readonly down: readonly string[]
@@ -39,7 +39,7 @@ export const changes = fc.oneof(
   fc.array(change, { minLength: 60, maxLength: 120 }),
 )
 
-/** A world in which one source answers with changes, and others not at all. */
+/** A runtime in which one source answers with changes, and others fail. */
 export function spoiling(world: Runtime, { path, down }: Place, made: readonly Change[]): Runtime {
   const fetch: Runtime['fetch'] = async (address, options) => {
     if (down.some((name) => address.pathname.endsWith(name))) return new Response('', { status: 403 })
@@ -50,7 +50,7 @@ export function spoiling(world: Runtime, { path, down }: Place, made: readonly C
   return { ...world, fetch }
 }
 
-/** Throws unless every value is one that a buyer can read: no NaN, no gap. */
+/** Throws on NaN, undefined and other values that JSON has no form for. */
 export function assertClean(body: unknown): void {
   const faults = leaves(body).filter((leaf) => !isClean(leaf))
   if (faults.length > 0) throw new Error(`Unclean: ${faults.map(String).join()}`)

@@ -38,7 +38,7 @@ export function textOf(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8')
 }
 
-/** Everything between fences, in its order. */
+/** All fenced blocks, in order. */
 export function blocksOf(page: string): readonly Block[] {
   const text = textOf(page)
   return Array.from(

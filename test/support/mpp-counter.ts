@@ -15,20 +15,20 @@ import { randomBytes } from './random.ts'
 const SCOPE = 'ping:the-arguments'
 const ROUTE = routeAt(compileRoutes('  /paid/ping: { price: 0.005, summary: Answers }\n'), '/paid/ping')
 
-/** The protocol with a thread of its own, and nothing of the server around it. */
+/** The protocol with a thread of its own, without a server. */
 export interface MppCounter {
   readonly protocol: Protocol
   readonly validator: Validator
   readonly route: Route
   readonly offer: Offer
-  /** What the thread has died of. */
+  /** Why the thread has ended. */
   readonly reports: unknown[]
   challenge(): EchoedChallenge
-  /** The payment in a request; throws when it is refused at sight. */
+  /** The payment in a request; throws when it is malformed. */
   take(authorization: string): Payment
-  /** Check, signature and simulation, as a new payment meets them. */
+  /** Runs check, signature and simulation, as for a new payment. */
   refusal(authorization: string, offer?: Offer): Promise<Refusal | undefined>
-  /** The whole way; `dispatched` holds what was recorded. */
+  /** Runs every step; `dispatched` holds what was recorded. */
   settle(authorization: string): Promise<{ settlement: Settlement; dispatched: SettlementAttempt[] }>
   close(): Promise<void>
 }

@@ -11,7 +11,7 @@ import { openWorkplace, type Workplace } from './workplace.ts'
 const CATALOG = fileURLToPath(new URL('../fixtures/payments/mpp.yaml', import.meta.url))
 const HANDLERS = fileURLToPath(new URL('../fixtures/payments/handlers', import.meta.url))
 
-/** A service as an operator runs it, on a Tempo chain that is real in everything but its money. */
+/** A service as an operator runs it, on a local Tempo chain with worthless money. */
 export interface MppShop {
   readonly url: string
   readonly server: RunningServer

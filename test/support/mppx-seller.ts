@@ -16,7 +16,7 @@ export interface MppxShop {
   readonly close: () => Promise<void>
 }
 
-/** What a test makes of an answer on its way out, by the number of credentials received; undefined: the line is cut. */
+/** How a test changes an answer, by the number of credentials received; undefined cuts the connection. */
 export type Spoil = (response: Response, credentials: number) => Response | undefined
 
 export interface MppxShopOptions {

@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { listening } from './listening.ts'
 
 /**
- * How the way to the node is:
+ * State of the connection to the node:
  *
- * - `open`: as if it were not there
+ * - `open`: calls are passed on
  * - `down`: connections are cut
  * - `silent`: requests are taken and never answered
  * - `failing`: the node answers every call with an error of its own
@@ -15,15 +15,15 @@ export type Way = 'open' | 'down' | 'silent' | 'failing' | 'html' | 'broken_afte
 
 export type StandIn = (method: string, params: readonly unknown[]) => Promise<object | undefined>
 
-/** Stands in front of a node, so that a test can spoil the way to it. */
+/** A proxy in front of a node, so that a test can break the connection to it. */
 export interface NodeProxy {
   readonly url: string
   readonly set: (way: Way) => void
-  /** Methods called so far, in order, whatever became of them. */
+  /** Methods called so far, in order, failed ones too. */
   readonly calls: () => readonly string[]
-  /** Told of every call before it is passed on. */
+  /** Awaited for every call before it is passed on. */
   readonly onCall: (listener: (method: string) => Promise<void>) => void
-  /** Lets somebody answer in the node’s place, with `result` or `error`; what they leave undefined is passed on. */
+  /** Answers in the node’s place with `result` or `error`; undefined passes the call on. */
   readonly instead: (stand: StandIn) => void
   readonly close: () => Promise<void>
 }
@@ -85,7 +85,7 @@ export async function openNodeProxy(node: string): Promise<NodeProxy> {
   }
 }
 
-/** One question to a node; what it says is taken as an object, which most answers are. */
+/** One call to a node whose result is an object. */
 export async function askNode(
   node: string,
   method: string,

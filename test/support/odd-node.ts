@@ -7,7 +7,7 @@ export interface RpcCall {
   readonly params: readonly unknown[]
 }
 
-/** What a node says instead of its own answer. */
+/** An answer in the place of the node’s own. */
 export interface OddReply {
   readonly status: number
   readonly body: string
@@ -15,14 +15,14 @@ export interface OddReply {
 
 export interface OddNode {
   readonly url: string
-  /** Calls so far, in order, whatever became of them. */
+  /** Calls so far, in order, failed ones too. */
   readonly calls: () => readonly RpcCall[]
   readonly close: () => Promise<void>
 }
 
 /**
- * Stands in front of a node and is odd in its own way: answers a call itself, passes on another one in its place, or
- * (undefined) does nothing.
+ * A proxy in front of a node that answers a call itself, passes on another one in its place, or (undefined) passes the
+ * call on.
  */
 export async function openOddNode(
   node: string,

@@ -12,7 +12,7 @@ import {
   type SignedPayment,
 } from './payment.ts'
 
-/** A chain that is Base but for its money, and began some hours ago. */
+/** A local chain that equals Base but for its money, and began some hours ago. */
 export interface OldChain {
   readonly chain: EvmChain
   readonly witness: Witness
@@ -20,7 +20,7 @@ export interface OldChain {
   mineNow(): Promise<void>
   /** Time of the newest block, in milliseconds. */
   headTime(): Promise<number>
-  /** Lets so many blocks go by, a second each. */
+  /** Mines so many blocks, a second each. */
   pass(blocks: number): Promise<void>
   call(method: string, params: readonly unknown[]): Promise<unknown>
   /** A wallet nobody has used, with tokens. */

@@ -20,7 +20,7 @@ function programs(): string | undefined {
   return [...versions, ...given].find((directory) => existsSync(join(directory, 'postgres')))
 }
 
-/** Why tests with PostgreSQL cannot run here; undefined when they can. */
+/** Why tests with PostgreSQL are skipped here; undefined when they run. */
 export function postgresAbsence(): string | undefined {
   const directory = programs()
   if (directory === undefined) return 'there is no PostgreSQL on this machine'

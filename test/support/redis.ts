@@ -9,7 +9,7 @@ import { listening } from './listening.ts'
 
 const PROGRAM = 'redis-server'
 
-/** Why tests with Redis cannot run here; undefined when they can. Where all tests have to run, its absence is an error. */
+/** Why tests with Redis are skipped here; undefined when they run. In CI its absence is an error. */
 export function redisAbsence(): string | undefined {
   if (spawnSync(PROGRAM, ['--version']).status === 0) return undefined
   const reason = `there is no ${PROGRAM} on this machine (Debian: apt-get install redis-server)`
@@ -38,7 +38,7 @@ export interface RunningRedis {
   kill(): Promise<void>
   /** Starts it again after `kill`, with the same port, settings and files. */
   restart(): Promise<void>
-  /** Stops its clock, so to speak: connections stay, answers do not come. */
+  /** Suspends it: connections stay open without answers. */
   freeze(): void
   thaw(): void
   stop(): Promise<void>

@@ -58,10 +58,10 @@ const catalog = compileRoutes(`  /paid/tide:
 `)
 export const TIDE = routeAt(catalog, '/paid/tide')
 export const MOON = routeAt(catalog, '/paid/moon')
-/** Is paid for before the work. */
+/** Settles before the work. */
 export const DEEP = routeAt(catalog, '/paid/deep')
 
-/** What a payment system does, step by step; what is left out goes well. */
+/** The outcome of each step of a payment; steps that are left out succeed. */
 export interface ScriptedProtocol {
   check: Refusal | undefined
   verify: Refusal | undefined

@@ -21,7 +21,7 @@ const SERVES = /ratecard serve|npm run sandbox|npm start|node (?:serve|upstream)
 /** What the run of all checks begins with, and what the test has done in the folder above. */
 const DONE = /^npm (?:cit?|install|pack)\b/
 
-/** A terminal in which the commands of a page are typed in their order: folder and variables stay from one to the next. */
+/** A terminal that runs the commands of a page in order: folder and variables stay from one to the next. */
 export class Session {
   readonly #state = mkdtempSync(join(tmpdir(), 'ratecard-session-'))
   readonly #done: RegExp

@@ -42,12 +42,12 @@ export interface BenchOptions {
   readonly owner?: string
 }
 
-/** A bench on which waiting takes no time: its clock runs ahead instead. */
+/** A settlement context in which waiting takes no time: its clock runs ahead instead. */
 export interface QuickBench extends SettlementContext {
-  /** What the operator was told. */
+  /** Lines for the operator so far. */
   readonly reported: string[]
   readonly signerKeys: readonly Hex[]
-  /** Lets time pass. */
+  /** Advances the clock. */
   readonly wait: (ms: number) => void
 }
 
@@ -108,7 +108,7 @@ const OFFER: Challenge = {
   extensions: {},
 }
 
-/** Signs a payment of 10,000 from a wallet of its own, which has the money. */
+/** Signs a payment of 10,000 from a funded wallet of its own. */
 export async function authorize(chain: EvmChain, key = randomKey(), faults: Faults = {}): Promise<Signed> {
   await chain.mint(faults.from ?? addressOf(key), 10_000n)
   const { authorization, signature } = await sign(OFFER, key, faults)
@@ -169,7 +169,7 @@ const CANCEL = {
   ],
 } as const
 
-/** What strangers and the network itself can do to a payment. */
+/** What other accounts and the network can do to a payment. */
 export function openMischief({ rpcUrl }: Pick<EvmChain, 'rpcUrl'>) {
   const client = createTestClient({
     mode: 'anvil',
@@ -181,7 +181,7 @@ export function openMischief({ rpcUrl }: Pick<EvmChain, 'rpcUrl'>) {
     .extend(publicActions)
     .extend(walletActions)
   const stranger = privateKeyToAccount(randomKey())
-  /** Pays for a place in front of everybody else; resolves when it is in the pool. */
+  /** Sends with a fee above all others; resolves when it is in the pool. */
   const rush = async (transaction: { to?: Hex; data: Hex }): Promise<Hex> => {
     await client.setBalance({ address: stranger.address, value: 10n ** 20n })
     const fees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n, gas: 1_000_000n }
@@ -198,9 +198,9 @@ export function openMischief({ rpcUrl }: Pick<EvmChain, 'rpcUrl'>) {
   return {
     client,
     rush,
-    /** Carries a payment out. */
+    /** Submits a payment. */
     submit: (signed: Signed): Promise<Hex> => rush({ to: BASE.token.address, data: transfer(signed) }),
-    /** Carries several out in one transaction, one after the other: a contract whose creation makes the calls. */
+    /** Submits several in one transaction: a contract whose creation makes the calls. */
     submitTogether: (signed: readonly Signed[]): Promise<Hex> =>
       rush({ data: callAll(signed.map(transfer)) }),
     cancel: async ({ key, authorization: { from, nonce } }: Signed): Promise<Hex> => {
@@ -217,15 +217,15 @@ export function openMischief({ rpcUrl }: Pick<EvmChain, 'rpcUrl'>) {
         data: encodeFunctionData({ abi: TOKEN, functionName: 'cancelAuthorization', args }),
       })
     },
-    /** Nobody’s transactions are mined below this price any more, from the next block on. */
+    /** Sets the base fee from the next block on. */
     setBaseFee: async (gwei: bigint): Promise<void> => {
       await client.setNextBlockBaseFeePerGas({ baseFeePerGas: gwei * 1_000_000_000n })
       await client.mine({ blocks: 1 })
     },
-    /** Undoes the newest blocks, and what was in them. */
+    /** Reverts the newest blocks with their transactions. */
     reorg: (depth: number): Promise<unknown> =>
       client.request({ method: 'anvil_reorg', params: [depth, []] } as never),
-    /** Resolves when a transaction stands in a block. */
+    /** Resolves when a block contains the transaction. */
     mined: async (hash: Promise<Hex>): Promise<Hex> => {
       await client.waitForTransactionReceipt({ hash: await hash })
       return hash
@@ -246,7 +246,7 @@ export function openMischief({ rpcUrl }: Pick<EvmChain, 'rpcUrl'>) {
   }
 }
 
-/** Code that calls the token once with each of these and leaves nothing behind. */
+/** Code that calls the token once with each of these and deploys nothing. */
 function callAll(calls: readonly Hex[]): Hex {
   const CALL_BYTES = 44
   let offset = calls.length * CALL_BYTES + 1

@@ -14,7 +14,7 @@ const HANDLERS = fileURLToPath(new URL('../fixtures/payments/handlers', import.m
 const GAS = 10n ** 18n
 const PURSE = 100_000_000n
 
-/** A service as an operator runs it, on a chain that is Base in everything but its money. */
+/** A service as an operator runs it, on a local chain that equals Base but for its money. */
 export interface Shop {
   readonly url: string
   /** What the buyer sees in challenges. */
@@ -38,7 +38,7 @@ export interface Shop {
   readonly close: () => Promise<void>
 }
 
-/** What is different from an operator with a signer of their own: variables by name, an empty one is taken away. */
+/** Environment variables that differ from an operator with a signer; an empty one is removed. */
 export type Furnish = (chain: EvmChain, node: NodeProxy) => Promise<Readonly<Record<string, string>>>
 
 /** Production configuration: no --sandbox, fresh random keys, four networks in the catalog, an endpoint for Base only. */

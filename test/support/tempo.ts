@@ -120,7 +120,7 @@ export interface TransactionFaults {
   readonly nonce?: number
 }
 
-/** Signs a transfer for a challenge, faultlessly but for `faults`; resolves to the value of Authorization. */
+/** Signs a transfer for a challenge, correct but for `faults`; resolves to the value of Authorization. */
 export async function signTempo(
   rpcUrl: string,
   key: Hex,
@@ -176,7 +176,7 @@ export function memoFor({ id, realm }: Pick<EchoedChallenge, 'id' | 'realm'>): H
   return `0x${print('mpp', 4)}01${print(realm, 10)}${'00'.repeat(10)}${print(id, 7)}`
 }
 
-/** The JSON of a credential, to be spoiled and written again. */
+/** The JSON of a credential, to be changed and written again. */
 export function openCredential(authorization: string): {
   challenge: Record<string, unknown>
   payload: Record<string, unknown>

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const PATIENCE_MS = 60_000
 
-/** Waits for what has to come; throws with its name when it does not. */
+/** Waits until a condition holds; throws with its name after a minute. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const patience = Date.now() + PATIENCE_MS
   while (!(await holds())) {

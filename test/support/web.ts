@@ -16,7 +16,7 @@ export interface Web {
   readonly rdap: Rdap
 }
 
-/** What the handlers of the whole service take of it. */
+/** The parts that the handlers of the service use. */
 export interface WholeWeb extends Web {
   readonly rdapBootstrap: string
   readonly doiResolver: string
@@ -44,7 +44,7 @@ export async function openWeb(
   return { egress, dns, rdap: rdapOf(egress, rdapBootstrap), rdapBootstrap, doiResolver }
 }
 
-/** A registry client whose questions nobody counts. */
+/** A registry client without a rate limit. */
 export function rdapOf(egress: Egress, bootstrap: string): Rdap {
   return new Rdap(egress, bootstrap, new SourceRecord(() => new Date()))
 }

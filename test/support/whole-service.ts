@@ -29,10 +29,10 @@ export interface WholeService {
   readonly send: (path: string, args: Arguments) => Promise<unknown>
   /** Calls of the sources so far, by their address. */
   readonly asked: ReadonlyMap<string, number>
-  /** What goes wrong at the sources from now on, by path. */
+  /** Faults of the sources from now on, by path. */
   readonly faults: Record<string, Fault>
   readonly records: SourceRecords
-  /** Lets time pass for what is kept. */
+  /** Advances the clock of the caches. */
   readonly pass: (ms: number) => void
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** A connection without a client library between: what is written is what is sent. */
+/** A raw connection: what is written is what is sent. */
 export async function dial(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname === 'localhost' ? '127.0.0.1' : hostname)

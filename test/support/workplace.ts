@@ -1,12 +1,12 @@
 import { createServer } from 'node:http'
 import { listening } from './listening.ts'
 
-/** Where the work of `fixtures/payments` is done: counts the runs, and lets a test decide how each one ends. */
+/** Does the work of `fixtures/payments`: counts the runs, and lets a test decide how each one ends. */
 export interface Workplace {
   readonly url: string
   /** Runs begun so far. */
   readonly runs: () => number
-  /** What happens in every run from now on, before it answers; a throw fails the work. */
+  /** Awaited in every run from now on before it answers; a throw fails the work. */
   readonly during: (event: () => Promise<void>) => void
   readonly close: () => Promise<void>
 }

@@ -11,8 +11,8 @@ function casesOf(share: number): number {
 }
 
 /**
- * Tries one property on its share of cases; a failure is shrunk, and told with what brings it back. `holds` gives what it
- * has met a name, so that a run shows how far its cases have come.
+ * Tries one property on its share of cases; a failure is shrunk, and reported with what reproduces it. `holds` names what
+ * it has met, so that a run shows its coverage.
  */
 export async function attempt<T>(
   t: Test,

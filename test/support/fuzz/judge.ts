@@ -52,7 +52,7 @@ function faultsOfBody({ status, headers, body }: Answer): string[] {
   }
 }
 
-/** Whoever is fuzzed has no money: whatever is for sale stays where it is. */
+/** The wallet of the fuzzer is empty: nothing paid may be answered. */
 function faultsOfSuccess(body: unknown, type: string): string[] {
   if (type.includes('json') && body === undefined) return ['200 with broken JSON']
   const endpoint = isJsonObject(body) ? body['endpoint'] : undefined
