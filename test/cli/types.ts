@@ -12,7 +12,7 @@ t.setTimeout(120_000)
 const COMMITTED = fileURLToPath(new URL('../../src/service/handlers/catalog.ts', import.meta.url))
 const STYLE = { parser: 'typescript', semi: false, singleQuote: true, printWidth: 110 } as const
 
-t.test('the committed types of the handlers are those of the catalog', async (t) => {
+t.test('prints the committed types of the handlers', async (t) => {
   const { code, stdout, stderr } = await runProgram(['types'])
   t.equal(code, 0)
   t.equal(stderr, '')
