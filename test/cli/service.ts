@@ -44,7 +44,7 @@ function ratecard(cwd: string, args: readonly string[], env: Readonly<Record<str
   return { code: status, stdout, stderr }
 }
 
-t.test('a project has the commands, variables and handlers of its own service', async (t) => {
+t.test('gives a project the commands, variables and handlers of its own service', async (t) => {
   const project = t.testdir({
     'package.json': '{ "type": "module", "ratecard": { "service": "shop" } }',
     'catalog.yaml': CATALOG,
@@ -73,7 +73,7 @@ t.test('a project has the commands, variables and handlers of its own service', 
   })
 })
 
-t.test('a project without a service has none of the commands and handlers of the shipped one', async (t) => {
+t.test('keeps the commands and handlers of the shipped service out of other projects', async (t) => {
   const project = t.testdir({ 'package.json': '{}', 'catalog.yaml': CATALOG })
   t.match(ratecard(project, ['data', 'status']), { code: 64, stderr: 'unknown command' })
   t.match(ratecard(project, ['check']), { code: 1, stdout: /handler_unknown/ })

@@ -17,7 +17,7 @@ function problems(variables: Record<string, string>): readonly string[] {
   }
 }
 
-t.test('without any variable everything has its default', async (t) => {
+t.test('gives every unset variable its default', async (t) => {
   t.strictSame(settings({}), {
     sources: {
       steamStore: 'https://store.steampowered.com',
@@ -52,7 +52,7 @@ t.test('without any variable everything has its default', async (t) => {
   })
 })
 
-t.test('every variable has its effect, and those with a secret are hidden', async (t) => {
+t.test('applies every variable, and hides those with a secret', async (t) => {
   const variables = {
     DATABASE_URL: 'postgres://memory:word@store.example/memories',
     OPENAI_BASE_URL: 'http://model.example/v1/',

@@ -32,7 +32,7 @@ async function bookDue(books: Books): Promise<{ readonly id: string; readonly pa
   return { id, payer }
 }
 
-t.test('sends every refund that is due, and nothing else', async (t) => {
+t.test('sends exactly the refunds that are due', async (t) => {
   const books = openBooks(t)
   const due = [await bookDue(books), await bookDue(books)]
   const delivered = purchaseOf()
@@ -72,7 +72,7 @@ t.test('refunds one payment by its id, also one that was delivered', async (t: T
   t.equal(await chain.balance(purchase.payer as Hex), 5000n)
 })
 
-t.test('says what is missing, and sends nothing', async (t) => {
+t.test('names the missing settings before it sends anything', async (t) => {
   const books = openBooks(t)
   const { id } = await bookDue(books)
   t.match(await refund(books, []), { code: 64, err: /name one payment by its id, or --due/ })

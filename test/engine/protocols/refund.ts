@@ -155,7 +155,7 @@ for (const [protocol, place] of Object.entries(places)) {
   )
 }
 
-t.test('refuses to refund what was not charged, or may not have been', async (t: Test) => {
+t.test('refuses to refund what was left uncharged or may have been', async (t: Test) => {
   const books = openBooks(t)
   const { id } = await books.book(purchaseOf(), Date.now() - HOUR, async (lease) => {
     await lease.advance('fulfilled', { answer: ANSWER })

@@ -48,7 +48,7 @@ t.test('runs failed paid work again at no charge', async (t) => {
   t.equal(shop.runs(), 1)
 })
 
-t.test('owes the money back when paid work fails for good, and never runs it again', async (t) => {
+t.test('owes the money back when paid work fails for good, and stops running it', async (t) => {
   const shop = await openShop(t)
   const gone = new Failure('not_found', 'there is no such thing')
   const failing = { route: DEEP, run: () => Promise.reject(gone) }
