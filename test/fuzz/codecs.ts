@@ -116,7 +116,7 @@ function fits({ operation }: Route, name: string, value: unknown): void {
     throw new Error(`${name} is too long`)
 }
 
-t.test('a challenge reads the same however its parts meet', (t) => {
+t.test('reads a challenge the same however its parts are joined', (t) => {
   const ascii = fc.string({ unit: 'grapheme-ascii', minLength: 2, maxLength: 20 })
   const beginning = fc.tuple(fc.string({ unit: 'binary' }), ascii).map((parts) => parts.join(''))
   return attempt(t, 1, fc.tuple(beginning, fc.array(ascii, { minLength: 1 })), ([start, ends]) => {

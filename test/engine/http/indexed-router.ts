@@ -62,7 +62,7 @@ t.test('a template with a suffix wins over one without, whichever is written fir
   }
 })
 
-t.test('a template takes one segment, decoded once', async (t) => {
+t.test('matches one segment with a template, decoded once', async (t) => {
   const router = routerOf('/paid/word/{word}')
   for (const [path, word] of [
     ['/paid/word/a%20b', 'a b'],

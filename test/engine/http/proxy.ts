@@ -271,7 +271,7 @@ t.test('tells the operator that the upstream does not accept the credential', as
   }
 })
 
-t.test('an answer is passed on as it is', async (t) => {
+t.test('passes an answer on as it is', async (t) => {
   const text = '{ "b": 1.10,\n "a": "\\u00f8" }'
   const plain = await upstream(t, json(text))
   t.strictSame(await call(plain.url), { content: { type: 'application/json; charset=utf-8', text } })

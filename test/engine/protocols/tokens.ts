@@ -5,7 +5,7 @@ import { randomBytes } from '../../support/random.ts'
 
 const { assert, constantFrom, property, string } = fc
 
-t.test('no two challenges carry the same token, or one buyer could read the other’s answer', async (t) => {
+t.test('gives every challenge a token of its own, so that only its buyer reads the answer', async (t) => {
   const nextToken = createTokens(randomBytes)
   const tokens = Array.from({ length: 1000 }, () => nextToken())
   t.equal(new Set(tokens).size, tokens.length)

@@ -321,7 +321,7 @@ t.test('a transaction that its node refuses after it has taken it is sent, and o
   }
 })
 
-t.test('two processes with one signer and much to do use no nonce twice and leave no gap', async (t) => {
+t.test('two busy processes with one signer use each nonce once and consecutively', async (t) => {
   const key = randomKey()
   const signers = [await signerOf(key, { owner: 'one' }), await signerOf(key, { owner: 'two' })]
   const nonces = await Promise.all(signers.flatMap((signer) => upTo(20).map(() => nonceOf(signer))))

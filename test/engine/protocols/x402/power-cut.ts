@@ -31,26 +31,24 @@ async function stateOf({ authorization }: SignedPayment): Promise<unknown> {
   return ((await response.json()) as { state?: unknown }).state
 }
 
-t.test(
-  'a power cut: work that was done and payments that were under way are finished after it, once',
-  async (t) => {
-    const [sent, unsent, unsettled] = [await fresh(), await fresh(), await fresh()]
-    const runs = shop.workplace.runs()
+t.test('finishes done work and payments under way once after a power cut', async (t) => {
+  const [sent, unsent, unsettled] = [await fresh(), await fresh(), await fresh()]
+  const runs = shop.workplace.runs()
 
-    await shop.witness.setMining('by hand')
-    const receipts = called('eth_getTransactionReceipt')
-    const cut = [send(work(11), sent.header)]
-    await until('its block is waited for', () => called('eth_getTransactionReceipt') > receipts)
+  await shop.witness.setMining('by hand')
+  const receipts = called('eth_getTransactionReceipt')
+  const cut = [send(work(11), sent.header)]
+  await until('its block is waited for', () => called('eth_getTransactionReceipt') > receipts)
 
-    // Signed and written down, but never sent.
-    const broadcasts = called('eth_sendRawTransaction')
-    shop.node.onCall(async (method) => {
-      if (method === 'eth_sendRawTransaction') shop.node.set('silent')
-    })
-    cut.push(send(work(12), unsent.header))
-    await until('it is about to be sent', () => called('eth_sendRawTransaction') > broadcasts)
-    shop.node.onCall(async () => {})
-    shop.node.set('open')
+  // Signed and written down, but never sent.
+  const broadcasts = called('eth_sendRawTransaction')
+  shop.node.onCall(async (method) => {
+    if (method === 'eth_sendRawTransaction') shop.node.set('silent')
+  })
+  cut.push(send(work(12), unsent.header))
+  await until('it is about to be sent', () => called('eth_sendRawTransaction') > broadcasts)
+  shop.node.onCall(async () => {})
+  shop.node.set('open')
 
   shop.workplace.during(async () => shop.node.set('silent'))
   cut.push(send(work(13), unsettled.header))
@@ -65,21 +63,20 @@ t.test(
   await shop.witness.setMining('automatic')
   await shop.witness.mine()
 
-    const payments = [sent, unsent, unsettled]
-    const answers = await Promise.all(payments.map(({ header }, index) => send(work(11 + index), header)))
-    t.strictSame(
-      answers.map(({ status }) => status),
-      [200, 200, 200],
-    )
-    t.strictSame(await Promise.all(payments.map(chargesOf)), [1, 1, 1])
-    t.equal(shop.workplace.runs() - runs, 3, 'no work was done twice')
-    const uses = await shop.witness.uses()
-    for (const [index, answer] of answers.entries()) {
-      const use = uses.find(({ payer }) => payer === payments[index]?.authorization.from)
-      t.equal(readHeader(answer, 'payment-response')['transaction'], use?.transaction, 'the receipt is true')
-    }
-  },
-)
+  const payments = [sent, unsent, unsettled]
+  const answers = await Promise.all(payments.map(({ header }, index) => send(work(11 + index), header)))
+  t.strictSame(
+    answers.map(({ status }) => status),
+    [200, 200, 200],
+  )
+  t.strictSame(await Promise.all(payments.map(chargesOf)), [1, 1, 1])
+  t.equal(shop.workplace.runs() - runs, 3, 'no work was done twice')
+  const uses = await shop.witness.uses()
+  for (const [index, answer] of answers.entries()) {
+    const use = uses.find(({ payer }) => payer === payments[index]?.authorization.from)
+    t.equal(readHeader(answer, 'payment-response')['transaction'], use?.transaction, 'the receipt is true')
+  }
+})
 
 t.test(
   'a payment whose block is undone after a power cut is sent again at the start, and charged once',
