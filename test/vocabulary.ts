@@ -196,19 +196,6 @@ t.test('comments, messages, documents and test names are plain English', async (
   }
 })
 
-t.test('names every test by what it guarantees, in the positive', async (t) => {
-  const negative = /\b(?:cannot|never|nobody|(?:is|are|was|were|do|does|did|has|have|may|must|can) not)\b/i
-  for (const path of filesBelow('test', /\.ts$/)) {
-    const names = testNames(path).split('\n')
-    t.strictSame(
-      names.filter((name) => negative.test(name)),
-      [],
-      path,
-    )
-    t.equal(new Set(names).size, names.length, `${path}: each name once`)
-  }
-})
-
 t.test('a term of the field leads to the file that implements it', async (t) => {
   for (const [term, path] of Object.entries(TERMS)) {
     const file = sources.find((each) => each === `src/${path}`)

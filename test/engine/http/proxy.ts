@@ -257,7 +257,7 @@ t.test(
   },
 )
 
-t.test('tells the operator that the upstream does not accept the credential', async (t) => {
+t.test('tells the operator that the upstream refuses the credential', async (t) => {
   for (const status of [401, 403]) {
     const { url } = await upstream(t, (_, response) => response.writeHead(status).end(`bad ${KEY}`))
     reported.length = 0
