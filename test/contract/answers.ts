@@ -100,7 +100,7 @@ export function testAnswers(name: string, newPlace: (t: Test) => string): void {
     t.not(await answers.read(id, later), undefined, 'and is not deleted with it')
   })
 
-  t.test(`${name}: an answer is replaced as a whole by the same attempt`, async (t) => {
+  t.test(`${name}: replaces an answer as a whole by the same attempt`, async (t) => {
     const { answers } = await openNew(t)
     const first = await answers.write(answer, pieces(600_000, 100_000))
     const second = await answers.write(answer, [Buffer.from('short')])

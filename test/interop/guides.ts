@@ -92,7 +92,7 @@ t.test('leads a client from the API catalog to every description', async (t) => 
   for (const { href } of targets) t.equal((await market.ask(href)).status, 200, href)
 })
 
-t.test('the long guide has every endpoint with its parameters', async (t) => {
+t.test('names every endpoint with its parameters in the long guide', async (t) => {
   const text = await market.read('/llms-full.txt')
   for (const { path, parameters } of paid) {
     const [, chapter = ''] = text.split(`### GET \`${path}\`: `)

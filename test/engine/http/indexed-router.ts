@@ -51,7 +51,7 @@ t.test('prefers more fixed segments after the same prefix, in any order', async 
   }
 })
 
-t.test('a template with a suffix wins over one without, whichever is written first', async (t) => {
+t.test('prefers a template with a suffix, in any order', async (t) => {
   const paths = ['/paid/report/{id}', '/paid/report/{id}.pdf', '/paid/report/{id}.min.pdf']
   for (const given of [paths, paths.toReversed()]) {
     const router = routerOf(...given)

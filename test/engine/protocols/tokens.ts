@@ -20,7 +20,7 @@ t.test('uses 18 bytes of the given randomness for a token, each once', async (t)
   t.equal(nextToken(), Buffer.from(first.map((byte) => byte + 18)).toString('base64url'))
 })
 
-t.test('a challenge is readable base64 whatever its URL, its token and the catalog’s language', async () => {
+t.test('writes a challenge in readable base64 for any URL, token and language of the catalog', async () => {
   const text = string({ unit: 'binary' })
   const ascii = string({ unit: 'binary-ascii' })
   assert(

@@ -303,7 +303,7 @@ t.test('treats a transaction that the node already has as taken', async (t) => {
   t.equal(await nonceOf(signer), 1)
 })
 
-t.test('a transaction that its node refuses after it has taken it is sent, and once', async (t) => {
+t.test('sends a transaction once that its node refuses after it has taken it', async (t) => {
   const proxy = await openNodeProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   for (const message of ['replacement transaction underpriced', 'transaction underpriced']) {

@@ -149,7 +149,7 @@ t.test('binds a challenge to each of its parameters, and accepts it under every 
   t.notOk(isIssued(unbound, [SECRET]), 'without its scope')
 })
 
-t.test('an id is the HMAC with secrets of every length', async (t) => {
+t.test('computes an id as the HMAC with secrets of every length', async (t) => {
   const [route] = routes
   if (route === undefined) throw new Error('no route')
   for (const secretKey of ['s'.repeat(32), 's'.repeat(64), 's'.repeat(65), 'é'.repeat(40)]) {

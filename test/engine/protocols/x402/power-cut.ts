@@ -79,7 +79,7 @@ t.test('finishes done work and payments under way once after a power cut', async
 })
 
 t.test(
-  'a payment whose block is undone after a power cut is sent again at the start, and charged once',
+  'sends a payment again at the start whose block was undone after a power cut, and charges it once',
   async (t) => {
     shop.workplace.during(async () => {})
     const payment = await fresh()
