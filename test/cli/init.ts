@@ -89,7 +89,7 @@ t.test('a new project in TypeScript compiles, checks and tests', async (t) => {
   t.match(refused, { code: 1, stderr: /index\.ts is TypeScript/ })
 })
 
-t.test('an API that exists already is not served before every price is set', async (t) => {
+t.test('serves an imported API only when every price is set', async (t) => {
   const asked: string[] = []
   const keys: (string | undefined)[] = []
   const upstream = await listening(
