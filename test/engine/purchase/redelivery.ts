@@ -7,7 +7,17 @@ import {
   markUndelivered,
   type PurchaseResult,
 } from '../../../src/engine/purchase/request.ts'
-import { DEEP, FAILED, leave, MOON, NOW, openShop, RECEIPT, UNKNOWN, type Shop } from '../../support/scripted-protocol.ts'
+import {
+  DEEP,
+  FAILED,
+  leave,
+  MOON,
+  NOW,
+  openShop,
+  RECEIPT,
+  UNKNOWN,
+  type Shop,
+} from '../../support/scripted-protocol.ts'
 
 const sign = (shop: Shop, name: string) => shop.payment({ key: `test:${name}`, token: name })
 
