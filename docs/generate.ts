@@ -120,7 +120,7 @@ const CATALOG = `# Catalog reference
 
 <!-- Generated from src/engine/catalog/schema.ts by \`npm run generate\`. Do not edit. -->
 
-Every key of \`catalog.yaml\`. Editors complete and check it with the JSON Schema: \`catalog.schema.json\` in the package, or \`npx ratecard print schema\`. \`npx ratecard check\` checks what a schema cannot: references, prices, examples and paths. A misspelt key is an error.
+Every key of \`catalog.yaml\`. Editors complete and check it with the JSON Schema: \`catalog.schema.json\` in the package, https://unpkg.com/ratecard/catalog.schema.json, or \`npx ratecard print schema\`. \`npx ratecard check\` checks what a schema cannot: references, prices, examples and paths. A misspelt key is an error.
 
 Durations are a number and a unit: \`500ms\`, \`20s\`, \`5m\`, \`24h\`, \`30d\`. Prices are in USD whatever token a buyer pays with. Quote addresses, dates and versions.
 
