@@ -172,8 +172,8 @@ t.test('guidance names only routes that are sold and leaves prices to the catalo
 })
 
 function facts({ name, type, in: place, required, default: value }: Parameter): SpecifiedParameter {
-  if (type === 'boolean' || type === 'object' || typeof value === 'boolean')
-    throw new Error(`${name}: no parameter is a boolean or an object`)
+  if (type === 'boolean' || type === 'object' || place === 'body' || typeof value === 'boolean')
+    throw new Error(`${name}: no parameter is a boolean, an object or in a body`)
   return { name, type, in: place, required, default: value }
 }
 

@@ -52,7 +52,7 @@ function catalogOf({ text }: Block): string {
   const shown = parse(text) as Record<string, object>
   if ('catalog' in shown) return text
   const keys = Object.keys(shown)
-  if (keys.every((key) => key.startsWith('/')))
+  if (keys.every((key) => /^(?:[A-Z]+ )?\//.test(key)))
     return stringify({ ...SKELETON, routes: { ...SKELETON.routes, ...shown } })
   for (const key of keys)
     if (!(key in catalogSchema.properties)) throw new Error(`${key} is no key of a catalog`)

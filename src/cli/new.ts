@@ -82,7 +82,7 @@ function draftOf({ positionals, flags }: Call): Draft {
     price,
     keys: [
       ['summary', flags.text('summary') ?? `What one call of ${path} brings`],
-      ...(operationId(path) === '' ? [['handler', handlerOf(path)] as const] : []),
+      ...(operationId({ method: 'GET', path }) === '' ? [['handler', handlerOf(path)] as const] : []),
     ],
     parameters: [...silent, ...given].map(
       (each) => [each.name, declare(each, inPath.includes(each.name) ? 'path' : 'query')] as const,
@@ -111,7 +111,8 @@ async function judge(call: Call, { file, folder, text, draft }: Judged): Promise
 
 /** What a path names by itself begins behind its first segment; one that has no more is named by that. */
 function handlerOf(path: string): string {
-  return operationId(path) || operationId(`/free${path}`)
+  const method = 'GET'
+  return operationId({ method, path }) || operationId({ method, path: `/free${path}` })
 }
 
 function routeAt({ routes }: Catalog, path: string): Route {

@@ -5,7 +5,7 @@ import { previewRevision } from './preview.ts'
 
 /** One route as `--json` prints it. */
 export interface RouteRow {
-  readonly method: 'GET'
+  readonly method: string
   readonly path: string
   readonly kind: string
   /** USD with six decimals; null: free. */
@@ -37,7 +37,7 @@ function rowOf(route: Route, { catalog, facts }: Revision): RouteRow {
   const { operation, kind, path, parameters } = route
   const paid = kind === 'paid'
   return {
-    method: 'GET',
+    method: operation.method,
     path,
     kind,
     price: paid && operation.price !== undefined ? formatPrice(operation.price) : null,
@@ -62,7 +62,7 @@ function describe({
 
 function table(rows: readonly RouteRow[]): string {
   const lines = rows.map((row) => [
-    row.path,
+    row.method === 'GET' ? row.path : `${row.method} ${row.path}`,
     row.price ?? 'free',
     row.cache ?? '-',
     row.available ? 'yes' : 'no',

@@ -75,7 +75,7 @@ export function printBanner({ terminal, env }: Call, service: Service, facts: Ba
   }
   if (facts.sandbox) {
     const wallet = dataDir === env.dataDir ? '' : `DATA_DIR='${dataDir}' `
-    const [first] = sold
+    const first = sold.find(({ operation }) => operation.method === 'GET')
     if (first !== undefined) terminal.err(`try: ${wallet}npx ratecard pay '${baseUrl}${sampleCall(first)}'`)
   } else if (env.baseUrl === undefined) {
     terminal.err(

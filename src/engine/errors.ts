@@ -38,6 +38,17 @@ export const ERRORS = {
   ),
   parameters_invalid: kind(422, 'Invalid parameters', 'detail names each parameter and what it should be.'),
   request_malformed: kind(400, 'Malformed request', 'Send a valid HTTP request.'),
+  body_malformed: kind(
+    400,
+    'Malformed body',
+    'Send the body in the media type of this route; JSON as UTF-8, each key once.',
+  ),
+  body_too_large: kind(413, 'Body too large', 'Send less in one call; the route says how much it takes.'),
+  media_type_unsupported: kind(
+    415,
+    'Unsupported media type',
+    'Send the Content-Type of this route, without Content-Encoding.',
+  ),
   request_timeout: passing(408, 'Request came too slowly', 'Send the whole request at once.'),
   headers_too_large: kind(
     431,

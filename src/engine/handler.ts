@@ -27,16 +27,23 @@ export interface EnvelopedAnswer {
   readonly freshFor?: number
 }
 
-/** An answer that is passed on as it is, without an envelope. */
+/** An answer that is passed on as it is, without an envelope, and redelivered byte for byte. */
 export interface VerbatimAnswer {
-  readonly content: { readonly type: string; readonly text: string }
+  readonly content: Content & {
+    /** Media type, with its parameters. */
+    readonly type: string
+    /** Response headers besides the media type: those the catalog names under `response.headers`. */
+    readonly headers?: Readonly<Record<string, string>>
+  }
 }
+
+export type Content = { readonly text: string } | { readonly bytes: Uint8Array }
 
 export type Answer = EnvelopedAnswer | VerbatimAnswer
 
 /** What is known of the payment while the handler runs; the transaction comes later, in the receipt. */
 export interface PaymentFacts {
-  /** Public id of the payment: the same whenever the work is done again for it. */
+  /** Public id of the payment: the same whenever the work is done again for it, and so its idempotency key. */
   readonly id: string
   readonly protocol: string
   readonly network: string
@@ -115,7 +122,11 @@ export function staleWarning(at: Date, now: Date, source?: string): Warning {
 export function isAnswer(value: unknown): value is Answer {
   if (!isJsonObject(value)) return false
   const { content, source, body, warnings = [] } = value
-  if (isJsonObject(content)) return typeof content['type'] === 'string' && typeof content['text'] === 'string'
+  if (isJsonObject(content))
+    return (
+      typeof content['type'] === 'string' &&
+      ('bytes' in content ? content['bytes'] instanceof Uint8Array : typeof content['text'] === 'string')
+    )
   return Array.isArray(source) && Array.isArray(warnings) && isJsonObject(body)
 }
 
@@ -200,8 +211,8 @@ export type HandlerMap = Readonly<
   Record<string, UntypedHandler | UntypedHandlerObject | UntypedStoringHandler>
 >
 
-/** Parameters after validation: the kinds the catalog can declare. */
-export type Argument = string | number | boolean | readonly string[] | readonly number[] | JsonObject
+/** Parameters after validation, and the body of a request: JSON, text, or bytes. */
+export type Argument = Json | Uint8Array
 export type Arguments = Readonly<Record<string, Argument | undefined>>
 
 export type { Json, JsonObject }

@@ -17,6 +17,70 @@ export function parseJson(text: string): unknown {
   }
 }
 
+export type StrictJson =
+  | { readonly kind: 'json'; readonly value: Json }
+  /** Why it is refused, as a sentence without subject. */
+  | { readonly kind: 'fault'; readonly sentence: string }
+
+/** No deeper: what is done with a value recursively must not exhaust the stack. */
+const DEEPEST_JSON = 200
+
+/** Parses JSON in which no object has a key twice. */
+export function parseStrictJson(text: string): StrictJson {
+  let value: Json
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { kind: 'fault', sentence: 'is not JSON' }
+  }
+  const sentence = findExcess(text)
+  return sentence === undefined ? { kind: 'json', value } : { kind: 'fault', sentence }
+}
+
+/** Of a text that is JSON: a string is a key where its object has begun, or a comma has come. */
+function findExcess(json: string): string | undefined {
+  const open: (Set<string> | undefined)[] = []
+  let isKey = false
+  for (let at = 0; at < json.length; at += 1) {
+    switch (json[at]) {
+      case '{':
+      case '[':
+        isKey = json[at] === '{'
+        if (open.push(isKey ? new Set() : undefined) > DEEPEST_JSON)
+          return `is nested more than ${DEEPEST_JSON} levels deep`
+        break
+      case '}':
+      case ']':
+        open.pop()
+        break
+      case ',':
+        isKey = open.at(-1) !== undefined
+        break
+      case '"': {
+        const end = endOfString(json, at)
+        if (isKey) {
+          const name: string = JSON.parse(json.slice(at, end + 1))
+          const names = open.at(-1)
+          if (names?.has(name) === true) return `has the key ${JSON.stringify(name.slice(0, 64))} twice`
+          names?.add(name)
+        }
+        isKey = false
+        at = end
+      }
+    }
+  }
+  return undefined
+}
+
+/** The place of its closing quote: the next one before which an even number of backslashes stands. */
+function endOfString(json: string, start: number): number {
+  for (let end = json.indexOf('"', start + 1); ; end = json.indexOf('"', end + 1)) {
+    let slashes = 0
+    while (json[end - 1 - slashes] === '\\') slashes += 1
+    if (slashes % 2 === 0) return end
+  }
+}
+
 /** RFC 8785: keys sorted by UTF-16 code units, numbers as ECMAScript prints them, no white space. */
 export function canonicalJson(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`

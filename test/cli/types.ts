@@ -41,3 +41,34 @@ t.test('types --out replaces the file in one step, and keeps it when the catalog
   t.equal(readFileSync(file, 'utf8'), text)
   t.notMatch(readdirSync(directory).join(), /\.tmp/, 'no draft is left')
 })
+
+t.test('the types of bodies are those of their properties, schemas and media types', async (t) => {
+  const shop = writeShop(
+    t,
+    `  POST /paid/a:
+    price: 1
+    summary: X
+    body: { properties: { text: { type: string, required: true, example: x }, deep: { type: object } } }
+  POST /paid/b: { price: 1, summary: X, body: { media_type: image/png } }
+  PUT /paid/c: { price: 1, summary: X, body: { media_type: text/plain } }
+  PATCH /paid/d:
+    price: 1
+    summary: X
+    body:
+      example: { tags: [a] }
+      schema:
+        type: object
+        required: [tags]
+        properties:
+          tags: { type: array, items: { $ref: '#/$defs/tag' } }
+          more: { anyOf: [{ type: integer }, { type: 'null' }] }
+        $defs: { tag: { enum: [a, b] } }
+`,
+  )
+  const { code, out } = await runLine(['types', shop.catalog])
+  t.equal(code, 0)
+  t.match(out, /'post\/a': \{\n    readonly text: string\n    readonly deep\?: JsonObject\n/)
+  t.match(out, /'post\/b': \{\n    readonly body: Uint8Array\n/)
+  t.match(out, /'put\/c': \{\n    readonly body: string\n/)
+  t.match(out, 'readonly body: { readonly "tags": readonly ("a" | "b")[]; readonly "more"?: number | null }')
+})

@@ -5,6 +5,7 @@ import {
   compact,
   digestJson,
   isJsonObject,
+  parseStrictJson,
   type Json,
 } from '../../src/engine/json.ts'
 import { fc } from '../support/fast-check.ts'
@@ -107,4 +108,21 @@ t.test('writes the same value in ASCII', async (t) => {
     }),
   )
   t.equal(asciiJson({ é: '€ 😀' }), '{"\\u00e9":"\\u20ac \\ud83d\\ude00"}')
+})
+
+t.test('JSON with a key twice in one object is refused, however the key is spelt', async (t) => {
+  for (const text of ['{"a":1,"a":2}', '{"a":{"b":1,"c":[{"x":1,"\\u0078":2}]}}', '[{"":1,"":1}]'])
+    t.match(parseStrictJson(text), { kind: 'fault', sentence: /^has the key ".*" twice$/ }, text)
+  for (const text of [
+    '{"a":"a","b":{"a":"b"}}',
+    '["a","a"]',
+    '{"a":["x","x"],"x":"a"}',
+    '{"a\\\\":1,"a\\"":",\\"a"}',
+    '"a"',
+  ])
+    t.strictSame(parseStrictJson(text), { kind: 'json', value: JSON.parse(text) }, text)
+  t.match(parseStrictJson('{"a":'), { kind: 'fault', sentence: 'is not JSON' })
+  const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
+  t.equal(parseStrictJson(deep(200)).kind, 'json')
+  t.match(parseStrictJson(deep(100_000)), { kind: 'fault', sentence: /nested/ })
 })

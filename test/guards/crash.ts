@@ -31,8 +31,8 @@ type Ending = 'the same payment' | 'a new payment'
 interface Course {
   readonly store: StoreName
   readonly protocol: ProtocolName
-  /** `item` is paid for after the work, `deep` before it. */
-  readonly operation: 'item' | 'deep'
+  /** `item` and `POST note` are paid for after the work, `deep` and `PUT note` before it. */
+  readonly operation: 'item' | 'deep' | 'POST note' | 'PUT note'
   /** Whether a crash belongs to it. */
   readonly takes: (crash: Crash) => boolean
 }
@@ -60,6 +60,8 @@ const inTurn =
 /** The writes between which the money moves. */
 const amid = ({ write }: Crash): boolean => write > 2 && write < 7
 
+const again = ({ cut, ending }: Crash): boolean => cut === 'after' && ending === 'the same payment'
+
 const SHORT: readonly Course[] = [
   { store: 'lmdb', protocol: 'x402', operation: 'item', takes: inTurn(0, 'after') },
   {
@@ -68,6 +70,9 @@ const SHORT: readonly Course[] = [
     operation: 'deep',
     takes: (crash) => amid(crash) && inTurn(1, 'before')(crash),
   },
+  // A new payment for a call with effects buys a second one.
+  { store: 'lmdb', protocol: 'x402', operation: 'POST note', takes: again },
+  { store: 'lmdb', protocol: 'x402', operation: 'PUT note', takes: again },
 ]
 
 const COURSES = process.env['CRASH'] === 'full' ? FULL : SHORT
@@ -104,7 +109,8 @@ interface Buyer extends Crash {
 
 for (const [place, course] of COURSES.entries()) {
   const { store: name, protocol, operation } = course
-  const title = `${protocol}, ${name}, paid ${operation === 'deep' ? 'before' : 'after'} the work`
+  const isFirst = operation === 'deep' || operation === 'PUT note'
+  const title = `${protocol}, ${name}, ${operation}, paid ${isFirst ? 'before' : 'after'} the work`
   const skip = name === 'redis' && absence !== undefined ? absence : false
   t.test(
     `charges once for one answer after a crash at any write: ${title}`,
@@ -155,7 +161,8 @@ for (const [place, course] of COURSES.entries()) {
           protocol === 'x402'
             ? stockFetch(key)
             : (stockPayer(chains.tempo.rpcUrl, privateKeyToAccount(key)).fetch as typeof fetch)
-        const response = await paying(url)
+        const { method = 'GET', headers = {}, body: sent } = face.question(operation, args)
+        const response = await paying(url, { method, headers, ...(sent === undefined ? {} : { body: sent }) })
         const body = await response.text()
         if (response.status === 200) runs.add(runOf({ body }))
       }

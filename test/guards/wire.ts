@@ -6,8 +6,8 @@ import t from 'tap'
 import { addressOf, randomKey, type Hex } from '../support/payment.ts'
 import { redisAbsence, startRedis, type RunningRedis } from '../support/redis.ts'
 import { startServer } from '../support/server.ts'
-import { connect, FACES, mcpQuestion, toolCall, type Question } from './support/buyer.ts'
-import { commonCases, mppCases, nodeCases, storeCases, x402Cases } from './support/cases.ts'
+import { connect, FACES, HTTP, mcpQuestion, toolCall, type Question } from './support/buyer.ts'
+import { bodyCases, commonCases, mppCases, nodeCases, storeCases, x402Cases } from './support/cases.ts'
 import { payableEnv, startChains } from './support/chains.ts'
 import { openDirector, type Fault, type Run } from './support/director.ts'
 import { namesOf, openLane, warmUp, type Lane, type Site, type Told } from './support/lane.ts'
@@ -76,6 +76,7 @@ async function record(store: string, env: Readonly<Record<string, string>>, powe
   })
   const site: Site = { url: server.url, chains, ways: { base, tempo } }
   const lanes: Lane[] = []
+  const bodyLanes: Lane[] = []
   try {
     await warmUp(site)
     for (const protocol of ['x402', 'mpp'] as const)
@@ -90,8 +91,10 @@ async function record(store: string, env: Readonly<Record<string, string>>, powe
           },
         })
       }
+    for (const protocol of ['x402', 'mpp'] as const) bodyLanes.push(await openLane(site, protocol, HTTP))
     const [general] = await Promise.all([
       askGenerally(site),
+      ...bodyLanes.map(bodyCases),
       ...lanes.map(async (lane) => {
         await commonCases(lane)
         await (lane.protocol === 'x402' ? x402Cases : mppCases)(lane)
@@ -101,6 +104,7 @@ async function record(store: string, env: Readonly<Record<string, string>>, powe
     const told: Record<string, string> = { general: spell(general) }
     for (const { protocol, face, book } of lanes)
       told[`${protocol}-${face.name}`] = spell(Object.fromEntries(book))
+    for (const { protocol, book } of bodyLanes) told[`${protocol}-bodies`] = spell(Object.fromEntries(book))
     if (power !== undefined) {
       const before = lanes.map(({ book }) => new Set(book.keys()))
       await storeCases(
@@ -116,7 +120,7 @@ async function record(store: string, env: Readonly<Record<string, string>>, powe
     }
     return { told, output: server.output() }
   } finally {
-    for (const lane of lanes) lane.close()
+    for (const lane of [...lanes, ...bodyLanes]) lane.close()
     await server.stop()
     await Promise.all([base.close(), tempo.close()])
     rmSync(dataDir, { recursive: true, force: true })

@@ -104,6 +104,7 @@ export async function openWholeService(
     send: async (path, args) => {
       const { route, served, result } = await run(path, args)
       const stored = wrapResponse(route, result, served.preview, now())
+      if (stored.kind === 'bytes') throw new Error('no answer of this service is bytes')
       return stored.kind === 'json' ? stored.value : stored.text
     },
     asked,

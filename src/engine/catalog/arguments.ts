@@ -1,7 +1,7 @@
 import type { Argument } from '../handler.ts'
 import { templatesOf, type Binding, type Parameter, type Scalar } from './catalog.ts'
 import { compileParameter, toArgument } from './parameter.ts'
-import type { Declared, DeclaredParameters } from './schema.ts'
+import type { Declared, DeclaredParameters, DeclaredRoute } from './schema.ts'
 import { handlerOf, PROXY, routesOf, type DeclaredPlace } from './check-context.ts'
 
 /** The declaration that says what a handler takes: the first route that uses it without fixed arguments, else a tool. */
@@ -11,18 +11,27 @@ export interface Owner {
   readonly parameters: readonly Parameter[]
 }
 
-/** The parameters of one endpoint, path templates known as such. */
-export function compileSet(path: string, set: DeclaredParameters | undefined): Parameter[] {
+/** The parameters of one endpoint, path templates known as such, then the properties of its body. */
+export function compileSet(
+  path: string,
+  set: DeclaredParameters | undefined,
+  body?: DeclaredRoute['body'],
+): Parameter[] {
   const templates = templatesOf(path)
-  return Object.entries(set ?? {}).map(([name, declared]) =>
-    compileParameter(name, templates.includes(name) ? 'path' : 'query', declared),
-  )
+  return [
+    ...Object.entries(set ?? {}).map(([name, declared]) =>
+      compileParameter(name, templates.includes(name) ? 'path' : 'query', declared),
+    ),
+    ...Object.entries(body?.properties ?? {}).map(([name, declared]) =>
+      compileParameter(name, 'body', declared),
+    ),
+  ]
 }
 
 /** What a route's handler takes when the route itself is its first declaration. */
 export function ownDeclaration(place: DeclaredPlace): Owner {
   const { path, route } = place
-  const parameters = withFixed(compileSet(path, route.parameters), route.with)
+  const parameters = withFixed(compileSet(path, route.parameters, route.body), route.with)
   return { handler: handlerOf(place), path, parameters }
 }
 
@@ -69,7 +78,7 @@ function typeOf(value: Scalar): Parameter['type'] {
 
 /** The parameter a `$name` points at; `$$` starts a text that begins with a dollar sign. */
 export function sourceOf(value: Scalar): string | undefined {
-  return typeof value === 'string' && /^\$[a-z]/.test(value) ? value.slice(1) : undefined
+  return typeof value === 'string' && /^\$[A-Za-z_]/.test(value) ? value.slice(1) : undefined
 }
 
 export interface Bound {

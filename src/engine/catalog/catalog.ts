@@ -3,6 +3,9 @@ import type { Json, JsonObject } from '../json.ts'
 import type { Micros } from '../money.ts'
 import type { Limits } from '../networks.ts'
 
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+export type Method = (typeof METHODS)[number]
+
 /** A catalog after every doubt is removed: deep-frozen, exact, the one value everything else is derived from. */
 export interface Catalog {
   /** Short name of this content: the same text and examples give the same revision. */
@@ -73,6 +76,8 @@ export interface Operation {
   /** `gamestore/app`: the path without its first segment and templates. */
   readonly id: string
   readonly handler: string
+  /** GET for tools without a route. Calls by other methods have effects. */
+  readonly method: Method
   /** Undefined: free. */
   readonly price: Micros | undefined
   readonly summary: string
@@ -88,6 +93,8 @@ export interface Operation {
   readonly settle: 'after' | 'upfront'
   /** What the handler takes, complete, whichever endpoint declares it. */
   readonly parameters: readonly Parameter[]
+  readonly body: Body | undefined
+  readonly response: Response
   readonly sources: readonly string[]
   readonly example: Json | undefined
   /** JSON Schema of an answer’s own members, without the envelope. */
@@ -105,6 +112,29 @@ export interface Cache {
   readonly ttl: number
   /** Milliseconds after that in which it is still given when the source fails. */
   readonly staleIfError: number
+}
+
+/** What requests carry. Members of a body with `properties` are parameters; any other body is the argument `body`. */
+export interface Body {
+  readonly form: 'properties' | 'whole'
+  readonly mediaType: string
+  /** How it is read. */
+  readonly kind: 'json' | 'form' | 'text' | 'bytes'
+  /** Bytes. */
+  readonly maxSize: number
+  /** JSON Schema (2020-12) of the whole body. */
+  readonly schema: JsonObject | undefined
+  readonly example: Json | undefined
+}
+
+/** What answers are besides their own members. */
+export interface Response {
+  /** Undefined: JSON. */
+  readonly mediaType: string | undefined
+  /** Bytes. */
+  readonly maxSize: number
+  /** Names of the headers that are passed on with the answer. */
+  readonly headers: readonly string[]
 }
 
 /** An API that exists already, sold as it is. */
@@ -182,8 +212,8 @@ export type Scalar = string | number | boolean
 
 export interface Parameter {
   readonly name: string
-  readonly in: 'path' | 'query'
-  /** `object` in tools only; its default and example are JSON as a text. */
+  readonly in: 'path' | 'query' | 'body'
+  /** `object` in bodies and tools only; its default and example are JSON as a text. */
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'object'
   readonly required: boolean
   readonly description: string | undefined
@@ -231,6 +261,11 @@ export interface OutsideSource {
   readonly resale: 'allowed' | 'needs_agreement' | 'unknown'
   /** Environment variables without which the source cannot be used. */
   readonly credentials: readonly string[]
+}
+
+/** A route as catalogs write it: `/paid/app/{appid}`, `POST /paid/translate`. */
+export function routeKey({ path, operation: { method } }: Pick<Route, 'path' | 'operation'>): string {
+  return method === 'GET' ? path : `${method} ${path}`
 }
 
 /** `/app/{appid}` as routers and listings write it: `/app/:appid`. */

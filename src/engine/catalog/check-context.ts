@@ -1,3 +1,4 @@
+import { type Method, METHODS } from './catalog.ts'
 import type { Declared, DeclaredRoute, DeclaredTool } from './schema.ts'
 import type { Path, SourceDocument } from './source.ts'
 
@@ -29,6 +30,7 @@ export function withoutMark(text: string): string {
 }
 
 export interface DeclaredPlace {
+  readonly method: Method
   readonly path: string
   readonly route: DeclaredRoute
   readonly at: readonly string[]
@@ -36,11 +38,12 @@ export interface DeclaredPlace {
 
 /** The routes, complete with the defaults, with the path of each in the URL and in the file. */
 export function routesOf({ routes, defaults }: Declared): DeclaredPlace[] {
-  return Object.entries(routes).map(([path, route]) => ({
-    path,
-    route: defaults === undefined ? route : complete(path, route, defaults),
-    at: ['routes', path],
-  }))
+  return Object.entries(routes).map(([key, declared]) => {
+    const method = METHODS.find((each) => key.startsWith(`${each} `))
+    const path = method === undefined ? key : key.slice(method.length + 1)
+    const route = defaults === undefined ? declared : complete(path, declared, defaults)
+    return { method: method ?? 'GET', path, route, at: ['routes', key] }
+  })
 }
 
 /** A default upstream and its credential belong to proxies, and the credential goes to no other host. */
@@ -97,32 +100,34 @@ export function withDefaults(document: SourceDocument): SourceDocument {
 
 /** Routes and tools, with what they have in common. */
 export interface DeclaredEntry {
-  readonly name: string
   readonly entry: Pick<DeclaredRoute & DeclaredTool, keyof DeclaredRoute & keyof DeclaredTool>
   readonly at: readonly string[]
 }
 
 export function entriesOf(declared: Declared): DeclaredEntry[] {
   return [
-    ...routesOf(declared).map(({ path, route, at }) => ({ name: path, entry: route, at })),
-    ...Object.entries(declared.tools ?? {}).map(([name, entry]) => ({ name, entry, at: ['tools', name] })),
+    ...routesOf(declared).map(({ route, at }) => ({ entry: route, at })),
+    ...Object.entries(declared.tools ?? {}).map(([name, entry]) => ({ entry, at: ['tools', name] })),
   ]
 }
 
-/** `/paid/gamestore/app/{appid}` → `gamestore/app`. */
-export function operationId(path: string): string {
-  return path
+/** `/paid/gamestore/app/{appid}` → `gamestore/app`, `POST /paid/translate` → `post/translate`. */
+export function operationId({ method, path }: Pick<DeclaredPlace, 'method' | 'path'>): string {
+  const segments = path
     .split('/')
     .filter((segment) => segment !== '' && !segment.startsWith('{'))
     .slice(1)
-    .join('/')
+  return method === 'GET' || segments.length === 0
+    ? segments.join('/')
+    : [method.toLowerCase(), ...segments].join('/')
 }
 
 /** The name of the handler that comes with the engine and sells an API that exists already. */
 export const PROXY = 'proxy'
 
-export function handlerOf({ path, route }: DeclaredPlace): string {
-  return route.handler ?? (route.upstream === undefined ? operationId(path) : PROXY)
+export function handlerOf(place: DeclaredPlace): string {
+  const { handler, upstream } = place.route
+  return handler ?? (upstream === undefined ? operationId(place) : PROXY)
 }
 
 /** The sample’s path: its own, or the twin of the paid path; undefined when there is no sample. */

@@ -60,7 +60,7 @@ function* checkEndpoints(context: CheckContext, place: DeclaredPlace, owner: Own
   const { route, path, at } = place
   yield* checkEndpoint(
     context,
-    { parameters: compileSet(path, route.parameters), given: route.with ?? {}, at },
+    { parameters: compileSet(path, route.parameters, route.body), given: route.with ?? {}, at },
     owner,
   )
   const twin = samplePath(place)
@@ -69,7 +69,7 @@ function* checkEndpoints(context: CheckContext, place: DeclaredPlace, owner: Own
   // A sample that declares nothing of its own takes what its route takes, unless its path loses a template.
   const isPlain = sample.parameters === undefined && sample.with === undefined
   if (isPlain && templatesOf(twin).join() === templatesOf(path).join()) return
-  const parameters = compileSet(twin, sample.parameters ?? route.parameters)
+  const parameters = compileSet(twin, sample.parameters ?? route.parameters, route.body)
   const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined) ?? {}
   yield* checkEndpoint(context, { parameters, given, at: [...at, 'sample'] }, owner)
 }
@@ -79,6 +79,11 @@ interface Endpoint {
   readonly parameters: readonly Parameter[]
   readonly given: Readonly<Record<string, Scalar>>
   readonly at: Path
+}
+
+function placeOf({ parameters, at }: Endpoint, name: string): Path {
+  const inBody = parameters.some((each) => each.name === name && each.in === 'body')
+  return [...at, ...(inBody ? ['body', 'properties'] : ['parameters']), name]
 }
 
 /** Compares the parameters and fixed arguments of one endpoint with what the handler takes. */
@@ -100,7 +105,7 @@ function* checkEndpoint(context: CheckContext, endpoint: Endpoint, owner: Owner)
     )
   for (const name of unused)
     yield differ(
-      document.atKey([...at, 'parameters', name]),
+      document.atKey(placeOf(endpoint, name)),
       `the parameter "${name}" goes nowhere: ${owner.handler} takes ${takes}${didYouMean(name, missing)}`,
     )
   for (const parameter of parameters) yield* checkTaken(context, endpoint, owner, parameter)
@@ -147,14 +152,14 @@ function* checkGiven(
 /** A parameter that is passed on by its name has the handler's type, and is there whenever the handler relies on it. */
 function* checkTaken(
   { document }: CheckContext,
-  { given, at }: Endpoint,
+  endpoint: Endpoint,
   owner: Owner,
   parameter: Parameter,
 ): Generator<Issue> {
   const { name, type } = parameter
   const argument = owner.parameters.find((each) => each.name === name)
-  if (argument === undefined || Object.hasOwn(given, name)) return
-  const place = [...at, 'parameters', name]
+  if (argument === undefined || Object.hasOwn(endpoint.given, name)) return
+  const place = placeOf(endpoint, name)
   if (!isPassable(parameter, argument)) {
     const message = `"${name}" is ${type} here and ${argument.type} at ${owner.path}`
     yield differ(document.at([...place, 'type']), message)

@@ -12,6 +12,10 @@ export function* checkParameters({ declared, document }: CheckContext): Generato
   for (const place of routesOf(declared)) {
     const { path, route, at } = place
     yield* checkSet(document, path, route.parameters, [...at, 'parameters'])
+    for (const [name, property] of Object.entries(route.body?.properties ?? {})) {
+      const parameter = compileParameter(name, 'body', property)
+      yield* checkOne(document, parameter, property, [...at, 'body', 'properties', name])
+    }
     if (typeof route.sample === 'object' && route.sample.parameters !== undefined) {
       const sample = [...at, 'sample', 'parameters']
       yield* checkSet(document, samplePath(place) ?? path, route.sample.parameters, sample)
@@ -41,7 +45,7 @@ function* checkSet(
     const owner = at.slice(0, -1)
     const position =
       at.length === 3
-        ? wordIn(document.atKey(owner), path, `{${name}}`)
+        ? wordIn(document.atKey(owner), String(owner.at(-1)), `{${name}}`)
         : document.atKey(document.has(at) ? at : owner)
     const message = `{${name}} of ${path} has no entry under parameters${didYouMean(name, names)}`
     yield error('parameter_undeclared', position, message)
@@ -63,11 +67,11 @@ function* checkOne(
   yield* constraints
   const fault = (code: string, key: string, message: string): Issue =>
     error(code, document.at([...at, key]), `${name} ${message}`)
-  if (type === 'object' && at[0] === 'routes')
+  if (type === 'object' && at[0] === 'routes' && parameter.in !== 'body')
     yield fault(
       'object_on_route',
       'type',
-      'is an object, which no query can carry: declare it under tools, or take its JSON as a string',
+      'is an object, which no query can carry: declare it under the properties of a body or under tools, or take its JSON as a string',
     )
   const inPath = parameter.in === 'path'
   if (inPath && declared.required === false)

@@ -1,4 +1,4 @@
-import { templatesOf } from './catalog.ts'
+import { type Method, templatesOf } from './catalog.ts'
 import { type CheckContext, routesOf, samplePath } from './check-context.ts'
 import { didYouMean, error, type Issue, type Position, wordIn } from './issue.ts'
 import type { Path, SourceDocument } from './source.ts'
@@ -10,6 +10,7 @@ export const RESERVED = ['/payments/{id}'] as const
 const SEGMENT = /^(?:[A-Za-z0-9._~-]+|\{[a-z][a-z0-9_]*\}(?:[.~-][A-Za-z0-9._~-]*)?)$/
 
 interface ServedPath {
+  readonly method: Method
   readonly path: string
   readonly at: Path
   readonly what: string
@@ -31,21 +32,27 @@ export function* checkPaths(context: CheckContext): Generator<Issue> {
 
 function servedPaths({ declared, document }: CheckContext): ServedPath[] {
   const routes = routesOf(declared).flatMap((place): ServedPath[] => {
-    const { path, at } = place
+    const { method, path, at } = place
     const sample = samplePath(place)
-    const route = { path, at, what: 'route' }
+    const route = { method, path, at, what: 'route' }
     // The sample path of a route outside /paid/ is the route's own path, which has its own error.
     if (sample === undefined || !sample.startsWith('/sample/')) return [route]
     const written = [...at, 'sample', 'path']
-    return [route, { path: sample, at: document.has(written) ? written : [...at, 'sample'], what: 'sample' }]
+    return [
+      route,
+      { method, path: sample, at: document.has(written) ? written : [...at, 'sample'], what: 'sample' },
+    ]
   })
   const documents = Object.entries(declared.documents ?? {}).flatMap(([name, entry]): ServedPath[] => {
     const at = ['documents', name]
-    if (typeof entry === 'string') return [{ path: entry, at, what: 'document' }]
+    const read = { method: 'GET', what: 'document' } as const
+    if (typeof entry === 'string') return [{ ...read, path: entry, at }]
     const [list, place] = 'paths' in entry ? [entry.paths, [...at, 'paths']] : [entry, at]
-    return list.map((path, index) => ({ path, at: [...place, index], what: 'document' }))
+    return list.map((path, index) => ({ ...read, path, at: [...place, index] }))
   })
-  const files = Object.keys(declared.files ?? {}).map((path) => ({ path, at: ['files', path], what: 'file' }))
+  const files = Object.keys(declared.files ?? {}).map((path): ServedPath => {
+    return { method: 'GET', path, at: ['files', path], what: 'file' }
+  })
   return [...routes, ...documents, ...files]
 }
 
@@ -64,7 +71,11 @@ function pathIssue({ document }: CheckContext, served: ServedPath): Issue | unde
   // If the path of the route is wrong, so is the one derived from it.
   if (isDerived(served)) return undefined
   const fault = (sentence: string, word: string = path): Issue =>
-    error('route_path_invalid', wordIn(positionOf(document, served), path, word), `${path}: ${sentence}`)
+    error(
+      'route_path_invalid',
+      wordIn(positionOf(document, served), what === 'route' ? String(served.at.at(-1)) : path, word),
+      `${path}: ${sentence}`,
+    )
   if (path === '/') return what === 'document' ? undefined : fault('only a document can stand at /')
   if (path.endsWith('/')) return fault('a path has no trailing slash: remove it')
   const segments = path.slice(1).split('/')
@@ -107,9 +118,12 @@ function* checkSamples({ declared, document }: CheckContext): Generator<Issue> {
 /** Two paths conflict when one request could mean both. */
 function* checkConflicts({ document }: CheckContext, paths: readonly ServedPath[]): Generator<Issue> {
   const taken = new Map<string, ServedPath>()
-  for (const path of RESERVED) taken.set(shapeOf(path), { path, at: [], what: 'path of the engine' })
+  for (const path of RESERVED) {
+    const reserved = { method: 'GET', path, at: [], what: 'path of the engine' } as const
+    taken.set(shapeOf(reserved), reserved)
+  }
   for (const served of paths) {
-    const shape = shapeOf(served.path)
+    const shape = shapeOf(served)
     const other = taken.get(shape)
     if (other === undefined) taken.set(shape, served)
     // Derived paths conflict only where their routes do.
@@ -124,8 +138,8 @@ function* checkConflicts({ document }: CheckContext, paths: readonly ServedPath[
   }
 }
 
-function shapeOf(path: string): string {
-  return path.replace(/\{[^}]*\}/g, '{}')
+function shapeOf({ method, path }: ServedPath): string {
+  return `${method} ${path.replace(/\{[^}]*\}/g, '{}')}`
 }
 
 function* checkDocuments({ declared, document, documents }: CheckContext): Generator<Issue> {

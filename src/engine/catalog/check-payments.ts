@@ -105,9 +105,9 @@ function* checkUpfront(context: CheckContext): Generator<Issue> {
   )
   if (priced.some(({ entry }) => entry.timeout === undefined))
     yield warning('timeout_over_mpp', document.atKey(['payments', 'mpp']), DEFAULT_IS_UPFRONT)
-  for (const { name, entry, at } of priced) {
+  for (const { entry, at } of priced) {
     if ((parseDuration(entry.timeout ?? '') ?? 0) <= LONGEST_BEFORE_SETTLING) continue
-    const message = `${name} may take longer than 15s, so that on MPP it is paid before the work; write "settle: upfront" if you mean it`
+    const message = `${at.at(-1) ?? ''} may take longer than 15s, so that on MPP it is paid before the work; write "settle: upfront" if you mean it`
     yield warning('timeout_over_mpp', document.at([...at, 'timeout']), message)
   }
 }

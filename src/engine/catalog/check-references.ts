@@ -60,10 +60,30 @@ function* checkName(
 
 /** The example and the schema of the answer can be read, and the one fits the other. */
 function* checkAnswer(context: CheckContext, { entry, at }: DeclaredEntry): Generator<Issue> {
-  const exampleAt = context.document.at([...at, 'example'])
-  const schemaAt = context.document.at([...at, 'response', 'schema'])
-  const example = yield* readJson(context, 'example', entry.example, exampleAt)
-  const schema = yield* readJson(context, 'schema', entry.response?.schema, schemaAt)
+  yield* checkExample(context, {
+    of: 'response',
+    example: entry.example,
+    exampleAt: context.document.at([...at, 'example']),
+    schema: entry.response?.schema,
+    schemaAt: context.document.at([...at, 'response', 'schema']),
+  })
+}
+
+interface Exemplified {
+  readonly of: 'response' | 'body'
+  readonly example: unknown
+  readonly exampleAt: Position
+  readonly schema: unknown
+  readonly schemaAt: Position
+}
+
+/** Both can be read, the schema compiles, and the example fits it. */
+export function* checkExample(
+  context: CheckContext,
+  { of, schemaAt, exampleAt, ...declared }: Exemplified,
+): Generator<Issue> {
+  const example = yield* readJson(context, 'example', declared.example, exampleAt)
+  const schema = yield* readJson(context, 'schema', declared.schema, schemaAt)
   if (schema === undefined) return
   if (!isJsonObject(schema)) {
     yield error('schema_invalid', schemaAt, 'a schema is an object')
@@ -74,7 +94,7 @@ function* checkAnswer(context: CheckContext, { entry, at }: DeclaredEntry): Gene
   else if (example !== undefined && !validate(example)) {
     const { instancePath = '', message = 'it does not' } = validate.errors?.[0] ?? {}
     const where = instancePath === '' ? '' : `${instancePath} `
-    yield error('example_unfit', exampleAt, `does not fit the schema of the response: ${where}${message}`)
+    yield error('example_unfit', exampleAt, `does not fit the schema of the ${of}: ${where}${message}`)
   }
 }
 

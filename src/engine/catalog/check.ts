@@ -1,3 +1,4 @@
+import { checkBodies } from './check-body.ts'
 import { checkDiscovery } from './check-discovery.ts'
 import { type CheckContext, type CheckInputs, withDefaults } from './check-context.ts'
 import { checkHandlers } from './check-handlers.ts'
@@ -19,6 +20,7 @@ const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkPrices,
   checkPaths,
   checkParameters,
+  checkBodies,
   checkHandlers,
   checkProxies,
   checkReferences,

@@ -1,12 +1,14 @@
 import { parseDuration } from '../duration.ts'
 import { digestJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { Micros } from '../money.ts'
+import { compileBody, compileResponse } from './body.ts'
 import { bind, compileSet, ownDeclaration, type Owner } from './arguments.ts'
 import type {
   Annotations,
   Binding,
   Cache,
   Credential,
+  Method,
   Operation,
   Parameter,
   Route,
@@ -59,13 +61,14 @@ export interface CompiledRoute {
 }
 
 export function compileRoute(place: DeclaredPlace, compiler: Compiler): CompiledRoute {
-  const { path, route, at } = place
+  const { method, path, route, at } = place
   const handler = handlerOf(place)
-  const own = compileSet(path, route.parameters)
+  const own = compileSet(path, route.parameters, route.body)
   const owner = compiler.owners.get(handler) ?? ownDeclaration(place)
   const operation: Operation = {
-    id: compiler.id(operationId(path) || 'root', fullId(path)),
+    id: compiler.id(operationId(place) || 'root', fullId(place)),
     handler,
+    method,
     price: compiler.price([...at, 'price']),
     summary: route.summary,
     useWhen: route.use_when,
@@ -74,8 +77,10 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
     category: route.category,
     cache: compileCache(route.cache),
     timeout: parseDuration(route.timeout ?? '20s') ?? 0,
-    settle: route.settle ?? 'after',
+    settle: route.settle ?? (method === 'GET' || method === 'POST' ? 'after' : 'upfront'),
     parameters: owner.parameters,
+    body: compileBody(route.body, compiler.json),
+    response: compileResponse(route.response),
     sources: route.sources ?? [],
     ...exampleOf(route.example, compiler),
     responseSchema: schemaOf(route.response, compiler),
@@ -85,15 +90,15 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
     planned: route.planned === true,
   }
   const twin = samplePath(place)
-  const name = compiler.name(nameOf(path))
+  const name = compiler.name(nameOf(method, path))
   const bindings = bind(owner, own, route.with).bindings
   const paid = endpoint(name, operation, path, route.summary, own, bindings, { sample: twin })
   if (twin === undefined) return { operation, routes: [paid] }
   const sample = typeof route.sample === 'object' ? route.sample : {}
-  const shown = compileSet(twin, sample.parameters ?? route.parameters)
+  const shown = compileSet(twin, sample.parameters ?? route.parameters, route.body)
   const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined)
   const summary = sample.summary ?? `Free preview: ${route.summary}`
-  const twinName = compiler.name(nameOf(twin))
+  const twinName = compiler.name(nameOf(method, twin))
   const preview = endpoint(twinName, operation, twin, summary, shown, bind(owner, shown, given).bindings, {
     full: path,
   })
@@ -123,9 +128,9 @@ function endpoint(
 }
 
 /** `/paid/app/{appid}` → `app/appid`: for the path whose short id is taken, as by `/paid/app`. */
-function fullId(path: string): string {
+function fullId({ method, path }: DeclaredPlace): string {
   const segments = path.replace(/[{}]/g, '').split('/').slice(2)
-  return segments.join('/') || 'root'
+  return [...(method === 'GET' ? [] : [method.toLowerCase()]), ...segments].join('/') || 'root'
 }
 
 function kindOf(path: string): RouteKind {
@@ -133,9 +138,10 @@ function kindOf(path: string): RouteKind {
   return path.startsWith('/sample/') ? 'sample' : 'free'
 }
 
-/** `/paid/gamestore/app/{appid}` → `paid_gamestore_app_appid`. */
-function nameOf(path: string): string {
-  return path
+/** `/paid/gamestore/app/{appid}` → `paid_gamestore_app_appid`, `POST /paid/translate` → `post_paid_translate`. */
+function nameOf(method: Method, path: string): string {
+  const prefix = method === 'GET' ? '' : `/${method.toLowerCase()}`
+  return `${prefix}${path}`
     .slice(1)
     .replace(/[{}]/g, '')
     .replace(/[^A-Za-z0-9-]+/g, '_')
@@ -145,6 +151,7 @@ export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler
   return {
     id: compiler.id(name),
     handler: tool.handler ?? name,
+    method: 'GET',
     price: compiler.price(['tools', name, 'price']),
     summary: tool.summary,
     useWhen: tool.use_when,
@@ -155,6 +162,8 @@ export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler
     timeout: parseDuration(tool.timeout ?? '20s') ?? 0,
     settle: tool.settle ?? 'after',
     parameters: compileSet('', tool.parameters),
+    body: undefined,
+    response: compileResponse(tool.response),
     sources: tool.sources ?? [],
     ...exampleOf(tool.example, compiler),
     responseSchema: schemaOf(tool.response, compiler),

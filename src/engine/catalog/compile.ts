@@ -133,7 +133,8 @@ const USUAL_DOCUMENTS: Readonly<Record<string, string | string[]>> = {
 
 /** What the operator has put at one of these paths goes first. */
 function usualDocuments({ routes, files }: Declared): Declared['documents'] {
-  const taken = new Set([...Object.keys(routes), ...Object.keys(files ?? {})])
+  const read = Object.keys(routes).map((key) => key.replace(/^GET /, ''))
+  const taken = new Set([...read, ...Object.keys(files ?? {})])
   return Object.fromEntries(
     Object.entries(USUAL_DOCUMENTS)
       .map(([name, paths]): [string, string[]] => [name, [paths].flat().filter((path) => !taken.has(path))])

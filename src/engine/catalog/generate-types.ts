@@ -1,4 +1,5 @@
-import type { Catalog, Parameter } from './catalog.ts'
+import { isJsonObject, type Json, type JsonObject } from '../json.ts'
+import type { Body, Catalog, Operation, Parameter } from './catalog.ts'
 import { PROXY } from './check-context.ts'
 
 /**
@@ -6,14 +7,15 @@ import { PROXY } from './check-context.ts'
  * its parameters. Deterministic, so that a build can hold the committed file against it.
  */
 export function generateTypes(catalog: Catalog, engine: string): string {
-  const handlers = new Map<string, readonly Parameter[]>()
-  for (const { handler, parameters, planned } of catalog.operations) {
-    if (!planned && handler !== PROXY && !handlers.has(handler)) handlers.set(handler, parameters)
+  const handlers = new Map<string, Operation>()
+  for (const operation of catalog.operations) {
+    const { handler, planned } = operation
+    if (!planned && handler !== PROXY && !handlers.has(handler)) handlers.set(handler, operation)
   }
-  const objects = [...handlers.values()].flat().some(({ type }) => type === 'object')
-  const entries = [...handlers]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, parameters]) => handlerEntry(name, parameters))
+  const entries = [...handlers.values()]
+    .sort((a, b) => (a.handler < b.handler ? -1 : 1))
+    .map((operation) => handlerEntry(operation))
+  const uses = (name: string): boolean => entries.some((entry) => new RegExp(`\\b${name}\\b`).test(entry))
   return [
     '// Generated from the catalog by `ratecard types`. Do not edit: change the catalog.',
     'import type {',
@@ -21,7 +23,7 @@ export function generateTypes(catalog: Catalog, engine: string): string {
     '  Handler as EngineHandler,',
     '  Handlers as EngineHandlers,',
     '  HandlerWithPreview as EngineHandlerWithPreview,',
-    ...(objects ? ['  JsonObject,'] : []),
+    ...['Json', 'JsonObject'].filter(uses).map((name) => `  ${name},`),
     '  StoringHandler as EngineStoringHandler,',
     `} from '${engine}'`,
     '',
@@ -38,14 +40,86 @@ export function generateTypes(catalog: Catalog, engine: string): string {
   ].join('\n')
 }
 
-function handlerEntry(name: string, parameters: readonly Parameter[]): string {
-  const key = /^[a-z][A-Za-z0-9_]*$/.test(name) ? name : `'${name}'`
-  if (parameters.length === 0) return `  readonly ${key}: Record<never, never>`
+function handlerEntry({ handler, parameters, body }: Operation): string {
+  const key = /^[a-z][A-Za-z0-9_]*$/.test(handler) ? handler : `'${handler}'`
+  const whole = body?.form === 'whole' ? [`    readonly body: ${bodyType(body)}`] : []
+  if (parameters.length + whole.length === 0) return `  readonly ${key}: Record<never, never>`
   const members = parameters.map((parameter) => {
     const given = parameter.required || parameter.default !== undefined
     return `    readonly ${parameter.name}${given ? '' : '?'}: ${typeOf(parameter)}`
   })
-  return [`  readonly ${key}: {`, ...members, '  }'].join('\n')
+  return [`  readonly ${key}: {`, ...members, ...whole, '  }'].join('\n')
+}
+
+function bodyType({ kind, schema }: Body): string {
+  switch (kind) {
+    case 'json':
+      return schema === undefined ? 'Json' : schemaType(schema, schema)
+    case 'form':
+      return '{ readonly [name: string]: string }'
+    case 'text':
+      return 'string'
+    case 'bytes':
+      return 'Uint8Array'
+  }
+}
+
+/** References that lead nowhere, or back to themselves, are any JSON. */
+const DEEPEST = 8
+
+/** The type of what a JSON Schema allows, as far as types can tell; what they cannot is any JSON. */
+function schemaType(schema: Json | undefined, root: JsonObject, depth = 0): string {
+  if (!isJsonObject(schema) || depth > DEEPEST) return 'Json'
+  const inner = (each: Json | undefined): string => schemaType(each, root, depth + 1)
+  const { $ref, const: value, enum: values, anyOf, oneOf, allOf, type, properties, items } = schema
+  if (typeof $ref === 'string') return inner(resolve($ref, root))
+  if (value !== undefined) return literal(value)
+  if (Array.isArray(values)) return union(values.map(literal))
+  const choice = anyOf ?? oneOf
+  if (Array.isArray(choice)) return union(choice.map(inner))
+  if (Array.isArray(allOf)) return allOf.map((each) => `(${inner(each)})`).join(' & ')
+  if (Array.isArray(type)) return union(type.map((each) => inner({ ...schema, type: each })))
+  switch (type) {
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'null':
+      return type
+    case 'integer':
+      return 'number'
+    case 'array':
+      return `readonly (${inner(items)})[]`
+    case 'object':
+      return isJsonObject(properties) ? objectType(properties, schema, inner) : 'JsonObject'
+    default:
+      return isJsonObject(properties) ? objectType(properties, schema, inner) : 'Json'
+  }
+}
+
+function objectType(properties: JsonObject, { required }: JsonObject, inner: (each: Json) => string): string {
+  const needed: readonly Json[] = Array.isArray(required) ? required : []
+  const members = Object.entries(properties).map(
+    ([name, each]) => `readonly ${JSON.stringify(name)}${needed.includes(name) ? '' : '?'}: ${inner(each)}`,
+  )
+  return members.length === 0 ? 'JsonObject' : `{ ${members.join('; ')} }`
+}
+
+/** A JSON Pointer within the same schema; other references are not followed. */
+function resolve(reference: string, root: JsonObject): Json | undefined {
+  if (!reference.startsWith('#')) return undefined
+  return reference
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce<Json | undefined>((value, step) => (isJsonObject(value) ? value[step] : undefined), root)
+}
+
+function literal(value: Json): string {
+  return typeof value === 'object' && value !== null ? 'Json' : JSON.stringify(value)
+}
+
+function union(types: readonly string[]): string {
+  return [...new Set(types)].join(' | ') || 'never'
 }
 
 function typeOf({ type, list, enum: values }: Parameter): string {

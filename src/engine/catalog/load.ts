@@ -11,7 +11,7 @@ export interface Loaded {
   /** Only warnings: errors do not load. */
   readonly warnings: readonly Issue[]
   readonly text: string
-  /** Where a route stands in the text, by its path. */
+  /** Where a route stands in the text, by its key: `/paid/x`, `POST /paid/x`. */
   readonly at: (route: string) => Position
 }
 
@@ -53,7 +53,10 @@ export function compileText(file: string, given: string, inputs: CheckInputs): L
   const checked = check(text, inputs)
   if (checked.kind === 'unsound') throw new CatalogError(file, text, checked.issues)
   const { context, issues } = checked
-  const at = (route: string): Position => context.document.atKey(['routes', route])
+  const at = (route: string): Position => {
+    const spelt = context.document.has(['routes', route]) ? route : `GET ${route}`
+    return context.document.atKey(['routes', spelt])
+  }
   return { catalog: compile(context), warnings: issues, text, at }
 }
 

@@ -1,6 +1,5 @@
-import type { Argument } from '../handler.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
-import type { List, Parameter, Scalar } from './catalog.ts'
+import type { Body, List, Parameter, Scalar } from './catalog.ts'
 import type { DeclaredParameter } from './schema.ts'
 
 /** Longest text a parameter takes unless the catalog says otherwise. */
@@ -9,7 +8,7 @@ const LONGEST_TEXT = 2000
 /** A declared parameter with its defaults filled in. */
 export function compileParameter(
   name: string,
-  place: 'path' | 'query',
+  place: Parameter['in'],
   declared: DeclaredParameter,
 ): Parameter {
   return {
@@ -134,18 +133,14 @@ export function valueOf(parameter: Parameter, written: Scalar): Json {
 }
 
 /** The handler’s argument of a default, example or fixed value that has passed the checks. */
-export function toArgument(parameter: Parameter, written: Scalar): Argument {
+export function toArgument(parameter: Parameter, written: Scalar): Json {
   return asArgument(parameter, valueOf(parameter, written)) ?? written
 }
 
 /** A valid value in the type that handlers know; the empty text of a list is the empty list. */
-export function asArgument({ list }: Parameter, value: Json): Argument | undefined {
+export function asArgument({ list }: Parameter, value: Json): Json | undefined {
   if (value === '' && list !== undefined) return []
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
-  if (isJsonObject(value)) return value
-  if (!Array.isArray(value)) return undefined
-  const texts = value.filter((item) => typeof item === 'string')
-  return texts.length === value.length ? texts : value.filter((item) => typeof item === 'number')
+  return value ?? undefined
 }
 
 /** Whether values of one parameter can be handed to a handler as another. */
@@ -161,16 +156,39 @@ export function isOfType(type: Parameter['type'], value: unknown): boolean {
 
 /**
  * JSON Schema (2020-12) of an operation’s parameters as one object: what validation enforces and `tools/list` prints.
- * Lists are arrays in it.
+ * Lists are arrays in it, and a whole body is the member `body`.
  */
-export function inputSchema(parameters: readonly Parameter[]): JsonObject {
-  const required = parameters.filter((parameter) => parameter.required).map(({ name }) => name)
+export function inputSchema(parameters: readonly Parameter[], body?: Body): JsonObject {
+  const whole = body?.form === 'whole' ? { body: bodySchema(body) } : {}
+  const required = [
+    ...parameters.filter((parameter) => parameter.required).map(({ name }) => name),
+    ...Object.keys(whole),
+  ]
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
-    properties: Object.fromEntries(parameters.map((parameter) => [parameter.name, inputOf(parameter)])),
+    properties: {
+      ...Object.fromEntries(parameters.map((parameter) => [parameter.name, inputOf(parameter)])),
+      ...whole,
+    },
     ...(required.length === 0 ? {} : { required }),
     additionalProperties: false,
+  }
+}
+
+/** JSON Schema of a whole body as JSON carries it. */
+function bodySchema({ kind, schema, mediaType }: Body): JsonObject {
+  switch (kind) {
+    case 'json': {
+      const { $schema: _, ...rest } = schema ?? {}
+      return rest
+    }
+    case 'form':
+      return { type: 'object', additionalProperties: { type: 'string' } }
+    case 'text':
+      return { type: 'string', contentMediaType: mediaType }
+    case 'bytes':
+      return { type: 'string', contentEncoding: 'base64', contentMediaType: mediaType }
   }
 }
 

@@ -1,3 +1,5 @@
+import { METHODS } from './catalog.ts'
+
 /** A pattern of the catalog's schema in words: what to write instead. */
 export interface Form {
   readonly code: string
@@ -17,6 +19,16 @@ const FORMS: Readonly<Record<string, readonly [code: string, sentence: string]>>
     'upstream_invalid',
     'must be an address that starts with https:// or http://, or a path below defaults.upstream',
   ],
+  '^(?:(?:GET|POST|PUT|PATCH|DELETE) )?/': [
+    'path_invalid',
+    'a route is a path that starts with "/", with GET, POST, PUT, PATCH or DELETE and a space before it when needed',
+  ],
+  '^[a-z]+/[a-z0-9][a-z0-9.+-]*$': [
+    'media_type_invalid',
+    'must be a media type in lower case without parameters, such as application/json',
+  ],
+  '^[1-9][0-9]{0,8} ?(B|KB|MB)$': ['size_invalid', 'must be a whole number and B, KB or MB, such as 5 MB'],
+  '^[A-Za-z_][A-Za-z0-9_]*$': ['name_invalid', 'must be letters, digits and "_"'],
   '^https?://': ['upstream_invalid', 'must be an address that starts with https:// or http://'],
   '^https?://[^\\s<>"]+$': ['web_address_invalid', 'must be an address that starts with https:// or http://'],
   '^[^\\s<>@]+@[^\\s<>@]+$': ['email_invalid', 'must be an e-mail address'],
@@ -51,6 +63,12 @@ export function formOf(pattern: string): Form | undefined {
 /** The nearest name that a pattern of names allows: `appId` → `app_id`, `robots.txt` → `/robots.txt`. */
 export function properName(name: string, pattern: string): string {
   if (pattern === '^/') return `/${name}`
+  if (pattern.endsWith(' )?/')) {
+    const [, method = '', path = name] = /^([A-Za-z]+)\s+(.*)$/.exec(name) ?? []
+    const known = METHODS.find((each) => each === method.toUpperCase())
+    return `${known === undefined ? '' : `${known} `}${path.startsWith('/') ? path : `/${path}`}`
+  }
+  if (pattern.startsWith('^[A-Za-z_]')) return name.replace(/[^A-Za-z0-9_]+/g, '_').replace(/^(?=\d)/, '_')
   const join = pattern.includes('_') ? '_' : '-'
   const proper = name
     .replace(/([a-z0-9])([A-Z])/g, `$1${join}$2`)

@@ -12,7 +12,7 @@ export const parameters = {
     properties: {
       type: {
         enum: ['string', 'integer', 'number', 'boolean', 'object'],
-        description: 'object: in tools only, for a query holds none.',
+        description: 'object: in bodies and tools only, for a query holds none.',
       },
       description: { type: 'string', minLength: 1 },
       required: {
@@ -71,6 +71,8 @@ export const parameters = {
 } as const
 
 const text = { type: 'string', minLength: 1 } as const
+const mediaType = { type: 'string', pattern: '^[a-z]+/[a-z0-9][a-z0-9.+-]*$' } as const
+const size = { type: 'string', pattern: '^[1-9][0-9]{0,8} ?(B|KB|MB)$' } as const
 const duration = { type: 'string', pattern: '^[1-9][0-9]{0,6}(ms|s|m|h|d)$' } as const
 
 const variable = { type: 'string', pattern: '^[A-Z][A-Z0-9_]*$' } as const
@@ -131,7 +133,7 @@ const operation = {
   settle: {
     enum: ['after', 'upfront'],
     description:
-      'upfront: the money moves before the work, for what is expensive or cannot be undone; a failed run is made again without a charge.',
+      'upfront: the money moves before the work, for what is expensive or cannot be undone; a failed run is made again without a charge. PUT, PATCH and DELETE settle upfront unless said.',
   },
   parameters,
   sources: { type: 'array', items: text, description: 'Names under sources: what this route needs.' },
@@ -144,6 +146,17 @@ const operation = {
     description: 'What an answer looks like.',
     additionalProperties: false,
     properties: {
+      media_type: {
+        ...mediaType,
+        description: 'Media type of the answer when it is not JSON, such as application/pdf.',
+      },
+      max_size: { ...size, description: 'Largest answer: 1 MB unless said, at most 10 MB.' },
+      headers: {
+        type: 'array',
+        minItems: 1,
+        items: { type: 'string', ...headerName },
+        description: 'Response headers that are passed on with the answer, such as ETag.',
+      },
       schema: {
         type: ['string', 'object'],
         description:
@@ -157,16 +170,47 @@ const operation = {
   },
 } as const
 
+const body = {
+  type: 'object',
+  description: 'What a request carries: its properties, a schema of the whole body, or a media type.',
+  additionalProperties: false,
+  properties: {
+    properties: {
+      ...parameters,
+      description:
+        'Members of the JSON object or form, by name; handlers receive them next to the parameters.',
+      propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
+    },
+    schema: {
+      type: ['string', 'object'],
+      description:
+        'JSON Schema (2020-12) of the whole body: ./a/file.json next to the catalog, or inline. Handlers receive it as "body".',
+    },
+    example: {
+      type: ['string', 'object', 'array'],
+      description: 'Example of a body with a schema: ./a/file.json next to the catalog, or inline.',
+    },
+    media_type: {
+      ...mediaType,
+      description:
+        'application/json unless said; application/x-www-form-urlencoded takes properties too; text is received as a string, everything else as bytes.',
+    },
+    max_size: { ...size, description: 'Largest body: 1 MB unless said, at most 10 MB.' },
+  },
+} as const
+
 export const routes = {
   type: 'object',
-  description: 'Every route by its path. Priced routes stand under /paid/.',
-  propertyNames: { pattern: '^/' },
+  description:
+    'Every route by its path, or by METHOD and path: POST /paid/translate. Priced routes stand under /paid/.',
+  propertyNames: { pattern: '^(?:(?:GET|POST|PUT|PATCH|DELETE) )?/' },
   additionalProperties: {
     type: 'object',
     additionalProperties: false,
     required: ['summary'],
     properties: {
       ...operation,
+      body,
       with: argumentsGiven,
       cache: {
         type: ['string', 'object'],

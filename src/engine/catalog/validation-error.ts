@@ -12,8 +12,27 @@ export interface ValidationError {
   readonly ctx?: JsonObject
 }
 
-/** Whether values came as text, in a path or query, or as typed JSON. */
-export type Form = 'text' | 'json'
+/** How values came: as text in a path, query or form; `body`: the same, with a body of JSON; as the JSON of a tool call. */
+export type Form = 'text' | 'body' | 'json'
+
+/** Whether a value came with its type, so that nothing is read into it. */
+export function isTyped(parameter: Parameter | undefined, form: Form): boolean {
+  return form === 'json' || (form === 'body' && parameter?.in === 'body')
+}
+
+/** An error of the schema of a whole body. */
+export function describeBody({ keyword, params, instancePath, message }: ErrorObject): ValidationError {
+  const missing: unknown = params['missingProperty']
+  const steps = instancePath
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((step) => (/^\d+$/.test(step) ? Number(step) : step))
+  const loc = ['body', ...steps]
+  if (keyword === 'required')
+    return { type: 'missing', loc: [...loc, String(missing)], msg: 'Field required', input: null }
+  return { type: 'value_error', loc, msg: `Value error, ${message ?? 'not allowed'}`, ctx: { error: {} } }
+}
 
 type Said = Pick<ValidationError, 'type' | 'msg' | 'ctx'>
 
@@ -28,14 +47,13 @@ export function describe(
   const [, within = '', index] = instancePath.split('/')
   const name = String(params['missingProperty'] ?? params['additionalProperty'] ?? within)
   const parameter = parameters.find((each) => each.name === name)
-  const loc =
-    form === 'text'
-      ? [parameter?.in ?? 'query', name]
-      : ['arguments', name, ...(index === undefined ? [] : [Number(index)])]
+  const typed = isTyped(parameter, form)
+  const place = form === 'json' ? 'arguments' : (parameter?.in ?? 'query')
+  const loc = typed && index !== undefined ? [place, name, Number(index)] : [place, name]
   if (keyword === 'required') return { type: 'missing', loc, msg: 'Field required', input: null }
   if (parameter === undefined) return { type: 'extra_forbidden', loc, msg: 'Extra inputs are not permitted' }
-  const said = say(parameter, error, form)
-  const silent = form === 'json' && said.ctx === undefined
+  const said = say(parameter, error, typed)
+  const silent = typed && said.ctx === undefined
   return { ...said, loc, ...(silent ? {} : { input: inputOf(given[name]) }) }
 }
 
@@ -43,14 +61,14 @@ function inputOf(value: Json | undefined): string | null {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : null
 }
 
-function say(parameter: Parameter, error: ErrorObject, form: Form): Said {
+function say(parameter: Parameter, error: ErrorObject, typed: boolean): Said {
   const { keyword, params } = error
   const { name, list, format } = parameter
   const limit = Number(params['limit'])
-  if (list !== undefined && form === 'text') return valueError(`${name} ${listRule(parameter, list, error)}`)
+  if (list !== undefined && !typed) return valueError(`${name} ${listRule(parameter, list, error)}`)
   switch (keyword) {
     case 'type':
-      return typeError(String(params['type']), form)
+      return typeError(String(params['type']), typed)
     case 'minimum':
       return bound('greater_than_equal', `greater than or equal to ${limit}`, { ge: limit })
     case 'maximum':
@@ -110,12 +128,10 @@ const TYPES: Readonly<Record<string, readonly [code: string, kind: string, parsi
   object: ['dict', 'dictionary', ''],
 }
 
-function typeError(type: string, form: Form): Said {
+function typeError(type: string, typed: boolean): Said {
   const [code, kind, parsing] = TYPES[type] ?? ['value', 'value', '']
   const msg = `Input should be a valid ${kind}`
-  return form === 'text'
-    ? { type: `${code}_parsing`, msg: `${msg}, ${parsing}` }
-    : { type: `${code}_type`, msg }
+  return typed ? { type: `${code}_type`, msg } : { type: `${code}_parsing`, msg: `${msg}, ${parsing}` }
 }
 
 function quoted(values: readonly Scalar[]): string {

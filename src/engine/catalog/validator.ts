@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { Argument, Arguments } from '../handler.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
-import type { Binding, Catalog, Operation, Parameter, Scalar } from './catalog.ts'
+import type { Binding, Body, Catalog, Operation, Parameter, Scalar } from './catalog.ts'
 import { didYouMean, suggest } from './issue.ts'
 import {
   asArgument,
@@ -13,12 +13,21 @@ import {
   validationSchema,
   valueOf,
 } from './parameter.ts'
-import { describe, type Form, ruleOf, type ValidationError } from './validation-error.ts'
+import {
+  describe,
+  describeBody,
+  type Form,
+  isTyped,
+  ruleOf,
+  type ValidationError,
+} from './validation-error.ts'
 
 /** Parameters of one HTTP request as they came: path templates decoded, the query raw. */
 export interface RawParameters {
   readonly path: Readonly<Record<string, string>>
   readonly query: string
+  /** What was read of its body, by the kind of the operation's; undefined: it was empty. */
+  readonly body?: Json | Uint8Array | undefined
 }
 
 export type Validated =
@@ -41,17 +50,86 @@ export interface Inputs {
   readonly bindings: readonly Binding[]
 }
 
-/** Validates the path and query of a request. Of repeated parameters the last counts. */
+/** Validates path, query and body of a request. Of repeated parameters the last counts. */
 export function compileValidator(inputs: Inputs, unknown: Catalog['unknownParameters']): Validator {
+  const { body } = inputs.operation
+  const validateRest = compileQueryValidator(inputs, unknown)
+  if (body === undefined) return validateRest
+  if (body.form === 'properties') return compileProperties(inputs, body, validateRest)
+  const validateBody = wholeValidator(body)
+  return (raw) => {
+    const validated = validateRest(raw)
+    const errors = validateBody(raw.body)
+    if (errors.length > 0)
+      return {
+        kind: 'invalid',
+        errors: [...(validated.kind === 'invalid' ? validated.errors : []), ...errors],
+      }
+    return validated.kind === 'invalid' || raw.body === undefined
+      ? validated
+      : { ...validated, args: { ...validated.args, body: raw.body } }
+  }
+}
+
+/** Members of the body are parameters; unlike those of a query, unknown ones are always refused. */
+function compileProperties(inputs: Inputs, { kind }: Body, validate: QueryValidator): Validator {
+  const names = inputs.parameters.flatMap(({ name, in: place }) => (place === 'body' ? [name] : []))
+  return ({ body = {}, ...raw }) => {
+    if (!isJsonObject(body) || body instanceof Uint8Array)
+      return { kind: 'invalid', errors: [NO_OBJECT_BODY] }
+    const known = Object.entries(body).filter(([name]) => names.includes(name))
+    const unknown = Object.keys(body).filter((name) => !names.includes(name))
+    const validated = validate(raw, { given: Object.fromEntries(known), typed: kind === 'json' })
+    if (unknown.length === 0) return validated
+    const errors = unknown.slice(0, MOST_UNKNOWN).map((name): ValidationError => {
+      const short = name.slice(0, LONGEST_NAME)
+      const msg = `Extra inputs are not permitted${didYouMean(short, names)}`
+      return { type: 'extra_forbidden', loc: ['body', short], msg }
+    })
+    return { kind: 'invalid', errors: [...(validated.kind === 'invalid' ? validated.errors : []), ...errors] }
+  }
+}
+
+const NO_OBJECT_BODY: ValidationError = {
+  type: 'dict_type',
+  loc: ['body'],
+  msg: 'Input should be a valid dictionary',
+}
+
+/** A whole body against its schema: the first error tells enough, and thousands would be as long as the body. */
+function wholeValidator({ schema }: Body): (body: RawParameters['body']) => readonly ValidationError[] {
+  const validate = schema === undefined ? undefined : schemaValidator(() => schema, bodies)
+  return (body) => {
+    if (body === undefined) return [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }]
+    return body instanceof Uint8Array ? [] : (validate?.(body) ?? []).map(describeBody)
+  }
+}
+
+interface BodyMembers {
+  readonly given: JsonObject
+  /** JSON, not texts of a form. */
+  readonly typed: boolean
+}
+
+type QueryValidator = (raw: RawParameters, members?: BodyMembers) => Validated
+
+function compileQueryValidator(inputs: Inputs, unknown: Catalog['unknownParameters']): QueryValidator {
+  const typed = inputs.parameters.some((each) => each.in === 'body')
+    ? compileInputs(inputs, 'body')
+    : undefined
   const validate = compileInputs(inputs, 'text')
   const names = inputs.parameters.flatMap(({ name, in: place }) => (place === 'query' ? [name] : []))
-  return ({ path, query }) => {
+  return ({ path, query }, members) => {
     const search = new URLSearchParams(query)
     const given = inputs.parameters.flatMap(({ name, in: place }): [string, string][] => {
       const text = place === 'path' ? path[name] : search.getAll(name).at(-1)
       return text === undefined ? [] : [[name, text]]
     })
-    const validated = validate(Object.fromEntries(given))
+    const values = Object.fromEntries(given)
+    const validated =
+      members === undefined || typed === undefined
+        ? validate(values)
+        : (members.typed ? typed : validate)({ ...members.given, ...values })
     const ignored = unknownNames(search, names)
     if (ignored.length === 0) return validated
     if (unknown === 'ignore') return validated.kind === 'valid' ? { ...validated, ignored } : validated
@@ -84,8 +162,53 @@ function extraParameter(name: string, names: readonly string[], value: string | 
 
 /** Validates the arguments of a tool call: typed JSON in which nothing is coerced and nothing unknown allowed. */
 export function compileArguments(inputs: Inputs): (given: unknown) => Validated {
+  const { body } = inputs.operation
   const validate = compileInputs(inputs, 'json')
-  return (given = {}) => (isJsonObject(given) ? validate(given) : { kind: 'invalid', errors: [NO_OBJECT] })
+  if (body?.form !== 'whole')
+    return (given = {}) => (isJsonObject(given) ? validate(given) : { kind: 'invalid', errors: [NO_OBJECT] })
+  const validateBody = wholeValidator(body)
+  return (given = {}) => {
+    if (!isJsonObject(given)) return { kind: 'invalid', errors: [NO_OBJECT] }
+    const { body: sent, ...rest } = given
+    const validated = validate(rest)
+    const value = body.kind === 'bytes' && typeof sent === 'string' ? fromBase64(sent) : sent
+    const fits = fitsKind(body, value)
+    const errors = (fits ? validateBody(value) : [MISSHAPEN]).map(({ loc, ...error }) => ({
+      ...error,
+      loc: ['arguments', ...loc],
+    }))
+    if (validated.kind === 'invalid') return { kind: 'invalid', errors: [...validated.errors, ...errors] }
+    if (errors.length > 0 || value === undefined) return { kind: 'invalid', errors }
+    return { ...validated, args: { ...validated.args, body: value } }
+  }
+}
+
+const MISSHAPEN: ValidationError = {
+  type: 'value_error',
+  loc: ['body'],
+  msg: 'Value error, body is not what the schema of this tool says, or too large',
+  ctx: { error: {} },
+}
+
+function fromBase64(text: string): Uint8Array | undefined {
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
+    ? new Uint8Array(bytes)
+    : undefined
+}
+
+/** Whether JSON has brought what the same route reads of a request over HTTP. */
+function fitsKind({ kind, maxSize }: Body, value: Json | Uint8Array | undefined): boolean {
+  switch (kind) {
+    case 'json':
+      return true
+    case 'form':
+      return isJsonObject(value) && Object.values(value).every((each) => typeof each === 'string')
+    case 'text':
+      return typeof value === 'string' && Buffer.byteLength(value) <= maxSize
+    case 'bytes':
+      return value instanceof Uint8Array && value.length <= maxSize
+  }
 }
 
 const NO_OBJECT: ValidationError = {
@@ -122,7 +245,10 @@ function compileInputs(
 function read(parameter: Parameter, given: JsonObject, form: Form): Json | undefined {
   const value = Object.hasOwn(given, parameter.name) ? given[parameter.name] : undefined
   if (value === undefined) return parameter.default === '' ? '' : undefined
-  return normalize(parameter, form === 'text' && typeof value === 'string' ? decode(parameter, value) : value)
+  return normalize(
+    parameter,
+    !isTyped(parameter, form) && typeof value === 'string' ? decode(parameter, value) : value,
+  )
 }
 
 function invalid(parameters: readonly Parameter[], errors: readonly ValidationError[]): Validated {
@@ -211,15 +337,21 @@ ajv.addKeyword({
   validate: (limit: number, items: readonly unknown[]) => Array.from(items.join(',')).length <= limit,
 })
 
-/** Compiles a schema when the first value comes. Values get the schema’s defaults. */
-function schemaValidator(schemaOf: () => JsonObject): (value: Json) => readonly ErrorObject[] {
+/** Schemas of operators, who say what bodies are: nothing is filled in. */
+const bodies = new Ajv2020({ strict: false, validateSchema: false, validateFormats: false })
+
+/** Compiles a schema when the first value comes. Values of parameters get the schema’s defaults. */
+function schemaValidator(
+  schemaOf: () => JsonObject,
+  compiler = ajv,
+): (value: Json) => readonly ErrorObject[] {
   let compiled: ValidateFunction | undefined
   return (value) => {
     if (compiled === undefined) {
       const schema = schemaOf()
-      compiled = ajv.compile(schema)
+      compiled = compiler.compile(schema)
       // ajv keeps every schema it has seen: those of former revisions must not stay behind.
-      ajv.removeSchema(schema)
+      compiler.removeSchema(schema)
     }
     return compiled(value) ? [] : (compiled.errors ?? [])
   }

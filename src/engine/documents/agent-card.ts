@@ -94,7 +94,7 @@ function places({ routes }: Catalog, { baseUrl, mcpServers }: Facts, operation: 
   const route = routes.find((each) => each.operation === operation && each.full === undefined)
   const server = tool === undefined ? undefined : mcpServers.get(tool.server)
   return [
-    ...(route === undefined ? [] : [`GET ${baseUrl}${route.path}`]),
+    ...(route === undefined ? [] : [`${operation.method} ${baseUrl}${route.path}`]),
     ...(tool === undefined || server === undefined ? [] : [`MCP tool ${tool.name} at ${server}`]),
   ]
 }

@@ -1,6 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { type ErrorCode, ERRORS } from '../errors.ts'
-import { exampleAnswer, exampleUrl } from './example.ts'
+import { curlOf, exampleAnswer, exampleUrl } from './example.ts'
 import { chaptersOf, listedRoutes, previewsOf, priceOf } from './listing.ts'
 import { definePage, frameOf, readPage } from './page.ts'
 import { parameterRow } from './parameters.ts'
@@ -38,7 +38,9 @@ function manualOf(catalog: Catalog, facts: Facts): TemplateContext {
     chapters: chaptersOf(catalog, routes).map((chapter) => ({
       title: chapter.title,
       anchor: chapter.anchor,
-      routes: chapter.routes.map((route) => manualRoute(catalog, facts, route, previews.get(route.path))),
+      routes: chapter.routes.map((route) =>
+        manualRoute(catalog, facts, route, previews.get(route.operation)),
+      ),
     })),
     servers: listedServers(catalog, facts).map((server) => serverManual(catalog, server)),
     toolSteps: howToPayTools(catalog, facts),
@@ -81,6 +83,7 @@ function manualRoute(
   const example = exampleAnswer(catalog, route)
   return {
     anchor: route.name,
+    method: operation.method,
     path: route.path,
     price: priceOf(route) ?? '',
     summary: sentence(route.summary),
@@ -88,9 +91,12 @@ function manualRoute(
     description: operation.description === undefined ? '' : sentence(operation.description),
     unavailable: facts.available(operation) ? '' : 'Not available now: answers 503, which is not charged.',
     parameters: route.parameters.map(parameterRow),
-    offerCommand: paid ? `curl -i '${url}'` : '',
-    command: paid ? '' : `curl '${url}'`,
-    program: paid && facts.protocols.includes('x402') ? `const url = '${url}'\n${CLIENT}` : '',
+    offerCommand: paid ? curlOf(facts.baseUrl, route, '-i') : '',
+    command: paid ? '' : curlOf(facts.baseUrl, route),
+    program:
+      paid && operation.method === 'GET' && facts.protocols.includes('x402')
+        ? `const url = '${url}'\n${CLIENT}`
+        : '',
     previews: preview === undefined ? [] : [manualPreview(facts, route, preview)],
     example: example === undefined ? '' : JSON.stringify(example, undefined, 2),
     freshness: freshness(route),
@@ -105,8 +111,9 @@ function manualPreview({ baseUrl }: Facts, route: Route, preview: Route): Templa
   const own = JSON.stringify(preview.parameters) !== JSON.stringify(route.parameters)
   return {
     anchor: preview.name,
+    method: preview.operation.method,
     path: preview.path,
-    command: `curl '${exampleUrl(baseUrl, preview)}'`,
+    command: curlOf(baseUrl, preview),
     takes: own
       ? preview.parameters.length === 0
         ? 'It takes no parameters.'

@@ -1,4 +1,5 @@
 import { type Catalog, examplePath, type Parameter, type Route } from '../catalog/catalog.ts'
+import { bodyExample } from '../catalog/body.ts'
 import { PROXY } from '../catalog/check-context.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
@@ -46,6 +47,22 @@ export function exampleUrl(baseUrl: string, route: Route): string {
   const given = required.length === 0 ? query.filter(isOpen).slice(0, 1) : required
   const search = given.map((parameter) => `${parameter.name}=${encode(exampleOf(parameter))}`).join('&')
   return quotable(baseUrl + examplePath(route) + (search === '' ? '' : `?${search}`))
+}
+
+/** A command that asks for what `exampleUrl` names, with the body of the catalog's example. */
+export function curlOf(baseUrl: string, route: Route, flags = ''): string {
+  const { method, body } = route.operation
+  const parts = ['curl', flags, method === 'GET' ? '' : `-X ${method}`, `'${exampleUrl(baseUrl, route)}'`]
+  if (body !== undefined) {
+    const example = bodyExample(body, route.parameters)
+    const data = body.kind === 'json' && example !== undefined ? shellText(JSON.stringify(example)) : '@body'
+    parts.push(`-H 'Content-Type: ${body.mediaType}'`, `--data-binary ${data}`)
+  }
+  return parts.filter((part) => part !== '').join(' ')
+}
+
+function shellText(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /** Between single quotes, in a shell and in JavaScript. */

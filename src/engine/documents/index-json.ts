@@ -75,7 +75,7 @@ function links(catalog: Catalog, { baseUrl }: Facts): JsonObject {
 function entry(route: Route, facts: Facts): JsonObject {
   const price = priceOf(route)
   return compact({
-    method: 'GET',
+    method: route.operation.method,
     path: route.path,
     kind: route.kind,
     price: price === undefined ? undefined : { currency: 'USD', amount: price },
@@ -127,7 +127,7 @@ function shelf(
 
 function row(route: Route, { available }: Facts): JsonObject {
   return compact({
-    method: 'GET',
+    method: route.operation.method,
     path: route.path,
     kind: route.kind,
     price: money(priceOf(route)),

@@ -1,4 +1,4 @@
-import type { Catalog, Operation, Parameter, Route } from '../catalog/catalog.ts'
+import { type Catalog, type Operation, type Parameter, type Route, routeKey } from '../catalog/catalog.ts'
 import { byCategory, listedRoutes, type ListedTool, priceOf, toolPrice } from './listing.ts'
 import { defineDocument, type Facts, placedDocuments } from './registry.ts'
 import { toolPayment, listedServers, serverPagePath, toolAnchor } from './servers.ts'
@@ -70,7 +70,7 @@ function toolEntry(listed: ListedTool, page: string | undefined): TemplateContex
 
 function entry(route: Route, previews: readonly Route[], { baseUrl }: Facts): TemplateContext {
   return {
-    name: route.kind === 'paid' ? route.operation.id : route.path,
+    name: route.kind === 'paid' ? route.operation.id : routeKey(route),
     url: baseUrl + route.path,
     ...words(route.operation, route.summary, priceOf(route)),
     parameters: brief(route.parameters),
@@ -93,7 +93,7 @@ function words(operation: Operation, summary: string, price: string | undefined)
  * take: the legend says that once, only the others are spelt out.
  */
 function preview(route: Route, previews: readonly Route[], baseUrl: string): TemplateContext {
-  const sample = previews.find(({ full }) => full === route.path)
+  const sample = previews.find(({ operation }) => operation === route.operation && route.full === undefined)
   if (sample === undefined) return { twin: false, preview: '', previewParameters: '' }
   const known = new Set(route.parameters.map(({ name }) => name))
   const twin =

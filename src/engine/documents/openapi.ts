@@ -1,4 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
+import { bodyExample, kindOf } from '../catalog/body.ts'
+import { inputSchema } from '../catalog/parameter.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { answerSchema } from './answer-schema.ts'
 import { exampleAnswer } from './example.ts'
@@ -19,17 +21,20 @@ import { charging, freshness, howToPay, SANDBOX, sentence, useWhen } from './cop
 export const openapi = defineDocument('openapi', (catalog, facts) => {
   const routes = listedRoutes(catalog)
   const documents = placedDocuments(catalog, facts.baseUrl)
-  const paths = [
-    ...routes.map((route) => [route.path, { get: openapiOperation(catalog, facts, route) }] as const),
-    ...documents.flatMap(documentPaths),
-  ]
+  const paths: Record<string, JsonObject> = {}
+  for (const route of routes)
+    paths[route.path] = {
+      ...paths[route.path],
+      [route.operation.method.toLowerCase()]: openapiOperation(catalog, facts, route),
+    }
+  for (const [path, item] of documents.flatMap(documentPaths)) paths[path] = { ...paths[path], ...item }
   return packJson({
     openapi: '3.1.0',
     info: info(catalog, facts),
     servers: [{ url: facts.baseUrl }],
     tags: tags(catalog, routes, documents.length),
     ...extensions(catalog, facts),
-    paths: Object.fromEntries(paths),
+    paths,
     components: openapiComponents(facts.protocols),
   })
 })
@@ -86,6 +91,7 @@ const FAILURES: JsonObject = { '4XX': PROBLEM, default: PROBLEM }
 function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObject {
   const { operation } = route
   const available = facts.available(operation)
+  const parameters = route.parameters.filter((each) => each.in !== 'body')
   return compact({
     operationId: route.name,
     summary: route.summary,
@@ -96,9 +102,23 @@ function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObj
     'x-free-preview': route.sample,
     'x-attribution': attributions(catalog, route),
     'x-available': available ? undefined : false,
-    parameters: route.parameters.length === 0 ? undefined : route.parameters.map(openapiParameter),
+    parameters: parameters.length === 0 ? undefined : parameters.map(openapiParameter),
+    requestBody: requestBody(route),
     responses: responses(catalog, facts, route),
   })
+}
+
+/** The Request Body Object of a route. */
+function requestBody({ operation: { body }, parameters }: Route): JsonObject | undefined {
+  if (body === undefined) return undefined
+  const members = parameters.filter((each) => each.in === 'body')
+  const { $schema: _, ...properties } = inputSchema(members)
+  const schema = body.form === 'properties' ? properties : (body.schema ?? {})
+  const example = bodyExample(body, members)
+  return {
+    required: body.form === 'whole' || members.some(({ required }) => required),
+    content: { [body.mediaType]: compact({ schema, example }) },
+  }
 }
 
 function describe(route: Route, available: boolean): string {
@@ -126,19 +146,20 @@ function attributions({ sources }: Catalog, { operation }: Route): string[] | un
 
 function responses(catalog: Catalog, { protocols }: Facts, route: Route): JsonObject {
   const paid = route.kind === 'paid'
+  const { mediaType: media } = route.operation.response
+  const isJson = media === undefined || kindOf(media) === 'json'
+  const described = compact({
+    schema: answerSchema(catalog, route),
+    example: exampleAnswer(catalog, route),
+  })
   return compact({
     200: compact({
       description: paid ? 'The answer, paid.' : 'The answer.',
       headers: paid ? receiptHeaders(protocols) : undefined,
-      content: {
-        'application/json': compact({
-          schema: answerSchema(catalog, route),
-          example: exampleAnswer(catalog, route),
-        }),
-      },
+      content: { [media ?? 'application/json']: isJson ? described : {} },
     }),
     402: paid ? { $ref: '#/components/responses/PaymentRequired' } : undefined,
-    422: route.parameters.length === 0 ? undefined : VALIDATION,
+    422: route.parameters.length === 0 && route.operation.body === undefined ? undefined : VALIDATION,
     ...FAILURES,
   })
 }

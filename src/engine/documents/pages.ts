@@ -1,5 +1,5 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
-import { exampleUrl } from './example.ts'
+import { curlOf } from './example.ts'
 import { chaptersOf, listedRoutes, listedTools, previewsOf, priceOf, toolPrice } from './listing.ts'
 import { definePage, frameOf, readPage } from './page.ts'
 import { type Facts, placedDocuments } from './registry.ts'
@@ -25,11 +25,11 @@ export function renderHome(catalog: Catalog, facts: Facts): string {
     manual,
     chapters: chaptersOf(catalog, routes).map((chapter) => ({
       title: chapter.title,
-      rows: chapter.routes.map((route) => priceRow(route, previews.get(route.path), manual)),
+      rows: chapter.routes.map((route) => priceRow(route, previews.get(route.operation), manual)),
     })),
     servers: serversOf(catalog, facts),
-    trial: free === undefined ? '' : `curl '${exampleUrl(facts.baseUrl, free)}'`,
-    offer: paid === undefined ? '' : `curl -i '${exampleUrl(facts.baseUrl, paid)}'`,
+    trial: free === undefined ? '' : curlOf(facts.baseUrl, free),
+    offer: paid === undefined ? '' : curlOf(facts.baseUrl, paid, '-i'),
     documents: documents
       .filter((document) => document.name !== 'index')
       .map(({ title, summary, paths }) => ({ title, summary, path: paths[0] ?? '/' })),

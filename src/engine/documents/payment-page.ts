@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Catalog, Route } from '../catalog/catalog.ts'
+import { type Catalog, type Route, routeKey } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { findNetwork } from '../networks.ts'
 import type { Facts } from './registry.ts'
@@ -33,12 +33,13 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
   const style = styleSheetOf(catalog)
   const html = print({
     page: frame(catalog, facts, {
-      title: `${title}: ${route.path}`,
+      title: `${title}: ${routeKey(route)}`,
       description: summary,
       url: '',
       style,
     }),
     title,
+    method: route.operation.method,
     path: route.path,
     summary,
     description: route.operation.description ?? '',
@@ -58,7 +59,9 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
 
 /** A sample that answers as it stands; undefined when its bare path does. */
 function sampleOf(catalog: Catalog, facts: Facts, route: Route): string | undefined {
-  const preview = catalog.routes.find(({ path }) => path === route.sample)
+  const preview = catalog.routes.find(
+    ({ kind, operation }) => kind === 'sample' && operation === route.operation,
+  )
   const needs = preview?.parameters.some(({ required }) => required) ?? false
   return preview !== undefined && needs ? exampleUrl(facts.baseUrl, preview) : undefined
 }

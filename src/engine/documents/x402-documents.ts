@@ -58,7 +58,7 @@ function priceRange(sold: readonly Route[]): JsonObject | undefined {
 function endpoint(route: Route, { baseUrl, available }: Facts): JsonObject {
   const amount = priceOf(route)
   return compact({
-    method: 'GET',
+    method: route.operation.method,
     path: route.path,
     url: baseUrl + examplePath(route),
     price: amount === undefined ? undefined : { mode: 'fixed', currency: 'USD', amount },
@@ -108,7 +108,7 @@ function item(facts: Facts, route: Route, challenge: JsonObject): JsonObject {
     accepts: challenge.accepts,
     ...resource,
     extensions: bazaar === undefined ? undefined : { bazaar },
-    method: 'GET',
+    method: route.operation.method,
     path: route.path,
     routeTemplate: route.path.includes('{') ? colonTemplate(route.path) : undefined,
     priceUsd: priceOf(route),

@@ -1,4 +1,5 @@
 import type { Context } from 'koa'
+import type { Body } from '../catalog/catalog.ts'
 import type { Rate } from '../cache/cache.ts'
 import type { RawParameters } from '../catalog/validator.ts'
 import { Failure, type InvalidParameter } from '../errors.ts'
@@ -15,10 +16,11 @@ import {
   type PurchaseProblem,
   type PurchaseResult,
 } from '../purchase/request.ts'
-import { findPayment, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
+import { findPayment, preverify, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
 import { withMetrics, type RouteCounters } from '../usage/usage.ts'
+import { declaredSize, discardBody, receiveBody, UNPAID_BYTES, type Received } from './body.ts'
 import { disconnectSignal, failed, invalid, ok, problem, type Reply } from './reply.ts'
-import { UNPAID, type Reason } from './payment-required.ts'
+import { bodyTerms, UNPAID, type Reason } from './payment-required.ts'
 import type { Revision, ServedRoute } from './revision.ts'
 import { clientOf } from './server.ts'
 
@@ -36,6 +38,8 @@ export interface RouteRequest {
   readonly parameters: RawParameters
   /** Absolute URL of the concrete path. */
   readonly resource: string
+  /** What came of its body; undefined where the route takes none, and before it is read. */
+  readonly received?: Received
 }
 
 export interface Answered {
@@ -52,20 +56,63 @@ export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Pro
   const detection = findPayment(protocols.map((each) => each.detect(ctx.headers)))
   if (detection.kind === 'none') {
     counters.count('unpaid')
+    const { body } = request.served.operation
+    if (body !== undefined) return offerForBody(request, body)
     return { reply: paymentRequired(request, UNPAID) }
   }
   counters.count('presented')
   const gone = disconnectSignal(ctx.res)
   return withMetrics(deps.now, { counters, gone }, async () => {
+    if (detection.kind !== 'payment' && request.served.operation.body !== undefined)
+      discardBody(ctx.req, ctx.res)
     switch (detection.kind) {
       case 'malformed':
         return { reply: problem(detection.code, detection.detail, { charged: 'no' }) }
       case 'refused':
         return { reply: paymentRequired(request, detection) }
-      case 'payment':
-        return pay(deps, request, detection.payment, gone)
+      case 'payment': {
+        const { payment } = detection
+        const { body } = request.served.operation
+        if (body !== undefined) return payWithBody(deps, request, payment, gone, body)
+        return pay(deps, request, payment, gone)
+      }
     }
   })
+}
+
+/** What a request would bring is known from its body, as far as that is read without a payment. */
+async function offerForBody(request: RouteRequest, body: Body): Promise<Answered> {
+  const { req, res } = request.ctx
+  const received = await receiveBody(req, res, body, Math.min(body.maxSize, UNPAID_BYTES))
+  return { reply: paymentRequired({ ...request, received }, UNPAID) }
+}
+
+/** Above this size, and where a size is not declared, a body is read for those alone whose payment would be taken. */
+const CHEAP_BYTES = 64_000
+
+async function payWithBody(
+  deps: CallDeps,
+  request: RouteRequest,
+  payment: Payment,
+  gone: AbortSignal,
+  body: Body,
+): Promise<Answered> {
+  const { req, res } = request.ctx
+  const isCheap = req.headers['transfer-encoding'] === undefined && declaredSize(req.headers) <= CHEAP_BYTES
+  const refusal = isCheap ? undefined : await preverify(deps.purchases, payment)
+  if (refusal !== undefined) {
+    discardBody(req, res)
+    return renderResult(deps, { ...request, received: { kind: 'unread' } }, { kind: 'refused', refusal })
+  }
+  const received = await receiveBody(req, res, body, body.maxSize)
+  if (received.kind === 'fault') return { reply: refusedBody(received) }
+  if (received.kind === 'unread') throw new Error('a body is read as far as its route allows')
+  const parameters = { ...request.parameters, body: received.value }
+  return pay(deps, { ...request, parameters, received }, payment, gone)
+}
+
+function refusedBody({ refusal }: Extract<Received, { readonly kind: 'fault' }>): Reply {
+  return problem(refusal.code, refusal.detail, { charged: 'no' })
 }
 
 async function pay(
@@ -74,10 +121,11 @@ async function pay(
   payment: Payment,
   gone: AbortSignal,
 ): Promise<Answered> {
-  const { served, revision, resource } = request
+  const { served, revision, resource, received } = request
   const validated = served.validate(request.parameters)
   if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
   const result = await purchaseCall(deps, {
+    ...(received?.kind === 'body' ? bodyTerms(request, received) : {}),
     payment,
     endpoint: served.route,
     resource,
@@ -155,9 +203,11 @@ function faultReply(
   charged: 'no' | 'yes',
 ): Reply {
   if (fault instanceof Failure) return failed(fault, charged)
-  const place = route.parameters.find(({ name }) => name === fault.parameter)?.in ?? 'query'
+  const place = route.parameters.find(({ name }) => name === fault.parameter)?.in
+  const isBody = place === undefined && fault.parameter === 'body' && route.operation.body !== undefined
+  const loc = isBody ? ['body'] : [place ?? 'query', fault.parameter]
   const { type, msg, ctx } = toValidationError(fault)
-  return invalid([{ type, loc: [place, fault.parameter], msg, ctx }], charged)
+  return invalid([{ type, loc, msg, ctx }], charged)
 }
 
 /** Samples and free routes: payment headers are not even looked at. */
@@ -171,7 +221,14 @@ async function freeReply(deps: CallDeps, request: RouteRequest): Promise<Reply> 
   const { served, revision } = request
   const unready = unreadyFailure(served.readiness)
   if (unready !== undefined) return failed(unready, 'no')
-  const validated = served.validate(request.parameters)
+  const { body } = served.operation
+  let { parameters } = request
+  if (body !== undefined) {
+    const received = await receiveBody(request.ctx.req, request.ctx.res, body, body.maxSize)
+    if (received.kind === 'fault') return refusedBody(received)
+    if (received.kind === 'body') parameters = { ...parameters, body: received.value }
+  }
+  const validated = served.validate(parameters)
   if (validated.kind === 'invalid') return invalid(validated.errors)
   const spent = await overspent(deps, request)
   if (spent !== undefined) return failed(spent, 'no')

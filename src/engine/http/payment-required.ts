@@ -3,11 +3,12 @@ import type { ValidationError } from '../catalog/validation-error.ts'
 import type { RawParameters, Validated, Validator } from '../catalog/validator.ts'
 import { charging, CLIENT, isUpfront } from '../documents/copy.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
-import { asciiJson, compact, type Json, type JsonObject } from '../json.ts'
+import { asciiJson, compact, digestJson, type Json, type JsonObject } from '../json.ts'
 import { formatPrice } from '../money.ts'
 import type { Challenge } from '../protocols/protocol.ts'
 import { digestArguments, scopeOf, UNREADY, type Readiness } from '../purchase/execution.ts'
 import { problemType } from '../purchase/request.ts'
+import { UNPAID_BYTES, type Received } from './body.ts'
 import { PROBLEM_TYPE, type Reply } from './reply.ts'
 
 /** Answers 402 for one route. */
@@ -45,10 +46,12 @@ export function compilePaymentRequired(
   const wordsOf = ({ code, detail }: Reason): string =>
     asciiJson({ ...problemOf(code), detail, ...readers }).slice(1, -1)
   const unpaid = wordsOf(UNPAID)
-  const prepare = ({ resource, scope, wouldFail, ignored }: Preflight, reason: Reason): (() => Reply) => {
+  const prepare = (preflight: Preflight, reason: Reason): (() => Reply) => {
+    const { resource, scope, contentDigest, wouldFail, ignored } = preflight
     const { code, headers } = reason
     const standing = { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...headers }
-    const issues = challenges.map((challenge) => challenge.prepare({ resource, scope, error: code }))
+    const asked = { resource, scope, contentDigest, error: code }
+    const issues = challenges.map((challenge) => challenge.prepare(asked))
     let rest = reason === UNPAID ? unpaid : wordsOf(reason)
     if (ignored !== undefined) rest += `,"ignored_parameters":${ignored}`
     if (wouldFail !== undefined) rest += `,"would_fail":${wouldFail}`
@@ -99,6 +102,8 @@ function forReaders(
 export interface Preflight {
   /** Operation and arguments as a digest: what a payment can be bound to; `none` when the arguments are not valid. */
   readonly scope: string
+  /** RFC 9530 digest of the body, where it was read whole. */
+  readonly contentDigest: string | undefined
   /** `{status, code, detail}` as JSON when the request would fail even if it were paid for. */
   readonly wouldFail: string | undefined
   /** Query parameters that the route does not have, as JSON; undefined when there are none. */
@@ -112,6 +117,7 @@ interface Asked {
   readonly parameters: RawParameters
   /** Absolute URL of the concrete path. */
   readonly resource: string
+  readonly received?: Received
 }
 
 /** Bounds what is kept, whatever is asked. */
@@ -131,7 +137,10 @@ export class Preflights {
   }
 
   of(asked: Asked): Preflight {
-    const key = `${asked.resource}?${asked.parameters.query}`
+    if (asked.served.route.operation.body !== undefined) return preflightOfBody(asked, this.#baseUrl)
+    const { method } = asked.served.route.operation
+    const url = `${asked.resource}?${asked.parameters.query}`
+    const key = method === 'GET' ? url : `${method} ${url}`
     const known = this.#known.get(key)
     if (known !== undefined) return known
     const preflight = preflightOf(asked, this.#baseUrl)
@@ -145,6 +154,33 @@ export class Preflights {
   }
 }
 
+/** Bodies differ from one request to the next: nothing of these preflights is kept. */
+function preflightOfBody(asked: Asked, baseUrl: string): Preflight {
+  const { received, parameters, resource, served } = asked
+  if (received?.kind === 'body') {
+    const preflight = preflightOf({ ...asked, parameters: { ...parameters, body: received.value } }, baseUrl)
+    return preflight.scope === 'none' ? preflight : { ...preflight, ...bodyTerms(asked, received) }
+  }
+  const refusal = UNREADY[served.readiness] ?? (received?.kind === 'fault' ? received.refusal : undefined)
+  const wouldFail =
+    refusal === undefined ? undefined : asciiJson({ status: ERRORS[refusal.code].status, ...refusal })
+  const scope = received?.kind === 'fault' ? 'none' : unreadScope(asked)
+  return { scope, contentDigest: undefined, resource, ignored: undefined, wouldFail }
+}
+
+/** What a payment is bound to by a body: its digest, and where it is too large to be read unpaid, the URL alone. */
+export function bodyTerms(
+  asked: Pick<Asked, 'served' | 'parameters'>,
+  { size, digest }: Extract<Received, { readonly kind: 'body' }>,
+): { readonly scope?: string; readonly contentDigest: string } {
+  const bound = { contentDigest: digest }
+  return size > UNPAID_BYTES ? { scope: unreadScope(asked), ...bound } : bound
+}
+
+function unreadScope({ served, parameters: { path, query } }: Pick<Asked, 'served' | 'parameters'>): string {
+  return scopeOf(served.route.operation, digestJson({ path, query }))
+}
+
 function preflightOf(asked: Asked, baseUrl: string): Preflight {
   const { route, validate, readiness } = asked.served
   const validated = validate(asked.parameters)
@@ -153,7 +189,8 @@ function preflightOf(asked: Asked, baseUrl: string): Preflight {
     validated.kind === 'valid'
       ? scopeOf(route.operation, digestArguments(route.operation, validated.args))
       : 'none'
-  return { scope, resource, ignored: ignoredOf(validated), wouldFail: failureOf(readiness, validated) }
+  const wouldFail = failureOf(readiness, validated)
+  return { scope, contentDigest: undefined, resource, ignored: ignoredOf(validated), wouldFail }
 }
 
 function failureOf(readiness: Readiness, validated: Validated): string | undefined {

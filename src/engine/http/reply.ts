@@ -27,7 +27,7 @@ export function note(ctx: Context, notes: Notes): void {
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body: string | Buffer
   /** Names of request headers that the answer depends on. */
   readonly vary?: string
   /** Why it is no answer. */
@@ -87,10 +87,23 @@ export function invalid(errors: readonly ValidationError[], charged: Charged = '
   }
 }
 
+/** Nobody knows what stands in it: a browser must neither guess its type nor run it as a page of this service. */
+const INERT = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': 'sandbox' }
+
 /** An answer in the form it is stored in. */
 export function ok(stored: StoredAnswer, headers: Readonly<Record<string, string>>): Reply {
   if (stored.kind === 'text')
-    return { status: 200, headers: { 'Content-Type': stored.type, ...headers }, body: stored.text }
+    return {
+      status: 200,
+      headers: { 'Content-Type': stored.type, ...stored.headers, ...headers },
+      body: stored.text,
+    }
+  if (stored.kind === 'bytes')
+    return {
+      status: 200,
+      headers: { 'Content-Type': stored.type, ...INERT, ...stored.headers, ...headers },
+      body: Buffer.from(stored.bytes),
+    }
   const { cached }: { readonly cached?: Json } = isJsonObject(stored.value) ? stored.value : {}
   return {
     status: 200,

@@ -232,12 +232,12 @@ export interface Trial {
 
 /**
  * Runs the work of every paid route once, one after the other, with the examples of its parameters: nothing is charged,
- * and nothing comes from the cache. Routes that store something are left alone.
+ * and nothing comes from the cache. Routes with effects are left alone.
  */
 export async function* tryRoutes(revision: Revision, workshop: ExecutionDeps): AsyncGenerator<Trial> {
   const { routes, operations } = revision
   for (const { route, readiness, validate, handler, store } of routes) {
-    if (route.kind !== 'paid' || store !== undefined) continue
+    if (route.kind !== 'paid' || store !== undefined || route.operation.method !== 'GET') continue
     const unready = unreadyFailure(readiness)
     const validated = validate(exampleOf(route))
     const { operation } = route

@@ -32,8 +32,8 @@ export function createRouter(settings: RouterSettings, revision: Revision): Inde
     respond(ctx, await paymentState(settings.purchases.ledger, id))
   })
   for (const served of revision.routes) {
-    const { name, path } = served.route
-    router.get(name, colonTemplate(path), serveRoute(settings, revision, served))
+    const { name, path, operation } = served.route
+    router.register(colonTemplate(path), [operation.method], serveRoute(settings, revision, served), { name })
   }
   return router
 }
@@ -88,7 +88,7 @@ function serveRoute(
 
 /** A 402 as its reader wants it: a page for a browser, JSON for everyone else, the same headers for both. */
 function negotiate({ ctx, served: { route }, revision, resource }: RouteRequest, reply: Reply): Reply {
-  const problem: unknown = prefersPage(ctx) ? JSON.parse(reply.body) : undefined
+  const problem: unknown = prefersPage(ctx) ? JSON.parse(String(reply.body)) : undefined
   const vary = 'Accept'
   // A copy costs as much as finding the route: the usual 402 is made with this header.
   if (!isJsonObject(problem)) return reply.vary === vary ? reply : { ...reply, vary }

@@ -2,6 +2,8 @@ import { createServer, STATUS_CODES, type IncomingMessage, type Server, type Ser
 import { BlockList, isIP, type Socket } from 'node:net'
 import type Koa from 'koa'
 import type { ErrorCode } from '../errors.ts'
+import { LARGEST_BYTES } from '../catalog/body.ts'
+import { readingTime } from './body.ts'
 import { problem, type Reply } from './reply.ts'
 
 /** All headers with the URL: texts travel in the query, and Node's 16 KB would refuse them. */
@@ -27,7 +29,7 @@ export interface HttpServer extends Server {
 export function createHttpServer({
   headers = {},
   headersWithin = 15_000,
-  requestWithin = 30_000,
+  requestWithin = 20_000 + readingTime(LARGEST_BYTES),
   unreadWithin = 30_000,
 }: ServerSettings = {}): HttpServer {
   const server = createServer({
@@ -109,7 +111,7 @@ function refuse(
     Connection: 'close',
   })
   const head = lines.map(([name, value]) => `${name}: ${value}`).join('\r\n')
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n\r\n${body}`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n\r\n${String(body)}`)
   socket.resume()
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   socket.once('close', () => clearTimeout(timer))

@@ -1,4 +1,4 @@
-import type { Catalog, Route } from '../catalog/catalog.ts'
+import { type Catalog, type Route, routeKey } from '../catalog/catalog.ts'
 import { countKinds, listedRoutes } from '../documents/listing.ts'
 import type {
   DayFigures,
@@ -199,8 +199,8 @@ export function stats({ catalog, facts }: Revision, days: Days, now: number): Js
 }
 
 /** Where a route is counted: what is sold with the tools of the same operation. */
-export function nameOfRoute({ kind, path, operation }: Route): string {
-  return kind === 'paid' ? soldName(operation.id) : freeName(path)
+export function nameOfRoute(route: Route): string {
+  return route.kind === 'paid' ? soldName(route.operation.id) : freeName(routeKey(route))
 }
 
 /** Of one name over all days. */

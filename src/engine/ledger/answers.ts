@@ -27,7 +27,7 @@ export interface AnswerStore {
   sweep(now: number, isKept: (id: string, attempt: number) => Promise<boolean>): Promise<number>
 }
 
-interface WrittenAnswer extends Pick<AnswerReference, 'kind' | 'mediaType' | 'attempt'> {
+interface WrittenAnswer extends Pick<AnswerReference, 'kind' | 'mediaType' | 'headers' | 'attempt'> {
   /** Public id of the payment. */
   readonly id: string
   readonly expiresAt: number
@@ -54,7 +54,7 @@ interface Pieces {
 
 /** Writes an answer in pieces of one size, whatever the sizes it comes in. */
 export async function writePieces(
-  { id, kind, mediaType, attempt }: WrittenAnswer,
+  { id, kind, mediaType, headers, attempt }: WrittenAnswer,
   body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   pieces: Pieces,
 ): Promise<AnswerReference> {
@@ -85,7 +85,8 @@ export async function writePieces(
     await pieces.abandon().catch(() => undefined)
     throw fault
   }
-  return { kind, mediaType, size, attempt, digest: hash.digest('base64url') }
+  const reference = { kind, mediaType, size, attempt, digest: hash.digest('base64url') }
+  return headers === undefined ? reference : { ...reference, headers }
 }
 
 /**
@@ -128,9 +129,14 @@ export function writeAnswer(
 ): Promise<AnswerReference> {
   const { id, attempts: attempt, redeliver } = entry
   const expiresAt = payableUntil(entry) + redeliver + STALE_MS
-  const [mediaType, text] =
-    answer.kind === 'json' ? [JSON_TYPE, JSON.stringify(answer.value)] : [answer.type, answer.text]
-  return store.write({ id, kind: answer.kind, mediaType, attempt, expiresAt }, [Buffer.from(text)])
+  const { kind } = answer
+  if (kind === 'json') {
+    const bytes = Buffer.from(JSON.stringify(answer.value))
+    return store.write({ id, kind, mediaType: JSON_TYPE, attempt, expiresAt }, [bytes])
+  }
+  const { type: mediaType, headers } = answer
+  const bytes = kind === 'text' ? Buffer.from(answer.text) : answer.bytes
+  return store.write({ id, kind, mediaType, headers, attempt, expiresAt }, [bytes])
 }
 
 /** Undefined when there is none, or none that is whole: a payment that was settled is owed its answer then. */
@@ -142,10 +148,16 @@ export async function readAnswer(
   if (answer === undefined || body === undefined) return undefined
   const pieces: Uint8Array[] = []
   for await (const piece of body) pieces.push(piece)
-  const text = Buffer.concat(pieces).toString()
-  return answer.kind === 'json'
-    ? { kind: 'json', value: JSON.parse(text) }
-    : { kind: 'text', type: answer.mediaType, text }
+  const bytes = Buffer.concat(pieces)
+  const { kind, mediaType: type, headers } = answer
+  switch (kind) {
+    case 'json':
+      return { kind, value: JSON.parse(bytes.toString()) }
+    case 'text':
+      return { kind, type, text: bytes.toString(), ...(headers && { headers }) }
+    case 'bytes':
+      return { kind, type, bytes, ...(headers && { headers }) }
+  }
 }
 
 const JSON_TYPE = 'application/json'

@@ -214,6 +214,7 @@ const ANSWER = [
   'attempt',
   'kind',
   'mediaType',
+  'headers',
 ] as const satisfies readonly (keyof AnswerReference)[]
 const REFUND = ['kind', 'hash', 'raw', 'nonce', 'reason'] as const
 const JSON_ANSWER = { kind: 'json', mediaType: 'application/json' } as const

@@ -20,12 +20,21 @@ export type Flow = 'authorization' | 'upfront'
 /** The answer a payment bought, as a value: whatever is sent again is rendered anew from it. */
 export type StoredAnswer =
   | { readonly kind: 'json'; readonly value: Json }
-  | { readonly kind: 'text'; readonly type: string; readonly text: string }
+  | (AnswerHead & { readonly kind: 'text'; readonly text: string })
+  | (AnswerHead & { readonly kind: 'bytes'; readonly bytes: Uint8Array })
+
+interface AnswerHead {
+  /** Media type. */
+  readonly type: string
+  /** Response headers that go with it. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
 
 /** Where an answer is in the answer store, and what it must be: one that differs counts as missing. */
 export interface AnswerReference {
   readonly kind: StoredAnswer['kind']
   readonly mediaType: string
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** Bytes. */
   readonly size: number
   /** SHA-256 of the payment id and the bytes, base64url. */

@@ -19,6 +19,13 @@ export function answered(stored: StoredAnswer, meta: JsonObject): ToolReply {
 
 function contentOf(stored: StoredAnswer): JsonObject {
   if (stored.kind === 'json') return told(stored.value)
+  if (stored.kind === 'bytes') {
+    const [mimeType = '', data] = [stored.type.split(';')[0], Buffer.from(stored.bytes).toString('base64')]
+    const type = ['image', 'audio'].find((each) => mimeType.startsWith(`${each}/`))
+    if (type !== undefined) return { content: [{ type, data, mimeType }] }
+    const resource = { uri: `data:${mimeType}`, mimeType, blob: data }
+    return { content: [{ type: 'resource', resource }] }
+  }
   const value = parseJson(stored.text)
   return value === undefined ? { content: [{ type: 'text', text: stored.text }] } : told(value)
 }

@@ -135,7 +135,7 @@ function describeTool(
       ...(operation.description === undefined ? [] : [sentence(operation.description)]),
       costOf(endpoint, protocols),
     ].join(' '),
-    inputSchema: inputSchema(parameters),
+    inputSchema: inputSchema(parameters, operation.body),
     ...(operation.responseSchema === undefined ? {} : { outputSchema: outline(operation.responseSchema) }),
     annotations: annotationsOf(endpoint, served),
     // Read by the client of Cloudflare's agents, which tells its model.
@@ -173,12 +173,13 @@ function costOf(
 /** Hints in MCP's words: by nature a tool reads, unless its handler stores; storing replaces nothing. */
 function annotationsOf({ operation, tool }: ToolEndpoint, { store }: ServedOperation): JsonObject {
   const { readOnly, destructive, idempotent, openWorld } = tool.annotations
-  const reads = readOnly ?? store === undefined
+  const { method } = operation
+  const reads = readOnly ?? (store === undefined && method === 'GET')
   return compact({
     title: operation.summary,
     readOnlyHint: reads,
-    destructiveHint: destructive ?? false,
-    idempotentHint: idempotent ?? reads,
+    destructiveHint: destructive ?? (method !== 'GET' && method !== 'POST'),
+    idempotentHint: idempotent ?? (reads || method === 'PUT' || method === 'DELETE'),
     openWorldHint: openWorld ?? operation.sources.length > 0,
   })
 }

@@ -57,6 +57,8 @@ interface ChallengeRequest {
   readonly resource: string
   /** Operation and arguments, as a digest: what a payment can be bound to. */
   readonly scope: string
+  /** RFC 9530 digest of the request’s body, where it was read whole. */
+  readonly contentDigest?: string | undefined
   readonly error: ErrorCode
 }
 
@@ -79,6 +81,8 @@ export interface Offer extends OfferTerms {
   readonly endpoint: Endpoint
   readonly resource: string
   readonly scope: string
+  /** RFC 9530 digest of the request’s body. */
+  readonly contentDigest?: string | undefined
 }
 
 export interface OfferTerms {

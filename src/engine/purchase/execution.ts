@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import type { Cache, Fetched, Served } from '../cache/cache.ts'
-import type { Endpoint, Operation, Route } from '../catalog/catalog.ts'
+import type { Endpoint, Operation, Response, Route } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
 import type { IgnoredParameter } from '../catalog/validator.ts'
 import { Failure } from '../errors.ts'
@@ -14,9 +15,10 @@ import {
   type Part,
   type UntypedCheck,
   type UntypedHandler,
+  type VerbatimAnswer,
   type Warning,
 } from '../handler.ts'
-import { compact, digestJson, type Json, type JsonObject } from '../json.ts'
+import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
 import { formatPrice } from '../money.ts'
 import type { Refusal } from '../protocols/protocol.ts'
@@ -62,7 +64,9 @@ export function scopeOf({ id }: Operation, digest: string): string {
 /** Equal for equal arguments, whichever endpoint of the operation they came through. */
 export function digestArguments(operation: Operation, args: Arguments): string {
   const named: Record<string, Json> = {}
-  for (const [name, value] of Object.entries(args)) if (value !== undefined) named[name] = value
+  for (const [name, value] of Object.entries(args))
+    if (value !== undefined)
+      named[name] = value instanceof Uint8Array ? { 'sha-256': hash('sha256', value, 'base64url') } : value
   return digestJson({
     handler: operation.handler,
     upstream: operation.upstream?.url ?? null,
@@ -112,10 +116,41 @@ export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Se
     return told({ ...fetched, cached: false, stale: false })
   }
   const key = `v2:${operation.handler}:${operation.form}:${digestArguments(operation, args)}`
-  const shared = deps.cache.through(key, operation.cache, isAnswer, () =>
-    run(deps, work, operation.timeout, ANONYMOUS),
-  )
-  return told(await within(timeLeft, shared))
+  const shared = deps.cache.through(key, operation.cache, isKeptAnswer, async () => {
+    const fetched = await run(deps, work, operation.timeout, ANONYMOUS)
+    return { ...fetched, value: toKept(fetched.value) }
+  })
+  const served = await within(timeLeft, shared)
+  return told({ ...served, value: fromKept(served.value) })
+}
+
+/** As a cache keeps it, which knows JSON: bytes as base64. */
+type KeptAnswer = Answer | KeptBytes
+
+interface KeptBytes {
+  readonly content: Pick<VerbatimAnswer['content'], 'type' | 'headers'> & { readonly base64: string }
+}
+
+function isKeptBytes(value: unknown): value is KeptBytes {
+  if (!isJsonObject(value) || !isJsonObject(value['content'])) return false
+  const { type, base64 } = value['content']
+  return typeof type === 'string' && typeof base64 === 'string'
+}
+
+function isKeptAnswer(value: unknown): value is KeptAnswer {
+  return isKeptBytes(value) || isAnswer(value)
+}
+
+function toKept(answer: Answer): KeptAnswer {
+  if (!('content' in answer) || !('bytes' in answer.content)) return answer
+  const { bytes, ...content } = answer.content
+  return { content: { ...content, base64: Buffer.from(bytes).toString('base64') } }
+}
+
+function fromKept(kept: KeptAnswer): Answer {
+  if (!isKeptBytes(kept)) return kept
+  const { base64, ...content } = kept.content
+  return { content: { ...content, bytes: new Uint8Array(Buffer.from(base64, 'base64')) } }
 }
 
 /** One call of an operation, for one caller. */
@@ -202,7 +237,8 @@ async function ask(
   const { handler, readiness, store, operation } = asked
   const unready = unreadyFailure(readiness)
   if (unready !== undefined) throw unready
-  if (store !== undefined) throw new Error(`${name} stores something: it is for those who pay for it`)
+  if (store !== undefined || operation.method !== 'GET')
+    throw new Error(`${name} has effects: it is for those who pay for it`)
   const args = withDefaults(operation, parameters)
   const timeLeft = operation.timeout
   const work: HandlerRun = {
@@ -256,8 +292,8 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
   })
 }
 
-/** Largest answer that is sold: what is kept for redelivery must stay small. */
-const LARGEST_BYTES = 1_000_000
+/** Results of tools are JSON that models read. */
+const TOOL_BYTES = 1_000_000
 
 /** The answer as it is sent: the service's envelope around an endpoint's own fields, or the text as it is. */
 export function wrapResponse(
@@ -269,8 +305,15 @@ export function wrapResponse(
 ): StoredAnswer {
   const { value: answer, stale } = served
   const at = new Date(served.at)
-  if ('content' in answer)
-    return sized({ kind: 'text', ...answer.content }, Buffer.byteLength(answer.content.text))
+  const { maxSize: most } = endpoint.operation.response
+  const maxSize = endpoint.kind === 'tool' ? Math.min(most, TOOL_BYTES) : most
+  if ('content' in answer) {
+    const { content } = answer
+    const head = { type: content.type, ...passedOn(content.headers, endpoint.operation.response) }
+    return 'bytes' in content
+      ? sized({ kind: 'bytes', ...head, bytes: content.bytes }, content.bytes.length, maxSize)
+      : sized({ kind: 'text', ...head, text: content.text }, Buffer.byteLength(content.text), maxSize)
+  }
   const sample = endpoint.kind === 'sample' ? endpoint : undefined
   const body = sample !== undefined && preview !== undefined ? preview(answer.body) : answer.body
   const older = stale ? [staleWarning(at, new Date(now))] : []
@@ -285,7 +328,17 @@ export function wrapResponse(
     ...body,
     ...(sample === undefined ? {} : previewMembers(sample, body !== answer.body)),
   }
-  return sized({ kind: 'json', value }, Buffer.byteLength(JSON.stringify(value)))
+  return sized({ kind: 'json', value }, Buffer.byteLength(JSON.stringify(value)), maxSize)
+}
+
+/** The headers that the catalog names. */
+function passedOn(
+  given: Readonly<Record<string, string>> = {},
+  { headers }: Response,
+): { readonly headers?: Readonly<Record<string, string>> } {
+  const named = new Set(headers.map((name) => name.toLowerCase()))
+  const passed = Object.entries(given).filter(([name]) => named.has(name.toLowerCase()))
+  return passed.length === 0 ? {} : { headers: Object.fromEntries(passed) }
 }
 
 function ignoredWarning({ name, suggestion }: IgnoredParameter): Warning {
@@ -306,7 +359,7 @@ function previewMembers(route: Route, cut: boolean): JsonObject {
   return { preview: true, truncated, ...full }
 }
 
-function sized(answer: StoredAnswer, bytes: number): StoredAnswer {
-  if (bytes <= LARGEST_BYTES) return answer
-  throw new Failure('answer_too_large', 'the answer is larger than 1 MB')
+function sized(answer: StoredAnswer, bytes: number, most: number): StoredAnswer {
+  if (bytes <= most) return answer
+  throw new Failure('answer_too_large', `the answer is larger than ${most / 1_000_000} MB`)
 }

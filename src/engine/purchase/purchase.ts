@@ -6,7 +6,7 @@ import { isReusable, reserve, type LeaseContext } from '../ledger/lease.ts'
 import type { Purchase } from '../ledger/payment-record.ts'
 import { LedgerError, buyerKeyOf, identifierName } from '../ledger/payment-lifecycle.ts'
 import { toMicros } from '../money.ts'
-import type { Detection, Offer, OfferTerms, Payment } from '../protocols/protocol.ts'
+import type { Detection, Offer, OfferTerms, Payment, Refusal } from '../protocols/protocol.ts'
 import {
   digestArguments,
   invoke,
@@ -42,6 +42,10 @@ export interface PaidCall {
   /** Of the catalog that makes the offer. */
   readonly revision: string
   readonly args: Arguments
+  /** What its challenge is bound to where that is not its arguments. */
+  readonly scope?: string
+  /** RFC 9530 digest of the request’s body. */
+  readonly contentDigest?: string
   /** Parameters of the request that were ignored. */
   readonly ignored?: readonly IgnoredParameter[] | undefined
   /** Aborted when the client has gone away. */
@@ -60,11 +64,12 @@ const NONE: Detection = { kind: 'none' }
 
 /** Buys one call: a payment is good for the operation and its arguments, however they came. */
 export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<PurchaseResult> {
-  const { payment, endpoint, resource, served, args, revision, gone } = call
+  const { payment, endpoint, resource, served, args, revision, gone, contentDigest } = call
   const { operation } = served
   const digest = digestArguments(operation, args)
   if (operation.price === undefined) throw new Error('what is paid for has a price')
-  const offer = { endpoint, resource, scope: scopeOf(operation, digest), price: operation.price }
+  const { scope = scopeOf(operation, digest) } = call
+  const offer = { endpoint, resource, scope, contentDigest, price: operation.price }
   const fulfillment = fulfillmentOf(deps, call)
   try {
     return await purchase(deps.purchases, { payment, offer, revision, digest, fulfillment, gone })
@@ -95,6 +100,22 @@ function fulfillmentOf(
         ? undefined
         : (timeLeft) => preflightCall(deps, { served, operations, args, timeLeft }, check),
     store,
+  }
+}
+
+/** Why a payment would not be taken, before anything else is done for its request. */
+export async function preverify(deps: PurchaseDeps, payment: Payment): Promise<Refusal | undefined> {
+  const verified = await payment.verify()
+  if (verified.kind === 'refused') return verified.refusal
+  try {
+    // What has been used already may still be owed its answer.
+    return (await deps.ledger.get(payment.key)) === undefined ? await payment.simulate() : undefined
+  } catch (fault) {
+    if (!(fault instanceof LedgerError)) throw fault
+    deps.report(fault)
+    return { code: 'ledger_unavailable', detail: 'the record of payments cannot be reached now' }
+  } finally {
+    payment.release()
   }
 }
 

@@ -71,7 +71,11 @@ function isForOther({ payment, offer, digest }: PurchaseRequest, entry: PaymentR
   )
 }
 
-function reject({ payment }: PurchaseRequest, entry: PaymentRecord): PurchaseResult {
+function reject({ payment, offer, digest }: PurchaseRequest, entry: PaymentRecord): PurchaseResult {
+  const { id, method } = offer.endpoint.operation
+  // The payment is the idempotency key of a call with effects.
+  if (method !== 'GET' && entry.operation === id && entry.digest !== digest)
+    return { kind: 'replayRejected', entry, code: 'body_differs' }
   return payment.copies === 'wait'
     ? { kind: 'replayRejected', entry, code: 'payment_reused' }
     : { kind: 'refused', refusal: payment.copies }
@@ -128,6 +132,8 @@ interface NewPurchase {
 export async function findUndelivered(purchase: VerifiedPurchase): Promise<PurchaseResult | NewPurchase> {
   const { deps, request, verified } = purchase
   const { payment, offer, digest } = request
+  // A second call with effects may be meant: only an identifier of the buyer says that it is the same one.
+  if (offer.endpoint.operation.method !== 'GET') return { kind: 'new', unsold: undefined }
   const buyer = buyerKeyOf(verified.payer, offer.endpoint.operation.id, digest)
   const bought = await deps.ledger.undelivered(buyer, deps.now() - LOST_MS, MOST_LOST)
   for (const entry of bought) {

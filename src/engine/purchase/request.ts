@@ -139,7 +139,7 @@ export type PurchaseResult =
   | {
       readonly kind: 'replayRejected'
       readonly entry: PaymentRecord
-      readonly code: 'payment_reused' | 'idempotency_conflict'
+      readonly code: keyof typeof REJECTED
     }
   /** Not known yet: the same payment will tell. */
   | { readonly kind: 'pending'; readonly id: string }
@@ -232,8 +232,9 @@ export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply 
     }
     case 'replayRejected': {
       const { code, entry } = result
-      const detail = entry.refund === undefined ? REJECTED[code] : REFUNDED
-      return { kind, code, detail, charged: chargeStatus(entry), payment: entry.id }
+      const reason = REJECTED[code]
+      const detail = entry.refund === undefined ? reason.detail : REFUNDED
+      return { kind, code: reason.code, detail, charged: chargeStatus(entry), payment: entry.id }
     }
     case 'pending': {
       const detail = 'whether the payment has settled is not known yet'
@@ -256,10 +257,19 @@ export const NO_OFFER = new Failure('not_configured', 'no way to pay is offered 
 
 /** For senders of a payment, or its identifier, that was used for something else. */
 const REJECTED = {
-  payment_reused:
-    'this payment was used before, for another request or for an answer that was delivered; it is charged once at most',
-  idempotency_conflict:
-    'this payment-identifier belongs to another request of the same payer; nothing was charged now',
+  payment_reused: {
+    code: 'payment_reused',
+    detail:
+      'this payment was used before, for another request or for an answer that was delivered; it is charged once at most',
+  },
+  idempotency_conflict: {
+    code: 'idempotency_conflict',
+    detail: 'this payment-identifier belongs to another request of the same payer; nothing was charged now',
+  },
+  body_differs: {
+    code: 'idempotency_conflict',
+    detail: 'this payment was used before, with another body or other parameters; nothing was charged now',
+  },
 } as const
 
 const REFUNDED =

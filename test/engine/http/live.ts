@@ -50,7 +50,9 @@ t.test('computes the status once a second, however many ask', async (t) => {
   )
   const bodies = async (): Promise<Set<string>> =>
     new Set(
-      (await Promise.all(Array.from({ length: 100 }, () => page('status-json')))).map(({ body }) => body),
+      (await Promise.all(Array.from({ length: 100 }, () => page('status-json')))).map(({ body }) =>
+        String(body),
+      ),
     )
   t.equal((await bodies()).size, 1)
   t.equal(worked, 1)

@@ -27,5 +27,12 @@ const names = [
   'large',
   'drained',
   'free',
+  'note',
+  'replaced',
 ]
-export const handlers = { ...Object.fromEntries(names.map((name) => [name, work(name)])), unset }
+/** Bytes of a picture, the last one first. */
+const picture = async ({ body }, { payment }) => ({
+  content: { type: 'image/png', bytes: body.toReversed(), headers: { 'X-Payment-Seen': payment.id } },
+})
+
+export const handlers = { ...Object.fromEntries(names.map((name) => [name, work(name)])), unset, picture }

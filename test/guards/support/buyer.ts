@@ -67,7 +67,13 @@ export interface Offers {
   readonly mpp: EchoedChallenge
 }
 
-/** One of the two ways to an operation. */
+/** A body in the place of arguments. */
+export interface RawBody {
+  readonly raw?: string
+  readonly type?: string
+}
+
+/** One of the two ways to an operation: `item`, or by another method `POST note`. */
 export interface Face {
   readonly name: 'http' | 'mcp'
   question(operation: string, args: object, payment?: Payment): Question
@@ -77,6 +83,12 @@ export interface Face {
 export const HTTP: Face = {
   name: 'http',
   question: (operation, args, payment) => {
+    const [method = '', name] = operation.split(' ')
+    if (name !== undefined) {
+      const { raw = JSON.stringify(args), type = 'application/json' } = args as RawBody
+      const headers = { 'content-type': type, ...payment?.http }
+      return { method, path: `/paid/${name}`, headers, body: raw }
+    }
     const query = new URLSearchParams()
     for (const [name, value] of Object.entries(args)) query.set(name, String(value))
     return { path: `/paid/${operation}?${query.toString()}`, headers: payment?.http ?? {} }

@@ -1,6 +1,6 @@
 import { addressOf, randomKey, sign, type Hex } from '../../support/payment.ts'
 import { ALPHA_USD, mined, signTransfer } from '../../support/tempo.ts'
-import { mppPayment, payByMpp, payByX402, x402Payment, type Payment } from './buyer.ts'
+import { mppPayment, payByMpp, payByX402, x402Payment, type Payment, type RawBody } from './buyer.ts'
 import type { Buying, Lane, Wrong } from './lane.ts'
 import type { Condition } from './way.ts'
 
@@ -337,5 +337,42 @@ export async function storeCases(
     await step('the fresh payment again, until the ledger is back', 'deep', fresh, {
       until: ({ body }) => !/"ledger_unavailable"/.test(body),
     })
+  })
+}
+
+/** Calls by other methods than GET, which only HTTP has. */
+export async function bodyCases({ run }: Lane): Promise<void> {
+  for (const operation of ['POST note', 'PUT note']) {
+    await run(`${operation}, its payment once more, and with another body`, async (buying) => {
+      const { args, offers, pay, step } = buying
+      await step('unpaid', operation)
+      const payment = await pay(await offers(operation))
+      await step('paid', operation, payment, { on: 'a connection of its own' })
+      await step('another body', operation, payment, { args: { n: args.n + 500 } })
+      await step('the same payment again', operation, payment)
+    })
+    await run(`${operation}, a lost answer, and a new payment`, async ({ offers, pay, step }) => {
+      await step('paid', operation, await pay(await offers(operation)), { on: 'a connection of its own' })
+      await step('a new payment', operation, await pay(await offers(operation)))
+    })
+  }
+  const bodies: Readonly<Record<string, RawBody | object>> = {
+    'is not valid': { n: 0, m: 1 },
+    'is not an object': { raw: '[1]' },
+    'is no JSON': { raw: '{"n":1' },
+    'has a key twice': { raw: '{"n":1,"\\u006e":2}' },
+    'is too large': { raw: `{"n":1,"filler":"${'x'.repeat(2_000)}"}` },
+    'has another media type': { raw: 'n=1', type: 'application/x-www-form-urlencoded' },
+    'is empty': { raw: '' },
+  }
+  for (const [title, args] of Object.entries(bodies))
+    await run(`a body that ${title}`, async ({ offers, pay, step }) => {
+      const payment = await pay(await offers('POST note'))
+      await step('unpaid', 'POST note', undefined, { args })
+      await step('paid', 'POST note', payment, { args })
+    })
+  await run('a method that a path does not have', async ({ offers, step }) => {
+    await offers('POST note')
+    await step('unpaid', 'DELETE note', undefined, { args: { raw: '' } })
   })
 }

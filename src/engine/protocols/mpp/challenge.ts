@@ -55,7 +55,7 @@ export function encode(value: Json): string {
 }
 
 /** What is another in every challenge. */
-type Moving = Readonly<Record<'id' | 'expires' | 'opaque', string>>
+type Moving = Readonly<Record<'id' | 'expires' | 'opaque', string>> & { readonly digest?: string }
 
 interface ChallengeSettings {
   readonly terms: Terms
@@ -84,16 +84,19 @@ export function createChallenge(
   const standing = slim(
     `", realm="${realm}", method="${METHOD}", intent="${INTENT}", request="${request}"${description === '' ? '' : `, description="${description}"`}, expires="`,
   )
-  const make = (opaque: string): Moving => {
+  const make = (opaque: string, digest?: string): Moving => {
     const expires = expiry()
-    return { id: bind(`${expires}||${opaque}`), expires, opaque }
+    return digest === undefined
+      ? { id: bind(`${expires}||${opaque}`), expires, opaque }
+      : { id: bind(`${expires}|${digest}|${opaque}`), expires, opaque, digest }
   }
-  const prepare = (scope: string): ((nonce: string) => IssuedChallenge) => {
+  const prepare = (scope: string, digest?: string): ((nonce: string) => IssuedChallenge) => {
     const opaqueOf = prepareOpaque(scope)
+    const bound = digest === undefined ? '", opaque="' : `", digest="${digest}", opaque="`
     return (nonce) => {
-      const { id, expires, opaque } = make(opaqueOf(nonce))
+      const { id, expires, opaque } = make(opaqueOf(nonce), digest)
       return {
-        headers: { 'WWW-Authenticate': `Payment id="${id}${standing}${expires}", opaque="${opaque}"` },
+        headers: { 'WWW-Authenticate': `Payment id="${id}${standing}${expires}${bound}${opaque}"` },
         members: `"challengeId":"${id}"`,
       }
     }
@@ -101,8 +104,8 @@ export function createChallenge(
   const write = prepare(`${endpoint.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`)
   const longest = write('x'.repeat(TOKEN_LENGTH)).headers['WWW-Authenticate']
   return {
-    prepare: ({ scope }) => {
-      const write = prepare(scope)
+    prepare: ({ scope, contentDigest }) => {
+      const write = prepare(scope, contentDigest)
       return () => write(nextNonce())
     },
     demand: ({ scope }) => {

@@ -209,7 +209,7 @@ function chargePayment(
     token: undefined,
     identifier: undefined,
     copies: SPENT,
-    check: ({ price, scope }, now) => {
+    check: ({ price, scope, contentDigest }, now) => {
       if (!isIssued(challenge, secretKeys))
         return refuse('invalid_challenge', 'the challenge was not issued here, or has been changed')
       if (!(Date.parse(challenge.expires ?? '') > now))
@@ -218,6 +218,8 @@ function chargePayment(
         return refuse('invalid_challenge', 'the challenge asks for another price than this path has')
       if (scopeOf(challenge.opaque) !== scope)
         return refuse('invalid_challenge', 'the challenge was made for another path or other parameters')
+      if (challenge.digest !== undefined && challenge.digest !== contentDigest)
+        return refuse('invalid_challenge', 'the challenge was made for another body')
       return undefined
     },
     verify: async () => {

@@ -6,6 +6,7 @@ import {
   type Route,
   type ToolEndpoint,
 } from '../../catalog/catalog.ts'
+import { bodyExample } from '../../catalog/body.ts'
 import { inputSchema, parameterSchema } from '../../catalog/parameter.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
@@ -43,7 +44,7 @@ export function bazaarExtension(endpoint: Endpoint, detail: Detail): JsonObject 
   return endpoint.kind === 'tool' ? toolExtension(endpoint) : routeExtension(endpoint, detail)
 }
 
-function toolExtension({ tool, summary, parameters }: ToolEndpoint): JsonObject {
+function toolExtension({ tool, summary, parameters, operation: { body } }: ToolEndpoint): JsonObject {
   return {
     info: {
       input: {
@@ -51,7 +52,7 @@ function toolExtension({ tool, summary, parameters }: ToolEndpoint): JsonObject 
         toolName: tool.name,
         description: summary,
         transport: 'streamable-http',
-        inputSchema: inputSchema(parameters),
+        inputSchema: inputSchema(parameters, body),
       },
     },
     schema: TOOL_SCHEMA,
@@ -61,11 +62,14 @@ function toolExtension({ tool, summary, parameters }: ToolEndpoint): JsonObject 
 function routeExtension(route: Route, detail: Detail): JsonObject {
   const query = route.parameters.filter((parameter) => parameter.in === 'query')
   const path = route.parameters.filter((parameter) => parameter.in === 'path')
+  const { method, body } = route.operation
+  const bodyType = body === undefined ? undefined : BODY_TYPES[body.kind]
   return {
     info: {
       input: {
         type: 'http',
-        method: 'GET',
+        method,
+        ...(bodyType === undefined ? {} : { bodyType, body: bodyExample(body, route.parameters) ?? {} }),
         queryParams: exampleValues(query),
         ...(path.length === 0 ? {} : { pathParams: exampleValues(path, String) }),
       },
@@ -81,11 +85,14 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
           type: 'object',
           properties: {
             type: { const: 'http' },
-            method: { enum: ['GET'] },
+            method: { enum: [method] },
+            ...(bodyType === undefined
+              ? {}
+              : { bodyType: { const: bodyType }, body: bodySchema(route, detail) }),
             queryParams: valuesSchema(query, detail),
             ...(path.length === 0 ? {} : { pathParams: pathSchema(path) }),
           },
-          required: ['type', 'method'],
+          required: ['type', 'method', ...(bodyType === undefined ? [] : ['bodyType', 'body'])],
         },
         ...(detail.levels === 0 ? {} : { output: OUTPUT_SCHEMA }),
       },
@@ -93,6 +100,21 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
     },
     ...(templatesOf(route.path).length === 0 ? {} : { routeTemplate: colonTemplate(route.path) }),
   }
+}
+
+/** The official form knows these three. */
+const BODY_TYPES = { json: 'json', form: 'form-data', text: 'text', bytes: undefined } as const
+
+/** The schema of a whole body may be too long for a header: it is said where everything is. */
+function bodySchema({ parameters, operation: { body } }: Route, detail: Detail): JsonObject {
+  if (body?.form === 'properties')
+    return valuesSchema(
+      parameters.filter((parameter) => parameter.in === 'body'),
+      detail,
+    )
+  if (body?.kind === 'text') return { type: 'string' }
+  const { $schema: _, ...schema } = body?.schema ?? {}
+  return detail.input === 'full' && !JSON.stringify(schema).includes('"$ref"') ? schema : {}
 }
 
 const TOOL_SCHEMA: JsonObject = {

@@ -1,5 +1,5 @@
 import { error, warning, type Issue, type Position } from '../../catalog/issue.ts'
-import { examplePath, type Catalog, type Endpoint, type Service } from '../../catalog/catalog.ts'
+import { examplePath, routeKey, type Catalog, type Endpoint, type Service } from '../../catalog/catalog.ts'
 import { ERRORS } from '../../errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../../json.ts'
 import type { Micros } from '../../money.ts'
@@ -175,7 +175,7 @@ export function measureHeaders(
     routes.flatMap((route): [string, number][] => {
       const { price } = route.operation
       if (route.kind !== 'paid' || price === undefined) return []
-      return [[route.path, createChallenge(route, price, settings).headerBytes]]
+      return [[routeKey(route), createChallenge(route, price, settings).headerBytes]]
     }),
   )
 }

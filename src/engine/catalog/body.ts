@@ -1,0 +1,73 @@
+import { isJsonObject, type Json } from '../json.ts'
+import type { Body, Parameter, Response } from './catalog.ts'
+import { valueOf } from './parameter.ts'
+import type { DeclaredRoute } from './schema.ts'
+
+export const JSON_MEDIA = 'application/json'
+export const FORM_MEDIA = 'application/x-www-form-urlencoded'
+
+/** What bodies and answers hold unless the catalog says otherwise. */
+const USUAL_BYTES = 1_000_000
+/** What they may hold at most. */
+export const LARGEST_BYTES = 10_000_000
+
+const UNITS = { B: 1, KB: 1_000, MB: 1_000_000 } as const
+
+/**
+ * Bytes of a size as the catalog writes it; undefined when it is none.
+ *
+ * @example
+ * parseSize('5 MB') // 5000000
+ */
+export function parseSize(text: string): number | undefined {
+  const [, count, unit] = /^([1-9][0-9]{0,8}) ?(B|KB|MB)$/.exec(text) ?? []
+  return unit === 'B' || unit === 'KB' || unit === 'MB' ? Number(count) * UNITS[unit] : undefined
+}
+
+/** `json`: a file named in the catalog is read. */
+export function compileBody(
+  declared: DeclaredRoute['body'],
+  json: (value: unknown) => Json | undefined,
+): Body | undefined {
+  if (declared === undefined) return undefined
+  const { properties, media_type: mediaType = JSON_MEDIA, max_size: maxSize } = declared
+  const schema = json(declared.schema)
+  return {
+    form: properties === undefined ? 'whole' : 'properties',
+    mediaType,
+    kind: kindOf(mediaType),
+    maxSize: parseSize(maxSize ?? '') ?? USUAL_BYTES,
+    schema: isJsonObject(schema) ? schema : undefined,
+    example: json(declared.example),
+  }
+}
+
+export function kindOf(mediaType: string): Body['kind'] {
+  if (isJsonMedia(mediaType)) return 'json'
+  if (mediaType === FORM_MEDIA) return 'form'
+  return mediaType.startsWith('text/') ? 'text' : 'bytes'
+}
+
+/** RFC 6839: `application/problem+json` is JSON too. */
+export function isJsonMedia(mediaType: string): boolean {
+  return /^application\/(?:[\w.+-]+\+)?json$/.test(mediaType)
+}
+
+export function compileResponse(declared: DeclaredRoute['response']): Response {
+  return {
+    mediaType: declared?.media_type,
+    maxSize: parseSize(declared?.max_size ?? '') ?? USUAL_BYTES,
+    headers: declared?.headers ?? [],
+  }
+}
+
+/** A body that answers: the example of the catalog, or what is required or has an example by itself. */
+export function bodyExample(body: Body | undefined, parameters: readonly Parameter[]): Json | undefined {
+  if (body?.form !== 'properties') return body?.example
+  return Object.fromEntries(
+    parameters.flatMap((parameter): [string, Json][] => {
+      const { in: place, example } = parameter
+      return place !== 'body' || example === undefined ? [] : [[parameter.name, valueOf(parameter, example)]]
+    }),
+  )
+}
