@@ -1,17 +1,19 @@
-import { InvalidParameter, isJsonObject } from 'ratecard'
+import { Failure, InvalidParameter, isJsonObject } from 'ratecard'
 import type { Json, JsonObject, Warning } from 'ratecard'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { platformLimits, type Row } from './platform-spec/table.ts'
 
-const UNVERIFIED: Warning = {
-  code: 'not_verified',
-  message: 'These figures were not read in published text: look at source_url before you rely on them',
+const READ_IN_GUIDES: Warning = {
+  code: 'read_in_guides',
+  message:
+    'These figures were read in independent guides that agree, not on the page of the platform: look at source_url before you rely on them',
 }
+const DAY_MS = 86_400_000
 
-/** Limits of a post on a platform, out of a dated table: what was not read in published text is called an estimate. */
+/** Limits of a post on a platform, out of a dated table; a row that is too old is refused. */
 export const platformSpec: HandlerWithPreview<'util/platform-spec'> = {
-  run: async ({ platform, type }) => {
-    const { platforms, version } = platformLimits()
+  run: async ({ platform, type }, { now }) => {
+    const { platforms, version, max_age_days: mostDays } = platformLimits()
     const rows = platforms[platform] ?? {}
     const available = Object.keys(rows)
     const row = rows[type]
@@ -19,31 +21,39 @@ export const platformSpec: HandlerWithPreview<'util/platform-spec'> = {
       const sentence = `type '${type}' is not available for platform '${platform}'`
       throw new InvalidParameter('type', sentence, { available })
     }
-    const verifiedAt = row.verified_at ?? null
+    const { source_url: url, verified_at: verifiedAt, confidence } = row
+    const age = Math.max(0, Math.floor((now().getTime() - Date.parse(verifiedAt)) / DAY_MS))
+    if (age > mostDays)
+      throw new Failure(
+        'dataset_unavailable',
+        `These limits were last read ${age} days ago, more than the ${mostDays} they are relied on for`,
+        { retryAfter: DAY_MS / 1000, extra: { source_url: url } },
+      )
     return {
-      source: [{ name: 'Platform limits', url: row.source_url, version, published_at: version }],
-      warnings: verifiedAt === null ? [UNVERIFIED] : [],
+      source: [{ name: 'Platform limits', url, version, published_at: version }],
+      warnings: confidence === 'guides' ? [READ_IN_GUIDES] : [],
       body: {
         platform,
         type,
         spec: specOf(row),
         ffmpeg_hint: ffmpegHint(row),
         available_types: available,
-        estimate: verifiedAt === null,
-        source_url: row.source_url,
+        confidence,
+        source_url: url,
         verified_at: verifiedAt,
+        age_days: age,
       },
     }
   },
 
-  preview: ({ platform = null, type = null, spec, estimate = null }) => {
+  preview: ({ platform = null, type = null, spec, confidence = null }) => {
     const { aspect_ratio: ratio = null, resolution = null, duration_seconds: duration } = membersOf(spec)
     const { max = null } = membersOf(duration)
     return {
       platform,
       type,
       spec: { aspect_ratio: ratio, resolution, duration_seconds: max === null ? null : { max } },
-      estimate,
+      confidence,
     }
   },
 }
@@ -97,10 +107,10 @@ function ffmpegHint({
   video_codecs: codecs,
   formats,
 }: Row): string | null {
-  if (!resolution || !formats) return null
+  if (!resolution) return null
   const [width, height] = resolution.recommended.split('x')
   const fit = `scale=${width}:${height}:force_original_aspect_ratio=decrease,pad=${width}:${height}:(ow-iw)/2:(oh-ih)/2`
-  if (!codecs) return formats.includes('jpeg') ? `-vf "${fit}" -frames:v 1` : null
+  if (!codecs && !duration) return formats?.includes('jpeg') === true ? `-vf "${fit}" -frames:v 1` : null
   const cut = duration?.max ? ` -t ${duration.max}` : ''
   return `-vf "${fit}"${cut} -r 30 -c:v libx264 -pix_fmt yuv420p -c:a aac -movflags +faststart`
 }

@@ -56,7 +56,7 @@ t.test('gives size, length, formats and caption of a short video for TikTok, as 
       caption: { max_chars: 2200 },
       safe_zone_px: { top: 130, bottom: 484, left: 44, right: 140 },
     },
-    estimate: false,
+    confidence: 'official',
   })
   t.strictSame(warnings, [])
   t.strictSame(body, publishedExample('util/platform-spec'))
@@ -79,9 +79,14 @@ t.test('answers every combination in full, or refuses it with the combinations t
       }
       const { body, warnings = [] } = await ask(platform, type)
       answered++
-      t.match(body, { source_url: /^https:\/\//, available_types: available })
-      t.equal(body['estimate'], body['verified_at'] === null)
-      t.equal(warnings.length, body['verified_at'] === null ? 1 : 0, 'an estimate is said to be one')
+      t.match(body, {
+        source_url: /^https:\/\//,
+        available_types: available,
+        verified_at: /^20\d\d-\d\d-\d\d$/,
+        confidence: /^(?:official|guides)$/,
+      })
+      const named = warnings.map(({ code }) => code)
+      t.strictSame(named, body['confidence'] === 'guides' ? ['read_in_guides'] : [], `${platform} ${type}`)
     }
   }
   t.equal(
@@ -89,7 +94,20 @@ t.test('answers every combination in full, or refuses it with the combinations t
     Object.values(platformLimits().platforms).flatMap((rows) => Object.keys(rows)).length,
     'no row is out of reach',
   )
-  t.ok(answered >= 60)
+  t.ok(answered >= 45)
+})
+
+t.test('refuses limits that were read longer ago than they are relied on', async (t) => {
+  const on = (day: string) =>
+    platformSpec.run(
+      { platform: 'tiktok', type: 'video' },
+      fixedContext({ now: () => new Date(`${day}T20:00:00Z`) }),
+    )
+  t.match(enveloped(await on('2027-11-21')).body, { age_days: 365 })
+  await t.rejects(on('2027-11-22'), {
+    code: 'dataset_unavailable',
+    detail: /last read 366 days ago, more than the 365/,
+  })
 })
 
 t.test('keeps limits consistent: least before most, the recommended size between them', async (t) => {
@@ -103,8 +121,7 @@ t.test('keeps limits consistent: least before most, the recommended size between
       if (rate?.min && rate.max) t.ok(rate.min < rate.max, name)
       if (resolution?.min) t.ok(pixels(resolution.min) <= pixels(resolution.recommended), name)
       if (resolution?.max) t.ok(pixels(resolution.recommended) <= pixels(resolution.max), name)
-      if (row.verified_at)
-        t.equal(new Date(row.verified_at).toISOString().slice(0, 10), row.verified_at, name)
+      t.equal(new Date(row.verified_at).toISOString().slice(0, 10), row.verified_at, name)
     }
   }
 })
@@ -132,7 +149,7 @@ t.test('shows the frame and the longest duration only in the free sample', async
       },
       duration_seconds: { max: 600 },
     },
-    estimate: false,
+    confidence: 'official',
   })
   t.match(platformSpec.preview((await ask('x', 'text')).body), { spec: { duration_seconds: null } })
 })

@@ -8,8 +8,10 @@ type Range = {
 /** What a platform takes of one type; what is absent has no limit, or none that is known. */
 export interface Row {
   readonly source_url: string
-  /** The day the figures were read in published text; absent where they are an estimate. */
-  readonly verified_at?: string | null
+  /** The day the figures were read. */
+  readonly verified_at: string
+  /** Where: on the platform’s own page, or in independent guides that agree. */
+  readonly confidence: 'official' | 'guides'
   /** The recommended one first. */
   readonly aspect_ratios?: readonly string[] | null
   /** WIDTHxHEIGHT in pixels. */
@@ -40,6 +42,8 @@ export interface Row {
 
 interface Table {
   readonly version: string
+  /** Older rows are not sold. */
+  readonly max_age_days: number
   readonly platforms: Readonly<Record<string, Readonly<Record<string, Row>>>>
 }
 
@@ -54,10 +58,11 @@ export const platformLimits = openTable(
   'platform-specs.yaml',
   {
     type: 'object',
-    required: ['version', 'platforms'],
+    required: ['version', 'max_age_days', 'platforms'],
     additionalProperties: false,
     properties: {
       version: DATE,
+      max_age_days: { type: 'integer', minimum: 1 },
       platforms: {
         type: 'object',
         required: [],
@@ -66,11 +71,12 @@ export const platformLimits = openTable(
           required: [],
           additionalProperties: {
             type: 'object',
-            required: ['source_url'],
+            required: ['source_url', 'verified_at', 'confidence'],
             additionalProperties: false,
             properties: {
               source_url: { type: 'string', pattern: '^https://' },
-              verified_at: { ...DATE, nullable: true },
+              verified_at: DATE,
+              confidence: { type: 'string', enum: ['official', 'guides'] },
               aspect_ratios: {
                 type: 'array',
                 items: { type: 'string', pattern: '^[0-9.]+:[0-9]+$' },
