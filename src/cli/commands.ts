@@ -256,6 +256,7 @@ export const COMMANDS: readonly Command[] = [
       'with a URL: compare the documents and 402 responses of a running service; without: call every route once',
     operands: ['[url]'],
     options: {
+      sources: { text: 'ask every outside source once and list the fields that are not as expected' },
       production: { text: 'check everything that real payments depend on: addresses, chains, stores, proxy' },
       catalog: CATALOG,
       handlers: HANDLERS,
@@ -265,6 +266,7 @@ export const COMMANDS: readonly Command[] = [
       'ratecard doctor https://api.example.com --catalog catalog.yaml',
       'ratecard doctor http://localhost:4021 --json',
       'ratecard doctor --production',
+      'ratecard doctor --sources',
       'TWITCH_CLIENT_ID=… TWITCH_CLIENT_SECRET=… ratecard doctor',
     ],
     run: async (call) => (await import('./doctor.ts')).doctor(call),

@@ -47,7 +47,7 @@ export {
 export type { OperatorRoute } from './http/app.ts'
 export { closeServer, createHttpServer, listen } from './http/server.ts'
 export { createService, type Service, type ServiceWorld } from './http/service.ts'
-export { createRevision, tryRoutes, type Revision, type Trial } from './http/revision.ts'
+export { createRevision, tryOperations, type Revision, type Trial } from './http/revision.ts'
 export type { AllFigures } from './http/status.ts'
 export { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './json.ts'
 export { measurePrune, prune } from './ledger/clean-up.ts'

@@ -3,7 +3,7 @@ import {
   createMemoryCache,
   Failure,
   InvalidParameter,
-  tryRoutes,
+  tryOperations,
   type Catalog,
   type SourceFigures,
   type Trial,
@@ -13,34 +13,41 @@ import { columns } from '../terminal-text.ts'
 import { UsageError, type Call } from '../command.ts'
 import { previewRevision } from '../preview.ts'
 
-/** Runs every route against its outside sources, from this machine; charges nothing. */
+/**
+ * Runs every route and tool against its outside sources, from this machine; charges nothing. With `--sources` only as many
+ * as it takes to ask every source once.
+ */
 export async function trySources(call: Call): Promise<number> {
   const { flags, terminal, env } = call
   if (flags.given('json')) throw new UsageError('--json goes with a url')
+  const figuresNow = (): ReadonlyMap<string, SourceFigures> => call.service.sources?.() ?? new Map()
   const { catalog, revision } = await previewRevision(call, flags.text('catalog') ?? env.catalog)
   const workshop = { ...world, cache: new Cache(createMemoryCache(), world.now) }
+  const isUnasked = (source: string): boolean => figuresNow().get(source)?.asked === 0
   const trials: Trial[] = []
-  for await (const trial of tryRoutes(revision, workshop)) {
+  for await (const trial of tryOperations(
+    revision,
+    workshop,
+    ({ sources }) => !flags.given('sources') || sources.some(isUnasked),
+  )) {
     trials.push(trial)
-    terminal.progress(trial.route.path)
+    terminal.progress(trial.path)
   }
-  terminal.out(columns([['ROUTE', '', ''], ...trials.map(trialRow)]))
-  const figures = [...(call.service.sources?.() ?? [])]
-  if (figures.length > 0) {
-    terminal.out('')
-    terminal.out(columns([FIGURES, ...figures.map(([name, each]) => figureRow(catalog, name, each))]))
-  }
+  const shown = flags.given('sources') ? trials.filter(({ outcome }) => outcome.kind === 'failed') : trials
+  const figures = [...figuresNow()]
   const fields = figures.flatMap(([name, each]) => fieldRows(catalog, name, each))
-  if (fields.length > 0) {
-    terminal.out('')
-    terminal.out(columns([FIELDS, ...fields]))
-  }
+  const tables = [
+    [['ROUTE', '', ''], ...shown.map(trialRow)],
+    [FIGURES, ...figures.map(([name, each]) => figureRow(catalog, name, each))],
+    [FIELDS, ...fields],
+  ].filter((table) => table.length > 1)
+  terminal.out(tables.map(columns).join('\n\n'))
   return trials.some(isSick) || figures.some(([, { drifted }]) => drifted > 0) ? 1 : 0
 }
 
-function trialRow({ route, outcome }: Trial): string[] {
-  if (outcome.kind === 'answered') return [route.path, 'answers', '']
-  return [route.path, isExcused(outcome.fault) ? 'not served' : 'fails', wordsOf(outcome.fault)]
+function trialRow({ path, outcome }: Trial): string[] {
+  if (outcome.kind === 'answered') return [path, 'answers', '']
+  return [path, isExcused(outcome.fault) ? 'not served' : 'fails', wordsOf(outcome.fault)]
 }
 
 /** Not for want of health: it is announced only, or its operator has no credentials for it. */

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto'
-import { type Catalog, type Operation, type Route, templatesOf, variablesOf } from '../catalog/catalog.ts'
+import {
+  type Catalog,
+  type Operation,
+  type Route,
+  templatesOf,
+  type ToolEndpoint,
+  variablesOf,
+} from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/check-context.ts'
 import { compileValidator, type RawParameters, type Validator } from '../catalog/validator.ts'
 import { documents, type LiveDocument, liveDocuments } from '../documents/all.ts'
@@ -8,6 +15,7 @@ import { type Facts, PAGE_TYPE, placedDocuments } from '../documents/registry.ts
 import { serverCards, serverPages } from '../documents/servers.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedHandler } from '../handler.ts'
+import type { Json, JsonObject } from '../json.ts'
 import { endpointsOf } from '../mcp/server.ts'
 import { createToolServers, type ToolServer } from '../mcp/tool-server.ts'
 import type { Challenge, Protocol } from '../protocols/protocol.ts'
@@ -224,43 +232,68 @@ function readinessOf(operation: Operation, { catalog, handlers, proxy }: Operati
   return needed.every((name) => proxy.secret(name) !== undefined) ? 'ready' : 'not_configured'
 }
 
-/** What came of one route when it was run as its example says. */
+/** What came of one route or tool when it was run as its example says. */
 export interface Trial {
-  readonly route: Route
+  readonly path: string
   readonly outcome: { readonly kind: 'answered' } | { readonly kind: 'failed'; readonly fault: unknown }
 }
 
 /**
- * Runs the work of every paid route once, one after the other, with the examples of its parameters: nothing is charged,
- * and nothing comes from the cache. Routes with effects are left alone.
+ * Runs the work of every paid route, and of every paid tool without a route, once, one after the other, with the examples
+ * of their parameters: nothing is charged, and nothing comes from the cache. What has effects, or needs to know who pays,
+ * is left alone; so is what is not `wanted` when its turn comes.
  */
-export async function* tryRoutes(revision: Revision, workshop: ExecutionDeps): AsyncGenerator<Trial> {
-  const { routes, operations } = revision
-  for (const { route, readiness, validate, handler, store } of routes) {
-    if (route.kind !== 'paid' || store !== undefined || route.operation.method !== 'GET') continue
+export async function* tryOperations(
+  { routes, tools, operations }: Revision,
+  workshop: ExecutionDeps,
+  wanted: (operation: Operation) => boolean,
+): AsyncGenerator<Trial> {
+  const paid = routes.filter(({ route }) => route.kind === 'paid' && route.operation.method === 'GET')
+  const routed = new Set(routes.map(({ operation }) => operation))
+  const bare = [...tools.values()]
+    .flatMap((server) => [...server.tools.values()])
+    .filter(
+      ({ endpoint: { operation, tool } }) =>
+        operation.price !== undefined && tool.requires === undefined && !routed.has(operation),
+    )
+  const trials = [
+    ...paid.map(({ route, validate, ...served }) => ({
+      path: route.path,
+      served,
+      validate: () => validate(exampleOf(route)),
+    })),
+    ...bare.map(({ endpoint, served, check }) => ({
+      path: endpoint.path,
+      served,
+      validate: () => check(exampleArguments(endpoint)),
+    })),
+  ]
+  for (const { path, served, validate } of trials) {
+    const { operation, handler, readiness, store } = served
+    if (store !== undefined || !wanted(operation)) continue
     const unready = unreadyFailure(readiness)
-    const validated = validate(exampleOf(route))
-    const { operation } = route
+    const validated = validate()
     try {
       if (unready !== undefined) throw unready
       if (validated.kind === 'invalid') throw new Failure('internal', 'its own examples are refused')
-      const timeLeft = operation.timeout
       const { args } = validated
-      const work = {
-        operation,
-        handler,
-        args,
-        caller: ANONYMOUS,
-        timeLeft,
-        reuse: 'never',
-        operations,
-      } as const
-      await execute(workshop, work)
-      yield { route, outcome: { kind: 'answered' } }
+      const work = { operation, handler, args, caller: ANONYMOUS, timeLeft: operation.timeout, operations }
+      await execute(workshop, { ...work, reuse: 'never' })
+      yield { path, outcome: { kind: 'answered' } }
     } catch (fault) {
-      yield { route, outcome: { kind: 'failed', fault } }
+      yield { path, outcome: { kind: 'failed', fault } }
     }
   }
+}
+
+/** The same for a tool: an example of an object is written as JSON. */
+function exampleArguments({ parameters }: ToolEndpoint): JsonObject {
+  return Object.fromEntries(
+    parameters.flatMap(({ name, type, example }): [string, Json][] => {
+      if (example === undefined) return []
+      return [[name, type === 'object' ? (JSON.parse(String(example)) as Json) : example]]
+    }),
+  )
 }
 
 /** Every parameter that has an example, as a caller would send it. */

@@ -5,6 +5,8 @@ import type { Fault } from '../../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
 import { MAIN } from '../../support/server.ts'
 
+t.setTimeout(120_000)
+
 const faults: Record<string, Fault> = {}
 let isBare = false
 const standIns = await startStandIns({
@@ -16,15 +18,21 @@ const standIns = await startStandIns({
 t.teardown(() => standIns.stop())
 
 /** Runs the built program against the stand-ins; never rejects. */
-async function examine(): Promise<{ readonly code: number; readonly out: string }> {
+async function examine(
+  ...flags: readonly string[]
+): Promise<{ readonly code: number; readonly out: string }> {
   const env = {
     PATH: process.env['PATH'] ?? '',
     STEAM_STORE_URL: `${standIns.url}/steam-store`,
     STEAM_API_URL: `${standIns.url}/steam-api`,
     STEAMSPY_URL: `${standIns.url}/steamspy`,
+    CROSSREF_URL: `${standIns.url}/crossref`,
+    SEARXNG_URL: `${standIns.url}/searxng`,
+    OPENAI_BASE_URL: `${standIns.url}/model`,
+    LLM_MODEL: 'stand-in',
   }
   try {
-    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'doctor'], { env })
+    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'doctor', ...flags], { env })
     return { code: 0, out: stdout }
   } catch (fault) {
     if (!(fault instanceof Error && 'code' in fault && 'stdout' in fault)) throw fault
@@ -52,14 +60,33 @@ t.test('names the source that has changed its format and the field, and exits wi
   t.match(out, /^Steam Web API +response: required +[1-9]/m)
 })
 
-t.test('shows which fields a source has stopped sending though its routes still answer', async (t) => {
-  isBare = true
-  t.teardown(() => {
-    isBare = false
-  })
-  const { out } = await examine()
-  t.match(out, /^\/paid\/gamestore\/top-sellers +answers$/m)
-  t.match(out, /^SOURCE +FIELD NOT AS EXPECTED +TIMES$/m)
-  t.match(out, /^Steam Web API +response\/store_items\/#\/platforms: absent +[1-9]/m)
-  t.match(out, /^Steam storefront +#\/data\/platforms: absent +[1-9]/m)
-})
+t.test(
+  'asks every source once with --sources, the search engine and the model too, and lists the fields they miss',
+  async (t) => {
+    const before = new Map(standIns.asked)
+    const asked = (address: string): number => (standIns.asked.get(address) ?? 0) - (before.get(address) ?? 0)
+    isBare = true
+    t.teardown(() => {
+      isBare = false
+    })
+    const { out } = await examine('--sources')
+    t.match(out, /^SOURCE +ASKED +FAILED +OTHER FORM +SKIPPED +RESALE$/m)
+    for (const name of [
+      'Steam storefront',
+      'Steam Web API',
+      'SteamSpy',
+      'Crossref',
+      'SearXNG',
+      'The language model',
+    ])
+      t.match(out, new RegExp(`^${name}.* +[1-9]\\d* +0 +0 +\\d+ +\\w+$`, 'm'))
+    t.match(out, /^Twitch API +0 +0 +0 +0 +needs_agreement$/m, 'not configured')
+    t.match(out, /^SOURCE +FIELD NOT AS EXPECTED +TIMES$/m)
+    t.match(out, /^Steam Web API +response\/store_items\/#\/platforms: absent +[1-9]/m)
+    t.match(out, /^Steam storefront +#\/data\/platforms: absent +[1-9]/m)
+    t.notMatch(out, /^\/paid\/\S+ +answers$/m, 'routes that answer are left out')
+    t.equal(asked('/crossref/works/10.1038%2Fnature14539'), 1)
+    t.equal(asked('/searxng/search'), 1)
+    t.equal(asked('/steam-api/IStoreQueryService/Query/v1/'), 0, 'one question tells enough')
+  },
+)
