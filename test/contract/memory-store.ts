@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Failure } from '../../src/engine/index.ts'
+import { Failure, InvalidParameter } from '../../src/engine/index.ts'
 import type { Database } from '../../src/service/memory/database.ts'
 import type { Embedder } from '../../src/service/memory/embedder.ts'
 import { hashEmbedder } from '../../src/service/memory/hash-embedder.ts'
@@ -102,6 +102,11 @@ export function testMemoryStore(
       t.equal(one.id, two.id)
       const later = await store.prepare(newPayment(), once, new Date(), patient)
       t.strictSame(later, { id: one.id, createdAt: AT, bytes: one.bytes, repeated: true })
+      await t.rejects(
+        store.prepare(newPayment(), draft(wallet, 'Write something else', { key: 'k-1' }), AT, patient),
+        new InvalidParameter('idempotency_key', 'idempotency_key was used for another text of this wallet'),
+        'nothing is lost in silence',
+      )
       const stranger = newWallet()
       t.not(await remember(stranger, 'Write this once', { key: 'k-1' }), one.id, 'a key is a wallet’s own')
     })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Failure } from 'ratecard'
+import { Failure, InvalidParameter } from 'ratecard'
 import { DatabaseError, type Database, type Row, type Value } from './database.ts'
 import { embedOne, toLiteral, type Embedder } from './embedder.ts'
 import { readNumber, readText, readTexts, readTime } from './row.ts'
@@ -77,12 +77,18 @@ export class MemoryStore {
   }
 
   /**
-   * Writes a memory down under its payment; nobody finds it before `commit`. Throws `quota_exceeded`, and what the embedder
-   * throws: nothing is written then. The same payment writes the same memory again.
+   * Writes a memory down under its payment; nobody finds it before `commit`. Throws `quota_exceeded`, `InvalidParameter` for
+   * a key that was used for another text, and what the embedder throws: nothing is written then. The same payment writes the
+   * same memory again.
    */
   async prepare(payment: string, draft: Draft, at: Date, signal: AbortSignal): Promise<Written> {
     const id = idOf(draft.key === undefined ? ['payment', payment] : ['key', draft.wallet, draft.key])
-    const [earlier] = await this.#query('select created_at, bytes from memories where id = $1', [id])
+    const [earlier] = await this.#query('select text, created_at, bytes from memories where id = $1', [id])
+    if (earlier !== undefined && readText(earlier, 'text') !== draft.text)
+      throw new InvalidParameter(
+        'idempotency_key',
+        'idempotency_key was used for another text of this wallet',
+      )
     if (earlier !== undefined)
       return {
         id,

@@ -2,6 +2,7 @@ import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/json.ts'
+import { differences } from '../../support/answer-schema.ts'
 import { callTool, listTools, type ToolResult } from '../../support/mcp.ts'
 import { addressOf, sign, type Challenge, type Hex } from '../../support/payment.ts'
 import { runProgram } from '../../support/server.ts'
@@ -17,8 +18,11 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
   const shop = await openShop(async () => ({ CATALOG: '' }))
   t.teardown(shop.close)
   const url = (): string => `${shop.url}/mcp/memory`
-  const call = (name: string, args: Json, meta: JsonObject = {}): Promise<ToolResult> =>
-    callTool(url(), name, args, { meta })
+  const call = async (name: string, args: Json, meta: JsonObject = {}): Promise<ToolResult> => {
+    const result = await callTool(url(), name, args, { meta })
+    if (!result.isError) t.strictSame(differences(name, result.content), [], 'as its schema says')
+    return result
+  }
   /** Signed for what the tool asks; sent by any client. */
   const pay = async (key: Hex, name: string, args: Json): Promise<JsonObject> => {
     const asked = await call(name, args)
@@ -94,6 +98,22 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
     const exported = await buy(key, 'memory_export', {})
     t.strictSame(textsOf(exported, 'memories'), ['This was'])
     t.equal(await shop.witness.charges(addressOf(key)), 2)
+  })
+
+  t.test('writes once under an idempotency key, whatever pays for the call', async (t) => {
+    const key = await shop.wallet()
+    const args = { text: 'The lamp is lit at dusk', idempotency_key: 'lamp-1' }
+    const first = await buy(key, 'memory_write', args)
+    t.match(first.content, { repeated: false })
+    await shop.restart()
+    await until('the store is open', async () => !(await call('memory_stats', {})).isError)
+    const second = await buy(key, 'memory_write', args)
+    t.match(second.content, { id: first.content['id'], repeated: true })
+    const other = await buy(key, 'memory_write', { ...args, text: 'The lamp is lit at noon' })
+    t.ok(other.isError)
+    t.match(other.content, { detail: [{ loc: ['arguments', 'idempotency_key'] }] })
+    t.equal(await shop.witness.charges(addressOf(key)), 2, 'a refusal costs nothing')
+    t.strictSame(textsOf(await buy(key, 'memory_export', {}), 'memories'), [args.text])
   })
 
   t.test('keeps wallets apart', async (t) => {
