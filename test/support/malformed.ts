@@ -71,8 +71,17 @@ export function spoil(json: unknown, { at, value }: Change): unknown {
   if (!place) return value ?? null
   const [parent, key] = place
   if (value === undefined) delete parent[key]
-  else parent[key] = value
+  // A copy: the next change may reach into it.
+  else parent[key] = structuredClone(value)
   return json
+}
+
+/** Replaces a tag or a text of a document, counted through all of it. */
+export function spoilText(document: string, { at, value }: Change): string {
+  const parts = document.split(/(<[^>]*>)/)
+  parts[at % parts.length] =
+    typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
+  return parts.join('')
 }
 
 function leaves(node: unknown): unknown[] {

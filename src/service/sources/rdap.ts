@@ -85,7 +85,12 @@ export class Rdap {
     }
     for (const field of EXPECTED)
       if (!Array.isArray(answer[field])) this.#record.countSkipped(`${field}: absent`)
-    return registrationOf(answer)
+    const registration = registrationOf(answer)
+    const { registrar, created_at: created, expires_at: expires, status: states } = registration
+    if (registrar !== null || created !== null || expires !== null || states.length > 0) return registration
+    // A registry says at least one of these of every name: nothing was understood.
+    this.#record.countDrifted('events, status, entities: absent')
+    return 'unknown'
   }
 
   async #baseFor(domain: string, keep: Context['keep']): Promise<string | NoList | undefined> {

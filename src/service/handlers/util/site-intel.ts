@@ -31,6 +31,7 @@ const FILES = {
   llms_txt: '/llms.txt',
 } as const
 const DAY_MS = 86_400_000
+const LIMITED_SECONDS = 10
 
 const pool = new ThreadPool<FrontPageTask, Head>(entryBeside(import.meta.url, './site-intel/worker'), {
   threads: 1,
@@ -53,8 +54,11 @@ export function siteIntel({ egress, dns, rdap }: SiteIntelSources): HandlerWithP
       ])
       // Our own name is no site to look at through ourselves.
       if (front.kind === 'refused' && front.refusal === 'own') answerOf(front, 'target')
-      if (records.resolves === null && registered.kind !== 'known' && front.kind !== 'answered')
+      if (records.resolves === null && registered.kind !== 'known' && front.kind !== 'answered') {
+        if (registered.kind === 'limited')
+          throw new Failure('source_limited', sentenceOf(registered), { retryAfter: LIMITED_SECONDS })
         throw new Failure('source_error', 'Neither name servers, registry nor site answered')
+      }
       const reply = front.kind === 'answered' ? front.reply : undefined
       const files = reply === undefined ? {} : await filesOf(egress, reply.url.origin, signal)
       const page = reply === undefined ? '' : Buffer.from(reply.body).toString('latin1')
@@ -195,10 +199,7 @@ function warningsOf(unknown: readonly string[], registered: Registered, front: O
     warnings.push({
       code: 'source_limited',
       source: 'rdap',
-      message:
-        registered.by === 'us'
-          ? 'the registry of this domain is asked as often as we may: registration was not read'
-          : 'the registry of this domain limits how often it may be asked: registration was not read',
+      message: `${sentenceOf(registered)}: registration was not read`,
     })
   if (registered.kind === 'unknown')
     warnings.push({ code: 'upstream_unavailable', source: 'rdap', message: 'the registry did not answer' })
@@ -211,6 +212,12 @@ function warningsOf(unknown: readonly string[], registered: Registered, front: O
     })
   }
   return warnings
+}
+
+function sentenceOf({ by }: Extract<Registered, { kind: 'limited' }>): string {
+  return by === 'us'
+    ? 'The registry of this domain is asked as often as we may'
+    : 'The registry of this domain limits how often it may be asked'
 }
 
 function pick(value: Json | undefined, names: readonly string[]): Json {

@@ -3,10 +3,12 @@ import { once } from 'node:events'
 import { TYPES, zoneOf } from './zones.ts'
 
 /** Starts a name server on this machine: as much of RFC 1035 as a resolver needs. */
-export async function startDns(): Promise<{ readonly server: string; readonly stop: () => Promise<void> }> {
+export async function startDns(
+  zones: typeof zoneOf = zoneOf,
+): Promise<{ readonly server: string; readonly stop: () => Promise<void> }> {
   const socket = createSocket('udp4')
   socket.on('message', (query, { port, address }) => {
-    const answer = answerTo(query)
+    const answer = answerTo(query, zones)
     if (answer !== undefined) socket.send(answer, port, address)
   })
   socket.bind(0, '127.0.0.1')
@@ -24,7 +26,7 @@ const HEADER = 12
 const SERVER_FAILURE = 2
 const NAME_ERROR = 3
 
-function answerTo(query: Buffer): Buffer | undefined {
+function answerTo(query: Buffer, zones: typeof zoneOf): Buffer | undefined {
   if (query.length < HEADER + 5) return undefined
   const labels: string[] = []
   let at = HEADER
@@ -34,7 +36,7 @@ function answerTo(query: Buffer): Buffer | undefined {
   }
   const end = at + 5
   const type = query.readUInt16BE(at + 1)
-  const found = zoneOf(labels.join('.'))
+  const found = zones(labels.join('.'))
   if (found === 'silent') return undefined
   const zone = found === 'failing' ? undefined : found
   const code = found === 'failing' ? SERVER_FAILURE : found === undefined ? NAME_ERROR : 0

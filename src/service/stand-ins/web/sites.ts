@@ -34,7 +34,7 @@ const BOOTSTRAP = {
 }
 
 /** RFC 9083, with a registrant that nobody is to see in an answer. */
-const DOMAIN = {
+export const REGISTERED = {
   objectClassName: 'domain',
   ldhName: 'EXAMPLE.COM',
   status: ['client delete prohibited', 'client transfer prohibited'],
@@ -77,7 +77,7 @@ export const answerSites: RequestListener = (request, response) => {
   if (host === 'rdap.example.net') {
     if (path === '/rdap/dns.json') return json(BOOTSTRAP)
     return /^\/domain\/example\.(?:com|net|org)$/.test(path)
-      ? json(DOMAIN)
+      ? json(REGISTERED)
       : send(404, { 'content-type': 'application/rdap+json' }, '{"errorCode":404,"title":"Not Found"}')
   }
   if (/^(?:doi|agency)\./.test(host)) {
