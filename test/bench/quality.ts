@@ -3,12 +3,20 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
+import { FREE_PROVIDERS, OFTEN_MISTYPED } from '../../src/service/data/mail-domains.ts'
 import { references } from '../../src/service/handlers/util/citation/styles.ts'
+import { suggestDomain } from '../../src/service/handlers/util/email-verify/typing-slip.ts'
 import { screen } from '../../src/service/handlers/util/guard/screening.ts'
+import { openCalendar } from '../../src/service/handlers/util/workday/calendar.ts'
+import { addDays } from '../../src/service/handlers/util/workday/day.ts'
+import { isWeekend, isWorkday } from '../../src/service/handlers/util/workday/working-day.ts'
 import { openEmbedded } from '../../src/service/memory/embedded.ts'
 import { hashEmbedder } from '../../src/service/memory/hash-embedder.ts'
 import { MemoryStore } from '../../src/service/memory/memory-store.ts'
 import { migrate } from '../../src/service/memory/schema.ts'
+import { readName } from '../../src/service/sources/sanctions/name.ts'
+import { readList } from '../../src/service/sources/sanctions/reading.ts'
+import { Register } from '../../src/service/sources/sanctions/register.ts'
 import type { Message } from '../../src/service/sources/works/crossref-message.ts'
 import { readMessage } from '../../src/service/sources/works/read-message.ts'
 import { KINDS, readMemories, score } from './retrieval/measure.ts'
@@ -21,6 +29,9 @@ const share = (part: number, whole: number): string =>
 row('product', 'measure', 'reached')
 row('---', '---', '---')
 measureCitations()
+await measureWorkdays()
+measureTypingSlips()
+await measureSanctions()
 measureGuard()
 await measureMemory()
 
@@ -40,6 +51,79 @@ function measureCitations(): void {
     'references equal to citeproc, 60 works of 12 types in 6 styles',
     share(equal, pairs.length),
   )
+}
+
+/** Days of 2024 to 2030 in the countries of a second table. */
+async function measureWorkdays(): Promise<void> {
+  const second: Record<string, Record<string, string>> = parse(
+    read('../fixtures/authority/second-holiday-table.yaml'),
+  )
+  let [days, verified, wrong] = [0, 0, 0]
+  for (const [country, years] of Object.entries(second)) {
+    const calendar = await openCalendar(country)
+    if (calendar === undefined) throw new Error(`${country} is not known`)
+    const marks = new Set(
+      Object.entries(years).flatMap(([year, marked]) =>
+        marked.split(' ').map((day) => day.replace(/^(\+?)/, `$1${year}-`)),
+      ),
+    )
+    for (let day = '2024-01-01'; day <= '2030-12-31'; day = addDays(day, 1)) {
+      days += 1
+      if (calendar.doubtOf(day) !== undefined) continue
+      verified += 1
+      const works = isWeekend(calendar, day) ? marks.has(`+${day}`) : !marks.has(day)
+      if (isWorkday(calendar, day) !== works) wrong += 1
+    }
+  }
+  const countries = Object.keys(second).length
+  row('util/workday', `days of ${countries} countries, 2024 to 2030, called verified`, share(verified, days))
+  row('util/workday', 'verified days on which a second table differs', wrong)
+}
+
+/** Every swap of neighbours, missing letter and doubled letter in the names and endings of mail providers. */
+function measureTypingSlips(): void {
+  const domains = OFTEN_MISTYPED
+  const slips = domains.flatMap((domain) =>
+    Array.from(domain).flatMap((letter, at) => {
+      const [before, after] = [domain.slice(0, at), domain.slice(at + 1)]
+      const swapped = after === '' ? domain : `${before}${after.slice(0, 1)}${letter}${after.slice(1)}`
+      return [swapped, before + after, before + letter + letter + after]
+        .filter(
+          (typed) => typed !== domain && !FREE_PROVIDERS.has(typed) && /^[^.].*[^.]\.[^.]+$/.test(typed),
+        )
+        .map((typed) => ({ typed, domain }))
+    }),
+  )
+  const meant = slips.filter(({ typed, domain }) => suggestDomain(typed) === domain).length
+  const other = slips.filter(
+    ({ typed, domain }) => ![undefined, domain].includes(suggestDomain(typed)),
+  ).length
+  row(
+    'util/email-verify',
+    `slips in ${domains.length} mail domains that suggest the domain meant`,
+    share(meant, slips.length),
+  )
+  row('util/email-verify', 'slips that suggest another domain', share(other, slips.length))
+}
+
+/** On a list of OFAC’s form with the names of the cases; `test/bench/sanctions.mjs` takes a real one. */
+async function measureSanctions(): Promise<void> {
+  const cases: { found: readonly [string, string][]; not_found: readonly string[] } = JSON.parse(
+    read('../fixtures/sanctions/cases.json'),
+  )
+  const main = readFileSync(new URL('../fixtures/sanctions/ofac.xml', import.meta.url))
+  const { entries } = await readList('ofac', { main }, async () => {})
+  const register = new Register()
+  for (const entry of entries) register.add(entry)
+  const best = (name: string) => register.search(readName(name), 0.85)[0]?.entry.uid
+  const found = cases.found.filter(([name, uid]) => best(name) === uid).length
+  const alarms = cases.not_found.filter((name) => best(name) !== undefined).length
+  row(
+    'util/sanctions',
+    'listed names, written in the usual ways, with the right entry first',
+    share(found, cases.found.length),
+  )
+  row('util/sanctions', 'names that are not listed, with a match', share(alarms, cases.not_found.length))
 }
 
 function measureGuard(): void {
