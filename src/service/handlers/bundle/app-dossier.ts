@@ -130,10 +130,9 @@ function titlePreview({
   metadata = null,
   similar_titles: similar = null,
 }: JsonObject): JsonObject {
-  const game = isJsonObject(metadata) ? (metadata['game'] ?? null) : null
   return {
     appid,
-    name: isJsonObject(game) ? (game['name'] ?? null) : null,
+    metadata: isJsonObject(metadata) ? { game: pick(metadata['game'] ?? null, 'name') } : null,
     similar_titles: Array.isArray(similar)
       ? similar.slice(0, PREVIEWED).map((each) => pick(each, 'name'))
       : null,

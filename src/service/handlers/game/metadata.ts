@@ -208,15 +208,15 @@ function timesMissing({ source }: Igdb): Warning {
 /** What tells one game from another, and the beginning of its summary. */
 function preview({ game = null }: JsonObject): JsonObject {
   if (!isJsonObject(game)) return {}
-  const { name = null, first_release_date: date, genres = [], platforms = [], ratings, summary } = game
+  const { name = null, first_release_date = null, genres = [], platforms = [], ratings, summary } = game
   const { total = null } = isJsonObject(ratings) ? ratings : {}
   return {
     game: {
       name,
-      year: typeof date === 'string' ? Number(date.slice(0, 4)) : null,
+      first_release_date,
       genres,
       platforms,
-      total_rating: total,
+      ratings: { total },
       summary: typeof summary === 'string' ? cut(summary) : null,
     },
   }

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, type Source, type Warning } from 'ratecard'
+import { isJsonObject, type JsonObject, type Source, type Warning } from 'ratecard'
 import { FREE_PROVIDERS, MAIL_HOSTS, ROLES } from '../../data/mail-domains.ts'
 import type { MailServers, MailSetup } from '../../sources/mail-servers.ts'
 import { registrableDomain } from '../../sources/public-suffix.ts'
@@ -59,10 +59,10 @@ export function emailVerify({
         body: { email, ...bodyOf(address, setup, await isAnyDisposable(hosts)) },
       }
     },
-    preview: ({ status, syntax, domain, disposable }) => ({
+    preview: ({ status, syntax, has_mx: hasServers, disposable }) => ({
       status: status ?? null,
       syntax: { valid: isJsonObject(syntax) ? (syntax['valid'] ?? null) : null },
-      has_mx: hasServers(domain),
+      has_mx: hasServers ?? null,
       disposable: disposable ?? null,
     }),
   }
@@ -71,6 +71,7 @@ export function emailVerify({
 const NOTHING_KNOWN = {
   normalized: null,
   domain: null,
+  has_mx: false,
   disposable: false,
   role_account: false,
   free_provider: false,
@@ -112,6 +113,7 @@ function bodyOf(address: Address, setup: MailSetup, disposable: boolean): JsonOb
       dmarc,
       provider: providerOf(servers),
     },
+    has_mx: servers.length > 0,
     disposable,
     free_provider: FREE_PROVIDERS.has(domain),
     suggestion,
@@ -166,9 +168,4 @@ function warningsOf({ unknown }: MailSetup): readonly Warning[] {
   return [
     { code: 'dns_unknown', source: 'dns', message: `no name server answered for: ${unknown.join(', ')}` },
   ]
-}
-
-function hasServers(domain: Json | undefined): boolean {
-  const servers = isJsonObject(domain) ? domain['mx'] : undefined
-  return Array.isArray(servers) && servers.length > 0
 }

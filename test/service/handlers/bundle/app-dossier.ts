@@ -185,7 +185,7 @@ t.test('shows name, players, owners, reviews and two neighbours in the free samp
   const { answer } = await compose({ 7: 'Seven' }, METADATA)
   t.strictSame(byName.preview(answer.body)['first_title'], {
     appid: 7,
-    name: 'Seven',
+    metadata: { game: { name: 'Seven' } },
     similar_titles: [{ name: 'Eight' }, { name: 'Nine' }],
   })
   const { send } = await openWholeService(t)

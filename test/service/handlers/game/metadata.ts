@@ -147,10 +147,10 @@ t.test('shows what identifies a game, and the beginning of its summary, in the f
   t.match(sample, {
     game: {
       name: NAME,
-      year: 2026,
+      first_release_date: /^2026-/,
       genres: ['Simulator'],
       platforms: ['PC (Microsoft Windows)', 'Mac', 'Linux'],
-      total_rating: { score: 81, count: 90 },
+      ratings: { total: { score: 81, count: 90 } },
       summary: /^Nine Lanterns Deep does not exist\. .*…$/,
     },
   })

@@ -42,6 +42,7 @@ t.test('answers a deliverable address with its servers and rules', async (t) => 
       dmarc: 'reject',
       provider: null,
     },
+    has_mx: true,
     disposable: false,
     free_provider: false,
     suggestion: null,
