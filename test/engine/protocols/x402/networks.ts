@@ -1,6 +1,8 @@
 import t from 'tap'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openX402Networks, type NetworkSettings } from '../../../../src/engine/protocols/x402/networks.ts'
+import { startBase } from '../../../support/base-chain.ts'
+import { openNodeProxy } from '../../../support/node-proxy.ts'
 import { randomKey } from '../../../support/payment.ts'
 import { PAY_TO } from '../../../support/x402.ts'
 
@@ -166,3 +168,41 @@ t.test('shows a payee with its checksum, which strict clients require (EIP-55)',
     t.equal(tillsWith({ payTo }).of(x402)[0]?.payTo, PAY_TO)
   }
 })
+
+t.test(
+  'withdraws a network whose token is another one, offers it again when it agrees, and inspects what a reload adds',
+  async (t) => {
+    const chain = await startBase()
+    const node = await openNodeProxy(chain.rpcUrl)
+    t.teardown(async () => {
+      await node.close()
+      await chain.stop()
+    })
+    const tills = tillsWith({ rpcUrls: { 8453: node.url, 137: chain.rpcUrl }, caller: fetch })
+    const base = { ...x402, networks: ['eip155:8453'] }
+    const offered = (terms: typeof x402): string[] => tills.of(terms).map(({ network }) => network.id)
+    const told: string[] = []
+    const inspect = (terms: typeof x402) => tills.inspect(terms, (line) => told.push(line))
+    t.equal(await inspect(base), 'as before')
+    t.strictSame(offered(base), ['eip155:8453'])
+
+    node.instead(async (method, params) =>
+      method === 'eth_call' && JSON.stringify(params).includes(DOMAIN_SEPARATOR)
+        ? { result: `0x${'00'.repeat(32)}` }
+        : undefined,
+    )
+    t.equal(await inspect(base), 'changed')
+    t.strictSame(offered(base), [])
+    t.match(told.join('\n'), /Base \(eip155:8453\) cannot be offered/)
+
+    node.instead(async () => undefined)
+    t.equal(await inspect(base), 'changed')
+    t.strictSame(offered(base), ['eip155:8453'])
+
+    t.strictSame(offered(x402), ['eip155:137', 'eip155:8453'])
+    t.equal(await inspect(x402), 'changed', 'the endpoint of Polygon leads to another chain')
+    t.strictSame(offered(x402), ['eip155:8453'])
+  },
+)
+
+const DOMAIN_SEPARATOR = '0x3644e515'
