@@ -42,7 +42,7 @@ t.test('types --out replaces the file in one step, and keeps it when the catalog
   t.notMatch(readdirSync(directory).join(), /\.tmp/, 'no draft is left')
 })
 
-t.test('the types of bodies are those of their properties, schemas and media types', async (t) => {
+t.test('types bodies by their properties, schemas and media types', async (t) => {
   const shop = writeShop(
     t,
     `  POST /paid/a:

@@ -48,7 +48,7 @@ const post = (bytes: Uint8Array): RequestInit => ({
 })
 const pictureOf = (size: number): Uint8Array => Uint8Array.from({ length: size }, (_, place) => place % 251)
 
-t.test('an unmodified x402 client buys an answer of bytes with a body of bytes', async (t) => {
+t.test('lets an unmodified x402 client buy an answer of bytes with a body of bytes', async (t) => {
   const key = await chains.base.wallet()
   for (const [place, size] of [3, 70_000, 9_000_000].entries()) {
     const picture = pictureOf(size)
@@ -60,7 +60,7 @@ t.test('an unmodified x402 client buys an answer of bytes with a body of bytes',
   }
 })
 
-t.test('an unmodified MPP client buys with a small and a large body', async (t) => {
+t.test('lets an unmodified MPP client buy with a small and a large body', async (t) => {
   const key = await chains.tempo.wallet()
   const { fetch: pay } = stockPayer(chains.tempo.rpcUrl, privateKeyToAccount(key))
   for (const [place, size] of [3, 2_000_000].entries()) {
@@ -72,7 +72,7 @@ t.test('an unmodified MPP client buys with a small and a large body', async (t) 
   }
 })
 
-t.test('an answer of bytes is redelivered byte for byte, with its headers', async (t) => {
+t.test('redelivers an answer of bytes byte for byte, with its headers', async (t) => {
   const key = await chains.base.wallet()
   const picture = pictureOf(1_500_000)
   const offered = await fetch(PICTURE, post(picture))
@@ -92,7 +92,7 @@ t.test('an answer of bytes is redelivered byte for byte, with its headers', asyn
   t.equal((await chains.base.charged(addressOf(key))).transfers, 1, 'one charge')
 })
 
-t.test('a challenge of MPP is bound to a body that was read whole', async (t) => {
+t.test('binds a challenge of MPP to a body that was read whole', async (t) => {
   const challengeFor = async (size: number): Promise<string> => {
     const response = await fetch(PICTURE, post(pictureOf(size)))
     await response.arrayBuffer()
@@ -107,7 +107,7 @@ t.test('a challenge of MPP is bound to a body that was read whole', async (t) =>
   )
 })
 
-t.test('a body that is too large gets its answer without being read', async (t) => {
+t.test('answers a body that is too large before it reads it', async (t) => {
   const status = await new Promise<number | undefined>((resolve, reject) => {
     const asking = request(PICTURE, {
       method: 'POST',
@@ -125,7 +125,7 @@ t.test('a body that is too large gets its answer without being read', async (t) 
   t.equal((await fetch(`${server.url}/health`)).status, 200, 'the server is well')
 })
 
-t.test('a large body is not read for a payment that would not be taken', async (t) => {
+t.test('refuses a bad payment before it reads a large body', async (t) => {
   const poor = randomKey()
   const challenge = await challengeOf(`${server.url}/paid/item?n=1`)
   const { payload } = await sign(challenge, poor)
