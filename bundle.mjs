@@ -55,6 +55,7 @@ const { metafile } = await build({
   minifyWhitespace: true,
   legalComments: 'none',
   metafile: true,
+  absWorkingDir: ROOT,
   outdir: VENDOR,
   logLevel: 'warning',
 })

@@ -7,9 +7,10 @@ import { blocksOf, PAGES, ROOT, textOf, type Block } from '../support/markdown.t
 import { Session } from '../support/session.ts'
 
 const PLACE = mkdtempSync(join(tmpdir(), 'ratecard-pages-'))
-const PARTS = 'package.json tsconfig.json catalog.yaml catalog.schema.json templates src dist examples'.split(
-  ' ',
-)
+const PARTS =
+  'package.json bundle.mjs tsconfig.json catalog.yaml catalog.schema.json templates src dist examples'.split(
+    ' ',
+  )
 t.teardown(() => spawnSync('rm', ['-rf', PLACE]))
 
 // Those of examples are run where the package is installed: by examples.ts.
