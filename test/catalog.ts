@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { brandFiles } from '../src/engine/documents/page.ts'
 import { formatPrice } from '../src/engine/money.ts'
-import { documentNames, loadCatalog, type Parameter } from '../src/engine/index.ts'
+import { documentNames, loadCatalog, type Parameter } from '../src/engine/internal.ts'
 import {
   CACHED_MINUTES,
   DOCUMENTS,

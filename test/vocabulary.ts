@@ -113,7 +113,7 @@ const TERMS: Readonly<Record<string, string>> = {
   reconcile: 'engine/protocols/reconcile/reconcile.ts',
   recovery: 'engine/purchase/recovery.ts',
   redelivery: 'engine/purchase/redelivery.ts',
-  reload: 'cli/reload.ts',
+  reload: 'engine/ratecard.ts',
   replay: 'engine/purchase/purchase.ts',
   'retry-after': 'engine/http/reply.ts',
   route: 'engine/http/router.ts',

@@ -1,53 +1,19 @@
-import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
-import * as ratecard from 'ratecard'
+import { createRatecard } from 'ratecard'
 import { handlers } from './handlers.js'
 
-const { BASE_URL, PORT = '4021', PAY_TO, FACILITATOR_URL, FACILITATOR_TOKEN } = process.env
-const documents = ratecard.documentNames
-const { catalog } = ratecard.loadCatalog('catalog.yaml', { handlers: Object.keys(handlers), documents })
-const ledger = await ratecard.openLmdbLedger('ledger')
-const shared = { ledger, owner: `express-${process.pid}`, now: Date.now, sleep, report: console.error }
-const networks = ratecard.openX402Networks({
-  ...shared,
-  payTo: PAY_TO,
-  facilitators: [{ url: FACILITATOR_URL, token: FACILITATOR_TOKEN }],
-  rpcUrls: {},
-  signerKeys: [],
-  fetcher: fetch,
-  caller: fetch,
-})
-
+const { PORT = '4021', PAY_TO: payTo, FACILITATOR_URL: url, FACILITATOR_TOKEN: token } = process.env
 const app = express()
 app.get('/', (_, response) => response.send('An Express application with paid routes below /paid/'))
 
+// A payment travels in a header, and the second of two in the same header must not be lost.
 const server = createServer({ maxHeaderSize: 65_536, joinDuplicateHeaders: true }, app)
-const port = await ratecard.listen(server, Number(PORT), '127.0.0.1')
-const baseUrl = BASE_URL ?? `http://localhost:${port}`
-const service = ratecard.createService({
-  ...shared,
-  server: ratecard.createHttpServer(),
-  catalog,
-  handlers,
-  protocols: ({ service, payments: { x402 } }) => {
-    const [offered, reachable] = [networks.of(x402), networks.reachable(x402)]
-    return [ratecard.createX402({ service, baseUrl, offered, reachable, random: randomBytes })]
-  },
-  random: randomBytes,
-  cache: new ratecard.Cache(ratecard.createMemoryCache(), Date.now),
-  proxy: { fetcher: fetch, secret: (name) => process.env[name] },
-  figures: () => new Map(),
-  networks: () => networks.health(),
-  baseUrl,
-  mcpUrls: {},
-  sandbox: false,
-  trustProxy: false,
-})
-app.use(service.koa.callback())
+await once(server.listen(PORT), 'listening')
+const { BASE_URL: baseUrl = `http://localhost:${server.address().port}` } = process.env
+const payments = { x402: { payTo, facilitators: [{ url, token }] } }
+const ratecard = await createRatecard({ catalog: 'catalog.yaml', baseUrl, handlers, payments })
+app.use(ratecard.callback())
 console.log(`listening on ${baseUrl}`)
-
-process.once('SIGTERM', () => {
-  server.close(() => void service.idle().then(() => ledger.close()))
-})
+process.once('SIGTERM', () => server.close(() => void ratecard.close()))

@@ -1,6 +1,7 @@
-import { CatalogError, formatIssue, type Issue } from '../engine/index.ts'
+import { CatalogError, formatIssue, type Issue, loadServed } from '../engine/internal.ts'
 import type { Call } from './command.ts'
-import { handlersFor, loadServed } from './load.ts'
+import { handlersFor } from './load.ts'
+import { baseUrlOf } from './payment-config.ts'
 
 export async function check(call: Call): Promise<number> {
   const { positionals, terminal, env, flags } = call
@@ -9,7 +10,7 @@ export async function check(call: Call): Promise<number> {
     terminal.out(JSON.stringify({ file, revision, issues }, undefined, 2))
   try {
     const handlers = await handlersFor(call, file)
-    const { catalog, warnings, text } = loadServed(file, Object.keys(handlers), env)
+    const { catalog, warnings, text } = loadServed(file, Object.keys(handlers), baseUrlOf(env))
     if (flags.given('json')) {
       report(warnings, catalog.revision)
       return 0

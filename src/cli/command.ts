@@ -1,7 +1,7 @@
-import type { CommandLine, Flags, ServiceContext, ServiceDefinition, Terminal } from '../engine/index.ts'
+import type { CommandLine, Flags, ServiceContext, ServiceDefinition, Terminal } from '../engine/internal.ts'
 import type { Env } from '../env.ts'
 
-export type { Flags, Terminal } from '../engine/index.ts'
+export type { Flags, Terminal } from '../engine/internal.ts'
 
 /** A row in the table of `commands.ts`. */
 export interface Command extends CommandLine {

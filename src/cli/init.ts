@@ -1,6 +1,6 @@
 import { copyFileSync, readFileSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
-import { CatalogError, compileText, documentNames, generateTypes, type Issue } from '../engine/index.ts'
+import { CatalogError, compileText, documentNames, generateTypes, type Issue } from '../engine/internal.ts'
 import { UsageError, type Call } from './command.ts'
 import { readOpenapi } from './init/openapi.ts'
 import { packageSource, type PackageSource } from './init/package-source.ts'
@@ -35,7 +35,7 @@ function beginShop(call: Call, folder: string): number {
     handlers: undefined,
     read: () => undefined,
   })
-  files.set(TYPES_FILE[language], generateTypes(catalog, 'ratecard'))
+  files.set(TYPES_FILE[language], generateTypes(catalog, 'ratecard/handler'))
   if (!write(call, folder, files, source)) return 1
   call.terminal.out(`\nnext: ${installing(folder, source, call.version)} && npm run sandbox`)
   return 0

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../engine/internal.ts'
 
 /** Undefined for what is no JSON object. */
 export function readObject(text: string): JsonObject | undefined {

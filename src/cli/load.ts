@@ -1,34 +1,8 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import {
-  CatalogError,
-  checkHeaderBudget,
-  documentNames,
-  type HandlerMap,
-  hasErrors,
-  loadCatalog,
-  type Loaded,
-} from '../engine/index.ts'
-import type { Env } from '../env.ts'
+import type { HandlerMap } from '../engine/internal.ts'
 import type { Call } from './command.ts'
-
-/**
- * Loads a catalog to be served, and also judges what depends on where it is served: the size of its headers. `noted` is
- * called with every file that is read.
- */
-export function loadServed(
-  file: string,
-  handlers: readonly string[],
-  { baseUrl, port }: Pick<Env, 'baseUrl' | 'port'>,
-  noted?: (path: string) => void,
-): Loaded {
-  const loaded = loadCatalog(file, { handlers, documents: documentNames }, noted)
-  const { catalog, text, at } = loaded
-  const issues = checkHeaderBudget(catalog, { baseUrl: baseUrl ?? `http://localhost:${port}`, at })
-  if (hasErrors(issues)) throw new CatalogError(file, text, [...loaded.warnings, ...issues])
-  return { ...loaded, warnings: [...loaded.warnings, ...issues] }
-}
 
 /**
  * The handlers of the service, and on top of them the operator's own: from `--handlers DIR`, else from the folder `handlers`

@@ -1,4 +1,4 @@
-import { type Access, ERRORS, Failure, formatShort, LedgerError, type Observe } from '../engine/index.ts'
+import { type Access, ERRORS, Failure, formatShort, LedgerError, type Observe } from '../engine/internal.ts'
 import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
 

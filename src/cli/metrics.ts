@@ -5,7 +5,7 @@ import {
   type PaymentRecord,
   type Ledger,
   type X402Networks,
-} from '../engine/index.ts'
+} from '../engine/internal.ts'
 
 export interface MetricsSettings {
   readonly ledger: Ledger

@@ -11,7 +11,7 @@ import {
   type Loaded,
   operationId,
   type Route,
-} from '../engine/index.ts'
+} from '../engine/internal.ts'
 import { type Call, UsageError } from './command.ts'
 import { handlersFor } from './load.ts'
 import { replaceFile, taken, writeFiles } from './new-files.ts'
@@ -148,7 +148,7 @@ function add({ terminal }: Call, { file, folder, text, line, catalog, route }: A
   writeFiles('.', files)
   const known = existsSync(index)
   replaceFile(index, list)
-  if (!known || existsSync(types)) replaceFile(types, generateTypes(catalog, 'ratecard'))
+  if (!known || existsSync(types)) replaceFile(types, generateTypes(catalog, 'ratecard/handler'))
   replaceFile(file, text)
   for (const each of files.keys()) terminal.out(`wrote ${each}`)
   terminal.out(`changed ${file}:${line}, ${index}`)

@@ -1,5 +1,4 @@
-import { parsePrice } from '../engine/index.ts'
-import { world } from './compose.ts'
+import { parsePrice, world } from '../engine/internal.ts'
 import type { Call } from './command.ts'
 import { Steps } from './pay/result.ts'
 import { exchange, PROTOCOLS, type PurchaseRequest } from './pay/exchange.ts'

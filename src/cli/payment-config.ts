@@ -1,11 +1,25 @@
-import type { Catalog, OutsideSource, StandIns } from '../engine/index.ts'
+import type { Catalog, OutsideSource, PaymentConfig, SettingNames, StandIns } from '../engine/internal.ts'
+import type { Env } from '../env.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
-import type { SettlementConfig } from './compose.ts'
 import type { Call } from './command.ts'
 
-/** Who is paid and who settles, from the environment or the sandbox. */
-export type PaymentConfig = Omit<SettlementConfig, 'ledger' | 'owner' | 'report'>
+/** What the settings of payments are called in the environment. */
+export const VARIABLES: SettingNames = {
+  payTo: 'PAY_TO',
+  signerKeys: 'SETTLER_PRIVATE_KEY',
+  facilitators: 'FACILITATOR_URL',
+  mppRecipient: 'MPP_RECIPIENT',
+  mppSecretKeys: 'MPP_SECRET_KEY',
+  baseUrl: 'BASE_URL',
+  rpcUrl: (chainId) => `RPC_URL_${chainId}`,
+}
 
+/** Where buyers reach this service; unless that is set, only this machine does. */
+export function baseUrlOf({ baseUrl, port }: Pick<Env, 'baseUrl' | 'port'>): string {
+  return baseUrl ?? `http://localhost:${port}`
+}
+
+/** Who is paid and who settles, from the environment or the sandbox. */
 export function paymentConfig({ env }: Call, catalog: Catalog, sandbox: Sandbox | undefined): PaymentConfig {
   if (sandbox !== undefined) {
     const { evm, tempo } = sandbox

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { type Catalog, compileText, documentNames, HEADER_TARGET, loadCatalog } from '../engine/index.ts'
+import { type Catalog, compileText, documentNames, HEADER_TARGET, loadCatalog } from '../engine/internal.ts'
 import type { Call } from './command.ts'
 import { openOpenapi } from './doctor/answers.ts'
 import { type Change, compare, type Difference } from './plan/difference.ts'

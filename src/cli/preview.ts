@@ -2,28 +2,33 @@ import {
   createRevision,
   documentNames,
   loadCatalog,
+  openNetworks,
+  protocolsOf,
+  world,
+  type AllNetworks,
   type Catalog,
   type HandlerMap,
   type Ledger,
+  type PaymentConfig,
   type Protocol,
   type Revision,
-} from '../engine/index.ts'
-import { openMpp, openNetworks, protocolsOf, type AllNetworks, type SettlementConfig } from './compose.ts'
+} from '../engine/internal.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
+import { baseUrlOf, VARIABLES } from './payment-config.ts'
 
 /** What a server with this catalog and environment would serve, without a server: for commands that only look. */
 export async function previewRevision(
   call: Call,
   file: string,
 ): Promise<{ readonly catalog: Catalog; readonly revision: Revision }> {
-  const { env, terminal } = call
+  const { env } = call
   const handlers = await handlersFor(call, file)
   const { catalog } = loadCatalog(file, { documents: documentNames, handlers: Object.keys(handlers) })
-  const baseUrl = env.baseUrl ?? `http://localhost:${env.port}`
+  const baseUrl = baseUrlOf(env)
   const payTo = env.payTo ?? catalog.payments.payTo
   const payments = payTo === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments
-  const config = { ...env, payTo: payTo ?? '', signerKeys: env.settlerKeys, report: terminal.err }
+  const config = { ...env, payTo: payTo ?? '', signerKeys: env.settlerKeys }
   const protocols = previewProtocols({ ...catalog, payments }, config, baseUrl)
   const { mcpUrls, secret } = env
   return { catalog, revision: revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret }) }
@@ -32,21 +37,17 @@ export async function previewRevision(
 /** The ways in which a catalog could be paid with this configuration. */
 export function previewProtocols(
   catalog: Catalog,
-  config: Omit<SettlementConfig, 'ledger' | 'owner'>,
+  config: PaymentConfig,
   baseUrl: string,
 ): readonly Protocol[] {
-  return protocolsOf(catalog, previewNetworks(config, baseUrl), baseUrl)
+  return protocolsOf(catalog, previewNetworks(config, baseUrl), baseUrl, world)
 }
 
 /** Networks that nothing is ever paid into. */
-export function previewNetworks(
-  config: Omit<SettlementConfig, 'ledger' | 'owner'>,
-  baseUrl: string,
-): AllNetworks {
-  return {
-    x402: openNetworks({ ...config, ledger: NO_LEDGER, owner: 'preview' }),
-    mpp: openMpp(config, baseUrl, () => undefined),
-  }
+export function previewNetworks(config: PaymentConfig, baseUrl: string): AllNetworks {
+  const silent = (): void => undefined
+  const deps = { names: VARIABLES, ledger: NO_LEDGER, owner: 'preview', runtime: world }
+  return openNetworks({ ...deps, config, baseUrl, log: silent, report: silent })
 }
 
 export interface Preview {

@@ -6,7 +6,7 @@ import {
   loadCatalog,
   renderServerJson,
   type Revision,
-} from '../engine/index.ts'
+} from '../engine/internal.ts'
 import type { Call } from './command.ts'
 import { replaceFile } from './new-files.ts'
 import { previewRevision } from './preview.ts'
@@ -55,7 +55,7 @@ export async function types({ positionals, flags, terminal, env }: Call): Promis
     documents: documentNames,
     handlers: undefined,
   })
-  const text = generateTypes(catalog, flags.text('engine') ?? 'ratecard')
+  const text = generateTypes(catalog, flags.text('engine') ?? 'ratecard/handler')
   const file = flags.text('out')
   if (file === undefined) terminal.out(text.trimEnd())
   else replaceFile(file, text)

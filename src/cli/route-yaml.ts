@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import type { Json, JsonObject } from '../engine/index.ts'
+import type { Json, JsonObject } from '../engine/internal.ts'
 
 /** A route before it stands in a catalog. */
 export interface Draft {

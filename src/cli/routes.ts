@@ -1,4 +1,4 @@
-import { formatDuration, formatPrice, type Parameter, type Revision, type Route } from '../engine/index.ts'
+import { formatDuration, formatPrice, type Parameter, type Revision, type Route } from '../engine/internal.ts'
 import { columns } from './terminal-text.ts'
 import type { Call } from './command.ts'
 import { previewRevision } from './preview.ts'

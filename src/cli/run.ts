@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { EnvError, type Env } from '../env.ts'
-import type { ServiceDefinition } from '../engine/index.ts'
+import type { ServiceDefinition } from '../engine/internal.ts'
 import { UsageError, type Command, type Terminal } from './command.ts'
 import { commandsOf } from './service.ts'
 

@@ -1,38 +1,33 @@
-import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import {
-  Cache,
+  attach,
   type Catalog,
   CatalogError,
   closeServer,
   createHttpServer,
-  createService,
   Failure,
   formatIssue,
   type HandlerMap,
   LedgerError,
+  loadServed,
+  openCache,
+  openLedger,
+  openRatecard,
+  OptionError,
   type SourceFigures,
-} from '../engine/index.ts'
+  world,
+} from '../engine/internal.ts'
 import { readTestAddresses } from '../sandbox/known-keys.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { Call, Terminal } from './command.ts'
-import { openMpp, openNetworks, protocolsOf, world } from './compose.ts'
-import { handlersFor, loadServed } from './load.ts'
+import { handlersFor } from './load.ts'
 import { createErrorReporter, openLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
-import { inSandbox, paymentConfig, withStandIns } from './payment-config.ts'
+import { baseUrlOf, inSandbox, paymentConfig, VARIABLES, withStandIns } from './payment-config.ts'
 import { metricsRoute, openMetricsPort, openPort } from './port.ts'
-import { reload } from './reload.ts'
 import { endOnUncaughtError, listenToSignals } from './signals.ts'
 import { printBanner } from './startup-banner.ts'
-import { openCache, openLedger } from './stores.ts'
-import {
-  missingConfig,
-  invalidConfig,
-  movedPayee,
-  offlineProblems,
-  playMoneyProblems,
-  sandboxProblems,
-} from './validate-config.ts'
+import { offlineProblems, playMoneyProblems, sandboxProblems } from './validate-config.ts'
 import { Watch } from './watch.ts'
 
 export async function serve(call: Call): Promise<number> {
@@ -49,11 +44,14 @@ export async function serve(call: Call): Promise<number> {
     return await run(call, plan)
   } catch (fault) {
     if (fault instanceof LedgerError) return refuse(call.terminal, [fault.message])
+    if (fault instanceof OptionError) return refuse(call.terminal, [...fault.problems, TRY_SANDBOX])
     if (!(fault instanceof CatalogError)) throw fault
     call.terminal.err(`${fault.message}\n\n${plan.file}: not served`)
     return 1
   }
 }
+
+const TRY_SANDBOX = 'to try it without any of this: npm run sandbox'
 
 interface Plan {
   readonly file: string
@@ -77,9 +75,6 @@ function planOf({ flags, env, terminal }: Call): Plan | undefined {
     dataDir: flags.text('data-dir') ?? env.dataDir,
   }
 }
-
-/** How often the networks are looked at again. */
-const INSPECTION_MS = 300_000
 
 /** As long as a signed payment is valid: what is paid for by then is answered before the process ends. */
 const DRAIN_MS = 60_000
@@ -113,17 +108,24 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const figures = definition.sources ?? (() => new Map<string, SourceFigures>())
     const read = (): Catalog => {
       watch.begin()
-      const { catalog, warnings, text } = loadServed(plan.file, names, env, (path) => watch.note(path))
+      const { catalog, warnings, text } = loadServed(plan.file, names, baseUrlOf(env), (path) =>
+        watch.note(path),
+      )
       for (const issue of warnings) terminal.err(formatIssue(issue, plan.file, text))
       return standIns === undefined ? catalog : withStandIns(catalog, standIns)
     }
     const declared = read()
     const host = plan.sandbox ? '127.0.0.1' : env.host
     const port = await openPort(server, plan.port, host)
-    const baseUrl = env.baseUrl ?? `http://localhost:${port}`
+    const baseUrl = baseUrlOf({ ...env, port })
     const sandbox = plan.sandbox ? await openSandbox(plan.dataDir, baseUrl, terminal.err) : undefined
     if (sandbox !== undefined) closing.push(() => sandbox.stop())
-    const { ledger, title } = await openLedger(env, plan.dataDir, sandbox)
+    // Play money stays on this machine; payments go to Redis as soon as there is one.
+    const { ledger, title } = await openLedger(
+      sandbox === undefined
+        ? { ...env, directory: join(plan.dataDir, 'ledger') }
+        : { directory: sandbox.ledgerDirectory },
+    )
     closing.push(() => ledger.close())
     const stores = await definition.stores?.(context, {
       handlers: declared.operations.filter(({ planned }) => !planned).map(({ handler }) => handler),
@@ -132,26 +134,18 @@ async function run(call: Call, plan: Plan): Promise<number> {
       sources: plan.offline ? 'stand-ins' : 'live',
     })
     if (stores !== undefined) closing.push(() => stores.close())
-    const cache = await openCache(env, plan.sandbox ? 'sandbox' : 'real', terminal.err)
+    const cache = await openCacheFor(call, plan)
     if ('fault' in cache) return refuse(terminal, [cache.fault])
     closing.push(() => cache.store.close())
-    const config = paymentConfig(call, declared, sandbox)
-    const owner = `${process.pid}-${randomBytes(9).toString('base64url')}`
-    const report = createErrorReporter(terminal, world.now, env.hide)
-    const mpp = openMpp(config, baseUrl, report)
-    closing.push(() => mpp.close())
-    const tills = { x402: openNetworks({ ...config, ledger, owner, report: terminal.err }), mpp }
+    const payments = paymentConfig(call, declared, sandbox)
     const prepare = (catalog: Catalog): Catalog =>
       sandbox === undefined ? catalog : inSandbox(catalog, sandbox)
     const catalog = prepare(declared)
-    const problems = [
-      ...missingConfig(catalog, config, tills),
-      ...invalidConfig(config),
-      ...(sandbox === undefined ? playMoneyProblems(config, readTestAddresses(plan.dataDir)) : []),
-    ]
-    if (problems.length > 0) return refuse(terminal, problems)
+    if (sandbox === undefined) {
+      const problems = playMoneyProblems(payments, readTestAddresses(plan.dataDir))
+      if (problems.length > 0) return refuse(terminal, problems)
+    }
     const log = await openLog(env.logLevel, terminal)
-    const networks = (): ReturnType<typeof tills.x402.health> => tills.x402.health()
     const metrics =
       env.metrics.port === undefined && env.metrics.token === undefined
         ? undefined
@@ -159,76 +153,64 @@ async function run(call: Call, plan: Plan): Promise<number> {
             ledger,
             now: world.now,
             figures,
-            health: networks,
-            revision: () => service.revision().catalog.revision,
+            health: () => opened.networks.x402.health(),
+            revision: () => opened.service.revision().catalog.revision,
           })
-    const service = createService({
-      ...world,
-      // Processes on several machines measure leases by one clock.
-      now: ledger.now,
-      server,
+    const opened = openRatecard({
       catalog,
+      read: () => prepare(read()),
       handlers: { ...handlers, ...unavailableHandlers(stores?.unavailable ?? {}) },
-      protocols: (revised) => protocolsOf(revised, tills, baseUrl),
+      // One that the catalog names is read there, so that a reload sees it change.
+      payments: { ...payments, payTo: sandbox?.evm.payTo ?? env.payTo ?? '' },
+      names: VARIABLES,
       ledger,
-      cache: new Cache(cache.store, world.now),
-      // An upstream's host stands in the catalog, which is trusted as code is, and may well be inside: no egress, which
-      // is for hosts that callers name. What the upstream says is not trusted: redirects are followed within its host.
-      proxy: { fetcher: fetch, secret: env.secret, report },
-      figures,
-      networks,
+      cache: cache.store,
+      secret: env.secret,
       baseUrl,
       mcpUrls: env.mcpUrls,
-      sandbox: sandbox !== undefined,
       trustProxy: env.trustProxy,
-      owner,
-      report,
+      runtime: world,
       observe: (access) => {
         log?.(access)
         metrics?.observe(access)
       },
-      settle: metrics?.settle,
-      operatorRoute: metrics === undefined ? undefined : metricsRoute(env.metrics, metrics),
+      log: terminal.err,
+      report: createErrorReporter(terminal, world.now, env.hide),
+      operator: {
+        figures,
+        sandbox: sandbox !== undefined,
+        bound: () => host,
+        settle: metrics?.settle,
+        operatorRoute: metrics === undefined ? undefined : metricsRoute(env.metrics, metrics),
+      },
     })
+    closing.push(() => opened.close())
+    attach(server, opened.service.koa)
     if (metrics !== undefined && env.metrics.port !== undefined)
       closing.push(await openMetricsPort(env.metrics.port, host, metrics))
-    closing.push(() => service.idle())
-    const load = (): Catalog => prepare(read())
-    const problemsOf = (next: Catalog): string[] => [
-      ...missingConfig(next, config, tills),
-      ...movedPayee(config, paymentConfig(call, next, sandbox)),
-    ]
-    /** Networks that cannot be settled on are not offered, until they can. */
-    const inspect = (): void => {
-      const { x402 } = service.revision().catalog.payments
-      if (x402 === undefined) return
-      for (const look of [tills.x402.survey, tills.x402.inspect])
-        void look(x402, terminal.err).then((found) => {
-          if (found === 'changed') service.swap(service.revision().catalog)
-        })
-    }
-    const inspecting = setInterval(inspect, INSPECTION_MS)
-    closing.push(async () => clearInterval(inspecting))
     const again = (): void => {
-      reload(call, { file: plan.file, service, load, problems: problemsOf })
-      inspect()
+      const result = opened.reload()
+      terminal.err(
+        result.kind === 'refused'
+          ? `${result.reason}\n\n${plan.file}: still serving revision ${result.revision}`
+          : `${plan.file}: revision ${result.before} → ${result.revision} (new handler code needs a restart)`,
+      )
     }
     signals.onReload(again)
     watch.start(again)
-    printBanner(call, service, {
+    printBanner(call, opened.service, {
       ledger: title,
       cache: cache.title,
       stores: stores?.lines ?? [],
       catalog,
-      tills,
-      recipient: config.mppRecipient,
+      tills: opened.networks,
+      recipient: payments.mppRecipient,
       baseUrl,
       dataDir: plan.dataDir,
       sandbox: plan.sandbox,
       port,
       host,
     })
-    inspect()
     await signals.stopped
     terminal.err('stopping: requests in flight are finished first')
     return 0
@@ -244,6 +226,16 @@ async function openSandbox(
 ): Promise<Sandbox> {
   const sandbox = await import('../sandbox/sandbox.ts')
   return sandbox.openSandbox({ directory, baseUrl, now: () => new Date(), random: world.random, log })
+}
+
+/** Shared as soon as there is a Redis, but never by the sandbox: what stand-ins say is not for those who pay. */
+async function openCacheFor({ env, terminal }: Call, { sandbox }: Plan): ReturnType<typeof openCache> {
+  if (sandbox) return openCache(undefined, '', terminal.err)
+  const variable = env.cacheRedisUrl === undefined ? 'REDIS_URL' : 'CACHE_REDIS_URL'
+  const cache = await openCache(env.cacheRedisUrl ?? env.redisUrl, variable, terminal.err)
+  return env.cacheRedisUrl === undefined && env.redisUrl === undefined
+    ? { ...cache, title: 'in-process (set REDIS_URL to share)' }
+    : cache
 }
 
 /** Handlers whose store another process holds answer 503 `not_configured`. */

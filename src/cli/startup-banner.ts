@@ -1,5 +1,11 @@
-import { fillPath, variablesOf, type Catalog, type Route, type Service } from '../engine/index.ts'
-import type { AllNetworks } from './compose.ts'
+import {
+  fillPath,
+  variablesOf,
+  type AllNetworks,
+  type Catalog,
+  type Route,
+  type Service,
+} from '../engine/internal.ts'
 import type { Call } from './command.ts'
 
 export interface BannerFacts {

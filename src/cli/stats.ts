@@ -1,5 +1,4 @@
-import { UsageStore, figureRows, type FigureRow } from '../engine/index.ts'
-import { world } from './compose.ts'
+import { UsageStore, figureRows, type FigureRow, world } from '../engine/internal.ts'
 import { columns } from './terminal-text.ts'
 import type { Call } from './command.ts'
 import { openBooks } from './payments/books.ts'

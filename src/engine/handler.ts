@@ -1,4 +1,8 @@
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './json.ts'
+
+export { isAddress } from './address.ts'
+export { Failure, InvalidParameter, type ErrorCode, type FailureOptions } from './errors.ts'
+export { canonicalJson, digestJson, isJsonObject }
 
 /** Where an answer's data comes from, as the buyer sees it. */
 export interface Source {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { addressOfKey } from '../engine/index.ts'
+import { addressOfKey } from '../engine/internal.ts'
 import { isPlace, isRecord, isWord, readJson } from './state.ts'
 
 /** The first twenty accounts of "test test … junk", lower case: every development tool ships their keys. */

@@ -1,4 +1,4 @@
-import type { Source } from 'ratecard'
+import type { Source } from 'ratecard/handler'
 import type { Handlers } from './handlers/catalog.ts'
 import { appDossier } from './handlers/bundle/app-dossier.ts'
 import { marketSnapshot } from './handlers/bundle/market-snapshot.ts'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { documentNames, loadCatalog } from '../../dist/engine/index.js'
+import { documentNames, loadCatalog } from '../../dist/engine/internal.js'
 import { generateCatalog } from './generated-catalog.mjs'
 
 /** The catalogs that are measured, each with one request for every paid route of it. */

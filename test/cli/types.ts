@@ -26,7 +26,7 @@ t.test('prints types before the handlers exist', async (t) => {
   )
   const { code, out } = await runLine(['types', shop.catalog])
   t.equal(code, 0)
-  t.match(out, "from 'ratecard'")
+  t.match(out, "from 'ratecard/handler'")
   t.match(out, /new[^]*id: number/)
 })
 
@@ -35,7 +35,7 @@ t.test('types --out replaces the file in one step, and keeps it when the catalog
   const file = join(directory, 'catalog.d.ts')
   t.match(await runLine(['types', catalog, '--out', file]), { code: 0, out: '' })
   const text = readFileSync(file, 'utf8')
-  t.match(text, "from 'ratecard'")
+  t.match(text, "from 'ratecard/handler'")
   writeFileSync(catalog, readFileSync(catalog, 'utf8').replace('price: 1', 'price: none'))
   t.equal((await runLine(['types', catalog, '--out', file])).code, 1)
   t.equal(readFileSync(file, 'utf8'), text)

@@ -1,14 +1,12 @@
 import t from 'tap'
 import { join } from 'node:path'
-import {
-  missingConfig,
-  invalidConfig,
-  movedPayee,
-  playMoneyProblems,
-  sandboxProblems,
-} from '../../src/cli/validate-config.ts'
-import { openMpp, openNetworks } from '../../src/cli/compose.ts'
-import { openLmdbLedger, type Catalog, type FacilitatorAccess } from '../../src/engine/index.ts'
+import { VARIABLES } from '../../src/cli/payment-config.ts'
+import { playMoneyProblems, sandboxProblems } from '../../src/cli/validate-config.ts'
+import type { Catalog } from '../../src/engine/catalog/catalog.ts'
+import { openNetworks, type PaymentConfig } from '../../src/engine/compose.ts'
+import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
+import { world } from '../../src/engine/runtime.ts'
+import { invalidConfig, missingConfig, movedPayee } from '../../src/engine/payment-config.ts'
 import { readEnv } from '../../src/env.ts'
 import { developmentAddresses } from '../../src/sandbox/known-keys.ts'
 import { compileRoutes } from '../support/compiled.ts'
@@ -50,14 +48,6 @@ t.test('opens a sandbox on this machine only', async (t) => {
 const SOLD = compileRoutes('  /paid/x: { price: 1, summary: X }\n')
 const FREE = compileRoutes('  /x: { price: free, handler: x, summary: X }\n')
 
-interface PaymentConfig {
-  readonly mppRecipient?: string
-  readonly mppSecretKeys?: readonly string[]
-  readonly payTo?: string
-  readonly signerKeys?: readonly `0x${string}`[]
-  readonly rpcUrls?: Readonly<Record<number, string>>
-  readonly facilitators?: readonly FacilitatorAccess[]
-}
 
 t.test('names exactly the settings that are missing', async (t) => {
   const ledger = await openLmdbLedger(join(t.testdir(), 'ledger'))
@@ -71,25 +61,19 @@ t.test('names exactly the settings that are missing', async (t) => {
       facilitators = [],
       mppRecipient,
       mppSecretKeys = [],
-    }: PaymentConfig,
+    }: Partial<PaymentConfig>,
     baseUrl = 'https://api.example.com',
   ): string => {
-    const x402 = openNetworks({
-      payTo,
-      signerKeys,
-      rpcUrls,
-      facilitators,
-      ledger,
-      owner: 'test',
-      report: () => undefined,
-    })
-    const mpp = openMpp({ rpcUrls, mppRecipient, mppSecretKeys }, baseUrl, () => undefined)
-    return missingConfig(catalog, { payTo, signerKeys }, { x402, mpp }).join('\n')
+    const config = { payTo, signerKeys, rpcUrls, facilitators, mppRecipient, mppSecretKeys }
+    const silent = (): void => undefined
+    const deps = { names: VARIABLES, ledger, owner: 'test', runtime: world, log: silent, report: silent }
+    const networks = openNetworks({ ...deps, config, baseUrl })
+    return missingConfig(catalog, config, networks, VARIABLES).join('\n')
   }
   const rpcUrls = { 8453: 'http://127.0.0.1:1' }
   t.equal(told(SOLD, { payTo: PAYEE, signerKeys: [KEY], rpcUrls }), '')
   t.equal(told(FREE, {}), '', 'what is free needs nothing')
-  t.match(told(SOLD, {}), /PAY_TO[^]*SETTLER_PRIVATE_KEY[^]*RPC_URL_8453 \(Base\)[^]*npm run sandbox/)
+  t.match(told(SOLD, {}), /PAY_TO[^]*SETTLER_PRIVATE_KEY[^]*RPC_URL_8453 \(Base\)/)
   t.notMatch(told(SOLD, { signerKeys: [KEY], rpcUrls }), /SETTLER|RPC_URL/)
   t.match(told(SOLD, { signerKeys: [KEY], rpcUrls }), /^PAY_TO/)
   t.match(told(SOLD, { payTo: PAYEE, rpcUrls }), /^SETTLER_PRIVATE_KEY/)
@@ -106,7 +90,7 @@ t.test('names exactly the settings that are missing', async (t) => {
     rpcUrls: { 4217: 'http://127.0.0.1:1' },
   }
   t.equal(told(other, all), '', 'nobody is asked for what MPP does not need')
-  t.match(told(other, {}), /^MPP_RECIPIENT[^]*MPP_SECRET_KEY[^]*RPC_URL_4217[^]*npm run sandbox/)
+  t.match(told(other, {}), /^MPP_RECIPIENT[^]*MPP_SECRET_KEY[^]*RPC_URL_4217/)
   t.match(told(other, all, 'http://api.example.com'), /^BASE_URL with https/)
   t.equal(told(other, all, 'http://localhost:4021'), '')
   const both = { ...SOLD, payments: { ...SOLD.payments, mpp } }
@@ -157,37 +141,46 @@ t.test(
 
 t.test('accepts a payee in another spelling as the same payee', async (t) => {
   const payTo = DEVELOPER.address
-  t.strictSame(movedPayee({ payTo }, { payTo: payTo.toLowerCase() }), [])
-  t.match(movedPayee({ payTo }, { payTo: PAYEE }), [/restart/])
-  t.match(movedPayee({ payTo }, { payTo: '' }), [/restart/])
+  t.strictSame(movedPayee(payTo, payTo.toLowerCase()), [])
+  t.match(movedPayee(payTo, PAYEE), [/restart/])
+  t.match(movedPayee(payTo, ''), [/restart/])
 })
 
 t.test('refuses a mistyped payee or key at start', async (t) => {
   const sound = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
-  t.strictSame(invalidConfig({ payTo: sound, signerKeys: [KEY], mppRecipient: undefined }), [])
+  t.strictSame(invalidConfig({ payTo: sound, signerKeys: [KEY], mppRecipient: undefined }, VARIABLES), [])
   t.strictSame(
-    invalidConfig({ payTo: sound, signerKeys: [KEY, DEVELOPER.key], mppRecipient: undefined }),
+    invalidConfig({ payTo: sound, signerKeys: [KEY, DEVELOPER.key], mppRecipient: undefined }, VARIABLES),
     [],
     'several settle together',
   )
   t.strictSame(
-    invalidConfig({ payTo: sound.toLowerCase(), signerKeys: [], mppRecipient: undefined }),
+    invalidConfig({ payTo: sound.toLowerCase(), signerKeys: [], mppRecipient: undefined }, VARIABLES),
     [],
     'lower case carries no checksum',
   )
-  t.match(invalidConfig({ payTo: sound.replace('fCD6', 'fcD6'), signerKeys: [], mppRecipient: undefined }), [
-    /EIP-55/,
-  ])
-  t.match(invalidConfig({ payTo: `0x${'0'.repeat(40)}`, signerKeys: [], mppRecipient: undefined }), [
-    /zero address/,
-  ])
-  t.match(invalidConfig({ payTo: sound, signerKeys: [], mppRecipient: sound.replace('fCD6', 'fcD6') }), [
-    /MPP_RECIPIENT .*EIP-55/,
-  ])
+  t.match(
+    invalidConfig(
+      { payTo: sound.replace('fCD6', 'fcD6'), signerKeys: [], mppRecipient: undefined },
+      VARIABLES,
+    ),
+    [/EIP-55/],
+  )
+  t.match(
+    invalidConfig({ payTo: `0x${'0'.repeat(40)}`, signerKeys: [], mppRecipient: undefined }, VARIABLES),
+    [/zero address/],
+  )
+  t.match(
+    invalidConfig({ payTo: sound, signerKeys: [], mppRecipient: sound.replace('fCD6', 'fcD6') }, VARIABLES),
+    [/MPP_RECIPIENT .*EIP-55/],
+  )
   const none = `0x${'0'.repeat(64)}` as const
   const beyond = `0x${'f'.repeat(64)}` as const
   for (const key of [none, beyond]) {
-    const problems = invalidConfig({ payTo: sound, signerKeys: [KEY, key], mppRecipient: undefined })
+    const problems = invalidConfig(
+      { payTo: sound, signerKeys: [KEY, key], mppRecipient: undefined },
+      VARIABLES,
+    )
     t.match(problems, [/^SETTLER_PRIVATE_KEY/])
     t.notMatch(problems.join(''), key.slice(2))
   }

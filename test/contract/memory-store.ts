@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Failure, InvalidParameter } from '../../src/engine/index.ts'
+import { Failure, InvalidParameter } from '../../src/engine/handler.ts'
 import type { Database } from '../../src/service/memory/database.ts'
 import type { Embedder } from '../../src/service/memory/embedder.ts'
 import { hashEmbedder } from '../../src/service/memory/hash-embedder.ts'

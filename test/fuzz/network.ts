@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { documentNames, loadCatalog } from '../../src/engine/index.ts'
+import { documentNames, loadCatalog } from '../../src/engine/internal.ts'
 import type { Json } from '../../src/engine/json.ts'
 import { attempt } from '../support/fuzz/campaign.ts'
 import { Connection, flood } from '../support/fuzz/connection.ts'

@@ -118,7 +118,11 @@ t.test('compiles the programs on the pages', async (t) => {
     skipLibCheck: true,
     allowImportingTsExtensions: true,
     verbatimModuleSyntax: true,
-    paths: { ratecard: [join(ROOT, 'dist/engine/index.d.ts')] },
+    paths: {
+      ratecard: [join(ROOT, 'dist/engine/index.d.ts')],
+      'ratecard/testing': [join(ROOT, 'dist/testing.d.ts')],
+      'ratecard/*': [join(ROOT, 'dist/engine/*.d.ts')],
+    },
   }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, include: ['.'] }))
   const { status, stdout } = spawnSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { documentNames, loadCatalog } from '../../src/engine/index.ts'
+import { documentNames, loadCatalog } from '../../src/engine/internal.ts'
 import { differences } from '../support/answer-schema.ts'
 import { writeOpenCatalog } from '../support/fuzz/open-catalog.ts'
 import { targetsOf, type Target } from '../support/fuzz/targets.ts'

@@ -6,7 +6,7 @@ import {
   loadCatalog,
   type Json,
   type JsonObject,
-} from '../../src/engine/index.ts'
+} from '../../src/engine/internal.ts'
 
 const ENVELOPE = [
   'endpoint',

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../src/engine/index.ts'
+import { isJsonObject, type Json } from '../../src/engine/handler.ts'
 
 const MOMENT = '2026-11-20T20:00:00.000Z'
 /** Fields whose lists an example shows the beginning of. */

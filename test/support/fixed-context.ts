@@ -7,7 +7,7 @@ import {
   type Answer,
   type Context,
   type EnvelopedAnswer,
-} from '../../src/engine/index.ts'
+} from '../../src/engine/internal.ts'
 
 /** A context in which nothing depends on the moment of the test. */
 export function fixedContext(overrides: Partial<Context> = {}): Context {

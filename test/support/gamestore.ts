@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Context } from '../../src/engine/index.ts'
+import type { Context } from '../../src/engine/handler.ts'
 import type { Fault } from '../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../src/service/stand-ins/stand-ins.ts'
 import { Gamestore } from '../../src/service/sources/gamestore.ts'

@@ -5,7 +5,7 @@ import {
   createRevision,
   documentNames,
   loadCatalog,
-} from '../../src/engine/index.ts'
+} from '../../src/engine/internal.ts'
 import type { Arguments, EnvelopedAnswer } from '../../src/engine/handler.ts'
 import { wrapResponse } from '../../src/engine/purchase/execution.ts'
 import { execute, ANONYMOUS, type ExecutionDeps } from '../../src/engine/purchase/execution.ts'

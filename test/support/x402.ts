@@ -1,4 +1,4 @@
-import { loadCatalog, documentNames, type Catalog, type Route } from '../../src/engine/index.ts'
+import { loadCatalog, documentNames, type Catalog, type Route } from '../../src/engine/internal.ts'
 import { findNetwork, type Network } from '../../src/engine/networks.ts'
 import type { Protocol } from '../../src/engine/protocols/protocol.ts'
 import { createX402 } from '../../src/engine/protocols/x402/x402.ts'

@@ -1,4 +1,4 @@
-import { Failure } from 'ratecard'
+import { Failure } from 'ratecard/handler'
 import type { Handler, Handlers } from './catalog.ts'
 
 const TEAS = new Map([

@@ -1,4 +1,4 @@
-import { fillPath, isJsonObject, type JsonObject } from '../../engine/index.ts'
+import { fillPath, isJsonObject, type JsonObject } from '../../engine/internal.ts'
 import { readObject } from '../json-access.ts'
 import {
   challengeClaims,

@@ -9,9 +9,10 @@ import {
   type Catalog,
   type NetworkCheck,
   type Network,
-} from '../../engine/index.ts'
-import { world, type AllNetworks } from '../compose.ts'
-import type { PaymentConfig } from '../payment-config.ts'
+  world,
+  type AllNetworks,
+  type PaymentConfig,
+} from '../../engine/internal.ts'
 import { fails, warns, ok, type Verdict } from './verdict.ts'
 
 /** Asks every node and every facilitator what settling depends on. */

@@ -5,7 +5,7 @@ import {
   type ErrorCode,
   type Json,
   type JsonObject,
-} from '../../engine/index.ts'
+} from '../../engine/internal.ts'
 import { at, listAt, membersAt, readObject, textAt } from '../json-access.ts'
 import { claimOf, type RouteClaim, type Field, type RouteClaims } from './route-claims.ts'
 

@@ -1,6 +1,5 @@
 import { connect } from 'node:tls'
-import { fillPath, isLoopback, type Catalog, type Route } from '../../engine/index.ts'
-import { world } from '../compose.ts'
+import { fillPath, isLoopback, type Catalog, type Route, world } from '../../engine/internal.ts'
 import { fails, warns, ok, type Verdict } from './verdict.ts'
 import { reasonOf } from './visit.ts'
 

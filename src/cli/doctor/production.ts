@@ -1,8 +1,8 @@
 import { readTestAddresses } from '../../sandbox/known-keys.ts'
 import type { Call } from '../command.ts'
-import { world } from '../compose.ts'
-import { handlersFor, loadServed } from '../load.ts'
-import { paymentConfig } from '../payment-config.ts'
+import { loadServed, world } from '../../engine/internal.ts'
+import { handlersFor } from '../load.ts'
+import { baseUrlOf, paymentConfig } from '../payment-config.ts'
 import { previewNetworks } from '../preview.ts'
 import { clean, columns } from '../terminal-text.ts'
 import { judgeChains } from './chains.ts'
@@ -15,10 +15,10 @@ export async function examineProduction(call: Call, url: string | undefined): Pr
   const { env, flags, terminal } = call
   const file = flags.text('catalog') ?? env.catalog
   const handlers = Object.keys(await handlersFor(call, file))
-  const { catalog } = loadServed(file, handlers, env)
+  const { catalog } = loadServed(file, handlers, baseUrlOf(env))
   const baseUrl = url ?? env.baseUrl
   const config = paymentConfig(call, catalog, undefined)
-  const tills = previewNetworks({ ...config, report: () => undefined }, baseUrl ?? 'http://localhost')
+  const tills = previewNetworks(config, baseUrl ?? 'http://localhost')
   const step = async (name: string, verdicts: Promise<Verdict[]> | Verdict[]): Promise<Verdict[]> => {
     terminal.progress(name)
     return verdicts

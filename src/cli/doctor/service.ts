@@ -1,4 +1,4 @@
-import { documentNames, loadCatalog } from '../../engine/index.ts'
+import { documentNames, loadCatalog } from '../../engine/internal.ts'
 import { type Call, UsageError } from '../command.ts'
 import { handlersFor } from '../load.ts'
 import { clean, cleanText, columns } from '../terminal-text.ts'

@@ -1,18 +1,21 @@
 import { join } from 'node:path'
 import {
   addressOfKey,
+  type AllNetworks,
   type Catalog,
   HEADER_TARGET,
+  invalidConfig,
   LedgerError,
   measureHeaders,
+  missingConfig,
+  openLedger,
+  type PaymentConfig,
   readRedisAddress,
   sameAddress,
-} from '../../engine/index.ts'
+} from '../../engine/internal.ts'
 import type { Env } from '../../env.ts'
-import type { AllNetworks } from '../compose.ts'
-import type { PaymentConfig } from '../payment-config.ts'
-import { openLedger } from '../stores.ts'
-import { missingConfig, invalidConfig, playMoneyProblems } from '../validate-config.ts'
+import { VARIABLES } from '../payment-config.ts'
+import { playMoneyProblems } from '../validate-config.ts'
 import { fails, warns, ok, type Verdict } from './verdict.ts'
 
 /** Who is paid, by whose keys: nobody is asked. */
@@ -25,8 +28,8 @@ export function judgeOwner(
 ): Verdict[] {
   const { payTo, signerKeys, mppRecipient } = config
   const wrong = [
-    ...missingConfig(catalog, config, tills).filter((line) => !line.startsWith('to try it')),
-    ...invalidConfig(config),
+    ...missingConfig(catalog, config, tills, VARIABLES),
+    ...invalidConfig(config, VARIABLES),
     ...playMoneyProblems(config, play),
   ].map((line) => fails('addresses', line))
   const payees = Object.entries({ PAY_TO: payTo, MPP_RECIPIENT: mppRecipient ?? '' }).filter(
@@ -103,7 +106,7 @@ export async function judgeStores(env: Env): Promise<Verdict[]> {
 
 async function judgeRedis(env: Env): Promise<Verdict[]> {
   try {
-    const { ledger, title } = await openLedger(env, env.dataDir, undefined)
+    const { ledger, title } = await openLedger({ ...env, directory: join(env.dataDir, 'ledger') })
     await ledger.close()
     return [ok('ledger', `${title}${env.ledgerUnsafe ? '' : ', append-only and without eviction'}`)]
   } catch (fault) {

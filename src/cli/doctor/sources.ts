@@ -7,8 +7,8 @@ import {
   type Catalog,
   type SourceFigures,
   type Trial,
-} from '../../engine/index.ts'
-import { world } from '../compose.ts'
+  world,
+} from '../../engine/internal.ts'
 import { columns } from '../terminal-text.ts'
 import { UsageError, type Call } from '../command.ts'
 import { previewRevision } from '../preview.ts'

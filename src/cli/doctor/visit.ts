@@ -1,4 +1,4 @@
-import { world } from '../compose.ts'
+import { world } from '../../engine/internal.ts'
 
 /** Longer than any document takes. */
 const PATIENCE_MS = 20_000

@@ -1,5 +1,5 @@
 import { parse } from 'yaml'
-import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/internal.ts'
 import { at, listAt, textAt } from '../json-access.ts'
 
 type ReadOpenapi =

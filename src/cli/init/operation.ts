@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/internal.ts'
 import type { Draft } from '../route-yaml.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import { credentialOf, follow, snake } from './openapi.ts'

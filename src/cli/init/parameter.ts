@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/internal.ts'
 import { listAt, membersAt, textAt } from '../json-access.ts'
 import { follow, snake } from './openapi.ts'
 

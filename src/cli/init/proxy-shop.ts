@@ -1,4 +1,4 @@
-import { type Json, type JsonObject } from '../../engine/index.ts'
+import { type Json, type JsonObject } from '../../engine/internal.ts'
 import { textAt } from '../json-access.ts'
 import { clean } from '../terminal-text.ts'
 import { spell, spellDraft, type Draft } from '../route-yaml.ts'

@@ -142,7 +142,7 @@ const PHASES = [
 `
 
 const PURPOSE = `What is sold at /paid/moon/{date}. Parameters arrive checked and complete; a buyer is charged only for what is
- * returned. To refuse, throw: \`import { Failure } from 'ratecard'\`, \`throw new Failure('not_found', 'why')\`.`
+ * returned. To refuse, throw: \`import { Failure } from 'ratecard/handler'\`, \`throw new Failure('not_found', 'why')\`.`
 
 const RUN = `async ({ date }) => {
   const days = (Date.parse(\`\${date}T12:00:00Z\`) - NEW_MOON) / DAY

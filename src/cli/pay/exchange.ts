@@ -1,6 +1,5 @@
-import { formatPrice, isJsonObject, type Json } from '../../engine/index.ts'
+import { formatPrice, isJsonObject, type Json, world } from '../../engine/internal.ts'
 import type { Env } from '../../env.ts'
-import { world } from '../compose.ts'
 import type { Bill, Steps } from './result.ts'
 import { mpp } from './mpp.ts'
 import type { Offer, PayingProtocol } from './protocol.ts'

@@ -1,4 +1,4 @@
-import { isAddress, isJsonObject, toMicros } from '../../engine/index.ts'
+import { isAddress, isJsonObject, toMicros } from '../../engine/internal.ts'
 import {
   decodeJson,
   type Offer,

@@ -1,4 +1,4 @@
-import type { Micros } from '../../engine/index.ts'
+import type { Micros } from '../../engine/internal.ts'
 
 export type ProtocolName = 'x402' | 'mpp'
 

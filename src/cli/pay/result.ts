@@ -1,4 +1,4 @@
-import { formatPrice, isJsonObject, type Json } from '../../engine/index.ts'
+import { formatPrice, isJsonObject, type Json } from '../../engine/internal.ts'
 import type { Call } from '../command.ts'
 import type { Offer } from './protocol.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isJsonObject, type JsonObject } from '../../engine/index.ts'
+import { isJsonObject, type JsonObject } from '../../engine/internal.ts'
 import type { Env } from '../../env.ts'
 import type { ProtocolName } from './protocol.ts'
 

@@ -6,7 +6,7 @@ import {
   toMicros,
   type JsonObject,
   type Network,
-} from '../../engine/index.ts'
+} from '../../engine/internal.ts'
 import {
   decodeJson,
   readHash,

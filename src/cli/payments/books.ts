@@ -1,8 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { documentNames, isJsonObject, type Json, type Ledger, loadCatalog } from '../../engine/index.ts'
+import {
+  documentNames,
+  isJsonObject,
+  type Json,
+  type Ledger,
+  loadCatalog,
+  openLedger,
+} from '../../engine/internal.ts'
 import type { Call } from '../command.ts'
-import { openLedger } from '../stores.ts'
 
 function dataDirOf({ flags, env }: Call): string {
   return flags.text('data-dir') ?? env.dataDir
@@ -18,14 +24,14 @@ export async function openBooks(call: Call): Promise<Ledger> {
   const sandbox = join(directory, 'sandbox', 'ledger')
   if (flags.given('sandbox')) {
     if (!isLedger(sandbox)) throw new Error(`there is no ledger of a sandbox in ${sandbox}`)
-    return (await openLedger(env, directory, { ledgerDirectory: sandbox })).ledger
+    return (await openLedger({ directory: sandbox })).ledger
   }
   const own = join(directory, 'ledger')
   if (env.redisUrl === undefined && !isLedger(own)) {
     const hint = isLedger(sandbox) ? 'a sandbox has one: add --sandbox' : 'name the server’s with --data-dir'
     throw new Error(`there is no ledger in ${own}; ${hint}`)
   }
-  return (await openLedger(env, directory, undefined)).ledger
+  return (await openLedger({ ...env, directory: own })).ledger
 }
 
 function isLedger(directory: string): boolean {

@@ -1,5 +1,4 @@
-import { chargeStatus, type PaymentRecord, type Receipt } from '../../engine/index.ts'
-import { world } from '../compose.ts'
+import { chargeStatus, type PaymentRecord, type Receipt, world } from '../../engine/internal.ts'
 import { type Call, UsageError } from '../command.ts'
 import { clean } from '../terminal-text.ts'
 import { openBooks } from './books.ts'

@@ -5,8 +5,8 @@ import {
   type State,
   chargeStatus,
   type JsonObject,
-} from '../../engine/index.ts'
-import { world } from '../compose.ts'
+  world,
+} from '../../engine/internal.ts'
 import { columns, clean } from '../terminal-text.ts'
 import { UsageError, type Call, type Terminal } from '../command.ts'
 import { openBooks } from './books.ts'

@@ -1,5 +1,4 @@
-import { measurePrune, prune } from '../../engine/index.ts'
-import { world } from '../compose.ts'
+import { measurePrune, prune, world } from '../../engine/internal.ts'
 import { type Call, UsageError } from '../command.ts'
 import { openBooks } from './books.ts'
 import { isoTime } from './row.ts'

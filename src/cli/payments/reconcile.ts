@@ -6,8 +6,8 @@ import {
   type JsonObject,
   type OnchainPayment,
   type OnchainStatus,
-} from '../../engine/index.ts'
-import { world } from '../compose.ts'
+  world,
+} from '../../engine/internal.ts'
 import type { Call, Terminal } from '../command.ts'
 import { chainsOf, openBooks } from './books.ts'
 import { isoTime, rowOf, spellAmount } from './row.ts'

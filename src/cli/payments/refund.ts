@@ -6,9 +6,9 @@ import {
   type Ledger,
   type PaymentRecord,
   type RefundResult,
-} from '../../engine/index.ts'
+  world,
+} from '../../engine/internal.ts'
 import { type Call, UsageError } from '../command.ts'
-import { world } from '../compose.ts'
 import { clean } from '../terminal-text.ts'
 import { chainsOf, openBooks } from './books.ts'
 import { rowOf, type PaymentRow } from './row.ts'

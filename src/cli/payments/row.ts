@@ -1,4 +1,4 @@
-import { chargeStatus, findAsset, type PaymentRecord, type State } from '../../engine/index.ts'
+import { chargeStatus, findAsset, type PaymentRecord, type State } from '../../engine/internal.ts'
 import { clean } from '../terminal-text.ts'
 
 /** One payment in a list; nothing of what was sold, and nothing that works as a secret. */

@@ -6,8 +6,8 @@ import {
   readPaymentKey,
   type Refund,
   type State,
-} from '../../engine/index.ts'
-import { world } from '../compose.ts'
+  world,
+} from '../../engine/internal.ts'
 import { type Call, UsageError } from '../command.ts'
 import { clean, columns } from '../terminal-text.ts'
 import { openBooks } from './books.ts'

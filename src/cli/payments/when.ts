@@ -1,4 +1,4 @@
-import { parseDuration } from '../../engine/index.ts'
+import { parseDuration } from '../../engine/internal.ts'
 import { UsageError } from '../command.ts'
 
 const DATE =

@@ -1,4 +1,4 @@
-import { formatPrice, isJsonObject, type Json, type JsonObject, type Micros } from '../../engine/index.ts'
+import { formatPrice, isJsonObject, type Json, type JsonObject, type Micros } from '../../engine/internal.ts'
 import { spell } from '../route-yaml.ts'
 import type { Item, Snapshot } from './snapshot.ts'
 

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type Micros,
   type Operation,
-} from '../../engine/index.ts'
+} from '../../engine/internal.ts'
 import { at, listAt, textAt } from '../json-access.ts'
 import { documentPlaces, openapiClaims } from '../doctor/claim-readers.ts'
 import { previewProtocols, revise } from '../preview.ts'
@@ -92,7 +92,6 @@ function documentsOf(catalog: Catalog, baseUrl: string): ReadonlyMap<string, str
     mppRecipient: SOMEBODY,
     mppSecretKeys: [SECRET],
     facilitators: [{ url: NOWHERE, token: undefined }],
-    report: () => undefined,
   }
   const unasked = (): Promise<never> => Promise.reject(new Error('no handler is run in a plan'))
   const handlers = Object.fromEntries(operations.map(({ handler }) => [handler, unasked]))

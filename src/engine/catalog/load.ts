@@ -27,12 +27,7 @@ export function loadCatalog(
   known: Omit<CheckInputs, 'read'>,
   onRead?: (path: string) => void,
 ): Loaded {
-  const folder = dirname(resolve(file))
-  const read = (name: string): Buffer | undefined => {
-    const path = resolve(folder, name)
-    onRead?.(path)
-    return readBytes(path)
-  }
+  const read = readerIn(dirname(resolve(file)), onRead)
   const text = readText({ read }, basename(file))
   if (text === undefined) {
     const position = { line: 1, column: 1, width: 1 }
@@ -58,6 +53,15 @@ export function compileText(file: string, given: string, inputs: CheckInputs): L
     return context.document.atKey(['routes', spelt])
   }
   return { catalog: compile(context), warnings: issues, text, at }
+}
+
+/** Reads files by their path from a folder. */
+export function readerIn(folder: string, onRead?: (path: string) => void): CheckInputs['read'] {
+  return (name) => {
+    const path = resolve(folder, name)
+    onRead?.(path)
+    return readBytes(path)
+  }
 }
 
 function readBytes(file: string): Buffer | undefined {

@@ -9,7 +9,11 @@ import { IndexedRouter, templateOf } from './router.ts'
 
 export interface AppSettings extends AccessLogSettings, McpSettings {
   readonly trustProxy: boolean
-  readonly serving: { readonly now: Serving }
+  readonly serving: {
+    readonly now: Serving
+    /** The stores are about to be closed. */
+    readonly stopping: boolean
+  }
   readonly operatorRoute: OperatorRoute | undefined
 }
 
@@ -31,6 +35,7 @@ export function createApp(settings: AppSettings): Koa {
   app.silent = true
   app.use(accessLog(settings))
   app.use(problems(settings))
+  app.use(hostFaults(settings))
   app.use((ctx, next) => (ctx.path.includes('/mcp') ? mcp(ctx, next) : next()))
   app.use(cors)
   app.use(canonicalPaths)
@@ -65,6 +70,34 @@ function problems({ report }: AppSettings): Middleware {
     }
   }
 }
+
+/** Refuses what would be sold wrongly because of the application around this one; nothing is charged. */
+function hostFaults({ serving, report }: AppSettings): Middleware {
+  return (ctx, next) => {
+    if (serving.stopping) {
+      const headers = { 'Retry-After': '2', Connection: 'close' }
+      respond(ctx, problem('ledger_unavailable', 'the service is stopping', { charged: 'no', headers }))
+      return
+    }
+    const fault = mountFault(ctx)
+    if (fault === undefined) return next()
+    report(new Error(fault))
+    respond(ctx, problem('internal', fault, { charged: 'no' }))
+  }
+}
+
+/** How this application is mounted wrongly, as far as a request shows it. */
+function mountFault({ req, url, originalUrl }: Context): string | undefined {
+  // Express and connect keep what a client has sent under this name; koa-mount changes the URL of the context.
+  const sent = 'originalUrl' in req && typeof req.originalUrl === 'string' ? req.originalUrl : originalUrl
+  if (sent !== url && sent.endsWith(url === '/' ? '' : url))
+    return 'this service is mounted below a path prefix, and its addresses would be wrong: mount it at the root of its host'
+  if (req.readableDidRead && !BODYLESS.has(req.method ?? ''))
+    return 'the body of this request was read before the service got it: mount the service before body parsers'
+  return undefined
+}
+
+const BODYLESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 function operatorRoutes({ operatorRoute }: AppSettings): Middleware {
   return (ctx, next) => {

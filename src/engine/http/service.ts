@@ -1,4 +1,3 @@
-import type { Server } from 'node:http'
 import type Koa from 'koa'
 import type { Observe } from '../access.ts'
 import type { Cache } from '../cache/cache.ts'
@@ -18,19 +17,14 @@ import { BackgroundTasks, Deliveries } from './reply.ts'
 import type { ProxySettings } from './proxy.ts'
 import { createRevision, type Revision } from './revision.ts'
 import { createRouter } from './router.ts'
-import { attach } from './server.ts'
 import type { AllFigures } from './status.ts'
 
-/** Time and chance, as arguments. */
-export interface ServiceWorld {
+export interface ServiceSettings {
   readonly now: () => number
   readonly random: (bytes: number) => Uint8Array
   readonly sleep: (ms: number) => Promise<void>
-}
-
-export interface ServiceSettings extends ServiceWorld {
-  /** Answers 503 until the service is attached to it. */
-  readonly server: Server
+  /** Address this process listens on; undefined while it does not, or when that is not known. */
+  readonly bound: () => string | undefined
   readonly catalog: Catalog
   readonly handlers: HandlerMap
   /** The ways to be paid for a catalog; asked again for every revision. */
@@ -61,7 +55,7 @@ export interface ServiceSettings extends ServiceWorld {
 export interface Service {
   readonly koa: Koa
   readonly revision: () => Revision
-  /** Resolves when nothing uses the ledger any more; to be asked once no request can come. */
+  /** Resolves when nothing uses the ledger any more. Requests that come from now on are answered 503. */
   idle(): Promise<void>
   /** Serves another catalog from the next request on; requests in flight finish on the one they began with. */
   swap(catalog: Catalog): Revision
@@ -69,14 +63,7 @@ export interface Service {
   refuse(errors: RefusedReload['errors']): void
 }
 
-/**
- * A catalog with everything it takes to serve it.
- *
- * @example
- * const server = createHttpServer()
- * const port = await listen(server, 4021, '127.0.0.1')
- * const service = createService({ server, catalog, handlers, protocols, ledger, cache, ...world })
- */
+/** A catalog with everything it takes to serve it. */
 export function createService(settings: ServiceSettings): Service {
   const { owner, now, sleep, trustProxy, report } = settings
   const usageStore = new UsageStore({ ledger: settings.ledger, owner, now })
@@ -88,7 +75,6 @@ export function createService(settings: ServiceSettings): Service {
   let refused: RefusedReload | undefined
   const shared = {
     ...settings,
-    bound: () => addressOf(settings.server),
     tasks,
     deliveries: new Deliveries({ desk, tasks, buyers, trustProxy, report }),
     usageStore,
@@ -106,9 +92,8 @@ export function createService(settings: ServiceSettings): Service {
     }
     return { revision, purchases, routes: createRouter({ ...shared, purchases }, revision).routes() }
   }
-  const serving = { now: serve(settings.catalog) }
+  const serving = { now: serve(settings.catalog), stopping: false }
   const koa = createApp({ ...shared, serving })
-  attach(settings.server, koa)
   const current = (): Revision => serving.now.revision
   const offer = (): Promise<void> => recentOffers.offer(current().catalog)
   const withdraw = ({ catalog }: Revision): Promise<void> =>
@@ -126,6 +111,7 @@ export function createService(settings: ServiceSettings): Service {
   return {
     koa,
     idle: async () => {
+      serving.stopping = true
       await tasks.end()
       await withdraw(current()).catch(report)
       await usageStore.write().catch(report)
@@ -156,9 +142,4 @@ const RECOVERY_MS = 5_000
 function storeOf({ catalog, operations }: Revision, id: string): Store | undefined {
   const operation = catalog.operations.find((each) => each.id === id)
   return operation === undefined ? undefined : operations.get(operation.handler)?.store
-}
-
-function addressOf(server: Server): string | undefined {
-  const address = server.address()
-  return typeof address === 'object' && address !== null ? address.address : undefined
 }

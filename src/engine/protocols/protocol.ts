@@ -189,6 +189,17 @@ export function encodeAfter(
   return (rest) => encoded + Buffer.from(left + rest, 'latin1').toString(encoding)
 }
 
+/** What the operator's settings are called: variables of the command, options of a program. */
+export interface SettingNames {
+  readonly payTo: string
+  readonly signerKeys: string
+  readonly facilitators: string
+  readonly mppRecipient: string
+  readonly mppSecretKeys: string
+  readonly baseUrl: string
+  readonly rpcUrl: (chainId: number) => string
+}
+
 /** Members of MCP's server capabilities. */
 interface Capabilities {
   readonly extensions?: Record<string, Record<string, never>>

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
-import { isAddress, type ServiceCall } from 'ratecard'
+import { type ServiceCall } from 'ratecard'
+import { isAddress } from 'ratecard/handler'
 import { chooseEmbedder } from '../memory/choose-embedder.ts'
 import { StoreRefusal } from '../memory/database.ts'
 import { requestForget } from '../memory/forget-requests.ts'

@@ -6,7 +6,7 @@ import type {
   HandlerWithPreview as EngineHandlerWithPreview,
   JsonObject,
   StoringHandler as EngineStoringHandler,
-} from 'ratecard'
+} from 'ratecard/handler'
 
 export interface Parameters {
   readonly 'bundle/app-dossier': {

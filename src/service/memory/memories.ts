@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Failure } from 'ratecard'
+import { Failure } from 'ratecard/handler'
 import { StoreRefusal, type Database } from './database.ts'
 import { openEmbedded } from './embedded.ts'
 import { serveForgetRequests } from './forget-requests.ts'

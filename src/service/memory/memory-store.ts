@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Failure, InvalidParameter } from 'ratecard'
+import { Failure, InvalidParameter } from 'ratecard/handler'
 import { DatabaseError, type Database, type Row, type Value } from './database.ts'
 import { embedOne, toLiteral, type Embedder } from './embedder.ts'
 import { readNumber, readText, readTexts, readTime } from './row.ts'

@@ -1,4 +1,4 @@
-import { Failure } from 'ratecard'
+import { Failure } from 'ratecard/handler'
 import { JsonSource } from '../sources/json-source.ts'
 import { compileShape } from '../sources/shape.ts'
 import type { SourceRecords } from '../sources/source-record.ts'

@@ -1,4 +1,4 @@
-import type { PaymentFacts } from 'ratecard'
+import type { PaymentFacts } from 'ratecard/handler'
 
 /**
  * Whose memories a payment opens. An account with a key is the same person on every chain, so its address alone counts; a

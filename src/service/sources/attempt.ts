@@ -1,4 +1,4 @@
-import { Failure } from 'ratecard'
+import { Failure } from 'ratecard/handler'
 
 /** What became of one part of an answer. */
 export type Attempt<Value> =

@@ -1,4 +1,4 @@
-import type { Source } from 'ratecard'
+import type { Source } from 'ratecard/handler'
 import { JsonSource } from './json-source.ts'
 import { HITS, type SearchEngine, type SearchHit } from './search.ts'
 import { compileShape } from './shape.ts'

@@ -1,4 +1,4 @@
-import type { Source } from 'ratecard'
+import type { Source } from 'ratecard/handler'
 import { JsonSource } from './json-source.ts'
 import type { SourceRecords } from './source-record.ts'
 import { DATACITE_WORK } from './works/datacite-attributes.ts'

@@ -1,4 +1,4 @@
-import { Failure, isJsonObject, type Json, type JsonObject, type Source } from 'ratecard'
+import { Failure, isJsonObject, type Json, type JsonObject, type Source } from 'ratecard/handler'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import type { Egress } from './egress.ts'
 import type { Outcome } from './egress/outcome.ts'

@@ -1,4 +1,4 @@
-import { Failure, type Source } from 'ratecard'
+import { Failure, type Source } from 'ratecard/handler'
 import { storeCurrency } from '../data/store-currencies.ts'
 import { APP_PAGES, detailsOf, type Details } from './gamestore/details.ts'
 import { FEATURED, ITEMS, QUERIED, SEARCH, WEEKLY, type StoreItem } from './gamestore/shapes.ts'

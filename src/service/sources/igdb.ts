@@ -1,4 +1,4 @@
-import type { Source } from 'ratecard'
+import type { Source } from 'ratecard/handler'
 import { EXTERNAL, GAMES, TIMES, type Game, type TimeToBeat } from './igdb/shapes.ts'
 import { JsonSource } from './json-source.ts'
 import type { Shape } from './shape.ts'

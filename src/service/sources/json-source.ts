@@ -1,4 +1,4 @@
-import { Failure } from 'ratecard'
+import { Failure } from 'ratecard/handler'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import { discard, readJson } from './json-body.ts'
 import { parseReset, parseRetryAfter } from './retry-after.ts'

@@ -1,4 +1,4 @@
-import { Failure, type Context } from 'ratecard'
+import { Failure, type Context } from 'ratecard/handler'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import type { Dns, Lookup, MailServer } from './dns.ts'
 import { isPublicAddress } from './egress/address.ts'

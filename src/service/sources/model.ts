@@ -1,4 +1,4 @@
-import { Failure, type JsonObject, type Source } from 'ratecard'
+import { Failure, type JsonObject, type Source } from 'ratecard/handler'
 import { JsonSource, Refused } from './json-source.ts'
 import { isStrict } from './model/strict.ts'
 import { compileShape, type Shape } from './shape.ts'

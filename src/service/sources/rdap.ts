@@ -1,4 +1,4 @@
-import { isJsonObject, type Context, type Json, type JsonObject } from 'ratecard'
+import { isJsonObject, type Context, type Json, type JsonObject } from 'ratecard/handler'
 import type { Egress } from './egress.ts'
 import type { SourceRecord } from './source-record.ts'
 import { keepWhole } from './whole.ts'

@@ -1,4 +1,4 @@
-import { Failure } from 'ratecard'
+import { Failure } from 'ratecard/handler'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import { Holding, type Refreshed } from './sanctions/holding.ts'
 import type { ListId, ListTerms } from './sanctions/lists.ts'

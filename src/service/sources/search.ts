@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
-import type { Source } from 'ratecard'
+import type { Source } from 'ratecard/handler'
 
 export interface SearchHit {
   readonly url: string

@@ -1,5 +1,5 @@
 import { Ajv2020, type ErrorObject, type JSONSchemaType, type ValidateFunction } from 'ajv/dist/2020.js'
-import { isJsonObject, once } from 'ratecard'
+import { isJsonObject } from 'ratecard/handler'
 
 /** Tells whether an answer has the form we read it by. */
 export interface Shape<Answer> {
@@ -215,4 +215,10 @@ function at(value: unknown, path: string): unknown {
     node = key === '*' ? Object.values(node)[0] : Reflect.get(node, key)
   }
   return node
+}
+
+/** Makes a value when it is asked for first: a compiler takes a tenth of a second, and most processes never need it. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
 }

@@ -1,4 +1,4 @@
-import type { Source } from 'ratecard'
+import type { Source } from 'ratecard/handler'
 import { JsonSource } from './json-source.ts'
 import { compileShape } from './shape.ts'
 import type { SourceRecords } from './source-record.ts'

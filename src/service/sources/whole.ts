@@ -1,4 +1,4 @@
-import type { Context, Keeping } from 'ratecard'
+import type { Context, Keeping } from 'ratecard/handler'
 
 /** A failure is shared with all who wait for it and never kept: so is, this way, a value with gaps. */
 class NotWhole extends Error {

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from 'ratecard'
+import { isJsonObject, type Json, type JsonObject } from 'ratecard/handler'
 import { json, type StandInRequest, type StandInResponse } from './stand-in.ts'
 
 /** Answers as OpenAI does: with the first words and numbers of the text, wherever the schema wants some. */

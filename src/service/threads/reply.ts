@@ -1,4 +1,4 @@
-import { Failure, InvalidParameter, type ErrorCode, type JsonObject } from 'ratecard'
+import { Failure, InvalidParameter, type ErrorCode, type JsonObject } from 'ratecard/handler'
 
 /** What comes back from a thread, as JSON text: a plain copy would lose a member called `__proto__`. */
 export type Reply<Result> =

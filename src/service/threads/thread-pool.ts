@@ -1,5 +1,5 @@
 import { extname } from 'node:path'
-import { Failure, InvalidParameter } from 'ratecard'
+import { Failure, InvalidParameter } from 'ratecard/handler'
 import type { Reply } from './reply.ts'
 import { OVERRUN, Thread, type ThreadLimits } from './thread.ts'
 

@@ -193,14 +193,27 @@ t.test('decodes an encoded slash in a path value', async (t) => {
 t.test('answers 503 on a paid route without a working network, and the same to tools', async (t) => {
   const server = await startServer({ program, env: { OFFERS: 'none' } })
   t.teardown(() => server.stop())
-  for (const headers of [{}, { 'PAYMENT-SIGNATURE': 'e30=' }]) {
-    const response = await fetch(`${server.url}/paid/echo/tea`, { headers })
-    t.equal(response.status, 503)
-    t.equal(response.headers.get('payment-required'), null)
-    t.match(await response.json(), { code: 'not_configured', charged: 'no' })
-  }
+  await server.said(/warning: x402: Base .* cannot be offered/)
+  const response = await fetch(`${server.url}/paid/echo/tea`)
+  t.equal(response.status, 503)
+  t.equal(response.headers.get('payment-required'), null)
+  t.match(await response.json(), { code: 'not_configured', charged: 'no' })
+  const unreadable = { headers: { 'PAYMENT-SIGNATURE': 'e30=' } }
+  const paid = await fetch(`${server.url}/paid/echo/tea`, unreadable)
+  t.match(await paid.json(), { status: 400, code: 'invalid_payload', charged: 'no' })
   const { content } = await callTool(`${server.url}/mcp/tools`, 'echo', { word: 'tea' })
   t.match(content, { code: 'not_configured', charged: 'no' })
+})
+
+t.test('mounted below a path prefix it sells nothing and says why', async (t) => {
+  const server = await startServer({ program, env: { PREFIX: '/api' } })
+  t.teardown(() => server.stop())
+  for (const path of ['/api/paid/echo/tea', '/api/sample/echo/tea?a=b', '/api']) {
+    const refused = await fetch(server.url + path)
+    t.equal(refused.status, 500, path)
+    t.match(await refused.json(), { code: 'internal', charged: 'no', detail: /mount it at the root/ })
+  }
+  await server.said(/reported: Error: this service is mounted below a path prefix/)
 })
 
 t.test('shows the dispatch of every route in the debug output of @koa/router', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Failure } from '../../../src/engine/index.ts'
+import { Failure } from '../../../src/engine/handler.ts'
 import type { Fault } from '../../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
 import { SEARCH } from '../../../src/service/sources/gamestore/shapes.ts'

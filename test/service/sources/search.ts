@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import { Failure } from '../../../src/engine/index.ts'
+import { Failure } from '../../../src/engine/handler.ts'
 import { Brave, LIVE_BRAVE } from '../../../src/service/sources/brave.ts'
 import { LIVE_SEARXNG, Searxng } from '../../../src/service/sources/searxng.ts'
 import { SourceRecords } from '../../../src/service/sources/source-record.ts'

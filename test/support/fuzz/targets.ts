@@ -1,4 +1,4 @@
-import type { Catalog } from '../../../src/engine/index.ts'
+import type { Catalog } from '../../../src/engine/internal.ts'
 import { CANARY } from './judge.ts'
 import { fc } from '../fast-check.ts'
 

@@ -1,5 +1,8 @@
 import type { Address } from '../../address.ts'
 import { isJsonObject, type JsonObject } from '../../json.ts'
+import type { Caller } from '../../runtime.ts'
+
+export type { Caller }
 
 /** What an Ethereum node answered, or that it could not be asked. */
 export type RpcAnswer<T> =
@@ -21,17 +24,6 @@ type Rpc = <T>(
   /** Milliseconds, when it is less than what every request may take. */
   timeout?: number,
 ) => Promise<RpcAnswer<T>>
-
-/** Sends one HTTP request; `fetch` is one. Rejects when there is no response. */
-export type Caller = (
-  url: string,
-  request: {
-    readonly method: 'POST'
-    readonly headers: Record<string, string>
-    readonly body: string
-    readonly signal: AbortSignal
-  },
-) => Promise<{ json(): Promise<unknown> }>
 
 /** Slower than any healthy node. */
 const TIMEOUT_MS = 10_000

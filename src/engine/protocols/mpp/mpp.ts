@@ -12,6 +12,7 @@ import {
   type Detection,
   type Payment,
   type Protocol,
+  type SettingNames,
   type Settlement,
   type ToolBinding,
 } from '../protocol.ts'
@@ -29,6 +30,7 @@ import {
 import { Validator, type Answer } from './validator.ts'
 
 interface MppSettings extends Clock {
+  readonly names: SettingNames
   readonly baseUrl: string
   readonly recipient: string | undefined
   /** The first binds challenges, all are known. */
@@ -45,7 +47,7 @@ interface MppSettings extends Clock {
 export interface MppNetworks {
   /** Undefined while something is missing. */
   of(mpp: MppTerms): Protocol | undefined
-  /** Variables without which nothing can be taken. */
+  /** Settings without which nothing can be taken. */
   missing(mpp: MppTerms): readonly string[]
   close(): Promise<void>
 }
@@ -54,14 +56,14 @@ type MppTerms = NonNullable<Payments['mpp']>
 
 /** Nothing is asked of the network, and nothing heavy is loaded, before the first credential. */
 export function openMppNetworks(settings: MppSettings): MppNetworks {
-  const { baseUrl, recipient, secretKeys, rpcUrls, caller, random, report, now, sleep } = settings
+  const { names, baseUrl, recipient, secretKeys, rpcUrls, caller, random, report, now, sleep } = settings
   const realm = realmOf(baseUrl)
   const validator = new Validator({ realm, secretKeys, rpcUrls, report })
   const missing = ({ chain }: MppTerms): string[] => [
-    ...(recipient === undefined ? ['MPP_RECIPIENT'] : []),
-    ...(secretKeys.length === 0 ? ['MPP_SECRET_KEY'] : []),
-    ...(rpcUrls[chain] === undefined ? [`RPC_URL_${chain}`] : []),
-    ...(isPrivate(baseUrl) ? [] : ['BASE_URL with https']),
+    ...(recipient === undefined ? [names.mppRecipient] : []),
+    ...(secretKeys.length === 0 ? [names.mppSecretKeys] : []),
+    ...(rpcUrls[chain] === undefined ? [names.rpcUrl(chain)] : []),
+    ...(isPrivate(baseUrl) ? [] : [`${names.baseUrl} with https`]),
   ]
   return {
     of: (mpp) => {

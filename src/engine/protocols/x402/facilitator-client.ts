@@ -185,8 +185,8 @@ export async function surveyFacilitators(
         return []
       case 'declined':
         return answer.status === 401 || answer.status === 403
-          ? [`${name} refuses us (${answer.status}): check FACILITATOR_TOKEN`]
-          : [`${name} has no /supported (${answer.status}): check FACILITATOR_URL`]
+          ? [`${name} refuses us (${answer.status}): check its token`]
+          : [`${name} has no /supported (${answer.status}): check its URL`]
       case 'unreached':
       case 'lost':
         return [`${name} does not answer: payments fail while it is away`]
@@ -197,7 +197,7 @@ export async function surveyFacilitators(
   const unsupported = problems.length > 0 ? [] : networks.filter((network) => !takes(kinds, network))
   const blamed = unsupported.map(
     ({ title, id }) =>
-      `${title} (${id}) cannot be offered: no facilitator settles there; take it from payments.x402.networks or set another FACILITATOR_URL`,
+      `${title} (${id}) cannot be offered: no facilitator settles there; take it from payments.x402.networks or name another facilitator`,
   )
   return { problems: [...problems, ...blamed], unsupported }
 }

@@ -4,6 +4,7 @@ import { Chain, createRpc, type Caller } from '../../chains/evm/rpc.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
 import { onceResolved } from '../../once.ts'
+import type { SettingNames } from '../protocol.ts'
 import {
   createFacilitator,
   surveyFacilitators,
@@ -24,6 +25,7 @@ export interface NetworkSettings {
   readonly signerKeys: readonly `0x${string}`[]
   /** Settle where there is no signer; in order of preference. */
   readonly facilitators: readonly FacilitatorAccess[]
+  readonly names: SettingNames
   readonly ledger: Ledger
   /** Name of this process in leases. */
   readonly owner: string
@@ -65,7 +67,7 @@ export interface X402Networks {
   of(x402: X402Terms): readonly AcceptedNetwork[]
   /** Every network that can be settled on here, whether the catalog offers it or not. */
   reachable(x402: X402Terms): readonly SettleableNetwork[]
-  /** Networks of the catalog that cannot be offered, and the variables that are missing for each. */
+  /** Networks of the catalog that cannot be offered, and the settings that are missing for each. */
   closed(x402: X402Terms): readonly { readonly network: Network; readonly missing: readonly string[] }[]
   /** What an operator should know of networks that are offered, one sentence each. */
   cautions(x402: X402Terms): readonly string[]
@@ -126,7 +128,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
         .filter(({ chainId }) => settings.rpcUrls[chainId] === undefined)
         .map(
           ({ title, id, chainId }) =>
-            `${title} (${id}) is settled by a facilitator alone: without RPC_URL_${chainId} an unknown settlement stays unknown`,
+            `${title} (${id}) is settled by a facilitator alone: without ${settings.names.rpcUrl(chainId)} an unknown settlement stays unknown`,
         ),
     inspect: async (x402, toOperator) => {
       const report = inspected.next(toOperator)
@@ -191,10 +193,10 @@ class Reports {
 
 function missing(network: Network, settings: NetworkSettings): string[] {
   if (settings.facilitators.length > 0) return []
-  const { rpcUrls, signerKeys } = settings
+  const { rpcUrls, signerKeys, names } = settings
   return [
-    ...(rpcUrls[network.chainId] === undefined ? [`RPC_URL_${network.chainId}`] : []),
-    ...(signerKeys.length === 0 ? ['SETTLER_PRIVATE_KEY'] : []),
+    ...(rpcUrls[network.chainId] === undefined ? [names.rpcUrl(network.chainId)] : []),
+    ...(signerKeys.length === 0 ? [names.signerKeys] : []),
   ]
 }
 

@@ -1,4 +1,11 @@
-import { Failure, isJsonObject, type Context, type JsonObject, type Part, type Warning } from 'ratecard'
+import {
+  Failure,
+  isJsonObject,
+  type Context,
+  type JsonObject,
+  type Part,
+  type Warning,
+} from 'ratecard/handler'
 import { attempt, type Attempt } from '../../sources/attempt.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import type { FindByApp } from '../game/metadata.ts'

@@ -1,4 +1,4 @@
-import { Failure, isJsonObject, type Json, type JsonObject, type Part } from 'ratecard'
+import { Failure, isJsonObject, type Json, type JsonObject, type Part } from 'ratecard/handler'
 import { attempt, type Attempt } from '../../sources/attempt.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { readCountry } from '../gamestore/country.ts'

@@ -1,4 +1,11 @@
-import { staleWarning, type Failure, type JsonObject, type Part, type Source, type Warning } from 'ratecard'
+import {
+  staleWarning,
+  type Failure,
+  type JsonObject,
+  type Part,
+  type Source,
+  type Warning,
+} from 'ratecard/handler'
 
 /** A part of a bundle: the fields its own route would give, how old they are, and what to know about them. */
 export function partRow({ answer, at, stale }: Part, now: Date): JsonObject {

@@ -8,7 +8,7 @@ import {
   type KeptValue,
   type Part,
   type Warning,
-} from 'ratecard'
+} from 'ratecard/handler'
 import { STEAM, type Igdb } from '../../sources/igdb.ts'
 import {
   GAMES,

@@ -1,4 +1,4 @@
-import { Failure, type Warning } from 'ratecard'
+import { Failure, type Warning } from 'ratecard/handler'
 import type { Gamestore } from '../../sources/gamestore.ts'
 import type { Details } from '../../sources/gamestore/details.ts'
 import type { Title } from '../../sources/gamestore/title.ts'

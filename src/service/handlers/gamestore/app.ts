@@ -1,4 +1,4 @@
-import { staleWarning, type Failure, type JsonObject, type Warning } from 'ratecard'
+import { staleWarning, type Failure, type JsonObject, type Warning } from 'ratecard/handler'
 import type { Gamestore } from '../../sources/gamestore.ts'
 import type { Details } from '../../sources/gamestore/details.ts'
 import type { ReviewTotals } from '../../sources/gamestore/figures.ts'

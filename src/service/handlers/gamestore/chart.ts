@@ -1,4 +1,4 @@
-import { Failure, type Warning } from 'ratecard'
+import { Failure, type Warning } from 'ratecard/handler'
 import type { Gamestore, Listing } from '../../sources/gamestore.ts'
 
 /** A ranking with what is known of its titles. */

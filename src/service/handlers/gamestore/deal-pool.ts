@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
-import { Failure } from 'ratecard'
+import { Failure } from 'ratecard/handler'
 import type { Discounted, Gamestore } from '../../sources/gamestore.ts'
 import type { Title } from '../../sources/gamestore/title.ts'
 import { MONEY, moneyFromHundredths, type Money } from '../../sources/money.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, staleWarning, type JsonObject, type Warning } from 'ratecard'
+import { isJsonObject, staleWarning, type JsonObject, type Warning } from 'ratecard/handler'
 import type { Gamestore } from '../../sources/gamestore.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { COUNTRY, isDealPool, readDealPool, type Deal, type DealPool } from './deal-pool.ts'

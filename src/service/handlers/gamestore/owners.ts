@@ -1,4 +1,4 @@
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 
 /** A range with the method that gave it, as answers show it. */
 export interface OwnersEstimate {

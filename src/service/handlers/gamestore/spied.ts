@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
-import type { Context, KeptValue } from 'ratecard'
+import type { Context, KeptValue } from 'ratecard/handler'
 import { compileShape } from '../../sources/shape.ts'
 import type { Estimate, SteamSpy } from '../../sources/steamspy.ts'
 

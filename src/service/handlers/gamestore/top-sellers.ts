@@ -1,4 +1,4 @@
-import { Failure, isJsonObject, type JsonObject, type Warning } from 'ratecard'
+import { Failure, isJsonObject, type JsonObject, type Warning } from 'ratecard/handler'
 import type { Gamestore } from '../../sources/gamestore.ts'
 import type { Title } from '../../sources/gamestore/title.ts'
 import type { HandlerWithPreview } from '../catalog.ts'

@@ -1,4 +1,4 @@
-import { Failure, InvalidParameter } from 'ratecard'
+import { Failure, InvalidParameter } from 'ratecard/handler'
 import type { Memories } from '../../memory/memories.ts'
 import { namespaceOfKey } from '../../memory/namespace.ts'
 import type { Handler } from '../catalog.ts'

@@ -1,4 +1,4 @@
-import { InvalidParameter } from 'ratecard'
+import { InvalidParameter } from 'ratecard/handler'
 import type { Memories } from '../../memory/memories.ts'
 import { namespaceOf } from '../../memory/namespace.ts'
 import type { Handler } from '../catalog.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from 'ratecard'
+import { isJsonObject, type JsonObject } from 'ratecard/handler'
 import type { Memories } from '../../memory/memories.ts'
 import { QUOTA, type Usage } from '../../memory/memory-store.ts'
 import { namespaceOfKey } from '../../memory/namespace.ts'

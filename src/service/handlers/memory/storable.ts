@@ -1,4 +1,4 @@
-import { InvalidParameter, type PaymentFacts, type Source } from 'ratecard'
+import { InvalidParameter, type PaymentFacts, type Source } from 'ratecard/handler'
 
 /** Of every answer that tells what a wallet has written: nobody else knows it. */
 export const SOURCE: readonly Source[] = [{ name: 'memory of this service' }]

@@ -1,4 +1,4 @@
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 import type { Memory } from '../../memory/memory-store.ts'
 
 /** Of texts and tags in one answer: the engine sells no larger ones than 1 MB. */

@@ -1,4 +1,4 @@
-import { Failure, InvalidParameter, type JsonObject } from 'ratecard'
+import { Failure, InvalidParameter, type JsonObject } from 'ratecard/handler'
 import type { LanguageModel, Message } from '../../sources/model.ts'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
 import { OVERRUN } from '../../threads/thread.ts'

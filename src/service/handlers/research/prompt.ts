@@ -1,4 +1,4 @@
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 import type { Message } from '../../sources/model.ts'
 import { UNSEEN } from '../util/extract/reading.ts'
 

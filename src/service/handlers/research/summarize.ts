@@ -1,4 +1,4 @@
-import type { Context, EnvelopedAnswer } from 'ratecard'
+import type { Context, EnvelopedAnswer } from 'ratecard/handler'
 import type { LanguageModel } from '../../sources/model.ts'
 import { compileShape } from '../../sources/shape.ts'
 import type { Handler } from '../catalog.ts'

@@ -1,4 +1,4 @@
-import { Failure, type Source } from 'ratecard'
+import { Failure, type Source } from 'ratecard/handler'
 import type { Egress } from '../../sources/egress.ts'
 import type { LanguageModel } from '../../sources/model.ts'
 import type { SearchEngine } from '../../sources/search.ts'

@@ -1,4 +1,4 @@
-import { Failure, InvalidParameter, digestJson, type JsonObject } from 'ratecard'
+import { Failure, InvalidParameter, digestJson, type JsonObject } from 'ratecard/handler'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { planDelivery } from '../util/delivery-orderby/plan.ts'
 import { daysOfOccasion, occasions, type Occasion } from '../util/occasion/table.ts'

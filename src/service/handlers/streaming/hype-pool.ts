@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
-import { Failure } from 'ratecard'
+import { Failure } from 'ratecard/handler'
 import { attempt } from '../../sources/attempt.ts'
 import { beforeDeadline, DeadlinePassed } from '../../sources/deadline.ts'
 import { compileShape } from '../../sources/shape.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, staleWarning, type JsonObject, type Warning } from 'ratecard'
+import { isJsonObject, staleWarning, type JsonObject, type Warning } from 'ratecard/handler'
 import type { Twitch } from '../../sources/twitch.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { extend, isHypeHistory, momentumOf, type HypeHistory } from './hype-history.ts'

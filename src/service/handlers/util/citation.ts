@@ -5,7 +5,7 @@ import {
   type Context,
   type JsonObject,
   type Warning,
-} from 'ratecard'
+} from 'ratecard/handler'
 import type { Crossref, Hit } from '../../sources/crossref.ts'
 import type { Contributor, Work } from '../../sources/works/work.ts'
 import type { HandlerWithPreview } from '../catalog.ts'

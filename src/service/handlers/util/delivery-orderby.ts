@@ -1,4 +1,4 @@
-import { InvalidParameter, type JsonObject } from 'ratecard'
+import { InvalidParameter, type JsonObject } from 'ratecard/handler'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { planDelivery, type OrderBy, type Plan } from './delivery-orderby/plan.ts'
 import { deliveryRules } from './delivery-orderby/table.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type Source, type Warning } from 'ratecard'
+import { isJsonObject, type JsonObject, type Source, type Warning } from 'ratecard/handler'
 import { FREE_PROVIDERS, MAIL_HOSTS, ROLES } from '../../data/mail-domains.ts'
 import type { MailServers, MailSetup } from '../../sources/mail-servers.ts'
 import { registrableDomain } from '../../sources/public-suffix.ts'

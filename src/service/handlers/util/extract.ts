@@ -1,4 +1,11 @@
-import { Failure, InvalidParameter, isJsonObject, type Json, type JsonObject, type Warning } from 'ratecard'
+import {
+  Failure,
+  InvalidParameter,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type Warning,
+} from 'ratecard/handler'
 import type { Egress } from '../../sources/egress.ts'
 import { answerOf, type Reply } from '../../sources/egress/outcome.ts'
 import type { HandlerWithPreview } from '../catalog.ts'

@@ -1,5 +1,5 @@
-import { InvalidParameter, isJsonObject } from 'ratecard'
-import type { JsonObject } from 'ratecard'
+import { InvalidParameter, isJsonObject } from 'ratecard/handler'
+import type { JsonObject } from 'ratecard/handler'
 import type { HandlerWithPreview, Parameters } from '../catalog.ts'
 import { checkCardBin } from './finid/card.ts'
 import { checkIban } from './finid/iban.ts'

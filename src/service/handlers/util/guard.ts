@@ -1,4 +1,10 @@
-import { InvalidParameter, isJsonObject, type EnvelopedAnswer, type Json, type JsonObject } from 'ratecard'
+import {
+  InvalidParameter,
+  isJsonObject,
+  type EnvelopedAnswer,
+  type Json,
+  type JsonObject,
+} from 'ratecard/handler'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
 import { OVERRUN } from '../../threads/thread.ts'
 import type { HandlerWithPreview } from '../catalog.ts'

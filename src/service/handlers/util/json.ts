@@ -1,4 +1,4 @@
-import { InvalidParameter } from 'ratecard'
+import { InvalidParameter } from 'ratecard/handler'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
 import { OVERRUN } from '../../threads/thread.ts'
 import type { Handler } from '../catalog.ts'

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 import type { HandlerWithPreview, Parameters } from '../catalog.ts'
 import type { Kind } from './mock/kind.ts'
 import { events, iot, logs } from './mock/machines.ts'

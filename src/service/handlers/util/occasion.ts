@@ -1,4 +1,4 @@
-import { InvalidParameter, type JsonObject, type Warning } from 'ratecard'
+import { InvalidParameter, type JsonObject, type Warning } from 'ratecard/handler'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { planDelivery } from './delivery-orderby/plan.ts'
 import { keptDays, type KeptDay } from './occasion/kept.ts'

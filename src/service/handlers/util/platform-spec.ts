@@ -1,5 +1,5 @@
-import { Failure, InvalidParameter, isJsonObject } from 'ratecard'
-import type { Json, JsonObject, Warning } from 'ratecard'
+import { Failure, InvalidParameter, isJsonObject } from 'ratecard/handler'
+import type { Json, JsonObject, Warning } from 'ratecard/handler'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { platformLimits, type Row } from './platform-spec/table.ts'
 

@@ -1,4 +1,4 @@
-import { InvalidParameter, type EnvelopedAnswer } from 'ratecard'
+import { InvalidParameter, type EnvelopedAnswer } from 'ratecard/handler'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
 import { OVERRUN } from '../../threads/thread.ts'
 import type { HandlerWithPreview, Parameters } from '../catalog.ts'

@@ -1,4 +1,4 @@
-import { InvalidParameter, type JsonObject, type Source } from 'ratecard'
+import { InvalidParameter, type JsonObject, type Source } from 'ratecard/handler'
 import type { Consulted, Findings, Sanctions } from '../../sources/sanctions.ts'
 import type { ListHit } from '../../sources/sanctions/worker.ts'
 import type { HandlerWithPreview } from '../catalog.ts'

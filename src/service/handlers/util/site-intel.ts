@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
-import { Failure, InvalidParameter, type Json, type JsonObject, type Warning } from 'ratecard'
+import { Failure, InvalidParameter, type Json, type JsonObject, type Warning } from 'ratecard/handler'
 import type { Head } from '../../html/head.ts'
 import type { Dns } from '../../sources/dns.ts'
 import type { Egress } from '../../sources/egress.ts'

@@ -1,4 +1,4 @@
-import { InvalidParameter, type EnvelopedAnswer, type Json } from 'ratecard'
+import { InvalidParameter, type EnvelopedAnswer, type Json } from 'ratecard/handler'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
 import { OVERRUN } from '../../threads/thread.ts'
 import type { HandlerWithPreview } from '../catalog.ts'

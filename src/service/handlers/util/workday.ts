@@ -1,4 +1,4 @@
-import { InvalidParameter, type Json } from 'ratecard'
+import { InvalidParameter, type Json } from 'ratecard/handler'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { workdayWarnings, openCalendar, type Calendar } from './workday/calendar.ts'
 import { addDays, daysBetween, dayIn, daysFrom, weekdayOf, type Day } from './workday/day.ts'

@@ -1,4 +1,4 @@
-import { Failure, InvalidParameter, type ErrorCode } from 'ratecard'
+import { Failure, InvalidParameter, type ErrorCode } from 'ratecard/handler'
 import { REFUSALS, type Refusal } from './target.ts'
 
 export interface Reply {

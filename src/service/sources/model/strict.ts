@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from 'ratecard'
+import { isJsonObject, type Json, type JsonObject } from 'ratecard/handler'
 
 /**
  * Whether an endpoint can be asked to hold a model to a schema to the letter: every object in it is closed and demands

@@ -1,4 +1,4 @@
-import { Failure } from 'ratecard'
+import { Failure } from 'ratecard/handler'
 import { JsonSource, Refused, type Question } from '../json-source.ts'
 import { compileShape } from '../shape.ts'
 import type { SourceRecord } from '../source-record.ts'

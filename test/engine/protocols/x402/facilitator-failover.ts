@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { VARIABLES } from '../../../../src/cli/payment-config.ts'
 import type { Settler } from '../../../../src/engine/protocols/x402/settlement.ts'
 import { openX402Networks, type NetworkSettings } from '../../../../src/engine/protocols/x402/networks.ts'
 import { readProblem } from '../../../support/responses.ts'
@@ -76,7 +77,7 @@ t.test('passes over a facilitator that refuses the credentials, and tells the op
   t.equal(response.status, 200)
   t.equal((await shop.witness.uses()).length, 1)
   t.strictSame(settles(), [0, 1, 0])
-  await shop.server.said(/x402: facilitator 127\.0\.0\.1:\d+ refuses us \(401\): check FACILITATOR_TOKEN/)
+  await shop.server.said(/x402: facilitator 127\.0\.0\.1:\d+ refuses us \(401\): check its token/)
   for (const { token } of opened) t.notMatch(shop.server.output(), new RegExp(token))
 })
 
@@ -199,6 +200,7 @@ async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'
     ...means,
     payTo: shop.payTo,
     facilitators: opened.map(({ url, token }) => ({ url, token })),
+    names: VARIABLES,
     ledger,
     owner: 'another process',
     report: () => undefined,

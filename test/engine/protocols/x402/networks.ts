@@ -1,4 +1,5 @@
 import t from 'tap'
+import { VARIABLES } from '../../../../src/cli/payment-config.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openX402Networks, type NetworkSettings } from '../../../../src/engine/protocols/x402/networks.ts'
 import { startBase } from '../../../support/base-chain.ts'
@@ -36,6 +37,7 @@ function tillsWith(settings: Partial<NetworkSettings>) {
     rpcUrls: { 8453: 'https://node.example' },
     signerKeys: [randomKey()],
     facilitators: [],
+    names: VARIABLES,
     ledger,
     owner: 'one',
     fetcher: unused,
@@ -142,7 +144,7 @@ t.test('names an unreachable facilitator, and leaves its networks alone', async 
   const cases: readonly (readonly [() => Promise<Response>, RegExp])[] = [
     [
       async () => new Response('no', { status: 401 }),
-      /^x402: facilitator pay\.example refuses us \(401\): check FACILITATOR_TOKEN/,
+      /^x402: facilitator pay\.example refuses us \(401\): check its token/,
     ],
     [
       async () => new Response('no', { status: 404 }),

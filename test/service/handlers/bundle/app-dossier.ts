@@ -4,7 +4,7 @@ import {
   type EnvelopedAnswer,
   type ErrorCode,
   type JsonObject,
-} from '../../../../src/engine/index.ts'
+} from '../../../../src/engine/handler.ts'
 import { appDossier } from '../../../../src/service/handlers/bundle/app-dossier.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
 import { trimmed } from '../../../support/examples.ts'

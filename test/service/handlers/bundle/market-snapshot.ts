@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Failure, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
+import { Failure, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/handler.ts'
 import { marketSnapshot } from '../../../../src/service/handlers/bundle/market-snapshot.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
 import { trimmed } from '../../../support/examples.ts'

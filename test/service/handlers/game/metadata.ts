@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Failure, type Context, type EnvelopedAnswer } from '../../../../src/engine/index.ts'
+import { Failure, type Context, type EnvelopedAnswer } from '../../../../src/engine/handler.ts'
 import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { startStandIns, type StandIns } from '../../../../src/service/stand-ins/stand-ins.ts'
 import { metadata } from '../../../../src/service/handlers/game/metadata.ts'

@@ -1,5 +1,10 @@
 import t from 'tap'
-import { Failure, type Context, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
+import {
+  Failure,
+  type Context,
+  type EnvelopedAnswer,
+  type JsonObject,
+} from '../../../../src/engine/handler.ts'
 import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { app } from '../../../../src/service/handlers/gamestore/app.ts'
 import type { Runtime } from '../../../../src/service/sources/world.ts'

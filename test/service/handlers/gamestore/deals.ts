@@ -1,5 +1,10 @@
 import t from 'tap'
-import { Failure, type Context, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
+import {
+  Failure,
+  type Context,
+  type EnvelopedAnswer,
+  type JsonObject,
+} from '../../../../src/engine/handler.ts'
 import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { deals } from '../../../../src/service/handlers/gamestore/deals.ts'
 import { scoreValue } from '../../../../src/service/handlers/gamestore/value-score.ts'

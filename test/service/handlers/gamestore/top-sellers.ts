@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { Failure, InvalidParameter, type EnvelopedAnswer } from '../../../../src/engine/index.ts'
+import { Failure, InvalidParameter, type EnvelopedAnswer } from '../../../../src/engine/handler.ts'
 import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { topSellers } from '../../../../src/service/handlers/gamestore/top-sellers.ts'
 import type { Runtime } from '../../../../src/service/sources/world.ts'

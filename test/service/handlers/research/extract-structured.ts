@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/index.ts'
+import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { extractStructured } from '../../../../src/service/handlers/research/extract-structured.ts'
 import type { LanguageModel } from '../../../../src/service/sources/model.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/index.ts'
+import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { summarize } from '../../../../src/service/handlers/research/summarize.ts'
 import { selectSentences } from '../../../../src/service/handlers/research/excerpt/selection.ts'
 import type { LanguageModel } from '../../../../src/service/sources/model.ts'

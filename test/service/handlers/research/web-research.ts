@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import t, { type Test } from 'tap'
-import { Failure, isJsonObject, type Context, type JsonObject } from '../../../../src/engine/index.ts'
+import { Failure, isJsonObject, type Context, type JsonObject } from '../../../../src/engine/handler.ts'
 import { webResearch } from '../../../../src/service/handlers/research/web-research.ts'
 import { citedOnly } from '../../../../src/service/handlers/research/web-research/brief.ts'
 import { candidatesOf } from '../../../../src/service/handlers/research/web-research/candidates.ts'

@@ -5,7 +5,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
-} from '../../../../src/engine/index.ts'
+} from '../../../../src/engine/handler.ts'
 import { quote } from '../../../../src/service/handlers/services/quote.ts'
 import { servicePrices } from '../../../../src/service/handlers/services/quote/table.ts'
 import { deliveryRules } from '../../../../src/service/handlers/util/delivery-orderby/table.ts'

@@ -1,5 +1,10 @@
 import t, { type Test } from 'tap'
-import { Failure, type Context, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/index.ts'
+import {
+  Failure,
+  type Context,
+  type EnvelopedAnswer,
+  type JsonObject,
+} from '../../../../src/engine/handler.ts'
 import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { startStandIns, type StandIns } from '../../../../src/service/stand-ins/stand-ins.ts'
 import { hype } from '../../../../src/service/handlers/streaming/hype.ts'

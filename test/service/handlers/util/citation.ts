@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Failure, InvalidParameter, type EnvelopedAnswer } from '../../../../src/engine/index.ts'
+import { Failure, InvalidParameter, type EnvelopedAnswer } from '../../../../src/engine/handler.ts'
 import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { startStandIns, type StandIns } from '../../../../src/service/stand-ins/stand-ins.ts'
 import { citation } from '../../../../src/service/handlers/util/citation.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { InvalidParameter, type Context } from '../../../../src/engine/index.ts'
+import { InvalidParameter, type Context } from '../../../../src/engine/handler.ts'
 import { deliveryOrderby } from '../../../../src/service/handlers/util/delivery-orderby.ts'
 import { planDelivery } from '../../../../src/service/handlers/util/delivery-orderby/plan.ts'
 import { deliveryRules } from '../../../../src/service/handlers/util/delivery-orderby/table.ts'

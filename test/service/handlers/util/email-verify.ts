@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Failure, type JsonObject } from '../../../../src/engine/index.ts'
+import { Failure, type JsonObject } from '../../../../src/engine/handler.ts'
 import { startDns } from '../../../../src/service/stand-ins/web/dns.ts'
 import { FREE_PROVIDERS } from '../../../../src/service/data/mail-domains.ts'
 import { suggestDomain } from '../../../../src/service/handlers/util/email-verify/typing-slip.ts'

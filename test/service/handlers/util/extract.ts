@@ -1,7 +1,7 @@
 import t from 'tap'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { RequestListener } from 'node:http'
-import { Failure, InvalidParameter, type Context, type JsonObject } from '../../../../src/engine/index.ts'
+import { Failure, InvalidParameter, type Context, type JsonObject } from '../../../../src/engine/handler.ts'
 import { extract } from '../../../../src/service/handlers/util/extract.ts'
 import type { Egress } from '../../../../src/service/sources/egress.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
-import { isJsonObject, type Json, type JsonObject } from '../../../../src/engine/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../../src/engine/handler.ts'
 import { guard } from '../../../../src/service/handlers/util/guard.ts'
 import { screen } from '../../../../src/service/handlers/util/guard/screening.ts'
 import { compileBounded, guardRules } from '../../../../src/service/handlers/util/guard/rules.ts'

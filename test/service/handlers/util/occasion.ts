@@ -1,5 +1,5 @@
 import t from 'tap'
-import { InvalidParameter, type Json, type JsonObject } from '../../../../src/engine/index.ts'
+import { InvalidParameter, type Json, type JsonObject } from '../../../../src/engine/handler.ts'
 import { occasion } from '../../../../src/service/handlers/util/occasion.ts'
 import { daysOfOccasion } from '../../../../src/service/handlers/util/occasion/table.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { InvalidParameter, type JsonObject } from '../../../../src/engine/index.ts'
+import { InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { platformSpec } from '../../../../src/service/handlers/util/platform-spec.ts'
 import { platformLimits } from '../../../../src/service/handlers/util/platform-spec/table.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'

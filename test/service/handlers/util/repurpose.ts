@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isJsonObject, type JsonObject } from '../../../../src/engine/index.ts'
+import { isJsonObject, type JsonObject } from '../../../../src/engine/handler.ts'
 import { repurpose } from '../../../../src/service/handlers/util/repurpose.ts'
 import { cut } from '../../../../src/service/handlers/util/repurpose/cutting.ts'
 import { AS_WRITTEN, ON_X, shorten, weightOf } from '../../../../src/service/handlers/util/repurpose/posts.ts'

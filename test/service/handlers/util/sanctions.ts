@@ -1,5 +1,5 @@
 import t from 'tap'
-import { InvalidParameter, type JsonObject } from '../../../../src/engine/index.ts'
+import { InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { sanctions } from '../../../../src/service/handlers/util/sanctions.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
 import { listFile, openLists, openPublisher } from '../../../support/lists.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/index.ts'
+import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { siteIntel } from '../../../../src/service/handlers/util/site-intel.ts'
 import { Dns } from '../../../../src/service/sources/dns.ts'
 import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'

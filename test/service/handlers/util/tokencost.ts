@@ -1,5 +1,5 @@
 import t from 'tap'
-import { InvalidParameter, type Json, type JsonObject } from '../../../../src/engine/index.ts'
+import { InvalidParameter, type Json, type JsonObject } from '../../../../src/engine/handler.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { tokencost } from '../../../../src/service/handlers/util/tokencost.ts'
 import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'

@@ -1,4 +1,4 @@
-import { InvalidParameter } from 'ratecard'
+import { InvalidParameter } from 'ratecard/handler'
 import { isDense, languageOf, stopWordsOf, wordsOf } from '../../util/repurpose/language.ts'
 import { rankSentences } from '../../util/repurpose/rank.ts'
 import { sentencesOf, type Sentence } from '../../util/repurpose/sentences.ts'

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from 'ratecard'
+import type { Json, JsonObject } from 'ratecard/handler'
 import { validate } from '../../util/json/validation.ts'
 
 /** Both as JSON text: a plain copy into a thread would lose a member called `__proto__`. */

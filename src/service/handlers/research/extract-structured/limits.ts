@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from 'ratecard'
+import { isJsonObject, type Json, type JsonObject } from 'ratecard/handler'
 
 const MOST_BYTES = 32 * 1024
 const MOST_LEVELS = 12

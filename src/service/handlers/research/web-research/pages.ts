@@ -1,4 +1,4 @@
-import { Failure, InvalidParameter, type Context, type Warning } from 'ratecard'
+import { Failure, InvalidParameter, type Context, type Warning } from 'ratecard/handler'
 import { beforeDeadline, DeadlinePassed } from '../../../sources/deadline.ts'
 import type { Egress } from '../../../sources/egress.ts'
 import type { SearchHit } from '../../../sources/search.ts'

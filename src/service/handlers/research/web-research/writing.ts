@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
-import type { Context } from 'ratecard'
+import type { Context } from 'ratecard/handler'
 import { unusable, type LanguageModel } from '../../../sources/model.ts'
 import { compileShape } from '../../../sources/shape.ts'
 import { takeExcerpt } from '../excerpt.ts'

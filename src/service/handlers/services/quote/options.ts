@@ -1,4 +1,4 @@
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 import type { Category } from './table.ts'
 
 /** All in cents. */

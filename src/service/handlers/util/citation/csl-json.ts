@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from 'ratecard'
+import type { Json, JsonObject } from 'ratecard/handler'
 import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { doiAddress } from './doi.ts'
 

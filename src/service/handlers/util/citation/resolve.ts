@@ -1,4 +1,4 @@
-import { Failure, type Context, type Source, type Warning } from 'ratecard'
+import { Failure, type Context, type Source, type Warning } from 'ratecard/handler'
 import { keepWhole } from '../../../sources/whole.ts'
 import { isWork, type Work } from '../../../sources/works/work.ts'
 

@@ -1,4 +1,4 @@
-import { Failure, InvalidParameter } from 'ratecard'
+import { Failure, InvalidParameter } from 'ratecard/handler'
 import type { Reply } from '../../../sources/egress/outcome.ts'
 import { entryBeside, ThreadPool } from '../../../threads/thread-pool.ts'
 import { OVERRUN } from '../../../threads/thread.ts'

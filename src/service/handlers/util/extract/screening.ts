@@ -1,4 +1,11 @@
-import { Failure, isJsonObject, type Context, type Json, type JsonObject, type Warning } from 'ratecard'
+import {
+  Failure,
+  isJsonObject,
+  type Context,
+  type Json,
+  type JsonObject,
+  type Warning,
+} from 'ratecard/handler'
 import type { Reading } from './reading.ts'
 
 /** What the guard takes. */

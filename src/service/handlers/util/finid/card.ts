@@ -1,5 +1,5 @@
-import { InvalidParameter } from 'ratecard'
-import type { JsonObject } from 'ratecard'
+import { InvalidParameter } from 'ratecard/handler'
+import type { JsonObject } from 'ratecard/handler'
 
 interface Scheme {
   readonly name: string

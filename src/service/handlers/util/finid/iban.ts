@@ -7,7 +7,7 @@ import {
   ValidationErrorsIBAN,
 } from 'ibantools'
 import type { ExtractIBANResult } from 'ibantools'
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 
 const ERRORS: Readonly<Record<ValidationErrorsIBAN, string>> = {
   [ValidationErrorsIBAN.NoIBANProvided]: 'empty',

@@ -1,5 +1,5 @@
 import { isValidBIC } from 'ibantools'
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 
 interface Reading {
   readonly type: string

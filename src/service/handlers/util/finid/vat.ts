@@ -1,6 +1,6 @@
 import { checkVAT } from 'jsvat'
 import type { VatCheckResult } from 'jsvat'
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 import { COUNTRIES } from './vat-countries.ts'
 
 /**

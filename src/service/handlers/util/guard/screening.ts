@@ -1,4 +1,4 @@
-import type { EnvelopedAnswer, JsonObject } from 'ratecard'
+import type { EnvelopedAnswer, JsonObject } from 'ratecard/handler'
 import { findInjection, type Finding } from './injection.ts'
 import { findPrivateData, masked, type Exposure } from './private-data.ts'
 import { guardRules } from './rules.ts'

@@ -1,5 +1,5 @@
-import { canonicalJson, isJsonObject } from 'ratecard'
-import type { Json, JsonObject } from 'ratecard'
+import { canonicalJson, isJsonObject } from 'ratecard/handler'
+import type { Json, JsonObject } from 'ratecard/handler'
 import { pointTo } from './pointer.ts'
 
 /** Above this many comparisons two arrays are compared place by place: the answer is longer, still correct. */

@@ -1,5 +1,5 @@
-import { InvalidParameter } from 'ratecard'
-import type { Json, Warning } from 'ratecard'
+import { InvalidParameter } from 'ratecard/handler'
+import type { Json, Warning } from 'ratecard/handler'
 import { scan } from './scan.ts'
 
 export interface Document {

@@ -1,5 +1,5 @@
-import { InvalidParameter, isJsonObject } from 'ratecard'
-import type { Json, JsonObject } from 'ratecard'
+import { InvalidParameter, isJsonObject } from 'ratecard/handler'
+import type { Json, JsonObject } from 'ratecard/handler'
 import { MAX_DEPTH } from './scan.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson, Failure, InvalidParameter, isJsonObject } from 'ratecard'
-import type { Json, JsonObject, Warning } from 'ratecard'
+import { canonicalJson, Failure, InvalidParameter, isJsonObject } from 'ratecard/handler'
+import type { Json, JsonObject, Warning } from 'ratecard/handler'
 import type { Parameters } from '../../catalog.ts'
 import { diff } from './diff.ts'
 import { parseDocument } from './document.ts'

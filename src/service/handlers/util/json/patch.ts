@@ -1,5 +1,5 @@
-import { InvalidParameter, isJsonObject } from 'ratecard'
-import type { Json, JsonObject } from 'ratecard'
+import { InvalidParameter, isJsonObject } from 'ratecard/handler'
+import type { Json, JsonObject } from 'ratecard/handler'
 import { child, indexOf, parsePointer } from './pointer.ts'
 
 /** Why one operation cannot be done; `applyPatch` adds which one it was. */

@@ -1,5 +1,5 @@
-import { InvalidParameter, isJsonObject } from 'ratecard'
-import type { Json } from 'ratecard'
+import { InvalidParameter, isJsonObject } from 'ratecard/handler'
+import type { Json } from 'ratecard/handler'
 
 /**
  * Splits a JSON Pointer (RFC 6901) into unescaped tokens; the empty text is the whole document.

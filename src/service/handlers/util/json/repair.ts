@@ -1,6 +1,6 @@
 import { JSONRepairError, jsonrepair } from 'jsonrepair'
-import { InvalidParameter } from 'ratecard'
-import type { JsonObject, Warning } from 'ratecard'
+import { InvalidParameter } from 'ratecard/handler'
+import type { JsonObject, Warning } from 'ratecard/handler'
 import { parseDocument } from './document.ts'
 import { findValues } from './values-in-text.ts'
 

@@ -1,4 +1,4 @@
-import { InvalidParameter } from 'ratecard'
+import { InvalidParameter } from 'ratecard/handler'
 
 /** Deeper documents are refused: everything that follows may then recurse without a care for the stack. */
 export const MAX_DEPTH = 64

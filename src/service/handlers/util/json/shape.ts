@@ -1,5 +1,5 @@
-import { isJsonObject } from 'ratecard'
-import type { Json, JsonObject } from 'ratecard'
+import { isJsonObject } from 'ratecard/handler'
+import type { Json, JsonObject } from 'ratecard/handler'
 
 type Kind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 

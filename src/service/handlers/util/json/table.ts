@@ -1,6 +1,6 @@
 import { CsvError, parse } from 'csv-parse/sync'
-import { Failure, InvalidParameter, isJsonObject } from 'ratecard'
-import type { Json, JsonObject } from 'ratecard'
+import { Failure, InvalidParameter, isJsonObject } from 'ratecard/handler'
+import type { Json, JsonObject } from 'ratecard/handler'
 
 /** A sparse list of objects can name a column per row: the square of what came in. */
 const MAX_CELLS = 200_000

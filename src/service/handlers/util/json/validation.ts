@@ -2,8 +2,8 @@ import { Ajv } from 'ajv'
 import { Ajv2020, MissingRefError } from 'ajv/dist/2020.js'
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import formats from 'ajv-formats'
-import { InvalidParameter, isJsonObject } from 'ratecard'
-import type { Json, JsonObject } from 'ratecard'
+import { InvalidParameter, isJsonObject } from 'ratecard/handler'
+import type { Json, JsonObject } from 'ratecard/handler'
 import { compilePattern } from './pattern.ts'
 
 const MAX_ERRORS = 50

@@ -1,5 +1,5 @@
 import type { Faker } from '@faker-js/faker'
-import type { Json, JsonObject } from 'ratecard'
+import type { Json, JsonObject } from 'ratecard/handler'
 
 /** One kind of mock data: how a row looks (JSON Schema) and how to make the row at `index`, counted from 0. */
 export interface Kind {

@@ -1,5 +1,5 @@
 import type { Faker } from '@faker-js/faker'
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 import { DATE, EMAIL, kind, NUMBER, record, TEXT, URI, UUID, WHOLE } from './kind.ts'
 import { domain, email, phone, town } from './reserved.ts'
 

@@ -1,4 +1,4 @@
-import { InvalidParameter } from 'ratecard'
+import { InvalidParameter } from 'ratecard/handler'
 import { addDays, yearOf, type Day } from '../workday/day.ts'
 
 const MOST_ENTRIES = 25

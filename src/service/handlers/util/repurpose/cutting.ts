@@ -1,4 +1,4 @@
-import { InvalidParameter, type EnvelopedAnswer, type JsonObject, type Warning } from 'ratecard'
+import { InvalidParameter, type EnvelopedAnswer, type JsonObject, type Warning } from 'ratecard/handler'
 import type { Parameters } from '../../catalog.ts'
 import { hashtagOf, keywordsOf } from './keywords.ts'
 import { languageOf, stopWordsOf } from './language.ts'

@@ -1,4 +1,4 @@
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 import type { Dns, Lookup } from '../../../sources/dns.ts'
 
 /** What DNS says of a host and of the domain it belongs to; null where it could not be found out. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 import type { Certificate } from '../../../sources/egress/certificate.ts'
 import type { Reply } from '../../../sources/egress/outcome.ts'
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from 'ratecard'
+import type { JsonObject } from 'ratecard/handler'
 import type { Reply } from '../../../sources/egress/outcome.ts'
 
 /** Name, category, and where it shows: a header with a pattern, or a pattern of the page. */

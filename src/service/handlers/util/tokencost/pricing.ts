@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { InvalidParameter, type EnvelopedAnswer, type Source } from 'ratecard'
+import { InvalidParameter, type EnvelopedAnswer, type Source } from 'ratecard/handler'
 import type { Parameters } from '../../catalog.ts'
 import { costOf, costText, type Cost } from './cost.ts'
 import { counterOf, type Count, type Input } from './count.ts'

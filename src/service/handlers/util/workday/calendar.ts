@@ -1,6 +1,6 @@
 import type Holidays from 'date-holidays'
 import type { HolidaysTypes } from 'date-holidays'
-import type { Warning } from 'ratecard'
+import type { Warning } from 'ratecard/handler'
 import { correct, doubtOf, holidayCorrections } from './corrections.ts'
 import type { Holiday } from './holiday.ts'
 import { remember } from './remember.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { InvalidParameter } from '../../../../../src/engine/index.ts'
+import { InvalidParameter } from '../../../../../src/engine/handler.ts'
 import { perform } from '../../../../../src/service/handlers/util/json/operations.ts'
 import { merge } from '../../../../../src/service/handlers/util/json/patch.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { InvalidParameter } from '../../../../../src/engine/index.ts'
-import type { Json } from '../../../../../src/engine/index.ts'
+import { InvalidParameter } from '../../../../../src/engine/handler.ts'
+import type { Json } from '../../../../../src/engine/handler.ts'
 import { query } from '../../../../../src/service/handlers/util/json/query.ts'
 
 /** Every table of examples in RFC 9535 (February 2024), with the numbers it has there: query, then path and value of each node. */

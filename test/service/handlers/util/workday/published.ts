@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { isJsonObject, type Json } from '../../../../../src/engine/index.ts'
+import { isJsonObject, type Json } from '../../../../../src/engine/handler.ts'
 import { parse } from 'yaml'
 import { workday } from '../../../../../src/service/handlers/util/workday.ts'
 import { enveloped, fixedContext } from '../../../../support/fixed-context.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
-import { isJsonObject, type JsonObject } from '../../../../../src/engine/index.ts'
+import { isJsonObject, type JsonObject } from '../../../../../src/engine/handler.ts'
 import { workday } from '../../../../../src/service/handlers/util/workday.ts'
 import { openCalendar } from '../../../../../src/service/handlers/util/workday/calendar.ts'
 import { addDays } from '../../../../../src/service/handlers/util/workday/day.ts'

@@ -1,0 +1,74 @@
+/** What the command and the sandbox use of the engine. Programs of others import from `index.ts`, handlers from `handler.ts`. */
+export type { Access, Observe } from './access.ts'
+export { isAddress, sameAddress } from './address.ts'
+export { Cache, createMemoryCache } from './cache/cache.ts'
+export {
+  fillPath,
+  variablesOf,
+  type Catalog,
+  type Operation,
+  type OutsideSource,
+  type Parameter,
+  type Route,
+} from './catalog/catalog.ts'
+export { generateTypes } from './catalog/generate-types.ts'
+export { CatalogError, formatIssue, type Issue } from './catalog/issue.ts'
+export { compileText, loadCatalog, type Loaded } from './catalog/load.ts'
+export { operationId } from './catalog/check-context.ts'
+export { catalogSchema } from './catalog/schema.ts'
+export { documentNames } from './documents/all.ts'
+export { openapiParameter } from './documents/parameters.ts'
+export { listedServers } from './documents/servers.ts'
+export { renderServerJson } from './documents/servers.ts'
+export { formatDuration, parseDuration } from './duration.ts'
+export { ERRORS, Failure, InvalidParameter, type ErrorCode } from './errors.ts'
+export { type Answer, type Context, type EnvelopedAnswer, type HandlerMap } from './handler.ts'
+export type { OperatorRoute } from './http/app.ts'
+export { attach, closeServer, createHttpServer, listen } from './http/server.ts'
+export type { Service } from './http/service.ts'
+export { createRevision, tryRoutes, type Revision, type Trial } from './http/revision.ts'
+export type { AllFigures } from './http/status.ts'
+export { isJsonObject, type Json, type JsonObject } from './json.ts'
+export { measurePrune, prune } from './ledger/clean-up.ts'
+export type { Ledger } from './ledger/ledger.ts'
+export { chargeStatus, isRefundDue, LedgerError } from './ledger/payment-lifecycle.ts'
+export type { PaymentRecord, Receipt, Refund, State } from './ledger/payment-record.ts'
+export { figureRows, UsageStore, type FigureRow } from './usage/usage.ts'
+export { formatPrice, formatShort, parsePrice, toMicros, type Micros } from './money.ts'
+export { findAsset, findNetwork, type Network } from './networks.ts'
+export { isLoopback } from './origin.ts'
+export {
+  type CommandLine,
+  type Flags,
+  type ServiceContext,
+  type ServiceDefinition,
+  type SourceFigures,
+  type StandIns,
+  type Terminal,
+} from './service-definition.ts'
+export type { Protocol, SettingNames } from './protocols/protocol.ts'
+export { refundPayment, type RefundResult } from './protocols/refund.ts'
+export { reconcile } from './protocols/reconcile/reconcile.ts'
+export type { Checked, Difference, Statement } from './protocols/reconcile/compare.ts'
+export type { OnchainPayment, OnchainStatus } from './protocols/reconcile/compare.ts'
+export { askChainId, checkNetwork, type NetworkCheck } from './protocols/x402/network-check.ts'
+export { FEW, formatCoin } from './chains/evm/fees.ts'
+export { readPaymentKey } from './protocols/x402/x402.ts'
+export { HEADER_TARGET } from './protocols/x402/challenge.ts'
+export { measureHeaders } from './protocols/x402/challenge.ts'
+export { addressOfKey } from './protocols/x402/eip3009.ts'
+export { readRedisAddress } from './redis-address.ts'
+export type { X402Networks } from './protocols/x402/networks.ts'
+export {
+  loadServed,
+  openCache,
+  openLedger,
+  openNetworks,
+  protocolsOf,
+  type AllNetworks,
+  type PaymentConfig,
+} from './compose.ts'
+export { world } from './runtime.ts'
+export { invalidConfig, missingConfig } from './payment-config.ts'
+export { OptionError } from './options.ts'
+export { openRatecard } from './ratecard.ts'

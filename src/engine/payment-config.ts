@@ -1,0 +1,66 @@
+import { hasSoundChecksum, isAddress } from './address.ts'
+import type { Catalog } from './catalog/catalog.ts'
+import type { AllNetworks, PaymentConfig } from './compose.ts'
+import type { SettingNames } from './protocols/protocol.ts'
+import { addressOfKey } from './protocols/x402/eip3009.ts'
+
+/** Everything without which no payment can be taken, each by the name of the setting; MPP alone will do. */
+export function missingConfig(
+  { payments, routes }: Catalog,
+  { payTo, signerKeys }: Pick<PaymentConfig, 'payTo' | 'signerKeys'>,
+  networks: AllNetworks,
+  names: SettingNames,
+): string[] {
+  if (!routes.some(({ kind }) => kind === 'paid')) return []
+  const { x402, mpp } = payments
+  const byMpp = mpp !== undefined && networks.mpp.of(mpp) !== undefined
+  if (x402 === undefined) {
+    const missing = mpp === undefined || byMpp ? [] : networks.mpp.missing(mpp)
+    return missing.map((name) => `${name} is missing, and the catalog offers MPP only`)
+  }
+  const problems =
+    payTo === ''
+      ? [`${names.payTo} is missing: the address that receives the money (or payments.pay_to in the catalog)`]
+      : []
+  if (byMpp || networks.x402.of(x402).length > 0) return problems
+  if (signerKeys.length === 0)
+    problems.push(
+      `${names.signerKeys} is missing: the account that pays the gas of settlements (or ${names.facilitators}: a service that settles for you)`,
+    )
+  const endpoints = networks.x402.closed(x402).flatMap(({ network: { chainId, title }, missing }) => {
+    const name = names.rpcUrl(chainId)
+    return missing.includes(name) ? [`${name} (${title})`] : []
+  })
+  if (endpoints.length > 0)
+    problems.push(`an RPC endpoint is missing; set at least one of ${endpoints.join(', ')}`)
+  return problems
+}
+
+/** Signers and recipients are those of the start: a reload that names another payee would be obeyed only in part. */
+export function movedPayee(before: string, after: string): string[] {
+  if (before.toLowerCase() === after.toLowerCase()) return []
+  return [`payments.pay_to has changed from ${before} to ${after}: restart to be paid there`]
+}
+
+/** A mistyped payee loses every payment, a mistyped key fails every settlement: both show before the first one. */
+export function invalidConfig(
+  { payTo, signerKeys, mppRecipient = '' }: Pick<PaymentConfig, 'payTo' | 'signerKeys' | 'mppRecipient'>,
+  names: SettingNames,
+): string[] {
+  return [
+    ...mistypedPayee(names.payTo, payTo),
+    ...mistypedPayee(names.mppRecipient, mppRecipient),
+    ...(signerKeys.some((key) => addressOfKey(key) === undefined)
+      ? [`${names.signerKeys} holds a number that is no private key`]
+      : []),
+  ]
+}
+
+function mistypedPayee(setting: string, address: string): string[] {
+  return [
+    ...(/^0x0{40}$/.test(address) ? [`${setting} is the zero address: nobody could ever use the money`] : []),
+    ...(isAddress(address) && !hasSoundChecksum(address)
+      ? [`${setting} ${address} fails its EIP-55 checksum: look for a wrong digit`]
+      : []),
+  ]
+}
