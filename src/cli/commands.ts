@@ -121,7 +121,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'print TypeScript types for the handlers of a catalog',
     operands: ['[catalog.yaml]'],
     options: {
-      engine: { value: 'MODULE', text: 'module to import the types from; default: ratecard' },
+      engine: { value: 'MODULE', text: 'module to import the types from; default: ratecard/handler' },
       out: { value: 'FILE', text: 'write them to a file, which is replaced in one step; default: stdout' },
     },
     examples: ['ratecard types --out handlers/catalog.d.ts'],

@@ -52,7 +52,7 @@ export interface Challenge {
   readonly headerBytes: number
 }
 
-interface ChallengeRequest {
+export interface ChallengeRequest {
   /** Absolute URL of the concrete path, no query. */
   readonly resource: string
   /** Operation and arguments, as a digest: what a payment can be bound to. */
@@ -201,14 +201,14 @@ export interface SettingNames {
 }
 
 /** Members of MCP's server capabilities. */
-interface Capabilities {
+export interface Capabilities {
   readonly extensions?: Record<string, Record<string, never>>
   /** Payment scheme, transport MCP. */
   readonly experimental?: Record<string, { methods: Record<string, { intents: string[] }> }>
 }
 
 /** What an unpaid call is told in one protocol. */
-interface ToolDemand {
+export interface ToolDemand {
   /** Members of the result's structured content, and of its text. */
   readonly content: JsonObject
   readonly meta: JsonObject
