@@ -48,7 +48,6 @@ t.test('opens a sandbox on this machine only', async (t) => {
 const SOLD = compileRoutes('  /paid/x: { price: 1, summary: X }\n')
 const FREE = compileRoutes('  /x: { price: free, handler: x, summary: X }\n')
 
-
 t.test('names exactly the settings that are missing', async (t) => {
   const ledger = await openLmdbLedger(join(t.testdir(), 'ledger'))
   t.teardown(() => ledger.close())
