@@ -26,7 +26,7 @@ export { type Answer, type Context, type EnvelopedAnswer, type HandlerMap } from
 export type { OperatorRoute } from './http/app.ts'
 export { attach, closeServer, createHttpServer, listen } from './http/server.ts'
 export type { Service } from './http/service.ts'
-export { createRevision, tryRoutes, type Revision, type Trial } from './http/revision.ts'
+export { createRevision, tryOperations, type Revision, type Trial } from './http/revision.ts'
 export type { AllFigures } from './http/status.ts'
 export { isJsonObject, type Json, type JsonObject } from './json.ts'
 export { measurePrune, prune } from './ledger/clean-up.ts'
