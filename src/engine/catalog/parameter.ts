@@ -42,6 +42,14 @@ function compileList(list: NonNullable<DeclaredParameter['list']>): List {
   }
 }
 
+/** How values came: as text in a path, query or form; `body`: the same, with a body of JSON; as the JSON of a tool call. */
+export type Form = 'text' | 'body' | 'json'
+
+/** Whether a value came with its type, so that nothing is read into it. */
+export function isTyped(parameter: Parameter | undefined, form: Form): boolean {
+  return form === 'json' || (form === 'body' && parameter?.in === 'body')
+}
+
 /** A text whose default is empty: the empty text means "not given" and no further rule is asked of it. */
 export function isOptionalText(parameter: Parameter): boolean {
   return (

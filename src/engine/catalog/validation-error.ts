@@ -1,6 +1,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { Json, JsonObject } from '../json.ts'
 import type { List, Parameter, Scalar } from './catalog.ts'
+import { type Form, isTyped } from './parameter.ts'
 
 /** One item of the 422 body, in the words of `HTTPValidationError`. */
 export interface ValidationError {
@@ -10,14 +11,6 @@ export interface ValidationError {
   /** What was sent; null when nothing was. */
   readonly input?: string | null
   readonly ctx?: JsonObject
-}
-
-/** How values came: as text in a path, query or form; `body`: the same, with a body of JSON; as the JSON of a tool call. */
-export type Form = 'text' | 'body' | 'json'
-
-/** Whether a value came with its type, so that nothing is read into it. */
-export function isTyped(parameter: Parameter | undefined, form: Form): boolean {
-  return form === 'json' || (form === 'body' && parameter?.in === 'body')
 }
 
 /** An error of the schema of a whole body. */

@@ -6,21 +6,16 @@ import { didYouMean, suggest } from './issue.ts'
 import {
   asArgument,
   decode,
+  type Form,
   inputSchema,
   isDate,
   isOptionalText,
+  isTyped,
   normalize,
   validationSchema,
   valueOf,
 } from './parameter.ts'
-import {
-  describe,
-  describeBody,
-  type Form,
-  isTyped,
-  ruleOf,
-  type ValidationError,
-} from './validation-error.ts'
+import { describe, describeBody, ruleOf, type ValidationError } from './validation-error.ts'
 
 /** Parameters of one HTTP request as they came: path templates decoded, the query raw. */
 export interface RawParameters {

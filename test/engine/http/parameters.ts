@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { ValidationError } from '../../../src/engine/catalog/validation-error.ts'
 import type { Arguments } from '../../../src/engine/handler.ts'
+import type { Json } from '../../../src/engine/json.ts'
 import { compileValidator, type Validator } from '../../../src/engine/catalog/validator.ts'
 import { compileRoutes, routeAt } from '../../support/compiled.ts'
 
@@ -506,4 +507,52 @@ t.test('names unknown query parameters and suggests the right ones', async (t) =
     query: Array.from({ length: 50 }, (_, i) => `p${i}=1`).join('&'),
   })
   t.equal(many.kind === 'valid' && many.ignored?.length, 10, 'as many as fit into an answer')
+})
+
+t.test('a body is read as properties, a form, or a whole with a schema', async (t) => {
+  const { routes } = compileRoutes(`  POST /paid/json/{id}:
+    price: 1
+    summary: X
+    parameters: { id: { type: integer, example: 1 } }
+    body:
+      properties:
+        text: { type: string, required: true, example: x }
+        tags: { type: string, list: { max_items: 2 } }
+        count: { type: integer, default: 3 }
+  POST /paid/form:
+    price: 1
+    summary: X
+    body:
+      media_type: application/x-www-form-urlencoded
+      properties: { count: { type: integer, required: true, example: 1 } }
+  POST /paid/whole:
+    price: 1
+    summary: X
+    body:
+      example: { items: [{ size: 1 }] }
+      schema:
+        type: object
+        required: [items]
+        properties: { items: { type: array, items: { type: object, properties: { size: { type: integer } } } } }
+`)
+  const [json, form, whole] = routes.map((route) => compileValidator(route, 'ignore'))
+  const raw = (body: Json | undefined) => ({ path: { id: '7' }, query: '', body })
+  t.match(json?.(raw({ text: 'a', tags: ['x', 'y'] })), {
+    kind: 'valid',
+    args: { id: 7, text: 'a', tags: ['x', 'y'], count: 3 },
+  })
+  const wrong = json?.(raw({ text: 1, tags: ['x', 2], id: 8, count: '4' }))
+  t.equal(wrong?.kind, 'invalid')
+  t.strictSame(wrong?.kind === 'invalid' ? wrong.errors.map(({ loc, type }) => [loc.join('.'), type]) : [], [
+    ['body.text', 'string_type'],
+    ['body.tags.1', 'string_type'],
+    ['body.count', 'int_type'],
+    ['body.id', 'extra_forbidden'],
+  ])
+  t.match(form?.(raw({ count: '4' })), { kind: 'valid', args: { count: 4 } })
+  t.match(form?.(raw({ count: 'x' })), { errors: [{ loc: ['body', 'count'], type: 'int_parsing' }] })
+  t.match(whole?.(raw({ items: [] })), { kind: 'valid', args: { body: { items: [] } } })
+  t.match(whole?.(raw({ items: [{ size: 'x' }] })), { errors: [{ loc: ['body', 'items', 0, 'size'] }] })
+  t.match(whole?.(raw({})), { errors: [{ loc: ['body', 'items'], type: 'missing' }] })
+  t.match(whole?.(raw(undefined)), { errors: [{ loc: ['body'], type: 'missing' }] })
 })

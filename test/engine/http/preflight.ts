@@ -74,3 +74,22 @@ t.test('names ignored parameters in the 402', async (t) => {
   t.match(ignored, /^[ -~]+$/)
   t.equal(scope, ask('name=a').scope)
 })
+
+t.test('keeps the methods of one path apart', async (t) => {
+  const { routes } = compileRoutes(`  /paid/x:
+    price: 1
+    summary: X
+    parameters: { name: { type: string, required: true, example: a } }
+  DELETE /paid/x: { price: 1, summary: X }
+`)
+  const preflights = new Preflights('https://x.example')
+  const [read, deleted] = routes.map((route) =>
+    preflights.of({
+      served: { route, readiness: 'ready', validate: compileValidator(route, 'ignore') },
+      parameters: { path: {}, query: '' },
+      resource: 'https://x.example/paid/x',
+    }),
+  )
+  t.equal(read?.scope, 'none', 'GET needs a name')
+  t.match(deleted?.scope, /^delete\/x:/, 'DELETE does not')
+})
