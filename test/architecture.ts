@@ -229,3 +229,11 @@ t.test('names files after what they contain', async (t) => {
     t.notMatch(readFileSync(file, 'utf8'), /^export default /m, `${relative(SRC, file)} has a default export`)
   }
 })
+
+t.test('the package exports at most forty names', async (t) => {
+  const text = readFileSync(join(SRC, 'engine/index.ts'), 'utf8')
+  const lists = Array.from(text.matchAll(/^export (?:type )?\{([^}]*)\}/gm), ([, list = '']) => list)
+  const names = lists.flatMap((list) => list.split(',')).filter((name) => name.trim() !== '')
+  t.ok(names.some((name) => name.trim() === 'createRatecard'))
+  t.ok(names.length <= 40, `${names.length} names`)
+})
