@@ -179,11 +179,16 @@ export const moon = (${RUN}) satisfies Handler<'moon'>
 
 const testText = (ending: string): string => `import assert from 'node:assert/strict'
 import test from 'node:test'
-import { moon } from '../handlers/moon.${ending}'
+import { startTestServer } from 'ratecard/testing'
+import { handlers } from '../handlers/index.${ending}'
 
-test('the moon is full on Christmas Eve 2026', async () => {
-  const { body } = await moon({ date: '2026-12-24' })
-  assert.deepEqual(body, { date: '2026-12-24', age_days: 15.1, lit: 1, phase: 'full moon' })
+test('sells the phase of the moon for 0.002 USD', async (t) => {
+  const server = await startTestServer({ catalog: 'catalog.yaml', handlers })
+  t.after(() => server.close())
+  const response = await server.fetch('/paid/moon/2026-12-24')
+  assert.equal(response.status, 200)
+  assert.match(await response.text(), /full moon/)
+  assert.equal(await server.received(), 2_000n)
 })
 `
 
