@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
+import { NETWORKS } from '../src/engine/networks.ts'
 import { readEnv } from '../src/env.ts'
 import { service } from '../src/service/index.ts'
 import { shippedCatalog } from './support/x402.ts'
@@ -96,6 +97,11 @@ t.test('the proxy sends requests to every instance', async (t) => {
     instances.map((name) => `${name}:4021`),
   )
   t.match(text('Dockerfile'), /PORT=4021/)
+})
+
+t.test('the environment file names every network that can be offered', async (t) => {
+  for (const { chainId, title } of NETWORKS)
+    t.match(text('.env.example'), new RegExp(`^#.*\\b${chainId} ${title.split(' ')[0]}`, 'm'), title)
 })
 
 t.test('the deployment page states the terms of every source', async (t) => {

@@ -71,12 +71,11 @@ export const COMMANDS: readonly Command[] = [
         value: 'FILE, REF or URL',
         text: 'what to compare with: a catalog, a git revision or a running service; default: HEAD',
       },
-      markdown: { text: 'print Markdown, for a pull request' },
       json: JSON_OUTPUT,
     },
     examples: [
       'ratecard plan',
-      'ratecard plan --against origin/main --markdown >> "$GITHUB_STEP_SUMMARY"',
+      'ratecard plan --against origin/main',
       'ratecard plan --against https://api.example.com',
     ],
     run: async (call) => (await import('./plan.ts')).plan(call),

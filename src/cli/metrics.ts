@@ -25,6 +25,12 @@ export interface Metrics {
   readonly read: () => Promise<{ readonly type: string; readonly text: string }>
 }
 
+interface Revenue {
+  readonly labels: { readonly operation: string; readonly network: string; readonly token: string }
+  readonly units: bigint
+  readonly decimals: number
+}
+
 /** Payments in doubt are looked for at most so often, and so many of them are counted. */
 const LOOK_MS = 10_000
 const MOST_UNKNOWN = 1_000
@@ -69,11 +75,18 @@ export async function openMetrics({
     labelNames: ['operation', 'network', 'outcome'],
     registers,
   })
-  const revenue = new Counter({
+  /** In the smallest units: sums of fractions drift. */
+  const revenue = new Map<string, Revenue>()
+  new Counter({
     name: 'ratecard_revenue_total',
     help: 'Settled amounts in units of the token, as the ledger has it',
     labelNames: ['operation', 'network', 'token'],
     registers,
+    collect() {
+      this.reset()
+      for (const { labels, units, decimals } of revenue.values())
+        this.inc(labels, Number(units) / 10 ** decimals)
+    },
   })
   let looked: { readonly at: number; readonly count: Promise<number> } | undefined
   new Gauge({
@@ -182,11 +195,12 @@ export async function openMetrics({
       if (previous.receipt === undefined && receipt !== undefined) {
         payments.inc({ operation, network, outcome: 'settled' })
         const token = findAsset(network, asset)
-        if (token !== undefined)
-          revenue.inc(
-            { operation, network, token: token.symbol },
-            Number(receipt.amount) / 10 ** token.decimals,
-          )
+        if (token !== undefined) {
+          const { symbol, decimals } = token
+          const key = `${operation} ${network} ${symbol}`
+          const units = (revenue.get(key)?.units ?? 0n) + BigInt(receipt.amount)
+          revenue.set(key, { labels: { operation, network, token: symbol }, units, decimals })
+        }
       }
       if (previous.state !== state && (state === 'unknown' || state === 'voided'))
         payments.inc({ operation, network, outcome: state })

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { type Catalog, compileText, documentNames, HEADER_TARGET, loadCatalog } from '../engine/internal.ts'
+import { type Catalog, compileText, documentNames, isJsonObject, loadCatalog } from '../engine/internal.ts'
 import type { Call } from './command.ts'
-import { openOpenapi } from './doctor/answers.ts'
+import { openOpenapi, readChallenges } from './doctor/answers.ts'
 import { type Change, compare, type Difference } from './plan/difference.ts'
 import { catalogSnapshot, serviceSnapshot, type Snapshot } from './plan/snapshot.ts'
 import { clean, cleanText, columns } from './terminal-text.ts'
@@ -17,32 +17,41 @@ export async function plan(call: Call): Promise<number> {
   const against = flags.text('against') ?? 'HEAD'
   const baseUrl = env.baseUrl ?? `http://localhost:${env.port}`
   const catalog = loadCatalog(file, KNOWN).catalog
-  const before = await earlier(file, against, baseUrl)
+  const after = catalogSnapshot(catalog, baseUrl)
+  const before = await earlier({ file, against, baseUrl, after })
   if (typeof before === 'string') {
     terminal.err(`ratecard plan: ${clean(before)}`)
     return 1
   }
-  const after = catalogSnapshot(catalog, baseUrl)
   const difference = compare(before, after)
-  const title = { file, against, header: largestHeader(after) }
   if (flags.given('json')) terminal.out(JSON.stringify({ file, against, ...difference }, cleanText, 2))
-  else terminal.out(flags.given('markdown') ? asMarkdown(title, difference) : asText(title, difference))
-  return exitOf(difference)
-}
-
-function exitOf({ alarms }: Difference): number {
-  return alarms.length > 0 ? ALARM : 0
+  else terminal.out(asText(`${file} against ${against}`, difference))
+  return difference.alarms.length > 0 ? ALARM : 0
 }
 
 /** Handlers do not matter to buyers. */
 const KNOWN = { documents: documentNames, handlers: undefined }
 
+interface Comparison {
+  readonly file: string
+  readonly against: string
+  readonly baseUrl: string
+  readonly after: Snapshot
+}
+
 /** What buyers meet now; in words, why that is not known. Throws `CatalogError`. */
-async function earlier(file: string, against: string, baseUrl: string): Promise<Snapshot | string> {
+async function earlier({ file, against, baseUrl, after }: Comparison): Promise<Snapshot | string> {
   if (/^https?:\/\//.test(against)) {
     if (!URL.canParse(against)) return `${against} is not a URL`
-    const opened = await openOpenapi(new URL(against).origin)
-    return typeof opened === 'string' ? opened : serviceSnapshot(opened.openapi)
+    const { origin } = new URL(against)
+    const opened = await openOpenapi(origin)
+    if (typeof opened === 'string') return opened
+    const { openapi } = opened
+    const paid = Object.keys(isJsonObject(openapi['paths']) ? openapi['paths'] : {}).filter((path) =>
+      path.startsWith('/paid/'),
+    )
+    const { claims } = await readChallenges(origin, openapi, paid.slice(0, 1), () => undefined)
+    return serviceSnapshot(openapi, claims, after)
   }
   const of = (catalog: Catalog): Snapshot => catalogSnapshot(catalog, baseUrl)
   if (existsSync(against)) return of(loadCatalog(against, KNOWN).catalog)
@@ -52,24 +61,18 @@ async function earlier(file: string, against: string, baseUrl: string): Promise<
   return of(compileText(`${against}:${file}`, text, { ...KNOWN, read }).catalog)
 }
 
-/** The one that is next to be too large for proxies. */
-function largestHeader({ headers }: Snapshot): string | undefined {
-  const [largest] = [...headers].toSorted(([, one], [, other]) => other - one)
-  return largest === undefined ? undefined : `${largest[1]} of ${HEADER_TARGET} bytes, at ${largest[0]}`
-}
-
 /** Longer than any file beside a catalog. */
 const LARGEST_BYTES = 64_000_000
 
 /** Reads what stood beside a catalog at a commit, branch or tag of Git; undefined: it was not there. */
-export type ReadRevision = (path: string) => Buffer | undefined
+type ReadRevision = (path: string) => Buffer | undefined
 
-export type Opened =
+type Opened =
   | { readonly kind: 'open'; readonly text: string; readonly read: ReadRevision }
   /** In words that make a sentence. */
   | { readonly kind: 'fault'; readonly sentence: string }
 
-export function openRevision(file: string, ref: string): Opened {
+function openRevision(file: string, ref: string): Opened {
   const fault = (sentence: string): Opened => ({ kind: 'fault', sentence })
   // Git would take it for an option.
   if (ref.startsWith('-')) return fault(`${ref} is no name of a commit`)
@@ -77,12 +80,20 @@ export function openRevision(file: string, ref: string): Opened {
   if (git(folder, ['rev-parse', '--git-dir']) === undefined)
     return fault(`${file} is in no Git repository: name a file or a URL with --against`)
   if (git(folder, ['rev-parse', '--verify', '--quiet', `${ref}^{commit}`]) === undefined)
-    return fault(`${ref} is neither a file, a URL nor a commit, branch or tag here`)
+    return fault(`${ref} is neither a file, a URL nor a commit, branch or tag here${shallowHint(folder)}`)
   const read = (path: string): Buffer | undefined => git(folder, ['show', `${ref}:./${path}`])
   const text = read(basename(file))
   return text === undefined
     ? fault(`${ref} has no ${file}`)
     : { kind: 'open', text: text.toString('utf8'), read }
+}
+
+/** What a checkout in CI leaves out is the usual reason. */
+function shallowHint(folder: string): string {
+  const isShallow = git(folder, ['rev-parse', '--is-shallow-repository'])?.toString().trim() === 'true'
+  return isShallow
+    ? '; this clone is shallow: "git fetch --unshallow" gets all commits (actions/checkout: "fetch-depth: 0")'
+    : ''
 }
 
 function git(folder: string, args: readonly string[]): Buffer | undefined {
@@ -94,62 +105,22 @@ function git(folder: string, args: readonly string[]): Buffer | undefined {
   }
 }
 
-export interface Title {
-  readonly file: string
-  readonly against: string
-  /** Of the largest challenge; undefined: there is none. */
-  readonly header: string | undefined
-}
-
 const SIGNS: Readonly<Record<Change['kind'], string>> = { added: '+', removed: '-', changed: '~' }
 
-export function asText({ file, against, header }: Title, { changes, lines, alarms }: Difference): string {
-  const table = changes.flatMap(({ kind, name, price, header: bytes }) => [[SIGNS[kind], name, price, bytes]])
+function asText(title: string, { changes, lines, alarms }: Difference): string {
+  const table = changes.flatMap(({ kind, name, price }) => [[SIGNS[kind], name, price]])
   const rows = table.length === 0 ? [] : columns(table).split('\n')
   const detailed = rows.flatMap((row, place) => [
     row,
     ...(changes[place]?.parameters ?? []).map((line) => `     ${line}`),
   ])
   return [
-    `${file} against ${against}`,
+    title,
     ...(changes.length + lines.length === 0 ? ['no difference'] : []),
     ...detailed,
     ...lines,
-    ...(header === undefined ? [] : [`largest header: ${header}`]),
     ...alarms.map((alarm) => `! ${alarm}`),
   ]
     .map(clean)
     .join('\n')
-}
-
-/** For a pull request. */
-export function asMarkdown({ file, against, header }: Title, { changes, lines, alarms }: Difference): string {
-  const rows = changes.map(({ kind, name, price, parameters, header: bytes }) =>
-    [SIGNS[kind], code(name), price, parameters.map(code).join('<br>'), bytes].map(cell).join(' | '),
-  )
-  return [
-    `### ${code(file)} against ${code(against)}`,
-    '',
-    ...(changes.length + lines.length === 0 ? ['No difference.'] : []),
-    ...(rows.length === 0
-      ? []
-      : [
-          '| | Route | Price | Parameters | Header |',
-          '|---|---|---|---|---|',
-          ...rows.map((row) => `| ${row} |`),
-          '',
-        ]),
-    ...lines.map((line) => `- ${cell(clean(line))}`),
-    ...(header === undefined ? [] : [`- largest header: ${cell(clean(header))}`]),
-    ...(alarms.length === 0 ? [] : ['', ...alarms.map((alarm) => `- ⚠️ **${cell(clean(alarm))}**`)]),
-  ].join('\n')
-}
-
-/** Backticks of a stranger must not end it. */
-function code(text: string): string {
-  return `\`${clean(text).replaceAll('`', "'")}\``
-}
-
-function cell(text: string): string {
-  return text.replaceAll('|', '\\|')
 }

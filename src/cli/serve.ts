@@ -225,7 +225,7 @@ async function openSandbox(
   log: (line: string) => void,
 ): Promise<Sandbox> {
   const sandbox = await import('../sandbox/sandbox.ts')
-  return sandbox.openSandbox({ directory, baseUrl, now: () => new Date(), random: world.random, log })
+  return sandbox.openSandbox({ directory, baseUrl, random: world.random, log })
 }
 
 /** Shared as soon as there is a Redis, but never by the sandbox: what stand-ins say is not for those who pay. */

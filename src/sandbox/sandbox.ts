@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { bytesToHex, getAddress, type Address, type Hex } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
@@ -14,7 +14,6 @@ export interface SandboxOptions {
   readonly directory: string
   /** Where the server will answer; a loopback address. */
   readonly baseUrl: string
-  readonly now: () => Date
   /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Uint8Array
   readonly log: (line: string) => void
@@ -52,7 +51,7 @@ const GAS = 100n * 10n ** 18n
 /**
  * Opens the sandbox of a data directory: its chains if they still run, else new ones with new keys.
  *
- * Writes `sandbox.json` for the client. A ledger that belongs to chains that are gone is set aside, never deleted.
+ * Writes `sandbox.json` for the client. The ledger of chains that are gone is set aside until the next time.
  * Throws when another process has the sandbox open, or anvil is not installed.
  */
 export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -100,13 +99,13 @@ async function reuse(home: string): Promise<Running | undefined> {
   return state && chains && { chains, state }
 }
 
-async function begin(home: string, { now, random, log }: SandboxOptions): Promise<Running> {
+async function begin(home: string, { random, log }: SandboxOptions): Promise<Running> {
   const chains = await startChains()
   try {
     const [evm, tempo] = await Promise.all([fundEvm(chains.evm, random), fundTempo(chains.tempo, random)])
     const state = { evm, tempo }
     // Before the new state: after a crash in between, no ledger may stand beside chains it does not belong to.
-    setLedgerAside(home, now(), log)
+    setLedgerAside(home, log)
     writeSecret(join(home, 'state.json'), state)
     return { chains, state }
   } catch (error) {
@@ -140,10 +139,12 @@ async function fundTempo(
   return { rpcUrl, pid, chainId, currency, genesis, payerKey, recipient, secretKey }
 }
 
-function setLedgerAside(home: string, now: Date, log: (line: string) => void): void {
+/** One is kept, for a look at the last run. */
+function setLedgerAside(home: string, log: (line: string) => void): void {
   const ledger = join(home, 'ledger')
   if (!existsSync(ledger)) return
-  const aside = `${ledger}.${now.toISOString().replaceAll(':', '-')}`
+  const aside = join(home, 'ledger.previous')
+  rmSync(aside, { recursive: true, force: true })
   renameSync(ledger, aside)
-  log(`sandbox: the chain of the last run is gone, its ledger was set aside as ${aside}`)
+  log(`sandbox: the chain of the last run is gone, its ledger is now ${aside}`)
 }

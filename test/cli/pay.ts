@@ -17,19 +17,19 @@ const shop = writeShop(
   t,
   `  /paid/greet: { price: 0.01, summary: Greets, parameters: { name: { type: string, minLength: 2 } } }
   /paid/broken: { price: 0.02, upstream: '${upstream}/broken', summary: Fails, credential: SHOP_KEY }
+  /paid/bodiless: { price: 0.02, summary: Returns no body }
   /paid/later: { price: 0.03, summary: Later, planned: true }
   /greet: { price: free, handler: greet, summary: Greets, parameters: { name: { type: string, minLength: 2 } } }
 `,
 )
 const server = await startServer({
   args: ['--sandbox', '--catalog', shop.catalog, '--handlers', shop.handlers],
-  env: { SHOP_KEY: 'upstream-key-7f3a' },
+  // Behind a proxy nobody sees whether an answer arrives, so it is given again for half a minute.
+  env: { SHOP_KEY: 'upstream-key-7f3a', TRUST_PROXY: '1' },
 })
 t.teardown(() => server.stop())
 const { url, dataDir } = server
 const { payerKey } = readSandboxFile(server).evm
-/** The same server under a name that the sandbox's wallet does not know. */
-const elsewhere = url.replace('localhost', '127.0.0.1')
 
 async function listening(t: Test, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1')
@@ -85,14 +85,35 @@ t.test('prints the result as JSON alone for scripts', async (t) => {
   })
 })
 
+t.test('counts a charge once when the answer of an earlier payment is given again', async (t) => {
+  const answers = []
+  for (let n = 0; n < 3; n += 1) answers.push(bill(await pay(t, ['/paid/greet?name=Thrice', '--json'])))
+  t.strictSame(
+    answers.map((each) => each['charged']),
+    ['yes', 'no', 'no'],
+  )
+  t.equal(new Set(answers.map((each) => each['transaction'])).size, 1)
+  const again = await pay(t, ['/paid/greet?name=Thrice'])
+  t.match(again.err, /bought before with pay_\S+: this one was not used[^]*200, charged: no/)
+  t.match(again, { code: 0, out: /Hello Thrice/ })
+})
+
+t.test('prints numbers as they came', async (t) => {
+  const text = '{"id":12345678901234567890,"one":1.0,"small":1e-9,"list":[-0.10,7],"text":"1.0 \\" 2.0"}'
+  const host = await listening(t, (_, response) => response.end(text))
+  const told = await pay(t, [`${host}/x`])
+  t.equal(told.out.replace(/\n */g, '').replaceAll('": ', '":'), text)
+  t.match((await pay(t, [`${host}/x`, '--json'])).out, text)
+})
+
 t.test('shows each step to a person on stderr, and the answer alone on stdout', async (t) => {
-  const ran = await pay(t, ['/paid/greet?name=Ann'])
+  const ran = await pay(t, ['/paid/greet?name=Bob'])
   t.equal(ran.code, 0)
   t.match(
     ran.err,
     /402 payment required[^]*0\.010000 USD in USDC on Base Sepolia[^]*signed by 0x[^]*settled in 0x[^]*charged: yes/,
   )
-  t.match(JSON.parse(ran.out), { greeting: 'Hello Ann' })
+  t.match(JSON.parse(ran.out), { greeting: 'Hello Bob' })
 })
 
 t.test('gets a free route without a payment', async (t) => {
@@ -120,6 +141,7 @@ t.test('exits with a code of its own, uncharged, when the request fails', async 
   for (const [target, status, code] of [
     ['/paid/broken', 502, 'source_error'],
     ['/paid/later', 501, 'not_implemented'],
+    ['/paid/bodiless', 500, 'internal'],
   ] as const) {
     const ran = await pay(t, [target, '--json'])
     t.equal(ran.code, 4, target)
@@ -128,7 +150,11 @@ t.test('exits with a code of its own, uncharged, when the request fails', async 
   }
   const wrong = await pay(t, ['/paid/greet?name=x', '--json'])
   t.equal(wrong.code, 4)
-  t.match(bill(wrong), { status: 422, charged: 'no', body: { detail: [{ type: 'string_too_short' }] } })
+  t.match(bill(wrong), {
+    status: 422,
+    charged: 'no',
+    body: { charged: 'no', detail: [{ type: 'string_too_short' }] },
+  })
   const absent = await pay(t, ['/paid/nothing', '--json'])
   t.equal(absent.code, 4)
   t.match(bill(absent), { status: 404, charged: 'no', protocol: null })
@@ -140,7 +166,15 @@ t.test('exits uncharged when the address is unreachable', async (t) => {
   t.match(bill(ran), { status: 0, charged: 'no', body: null })
 })
 
-t.test('uses the wallet of the sandbox on its own sandbox only', async (t) => {
+t.test('uses the wallet of the sandbox on its own sandbox only, by each name of this machine', async (t) => {
+  for (const name of ['127.0.0.1', 'localhost']) {
+    const paid = await pay(t, [`${url.replace('localhost', name)}/paid/greet?name=${name}`, '--json'])
+    t.match(bill(paid), { status: 200, charged: 'yes' }, name)
+  }
+  const header = (await fetch(`${url}/paid/greet`)).headers.get('payment-required') ?? ''
+  const elsewhere = await listening(t, (_, response) =>
+    response.writeHead(402, { 'PAYMENT-REQUIRED': header }).end('{}'),
+  )
   const ran = await pay(t, [`${elsewhere}/paid/greet`, '--json'])
   t.equal(ran.code, 4)
   t.match(bill(ran), { status: 402, charged: 'no', amount: '0.010000', transaction: null })
@@ -151,8 +185,8 @@ t.test('uses the wallet of the sandbox on its own sandbox only', async (t) => {
 })
 
 t.test('requires a limit for a wallet with real money', async (t) => {
-  const target = `${elsewhere}/paid/greet`
-  const variables = { PAYER_PRIVATE_KEY: payerKey }
+  const target = `${url}/paid/greet?name=Real`
+  const variables = { PAYER_PRIVATE_KEY: payerKey, DATA_DIR: t.testdir() }
   const unlimited = await pay(t, [target, '--json'], variables)
   t.equal(unlimited.code, 3)
   t.match(bill(unlimited), { status: 402, charged: 'no', transaction: null })

@@ -1,11 +1,12 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
+import { parse } from 'yaml'
 import { catalogText } from '../support/catalog-files.ts'
 import { runLine, type Ran } from '../support/command.ts'
 import { randomKey } from '../support/payment.ts'
-import { runProgram, startServer } from '../support/server.ts'
+import { MAIN, runProgram, startServer } from '../support/server.ts'
 
 t.setTimeout(120_000)
 
@@ -64,7 +65,7 @@ t.test('shows what a change means for buyers, and exits with 2 where they pay mo
   edit(DEARER)
   const dearer = await plan('--against', old)
   t.equal(dearer.code, 2)
-  t.match(dearer.out, /^~ +\/paid\/tide +0\.005000 → 0\.005500 USD \(\+10\.0 %\) +\d+ B$/m)
+  t.match(dearer.out, /^~ +\/paid\/tide +0\.005000 → 0\.005500 USD \(\+10\.0 %\)$/m)
   t.match(dearer.out, /^! buyers pay more for: \/paid\/tide$/m)
   t.match(dearer.out, /^documents changed: .*openapi/m)
   t.notMatch(dearer.out, '/paid/moon')
@@ -100,9 +101,8 @@ t.test('shows what a change means for buyers, and exits with 2 where they pay mo
     'documents removed: llms',
   ])
     t.match(out, line)
-  t.match(out, /^\+ +\/paid\/star +1\.000000 USD +\d+ B$/m)
-  t.match(out, /^~ +\/paid\/tide +0\.005000 USD +\d+ → \d+ B$/m, 'a challenge grows with a network')
-  t.match(out, /^largest header: \d+ of 2900 bytes, at \/paid\//m)
+  t.match(out, /^\+ +\/paid\/star +1\.000000 USD$/m)
+  t.match(out, /^~ +\/paid\/tide +0\.005000 USD$/m)
 
   writeFileSync(file, 'routes: [')
   t.match(await plan('--against', old), { code: 1, out: '', err: /catalog\.yaml:1:/ })
@@ -127,6 +127,12 @@ t.test('exits with 2 for every change that breaks calls, and names each', async 
     t.equal(code, 2, alarm)
     t.match(out, new RegExp(`^! .*${alarm}`, 'm'))
   }
+  const unknown = ['catalog: 1', 'catalog: 1\nunknown_parameters: refuse'] as const
+  edit(unknown)
+  t.match(await plan('--against', old), {
+    code: 2,
+    out: /unknown parameters: ignore → refuse[^]*! breaks calls with parameters that no route declares/,
+  })
   edit(
     ['default: 3, maximum: 30', 'default: 3, maximum: 99'],
     ['networks: [base]', 'networks: [base, polygon]'],
@@ -134,6 +140,23 @@ t.test('exits with 2 for every change that breaks calls, and names each', async 
   const wider = await plan('--against', old, '--json')
   t.equal(wider.code, 0, 'what only allows more breaks nothing')
   t.match(JSON.parse(wider.out), { alarms: [], changes: [{ name: '/paid/tide', kind: 'changed' }] })
+})
+
+t.test('exits with 2 when what a list may hold is narrowed', async (t) => {
+  const { file, edit, plan } = open(t)
+  const old = join(dirname(file), 'before/catalog.yaml')
+  const days = 'days: { type: integer, default: 3, maximum: 30 }'
+  const list = (rules: string): readonly [string, string] => [days, `days: { type: string${rules} }`]
+  writeFileSync(old, catalogText(ROUTES).replace(...list(', list: { max_items: 9, items: integer }')))
+  for (const [rules, alarm] of [
+    [', list: { max_items: 3, items: integer }', /days has a narrower maxItems/],
+    [', list: { max_items: 9, items: integer, maximum: 7 }', /days has a narrower items/],
+  ] as const) {
+    edit(list(rules))
+    const { code, out, err } = await plan('--against', old)
+    t.equal(code, 2, err)
+    t.match(out, alarm)
+  }
 })
 
 t.test('compares the price of a tool that only agents see', async (t) => {
@@ -171,16 +194,101 @@ t.test('compares a price with a commit and the files of that commit', async (t) 
   t.equal((await plan()).code, 2)
   git('commit', '--quiet', '--all', '--message', 'second')
   t.equal((await plan()).code, 0)
-  const built = await runProgram(['plan', file, '--against', 'v1', '--markdown'])
+  const built = await runProgram(['plan', file, '--against', 'v1'])
   t.equal(built.code, 2)
-  t.match(built.stdout, '| ~ | `/paid/tide` | 0.005000 → 0.005500 USD (+10.0 %) |')
-  t.match(built.stdout, '**buyers pay more for: /paid/tide**')
+  t.match(built.stdout, '! buyers pay more for: /paid/tide')
   t.match(await plan('--against', '--output=x'), { code: 64 })
   t.match(await plan('--against=--output=x'), { code: 1, err: /no name of a commit/ })
   git('rm', '--quiet', 'catalog.yaml')
   git('commit', '--quiet', '--message', 'third')
   edit()
   t.match(await plan(), { code: 1, err: /HEAD has no .*catalog\.yaml/ })
+})
+
+t.test('says that a clone is shallow when it lacks the commit to compare with', async (t) => {
+  const { file, git } = open(t)
+  git('init', '--quiet')
+  git('add', '.')
+  git('commit', '--quiet', '--message', 'first')
+  git('tag', 'v1')
+  git('commit', '--quiet', '--allow-empty', '--message', 'second')
+  const clone = dirname(file)
+  execFileSync('git', ['clone', '--quiet', '--depth=1', `file://${dirname(file)}`, join(clone, 'shallow')], {
+    stdio: 'pipe',
+  })
+  const { code, err } = await runLine(['plan', join(clone, 'shallow/catalog.yaml'), '--against', 'v1'])
+  t.equal(code, 1)
+  t.match(err, /v1 is neither .*; this clone is shallow: "git fetch --unshallow" .*fetch-depth: 0/)
+})
+
+interface ActionStep {
+  readonly if?: string
+  readonly env: Readonly<Record<string, string>>
+  readonly run: string
+}
+
+/** The steps of action.yml as GitHub runs them, in a checkout of one commit. */
+function runAction(checkout: string, inputs: Readonly<Record<string, string>>, baseRef: string) {
+  const action = parse(readFileSync(new URL('../../action.yml', import.meta.url), 'utf8')) as {
+    readonly inputs: Readonly<Record<string, { readonly default: string }>>
+    readonly runs: { readonly steps: readonly ActionStep[] }
+  }
+  const given: Record<string, string> = { 'github.base_ref': baseRef }
+  for (const [name, { default: preset }] of Object.entries(action.inputs))
+    given[`inputs.${name}`] = inputs[name] ?? preset
+  const summary = join(checkout, '.git/summary')
+  let output = ''
+  for (const step of action.runs.steps) {
+    if (step.if === "inputs.against == ''" && given['inputs.against'] !== '') continue
+    const env = Object.entries(step.env).map(([name, value]) => [
+      name,
+      value.replace(/\$\{\{ ([\w.]+) \}\}/g, (_, place: string) => given[place] ?? `no ${place}`),
+    ])
+    const { status, stdout, stderr } = spawnSync('bash', ['-eo', 'pipefail', '-c', step.run], {
+      cwd: checkout,
+      env: { ...process.env, ...Object.fromEntries(env), GITHUB_STEP_SUMMARY: summary },
+      encoding: 'utf8',
+    })
+    output += stdout + stderr
+    if (status !== 0) return { status, output, summary: read(summary) }
+  }
+  return { status: 0, output, summary: read(summary) }
+}
+
+function read(file: string): string {
+  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+}
+
+t.test('fails a pull request that breaks calls and shows the plan, as a GitHub Action', async (t) => {
+  const { file, edit, git } = open(t)
+  git('init', '--quiet', '--initial-branch', 'main')
+  git('add', '.')
+  git('commit', '--quiet', '--message', 'first')
+  git('checkout', '--quiet', '-b', 'change')
+  const ratecard = `${process.execPath} ${MAIN}`
+  let checkouts = 0
+  const checkout = (): string => {
+    checkouts += 1
+    const folder = join(dirname(file), `checkout-${checkouts}`)
+    const args = ['clone', '--quiet', '--depth=1', '--branch', 'change', `file://${dirname(file)}`, folder]
+    execFileSync('git', args, { stdio: 'pipe' })
+    return folder
+  }
+  edit(DEARER)
+  git('commit', '--quiet', '--all', '--message', 'raise')
+  const raised = runAction(checkout(), { ratecard }, 'main')
+  t.equal(raised.status, 2, raised.output)
+  t.match(raised.output, /^::warning file=catalog\.yaml::This change breaks calls or raises a price/m)
+  t.match(raised.summary, /```\n[^]*! buyers pay more for: \/paid\/tide\n```/)
+  t.match(runAction(checkout(), { ratecard, breaking: 'warn' }, 'main'), { status: 0, output: /::warning/ })
+  t.match(runAction(checkout(), { ratecard }, ''), { status: 2 }, 'a push is compared with the commit before')
+  t.match(runAction(checkout(), { ratecard, against: 'HEAD' }, 'main'), {
+    status: 0,
+    summary: /no difference/,
+  })
+  edit(CHEAPER)
+  git('commit', '--quiet', '--all', '--message', 'lower')
+  t.match(runAction(checkout(), { ratecard }, 'main'), { status: 0, summary: /0\.009900 USD/ })
 })
 
 t.test('compares a catalog with the running service', async (t) => {
@@ -201,6 +309,20 @@ t.test('compares a catalog with the running service', async (t) => {
   })
   t.teardown(() => server.stop())
   t.match(await plan('--against', server.url), { code: 0, out: /no difference/ })
+  edit(['networks: [base]', 'networks: [base, polygon]'])
+  t.match(
+    await plan('--against', server.url),
+    { code: 0, out: /no difference/ },
+    'it offers the networks it can settle on, and its catalog may have more',
+  )
+  for (const [from, to, alarm] of [
+    ['networks: [base]', 'networks: [polygon]', 'buyers can no longer pay by: eip155:8453'],
+    ['./tide.json', '{ low: "00:12" }', 'breaks calls of /paid/tide: the answer loses high'],
+    ['maximum: 30', 'maximum: 7', 'days has a narrower maximum'],
+  ] as const) {
+    edit([from, to])
+    t.match(await plan('--against', server.url), { code: 2, out: alarm })
+  }
   edit(DEARER, CHEAPER, GONE, ['days: { type: integer, default: 3', 'days: { type: integer, default: 5'])
   const { code, out } = await plan('--against', `${server.url}/openapi.json`)
   t.equal(code, 2)

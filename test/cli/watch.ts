@@ -2,6 +2,7 @@ import t from 'tap'
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { at } from '../support/documents.ts'
 import type { BigIntStats } from 'node:fs'
@@ -136,6 +137,54 @@ t.test('keeps the last good revision while the catalog has an error, and reports
   await served(6)
   t.equal(await refused(), null)
 })
+
+t.test('sees a change without an event, on a disk that sends none', async (t) => {
+  const folder = t.testdir({ one: { file: 'first' }, two: { file: 'second' } })
+  symlinkSync('one', join(folder, 'link'))
+  const file = join(folder, 'link', 'file')
+  const watch = new Watch(() => performance.now(), undefined, 50)
+  watch.note(file)
+  const seen = new Promise<void>((resolve) => watch.start(resolve))
+  // The folder of the file stays as it is: only the link above it is turned.
+  symlinkSync('two', join(folder, 'next'))
+  renameSync(join(folder, 'next'), join(folder, 'link'))
+  await seen
+  watch.stop()
+})
+
+t.test(
+  'sees a replaced file and a new one by their events alone, and looks at nothing without one',
+  async (t) => {
+    const folder = t.testdir({ file: 'first' })
+    const file = join(folder, 'file')
+    let looks = 0
+    const looking = async (path: string): Promise<BigIntStats> => {
+      looks += 1
+      return stat(path, { bigint: true })
+    }
+    const watch = new Watch(() => performance.now(), looking, 2 ** 30)
+    const changes: string[] = []
+    const note = (): void => {
+      watch.begin()
+      watch.note(folder)
+      watch.note(file)
+    }
+    note()
+    watch.start(() => {
+      note()
+      changes.push(readFileSync(file, 'utf8'))
+    })
+    t.teardown(() => watch.stop())
+    await until('the first look is over', () => looks === 2)
+    await delay(500)
+    t.equal(looks, 2)
+    writeFileSync(`${file}~`, 'second')
+    renameSync(`${file}~`, file)
+    await until('the replaced file is seen', () => changes.at(-1) === 'second')
+    writeFileSync(join(folder, 'new'), 'x')
+    await until('the new file is seen', () => changes.length > 1)
+  },
+)
 
 t.test('waits until a catalog is written completely', async (t) => {
   const file = join(directory, 'slow.yaml')

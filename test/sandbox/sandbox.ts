@@ -16,7 +16,6 @@ function open(directory: string, lines: string[] = []) {
   return openSandbox({
     directory,
     baseUrl: 'http://localhost:4021',
-    now: () => new Date('2026-03-04T05:06:07.089Z'),
     random: randomBytes,
     log: (line) => lines.push(line),
   })
@@ -179,16 +178,27 @@ t.test('sets the ledger of a lost chain aside', async (t) => {
   const lines: string[] = []
   const second = await open(directory, lines)
   t.teardown(() => second.stop())
-  const aside = join(directory, 'sandbox', 'ledger.2026-03-04T05-06-07.089Z')
+  const aside = join(directory, 'sandbox', 'ledger.previous')
   t.equal(readFileSync(join(aside, 'data'), 'utf8'), 'paid')
   t.equal(existsSync(second.ledgerDirectory), false)
-  t.same(lines, [`sandbox: the chain of the last run is gone, its ledger was set aside as ${aside}`])
+  t.same(lines, [`sandbox: the chain of the last run is gone, its ledger is now ${aside}`])
   t.not(second.evm.payerKey, first.evm.payerKey)
   t.not(second.evm.settlerKey, first.evm.settlerKey)
   t.not(second.evm.payTo, first.evm.payTo)
   t.not(second.tempo.payerKey, first.tempo.payerKey)
   t.not(second.tempo.recipient, first.tempo.recipient)
   t.not(second.tempo.secretKey, first.tempo.secretKey)
+
+  await second.stop()
+  mkdirSync(second.ledgerDirectory)
+  const third = await open(directory)
+  t.teardown(() => third.stop())
+  t.same(
+    readdirSync(join(directory, 'sandbox')).filter((name) => name.startsWith('ledger')),
+    ['ledger.previous'],
+    'old ledgers do not pile up',
+  )
+  t.same(readdirSync(aside), [])
 })
 
 t.test('starts both chains anew when one is lost, for one ledger covers both', async (t) => {
@@ -204,7 +214,7 @@ t.test('starts both chains anew when one is lost, for one ledger covers both', a
 
     const lines: string[] = []
     const sandbox = await open(directory, lines)
-    t.match(lines, [/^sandbox: the chain of the last run is gone, its ledger was set aside as /])
+    t.match(lines, [/^sandbox: the chain of the last run is gone, its ledger is now /])
     for (const name of ['evm', 'tempo'] as const) {
       t.not(sandbox[name].payerKey, first[name].payerKey, `${gone} gone: a new ${name} chain`)
       await t.rejects(rpc(first[name].rpcUrl, 'eth_chainId'), `${gone} gone: the old ${name} chain has ended`)

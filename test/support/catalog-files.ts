@@ -22,6 +22,7 @@ export const HANDLERS = `import { setTimeout as delay } from 'node:timers/promis
 const answer = (body) => ({ source: [{ name: 'computed' }], body })
 export const handlers = {
   greet: async ({ name }) => answer({ greeting: 'Hello ' + (name ?? 'you') }),
+  bodiless: async () => ({ source: [{ name: 'computed' }], greeting: 'Hello' }),
   slow: async ({ ms }) => { await delay(ms ?? 300); return answer({ slow: true }) },
 }
 `

@@ -34,7 +34,8 @@ export async function trySources(call: Call): Promise<number> {
     terminal.progress(trial.path)
   }
   const shown = flags.given('sources') ? trials.filter(({ outcome }) => outcome.kind === 'failed') : trials
-  const figures = [...figuresNow()]
+  const used = new Set(catalog.operations.flatMap(({ planned, sources }) => (planned ? [] : sources)))
+  const figures = [...figuresNow()].filter(([name, { asked }]) => asked > 0 || used.has(name))
   const fields = figures.flatMap(([name, each]) => fieldRows(catalog, name, each))
   const tables = [
     [['ROUTE', '', ''], ...shown.map(trialRow)],

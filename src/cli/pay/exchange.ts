@@ -1,6 +1,6 @@
 import { formatPrice, isJsonObject, type Json, world } from '../../engine/internal.ts'
 import type { Env } from '../../env.ts'
-import type { Bill, Steps } from './result.ts'
+import { type Bill, parseNumbersAsWritten, type Steps } from './result.ts'
 import { mpp } from './mpp.ts'
 import type { Offer, PayingProtocol } from './protocol.ts'
 import { findWallet, sandboxUrl } from './wallet.ts'
@@ -27,7 +27,7 @@ async function request(url: URL, payment: Readonly<Record<string, string>>): Pro
 
 function readJson(text: string): Json {
   try {
-    return JSON.parse(text)
+    return parseNumbersAsWritten(text)
   } catch {
     return text
   }
@@ -134,11 +134,17 @@ async function settle(
  * is refused says nothing of the original.
  */
 function chargedBy(offer: Offer, { status, headers, body }: Answer, attempt: number): Bill['charged'] {
+  if (isEarlier(headers)) return 'no'
   if (offer.readReceipt(headers) !== undefined) return 'yes'
   if (status === 200) return 'unknown'
   const said = isJsonObject(body) ? body['charged'] : undefined
   if (said === 'no' || said === 'yes' || said === 'unknown') return said
   return status < 500 && attempt === 1 ? 'no' : 'unknown'
+}
+
+/** Whether the answer was bought by an earlier payment of the same buyer, which is the one that was charged. */
+function isEarlier(headers: Headers): boolean {
+  return headers.get('ratecard-charged') === 'earlier'
 }
 
 function billOf(
@@ -148,9 +154,11 @@ function billOf(
   steps: Steps,
 ): Bill {
   const transaction = offer.readReceipt(headers)
-  if (transaction !== undefined) steps.tell(`settled in ${transaction}`)
+  const payment = headers.get('ratecard-payment') ?? undefined
+  if (isEarlier(headers))
+    steps.tell(`bought before with ${payment ?? 'another payment'}: this one was not used and is not charged`)
+  else if (transaction !== undefined) steps.tell(`settled in ${transaction}`)
   else if (status === 200) steps.tell('answered without a receipt')
   const failed = charged === 'no' ? NOT_CHARGED : UNKNOWN
-  const payment = headers.get('ratecard-payment') ?? undefined
   return { exit: status === 200 ? 0 : failed, status, charged, offer, transaction, payment, body }
 }

@@ -46,12 +46,32 @@ export class Steps {
         payment: payment ?? null,
         body,
       }
-      terminal.out(JSON.stringify(bill))
+      terminal.out(printNumbersAsWritten(JSON.stringify(bill)))
       return
     }
     this.tell(`${status === 0 ? 'no answer' : status}, charged: ${charged}`)
-    terminal.out(typeof body === 'string' ? body : JSON.stringify(briefly(body), null, 2))
+    terminal.out(
+      typeof body === 'string' ? body : printNumbersAsWritten(JSON.stringify(briefly(body), null, 2)),
+    )
   }
+}
+
+/** A string or a number of a JSON text. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
+/** No JSON text holds it unescaped. */
+const NUMBER = '\u0000'
+
+/** Numbers that JavaScript would print in another way, such as large integers, become marked texts. Throws when it is no JSON. */
+export function parseNumbersAsWritten(text: string): Json {
+  JSON.parse(text)
+  const marked = text.replace(TOKEN, (token) =>
+    token.startsWith('"') || String(Number(token)) === token ? token : JSON.stringify(NUMBER + token),
+  )
+  return JSON.parse(marked)
+}
+
+function printNumbersAsWritten(json: string): string {
+  return json.replace(/"\\u0000(-?\d[\d.eE+-]*)"/g, '$1')
 }
 
 /** Only the parts of a problem that help the reader: its offers were printed before. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isJsonObject, type JsonObject } from '../../engine/internal.ts'
+import { isJsonObject, isLoopback, type JsonObject } from '../../engine/internal.ts'
 import type { Env } from '../../env.ts'
 import type { ProtocolName } from './protocol.ts'
 
@@ -31,11 +31,16 @@ export function findWallet(
   { dataDir, payerKey, rpcUrls }: Pick<Env, 'dataDir' | 'payerKey' | 'rpcUrls'>,
 ): Wallet | undefined {
   const sandbox = readSandbox(dataDir)
-  if (sandbox !== undefined && new URL(sandbox.baseUrl).origin === url.origin) {
+  if (sandbox !== undefined && isSandbox(new URL(sandbox.baseUrl), url)) {
     return { kind: 'sandbox', keys: sandbox.keys, rpcUrls: sandbox.rpcUrls }
   }
   if (payerKey === undefined) return undefined
   return { kind: 'environment', keys: { x402: payerKey, mpp: payerKey }, rpcUrls }
+}
+
+/** A sandbox listens on this machine only, whichever of its names is used. */
+function isSandbox(sandbox: URL, { protocol, port, href }: URL): boolean {
+  return isLoopback(href) && protocol === sandbox.protocol && port === sandbox.port
 }
 
 function readSandbox(dataDir: string): SandboxFile | undefined {

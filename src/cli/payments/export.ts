@@ -49,45 +49,34 @@ function periodOf({ flags }: Call, now: number): (time: number) => boolean {
   return (time) => time >= start && time < end
 }
 
-/** One charged payment. The names are part of the interface: columns may be added at the end, and none is renamed. */
-interface ChargeRecord {
-  readonly payment: string
-  readonly taken_at: string
-  readonly settled_at: string
-  readonly state: string
-  readonly protocol: string
-  /** CAIP-2. */
-  readonly network: string
-  readonly token: string
-  readonly asset: string
-  readonly amount: string
-  readonly amount_atomic: string
-  readonly payer: string
-  readonly payee: string
-  readonly transaction: string
-  readonly operation: string
-  /** Of the catalog that named the price. */
-  readonly revision: string
-  /** `due`, `sending` or `sent`; empty when the money stays. */
-  readonly refund: string
-  readonly refund_transaction: string
-}
+/** Of a charged payment. The names are part of the interface: columns may be added at the end, and none is renamed. */
+const COLUMNS = [
+  'payment',
+  'taken_at',
+  'settled_at',
+  'state',
+  'protocol',
+  // CAIP-2.
+  'network',
+  'token',
+  'asset',
+  'amount',
+  'amount_atomic',
+  'payer',
+  'payee',
+  'transaction',
+  'operation',
+  // Of the catalog that named the price.
+  'revision',
+  // `due`, `sending` or `sent`; empty when the money stays.
+  'refund',
+  'refund_transaction',
+] as const
+
+type ChargeRecord = Readonly<Record<(typeof COLUMNS)[number], string>>
 
 function recordOf(entry: PaymentRecord, { amount: atomic, transaction }: Receipt): ChargeRecord {
-  const {
-    id,
-    createdAt,
-    settledAt,
-    state,
-    protocol,
-    network,
-    asset,
-    payer,
-    payee,
-    operation,
-    revision,
-    refund,
-  } = entry
+  const { id, createdAt, settledAt, state, protocol, network, asset, refund } = entry
   const { amount, token } = spellAmount(BigInt(atomic), network, asset)
   return {
     payment: id,
@@ -100,35 +89,15 @@ function recordOf(entry: PaymentRecord, { amount: atomic, transaction }: Receipt
     asset: clean(asset),
     amount,
     amount_atomic: atomic,
-    payer: clean(payer),
-    payee: clean(payee),
+    payer: clean(entry.payer),
+    payee: clean(entry.payee),
     transaction: clean(transaction),
-    operation: clean(operation),
-    revision: clean(revision),
+    operation: clean(entry.operation),
+    revision: clean(entry.revision),
     refund: refund?.kind ?? '',
     refund_transaction: refund?.kind === 'sent' ? clean(refund.hash) : '',
   }
 }
-
-const COLUMNS = [
-  'payment',
-  'taken_at',
-  'settled_at',
-  'state',
-  'protocol',
-  'network',
-  'token',
-  'asset',
-  'amount',
-  'amount_atomic',
-  'payer',
-  'payee',
-  'transaction',
-  'operation',
-  'revision',
-  'refund',
-  'refund_transaction',
-] as const satisfies readonly (keyof ChargeRecord)[]
 
 /** Is written line by line: a year of payments does not have to fit into memory. */
 interface Sheet {

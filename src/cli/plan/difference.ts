@@ -10,8 +10,6 @@ export interface Change {
   readonly price: string
   /** One line for each parameter that differs. */
   readonly parameters: readonly string[]
-  /** Bytes of its challenge before and after, where both are known and differ, or where it is new. */
-  readonly header: string
 }
 
 export interface Difference {
@@ -27,8 +25,8 @@ export function compare(before: Snapshot, after: Snapshot): Difference {
   const told = names.map((name) => judge(name, before, after))
   return {
     changes: told.flatMap(({ change }) => change ?? []),
-    lines: [...documentLines(before, after), ...paymentLines(before, after)],
-    alarms: [...alarmLines(told), ...paymentAlarms(before, after)],
+    lines: [...documentLines(before, after), ...termLines(before, after)],
+    alarms: [...alarmLines(told), ...termAlarms(before, after)],
   }
 }
 
@@ -57,35 +55,38 @@ function alarmLines(told: readonly Judgement[]): string[] {
     )
 }
 
-function paymentAlarms({ payments: before }: Snapshot, { payments: after }: Snapshot): string[] {
+function termAlarms({ terms: before }: Snapshot, { terms: after }: Snapshot): string[] {
   const lost = lostPayments(before, after)
-  return lost.length === 0 ? [] : [`buyers can no longer pay by: ${lost.join(', ')}`]
+  const [old, now] = [before, after].map((terms) => terms.get('unknown parameters'))
+  return [
+    ...(lost.length === 0 ? [] : [`buyers can no longer pay by: ${lost.join(', ')}`]),
+    ...(old === 'ignore' && now === 'refuse' ? ['breaks calls with parameters that no route declares'] : []),
+  ]
 }
 
 function judge(name: string, before: Snapshot, after: Snapshot): Judgement {
   const [old, now] = [before.items.get(name), after.items.get(name)]
-  const header = headerOf(before.headers.get(name), after.headers.get(name))
   if (now === undefined) {
     const price = priceOf(old?.price)
     return {
       name,
       breaks: [],
       alarm: 'gone',
-      change: { kind: 'removed', name, price, parameters: [], header: '' },
+      change: { kind: 'removed', name, price, parameters: [] },
     }
   }
   if (old === undefined)
     return {
       name,
       breaks: [],
-      change: { kind: 'added', name, price: priceOf(now.price), parameters: [], header },
+      change: { kind: 'added', name, price: priceOf(now.price), parameters: [] },
     }
   const parameters = parameterLines(old, now)
   const breaks = breaksOf(old, now)
   if (old.price === now.price && parameters.length === 0 && breaks.length === 0) return { name, breaks }
   const price = priceChange(old.price, now.price)
   const alarm = alarmOf(old.price, now.price)
-  const change: Change = { kind: 'changed', name, price, parameters, header }
+  const change: Change = { kind: 'changed', name, price, parameters }
   return alarm === undefined ? { name, change, breaks } : { name, change, breaks, alarm }
 }
 
@@ -124,11 +125,6 @@ function parameterLines(old: Item, now: Item): string[] {
   })
 }
 
-function headerOf(old: number | undefined, now: number | undefined): string {
-  if (now === undefined) return ''
-  return old === undefined || old === now ? `${now} B` : `${old} → ${now} B`
-}
-
 function documentLines(before: Snapshot, after: Snapshot): string[] {
   const names = [...new Set([...after.documents.keys(), ...before.documents.keys()])]
   const of = (fits: (name: string) => boolean): string => names.filter(fits).join(', ')
@@ -145,11 +141,10 @@ function documentLines(before: Snapshot, after: Snapshot): string[] {
   ]
 }
 
-function paymentLines({ payments: before }: Snapshot, { payments: after }: Snapshot): string[] {
-  if (before === undefined || after === undefined) return []
-  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
-    const [old = 'none', now = 'none'] = [before.get(name), after.get(name)]
-    return old === now ? [] : [`payments ${name}: ${old} → ${now}`]
+function termLines({ terms: before }: Snapshot, { terms: after }: Snapshot): string[] {
+  return [...after].flatMap(([name, now]) => {
+    const old = before.get(name) ?? now
+    return old === now ? [] : [`${name}: ${old} → ${now}`]
   })
 }
 
@@ -183,15 +178,26 @@ function isNarrower(rule: string, old: Json | undefined, now: Json | undefined):
     case 'enum':
       return !Array.isArray(old) || (Array.isArray(now) && old.some((value) => !now.includes(value)))
     case 'minimum':
-    case 'exclusiveMinimum':
     case 'minLength':
+    case 'minItems':
       return Number(now) > Number(old ?? -Infinity)
     case 'maximum':
     case 'maxLength':
+    case 'maxItems':
       return Number(now) < Number(old ?? Infinity)
+    case 'items': {
+      const before = isJsonObject(old) ? old : {}
+      return isJsonObject(now) && Object.keys(now).some((each) => isNarrower(each, before[each], now[each]))
+    }
+    // What these allow cannot be compared: another rule is taken for a narrower one.
+    case 'exclusiveMinimum':
+    case 'exclusiveMaximum':
     case 'pattern':
     case 'format':
-      return old !== now
+    case 'multipleOf':
+    case 'uniqueItems':
+    case 'properties':
+      return JSON.stringify(old) !== JSON.stringify(now)
     default:
       return false
   }
@@ -213,12 +219,11 @@ function removedMembers(old: Json, now: Json, path: string): string[] {
 
 /** Networks and protocols that buyers can no longer pay with, by the terms of payment before and after. */
 export function lostPayments(
-  before: ReadonlyMap<string, string> | undefined,
-  after: ReadonlyMap<string, string> | undefined,
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
 ): string[] {
-  if (before === undefined || after === undefined) return []
   return ['x402', 'mpp'].flatMap((name) => {
-    const [old = 'none', now = 'none'] = [before.get(name), after.get(name)]
+    const [old = 'none', now = 'none'] = [before, after].map((terms) => terms.get(`payments ${name}`))
     if (old === 'none' || old === now) return []
     if (now === 'none') return [name]
     if (name === 'mpp') return [old]

@@ -1,6 +1,5 @@
 import {
   isJsonObject,
-  measureHeaders,
   openapiParameter,
   parsePrice,
   type Catalog,
@@ -8,9 +7,11 @@ import {
   type JsonObject,
   type Micros,
   type Operation,
+  type Parameter,
 } from '../../engine/internal.ts'
 import { at, listAt, textAt } from '../json-access.ts'
 import { documentPlaces, openapiClaims } from '../doctor/claim-readers.ts'
+import type { RouteClaims } from '../doctor/route-claims.ts'
 import { previewProtocols, revise } from '../preview.ts'
 
 /** What buyers meet: of a catalog, or of a service that runs. */
@@ -19,10 +20,8 @@ export interface Snapshot {
   readonly items: ReadonlyMap<string, Item>
   /** By name, with a digest of the content; undefined: only the name is known. */
   readonly documents: ReadonlyMap<string, string | undefined>
-  /** Bytes of PAYMENT-REQUIRED by path. */
-  readonly headers: ReadonlyMap<string, number>
-  /** Terms of payment by name; undefined: not told. */
-  readonly payments: ReadonlyMap<string, string> | undefined
+  /** What holds for all calls, by its name in the report; one that is not known is left out. */
+  readonly terms: ReadonlyMap<string, string>
 }
 
 export interface Item {
@@ -45,10 +44,10 @@ export function catalogSnapshot(catalog: Catalog, baseUrl: string): Snapshot {
   const items = catalog.routes
     .filter(({ operation }) => !operation.planned)
     .map(({ path, kind, operation, parameters }): [string, Item] => [
-      path,
+      operation.method === 'GET' ? path : `${operation.method} ${path}`,
       {
         price: kind === 'paid' ? operation.price : undefined,
-        parameters: rulesOf(parameters.map(openapiParameter)),
+        parameters: declaredRules(parameters),
         settle: operation.settle,
         example: operation.example,
       },
@@ -56,8 +55,7 @@ export function catalogSnapshot(catalog: Catalog, baseUrl: string): Snapshot {
   return {
     items: new Map([...items, ...toolsOf(catalog)]),
     documents: documentsOf(catalog, baseUrl),
-    headers: measureHeaders(catalog, baseUrl),
-    payments: new Map(termsOf(catalog)),
+    terms: new Map(termsOf(catalog)),
   }
 }
 
@@ -67,19 +65,17 @@ function toolsOf({ operations, routes }: Catalog): [string, Item][] {
     const { tool, price, parameters, planned, settle, example } = operation
     if (tool === undefined || planned || !isTool(operation)) return []
     return [
-      [
-        `tool ${tool.server}.${tool.name}`,
-        { price, parameters: rulesOf(parameters.map(openapiParameter)), settle, example },
-      ],
+      [`tool ${tool.server}.${tool.name}`, { price, parameters: declaredRules(parameters), settle, example }],
     ]
   })
 }
 
-function termsOf({ payments: { payTo, x402, mpp } }: Catalog): [string, string][] {
+function termsOf({ payments: { payTo, x402, mpp }, unknownParameters }: Catalog): [string, string][] {
   return [
-    ...(payTo === undefined ? [] : [['pay_to', payTo] as [string, string]]),
-    ['x402', x402?.networks.join(', ') ?? 'none'],
-    ['mpp', mpp === undefined ? 'none' : `${mpp.method} on eip155:${mpp.chain}, ${mpp.currency}`],
+    ['payments pay_to', payTo ?? 'none'],
+    ['payments x402', x402?.networks.join(', ') ?? 'none'],
+    ['payments mpp', mpp === undefined ? 'none' : `${mpp.method} on eip155:${mpp.chain}, ${mpp.currency}`],
+    ['unknown parameters', unknownParameters],
   ]
 }
 
@@ -112,24 +108,84 @@ function documentsOf(catalog: Catalog, baseUrl: string): ReadonlyMap<string, str
   )
 }
 
-/** What the OpenAPI document of a running service tells. */
-export function serviceSnapshot(openapi: JsonObject): Snapshot {
+/**
+ * What a running service tells: in its OpenAPI document, and in the 402 of a route. It may offer fewer networks than its
+ * catalog, `after`, has: those are nothing that buyers gain or lose.
+ */
+export function serviceSnapshot(
+  openapi: JsonObject,
+  challenge: readonly RouteClaims[],
+  after: Snapshot,
+): Snapshot {
   const { claims } = openapiClaims('openapi', openapi)
   const items = [...claims].map(([path, claim]): [string, Item] => {
     const price = parsePrice(claim.get('price') ?? 'free')
-    const parameters = listAt(openapi, 'paths', path, 'get', 'parameters')
+    const parameters = rulesOf(listAt(openapi, 'paths', path, 'get', 'parameters'))
+    const known = after.items.get(path)?.parameters
     return [
       path,
       {
         price: price.kind === 'price' ? price.value : undefined,
-        parameters: rulesOf(parameters),
+        parameters: new Map(
+          Array.from(parameters, ([name, rules]) => [name, { ...rules, ...listRules(known?.get(name)) }]),
+        ),
         settle: undefined,
-        example: undefined,
+        example: exampleOf(openapi, path),
       },
     ]
   })
   const documents = [...documentPlaces(openapi).keys()].map((name) => [name, undefined] as const)
-  return { items: new Map(items), documents: new Map(documents), headers: new Map(), payments: undefined }
+  // Tools that only agents see are in no OpenAPI document, and of other methods than GET it is not read here.
+  const unread = [...after.items].filter(([name]) => !name.startsWith('/'))
+  return {
+    items: new Map([...items, ...unread]),
+    documents: new Map(documents),
+    terms: new Map(offeredTerms(challenge, after)),
+  }
+}
+
+function offeredTerms(challenge: readonly RouteClaims[], { terms }: Snapshot): [string, string][] {
+  const offered = challenge.flatMap(({ document }) => /^402 by x402 on (.+)$/.exec(document)?.[1] ?? [])
+  const now = terms.get('payments x402') ?? 'none'
+  const known = now === 'none' ? [] : now.split(', ')
+  const x402 = [...known, ...offered.filter((network) => !known.includes(network))].join(', ')
+  const hasMpp = challenge.some(({ document }) => document === '402 by mpp')
+  return [
+    ...(offered.length === 0 ? [] : [['payments x402', x402] as [string, string]]),
+    ...(hasMpp && terms.get('payments mpp') === 'none'
+      ? [['payments mpp', 'tempo'] as [string, string]]
+      : []),
+  ]
+}
+
+/** The fields of an answer that are its own, without those that every answer has. */
+function exampleOf(openapi: JsonObject, path: string): Json | undefined {
+  const media = at(openapi, 'paths', path, 'get', 'responses', '200', 'content', 'application/json')
+  const example = at(media, 'example')
+  if (!isJsonObject(example)) return undefined
+  const envelope = at(openapi, 'components', 'schemas', 'Envelope', 'properties')
+  const common = ['preview', 'full', ...(isJsonObject(envelope) ? Object.keys(envelope) : [])]
+  return Object.fromEntries(Object.entries(example).filter(([name]) => !common.includes(name)))
+}
+
+/** Of lists within texts OpenAPI has no rules: against a service they are taken for unchanged. */
+function listRules({ items, minItems, maxItems }: JsonObject = {}): JsonObject {
+  return items === undefined || minItems === undefined || maxItems === undefined
+    ? {}
+    : { items, minItems, maxItems }
+}
+
+function declaredRules(parameters: readonly Parameter[]): ReadonlyMap<string, JsonObject> {
+  const rules = rulesOf(parameters.map(openapiParameter))
+  return new Map(
+    parameters.map(({ name, list }) => {
+      if (list === undefined) return [name, rules.get(name) ?? {}]
+      const { items, minItems, maxItems, minimum = null, maximum = null } = list
+      const limits = Object.entries({ minimum, maximum }).filter(([, limit]) => limit !== null)
+      const of = { type: items, ...Object.fromEntries(limits) }
+      return [name, { ...rules.get(name), items: of, minItems, maxItems }]
+    }),
+  )
 }
 
 /** Parameter Objects of OpenAPI; what is only said to explain them is no difference. */

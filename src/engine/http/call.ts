@@ -102,7 +102,10 @@ async function payWithBody(
   const refusal = isCheap ? undefined : await preverify(deps.purchases, payment)
   if (refusal !== undefined) {
     discardBody(req, res)
-    return renderResult(deps, { ...request, received: { kind: 'unread' } }, { kind: 'refused', refusal })
+    return renderResult(deps, { ...request, received: { kind: 'unread' } }, payment, {
+      kind: 'refused',
+      refusal,
+    })
   }
   const received = await receiveBody(req, res, body, body.maxSize)
   if (received.kind === 'fault') return { reply: refusedBody(received) }
@@ -136,7 +139,7 @@ async function pay(
     ignored: validated.ignored,
     gone,
   })
-  return renderResult(deps, request, result)
+  return renderResult(deps, request, payment, result)
 }
 
 /** The 402 of a request: what it costs, and what would become of it. */
@@ -151,11 +154,22 @@ function paymentRequired(request: RouteRequest, reason: Reason): Reply {
 }
 
 /** The answer that was bought, or what went wrong and what was charged. */
-function renderResult(deps: FaultDeps, request: RouteRequest, result: PurchaseResult): Answered {
+function renderResult(
+  deps: FaultDeps,
+  request: RouteRequest,
+  payment: Payment,
+  result: PurchaseResult,
+): Answered {
   const reply = replyTo(deps, result)
   switch (reply.kind) {
     case 'answered': {
-      const headers = { 'Cache-Control': 'private, no-cache', ...receiptHeaders(request, reply, 200) }
+      // An answer that an earlier payment has bought comes with the receipt of that one.
+      const charged = reply.entry.key === payment.key ? {} : { 'Ratecard-Charged': 'earlier' }
+      const headers = {
+        'Cache-Control': 'private, no-cache',
+        ...receiptHeaders(request, reply, 200),
+        ...charged,
+      }
       const vary = 'PAYMENT-SIGNATURE, Authorization'
       return { reply: { ...ok(reply.answer, headers), vary }, delivered: reply.entry }
     }

@@ -194,6 +194,9 @@ async function run(
     handler(args, contextOf(deps, operations, { signal, timeout, ...caller })),
   )
   if ('content' in answer) return { value: answer, at: now() }
+  // JavaScript lets a handler return anything: an answer without its content must not be sold.
+  if (!isAnswer(answer))
+    throw new TypeError('the handler returned no answer: { source: [{ name }], body: { … } } is expected')
   const { fetchedAt, freshFor, ...value } = answer
   const at = fetchedAt?.getTime() ?? now()
   return freshFor === undefined ? { value, at } : { value, at, freshFor }

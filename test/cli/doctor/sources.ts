@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import type { Fault } from '../../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
+import { writeShop } from '../../support/catalog-files.ts'
 import { MAIN } from '../../support/server.ts'
 
 t.setTimeout(120_000)
@@ -47,6 +48,14 @@ t.test('shows which routes answer and which wait for credentials', async (t) => 
   t.match(out, /^\/paid\/streaming\/hype +not served +not_configured: /m)
   t.match(out, /^Steam storefront +\d+ +0 +0 +0 +unknown$/m)
   t.notMatch(out, /FIELD NOT AS EXPECTED/)
+})
+
+t.test('shows only sources that the catalog uses', async (t) => {
+  const shop = writeShop(t, '  /paid/greet: { price: 0.01, summary: Greets }\n')
+  const { code, out } = await examine('--catalog', shop.catalog)
+  t.equal(code, 0)
+  t.match(out, /^\/paid\/greet +answers *$/m)
+  t.notMatch(out, /SOURCE|Steam|Twitch/)
 })
 
 t.test('names the source that has changed its format and the field, and exits with 1', async (t) => {
