@@ -32,6 +32,8 @@ export interface Lane {
   forget(): Promise<void>
   /** Starts the server again without the lists it has read. */
   restart(): Promise<void>
+  /** Stops the server before the test is over. */
+  stop(): Promise<void>
   /** Rows and fields that were skipped, by source: in `/status.json` and in the metrics. */
   readonly skipped: () => Promise<{ readonly status: number; readonly metrics: number }>
 }
@@ -147,6 +149,9 @@ export async function openLane(
     restart: async () => {
       await server.stop()
       server = await start()
+    },
+    stop: async () => {
+      await server.stop()
     },
     skipped: async () => {
       const status = (await (await fetch(`${server.url}/status.json`)).json()) as {
