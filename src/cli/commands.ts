@@ -19,12 +19,19 @@ export const COMMANDS: readonly Command[] = [
     operands: ['<dir>'],
     options: {
       typescript: { text: 'write the handler and its test in TypeScript' },
-      from: { value: 'FILE', text: 'OpenAPI 3 document of the API to sell, JSON or YAML' },
+      from: { value: 'FILE|URL', text: 'OpenAPI 3 or Swagger 2.0 document of the API to sell, JSON or YAML' },
+      price: { value: 'USD', text: 'with --from: price of every call, such as 0.005' },
+      include: {
+        value: 'PATTERN',
+        multiple: true,
+        text: "with --from: only these operations, such as '/pets*' or 'GET *'",
+      },
+      exclude: { value: 'PATTERN', multiple: true, text: 'with --from: not these operations' },
     },
     examples: [
       'ratecard init shop',
       'ratecard init shop --typescript',
-      'ratecard init shop --from openapi.yaml',
+      'ratecard init shop --from https://api.example/openapi.json --price 0.001',
     ],
     run: async (call) => (await import('./init.ts')).init(call),
   },

@@ -1,6 +1,6 @@
 import { copyFileSync, readFileSync } from 'node:fs'
-import { basename, join, relative, resolve } from 'node:path'
-import { CatalogError, compileText, documentNames, generateTypes, type Issue } from '../engine/internal.ts'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { compileText, documentNames, generateTypes, parsePrice } from '../engine/internal.ts'
 import { UsageError, type Call } from './command.ts'
 import { readOpenapi } from './init/openapi.ts'
 import { packageSource, type PackageSource } from './init/package-source.ts'
@@ -41,27 +41,64 @@ function beginShop(call: Call, folder: string): number {
   return 0
 }
 
-function beginProxy(call: Call, folder: string, source: string): number {
-  const { terminal } = call
-  const read = readOpenapi(readFileSync(source, 'utf8'))
+async function beginProxy(call: Call, folder: string, source: string): Promise<number> {
+  const { terminal, flags } = call
+  const price = flags.text('price')
+  if (price !== undefined && parsePrice(price).kind === 'fault')
+    throw new UsageError('--price takes USD for one call, such as 0.005')
+  const address = /^https?:\/\//.test(source) ? source : undefined
+  const read = readOpenapi(address === undefined ? readFileSync(source, 'utf8') : await download(address))
   if (read.kind === 'fault') {
     terminal.err(`ratecard init: ${source} ${read.sentence}`)
     return 1
   }
   const origin = packageSource(call.version)
-  const { files, lines, routes } = sellOpenapi(read.openapi, nameOf(folder), origin)
+  const { files, lines, routes, operations } = sellOpenapi(read.openapi, {
+    name: nameOf(folder),
+    source: origin,
+    price,
+    isWanted: filterOf(flags.all('include'), flags.all('exclude')),
+    origin: address === undefined ? undefined : new URL('.', address).href.replace(/\/$/, ''),
+  })
   if (routes === 0) {
     terminal.err(`ratecard init: ${source} has no operation that can be sold\n${lines.join('\n')}`)
     return 1
   }
   if (!write(call, folder, files, origin)) return 1
-  const left = openQuestions(files)
-  for (const line of ['', ...lines, '', `${counted(routes, 'route')}; left for you in catalog.yaml: ${left}`])
+  const open = price === undefined ? '; left for you: the price, under "defaults" in catalog.yaml' : ''
+  for (const line of [
+    '',
+    ...lines,
+    '',
+    `${counted(routes, 'route')} of ${counted(operations, 'operation')}${open}`,
+  ])
     terminal.out(line)
-  terminal.out(
-    `next: ${installing(folder, origin, call.version)}, then "npx ratecard check" names the place of each`,
-  )
+  terminal.out(`next: ${installing(folder, origin, call.version)} && npm run sandbox`)
   return 0
+}
+
+const LARGEST_DOCUMENT = 64_000_000
+
+async function download(address: string): Promise<string> {
+  const response = await fetch(address, { signal: AbortSignal.timeout(30_000) })
+  if (!response.ok) throw new UsageError(`${address} answers with status ${response.status}`)
+  const text = await response.text()
+  if (text.length > LARGEST_DOCUMENT) throw new UsageError(`${address} is larger than 64 MB`)
+  return text
+}
+
+/** Patterns such as `/pets*` or `POST *`, held against `GET /pets/{petId}`; without a method they mean all. */
+function filterOf(include: readonly string[], exclude: readonly string[]): (title: string) => boolean {
+  const compile = (patterns: readonly string[]): RegExp[] =>
+    patterns.map((each) => {
+      const [, method = '', path = ''] = /^\s*(?:([A-Za-z]+)\s+)?(.*?)\s*$/.exec(each) ?? []
+      const exact = path.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+      return new RegExp(`^${method.toUpperCase() || '[A-Z]+'} ${exact.join('.*')}$`)
+    })
+  const [wanted, unwanted] = [compile(include), compile(exclude)]
+  return (title) =>
+    (wanted.length === 0 || wanted.some((each) => each.test(title))) &&
+    !unwanted.some((each) => each.test(title))
 }
 
 /** The commands that install a new project. */
@@ -70,6 +107,9 @@ function installing(folder: string, source: PackageSource, version: string): str
   const tarball = join(relative(resolve(folder), '.'), `ratecard-${version}.tgz`)
   return `npm pack && cd ${folder} && npm install ${tarball}`
 }
+
+/** Files of one folder that are named one by one. */
+const MOST_NAMED = 20
 
 /** Writes all of them, or nothing. */
 function write({ terminal }: Call, folder: string, files: Files, source: PackageSource): boolean {
@@ -81,43 +121,14 @@ function write({ terminal }: Call, folder: string, files: Files, source: Package
   writeFiles(folder, files)
   if (source.kind === 'installable' && source.tarball !== undefined)
     copyFileSync(source.tarball, join(folder, basename(source.tarball)))
-  for (const path of files.keys()) terminal.out(`wrote ${join(folder, path)}`)
+  const folders = new Map<string, string[]>()
+  for (const path of files.keys()) folders.set(dirname(path), [...(folders.get(dirname(path)) ?? []), path])
+  for (const [name, paths] of folders)
+    if (paths.length > MOST_NAMED) terminal.out(`wrote ${paths.length} files into ${join(folder, name)}`)
+    else for (const path of paths) terminal.out(`wrote ${join(folder, path)}`)
   return true
-}
-
-/** What "check" will refuse until the operator has decided it. */
-function openQuestions(files: Files): string {
-  const issues = issuesOf(files)
-  const prices = issues.filter(
-    ({ code, message }) => code === 'value_missing' && message.includes('no price'),
-  )
-  const examples = issues.filter(({ code }) => code === 'example_missing')
-  const rest = issues.length - prices.length - examples.length
-  return [
-    counted(prices.length, 'price'),
-    ...(examples.length > 0 ? [counted(examples.length, 'example')] : []),
-    ...(rest > 0 ? [counted(rest, 'mistake')] : []),
-  ].join(', ')
 }
 
 function counted(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
-}
-
-function issuesOf(files: Files): readonly Issue[] {
-  try {
-    const read = (path: string): Buffer | undefined => {
-      const text = files.get(path.replace(/^\.\//, ''))
-      return text === undefined ? undefined : Buffer.from(text)
-    }
-    compileText('catalog.yaml', files.get('catalog.yaml') ?? '', {
-      documents: documentNames,
-      handlers: undefined,
-      read,
-    })
-    return []
-  } catch (fault) {
-    if (fault instanceof CatalogError) return fault.issues.filter(({ severity }) => severity === 'error')
-    throw fault
-  }
 }

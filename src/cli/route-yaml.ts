@@ -1,35 +1,55 @@
 import { stringify } from 'yaml'
 import type { Json, JsonObject } from '../engine/internal.ts'
 
+type DeclaredEntry = readonly [name: string, declared: JsonObject, comment?: string]
+
 /** A route before it stands in a catalog. */
 export interface Draft {
+  /** With its method in front when it is not GET. */
   readonly path: string
-  /** As the file spells it; undefined: left for the operator, and refused until it is set. */
+  /** As the file spells it; undefined: the default of the catalog. */
   readonly price: string | undefined
   /** The other keys of the route, in the order they are written in. */
   readonly keys: readonly (readonly [string, Json])[]
-  readonly parameters: readonly (readonly [string, JsonObject])[]
+  readonly parameters: readonly DeclaredEntry[]
+  /** Properties of a body that is a form. */
+  readonly form?: readonly DeclaredEntry[] | undefined
 }
 
 /** Longer than this, a mapping takes a line for each of its keys. */
 const WIDTH = 100
 
 /** The lines of a route as a person would write them; `indent` is one step in. */
-export function spellDraft({ path, price, keys, parameters }: Draft, indent: string): string[] {
+export function spellDraft({ path, price, keys, parameters, form }: Draft, indent: string): string[] {
+  const declare = (entries: readonly DeclaredEntry[], depth: string): string[] =>
+    entries.flatMap(([name, declared, comment]) =>
+      entry(name, declared, indent, comment).map((line) => depth + line),
+    )
   const own = [
-    `price: ${price ?? '# USD for one call, such as 0.005'}`,
+    ...(price === undefined ? [] : [`price: ${price}`]),
     ...keys.flatMap(([key, value]) => entry(key, value, indent)),
-    ...(parameters.length === 0 ? [] : ['parameters:']),
-    ...parameters.flatMap(([name, declared]) => entry(name, declared, indent).map((line) => indent + line)),
+    ...(parameters.length === 0 ? [] : ['parameters:', ...declare(parameters, indent)]),
+    ...(form === undefined
+      ? []
+      : [
+          'body:',
+          `${indent}media_type: application/x-www-form-urlencoded`,
+          `${indent}properties:`,
+          ...declare(form, indent + indent),
+        ]),
   ]
-  return [`${path}:`, ...own.map((line) => indent + line)].map((line) => indent + line)
+  return [`${spell(path)}:`, ...own.map((line) => indent + line)].map((line) => indent + line)
 }
 
-function entry(key: string, value: Json, indent: string): string[] {
+function entry(key: string, value: Json, indent: string, comment?: string): string[] {
+  const behind = comment === undefined ? '' : ` # ${comment}`
   const line = `${key}: ${spell(value)}`
   if (line.length <= WIDTH || typeof value !== 'object' || value === null || Array.isArray(value))
-    return [line]
-  return [`${key}:`, ...Object.entries(value).map(([each, below]) => `${indent}${each}: ${spell(below)}`)]
+    return [line + behind]
+  return [
+    `${key}:${behind}`,
+    ...Object.entries(value).map(([each, below]) => `${indent}${each}: ${spell(below)}`),
+  ]
 }
 
 /** In one line, quoted where YAML would take it for something else. */

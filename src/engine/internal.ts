@@ -55,7 +55,7 @@ export { askChainId, checkNetwork, type NetworkCheck } from './protocols/x402/ne
 export { FEW, formatCoin } from './chains/evm/fees.ts'
 export { readPaymentKey } from './protocols/x402/x402.ts'
 export { HEADER_TARGET } from './protocols/x402/challenge.ts'
-export { measureHeaders } from './protocols/x402/challenge.ts'
+export { checkHeaderBudget, measureHeaders } from './protocols/x402/challenge.ts'
 export { addressOfKey } from './protocols/x402/eip3009.ts'
 export { readRedisAddress } from './redis-address.ts'
 export type { X402Networks } from './protocols/x402/networks.ts'

@@ -1,19 +1,15 @@
-import { createServer } from 'node:http'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { convertOperations } from '../../src/cli/init/operation.ts'
 import { runLine } from '../support/command.ts'
-import { listening } from '../support/listening.ts'
 import { randomKey } from '../support/payment.ts'
 import { runProgram, startServer, type RunningServer } from '../support/server.ts'
 
 t.setTimeout(120_000)
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const PETS = fileURLToPath(new URL('../fixtures/openapi/pets.yaml', import.meta.url))
 
 /** Nothing is settled here: no endpoint is ever asked. */
 async function serve(t: Test, folder: string, ...args: string[]): Promise<RunningServer> {
@@ -24,8 +20,6 @@ async function serve(t: Test, folder: string, ...args: string[]): Promise<Runnin
       PAY_TO: `0x${'1'.repeat(40)}`,
       SETTLER_PRIVATE_KEY: randomKey(),
       RPC_URL_8453: 'http://127.0.0.1:1',
-      UPSTREAM_BEARER_AUTH: 'own-key-of-the-operator',
-      UPSTREAM_KEY: 'another key',
     },
   })
   t.teardown(() => server.stop())
@@ -89,67 +83,6 @@ t.test('a new project in TypeScript compiles, checks and tests', async (t) => {
   t.match(refused, { code: 1, stderr: /index\.ts is TypeScript/ })
 })
 
-t.test('serves an imported API only when every price is set', async (t) => {
-  const asked: string[] = []
-  const keys: (string | undefined)[] = []
-  const upstream = await listening(
-    createServer((request, response) => {
-      asked.push(request.url ?? '')
-      keys.push(request.headers.authorization)
-      response.setHeader('content-type', 'application/json').end('{"pets":[]}')
-    }),
-  )
-  t.teardown(() => upstream.close())
-  const directory = t.testdir({
-    'pets.yaml': readFileSync(PETS, 'utf8').replace('http://127.0.0.1:1', upstream.url),
-  })
-  const folder = join(directory, 'shop')
-  const catalog = join(folder, 'catalog.yaml')
-  const made = await runProgram(['init', folder, '--from', join(directory, 'pets.yaml')])
-  t.equal(made.code, 0)
-  t.match(made.stdout, '3 routes; left for you in catalog.yaml: 3 prices, 2 examples')
-  for (const line of [
-    'POST /pets: left out, for only GET can be sold',
-    'GET /old: left out, for it is deprecated',
-    'GET /report.pdf: left out, for it answers with application/pdf',
-    'X-Trace is left out: it travels as a header',
-    'filter is left out',
-    'tags takes one value',
-    'weight is not held to multipleOf here',
-  ])
-    t.match(made.stdout, line)
-
-  const refused = await runProgram(['check', catalog])
-  t.equal(refused.code, 1)
-  t.equal(refused.stdout.match(/has no price: write "price: 0.005" \(USD\)/g)?.length, 3)
-  t.match(refused.stdout, 'pet_id is required and needs an example')
-
-  const text = readFileSync(catalog, 'utf8')
-    .replace(/price: #.*/g, 'price: 0.003')
-    .replace('pet_id: { type: integer }', 'pet_id: { type: integer, example: 7 }')
-    .replace('required: true }', 'required: true, example: rex }')
-    .replace('summary: List pets', 'summary: List pets\n    sample: true')
-  writeFileSync(catalog, text)
-  t.match(await runProgram(['check', catalog]), { code: 0, stdout: /4 routes, 3 paid/ })
-
-  const server = await serve(t, folder)
-  for (const path of ['/paid/pets', '/paid/pets/7', '/paid/search?q=rex'])
-    t.equal((await fetch(server.url + path)).status, 402, path)
-  t.strictSame(asked, [], 'who has not paid does not reach the API')
-  t.equal((await fetch(`${server.url}/sample/pets?page_size=5&ids=3,4`)).status, 200)
-  const { pathname, searchParams } = new URL(asked[0] ?? '', upstream.url)
-  t.equal(pathname, '/v2/pets')
-  t.strictSame(
-    [...searchParams],
-    [
-      ['pageSize', '5'],
-      ['ids', '3,4'],
-    ],
-    'what is left out is not sent as an empty text',
-  )
-  t.strictSame(keys, ['Bearer own-key-of-the-operator'])
-})
-
 t.test(
   'keeps the operator’s files, and writes a project completely or leaves the folder empty',
   async (t) => {
@@ -163,91 +96,6 @@ t.test(
   },
 )
 
-t.test('refuses a document other than OpenAPI 3, and leaves the folder empty', async (t) => {
-  for (const [text, words] of [
-    ['', /neither a JSON nor a YAML object/],
-    ['{"open', /neither a JSON nor a YAML object/],
-    ['swagger: "2.0"', /is version 2\.0: only OpenAPI 3\.0 and 3\.1 can be imported/],
-    ['{"a":1}', /names no version/],
-    ['openapi: 3.1.0', /no operation that can be sold/],
-  ] as const) {
-    const directory = t.testdir({ 'api.json': text })
-    const { code, err } = await runLine(['init', join(directory, 'x'), '--from', join(directory, 'api.json')])
-    t.equal(code, 1, text)
-    t.match(err, words)
-    t.throws(() => readFileSync(join(directory, 'x/catalog.yaml')))
-  }
-  t.match(await runLine(['init', '/tmp/x', '--from', '/nowhere.json']), { code: 1, err: /nowhere\.json/ })
+t.test('asks for the folder to create', async (t) => {
   t.equal((await runLine(['init'])).code, 64)
-})
-
-/** One GET, its answer in words. */
-function convert(operation: object, more: object = {}, path = '/a'): unknown {
-  const openapi = { paths: { [path]: { get: operation } }, ...more }
-  return convertOperations(JSON.parse(JSON.stringify(openapi)), 'https://api.example')[0]
-}
-
-const query = (schema: object, more: object = {}): object => ({
-  parameters: [{ name: 'a', in: 'query', schema, ...more }],
-})
-
-t.test('keeps every rule of a parameter that a catalog can express', async (t) => {
-  for (const [schema, declared] of [
-    [
-      { type: ['integer', 'null'], default: 3 },
-      { type: 'integer', default: 3, example: 3 },
-    ],
-    [{ anyOf: [{ type: 'string', pattern: '^a$' }, { type: 'null' }] }, { type: 'string', pattern: '^a$' }],
-    [
-      { type: 'integer', minimum: 0, exclusiveMinimum: true },
-      { type: 'integer', exclusiveMinimum: 0 },
-    ],
-    [
-      { type: 'number', exclusiveMinimum: 0 },
-      { type: 'number', exclusiveMinimum: 0 },
-    ],
-    [{ enum: ['x', 'y', null] }, { type: 'string', enum: ['x', 'y'], example: 'x' }],
-    [
-      { type: 'boolean', default: false },
-      { type: 'boolean', default: false, example: false },
-    ],
-    [{ type: 'string', default: 7 }, { type: 'string' }],
-    [{ type: 'string', pattern: '(' }, { type: 'string' }],
-    [{ $ref: '#/components/schemas/Day' }, { type: 'string', format: 'date' }],
-  ] as const) {
-    const more = { components: { schemas: { Day: { type: 'string', format: 'date' } } } }
-    t.match(convert(query(schema), more), { kind: 'route' })
-    t.strictSame((convert(query(schema), more) as { draft: { parameters: unknown } }).draft.parameters, [
-      ['a', declared],
-    ])
-  }
-})
-
-t.test('leaves out an operation that would always fail, with the reason', async (t) => {
-  const needed = { required: true }
-  for (const [operation, reason] of [
-    [query({ type: 'object' }, needed), /it needs a, which is neither/],
-    [query({ type: 'string' }, { ...needed, in: 'cookie' }), /it needs a, which travels as a cookie/],
-    [query({ $ref: 'other.yaml#/A' }, needed), /it needs a/],
-    [query({ $ref: '#/components/schemas/Loop' }, needed), /it needs a/],
-    [{ parameters: [{ $ref: 'other.yaml#/A' }] }, /./],
-    [{ responses: { 200: { content: { 'text/html': {} } } } }, /answers with text\/html/],
-  ] as const) {
-    const more = { components: { schemas: { Loop: { $ref: '#/components/schemas/Loop' } } } }
-    const converted = convert(operation, more)
-    if (String(reason) === '/./') t.match(converted, { kind: 'route', notes: [/described in another file/] })
-    else t.match(converted, { kind: 'left', reason })
-  }
-  t.match(convert({}, {}, '/a:b'), { kind: 'left', reason: /signs that a route cannot have/ })
-  t.match(convert({}, {}, '/{a}'), { kind: 'left' })
-  t.match(
-    convert(
-      { security: [{ basic: [] }] },
-      { components: { securitySchemes: { basic: { type: 'http', scheme: 'basic' } } } },
-    ),
-    {
-      kind: 'route',
-      notes: [/wants basic, which a proxy cannot send/],
-    },
-  )
 })

@@ -1,132 +1,236 @@
 import { isJsonObject, type Json, type JsonObject } from '../../engine/internal.ts'
 import type { Draft } from '../route-yaml.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
-import { credentialOf, follow, snake } from './openapi.ts'
-import { mapParameter, type Mapped } from './parameter.ts'
+import { credentialOf, credentialOfKey, isKey } from './credential.ts'
+import { bundle, sampleOf, validatorOf } from './json-schema.ts'
+import { follow, shorten, snake, uniqueNames } from './openapi.ts'
+import { mapForm, mapParameter, type Mapped } from './parameter.ts'
 
 /** What becomes of one operation of an API. */
 export type Converted =
-  | {
-      readonly kind: 'route'
-      /** `GET /pets/{petId}`. */
-      readonly title: string
-      readonly draft: Draft
-      /** An answer that the API shows. */
-      readonly example: Json | undefined
-      /** What is otherwise than in the original, one sentence each. */
-      readonly notes: readonly string[]
-    }
-  | { readonly kind: 'left'; readonly title: string; readonly reason: string }
+  ConvertedRoute | { readonly kind: 'left'; readonly title: string; readonly reason: string }
 
-const METHODS: ReadonlySet<string> = new Set([
-  'get',
-  'put',
-  'post',
-  'delete',
-  'options',
-  'head',
-  'patch',
-  'trace',
-])
-
-/** Every operation in the order of the document; `base` is the address of the API. */
-export function convertOperations(openapi: JsonObject, base: string): Converted[] {
-  return membersAt(openapi, 'paths').flatMap(([path, given]) => {
-    const item = follow(openapi, given)
-    return membersAt(item)
-      .filter(([method]) => METHODS.has(method))
-      .map(([method, operation]): Converted => {
-        const title = `${method.toUpperCase()} ${path}`
-        const left = (reason: string): Converted => ({ kind: 'left', title, reason })
-        if (method !== 'get') return left('only GET can be sold')
-        if (!isJsonObject(item) || !isJsonObject(operation)) return left('it is no object')
-        if (operation['deprecated'] === true) return left('it is deprecated')
-        return convert(openapi, {
-          title,
-          path,
-          base: serverOf(operation, serverOf(item, base)),
-          item,
-          operation,
-        })
-      })
-  })
+export interface ConvertedRoute {
+  readonly kind: 'route'
+  /** `GET /pets/{petId}`. */
+  readonly title: string
+  readonly method: string
+  readonly path: string
+  readonly summary: string
+  readonly description: string | undefined
+  /** Address of the API that answers it. */
+  readonly base: string
+  /** Below the base, with {parameters}. */
+  readonly upstream: string
+  readonly headers: JsonObject
+  readonly credential: JsonObject | undefined
+  readonly parameters: Draft['parameters']
+  readonly body: ConvertedBody | undefined
+  readonly response: JsonObject
+  /** An answer that the API shows, or one made from its schema. */
+  readonly example: Shown | undefined
+  /** What is otherwise than in the original, one sentence each. */
+  readonly notes: readonly string[]
 }
+
+export interface Shown {
+  readonly value: Json
+  readonly isGenerated: boolean
+}
+
+export type ConvertedBody =
+  | { readonly kind: 'schema'; readonly schema: JsonObject; readonly example: Shown }
+  | { readonly kind: 'properties'; readonly properties: Draft['parameters'] }
+  | { readonly kind: 'media'; readonly type: string }
+
+const SOLD: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'patch'])
+const METHODS: ReadonlySet<string> = new Set([...SOLD, 'options', 'head', 'trace', 'query'])
 
 interface Original {
   readonly title: string
+  readonly method: string
   readonly path: string
   readonly base: string
   readonly item: JsonObject
   readonly operation: JsonObject
 }
 
-function convert(openapi: JsonObject, original: Original): Converted {
-  const { title, path, base, operation } = original
+/** Whether an operation is wanted, by its title. */
+export type Filter = (title: string) => boolean
+
+/** Every operation in the order of the document; `base` is the address of the API. */
+export function convertOperations(
+  openapi: JsonObject,
+  base: string,
+  isWanted: Filter = () => true,
+): Converted[] {
+  const taken = new Set<string>()
+  return membersAt(openapi, 'paths').flatMap(([path, given]) => {
+    const item = follow(openapi, given)
+    return membersAt(item)
+      .filter(([method]) => METHODS.has(method) && isWanted(titleOf(method, path)))
+      .map(([method, operation]): Converted => {
+        const title = titleOf(method, path)
+        const left = (reason: string): Converted => ({ kind: 'left', title, reason })
+        if (!SOLD.has(method)) return left('its method cannot be sold')
+        if (!isJsonObject(item) || !isJsonObject(operation)) return left('it is not an object')
+        const place = serverOf(operation, serverOf(item, base))
+        return convert(openapi, { title, method, path, base: place, item, operation }, taken)
+      })
+  })
+}
+
+function titleOf(method: string, path: string): string {
+  return `${method.toUpperCase()} ${path}`
+}
+
+function convert(openapi: JsonObject, original: Original, taken: Set<string>): Converted {
+  const { title, method, path, base, operation } = original
   const left = (reason: string): Converted => ({ kind: 'left', title, reason })
-  const mapped = parametersOf(openapi, original)
-  const kept = mapped.filter((each) => each.kind === 'mapped')
-  const lost = mapped.filter((each) => each.kind === 'left')
+  const statuses = membersAt(operation, 'responses').map(([status]) => status)
+  if (statuses.some((each) => each.startsWith('3')) && !statuses.some((each) => /^(?:2|default)/i.test(each)))
+    return left('it answers with a redirect')
+  const body = bodyOf(openapi, operation)
+  if (body.kind === 'unfit') return left(`it needs a body of ${body.type}`)
+  if (method === 'get' && body.kind !== 'none' && body.required) return left('it is a GET that needs a body')
+  const members = body.kind === 'form' ? body.members : []
+  const { mapped, keys } = parametersOf(openapi, original)
+  const lost = [...mapped, ...members].filter((each) => each.kind === 'left')
   const needed = lost.find(({ required }) => required)
   if (needed !== undefined) return left(`it needs ${needed.wire}, which ${needed.reason}`)
-  const twice = kept.find(({ name }, place) => kept.findIndex((each) => each.name === name) !== place)
-  if (twice !== undefined) return left(`two of its parameters are ${twice.name} in a catalog`)
-  const route = routePath(path)
-  if (route === undefined) return left('its path has signs that a route cannot have')
-  const answer = answerOf(openapi, operation)
-  if (answer.kind === 'unfit') return left(`it answers with ${answer.type}: a proxy passes on JSON and text`)
-  const { credential, notes } = credentialOf(openapi, operation)
-  const keys: [string, Json | undefined][] = [
-    ['summary', summaryOf(operation, title)],
-    ['description', descriptionOf(operation)],
-    ['handler', 'proxy'],
-    ['upstream', base + upstreamPath(path) + renamedQuery(kept)],
-    ['credential', credential],
-  ]
+  const properties = members.filter((each) => each.kind === 'mapped')
+  const named = withNames(mapped, properties)
+  const security = credentialOf(openapi, operation)
+  const [key] = keys
+  const credential =
+    security.credential ?? (key === undefined ? undefined : credentialOfKey(key.wire, key.place))
+  const converted = convertBody(openapi, body, method, properties)
   return {
     kind: 'route',
     title,
-    example: answer.example,
-    draft: {
-      path: route,
-      price: undefined,
-      keys: keys.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])),
-      parameters: kept.map(({ name, declared }) => [name, declared] as const),
-    },
+    method: method.toUpperCase(),
+    path: freePath(taken, method, routePath(path, named)),
+    ...wordsOf(operation, title),
+    base,
+    upstream: upstreamOf(path, named),
+    headers: Object.fromEntries(
+      named.flatMap(({ place, wire, name }) => (place === 'header' ? [[wire, `{${name}}`] as const] : [])),
+    ),
+    credential,
+    parameters: named.map((each) => draftOf(each.name, each)),
+    body: converted.body,
+    ...answerOf(openapi, operation),
     notes: [
+      ...(operation['deprecated'] === true ? ['is deprecated'] : []),
       ...lost.map(({ wire, reason }) => `${wire} is left out: it ${reason}`),
-      ...kept.flatMap((each) => each.notes.map((note) => `${each.wire} ${note}`)),
-      ...notes,
+      ...[...named, ...properties].flatMap((each) => each.notes.map((note) => `${each.wire} ${note}`)),
+      ...(key === undefined
+        ? []
+        : [`${key.wire} is the key of the API: it is a credential, not a parameter`]),
+      ...converted.notes,
+      ...security.notes,
     ],
   }
 }
 
-/** Those of the operation, and those of its path that it does not declare anew. */
-function parametersOf(openapi: JsonObject, { item, operation }: Original): Mapped[] {
+/** A path of its own for each operation: another may differ in the names of its parameters only. */
+function freePath(taken: Set<string>, method: string, route: string): string {
+  const shapeOf = (path: string): string => `${method} ${path.replace(/\{[^}]*\}/g, '{}')}`
+  let path = route
+  for (let number = 2; taken.has(shapeOf(path)); number += 1)
+    path = route.replace(/^\/paid\/([^/]+)/, (_, first: string) =>
+      first.startsWith('{') ? `/paid/${number}/${first}` : `/paid/${first}-${number}`,
+    )
+  taken.add(shapeOf(path))
+  return path
+}
+
+type Kept = Extract<Mapped, { readonly kind: 'mapped' }>
+interface Named extends Kept {
+  readonly name: string
+}
+
+interface Parameters {
+  readonly mapped: readonly Mapped[]
+  /** Those that carry the operator's key. */
+  readonly keys: readonly { readonly wire: string; readonly place: string }[]
+}
+
+/** Those of the operation, and those of its path that it does not declare anew; of the path also the undeclared. */
+function parametersOf(openapi: JsonObject, { path, item, operation }: Original): Parameters {
   const own = listAt(operation, 'parameters').map((each) => mapParameter(openapi, each))
-  const names = new Set(own.map(({ wire }) => wire))
+  const isOwn = (one: Mapped): boolean =>
+    own.some(({ wire, place }) => wire === one.wire && place === one.place)
   const shared = listAt(item, 'parameters').map((each) => mapParameter(openapi, each))
-  return [...shared.filter(({ wire }) => !names.has(wire)), ...own]
-}
-
-/** Under /paid/, with names as a catalog writes them; undefined when a segment is none of a route. */
-function routePath(path: string): string | undefined {
-  const segments = path.split('/').filter((segment) => segment !== '')
-  const named = segments.map((segment) =>
-    segment.replace(/^\{(.+)\}$/, (_, name: string) => `{${snake(name)}}`),
+  const declared = [...shared.filter((each) => !isOwn(each)), ...own].filter(
+    // OpenAPI: these three are said elsewhere in the document, and Idempotency-Key is the payment's.
+    ({ place, wire }) =>
+      place !== 'header' || !/^(?:accept|content-type|authorization|idempotency-key)$/i.test(wire),
   )
-  const sound = named.every((segment) => /^(?:[A-Za-z0-9._~-]+|\{[a-z][a-z0-9_]*\})$/.test(segment))
-  return sound && named.some((segment) => !segment.startsWith('{')) ? `/paid/${named.join('/')}` : undefined
+  const isDeclared = (name: string): boolean =>
+    declared.some(({ wire, place }) => wire === name && place === 'path')
+  const undeclared = [...path.matchAll(/\{([^{}/]+)\}/g)]
+    .map(([, name = '']) => name)
+    .filter((name) => !isDeclared(name))
+  const missing = undeclared.map((name) =>
+    mapParameter(openapi, { name, in: 'path', schema: { type: 'string' } }),
+  )
+  const all = [...missing, ...declared].filter(
+    (each) => each.place !== 'path' || path.includes(`{${each.wire}}`),
+  )
+  return {
+    mapped: all.filter(({ wire, place }) => !isKey(openapi, wire, place)),
+    keys: all.filter(({ wire, place }) => isKey(openapi, wire, place)),
+  }
 }
 
-function upstreamPath(path: string): string {
-  return path.replace(/\{([^{}/]+)\}/g, (_, name: string) => `{${snake(name)}}`)
+/** Names as a catalog writes them: none twice, and none that the body has. */
+function withNames(mapped: readonly Mapped[], properties: readonly Kept[]): Named[] {
+  const unique = uniqueNames('_')
+  for (const { wire } of [...properties, { wire: 'body' }]) unique(wire)
+  return mapped.flatMap((each) =>
+    each.kind === 'left' ? [] : [{ ...each, name: unique(snake(each.wire) || each.place) }],
+  )
 }
 
-/** A proxy hands parameters on by their names; what the API calls otherwise is written into the address. */
-function renamedQuery(kept: readonly Extract<Mapped, { readonly kind: 'mapped' }>[]): string {
-  const renamed = kept.filter(({ place, wire, name }) => place === 'query' && wire !== name)
-  const query = renamed.map(({ wire, name }) => `${encodeURIComponent(wire)}={${name}}`).join('&')
-  return query === '' ? '' : `?${query}`
+function draftOf(name: string, { declared, isGenerated }: Kept): Draft['parameters'][number] {
+  return isGenerated ? [name, declared, 'example generated from the schema'] : [name, declared]
+}
+
+/** Under /paid/; what a segment of a catalog cannot have becomes a segment of its own, or goes. */
+function routePath(path: string, named: readonly Named[]): string {
+  const [bare = ''] = path.split(/[?#]/)
+  const segments = bare.split('/').flatMap((segment) => {
+    const filled = rename(segment, named)
+    if (/^\{[a-z0-9_]+\}(?:[.~-][A-Za-z0-9._~-]*)?$/.test(filled)) return [filled]
+    return filled
+      .split(/(\{[a-z0-9_]+\})/)
+      .map((part) => (part.startsWith('{') ? part : part.replace(/[^A-Za-z0-9._~-]+/g, '')))
+  })
+  const sound = segments.filter((segment) => /[^.]/.test(segment))
+  return `/paid/${sound.join('/') || 'index'}`
+}
+
+function rename(text: string, named: readonly Named[]): string {
+  return text.replace(/\{([^{}/]+)\}/g, (_, wire: string) => {
+    const found = named.find((each) => each.wire === wire && each.place === 'path')
+    return `{${found?.name ?? snake(wire)}}`
+  })
+}
+
+/** A proxy hands parameters on by their names; what the API calls otherwise, or repeats, is written into the address. */
+function upstreamOf(path: string, named: readonly Named[]): string {
+  const [place = '', query] = path.split('?')
+  const written = named.filter(
+    (each) => each.place === 'query' && (each.wire !== each.name || each.isRepeated),
+  )
+  const pairs = [
+    ...(query === undefined ? [] : [query]),
+    ...written.map(
+      ({ wire, name, isRepeated }) => `${encodeURIComponent(wire)}={${name}${isRepeated ? '*' : ''}}`,
+    ),
+  ]
+  return rename(place, named) + (pairs.length === 0 ? '' : `?${pairs.join('&')}`)
 }
 
 /** Stands where the document does not say where its API is. */
@@ -142,43 +246,147 @@ export function serverOf(place: JsonObject, above: string): string {
     (_, name: string) => textAt(at(server, 'variables', name), 'default') ?? '',
   )
   const whole = URL.canParse(filled, `${above}/`) ? new URL(filled, `${above}/`) : undefined
-  return whole === undefined || !/^https?:$/.test(whole.protocol) ? above : whole.href.replace(/\/+$/, '')
+  return whole === undefined || !/^https?:$/.test(whole.protocol)
+    ? above
+    : whole.href.replace(/[?#].*$/, '').replace(/\/+$/, '')
 }
 
 /** As many characters as a summary has. */
 const SUMMARY = 200
 
-function summaryOf(operation: JsonObject, title: string): string {
-  const [first = ''] = (textAt(operation, 'description') ?? '').split(/\n/)
-  const text = tidy(textAt(operation, 'summary') ?? '') || tidy(first) || title
-  return text.length > SUMMARY ? `${text.slice(0, SUMMARY - 1)}…` : text
-}
-
-function descriptionOf(operation: JsonObject): string | undefined {
-  const text = tidy(textAt(operation, 'description') ?? '')
-  return text === '' || textAt(operation, 'summary') === undefined ? undefined : text
+function wordsOf(operation: JsonObject, title: string): Pick<ConvertedRoute, 'summary' | 'description'> {
+  const description = tidy(textAt(operation, 'description') ?? '')
+  const [sentence = ''] = (textAt(operation, 'description') ?? '').split(/\n/)
+  const text = tidy(textAt(operation, 'summary') ?? '') || tidy(sentence) || title
+  const summary = text.length > SUMMARY ? `${shorten(text, SUMMARY - 1)}…` : text
+  return { summary, description: description === '' || description === summary ? undefined : description }
 }
 
 function tidy(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-type AnswerKind =
-  | { readonly kind: 'fit'; readonly example: Json | undefined }
+type FoundBody =
+  | { readonly kind: 'none' }
   | { readonly kind: 'unfit'; readonly type: string }
+  | { readonly kind: 'json'; readonly required: boolean; readonly media: Json }
+  | { readonly kind: 'form'; readonly required: boolean; readonly members: readonly Mapped[] }
+  | { readonly kind: 'media'; readonly required: boolean; readonly type: string }
 
-function answerOf(openapi: JsonObject, operation: JsonObject): AnswerKind {
-  const [response] = ['200', '2XX', 'default'].flatMap((status) => at(operation, 'responses', status) ?? [])
-  const media = membersAt(follow(openapi, response), 'content')
-  const [unfit] = media
-  const fit = media.filter(([type]) =>
-    /^application\/(?:[\w.+-]+\+)?json\b|^text\/(?!html)|^\*\/\*/.test(type),
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/
+const FORM_TYPE = 'application/x-www-form-urlencoded'
+
+function bodyOf(openapi: JsonObject, operation: JsonObject): FoundBody {
+  const requestBody = follow(openapi, operation['requestBody'])
+  const content = membersAt(requestBody, 'content')
+  const required = at(requestBody, 'required') === true
+  const json = content.find(([type]) => JSON_TYPE.test(type) || type === '*/*')
+  if (json !== undefined) return { kind: 'json', required, media: json[1] }
+  const form = content.find(([type]) => type.startsWith(FORM_TYPE))
+  if (form !== undefined) {
+    const schema = follow(openapi, at(form[1], 'schema'))
+    const members = mapForm(openapi, schema)
+    const isWhole = members.every((each) => each.kind === 'mapped' || !each.required) && members.length > 0
+    return isWhole ? { kind: 'form', required, members } : { kind: 'media', required, type: FORM_TYPE }
+  }
+  const plain = content.find(
+    ([type]) => /^[a-z]+\/[a-z0-9][a-z0-9.+-]*$/.test(type) && !type.startsWith('multipart/'),
   )
-  if (unfit !== undefined && fit.length === 0) return { kind: 'unfit', type: unfit[0] }
-  const shown = fit.flatMap(([, each]) => [
-    at(each, 'example'),
-    ...membersAt(each, 'examples').map(([, named]) => at(named, 'value')),
-    at(follow(openapi, at(each, 'schema')), 'example'),
-  ])
-  return { kind: 'fit', example: shown.find((value) => isJsonObject(value) || Array.isArray(value)) }
+  if (plain !== undefined) return { kind: 'media', required, type: plain[0] }
+  const [first] = content
+  return first === undefined || !required ? { kind: 'none' } : { kind: 'unfit', type: first[0] }
+}
+
+/** The example of a body is part of every offer, which has 4 kB. */
+const LONGEST_BODY = 1_000
+
+interface BodyAndNotes {
+  readonly body: ConvertedBody | undefined
+  readonly notes: readonly string[]
+}
+
+function convertBody(
+  openapi: JsonObject,
+  found: FoundBody,
+  method: string,
+  properties: readonly Kept[],
+): BodyAndNotes {
+  if (found.kind === 'none' || found.kind === 'unfit') return { body: undefined, notes: [] }
+  if (method === 'get') return { body: undefined, notes: ['a GET is sent without its body'] }
+  if (found.kind === 'media') return { body: { kind: 'media', type: found.type }, notes: [] }
+  if (found.kind === 'form') {
+    const drafts = properties.map((each) => draftOf(each.wire, each))
+    return { body: { kind: 'properties', properties: drafts }, notes: [] }
+  }
+  const original = at(found.media, 'schema') ?? {}
+  const schema = bundle(openapi, original)
+  const isFit = validatorOf(schema)
+  const shown = [
+    at(found.media, 'example'),
+    ...membersAt(found.media, 'examples').map(([, each]) => at(follow(openapi, each), 'value')),
+  ]
+  const samples = [4, 2, 0].map((optional) => sampleOf(openapi, original, optional))
+  const isUsable = (value: Json | undefined): value is Json =>
+    value !== undefined &&
+    JSON.stringify(value).length <= LONGEST_BODY &&
+    (isJsonObject(value) || Array.isArray(value)) &&
+    isFit?.(value) === true
+  const given = shown.find(isUsable)
+  if (given !== undefined)
+    return { body: { kind: 'schema', schema, example: { value: given, isGenerated: false } }, notes: [] }
+  const made = samples.find(isUsable)
+  if (made !== undefined)
+    return { body: { kind: 'schema', schema, example: { value: made, isGenerated: true } }, notes: [] }
+  return {
+    body: { kind: 'media', type: 'application/json' },
+    notes: ['takes any JSON body: no example fits the schema of the document'],
+  }
+}
+
+/** Long answers cost every reader of the documents. */
+const LONGEST_EXAMPLE = 8_000
+
+function answerOf(openapi: JsonObject, operation: JsonObject): Pick<ConvertedRoute, 'response' | 'example'> {
+  const responses = membersAt(operation, 'responses')
+  const [, given] =
+    responses.find(([status]) => /^2\d\d$/.test(status)) ??
+    responses.find(([status]) => /^(?:2XX|default)$/i.test(status)) ??
+    []
+  const response = follow(openapi, given)
+  const content = membersAt(response, 'content')
+  const [type = '', media] =
+    content.find(([name]) => JSON_TYPE.test(name) || name === '*/*') ??
+    content.find(([name]) => name.startsWith('text/')) ??
+    content[0] ??
+    []
+  const essence = type.split(';')[0]?.trim().toLowerCase() ?? ''
+  const isJson = essence === '' || essence === '*/*' || JSON_TYPE.test(essence)
+  const headers = membersAt(response, 'headers').map(([name]) => name)
+  const passed = headers.filter(
+    (name) =>
+      /^(?:ETag|Link|Last-Modified|Location|Content-Disposition|Content-Language|X-[A-Za-z0-9-]+)$/i.test(
+        name,
+      ) && !/^x-rate-?limit/i.test(name),
+  )
+  return {
+    response: {
+      ...(isJson || !/^[a-z]+\/[a-z0-9][a-z0-9.+-]*$/.test(essence) ? {} : { media_type: essence }),
+      ...(passed.length === 0 ? {} : { headers: passed.slice(0, 10) }),
+    },
+    example: isJson ? exampleOf(openapi, media) : undefined,
+  }
+}
+
+function exampleOf(openapi: JsonObject, media: Json | undefined): Shown | undefined {
+  const isUsable = (value: Json | undefined): value is Json =>
+    (isJsonObject(value) || Array.isArray(value)) && JSON.stringify(value).length <= LONGEST_EXAMPLE
+  const named = membersAt(media, 'examples').map(([, each]) => at(follow(openapi, each), 'value'))
+  const shown = [at(media, 'example'), ...named, at(follow(openapi, at(media, 'schema')), 'example')].find(
+    isUsable,
+  )
+  if (shown !== undefined) return { value: shown, isGenerated: false }
+  const made = [4, 2, 0].map((optional) => sampleOf(openapi, at(media, 'schema'), optional)).find(isUsable)
+  return made === undefined || JSON.stringify(made).length <= 2
+    ? undefined
+    : { value: made, isGenerated: true }
 }

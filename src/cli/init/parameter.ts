@@ -1,6 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from '../../engine/internal.ts'
 import { listAt, membersAt, textAt } from '../json-access.ts'
-import { follow, snake } from './openapi.ts'
+import { numberOf, textOf } from './json-schema.ts'
+import { follow } from './openapi.ts'
+
+type Place = 'path' | 'query' | 'header' | 'form'
 
 /** A parameter of an OpenAPI operation as a catalog can have it. */
 export type Mapped =
@@ -8,60 +11,107 @@ export type Mapped =
       readonly kind: 'mapped'
       /** As the API calls it. */
       readonly wire: string
-      readonly name: string
-      readonly place: 'path' | 'query'
+      readonly place: Place
       readonly declared: JsonObject
+      /** Whether the key is repeated for each item of a list. */
+      readonly isRepeated: boolean
+      /** Whether the example was made from the schema. */
+      readonly isGenerated: boolean
       /** What is otherwise than in the original. */
       readonly notes: readonly string[]
     }
-  | { readonly kind: 'left'; readonly wire: string; readonly required: boolean; readonly reason: string }
+  | {
+      readonly kind: 'left'
+      readonly wire: string
+      readonly place: string
+      readonly required: boolean
+      readonly reason: string
+    }
 
+/** What OpenAPI says of a parameter, or of a member of a form. */
+interface Original {
+  readonly wire: string
+  readonly place: Place
+  readonly required: boolean
+  /** A Parameter Object: its description, examples and style. */
+  readonly about: JsonObject
+  readonly schema: Json | undefined
+}
+
+/** `given` is a Parameter Object, or a reference to one. */
 export function mapParameter(openapi: JsonObject, given: Json): Mapped {
   const parameter = follow(openapi, given)
   const wire = textAt(parameter, 'name') ?? textAt(given, '$ref') ?? '?'
-  const place = textAt(parameter, 'in')
+  const place = textAt(parameter, 'in') ?? '?'
   const required = isJsonObject(parameter) && parameter['required'] === true
-  const left = (reason: string): Mapped => ({ kind: 'left', wire, required, reason })
+  const left = (reason: string): Mapped => ({ kind: 'left', wire, place, required, reason })
   if (!isJsonObject(parameter)) return left('is described in another file')
-  if (place !== 'path' && place !== 'query') return left(`travels as a ${place}, which is not passed on`)
-  const name = snake(wire)
-  if (name === '') return left('has no letter in its name')
-  const plain = plainSchema(openapi, parameter['schema'])
+  if (place !== 'path' && place !== 'query' && place !== 'header')
+    return left(`travels as a ${place}, which is not passed on`)
+  // A text that holds JSON: the API reads it.
+  const schema = parameter['content'] === undefined ? parameter['schema'] : { type: 'string' }
+  return map(openapi, { wire, place, required: required || place === 'path', about: parameter, schema })
+}
+
+/** The members of a form as the properties of a body. */
+export function mapForm(openapi: JsonObject, schema: Json | undefined): Mapped[] {
+  const required = new Set(listAt(schema, 'required'))
+  return membersAt(schema, 'properties').map(([wire, given]): Mapped => {
+    const member = follow(openapi, given)
+    const isRequired = required.has(wire)
+    const about = isJsonObject(member) ? member : {}
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(wire)) {
+      const reason = 'has a name that no property of a form can have'
+      return { kind: 'left', wire, place: 'form', required: isRequired, reason }
+    }
+    return map(openapi, { wire, place: 'form', required: isRequired, about, schema: given })
+  })
+}
+
+function map(openapi: JsonObject, { wire, place, required, about, schema: given }: Original): Mapped {
+  const left = (reason: string): Mapped => ({ kind: 'left', wire, place, required, reason })
+  const plain = plainSchema(openapi, given)
   if (plain === undefined) return left('is neither text, number, boolean nor a list of them')
   const { schema, isList, single } = plain
-  const joined = isList && (place === 'path' || parameter['explode'] === false)
-  const shape = joined ? listShape(schema, single) : shapeOf(isList ? single : schema)
+  const style = textAt(about, 'style')
+  if (isList && (style === 'spaceDelimited' || style === 'pipeDelimited'))
+    return left(`is a list in the style ${style}, which is not passed on`)
+  const isRepeated = isList && (place === 'query' || place === 'form') && about['explode'] !== false
+  const shape = isList ? listShape(schema, single) : shapeOf(single)
   if (shape === undefined) return left('is neither text, number, boolean nor a list of them')
-  const notes = [
-    ...(isList && !joined ? ['takes one value, for a proxy does not repeat a parameter'] : []),
-    ...shape.notes,
-  ]
-  const [example, preset] = [exampleOf(parameter, schema), schema['default']]
-  const fits = (value: Json | undefined): value is string | number | boolean =>
-    typeof value === (shape.declared['type'] === 'integer' ? 'number' : shape.declared['type'])
-  const spelt = (value: Json | undefined): Json | undefined =>
-    Array.isArray(value) ? (joined ? value.join(',') : value[0]) : value
-  const [shown, standard] = [spelt(example), spelt(preset)]
-  const isDefault = place === 'query' && !required && fits(standard)
+  const written = (value: Json | undefined): Json | undefined =>
+    isList && (Array.isArray(value) || typeof value === 'number')
+      ? [value].flat().map(textOfItem).join(',')
+      : value
+  const shown = examplesOf(about, schema)
+    .map(written)
+    .find((value) => fits(shape.declared, value))
+  const standard = written(schema['default'])
+  const isDefault = !required && fits(shape.declared, standard)
+  const made = required && shown === undefined ? generate(shape.declared, single) : undefined
+  const description = textAt(about, 'description')?.replace(/\s+/g, ' ').trim() ?? ''
   return {
     kind: 'mapped',
     wire,
-    name,
     place,
-    notes,
+    isRepeated,
+    isGenerated: made !== undefined,
+    notes: [
+      ...shape.notes,
+      ...(made?.isLoose === true ? ['is not held to its pattern here, only by the API'] : []),
+    ],
     declared: {
-      ...shape.declared,
-      ...(place === 'query' && required ? { required: true } : {}),
-      ...(isDefault ? { default: standard } : {}),
-      ...(fits(shown) && shown !== '' ? { example: shown } : {}),
-      ...describe(textAt(parameter, 'description')),
+      ...(made?.declared ?? shape.declared),
+      ...(place !== 'path' && required ? { required: true } : {}),
+      ...(isDefault ? { default: standard ?? null } : {}),
+      ...(shown === undefined ? {} : { example: shown }),
+      ...(description === '' ? {} : { description }),
     },
   }
 }
 
-function describe(description: string | undefined): JsonObject {
-  const text = description?.replace(/\s+/g, ' ').trim() ?? ''
-  return text === '' ? {} : { description: text }
+function textOfItem(item: Json): string {
+  return typeof item === 'string' ? item : JSON.stringify(item)
 }
 
 interface Plain {
@@ -71,34 +121,48 @@ interface Plain {
   readonly single: JsonObject
 }
 
-/** The schema without the ways in which generators write "or null". */
+/** The schema of a parameter without the ways in which generators write "or null", and of several scalars a text. */
 function plainSchema(openapi: JsonObject, given: Json | undefined): Plain | undefined {
-  const schema = withoutNull(openapi, follow(openapi, given))
+  const schema = withoutNull(openapi, given ?? { type: 'string' })
   if (schema === undefined) return undefined
   if (typeOf(schema) !== 'array') return { schema, isList: false, single: schema }
-  const single = withoutNull(openapi, follow(openapi, schema['items']))
+  const single = withoutNull(openapi, schema['items'] ?? { type: 'string' })
   return single === undefined ? undefined : { schema, isList: true, single }
 }
 
-function withoutNull(openapi: JsonObject, schema: Json | undefined): JsonObject | undefined {
-  if (!isJsonObject(schema)) return undefined
+const SCALARS: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean'])
+
+function withoutNull(openapi: JsonObject, given: Json | undefined, depth = 0): JsonObject | undefined {
+  const schema = follow(openapi, given)
+  if (!isJsonObject(schema) || depth > 5) return undefined
   for (const key of ['anyOf', 'oneOf', 'allOf']) {
     if (schema[key] === undefined) continue
-    const parts = listAt(schema, key).map((part) => follow(openapi, part))
-    const real = parts.filter((part) => textAt(part, 'type') !== 'null')
-    const [only] = real
-    if (real.length !== 1 || !isJsonObject(only)) return undefined
+    const parts = listAt(schema, key)
+      .map((part) => withoutNull(openapi, part, depth + 1))
+      .filter((part) => part !== undefined && part['type'] !== 'null' && Object.keys(part).length > 0)
     const { [key]: _, ...rest } = schema
-    return { ...only, ...rest }
+    const types = new Set(parts.map((part) => part && typeOf(part)))
+    const [type] = types.size === 1 ? types : []
+    if (key === 'allOf' || parts.length === 1) return Object.assign({}, ...parts, rest)
+    const scalars = [...types].filter((each) => SCALARS.has(each))
+    const union = type === 'array' ? parts[0] : scalars.length > 0 ? { type: type ?? 'string' } : undefined
+    return union === undefined ? undefined : { ...union, ...rest, type: union['type'] ?? 'string' }
   }
   return schema
 }
 
-function typeOf({ type, enum: values }: JsonObject): string | undefined {
+function typeOf({ type, enum: values, items }: JsonObject): string | undefined {
   const types = (Array.isArray(type) ? type : [type]).filter((each) => each !== 'null')
-  if (types.length === 1 && typeof types[0] === 'string') return types[0]
-  const [first] = Array.isArray(values) ? values : []
-  return type === undefined && typeof first === 'string' ? 'string' : undefined
+  const [first] = types
+  if (types.length > 1) return types.every((each) => SCALARS.has(each)) ? 'string' : undefined
+  if (typeof first === 'string') return first
+  const [value] = Array.isArray(values) ? values : []
+  if (items !== undefined) return 'array'
+  return value === undefined || typeof value === 'string'
+    ? 'string'
+    : typeof value === 'number'
+      ? 'number'
+      : undefined
 }
 
 interface ParameterShape {
@@ -106,8 +170,6 @@ interface ParameterShape {
   readonly notes: readonly string[]
 }
 
-const NUMBERS = ['minimum', 'maximum', 'exclusiveMinimum'] as const
-const TEXTS = ['minLength', 'maxLength'] as const
 /** Rules a catalog has no word for: the API still holds them. */
 const UNKNOWN = ['exclusiveMaximum', 'multipleOf'] as const
 
@@ -115,27 +177,39 @@ function shapeOf(schema: JsonObject): ParameterShape | undefined {
   const type = typeOf(schema)
   if (type !== 'string' && type !== 'integer' && type !== 'number' && type !== 'boolean') return undefined
   const kind = type === 'integer' ? 'number' : type
-  const values = listAt(schema, 'enum').filter((value) => typeof value === kind)
-  const numbers = kind === 'number' ? limitsOf(schema) : {}
-  const texts = kind === 'string' ? { ...pick(schema, TEXTS), ...patternOf(schema), ...formatOf(schema) } : {}
+  const values = [...new Set(listAt(schema, 'enum').filter((value) => typeof value === kind))]
+  const rules = kind === 'number' ? limitsOf(schema) : kind === 'string' ? textRules(schema) : {}
   const unsaid = [
     ...UNKNOWN.filter((key) => schema[key] !== undefined && schema[key] !== false),
-    ...(kind === 'string' && schema['pattern'] !== undefined && texts['pattern'] === undefined
+    ...(kind === 'string' && schema['pattern'] !== undefined && rules['pattern'] === undefined
       ? ['pattern']
       : []),
   ]
   return {
-    declared: { type, ...(values.length > 0 ? { enum: values } : {}), ...numbers, ...texts },
+    declared: { type, ...(values.length > 0 ? { enum: values } : {}), ...rules },
     notes: unsaid.length === 0 ? [] : [`is not held to ${unsaid.join(' and ')} here, only by the API`],
   }
 }
 
 /** OpenAPI 3.0 writes an open limit as a flag next to the limit. */
 function limitsOf(schema: JsonObject): JsonObject {
-  const { minimum, ...rest } = pick(schema, NUMBERS)
-  if (schema['exclusiveMinimum'] === true && minimum !== undefined)
-    return { ...rest, exclusiveMinimum: minimum }
-  return minimum === undefined ? rest : { minimum, ...rest }
+  const { minimum, exclusiveMinimum, ...rest } = pick(schema, ['minimum', 'maximum', 'exclusiveMinimum'])
+  const open = schema['exclusiveMinimum'] === true ? minimum : exclusiveMinimum
+  return {
+    ...(open === undefined ? {} : { exclusiveMinimum: open }),
+    ...(open === minimum || minimum === undefined ? {} : { minimum }),
+    ...rest,
+  }
+}
+
+function textRules(schema: JsonObject): JsonObject {
+  const { minLength: least = 0, maxLength: most } = schema
+  const isRange = typeof most !== 'number' || (most > 0 && Number(least) <= most)
+  return {
+    ...(isRange ? pick(schema, ['minLength', 'maxLength']) : {}),
+    ...patternOf(schema),
+    ...(schema['format'] === 'date' ? { format: 'date' } : {}),
+  }
 }
 
 function pick(schema: JsonObject, keys: readonly string[]): JsonObject {
@@ -145,45 +219,101 @@ function pick(schema: JsonObject, keys: readonly string[]): JsonObject {
 }
 
 function patternOf({ pattern }: JsonObject): JsonObject {
-  if (typeof pattern !== 'string' || pattern === '') return {}
-  try {
-    new RegExp(pattern, 'u')
-    return { pattern }
-  } catch {
-    return {}
-  }
+  return typeof pattern === 'string' && pattern !== '' && matcherOf(pattern) !== undefined ? { pattern } : {}
 }
 
-function formatOf({ format }: JsonObject): JsonObject {
-  return format === 'date' ? { format } : {}
+function matcherOf(pattern: string): RegExp | undefined {
+  try {
+    return new RegExp(pattern, 'u')
+  } catch {
+    return undefined
+  }
 }
 
 /** As many as a list may have where the API does not say. */
 const MOST_ITEMS = 20
 
-/** A list travels as one text, separated by commas. */
+/** Buyers send a list as one text, separated by commas. */
 function listShape(schema: JsonObject, single: JsonObject): ParameterShape | undefined {
   const item = shapeOf(single)
   const type = item?.declared['type']
   if (item === undefined || type === 'boolean') return undefined
   const { minItems, maxItems } = schema
-  const most = typeof maxItems === 'number' ? Math.min(maxItems, 1000) : MOST_ITEMS
-  const limits = type === 'integer' ? pick(single, ['minimum', 'maximum']) : {}
+  const most = typeof maxItems === 'number' && maxItems > 0 ? Math.min(maxItems, 1000) : MOST_ITEMS
   const list = {
     max_items: most,
-    ...(typeof minItems === 'number' ? { min_items: minItems } : {}),
-    ...(type === 'integer' ? { items: 'integer' } : {}),
-    ...limits,
+    ...(typeof minItems === 'number' ? { min_items: Math.min(minItems, most) } : {}),
+    ...(type === 'integer' ? { items: 'integer', ...pick(single, ['minimum', 'maximum']) } : {}),
   }
   const notes = typeof maxItems === 'number' ? [] : [`takes at most ${most} items: the API names no limit`]
   return { declared: { type: 'string', list }, notes }
 }
 
-/** A real value wherever the API shows one. */
-function exampleOf(parameter: JsonObject, schema: JsonObject): Json | undefined {
-  const named = membersAt(parameter, 'examples').map(([, each]) =>
+/** Real values wherever the API shows one, the nearest first. */
+function examplesOf(about: JsonObject, schema: JsonObject): Json[] {
+  const named = membersAt(about, 'examples').map(([, each]) =>
     isJsonObject(each) ? each['value'] : undefined,
   )
-  const shown = [parameter['example'], ...named, schema['example'], ...listAt(schema, 'examples')]
-  return [...shown, schema['default'], listAt(schema, 'enum')[0]].find((value) => value !== undefined)
+  const shown = [about['example'], ...named, schema['example'], ...listAt(schema, 'examples')]
+  return [...shown, schema['default'], listAt(schema, 'enum')[0]].filter((value) => value !== undefined)
+}
+
+/** Whether a default or an example keeps the rules of its parameter, as `check` will ask. */
+function fits(declared: JsonObject, value: Json | undefined): boolean {
+  const { type, enum: values, list, format, pattern, minLength, maxLength } = declared
+  if (value === undefined || value === '' || typeof value !== (type === 'integer' ? 'number' : type))
+    return false
+  if (Array.isArray(values) && !values.includes(value)) return false
+  if (typeof value === 'number') {
+    const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity } = declared
+    const isIn = value >= Number(minimum) && value <= Number(maximum) && value > Number(exclusiveMinimum)
+    return isIn && Math.abs(value) < 1e15 && (type !== 'integer' || Number.isInteger(value))
+  }
+  if (typeof value !== 'string') return true
+  if (isJsonObject(list)) {
+    const items = value.split(/[,;|\s]+/).filter((item) => item !== '')
+    const { items: kind, max_items: most, min_items: least = 1, ...limits } = list
+    const isItem = (item: string): boolean =>
+      kind !== 'integer' || fits({ type: 'integer', ...limits }, Number(item))
+    return (
+      items.length >= Math.max(1, Number(least)) &&
+      items.length <= Number(most) &&
+      items.every(isItem) &&
+      value.length <= 2000
+    )
+  }
+  const length = Array.from(value).length
+  if (length < Number(minLength ?? 0) || length > Number(maxLength ?? 2000)) return false
+  if (format === 'date' && !/^(?:19[7-9]|20[0-9])\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d)$/.test(value))
+    return false
+  return typeof pattern !== 'string' || matcherOf(pattern)?.test(value) === true
+}
+
+interface Generated {
+  readonly declared: JsonObject
+  /** Whether the pattern had to go. */
+  readonly isLoose: boolean
+}
+
+/** The declaration with an example made from its rules. */
+function generate(declared: JsonObject, single: JsonObject): Generated {
+  const { type, list, pattern, ...rest } = declared
+  const least = isJsonObject(list) ? Number(list['min_items'] ?? 1) : 1
+  const one = (rules: JsonObject): Json =>
+    type === 'boolean' || typeof rules['type'] !== 'string'
+      ? true
+      : /number|integer/.test(rules['type'])
+        ? numberOf(rules)
+        : textOf({ ...single, ...rules })
+  const item = isJsonObject(list)
+    ? one({ type: list['items'] ?? 'string', ...pick(list, ['minimum', 'maximum']) })
+    : one(declared)
+  const example = isJsonObject(list)
+    ? Array.from({ length: Math.max(1, least) }, () => textOfItem(item)).join(',')
+    : item
+  if (type !== 'string' || fits(declared, example))
+    return { declared: { ...declared, example }, isLoose: false }
+  const { pattern: _, ...unruled } = single
+  const free = { type, ...rest }
+  return { declared: { ...free, example: textOf({ ...unruled, ...free }) }, isLoose: pattern !== undefined }
 }

@@ -1,54 +1,198 @@
-import { type Json, type JsonObject } from '../../engine/internal.ts'
+import {
+  CatalogError,
+  checkHeaderBudget,
+  compileText,
+  documentNames,
+  type Issue,
+  type Json,
+  type JsonObject,
+} from '../../engine/internal.ts'
 import { textAt } from '../json-access.ts'
 import { clean } from '../terminal-text.ts'
 import { spell, spellDraft, type Draft } from '../route-yaml.ts'
 import type { Files } from '../new-files.ts'
-import { convertOperations, NOWHERE, serverOf, type Converted } from './operation.ts'
+import { shorten, uniqueNames } from './openapi.ts'
+import {
+  convertOperations,
+  NOWHERE,
+  serverOf,
+  type Converted,
+  type ConvertedRoute,
+  type Filter,
+  type Shown,
+} from './operation.ts'
 import type { PackageSource } from './package-source.ts'
 import { commonFiles } from './shop.ts'
 
 export interface ProxyShop {
   readonly files: Files
-  /** What became of each operation, for the operator. */
+  /** What became of the operations that cannot be sold, or differ from the original. */
   readonly lines: readonly string[]
   readonly routes: number
+  readonly operations: number
 }
 
-/** A shop that sells an API that exists already: every GET as a route, none of them with a price. */
-export function sellOpenapi(openapi: JsonObject, name: string, source: PackageSource): ProxyShop {
-  const base = serverOf(openapi, NOWHERE)
-  const converted = convertOperations(openapi, base)
-  const routes = converted.filter((each) => each.kind === 'route')
-  const examples = new Map<string, string>()
-  const drafts = routes.map(({ draft, example }) => withExample(draft, example, examples))
-  const blocks = drafts.map((draft) => spellDraft(draft, '  ').join('\n'))
-  const catalog = `${head(openapi).join('\n')}\n${blocks.join('\n\n')}\n`
+export interface ProxyShopSettings {
+  readonly name: string
+  readonly source: PackageSource
+  /** USD of every call; undefined: left for the operator. */
+  readonly price: string | undefined
+  readonly isWanted: Filter
+  /** Where the document was found, when it was an address. */
+  readonly origin: string | undefined
+}
+
+/** A shop that sells an API that exists already: every operation that the catalog's check accepts as a route. */
+export function sellOpenapi(openapi: JsonObject, settings: ProxyShopSettings): ProxyShop {
+  const base = serverOf(openapi, settings.origin ?? NOWHERE)
+  const found = convertOperations(openapi, base, settings.isWanted)
+  const faults = faultsOf(spellCatalog(openapi, found, base, settings.price ?? '0.001'))
+  const converted = found.map((each): Converted => {
+    const reason = each.kind === 'route' ? faults.get(each) : undefined
+    return reason === undefined ? each : { kind: 'left', title: each.title, reason }
+  })
+  const { files, routes } = spellCatalog(openapi, converted, base, settings.price)
+  const lines = converted.flatMap((each) =>
+    each.kind === 'left'
+      ? [`${each.title}: left out, for ${each.reason}`]
+      : each.notes.length === 0
+        ? []
+        : [`${each.title}:`, ...each.notes.map((note) => `  ${note}`)],
+  )
   const unplaced = base.startsWith(NOWHERE)
-    ? [`the document says no address: put yours in the place of ${NOWHERE}`]
+    ? [`the document does not say where its API is: replace ${NOWHERE} with its address`]
     : []
   return {
-    files: new Map([['catalog.yaml', catalog], ...examples, ...commonFiles(name, source, 'javascript')]),
-    lines: [...converted.flatMap(tell), ...unplaced].map(clean),
+    files: new Map([...files, ...commonFiles(settings.name, settings.source, 'javascript')]),
+    lines: [...lines, ...unplaced].map(clean),
     routes: routes.length,
+    operations: converted.length,
   }
 }
 
-/** Long answers stand in files of their own. */
-function withExample(draft: Draft, example: Json | undefined, examples: Map<string, string>): Draft {
-  if (example === undefined) return draft
-  const name = draft.path
-    .replace(/^\/paid\//, '')
-    .replace(/[^A-Za-z0-9._-]+/g, '-')
-    .replace(/^[-.]+|-+$/g, '')
-  const file = `examples/${name}.json`
-  examples.set(file, `${JSON.stringify(example, null, 2)}\n`)
-  return { ...draft, keys: [...draft.keys, ['example', `./${file}`]] }
+interface SpelledCatalog {
+  readonly files: Files
+  readonly routes: readonly ConvertedRoute[]
+  /** The line of the catalog on which each route begins. */
+  readonly starts: readonly number[]
+}
+
+function spellCatalog(
+  openapi: JsonObject,
+  converted: readonly Converted[],
+  base: string,
+  price: string | undefined,
+): SpelledCatalog {
+  const routes = converted.filter((each) => each.kind === 'route')
+  const upstream = mostCommon(routes.map((each) => each.base)) ?? base
+  const credential = mostCommon(
+    routes.flatMap((each) =>
+      each.base === upstream && each.credential !== undefined ? [JSON.stringify(each.credential)] : [],
+    ),
+  )
+  const defaults = { price, upstream, credential }
+  const files = new Map<string, string>()
+  const fileName = uniqueNames('-')
+  const lines = head(openapi, defaults)
+  const starts = routes.map((route) => {
+    const start = lines.length + 1
+    lines.push(...spellDraft(draftOf(route, defaults, files, fileName), '  '), '')
+    return start
+  })
+  return { files: new Map([['catalog.yaml', lines.join('\n')], ...files]), routes, starts }
+}
+
+/** What the check finds wrong with each route: rules that no document tells, such as the size of an offer. */
+function faultsOf({ files, routes, starts }: SpelledCatalog): ReadonlyMap<ConvertedRoute, string> {
+  const read = (path: string): Buffer | undefined => {
+    const text = files.get(path.replace(/^\.\//, ''))
+    return text === undefined ? undefined : Buffer.from(text)
+  }
+  const inputs = { documents: documentNames, handlers: undefined, read }
+  const issues = ((): readonly Issue[] => {
+    try {
+      const { catalog, at } = compileText('catalog.yaml', files.get('catalog.yaml') ?? '', inputs)
+      return checkHeaderBudget(catalog, { baseUrl: 'https://api.example.com', at })
+    } catch (fault) {
+      if (fault instanceof CatalogError) return fault.issues
+      throw fault
+    }
+  })()
+  const errors = issues.filter(({ severity }) => severity === 'error')
+  return new Map(
+    errors.flatMap(({ position, message }) => {
+      const route = routes[starts.findLastIndex((start) => start <= position.line)]
+      return route === undefined ? [] : [[route, message] as const]
+    }),
+  )
+}
+
+interface Defaults {
+  readonly price: string | undefined
+  readonly upstream: string
+  /** As JSON. */
+  readonly credential: string | undefined
+}
+
+function mostCommon(values: readonly string[]): string | undefined {
+  const counts = new Map<string, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return [...counts].toSorted(([, one], [, other]) => other - one)[0]?.[0]
+}
+
+function draftOf(
+  route: ConvertedRoute,
+  defaults: Defaults,
+  files: Map<string, string>,
+  fileName: (wish: string) => string,
+): Draft {
+  const { method, path, base, credential, headers, response, body, example } = route
+  const isHome = base === defaults.upstream
+  const own = isHome ? route.upstream : base + route.upstream
+  const isDefault = isHome && (credential === undefined || JSON.stringify(credential) === defaults.credential)
+  const slug = fileName(
+    `${method.toLowerCase()}-${path
+      .replace(/^\/paid\//, '')
+      .replace(/[^A-Za-z0-9._-]+/g, '-')
+      .replace(/^[-.]+|-+$/g, '')}`,
+  )
+  const write = (folder: string, value: Json): string => {
+    const file = `${folder}/${slug}.json`
+    files.set(file, `${JSON.stringify(value, null, 2)}\n`)
+    return `./${file}`
+  }
+  const show = (folder: string, { value, isGenerated }: Shown): string =>
+    write(isGenerated ? `${folder}/generated` : folder, value)
+  const keys: [string, Json | undefined][] = [
+    ['summary', route.summary],
+    ['description', route.description],
+    ['upstream', own === path.replace(/^\/paid/, '') ? undefined : own],
+    ['upstream_headers', Object.keys(headers).length === 0 ? undefined : headers],
+    ['credential', isDefault ? undefined : credential],
+    ['response', Object.keys(response).length === 0 ? undefined : response],
+    ['example', example === undefined ? undefined : show('examples', example)],
+    [
+      'body',
+      body === undefined || body.kind === 'properties'
+        ? undefined
+        : body.kind === 'media'
+          ? { media_type: body.type }
+          : { schema: write('schemas', body.schema), example: show('bodies', body.example) },
+    ],
+  ]
+  return {
+    path: method === 'GET' ? path : `${method} ${path}`,
+    price: undefined,
+    keys: keys.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])),
+    parameters: route.parameters,
+    form: body?.kind === 'properties' ? body.properties : undefined,
+  }
 }
 
 /** As long as the name of a service may be. */
 const NAME = 32
 
-function head(openapi: JsonObject): string[] {
+function head(openapi: JsonObject, { price, upstream, credential }: Defaults): string[] {
   const info = openapi['info']
   const title = (textAt(info, 'title') ?? '')
     .normalize('NFKD')
@@ -58,25 +202,27 @@ function head(openapi: JsonObject): string[] {
     .trim()
   const description = textAt(info, 'description')?.replace(/\s+/g, ' ').trim() ?? ''
   return [
-    '# Every route has to have a price before it is served: "ratecard check" says which have none.',
+    ...(price === undefined
+      ? ['# Nothing is served before there is a price: under "defaults", or at each route.']
+      : []),
     'catalog: 1',
     '',
     'service:',
-    `  name: ${spell(title.slice(0, NAME).trim() || 'My shop')}`,
+    `  name: ${spell(shorten(title, NAME).trim() || 'My shop')}`,
     `  version: ${spell(textAt(info, 'version') || '1.0.0')}`,
     ...(description === '' ? [] : [`  description: ${spell(description)}`]),
     '',
-    '# Who is paid is not in this file: set PAY_TO, an address of yours. The sandbox needs none of it.',
+    '# PAY_TO is not in this file: set it to an address of yours. The sandbox does not need it.',
     'payments:',
     '  currency: USD',
     '  x402: { networks: [base] }',
     '',
+    'defaults:',
+    `  price: ${price ?? '# USD for one call, such as 0.005'}`,
+    '  handler: proxy',
+    `  upstream: ${spell(upstream)}`,
+    ...(credential === undefined ? [] : [`  credential: ${spell(JSON.parse(credential))}`]),
+    '',
     'routes:',
   ]
-}
-
-function tell(converted: Converted): string[] {
-  if (converted.kind === 'left') return [`${converted.title}: left out, for ${converted.reason}`]
-  const { title, draft, notes } = converted
-  return [`${title}: ${draft.path}`, ...notes.map((note) => `  ${note}`)]
 }

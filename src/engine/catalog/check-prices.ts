@@ -52,7 +52,7 @@ function* checkPrice(
 
 /** Says that something has no price, and what to write. */
 export function priceless(owner: string | number): string {
-  const free = String(owner).startsWith('/paid/') ? '' : ', or "price: free"'
+  const free = /^(?:(?:[A-Z]+ )?\/paid\/|defaults$)/.test(String(owner)) ? '' : ', or "price: free"'
   return `${owner} has no price: write "price: 0.005" (USD)${free}`
 }
 

@@ -22,7 +22,7 @@ function* checkProxy({ document, declared }: CheckContext, place: DeclaredPlace)
   }
   yield* checkHeaders(document, place)
   const written = [...at, 'upstream']
-  const isRelative = declared.routes[path]?.upstream?.startsWith('/') ?? true
+  const isRelative = declared.routes[at[1] ?? '']?.upstream?.startsWith('/') ?? true
   // A default that is wrong has an error of its own.
   if (isRelative && declared.defaults?.upstream === undefined) {
     if (document.has(['defaults', 'upstream'])) return

@@ -1,8 +1,14 @@
-import type { Upstream } from '../catalog/catalog.ts'
 import { Failure } from '../errors.ts'
-import type { UntypedHandler } from '../handler.ts'
+import type { UntypedHandler, VerbatimAnswer } from '../handler.ts'
 import type { Json, JsonObject } from '../json.ts'
-import { authorize, buildRequest, concealer, type Secret, type UpstreamRequest } from './upstream-request.ts'
+import {
+  authorize,
+  buildRequest,
+  concealer,
+  type Proxied,
+  type Secret,
+  type UpstreamRequest,
+} from './upstream-request.ts'
 
 export interface ProxySettings {
   readonly fetcher: typeof fetch
@@ -11,59 +17,65 @@ export interface ProxySettings {
   readonly report: (fault: Failure) => void
 }
 
-/** As much as an answer may have. */
-const LARGEST_BYTES = 1_000_000
 const MOST_REDIRECTS = 5
 
 /**
- * Sells an API that exists already: parameters fill the upstream's path, query and headers, its answer is passed on as it
- * is. A run again for the same payment has the same `Idempotency-Key`.
+ * Sells an API that exists already: parameters fill the upstream's path, query and headers, body and answer are passed on
+ * as they are. A run again for the same payment has the same `Idempotency-Key`.
  */
-export function createProxy(upstream: Upstream, settings: ProxySettings): UntypedHandler {
+export function createProxy(operation: Proxied, settings: ProxySettings): UntypedHandler {
+  const { upstream } = operation
   const { secret, report } = settings
   const misconfigured = (detail: string): Failure => {
     report(new Failure('upstream_misconfigured', `${new URL(upstream.url).host} ${detail}`))
     return new Failure('upstream_misconfigured', `the upstream ${detail}; the operator is told`)
   }
   return async (args, { signal, payment, now }) => {
-    const request = buildRequest(upstream, args)
+    let request = buildRequest(operation, args)
     if (payment !== undefined) request.headers.set('idempotency-key', payment.id)
-    let response: Response | undefined
     for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
       authorize(request, upstream, secret)
-      response = await send(settings.fetcher, request, signal)
+      const response = await send(settings.fetcher, request, signal)
       const target = targetOf(response, request.url)
-      if (target === undefined) break
+      if (target === undefined) {
+        const { status } = response
+        if (status >= 200 && status < 300) return readAnswer(response, operation)
+        if (OURS.has(status)) {
+          discard(response)
+          throw misconfigured(`does not accept our calls: it answers with status ${status}`)
+        }
+        if (status >= 400 && status < 500 && !PASSING.has(status))
+          throw await rejection(response, concealer(upstream, secret))
+        discard(response)
+        throw unavailable(response, now())
+      }
       discard(response)
       if (!isWithin(target, request.url)) throw misconfigured('sends its callers to another host')
-      request.url.href = target.href
+      request = redirected(request, target, response.status)
     }
-    if (response === undefined || targetOf(response, request.url) !== undefined)
-      throw misconfigured('sends its callers in a circle')
-    const { status } = response
-    if (status >= 200 && status < 300) return readAnswer(response)
-    if (OURS.has(status)) {
-      discard(response)
-      throw misconfigured(`does not accept our calls: it answers with status ${status}`)
-    }
-    if (status < 400 || status >= 500 || PASSING.has(status)) {
-      discard(response)
-      throw unavailable(response, now())
-    }
-    throw await rejection(response, concealer(upstream, secret))
+    throw misconfigured('sends its callers in a circle')
   }
 }
 
 async function send(
   fetcher: typeof fetch,
-  { url, headers }: UpstreamRequest,
+  { url, ...request }: UpstreamRequest,
   signal: AbortSignal,
 ): Promise<Response> {
   try {
-    return await fetcher(url, { headers, signal, redirect: 'manual' })
+    const { body = null, ...rest } = request
+    return await fetcher(url, { ...rest, body, signal, redirect: 'manual' })
   } catch (cause) {
     throw new Failure('source_error', 'the upstream cannot be reached', { cause })
   }
+}
+
+/** Fetch Standard, HTTP-redirect fetch: 303 is read by GET, and so are 301 and 302 of a POST. */
+function redirected(request: UpstreamRequest, url: URL, status: number): UpstreamRequest {
+  const isRead = (status === 303 && request.method !== 'GET') || (status < 303 && request.method === 'POST')
+  if (!isRead) return { ...request, url }
+  request.headers.delete('content-type')
+  return { ...request, url, method: 'GET', body: undefined }
 }
 
 /** Where a redirect leads; undefined for every other answer. */
@@ -131,20 +143,54 @@ function bodyOf(response: Response, bytes: Uint8Array, conceal: (text: string) =
   }
 }
 
-async function readAnswer(response: Response): Promise<{ content: { type: string; text: string } }> {
+/** The bytes of the upstream under its media type; text is given as text where that changes no byte. */
+async function readAnswer(
+  response: Response,
+  { method, response: wanted }: Proxied,
+): Promise<VerbatimAnswer> {
+  const type = response.headers.get('content-type') ?? ''
   const { essence, charset } = mediaType(response)
-  // A page is made for eyes: as an answer to a program it is a log-in form or an error that calls itself a success.
-  if (!isJson(essence) && !isPlainText(essence)) {
-    discard(response)
-    throw new Failure('source_error', 'the upstream answered with something that is neither JSON nor text')
+  const { bytes, isWhole } = await readBytes(response, wanted.maxSize)
+  if (!isWhole) {
+    const detail = `the answer of the upstream is larger than ${wanted.maxSize} bytes`
+    throw new Failure('answer_too_large', detail)
   }
-  const { bytes, isWhole } = await readBytes(response, LARGEST_BYTES)
-  if (!isWhole) throw new Failure('answer_too_large', 'the answer of the upstream is larger than 1 MB')
-  const text = decode(bytes, charset)
-  if (text === undefined)
-    throw new Failure('source_error', 'the upstream answered in an unknown character set')
-  if (text === '') throw new Failure('source_error', 'the upstream answered with nothing')
-  return { content: { type: `${essence}; charset=utf-8`, text: isJson(essence) ? asJson(text) : text } }
+  const headers = headersOf(response, wanted.headers)
+  if (bytes.length === 0) {
+    // 204 says that there is nothing to say; another GET without content is an answer that got lost.
+    if (response.status !== 204 && method === 'GET')
+      throw new Failure('source_error', 'the upstream answered with nothing')
+    return { content: { type: type || 'text/plain; charset=utf-8', text: '', headers } }
+  }
+  if (!isWanted(essence, wanted.mediaType))
+    throw new Failure('source_error', `the upstream answered with ${essence || 'no media type'}`)
+  const text = isJson(essence) || essence.startsWith('text/') ? decode(bytes, charset) : undefined
+  if (isJson(essence) && text !== undefined) requireJson(text)
+  if (text === undefined || !Buffer.from(text).equals(bytes)) return { content: { type, bytes, headers } }
+  return { content: { type, text, headers } }
+}
+
+/**
+ * What the catalog promises, or anything but a page: as an answer to a program a page is a log-in form or an error that
+ * calls itself a success.
+ */
+function isWanted(essence: string, promised: string | undefined): boolean {
+  if (promised === undefined)
+    return essence !== '' && !/^(?:text\/html|application\/xhtml\+xml)$/.test(essence)
+  return essence === promised || (isJson(essence) && isJson(promised))
+}
+
+/** Headers of the connection to the upstream, and those that say how its bytes were sent, are not the buyer's. */
+const NOT_PASSED =
+  /^(?:connection|content-(?:encoding|length|type)|keep-alive|proxy-.*|set-cookie|te|trailer|transfer-encoding|upgrade)$/i
+
+function headersOf({ headers }: Response, wanted: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    wanted.flatMap((name) => {
+      const value = NOT_PASSED.test(name) ? null : headers.get(name)
+      return value === null ? [] : [[name, value]]
+    }),
+  )
 }
 
 /** RFC 9110 §8.3: without parameters, in lower case; nothing when the upstream does not say. */
@@ -165,7 +211,7 @@ function isPlainText(essence: string): boolean {
 /** Undefined: no character set of this name is known. */
 function decode(bytes: Uint8Array, charset: string): string | undefined {
   try {
-    return new TextDecoder(charset).decode(bytes)
+    return new TextDecoder(charset, { ignoreBOM: true }).decode(bytes)
   } catch {
     return undefined
   }
@@ -196,10 +242,9 @@ function discard(response: Response): void {
   void response.body?.cancel().catch(() => undefined)
 }
 
-function asJson(text: string): string {
+function requireJson(text: string): void {
   try {
-    JSON.parse(text)
-    return text
+    JSON.parse(text.replace(/^\ufeff/, ''))
   } catch (cause) {
     throw new Failure('source_error', 'the upstream calls its answer JSON, and it is not', { cause })
   }

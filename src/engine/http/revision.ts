@@ -210,8 +210,9 @@ type Made = Pick<ServedOperation, 'handler' | 'preview' | 'check' | 'store'>
 
 function handlerOf(operation: Operation, { handlers, proxy }: OperationSettings): Made {
   const plain = { preview: undefined, check: undefined, store: undefined }
-  if (operation.handler === PROXY && operation.upstream !== undefined)
-    return { handler: createProxy(operation.upstream, proxy), ...plain }
+  const { upstream } = operation
+  if (operation.handler === PROXY && upstream !== undefined)
+    return { handler: createProxy({ ...operation, upstream }, proxy), ...plain }
   const found = Object.hasOwn(handlers, operation.handler) ? handlers[operation.handler] : undefined
   if (found === undefined) return { handler: unwritten, ...plain }
   if (typeof found === 'function') return { handler: found, ...plain }

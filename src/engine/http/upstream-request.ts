@@ -1,18 +1,33 @@
-import { fillPath, upstreamParameters, variablesOf, type Upstream } from '../catalog/catalog.ts'
+import {
+  fillPath,
+  upstreamParameters,
+  variablesOf,
+  type Operation,
+  type Upstream,
+} from '../catalog/catalog.ts'
 import { Failure, InvalidParameter } from '../errors.ts'
 import type { Argument, Arguments } from '../handler.ts'
+import { isJsonObject } from '../json.ts'
 
-/** A call of the upstream: nothing of the buyer's request but its parameters. */
+/** What of an operation decides how its upstream is called. */
+export type Proxied = Pick<Operation, 'method' | 'parameters' | 'body' | 'response'> & {
+  readonly upstream: Upstream
+}
+
+/** A call of the upstream: nothing of the buyer's request but its parameters and its body. */
 export interface UpstreamRequest {
+  readonly method: string
   readonly url: URL
   readonly headers: Headers
+  readonly body: string | Uint8Array | undefined
 }
 
 /** Value of the environment variable a catalog names. */
 export type Secret = (name: string) => string | undefined
 
-export function buildRequest(upstream: Upstream, args: Arguments): UpstreamRequest {
-  const headers = new Headers({ accept: 'application/json, text/*;q=0.5, */*;q=0.1' })
+export function buildRequest(operation: Proxied, args: Arguments): UpstreamRequest {
+  const { method, upstream, response } = operation
+  const headers = new Headers({ accept: response.mediaType ?? 'application/json, text/*;q=0.5, */*;q=0.1' })
   for (const [name, template] of Object.entries(upstream.headers)) {
     const [parameter = ''] = upstreamParameters(template)
     if (template === `{${parameter}}` && args[parameter] === undefined) continue
@@ -22,10 +37,37 @@ export function buildRequest(upstream: Upstream, args: Arguments): UpstreamReque
       throw new InvalidParameter(parameter, 'has characters that no header can carry')
     }
   }
-  return { url: addressOf(upstream, args), headers }
+  const body = bodyOf(operation, args)
+  if (body !== undefined && operation.body !== undefined)
+    headers.set('content-type', operation.body.mediaType)
+  return { method, url: addressOf(operation, args), headers, body }
 }
 
-function addressOf({ url: template, headers }: Upstream, args: Arguments): URL {
+function bodyOf({ body, parameters }: Proxied, args: Arguments): string | Uint8Array | undefined {
+  if (body === undefined) return undefined
+  if (body.form === 'whole') {
+    const { body: whole } = args
+    if (whole instanceof Uint8Array || whole === undefined) return whole
+    if (body.kind === 'form' && isJsonObject(whole)) return formOf(Object.entries(whole))
+    return body.kind === 'json' ? JSON.stringify(whole) : spell(whole)
+  }
+  const members = parameters.flatMap(({ name, in: place }): [string, Argument][] => {
+    const value = args[name]
+    return place === 'body' && value !== undefined ? [[name, value]] : []
+  })
+  return body.kind === 'json' ? JSON.stringify(Object.fromEntries(members)) : formOf(members)
+}
+
+/** The key of a list is repeated. */
+function formOf(members: readonly (readonly [string, Argument])[]): string {
+  const pairs = members.flatMap(([name, value]) =>
+    itemsOf(value).map((item): [string, string] => [name, item]),
+  )
+  return new URLSearchParams(pairs).toString()
+}
+
+function addressOf({ upstream, parameters, body }: Proxied, args: Arguments): URL {
+  const { url: template, headers } = upstream
   const [path = '', query = ''] = template.split('?')
   const filled = fillPath(path, (name) => spell(args[name]))
   // Dots need no encoding, and as a whole segment they would climb to paths that are not for sale.
@@ -39,7 +81,11 @@ function addressOf({ url: template, headers }: Upstream, args: Arguments): URL {
     // What the buyer has left out is not asked for as an empty text.
     else if (value !== `{${name}}` || argument !== undefined) url.searchParams.append(key, fill(value, args))
   }
-  const placed = new Set([template, ...Object.values(headers)].flatMap(upstreamParameters))
+  const placed = new Set([
+    ...[template, ...Object.values(headers)].flatMap(upstreamParameters),
+    ...parameters.flatMap(({ name, in: place }) => (place === 'body' ? [name] : [])),
+  ])
+  if (body?.form === 'whole') placed.add('body')
   for (const [name, value] of Object.entries(args))
     if (value !== undefined && !placed.has(name)) url.searchParams.append(name, spell(value))
   return url
@@ -50,17 +96,21 @@ function fill(template: string, args: Arguments): string {
 }
 
 function spell(value: Argument | undefined): string {
-  if (Array.isArray(value)) return value.join(',')
+  if (Array.isArray(value)) return itemsOf(value).join(',')
   return typeof value === 'object' ? JSON.stringify(value) : String(value ?? '')
 }
 
 function itemsOf(value: Argument | undefined): string[] {
   if (value === undefined) return []
-  return Array.isArray(value) ? value.map(String) : [spell(value)]
+  return Array.isArray(value) ? value.map((item) => spell(item)) : [spell(value)]
 }
 
 /** Adds what the upstream gets to see of the operator, over anything of that name. */
-export function authorize({ url, headers }: UpstreamRequest, { credential }: Upstream, secret: Secret): void {
+export function authorize(
+  { url, headers }: Pick<UpstreamRequest, 'url' | 'headers'>,
+  { credential }: Upstream,
+  secret: Secret,
+): void {
   const value = (name: string): string => {
     const found = secret(name)
     if (found !== undefined) return found

@@ -63,13 +63,15 @@ export function scopeOf({ id }: Operation, digest: string): string {
 
 /** Equal for equal arguments, whichever endpoint of the operation they came through. */
 export function digestArguments(operation: Operation, args: Arguments): string {
+  const { url, headers = {} } = operation.upstream ?? {}
   const named: Record<string, Json> = {}
   for (const [name, value] of Object.entries(args))
     if (value !== undefined)
       named[name] = value instanceof Uint8Array ? { 'sha-256': hash('sha256', value, 'base64url') } : value
   return digestJson({
     handler: operation.handler,
-    upstream: operation.upstream?.url ?? null,
+    upstream: url ?? null,
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
     arguments: named,
   })
 }
