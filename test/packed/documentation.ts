@@ -104,6 +104,15 @@ t.test('compiles the programs on the pages', async (t) => {
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   cpSync(join(ROOT, 'examples/tea/handlers/catalog.ts'), join(folder, 'catalog.ts'))
+  // What the programs import from the reader's own project.
+  mkdirSync(join(folder, 'handlers'))
+  writeFileSync(join(folder, 'handlers/index.js'), 'export const handlers = {}')
+  writeFileSync(
+    join(folder, 'ratecard.js'),
+    "import { createRatecard } from 'ratecard'\nexport const app = await createRatecard({ catalog: 'catalog.yaml', baseUrl: 'https://api.example.com' })",
+  )
+  const hosts = ['express', 'fastify', 'koa-mount'].map((name) => `declare module '${name}'`)
+  writeFileSync(join(folder, 'hosts.d.ts'), hosts.join('\n'))
   for (const { page, line, language, text } of blocks.filter(({ language }) => /^[jt]s$/.test(language)))
     writeFileSync(join(folder, `${page.replaceAll(/\W/g, '-')}-${line}.${language}`), text)
   const options = {
