@@ -10,7 +10,17 @@ const KEPT_BYTES = 16 * 1024 * 1024
 /** More than the end of a line ever has. */
 const LONGEST_END = 256
 
+/** How long a reader may take for the last lines. */
+const CLOSE_MS = 1_000
+
 const STDERR = 2
+
+/** Where requests are reported. */
+export interface Log {
+  readonly observe: Observe
+  /** Resolves when every line is written, or nobody reads them. */
+  close(): Promise<void>
+}
 
 /**
  * The access log: one line per request on stderr, JSON for a program, a short one for a person. Undefined at LOG_LEVEL=silent. What a line
@@ -19,19 +29,22 @@ const STDERR = 2
 export async function openLog(
   level: Env['logLevel'],
   { err, logReader }: Pick<Terminal, 'err' | 'logReader'>,
-): Promise<Observe | undefined> {
+): Promise<Log | undefined> {
   if (level === 'silent') return undefined
   const wanted = LEVELS.slice(LEVELS.indexOf(level))
   if (logReader === 'person')
-    return (access) => {
-      if (wanted.includes(levelOf(access))) err(shortLine(access))
+    return {
+      observe: (access) => {
+        if (wanted.includes(levelOf(access))) err(shortLine(access))
+      },
+      close: async () => undefined,
     }
-  const write = await openStderr()
+  const { write, close } = await openStderr()
   const time = isoTime()
   // A line of pino's own costs a tenth of an unpaid answer: what repeats is written out once, and there are no more kinds
   // of lines than the catalog allows.
   const kinds = new Map<string, Kind[]>()
-  return (access) => {
+  const observe = (access: Access): void => {
     const { place, ms, payment } = access
     let known = kinds.get(place)
     if (known === undefined) kinds.set(place, (known = []))
@@ -44,6 +57,7 @@ export async function openLog(
     const paid = payment === undefined ? '' : `,"payment":${JSON.stringify(payment)}`
     write(kind.begin, `,"ms":${ms}${paid},"time":"${time()}"}\n`)
   }
+  return { observe, close }
 }
 
 /** Lines of one place that differ in their end only. */
@@ -67,7 +81,9 @@ function isLike(one: Access, other: Access): boolean {
  * Writes lines of two parts, many at a time. They become bytes at once: text that is strung together and kept for a while
  * costs more than all the rest.
  */
-async function openStderr(): Promise<(begin: Buffer, end: string) => void> {
+async function openStderr(): Promise<
+  Pick<Log, 'close'> & { readonly write: (begin: Buffer, end: string) => void }
+> {
   const { pino } = await import('pino')
   const destination = pino.destination({
     fd: STDERR,
@@ -84,10 +100,23 @@ async function openStderr(): Promise<(begin: Buffer, end: string) => void> {
   setInterval(turn, FLUSH_MS).unref()
   // However the process ends, but for SIGKILL: what is in the destination then is written by pino.
   process.prependListener('exit', turn)
-  return (begin, end) => {
-    if (used + begin.length + LONGEST_END > TOGETHER_BYTES) turn()
-    used += begin.copy(page, used)
-    used += page.write(end, used, 'latin1')
+  return {
+    write: (begin, end) => {
+      if (used + begin.length + LONGEST_END > TOGETHER_BYTES) turn()
+      used += begin.copy(page, used)
+      used += page.write(end, used, 'latin1')
+    },
+    // A write that is under way when the process exits is lost.
+    close: () =>
+      new Promise((resolve) => {
+        turn()
+        const timer = setTimeout(resolve, CLOSE_MS)
+        destination.once('close', () => {
+          clearTimeout(timer)
+          resolve()
+        })
+        destination.end()
+      }),
   }
 }
 

@@ -146,6 +146,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       if (problems.length > 0) return refuse(terminal, problems)
     }
     const log = await openLog(env.logLevel, terminal)
+    if (log !== undefined) closing.push(() => log.close())
     const metrics =
       env.metrics.port === undefined && env.metrics.token === undefined
         ? undefined
@@ -171,7 +172,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       trustProxy: env.trustProxy,
       runtime: world,
       observe: (access) => {
-        log?.(access)
+        log?.observe(access)
         metrics?.observe(access)
       },
       log: terminal.err,
