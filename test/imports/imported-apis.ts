@@ -1,0 +1,164 @@
+import { spawn } from 'node:child_process'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import type { Json } from '../../src/engine/json.ts'
+import { witness } from '../support/base-chain.ts'
+import { at, items, members } from '../support/documents.ts'
+import { listening } from '../support/listening.ts'
+import { stockFetch } from '../support/payment.ts'
+import { randomBytes } from '../support/random.ts'
+import { readSandboxFile, runProgram, startServer } from '../support/server.ts'
+
+t.setTimeout(300_000)
+
+const MODULES = fileURLToPath(new URL('./node_modules/', import.meta.url))
+const GITHUB = join(MODULES, '@octokit/openapi/generated/api.github.com.json')
+const TWILIO = join(MODULES, '@twilio-alpha/mcp/twilio-oai/spec/json/twilio_api_v2010.json')
+
+t.test('turns the documents of GitHub and Twilio into catalogs that pass their check', async (t) => {
+  for (const document of [GITHUB, TWILIO]) {
+    const folder = join(t.testdir(), 'shop')
+    const made = await runProgram(['init', folder, '--from', document, '--price', '0.001'])
+    t.equal(made.code, 0, made.stderr)
+    const [, routes, operations] = /^(\d+) routes of (\d+) operations$/m.exec(made.stdout) ?? []
+    t.ok(Number(routes) >= 0.95 * Number(operations), `${routes} of ${operations}`)
+    const checked = await runProgram(['check', join(folder, 'catalog.yaml')])
+    t.equal(checked.code, 0, checked.stdout.slice(0, 2_000))
+  }
+})
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+interface Call {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** Prism answers as the document says; in front of it, what it is asked is written down. */
+async function openPrism(t: Test, document: string): Promise<{ url: string; prism: string; calls: Call[] }> {
+  const closed = await listening(createServer())
+  await closed.close()
+  const { port } = new URL(closed.url)
+  const program = join(MODULES, '@stoplight/prism-cli/dist/index.js')
+  const child = spawn(process.execPath, [program, 'mock', '--port', port, document], {
+    env: { PATH: process.env['PATH'] ?? '', SCARF_ANALYTICS: 'false' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  await new Promise<void>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`Prism exited with ${code}`)))
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (chunk.includes('Prism is listening')) resolve()
+    })
+  })
+  const prism = `http://127.0.0.1:${port}`
+  const calls: Call[] = []
+  const recorder = await listening(
+    createServer((request, response) => {
+      const pass = async (): Promise<void> => {
+        const body = Buffer.concat(await request.toArray())
+        const call = { method: request.method ?? '', url: request.url ?? '', headers: request.headers, body }
+        calls.push(call)
+        const answer = await ask(prism, call)
+        response.statusCode = answer.status
+        const type = answer.headers.get('content-type')
+        if (type !== null) response.setHeader('content-type', type)
+        response.end(Buffer.from(await answer.arrayBuffer()))
+      }
+      pass().catch((fault: unknown) => response.destroy(fault instanceof Error ? fault : undefined))
+    }),
+  )
+  t.teardown(() => recorder.close())
+  return { url: recorder.url, prism, calls }
+}
+
+function ask(prism: string, { method, url, headers, body }: Call): Promise<Response> {
+  const { authorization = '', accept = '*/*', 'content-type': type } = headers
+  return fetch(prism + url, {
+    method,
+    headers: { authorization, accept, ...(type === undefined ? {} : { 'content-type': type }) },
+    body: body.length === 0 ? null : body,
+  })
+}
+
+t.test('sells 20 operations of an API that Prism serves, each answer byte for byte', async (t) => {
+  const directory = t.testdir()
+  const document = join(directory, 'twilio.json')
+  writeFileSync(document, readFileSync(TWILIO))
+  const { url, prism, calls } = await openPrism(t, document)
+  writeFileSync(document, readFileSync(TWILIO, 'utf8').replaceAll('https://api.twilio.com', url))
+  const folder = join(directory, 'shop')
+  const made = await runProgram(['init', folder, '--from', document, '--price', '0.001'])
+  t.equal(made.code, 0, made.stderr)
+  const server = await startServer({
+    args: ['--catalog', join(folder, 'catalog.yaml'), '--sandbox'],
+    env: {
+      UPSTREAM_ACCOUNT_SID_AUTH_TOKEN_USER: 'AC00',
+      UPSTREAM_ACCOUNT_SID_AUTH_TOKEN_PASSWORD: 'a password',
+    },
+  })
+  t.teardown(() => server.stop())
+  const { evm } = readSandboxFile(server)
+  const chain = witness(evm)
+  const pay = stockFetch(evm.payerKey)
+  const openapi: Json = JSON.parse(await (await fetch(`${server.url}/openapi.json`)).text())
+  const operations = members(at(openapi, 'paths')).flatMap(([path, item]) =>
+    members(item).flatMap(([method, operation]) =>
+      path.startsWith('/paid/') && ['get', 'post', 'put', 'patch', 'delete'].includes(method)
+        ? [{ path, method: method.toUpperCase(), operation }]
+        : [],
+    ),
+  )
+  t.ok(operations.length >= 190, `${operations.length} operations`)
+  const before = (await chain.received(evm.payTo)).length
+  const drawn = operations.map((each) => ({ ...each, rank: randomBytes(4).readUInt32BE() }))
+  const bought = drawn.toSorted((one, other) => one.rank - other.rank).slice(0, 20)
+  for (const { path, method, operation } of bought) {
+    const parameters = items(at(operation, 'parameters')).map((each) => ({
+      name: textOf(at(each, 'name')),
+      in: at(each, 'in'),
+      required: at(each, 'required'),
+      value: textOf(at(each, 'example') ?? items(at(each, 'schema', 'examples'))[0] ?? ''),
+    }))
+    const filled = parameters.reduce(
+      (text, { name, value }) => text.replace(`{${name}}`, encodeURIComponent(value)),
+      path,
+    )
+    const query = parameters.filter((each) => each.in === 'query' && each.required === true)
+    const form = at(operation, 'requestBody', 'content', 'application/x-www-form-urlencoded')
+    const schema = at(form, 'schema')
+    const required = new Set(items(at(schema, 'required')))
+    const fields = members(at(schema, 'properties')).filter(([name]) => required.has(name))
+    const body = new URLSearchParams(
+      Object.fromEntries(fields.map(([name, each]) => [name, textOf(items(at(each, 'examples'))[0] ?? 'x')])),
+    )
+    const search = new URLSearchParams(Object.fromEntries(query.map(({ name, value }) => [name, value])))
+    const asked = calls.length
+    const response = await pay(`${server.url}${filled}?${search.toString()}`, {
+      method,
+      ...(form === undefined ? {} : { body }),
+    })
+    const answer = Buffer.from(await response.arrayBuffer())
+    t.equal(response.status, 200, `${method} ${path}: ${answer.toString().slice(0, 300)}`)
+    t.equal(calls.length, asked + 1, 'the upstream was asked once')
+    const call = calls.at(-1)
+    if (call === undefined) continue
+    t.equal(call.method, method)
+    t.type(call.headers['idempotency-key'], 'string')
+    const direct = Buffer.from(await (await ask(prism, call)).arrayBuffer())
+    t.ok(answer.equals(direct), `${method} ${path}: ${direct.length} bytes`)
+  }
+  const received = (await chain.received(evm.payTo)).slice(before)
+  t.strictSame(
+    received,
+    Array.from({ length: 20 }, () => 1_000n),
+    'each price, exactly',
+  )
+})
