@@ -16,6 +16,9 @@ export interface Draft {
   readonly form?: readonly DeclaredEntry[] | undefined
 }
 
+/** A route key that a block mapping takes without quotes. */
+const PLAIN_KEY = /^(?:[A-Z]+ )?\/[\w.~{}*%/-]*$/
+
 /** Longer than this, a mapping takes a line for each of its keys. */
 const WIDTH = 100
 
@@ -38,7 +41,9 @@ export function spellDraft({ path, price, keys, parameters, form }: Draft, inden
           ...declare(form, indent + indent),
         ]),
   ]
-  return [`${spell(path)}:`, ...own.map((line) => indent + line)].map((line) => indent + line)
+  return [`${PLAIN_KEY.test(path) ? path : spell(path)}:`, ...own.map((line) => indent + line)].map(
+    (line) => indent + line,
+  )
 }
 
 function entry(key: string, value: Json, indent: string, comment?: string): string[] {
