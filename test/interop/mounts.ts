@@ -135,11 +135,13 @@ const HOSTS: Readonly<Record<string, Parameters<typeof mount>[1]>> = {
       if (ctx.path !== '/') return next()
       ctx.body = 'the host'
     })
-    app.use((ctx) => {
+    const ratecard = koa.callback()
+    app.use(async (ctx) => {
       ctx.respond = false
-      koa.callback()(ctx.req, ctx.res)
+      await ratecard(ctx.req, ctx.res)
     })
-    return app.callback()
+    const answer = app.callback()
+    return (request, response) => void answer(request, response)
   },
 }
 
