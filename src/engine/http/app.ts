@@ -148,7 +148,7 @@ function paymentOf(response: Context['response']): string | undefined {
 const CORS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
-    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Link, Ratecard-Payment, Ratecard-Sandbox',
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Link, Ratecard-Payment, Ratecard-Charged, Ratecard-Sandbox',
 }
 const PREFLIGHT = {
   // mppx sends Accept-Payment, and @x402/fetch sends the last one as a request header, so browsers ask for them.
