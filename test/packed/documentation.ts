@@ -106,7 +106,10 @@ t.test('compiles the programs on the pages', async (t) => {
   cpSync(join(ROOT, 'examples/tea/handlers/catalog.ts'), join(folder, 'catalog.ts'))
   // What the programs import from the reader's own project.
   mkdirSync(join(folder, 'handlers'))
-  writeFileSync(join(folder, 'handlers/index.js'), 'export const handlers = {}')
+  writeFileSync(
+    join(folder, 'handlers/index.js'),
+    "export const handlers = { hello: async () => ({ source: [], body: { text: 'Hello' } }) }",
+  )
   writeFileSync(
     join(folder, 'ratecard.js'),
     "import { createRatecard } from 'ratecard'\nexport const app = await createRatecard({ catalog: 'catalog.yaml', baseUrl: 'https://api.example.com' })",
@@ -129,7 +132,6 @@ t.test('compiles the programs on the pages', async (t) => {
     verbatimModuleSyntax: true,
     paths: {
       ratecard: [join(ROOT, 'dist/engine/index.d.ts')],
-      'ratecard/testing': [join(ROOT, 'dist/testing.d.ts')],
       'ratecard/*': [join(ROOT, 'dist/engine/*.d.ts')],
     },
   }
