@@ -91,7 +91,7 @@ const WORDS_LEFT: Readonly<Record<string, number>> = {
 const TERMS: Readonly<Record<string, string>> = {
   'access log': 'cli/log.ts',
   bazaar: 'engine/protocols/x402/bazaar.ts',
-  batch: 'engine/chains/evm/signer.ts',
+  batch: 'engine/chains/evm/batch-signer.ts',
   cache: 'engine/cache/cache.ts',
   challenge: 'engine/protocols/x402/challenge.ts',
   credential: 'engine/protocols/mpp/credential.ts',

@@ -17,7 +17,7 @@ import {
   type LogFilter,
   type SignedTransaction,
 } from '../chains/evm/rpc.ts'
-import { openAccount } from '../chains/evm/signer.ts'
+import { openAccount } from '../chains/evm/batch-signer.ts'
 import { acquireExpired, type LeaseContext, type PaymentLease } from '../ledger/lease.ts'
 import { chargeStatus } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord, Refund } from '../ledger/payment-record.ts'

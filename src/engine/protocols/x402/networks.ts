@@ -3,7 +3,7 @@ import type { Payments } from '../../catalog/catalog.ts'
 import { Chain, createRpc, type Caller } from '../../chains/evm/rpc.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
-import { onceResolved } from '../../once.ts'
+import { onceResolved } from '../../memoize.ts'
 import type { SettingNames } from '../protocol.ts'
 import {
   createFacilitator,

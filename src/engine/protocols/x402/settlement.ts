@@ -10,7 +10,7 @@ import {
   type RpcAnswer,
   type TransactionReceipt,
 } from '../../chains/evm/rpc.ts'
-import type { SignerPool } from '../../chains/evm/signer.ts'
+import type { SignerPool } from '../../chains/evm/batch-signer.ts'
 import {
   FEES_TOO_HIGH,
   SENDER_UNFUNDED,
@@ -126,7 +126,7 @@ export async function openContext({
   signerKeys,
   ...settings
 }: ContextSettings): Promise<Omit<SettlementContext, 'limits'>> {
-  const { openAccount, Signer, SignerPool } = await import('../../chains/evm/signer.ts')
+  const { openAccount, Signer, SignerPool } = await import('../../chains/evm/batch-signer.ts')
   const { network, chain, now, sleep } = settings
   const token = network.token.address
   const fees = new FeeOracle(chain, now)

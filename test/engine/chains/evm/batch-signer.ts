@@ -10,7 +10,7 @@ import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
 import type { Journal } from '../../../../src/engine/protocols/protocol.ts'
 import { FeeOracle } from '../../../../src/engine/chains/evm/fees.ts'
 import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
-import { openAccount, Signer } from '../../../../src/engine/chains/evm/signer.ts'
+import { openAccount, Signer } from '../../../../src/engine/chains/evm/batch-signer.ts'
 import type {
   SendResult,
   SignerBusy,
