@@ -5,6 +5,14 @@ export type Address = `0x${string}`
 
 const FORM = /^0x[0-9a-fA-F]{40}$/
 
+/**
+ * Whether a text is an EVM address: 0x and 40 hexadecimal digits, in any case.
+ *
+ * @example
+ * import { isAddress } from 'ratecard/handler'
+ *
+ * console.log(isAddress('0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed')) // true
+ */
 export function isAddress(text: string): text is Address {
   return FORM.test(text)
 }

@@ -285,7 +285,12 @@ export interface FailureOptions {
  * A failure with a stable code. `detail` is one sentence for the caller of the API: no library text, no secret.
  *
  * @example
- * throw new Failure('not_found', 'App 999999999 not found')
+ * import { Failure, type Handler } from 'ratecard/handler'
+ *
+ * export const price: Handler<{ readonly app: number }> = async ({ app }) => {
+ *   if (app > 1_000_000) throw new Failure('not_found', `App ${app} not found`)
+ *   return { source: [{ name: 'computed' }], body: { app, price: 10 } }
+ * }
  */
 export class Failure extends Error {
   readonly code: ErrorCode
@@ -312,7 +317,12 @@ export class Failure extends Error {
  * Handlers name the parameter; the engine knows whether it stood in the path or the query.
  *
  * @example
- * throw new InvalidParameter('schema', "schema is required for op 'diff'")
+ * import { InvalidParameter, type Handler } from 'ratecard/handler'
+ *
+ * export const span: Handler<{ readonly from: number; readonly to: number }> = async ({ from, to }) => {
+ *   if (to < from) throw new InvalidParameter('to', 'to must not be before from')
+ *   return { source: [{ name: 'computed' }], body: { days: to - from } }
+ * }
  */
 export class InvalidParameter extends Error {
   readonly parameter: string

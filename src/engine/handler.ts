@@ -97,7 +97,12 @@ export interface Context {
    * `not_configured` when its sources have no credentials, and with `not_implemented` when the catalog does not have it.
    *
    * @example
-   * const { answer, at, stale } = await ask('gamestore/top-sellers', { country: 'DE' })
+   * import type { Handler } from 'ratecard/handler'
+   *
+   * export const digest: Handler<{ readonly country: string }> = async ({ country }, { ask }) => {
+   *   const { answer, stale } = await ask('top-sellers', { country })
+   *   return { source: answer.source, body: { top: answer.body['games'] ?? [], stale } }
+   * }
    */
   readonly ask: (handler: string, parameters: Arguments) => Promise<Part>
   /**
@@ -105,6 +110,21 @@ export interface Context {
    * who want it meanwhile, in whichever process, within the time of this operation. `name` is unique in the service; a
    * value of another form is another name. The value is one that JSON can say, and `isValue` is asked when it was kept.
    * `produce` gets the value before, as long as it is kept: what a history grows from.
+   *
+   * @example
+   * import type { Handler } from 'ratecard/handler'
+   *
+   * const isRates = (value: unknown): value is { readonly eur: number } =>
+   *   typeof value === 'object' && value !== null && 'eur' in value && typeof value.eur === 'number'
+   *
+   * export const rate: Handler<{}> = async (_, { keep }) => {
+   *   const keeping = { ttl: 60_000, staleIfError: 3_600_000 }
+   *   const { value } = await keep('rates', keeping, isRates, async (signal) => {
+   *     const response = await fetch('https://rates.example.com', { signal })
+   *     return JSON.parse(await response.text())
+   *   })
+   *   return { source: [{ name: 'rates.example.com' }], body: { eur: value.eur } }
+   * }
    */
   readonly keep: <Value>(
     name: string,
@@ -114,7 +134,15 @@ export interface Context {
   ) => Promise<KeptValue<Value>>
 }
 
-/** Says of something older that was given because its source does not answer: since when, and how long ago that was. */
+/**
+ * Says of something older that was given because its source does not answer: since when, and how long ago that was.
+ *
+ * @example
+ * import { staleWarning } from 'ratecard/handler'
+ *
+ * const warnings = [staleWarning(new Date('2026-11-22T12:00:00Z'), new Date(), 'rates.example.com')]
+ * console.log(warnings)
+ */
 export function staleWarning(at: Date, now: Date, source?: string): Warning {
   const seconds = Math.max(0, Math.round((now.getTime() - at.getTime()) / 1000))
   const age = seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
@@ -139,14 +167,26 @@ export function isAnswer(value: unknown): value is Answer {
  * `InvalidParameter`; nothing is charged for a throw.
  *
  * @example
- * const shout: Handler<{ readonly text: string }> = async ({ text }) => ({
+ * import type { Handler } from 'ratecard/handler'
+ *
+ * export const shout: Handler<{ readonly text: string }> = async ({ text }) => ({
  *   source: [{ name: 'computed' }],
  *   body: { text: text.toUpperCase() },
  * })
  */
 export type Handler<Parameters> = (parameters: Parameters, context: Context) => Promise<Answer>
 
-/** A handler with a sample: `preview` cuts the full body down to what the free sample shows. */
+/**
+ * A handler with a sample: `preview` cuts the full body down to what the free sample shows.
+ *
+ * @example
+ * import type { HandlerWithPreview } from 'ratecard/handler'
+ *
+ * export const list: HandlerWithPreview<{}> = {
+ *   run: async () => ({ source: [], body: { items: [1, 2, 3, 4] } }),
+ *   preview: ({ items }) => ({ items: Array.isArray(items) ? items.slice(0, 1) : [] }),
+ * }
+ */
 export interface HandlerWithPreview<Parameters> {
   readonly run: Handler<Parameters>
   readonly preview: (body: JsonObject) => JsonObject
@@ -171,6 +211,23 @@ export interface ConfigurableHandler<Parameters> {
  * A handler that stores something. What `prepare` stores under `context.payment.id` is not to be seen before `commit`,
  * which comes once the payment has settled; `abort` comes when it never will. All three may be called again for the same
  * payment, `commit` and `abort` also by another process and for a payment nothing was prepared for.
+ *
+ * @example
+ * import type { StoringHandler } from 'ratecard/handler'
+ *
+ * const [prepared, notes] = [new Map<string, string>(), new Map<string, string>()]
+ * export const note: StoringHandler<{ readonly text: string }> = {
+ *   prepare: async ({ text }, { payment }) => {
+ *     if (payment !== undefined) prepared.set(payment.id, text)
+ *     return { source: [], body: { stored: true } }
+ *   },
+ *   commit: async (id) => {
+ *     notes.set(id, prepared.get(id) ?? '')
+ *   },
+ *   abort: async (id) => {
+ *     prepared.delete(id)
+ *   },
+ * }
  */
 export interface StoringHandler<Parameters> {
   readonly prepare: Handler<Parameters>

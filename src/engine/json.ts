@@ -4,6 +4,15 @@ import { hash } from 'node:crypto'
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export type JsonObject = { readonly [key: string]: Json }
 
+/**
+ * Whether a value is an object, and neither null nor a list. Its members are taken for JSON.
+ *
+ * @example
+ * import { isJsonObject } from 'ratecard/handler'
+ *
+ * const found: unknown = JSON.parse('{ "name": "tea" }')
+ * if (isJsonObject(found)) console.log(found['name'])
+ */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -81,7 +90,14 @@ function endOfString(json: string, start: number): number {
   }
 }
 
-/** RFC 8785: keys sorted by UTF-16 code units, numbers as ECMAScript prints them, no white space. */
+/**
+ * RFC 8785: keys sorted by UTF-16 code units, numbers as ECMAScript prints them, no white space.
+ *
+ * @example
+ * import { canonicalJson } from 'ratecard/handler'
+ *
+ * console.log(canonicalJson({ b: 1, a: [true] })) // {"a":[true],"b":1}
+ */
 export function canonicalJson(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (isJsonObject(value)) {
@@ -113,7 +129,14 @@ export function slim(ascii: string): string {
   return Buffer.from(ascii, 'latin1').toString('latin1')
 }
 
-/** base64url SHA-256 of the canonical form: one short name for one value. */
+/**
+ * base64url SHA-256 of the canonical form: one short name for one value.
+ *
+ * @example
+ * import { digestJson } from 'ratecard/handler'
+ *
+ * console.log(digestJson({ a: 1, b: 2 }) === digestJson({ b: 2, a: 1 })) // true
+ */
 export function digestJson(value: Json): string {
   return hash('sha256', canonicalJson(value), 'base64url')
 }

@@ -101,7 +101,16 @@ export interface RuntimeOptions {
   readonly fetch: typeof fetch
 }
 
-/** Options that cannot be used. The message names each of them, and what it takes. */
+/**
+ * Options that cannot be used. The message names each of them, and what it takes.
+ *
+ * @example
+ * import { createRatecard, OptionError } from 'ratecard'
+ *
+ * createRatecard({ catalog: 'catalog.yaml', baseUrl: 'api.example.com' }).catch((fault: unknown) => {
+ *   if (fault instanceof OptionError) console.error(fault.problems.join('\n'))
+ * })
+ */
 export class OptionError extends TypeError {
   readonly problems: readonly string[]
 

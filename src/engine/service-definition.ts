@@ -140,7 +140,19 @@ export interface Terminal {
   readonly progress: (line: string) => void
 }
 
-/** Gives a service definition its types. */
+/**
+ * Gives a service definition its types.
+ *
+ * @example
+ * import { defineService } from 'ratecard'
+ *
+ * export const service = defineService({
+ *   env: (variables) => ({ greeting: variables.text('GREETING') ?? 'Hello' }),
+ *   handlers: ({ settings }) => ({
+ *     hello: async () => ({ source: [], body: { text: settings.greeting } }),
+ *   }),
+ * })
+ */
 export function defineService<Settings>(
   definition: ServiceDefinition<Settings>,
 ): ServiceDefinition<Settings> {

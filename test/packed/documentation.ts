@@ -31,6 +31,28 @@ function cloneFor(page: string): string {
   return clone
 }
 
+/** Where the names of the entry points are declared. */
+const PUBLIC_FILES = [
+  'address.ts',
+  'catalog/issue.ts',
+  'errors.ts',
+  'handler.ts',
+  'json.ts',
+  'ledger/payment-lifecycle.ts',
+  'options.ts',
+  'ratecard.ts',
+  'service-definition.ts',
+  'testing.ts',
+]
+
+/** The programs under `@example` in the docstrings of a file. */
+function examplesOf(source: string): string[] {
+  return Array.from(
+    source.matchAll(/^( *)\/\*\*(?:(?!\*\/)[^])*?@example\n((?:(?!\*\/)[^])*)\*\//gm),
+    ([, , text = '']) => text.replaceAll(/^ *\* ?/gm, '').trimEnd(),
+  )
+}
+
 /** Each run has figures of its own. */
 function shape(line: string): string {
   return line
@@ -118,6 +140,14 @@ t.test('compiles the programs on the pages', async (t) => {
   writeFileSync(join(folder, 'hosts.d.ts'), hosts.join('\n'))
   for (const { page, line, language, text } of blocks.filter(({ language }) => /^[jt]s$/.test(language)))
     writeFileSync(join(folder, `${page.replaceAll(/\W/g, '-')}-${line}.${language}`), text)
+  const examples = PUBLIC_FILES.flatMap((file) =>
+    examplesOf(readFileSync(join(ROOT, 'src/engine', file), 'utf8')).map((text, n) => ({
+      name: `example-${file.replaceAll(/\W/g, '-')}-${n}.ts`,
+      text,
+    })),
+  )
+  t.ok(examples.length >= 18, `${examples.length} examples of docstrings`)
+  for (const { name, text } of examples) writeFileSync(join(folder, name), text)
   const options = {
     target: 'es2023',
     module: 'nodenext',

@@ -84,7 +84,21 @@ function crop(line: string, from: number): string {
   return start + line.slice(from, from + SHOWN).replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, '\ufffd') + end
 }
 
-/** The catalog cannot be used: carries every issue found, never only the first. */
+/**
+ * The catalog cannot be used: carries every issue found, never only the first.
+ *
+ * @example
+ * import { CatalogError, createRatecard, type RatecardOptions } from 'ratecard'
+ *
+ * export async function start(options: RatecardOptions) {
+ *   try {
+ *     return await createRatecard(options)
+ *   } catch (fault) {
+ *     if (!(fault instanceof CatalogError)) throw fault
+ *     for (const { code, position } of fault.issues) console.error(`${position.line}: ${code}`)
+ *   }
+ * }
+ */
 export class CatalogError extends Error {
   readonly issues: readonly Issue[]
   readonly file: string

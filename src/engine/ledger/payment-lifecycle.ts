@@ -380,7 +380,16 @@ function nameOf(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 32)
 }
 
-/** The store cannot be used, or could not store a change and has not: the message is for the operator. */
+/**
+ * The store cannot be used, or could not store a change and has not: the message is for the operator.
+ *
+ * @example
+ * import { LedgerError } from 'ratecard'
+ *
+ * process.on('unhandledRejection', (fault) => {
+ *   process.exitCode = fault instanceof LedgerError ? 75 : 70
+ * })
+ */
 export class LedgerError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
