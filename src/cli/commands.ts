@@ -138,12 +138,22 @@ export const COMMANDS: readonly Command[] = [
     summary: 'pay for one call and show the whole exchange',
     operands: ['<url or path>'],
     options: {
+      method: { value: 'METHOD', short: 'X', text: 'default: GET, or POST with --data' },
+      data: {
+        value: 'TEXT|@FILE',
+        short: 'd',
+        text: 'the body; sent as JSON, a form or text, as it reads; --header names another type',
+      },
+      header: { value: "'NAME: VALUE'", short: 'H', multiple: true, text: 'may be repeated' },
+      output: { value: 'FILE', short: 'o', text: 'write the answer to a file, byte for byte' },
       protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
       max: { value: 'USD', text: 'pay at most this much' },
       json: JSON_OUTPUT,
     },
     examples: [
       "ratecard pay '/paid/util/workday?country=DE&date=2026-12-23&days=3'",
+      'ratecard pay /paid/translate -d \'{"text":"Guten Tag"}\'',
+      "ratecard pay /paid/ocr -d @page.png -H 'Content-Type: image/png' -o page.txt",
       'PAYER_PRIVATE_KEY=… ratecard pay https://api.example.com/paid/ping --max 0.01',
       'PAYER_PRIVATE_KEY=… RPC_URL_4217=https://… ratecard pay https://api.example.com/paid/ping --protocol mpp --max 0.01',
     ],

@@ -147,9 +147,9 @@ function parse(command: Command, args: readonly string[]): Parsed {
 
 function parserOptions({ options }: Command): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries(
-    Object.entries(options).map(([name, { value, multiple = false }]) => [
+    Object.entries(options).map(([name, { value, short, multiple = false }]) => [
       name,
-      { type: value === undefined ? 'boolean' : 'string', multiple },
+      { type: value === undefined ? 'boolean' : 'string', multiple, ...(short !== undefined && { short }) },
     ]),
   )
 }
@@ -172,10 +172,10 @@ function usage({ name, operands, options }: Command): string {
 
 function help(command: Command): string {
   const { summary, options, examples } = command
-  const rows = Object.entries(options).map(([name, { value, text }]): [string, string] => [
-    value === undefined ? `--${name}` : `--${name} ${value}`,
-    text,
-  ])
+  const rows = Object.entries(options).map(([name, { value, short, text }]): [string, string] => {
+    const flag = short === undefined ? `--${name}` : `-${short}, --${name}`
+    return [value === undefined ? flag : `${flag} ${value}`, text]
+  })
   return [
     usage(command),
     `  ${summary}`,

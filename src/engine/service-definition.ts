@@ -88,6 +88,8 @@ export interface SourceFigures {
 export interface CommandOption {
   /** What stands for its value in the help text; a flag without a value has none. */
   readonly value?: string
+  /** One letter that may stand for the name: `-X`. */
+  readonly short?: string
   /** Whether it may be given several times. */
   readonly multiple?: boolean
   readonly text: string

@@ -1,7 +1,9 @@
 import t, { type Test } from 'tap'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
 import { runLine, type Ran } from '../support/command.ts'
 import { readSandboxFile, runProgram, startServer } from '../support/server.ts'
@@ -10,6 +12,10 @@ import { writeShop } from '../support/catalog-files.ts'
 t.setTimeout(120_000)
 
 const upstream = await listening(t, (request, response) => {
+  if (request.url === '/echo') {
+    response.writeHead(200, { 'Content-Type': request.headers['content-type'] })
+    return void request.pipe(response)
+  }
   const status = request.url === '/ok' ? 200 : 500
   response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"inner":"secret"}')
 })
@@ -18,6 +24,8 @@ const shop = writeShop(
   `  /paid/greet: { price: 0.01, summary: Greets, parameters: { name: { type: string, minLength: 2 } } }
   /paid/broken: { price: 0.02, upstream: '${upstream}/broken', summary: Fails, credential: SHOP_KEY }
   /paid/bodiless: { price: 0.02, summary: Returns no body }
+  POST /paid/shout: { price: 0.01, upstream: '${upstream}/echo', summary: Echoes, body: { properties: { text: { type: string, required: true, example: hello } } } }
+  PUT /paid/picture: { price: 0.01, upstream: '${upstream}/echo', summary: Echoes, body: { media_type: image/png }, response: { media_type: image/png } }
   /paid/later: { price: 0.03, summary: Later, planned: true }
   /greet: { price: free, handler: greet, summary: Greets, parameters: { name: { type: string, minLength: 2 } } }
 `,
@@ -261,4 +269,29 @@ t.test('sends the same payment again while its outcome is unknown', async (t) =>
   t.equal(ran.code, 4)
   t.equal(payments.length, 2)
   t.equal(new Set(payments).size, 1)
+})
+
+t.test('sends a body as curl does, and saves a binary answer byte for byte', async (t) => {
+  const said = await pay(t, ['/paid/shout', '-d', '{"text":"quiet"}', '--json'])
+  t.match(bill(said), { status: 200, charged: 'yes', body: { text: 'quiet' } })
+  const folder = t.testdir({ 'page.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 255, 254]) })
+  const [from, to] = [join(folder, 'page.png'), join(folder, 'out.png')]
+  const picture = ['/paid/picture', '-X', 'put', '-d', `@${from}`, '-H', 'Content-Type: image/png']
+  const shown = await pay(t, picture)
+  t.match(shown, { code: 0, out: '', err: /7 bytes of image\/png: save them with --output FILE/ })
+  t.match(await pay(t, [...picture, '-o', to]), { code: 0, out: '', err: /7 bytes of image\/png: in / })
+  t.ok(readFileSync(to).equals(readFileSync(from)))
+})
+
+t.test('refuses a call that cannot be sent, before anything is asked', async (t) => {
+  for (const [argv, reason] of [
+    [['-X', 'BREW'], /--method takes one of GET, POST/],
+    [['-X', 'GET', '-d', 'x'], /--method GET takes no --data/],
+    [['-d', '@/nowhere/at/all'], /--data names a file that cannot be read/],
+    [['-H', 'no colon'], /--header takes "Name: value"/],
+  ] as const) {
+    const ran = await pay(t, ['/paid/shout', ...argv])
+    t.equal(ran.code, 64)
+    t.match(ran.err, reason)
+  }
 })

@@ -10,16 +10,32 @@ import { x402 } from './x402.ts'
 interface Answer {
   readonly status: number
   readonly headers: Headers
+  readonly bytes: Buffer
+  /** The bytes as JSON, or else as text. */
   readonly body: Json
 }
 
+/** What is sent, without the payment. */
+export interface HttpCall {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array<ArrayBuffer> | undefined
+}
+
 /** Asks once; undefined when no answer has come back. */
-async function request(url: URL, payment: Readonly<Record<string, string>>): Promise<Answer | undefined> {
-  const headers = { accept: 'application/json', ...payment }
+async function request(
+  call: HttpCall,
+  payment: Readonly<Record<string, string>>,
+): Promise<Answer | undefined> {
+  const { url, method, body = null } = call
+  const headers = { accept: 'application/json, */*;q=0.9', ...call.headers, ...payment }
   try {
     // A redirect would take a signed payment to somebody else.
-    const response = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(60_000) })
-    return { status: response.status, headers: response.headers, body: readJson(await response.text()) }
+    const signal = AbortSignal.timeout(60_000)
+    const response = await fetch(url, { method, headers, body, redirect: 'manual', signal })
+    const bytes = Buffer.from(await response.arrayBuffer())
+    return { status: response.status, headers: response.headers, bytes, body: readJson(bytes.toString()) }
   } catch {
     return undefined
   }
@@ -43,7 +59,7 @@ const UNKNOWN = 5
 
 /** What is to be paid for, and on which terms. */
 export interface PurchaseRequest {
-  readonly url: URL
+  readonly call: HttpCall
   /** Micro-dollars. */
   readonly max: bigint | undefined
   /** In order of preference. */
@@ -53,14 +69,15 @@ export interface PurchaseRequest {
 /** Asks, pays what is asked for, and asks again with the payment. */
 export async function exchange(
   env: Env,
-  { url, max, protocols }: PurchaseRequest,
+  { call, max, protocols }: PurchaseRequest,
   steps: Steps,
 ): Promise<Bill> {
-  const first = await request(url, {})
+  const { url } = call
+  const first = await request(call, {})
   if (first === undefined)
     return { exit: NOT_CHARGED, status: 0, charged: 'no', body: null, note: `${url.origin} does not answer` }
   steps.tell(`${first.status} ${first.status === 402 ? 'payment required' : ''}`.trim())
-  const said = { status: first.status, charged: 'no', body: first.body } as const
+  const said = { status: first.status, charged: 'no', body: first.body, ...contentOf(first) } as const
   if (first.status !== 402)
     return { ...said, exit: first.status === 200 ? 0 : NOT_CHARGED, note: 'nothing was asked for' }
   const offer = findOffer(first.headers, protocols)
@@ -88,7 +105,7 @@ export async function exchange(
   })
   if (signing.kind === 'unsigned') return { ...said, exit: NOT_CHARGED, offer, note: signing.reason }
   steps.tell(`signed by ${signing.payer}`)
-  return settle(url, offer, signing.headers, steps)
+  return settle(call, offer, signing.headers, steps)
 }
 
 function findOffer(headers: Headers, protocols: readonly PayingProtocol[]): Offer | undefined {
@@ -103,14 +120,14 @@ function findOffer(headers: Headers, protocols: readonly PayingProtocol[]): Offe
 const TRIES = 5
 
 async function settle(
-  url: URL,
+  call: HttpCall,
   offer: Offer,
   payment: Readonly<Record<string, string>>,
   steps: Steps,
 ): Promise<Bill> {
   let last: Answer | undefined
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
-    const answer = await request(url, payment)
+    const answer = await request(call, payment)
     const charged = answer === undefined ? 'unknown' : chargedBy(offer, answer, attempt)
     if (answer !== undefined && (answer.status === 200 || charged !== 'unknown'))
       return billOf(offer, answer, charged, steps)
@@ -147,12 +164,14 @@ function isEarlier(headers: Headers): boolean {
   return headers.get('ratecard-charged') === 'earlier'
 }
 
-function billOf(
-  offer: Offer,
-  { status, headers, body }: Answer,
-  charged: Bill['charged'],
-  steps: Steps,
-): Bill {
+/** The bytes of an answer that is no problem, for `--output`. */
+function contentOf({ status, headers, bytes }: Answer): Pick<Bill, 'content'> {
+  if (status !== 200) return {}
+  return { content: { bytes, mediaType: headers.get('content-type') ?? 'application/octet-stream' } }
+}
+
+function billOf(offer: Offer, answer: Answer, charged: Bill['charged'], steps: Steps): Bill {
+  const { status, headers, body } = answer
   const transaction = offer.readReceipt(headers)
   const payment = headers.get('ratecard-payment') ?? undefined
   if (isEarlier(headers))
@@ -160,5 +179,6 @@ function billOf(
   else if (transaction !== undefined) steps.tell(`settled in ${transaction}`)
   else if (status === 200) steps.tell('answered without a receipt')
   const failed = charged === 'no' ? NOT_CHARGED : UNKNOWN
-  return { exit: status === 200 ? 0 : failed, status, charged, offer, transaction, payment, body }
+  const exit = status === 200 ? 0 : failed
+  return { exit, status, charged, offer, transaction, payment, body, ...contentOf(answer) }
 }

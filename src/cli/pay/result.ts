@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+import { writeFileSync } from 'node:fs'
 import { formatPrice, isJsonObject, type Json } from '../../engine/internal.ts'
 import type { Call } from '../command.ts'
 import type { Offer } from './protocol.ts'
@@ -12,6 +14,8 @@ export interface Bill {
   /** Name of the payment at the seller’s. */
   readonly payment?: string | undefined
   readonly body: Json
+  /** Of a 200, as it came. */
+  readonly content?: { readonly bytes: Buffer; readonly mediaType: string }
   readonly note?: string
 }
 
@@ -32,9 +36,11 @@ export class Steps {
     this.#call.terminal.err(`${String(this.#now() - this.#began).padStart(6)} ms  ${line}`)
   }
 
-  finish({ status, charged, offer, transaction, payment, body, note }: Bill): void {
+  finish({ status, charged, offer, transaction, payment, body, content, note }: Bill): void {
     const { flags, terminal } = this.#call
     if (note !== undefined) this.tell(note)
+    const file = flags.text('output')
+    if (file !== undefined && content !== undefined) writeFileSync(file, content.bytes)
     if (flags.given('json')) {
       const bill = {
         status,
@@ -50,10 +56,19 @@ export class Steps {
       return
     }
     this.tell(`${status === 0 ? 'no answer' : status}, charged: ${charged}`)
+    if (content !== undefined && (file !== undefined || isBinary(content.bytes))) {
+      const { bytes, mediaType } = content
+      const place = file === undefined ? 'save them with --output FILE' : `in ${file}`
+      return this.tell(`${bytes.length} bytes of ${mediaType}: ${place}`)
+    }
     terminal.out(
       typeof body === 'string' ? body : printNumbersAsWritten(JSON.stringify(briefly(body), null, 2)),
     )
   }
+}
+
+function isBinary(bytes: Buffer): boolean {
+  return bytes.includes(0) || !isUtf8(bytes)
 }
 
 /** A string or a number of a JSON text. */
