@@ -24,7 +24,10 @@ t.test('prints help for the program and for each command', async (t) => {
       t.match(out, `usage: ratecard ${[name, ...operands].join(' ')}`)
       t.match(out, 'examples:')
       for (const [option, { text }] of Object.entries(options))
-        t.match(out.split('\n').find((line) => line.startsWith(`  --${option}`)) ?? '', text)
+        t.match(
+          out.split('\n').find((line) => /^ {2}(?:-\w, )?--(\S+)/.exec(line)?.[1] === option) ?? '',
+          text,
+        )
     }
   }
 })
