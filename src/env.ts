@@ -1,4 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { Reader, type Variables } from './env/reader.ts'
 import {
@@ -18,6 +20,8 @@ export interface Env {
   readonly baseUrl: string | undefined
   readonly trustProxy: boolean
   readonly dataDir: string
+  /** Where a buyer's own state is kept, apart from any project. */
+  readonly stateDir: string
   readonly payTo: string | undefined
   readonly settlerKeys: readonly `0x${string}`[]
   /** RPC endpoints by chain id. */
@@ -39,13 +43,15 @@ export interface Env {
   readonly ledgerReplicas: number
   /** Bases of the MCP servers by their name in the catalog; one that is not here is served below BASE_URL. */
   readonly mcpUrls: Readonly<Record<string, string>>
+  /** Origins of other sites whose pages may call MCP servers. */
+  readonly mcpOrigins: readonly string[]
   readonly logLevel: LogLevel
   readonly metrics: MetricsSettings
   /** What the service has read of its own variables. */
   readonly service: unknown
   /** Value of a variable the catalog names as a credential; undefined when it is not set. */
   readonly secret: (name: string) => string | undefined
-  /** The text with the names of variables in the place of values that nobody may read. */
+  /** The text with secret values replaced by the names of their variables. */
   readonly hide: (text: string) => string
 }
 
@@ -83,6 +89,7 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
     baseUrl: reader.origin('BASE_URL'),
     trustProxy: reader.flag('TRUST_PROXY'),
     dataDir: reader.text('DATA_DIR') ?? '.ratecard',
+    stateDir: join(reader.text('XDG_STATE_HOME') ?? join(homedir(), '.local', 'state'), 'ratecard'),
     payTo: reader.address('PAY_TO'),
     settlerKeys: reader.keys('SETTLER_PRIVATE_KEY'),
     rpcUrls: reader.rpcUrls(),
@@ -96,6 +103,7 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
     ledgerUnsafe: reader.flag('LEDGER_UNSAFE'),
     ledgerReplicas: reader.count('LEDGER_REPLICAS') ?? 0,
     mcpUrls: reader.mcpUrls(service.mcpUrls ?? {}),
+    mcpOrigins: reader.origins('MCP_ORIGINS'),
     logLevel: reader.logLevel('LOG_LEVEL'),
     metrics: { port: reader.port('METRICS_PORT'), token: reader.text('METRICS_TOKEN') },
     service: service.env?.(reader),

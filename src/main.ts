@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { COMMANDS } from './cli/commands.ts'
@@ -37,3 +38,9 @@ process.exitCode = await runCommand({
   loadService: () => loadService(directory, process.cwd(), ROOT),
   version,
 })
+
+// What handlers have left open must not keep a process that another one replaces. The exit waits until its messages are
+// sent: the files to watch are among them.
+if (cluster.isWorker && process.connected)
+  process.send?.({ kind: 'over' }, undefined, undefined, () => process.exit())
+else if (cluster.isWorker) process.exit()

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { brandFiles } from '../src/engine/documents/page.ts'
-import { formatPrice } from '../src/engine/money.ts'
+import { spellPrice } from '../src/engine/catalog/price-text.ts'
 import { documentNames, loadCatalog, type Parameter } from '../src/engine/internal.ts'
 import {
   CACHED_MINUTES,
@@ -28,7 +28,7 @@ t.equal(warnings.length, 0, 'the shipped catalog loads without a warning')
 t.test('sells every paid route of the specification with its path, parameters and price', async (t) => {
   const sold = paid.map(({ path, operation, parameters }) => ({
     path,
-    price: operation.price === undefined ? 'free' : formatPrice(operation.price),
+    price: operation.price === undefined ? 'free' : spellPrice(operation.price),
     parameters: parameters.map(facts),
   }))
   const specified = PAID.map((route) => ({ ...route, price: sixDecimals(route.price) }))
@@ -60,7 +60,7 @@ t.test('offers every tool on its server at its price', async (t) => {
     .filter(({ tool }) => tool !== undefined && tool.server !== 'game')
     .map(({ tool, price }) => ({
       tool: `${tool?.server}.${tool?.name}`,
-      price: price === undefined ? undefined : formatPrice(price),
+      price: price === undefined ? undefined : spellPrice(price),
     }))
   const specified = TOOLS.map(({ tool, price }) => ({
     tool,
@@ -115,8 +115,8 @@ t.test('every document and file has exactly its paths', async (t) => {
   ]
   t.strictSame([...places].sort(), [...DOCUMENTS, ...beyond].sort())
   t.strictSame(
-    brandFiles.map(({ path }) => path),
-    FILES,
+    brandFiles.map(({ path }) => path).sort(),
+    [...FILES, '/card.png', '/page.js', '/pay.js'].sort(),
     'served with the pages',
   )
 })

@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { NETWORKS } from '../src/engine/networks.ts'
 import { readEnv } from '../src/env.ts'
 import { service } from '../src/service/index.ts'
-import { shippedCatalog } from './support/x402.ts'
+import { shippedCatalog } from './support/shipped-catalog.ts'
 
 const text = (file: string): string => readFileSync(new URL(`../deploy/${file}`, import.meta.url), 'utf8')
 
@@ -40,6 +40,7 @@ function variables(file: string): Map<string, string> {
 
 interface Service {
   readonly command?: string
+  readonly volumes?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
   readonly ports?: readonly string[]
   readonly networks: readonly string[]
@@ -97,6 +98,37 @@ t.test('the proxy sends requests to every instance', async (t) => {
     instances.map((name) => `${name}:4021`),
   )
   t.match(text('Dockerfile'), /PORT=4021/)
+})
+
+t.test('every alert has a query, a severity and a text', async (t) => {
+  const { groups } = parse(text('alerts.yml')) as {
+    readonly groups: readonly { readonly rules: readonly Readonly<Record<string, unknown>>[] }[]
+  }
+  const rules = groups.flatMap((group) => group.rules)
+  t.ok(rules.length >= 10)
+  for (const rule of rules)
+    t.match(rule, {
+      alert: /^Ratecard\w+$/,
+      expr: /ratecard_\w+/,
+      labels: { severity: /^(page|ticket)$/ },
+      annotations: { summary: /\w/, description: /\.$/ },
+    })
+})
+
+t.test('the deployment page serves an own catalog from every instance', async (t) => {
+  const page = text('../docs/deployment.md')
+  const [, own = ''] = /^To serve your own catalog[^]*?```yaml\n([^]*?)```/m.exec(page) ?? []
+  const { services: changed } = parse(own, { merge: true }) as {
+    readonly services: Readonly<Record<string, Partial<Service>>>
+  }
+  const instances = Object.keys(services).filter((name) => name.startsWith('ratecard-'))
+  t.same(Object.keys(changed), instances)
+  for (const name of instances) {
+    const { command, environment, volumes = [] } = changed[name] ?? {}
+    t.match(environment?.['CATALOG'], /^\/tea\//, name)
+    t.match(command, '--handlers /tea/', name)
+    t.match(volumes.join(), ':/tea:ro', name)
+  }
 })
 
 t.test('the environment file names every network that can be offered', async (t) => {

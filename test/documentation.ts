@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
+import { COMMANDS } from '../src/cli/commands.ts'
 import { catalogSchema } from '../src/engine/catalog/schema.ts'
 import { compileText } from '../src/engine/catalog/load.ts'
 import { blocksOf, PAGES, ROOT, textOf, type Block } from './support/markdown.ts'
@@ -27,7 +28,8 @@ const SKELETON = {
 const SURROUNDINGS = {
   handlers: undefined,
   documents: [],
-  read: (path: string) => (path.endsWith('.json') ? Buffer.from('{}') : undefined),
+  read: (path: string) =>
+    /\.(?:json|txt)$/.test(path) ? Buffer.from(path.endsWith('.json') ? '{}' : '') : undefined,
 }
 const LANGUAGES = new Set(['sh', 'console', 'yaml', 'ts', 'js', 'json', 'nginx', 'http', 'text'])
 
@@ -59,8 +61,49 @@ function catalogOf({ text }: Block): string {
   return stringify({ ...SKELETON, ...shown, routes: { ...SKELETON.routes, ...shown['routes'] } })
 }
 
+const ENTRY_POINTS = ['index', 'handler', 'testing', 'protocol']
+
+/** Names that an entry point exports, its own and those of other files. */
+function exportsOf(entry: string): string[] {
+  const text = textOf(`src/engine/${entry}.ts`)
+  const own = text.matchAll(/^export (?:async )?(?:class|const|function|interface|type) (\w+)/gm)
+  const lists = text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)
+  return [
+    ...Array.from(own, ([, name = '']) => name),
+    ...Array.from(lists, ([, names = '']) => names.replaceAll(/\btype /g, '').match(/\w+/g) ?? []).flat(),
+  ]
+}
+
+t.test('documents every public function and class with an example that is compiled', async (t) => {
+  const names = new Set(ENTRY_POINTS.flatMap(exportsOf))
+  const sources = readdirSync(join(ROOT, 'src/engine'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => [path, textOf(`src/engine/${path}`)] as const)
+  const compiled = textOf('test/packed/documentation.ts')
+  for (const name of names) {
+    const declaration = new RegExp(`^export (?:async )?(?:class|const|function) ${name}\\b`, 'm')
+    const [path, text] = sources.find(([, source]) => declaration.test(source)) ?? []
+    if (path === undefined || text === undefined) continue
+    const before = text.slice(0, text.search(declaration))
+    const comment = before.slice(before.lastIndexOf('/**'))
+    t.ok(/@example[^]*\*\/\n$/.test(comment), `${name} has an example`)
+    t.ok(compiled.includes(`'${path}'`), `the examples of ${path} are compiled`)
+  }
+})
+
 t.test('README.md has at most 120 lines', async (t) => {
   t.ok(textOf('README.md').split('\n').length <= 121)
+})
+
+t.test('lists every command in README.md, with its arguments, as --help describes it', async (t) => {
+  const rows = Array.from(
+    textOf('README.md').matchAll(/^\| `(\w[^`]*)` +\| (.*?) +\|$/gm),
+    ([, usage, summary]) => [usage, summary],
+  )
+  t.strictSame(
+    rows,
+    COMMANDS.map(({ name, operands, summary }) => [[name, ...operands].join(' '), summary]),
+  )
 })
 
 t.test('gives reasons in CONTRIBUTING.md for packages that are dependencies', async (t) => {

@@ -1,3 +1,4 @@
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { EnvError, readEnv, readEnvFile } from '../src/env.ts'
@@ -22,6 +23,7 @@ t.test('gives every unset variable its default', async (t) => {
     baseUrl: undefined,
     trustProxy: false,
     dataDir: '.ratecard',
+    stateDir: join(homedir(), '.local/state/ratecard'),
     payTo: undefined,
     settlerKeys: [],
     refundKey: undefined,
@@ -35,6 +37,7 @@ t.test('gives every unset variable its default', async (t) => {
     ledgerUnsafe: false,
     ledgerReplicas: 0,
     mcpUrls: {},
+    mcpOrigins: [],
     logLevel: 'info',
     metrics: { port: undefined, token: undefined },
     service: undefined,
@@ -52,6 +55,7 @@ t.test('applies every variable', async (t) => {
       HOST: '127.0.0.1',
       BASE_URL: 'https://API.example.com/',
       TRUST_PROXY: '1',
+      XDG_STATE_HOME: '/var/lib/state',
       DATA_DIR: '/var/lib/ratecard',
       PAY_TO: `0x${'aB'.repeat(20)}`,
       SETTLER_PRIVATE_KEY: `0x${'1'.repeat(64)}, ${'2'.repeat(64)}`,
@@ -66,6 +70,7 @@ t.test('applies every variable', async (t) => {
       REDIS_URL: 'rediss://:word@ledger.example',
       CACHE_REDIS_URL: 'redis://cache.example/1',
       MCP_URL: 'https://mcp.example',
+      MCP_ORIGINS: 'https://inspector.example, *',
       MEM_URL: 'https://mem.example',
       TOOLS_URL: 'https://tools.example/',
       LOG_LEVEL: 'warn',
@@ -93,6 +98,7 @@ t.test('applies every variable', async (t) => {
     baseUrl: 'https://api.example.com',
     trustProxy: true,
     dataDir: '/var/lib/ratecard',
+    stateDir: '/var/lib/state/ratecard',
     payTo: `0x${'aB'.repeat(20)}`,
     settlerKeys: [`0x${'1'.repeat(64)}`, `0x${'2'.repeat(64)}`],
     refundKey: `0x${'4'.repeat(64)}`,
@@ -109,6 +115,7 @@ t.test('applies every variable', async (t) => {
     ledgerUnsafe: true,
     ledgerReplicas: 2,
     mcpUrls: { game: 'https://mcp.example', memory: 'https://mem.example', tools: 'https://tools.example' },
+    mcpOrigins: ['https://inspector.example', '*'],
     logLevel: 'warn',
     metrics: { port: 9464, token: 'token of the metrics' },
     service: { shoe: '43' },
@@ -116,6 +123,21 @@ t.test('applies every variable', async (t) => {
   t.equal(secret('ACME_TOKEN'), 'abc')
   t.equal(hide('refused: bearer-of-two'), 'refused: [FACILITATOR_TOKEN]')
   t.equal(hide('asked https://shoes.example/of-ours'), 'asked [SHOE_URL]', 'the service hides it')
+})
+
+t.test('settles with the facilitator of CDP first where its key is set', async (t) => {
+  const read = (variables: Record<string, string>) =>
+    readEnv({ CDP_API_KEY_ID: 'id', CDP_API_KEY_SECRET: 'secret', ...variables }).facilitators
+  const url = 'https://api.cdp.coinbase.com/platform/v2/x402'
+  const cdp = { keyId: 'id', keySecret: 'secret' }
+  t.strictSame(read({}), [{ url, token: undefined, cdp }])
+  t.strictSame(read({ FACILITATOR_URL: `${url}/,https://two.example`, FACILITATOR_TOKEN: ',two' }), [
+    { url, token: undefined, cdp },
+    { url: 'https://two.example', token: 'two' },
+  ])
+  t.match(read({ CDP_FACILITATOR_URL: 'http://127.0.0.1:4/x/' }), [{ url: 'http://127.0.0.1:4/x', cdp }])
+  t.throws(() => read({ CDP_API_KEY_ID: '' }), /CDP_API_KEY_ID is missing: CDP_API_KEY_SECRET needs it/)
+  t.throws(() => read({ CDP_API_KEY_SECRET: '' }), /CDP_API_KEY_SECRET is missing/)
 })
 
 t.test('treats an empty value as unset', async (t) => {

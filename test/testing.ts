@@ -37,7 +37,7 @@ t.test('a test serves a catalog, pays on a chain of its own and reads the answer
   await t.rejects(fetch(server.url), 'nothing is left running')
 })
 
-t.test('a catalog that cannot be served leaves nothing running', async (t) => {
+t.test('stops every process when the catalog has errors', async (t) => {
   const options = { catalog: { text: text.replace('0.001', 'free of charge') }, handlers: { hello } }
   await t.rejects(startTestServer(options), { name: 'CatalogError', message: /catalog\.yaml:6:/ })
 })

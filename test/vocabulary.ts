@@ -12,13 +12,19 @@ const NAMES: Readonly<Record<string, string>> = {
   Aside: 'OperatorRoute',
   assemble: 'compose',
   Assignment: 'Invocation',
+  attend: 'serve-worker',
   Bench: 'SettlementContext',
+  Books: 'LedgerFixture',
+  books: 'ledger-fixture',
+  Buying: 'CaseContext',
   Caller: 'RpcTransport',
   Claim: 'PaymentLease',
   complain: 'report',
   Counter: 'OfferContext',
   Daybook: 'UsageStore',
   Desk: 'LeaseContext',
+  Director: 'HandlerController',
+  director: 'handler-controller',
   directory: 'registry',
   Dispatch: 'SettlementAttempt',
   draft: 'route-yaml',
@@ -26,47 +32,93 @@ const NAMES: Readonly<Record<string, string>> = {
   Errand: 'TransactionRequest',
   Face: 'Endpoint',
   Fate: 'OnchainStatus',
+  Holding: 'ListCache',
+  Lane: 'CaseRunner',
+  lane: 'sourced-service',
+  likeness: 'similarity',
   Lookout: 'ChainReader',
   LostClaim: 'LeaseLostError',
   manual: 'docs-model',
   means: 'payment-config',
   mend: 'repair',
   Movement: 'ExpectedTransfer',
+  'odd-node': 'rpc-interceptor',
+  openInterference: 'openChainControl',
   OpenTill: 'SettleableNetwork',
   Order: 'PurchaseRequest',
   Outside: 'ServiceDeps',
+  OVERRUN: 'LIMIT_EXCEEDED',
   Pocket: 'ReceivingAccount',
   purse: 'gas-balance',
+  readSpied: 'readEstimate',
+  'redis-way': 'redis-proxy',
+  RedisWay: 'RedisProxy',
+  Register: 'NameIndex',
+  register: 'name-index',
+  resemblance: 'name-similarity',
+  shelf: 'build-index',
   Sighting: 'OnchainPayment',
+  'source-record': 'source-metrics',
+  SourceRecord: 'SourceMetrics',
+  spied: 'steamspy-cache',
   Standing: 'StatusModel',
+  standing: 'list-status',
+  storable: 'validate',
   story: 'explain',
   Subject: 'CheckContext',
   Surroundings: 'CheckInputs',
   Tally: 'RouteCounters',
+  telling: 'serialize',
   Testimony: 'RouteClaims',
   Till: 'AcceptedNetwork',
   Tills: 'X402Networks',
+  Told: 'CaseResult',
   Turn: 'DistributedLock',
   Unanswered: 'RpcUnavailableError',
+  Victim: 'KillableServer',
+  victim: 'killable-server',
+  Way: 'ConnectionState',
+  way: 'node-proxy',
+  Which: 'ChainName',
+  whole: 'cache-if-complete',
+  Witness: 'OnchainClient',
+  witness: 'onchain client',
   wording: 'copy',
+  Workplace: 'CountingUpstream',
+  workplace: 'counting-upstream',
   Workshop: 'ExecutionDeps',
   World: 'Runtime',
+  world: 'runtime',
 }
 
-/** Private names that are still in use, with how often at most: numbers only shrink, and an entry goes with the last use. */
-const NAMES_LEFT: Readonly<Record<string, number>> = {
-  Caller: 2,
-  Claim: 1,
-  wording: 1,
+/** Metaphors that no identifier in src and test is called by. */
+const IDENTIFIERS: Readonly<Record<string, string>> = {
+  bench: 'context',
+  diary: 'log',
+  director: 'controller',
+  errand: 'request',
+  lane: 'runner',
+  mischief: 'chainControl',
+  onlooker: 'onchain',
+  purse: 'balance',
+  spoilt: 'changed',
+  storm: 'run',
+  tally: 'counts',
+  victim: 'killable',
+  witness: 'onchain',
+  workplace: 'upstream',
+  workshop: 'deps',
 }
 
 /** Words and phrases that do not occur in comments, messages, documents and the names of tests, with plain English for each. */
 const WORDS: Readonly<Record<string, string>> = {
+  anew: 'again',
   'begins? a shop': 'creates a project',
   'complain\\w*': 'report',
   dearer: 'more expensive',
   'do not add up': 'fails its checksum',
   'errands?': 'request',
+  'in the place of': 'instead of',
   'is too much': 'unexpected argument',
   'kept revision': 'still serving revision',
   'mend(s|ed|ing)?': 'repair',
@@ -74,17 +126,12 @@ const WORDS: Readonly<Record<string, string>> = {
   'say what to do': 'missing subcommand',
   'beside the': 'next to the',
   'stands (once|twice)': 'occurs once',
+  'unless said': 'default',
   whomever: 'anyone',
   'testimon(y|ies)': 'claims',
   'told (at|with|of)': 'reported at',
   'what there is': 'what exists',
   whoever: 'anyone who',
-}
-
-/** Words that are still in use, with how often at most. */
-const WORDS_LEFT: Readonly<Record<string, number>> = {
-  'complain\\w*': 2,
-  'what there is': 1,
 }
 
 /** Where somebody who searches for a term of the field should land. */
@@ -98,10 +145,10 @@ const TERMS: Readonly<Record<string, string>> = {
   etag: 'engine/http/app.ts',
   facilitator: 'engine/protocols/x402/facilitator-client.ts',
   gas: 'engine/chains/evm/fees.ts',
-  health: 'engine/http/live.ts',
-  idempotency: 'engine/purchase/request.ts',
+  health: 'engine/http/live-pages.ts',
+  idempotency: 'engine/purchase/idempotency.ts',
   'json schema': 'engine/catalog/schema.ts',
-  'json-rpc': 'engine/chains/evm/rpc.ts',
+  'json-rpc': 'engine/chains/evm/json-rpc.ts',
   lease: 'engine/ledger/lease.ts',
   'llms.txt': 'engine/documents/llms.ts',
   metrics: 'cli/metrics.ts',
@@ -109,12 +156,13 @@ const TERMS: Readonly<Record<string, string>> = {
   openapi: 'engine/documents/openapi.ts',
   preflight: 'engine/purchase/settlement-flow.ts',
   proxy: 'engine/http/proxy.ts',
+  'rate limit': 'engine/cache/rate-limit.ts',
   receipt: 'engine/ledger/payment-record.ts',
   reconcile: 'engine/protocols/reconcile/reconcile.ts',
   recovery: 'engine/purchase/recovery.ts',
   redelivery: 'engine/purchase/redelivery.ts',
-  reload: 'engine/ratecard.ts',
-  replay: 'engine/purchase/purchase.ts',
+  reload: 'engine/reload.ts',
+  replay: 'engine/purchase/replay.ts',
   'retry-after': 'engine/http/reply.ts',
   route: 'engine/http/router.ts',
   settle: 'engine/purchase/settlement-flow.ts',
@@ -145,32 +193,38 @@ function namesIn(path: string): string[] {
   return [file, ...Array.from(exported, ([, name = '']) => name)]
 }
 
-/** Compares what was found with what is known to be left. */
-function holds(
-  t: Test,
-  what: string,
-  instead: string,
-  found: readonly string[],
-  most: number | undefined,
-): void {
-  const message = `"${what}" is used by ${found.join(', ') || 'nobody'}; the field says "${instead}"`
-  t.ok(found.length <= (most ?? 0), message)
-  t.ok(found.length > 0 || most === undefined, `"${what}" is gone: remove its exception`)
+function isGone(t: Test, what: string, instead: string, found: readonly string[]): void {
+  t.strictSame(found, [], `"${what}" is used nowhere: the field says "${instead}"`)
 }
 
 t.test('files and exported names use the terms of the field', async (t) => {
-  const names = sources.map((path) => [path, namesIn(path)] as const)
+  const support = ['test/support', 'test/service/support', 'test/fuzz/support', 'test/guards'].flatMap(
+    (folder) => filesBelow(folder, /\.ts$/),
+  )
+  const names = [...sources, ...support].map((path) => [path, namesIn(path)] as const)
   for (const [name, term] of Object.entries(NAMES)) {
     const used = names.flatMap(([path, each]) => each.filter((one) => one === name).map(() => path))
-    holds(t, name, term, used, NAMES_LEFT[name])
+    isGone(t, name, term, used)
   }
 })
 
-/** Comments and texts of a source file; code has names, which the test above looks at. */
+const PROSE = /\/\*[^]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g
+
+t.test('identifiers in sources and tests are free of metaphors', async (t) => {
+  const tests = filesBelow('test', /\.ts$/).filter((path) => path !== 'test/vocabulary.ts')
+  const texts = [...sources, ...tests].map((path) => [path, read(path).replace(PROSE, '')] as const)
+  for (const [name, term] of Object.entries(IDENTIFIERS)) {
+    const pattern = new RegExp(`\\b${name}s?\\b`, 'i')
+    const used = texts.flatMap(([path, code]) => (pattern.test(code) ? [path] : []))
+    isGone(t, name, term, used)
+  }
+})
+
+/** Comments and texts of a source file; code has names, which the tests above look at. */
 function proseOf(path: string): string {
   const text = read(path)
   if (!/\.(?:ts|mjs|js)$/.test(path)) return text
-  const parts = text.matchAll(/\/\*[^]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g)
+  const parts = text.matchAll(PROSE)
   return Array.from(parts, ([part]) => part.replace(/\s*\n\s*\*?\s*/g, ' ')).join('\n')
 }
 
@@ -192,7 +246,7 @@ t.test('comments, messages, documents and test names are plain English', async (
   for (const [word, plain] of Object.entries(WORDS)) {
     const pattern = new RegExp(`\\b(?:${word})\\b`, 'gi')
     const used = texts.flatMap(([path, text]) => (text.match(pattern) ?? []).map(() => path))
-    holds(t, word, plain, used, WORDS_LEFT[word])
+    isGone(t, word, plain, used)
   }
 })
 

@@ -1,4 +1,4 @@
-// Stands for the API that you have already. It knows nothing of payments.
+// Represents the API that you already have. It knows nothing about payments.
 import { createServer } from 'node:http'
 
 const KILOGRAMS = new Map([

@@ -2,6 +2,7 @@ import { CatalogError, formatIssue, type Issue, loadServed } from '../engine/int
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
 import { baseUrlOf } from './payment-config.ts'
+import { counted } from './terminal-text.ts'
 
 export async function check(call: Call): Promise<number> {
   const { positionals, terminal, env, flags } = call
@@ -10,7 +11,7 @@ export async function check(call: Call): Promise<number> {
     terminal.out(JSON.stringify({ file, revision, issues }, undefined, 2))
   try {
     const handlers = await handlersFor(call, file)
-    const { catalog, warnings, text } = loadServed(file, Object.keys(handlers), baseUrlOf(env))
+    const { catalog, warnings, text } = loadServed(file, { handlers: Object.keys(handlers) }, baseUrlOf(env))
     if (flags.given('json')) {
       report(warnings, catalog.revision)
       return 0
@@ -18,7 +19,7 @@ export async function check(call: Call): Promise<number> {
     for (const issue of warnings) terminal.out(`${formatIssue(issue, file, text)}\n`)
     const paid = catalog.routes.filter(({ kind }) => kind === 'paid').length
     terminal.out(
-      `${file}: ${count(catalog.routes.length, 'route')}, ${paid} paid, revision ${catalog.revision}`,
+      `${file}: ${counted(catalog.routes.length, 'route')}, ${paid} paid, revision ${catalog.revision}`,
     )
     return 0
   } catch (fault) {
@@ -26,12 +27,8 @@ export async function check(call: Call): Promise<number> {
     if (flags.given('json')) report(fault.issues, null)
     else {
       terminal.out(fault.message)
-      terminal.out(`\n${file}: ${count(fault.issues.length, 'issue')}`)
+      terminal.out(`\n${file}: ${counted(fault.issues.length, 'issue')}`)
     }
     return 1
   }
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

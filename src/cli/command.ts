@@ -15,14 +15,14 @@ export interface Call {
   readonly flags: Flags
   readonly env: Env
   readonly terminal: Terminal
-  /** What stands behind the catalog, and the context to call it with. */
+  /** The service behind the catalog, and its context. */
   readonly service: ServiceDefinition<unknown>
   readonly context: ServiceContext<unknown>
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string
 }
 
-/** The command line is wrong: the message says which flag or word, and what it takes. */
+/** An error of the command line: the message names the flag or argument, and what it accepts. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message)

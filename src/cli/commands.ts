@@ -16,7 +16,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'init',
     summary: 'create a project: a catalog, a handler and its test, or a catalog that sells an existing API',
-    operands: ['<dir>'],
+    operands: ['[dir]'],
     options: {
       typescript: { text: 'write the handler and its test in TypeScript' },
       from: { value: 'FILE|URL', text: 'OpenAPI 3 or Swagger 2.0 document of the API to sell, JSON or YAML' },
@@ -43,12 +43,14 @@ export const COMMANDS: readonly Command[] = [
       catalog: CATALOG,
       handlers: HANDLERS,
       port: { value: 'N', text: 'port to listen on, 0 for any; default: PORT, or else 4021' },
-      sandbox: { text: 'take play money on local chains; nothing has to be configured' },
-      offline: { text: 'answer with invented data instead of asking outside sources; needs --sandbox' },
+      sandbox: { text: 'use play money on local chains; needs no configuration' },
+      offline: { text: 'answer with invented data instead of querying outside sources; needs --sandbox' },
+      watch: { text: 'reload your handlers when their files change, without dropping a request' },
       'data-dir': { value: 'DIR', text: 'where payments are stored; default: DATA_DIR, or else .ratecard' },
     },
     examples: [
       'ratecard serve --sandbox --offline',
+      'ratecard serve --sandbox --watch',
       'PAY_TO=0x… SETTLER_PRIVATE_KEY=… RPC_URL_8453=https://… ratecard serve',
     ],
     run: async (call) => (await import('./serve.ts')).serve(call),
@@ -71,7 +73,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'plan',
-    summary: 'show what a catalog change means for buyers; exits 2 if a price rises or existing calls break',
+    summary: 'show how a catalog change affects buyers; exits 2 if a price rises or existing calls break',
     operands: ['[catalog.yaml]'],
     options: {
       against: {
@@ -93,6 +95,11 @@ export const COMMANDS: readonly Command[] = [
     operands: ['<path>'],
     options: {
       price: { value: 'USD', text: 'price of one call, such as 0.005, or "free"; required' },
+      method: {
+        value: 'METHOD',
+        short: 'X',
+        text: 'default: GET; parameters of POST, PUT and PATCH go in a JSON body',
+      },
       parameter: {
         value: 'NAME:TYPE',
         multiple: true,
@@ -105,6 +112,7 @@ export const COMMANDS: readonly Command[] = [
     examples: [
       'ratecard new /paid/util/slug --price 0.002 --parameter text:string!',
       'ratecard new /paid/price/{sku} --price 0.01 --parameter sku:string=A-100 --parameter days:integer=7',
+      'ratecard new /paid/translate --method POST --price 0.002 --parameter text:string!',
       'ratecard new /about --price free',
     ],
     run: async (call) => (await import('./new.ts')).addRoute(call),
@@ -128,7 +136,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['[catalog.yaml]'],
     options: {
       engine: { value: 'MODULE', text: 'module to import the types from; default: ratecard/handler' },
-      out: { value: 'FILE', text: 'write them to a file, which is replaced in one step; default: stdout' },
+      out: { value: 'FILE', text: 'write them to a file, which is replaced atomically; default: stdout' },
     },
     examples: ['ratecard types --out handlers/catalog.d.ts'],
     run: async (call) => (await import('./print.ts')).types(call),
@@ -142,7 +150,7 @@ export const COMMANDS: readonly Command[] = [
       data: {
         value: 'TEXT|@FILE',
         short: 'd',
-        text: 'the body; sent as JSON, a form or text, as it reads; --header names another type',
+        text: 'the body; its type (JSON, form or text) is detected; --header sets another type',
       },
       header: { value: "'NAME: VALUE'", short: 'H', multiple: true, text: 'may be repeated' },
       output: { value: 'FILE', short: 'o', text: 'write the answer to a file, byte for byte' },
@@ -158,6 +166,26 @@ export const COMMANDS: readonly Command[] = [
       'PAYER_PRIVATE_KEY=… RPC_URL_4217=https://… ratecard pay https://api.example.com/paid/ping --protocol mpp --max 0.01',
     ],
     run: async (call) => (await import('./pay.ts')).pay(call),
+  },
+  {
+    name: 'mcp',
+    summary: 'serve the MCP tools of a shop to a local client, and pay for them within a budget',
+    operands: ['<origin or MCP endpoint>'],
+    options: {
+      'max-per-call': { value: 'USD', text: 'pay at most this much for one call; required' },
+      max: { value: 'USD', text: 'spend at most this much at this shop; required' },
+      'ask-above': { value: 'USD', text: 'ask the user before a call that costs more' },
+      protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
+      'data-dir': {
+        value: 'DIR',
+        text: 'where spending is recorded; default: XDG_STATE_HOME/ratecard, or else ~/.local/state/ratecard',
+      },
+    },
+    examples: [
+      'PAYER_PRIVATE_KEY=… ratecard mcp https://api.example.com --max-per-call 0.05 --max 5',
+      'PAYER_PRIVATE_KEY=… ratecard mcp https://api.example.com/mcp/game --max-per-call 0.05 --max 5 --ask-above 0.01',
+    ],
+    run: async (call) => (await import('./mcp.ts')).mcp(call),
   },
   {
     name: 'payments list',
@@ -183,7 +211,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'payments show',
-    summary: 'explain one payment: what happened, and what to do about it',
+    summary: 'explain one payment: what happened and what to do',
     operands: ['<id>'],
     options: { json: JSON_OUTPUT, ...STORED },
     examples: ['ratecard payments show pay_0a1B2c3D4e5F6g7H8i9J0k'],
@@ -191,7 +219,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'payments reconcile',
-    summary: 'compare the ledger with the chains, both ways; changes nothing',
+    summary: 'compare the ledger with the chains in both directions; changes nothing',
     operands: [],
     options: {
       since: { value: 'TIME', text: 'compare from this time on; default: 24h' },
@@ -224,8 +252,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'payments refund',
-    summary:
-      'send the money of a charged payment back to its payer, once; --due: of all that are owed a refund',
+    summary: 'refund a charged payment to its payer, once; --due: all payments that are owed a refund',
     operands: ['[id]'],
     options: {
       due: { text: 'refund every payment whose work can never be delivered' },
@@ -243,7 +270,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'payments prune',
-    summary: 'delete old payment records that are finished; answers and open payments are never deleted',
+    summary: 'delete old records of finished payments; stored answers and open payments are kept',
     operands: [],
     options: {
       before: { value: 'TIME', text: 'delete what is older: a date, or an age such as 90d; required' },
@@ -272,7 +299,8 @@ export const COMMANDS: readonly Command[] = [
       'with a URL: compare the documents and 402 responses of a running service; without: call every route once',
     operands: ['[url]'],
     options: {
-      sources: { text: 'ask every outside source once and list the fields that are not as expected' },
+      sources: { text: 'query every outside source once and list unexpected fields' },
+      listing: { text: 'send the requests of registry probes, and report what each registry would reject' },
       production: { text: 'check everything that real payments depend on: addresses, chains, stores, proxy' },
       catalog: CATALOG,
       handlers: HANDLERS,
@@ -281,6 +309,7 @@ export const COMMANDS: readonly Command[] = [
     examples: [
       'ratecard doctor https://api.example.com --catalog catalog.yaml',
       'ratecard doctor http://localhost:4021 --json',
+      'ratecard doctor --listing https://api.example.com',
       'ratecard doctor --production',
       'ratecard doctor --sources',
       'TWITCH_CLIENT_ID=… TWITCH_CLIENT_SECRET=… ratecard doctor',

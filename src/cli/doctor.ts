@@ -1,10 +1,15 @@
-import type { Call } from './command.ts'
+import { type Call, UsageError } from './command.ts'
+import { examineListing } from './doctor/listing.ts'
 import { examineProduction } from './doctor/production.ts'
 import { examineService, originOf } from './doctor/service.ts'
 import { trySources } from './doctor/sources.ts'
 
 export async function doctor(call: Call): Promise<number> {
   const [target] = call.positionals
+  if (call.flags.given('listing')) {
+    if (target === undefined) throw new UsageError('name the URL of the service that is to be listed')
+    return examineListing(call, target)
+  }
   if (call.flags.given('production'))
     return examineProduction(call, target === undefined ? undefined : originOf(target))
   return target === undefined ? trySources(call) : examineService(call, target)

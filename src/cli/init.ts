@@ -1,17 +1,16 @@
-import { copyFileSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { compileText, documentNames, generateTypes, parsePrice } from '../engine/internal.ts'
 import { UsageError, type Call } from './command.ts'
-import { readOpenapi } from './init/openapi.ts'
-import { packageSource, type PackageSource } from './init/package-source.ts'
+import { readOpenapi } from './init/read-openapi.ts'
 import { sellOpenapi } from './init/proxy-shop.ts'
-import { firstShop, TYPES_FILE } from './init/shop.ts'
-import { taken, writeFiles, type Files } from './new-files.ts'
+import { firstShop, joinManifests, packageSource, TYPES_FILE, type PackageSource } from './init/shop.ts'
+import { replaceFile, taken, writeFiles, type Files } from './new-files.ts'
+import { counted } from './terminal-text.ts'
 
 export async function init(call: Call): Promise<number> {
   const { positionals, flags } = call
-  const [folder] = positionals
-  if (folder === undefined) throw new UsageError('missing argument: the folder to create')
+  const [folder = '.'] = positionals
   const source = flags.text('from')
   if (source !== undefined && flags.given('typescript'))
     throw new UsageError('--typescript writes a handler: a project --from an API has none')
@@ -80,7 +79,9 @@ async function beginProxy(call: Call, folder: string, source: string): Promise<n
 const LARGEST_DOCUMENT = 64_000_000
 
 async function download(address: string): Promise<string> {
-  const response = await fetch(address, { signal: AbortSignal.timeout(30_000) })
+  const response = await fetch(address, { signal: AbortSignal.timeout(30_000) }).catch((cause: unknown) => {
+    throw new Error(`${address} cannot be reached`, { cause })
+  })
   if (!response.ok) throw new UsageError(`${address} answers with status ${response.status}`)
   const text = await response.text()
   if (text.length > LARGEST_DOCUMENT) throw new UsageError(`${address} is larger than 64 MB`)
@@ -103,32 +104,43 @@ function filterOf(include: readonly string[], exclude: readonly string[]): (titl
 
 /** The commands that install a new project. */
 function installing(folder: string, source: PackageSource, version: string): string {
-  if (source.kind === 'installable') return `cd ${folder} && npm install`
+  const enter = resolve(folder) === resolve('.') ? '' : `cd ${folder} && `
+  if (source.kind === 'installable') return `${enter}npm install`
   const tarball = join(relative(resolve(folder), '.'), `ratecard-${version}.tgz`)
-  return `npm pack && cd ${folder} && npm install ${tarball}`
+  return `npm pack && ${enter}npm install ${tarball}`
 }
 
 /** Files of one folder that are named one by one. */
 const MOST_NAMED = 20
 
-/** Writes all of them, or nothing. */
-function write({ terminal }: Call, folder: string, files: Files, source: PackageSource): boolean {
-  const there = taken(folder, files)
-  if (there.length > 0) {
-    terminal.err(`ratecard init: nothing was written: ${folder} already has ${there.join(', ')}`)
+/** Writes all files or none. An existing package.json is kept, and missing members are added to it. */
+function write({ terminal }: Call, folder: string, given: Files, source: PackageSource): boolean {
+  const refuse = (reason: string): boolean => {
+    terminal.err(`ratecard init: nothing was written: ${reason}`)
     return false
   }
+  const [files, manifest] = [new Map(given), join(folder, 'package.json')]
+  const added = files.get('package.json')
+  const joined =
+    added !== undefined && existsSync(manifest)
+      ? joinManifests(readFileSync(manifest, 'utf8'), added)
+      : undefined
+  if (joined?.kind === 'fault') return refuse(`${manifest} ${joined.sentence}`)
+  if (joined !== undefined) files.delete('package.json')
+  const there = taken(folder, files)
+  if (there.length > 0) return refuse(`${folder} already has ${there.join(', ')}`)
   writeFiles(folder, files)
-  if (source.kind === 'installable' && source.tarball !== undefined)
-    copyFileSync(source.tarball, join(folder, basename(source.tarball)))
+  if (joined !== undefined) {
+    replaceFile(manifest, joined.text)
+    terminal.out(`changed ${manifest}`)
+  }
+  const tarball = source.kind === 'installable' ? source.tarball : undefined
+  if (tarball !== undefined && dirname(tarball) !== resolve(folder))
+    copyFileSync(tarball, join(folder, basename(tarball)))
   const folders = new Map<string, string[]>()
   for (const path of files.keys()) folders.set(dirname(path), [...(folders.get(dirname(path)) ?? []), path])
   for (const [name, paths] of folders)
     if (paths.length > MOST_NAMED) terminal.out(`wrote ${paths.length} files into ${join(folder, name)}`)
     else for (const path of paths) terminal.out(`wrote ${join(folder, path)}`)
   return true
-}
-
-function counted(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

@@ -1,16 +1,12 @@
-import { isJsonObject, type Json, type JsonObject } from '../engine/internal.ts'
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../engine/internal.ts'
 
-/** Undefined for what is no JSON object. */
+/** Undefined if it is not a JSON object. */
 export function readObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return isJsonObject(value) ? value : undefined
 }
 
-/** The value at a path of keys, whatever stands there. */
+/** The value at a path of keys; undefined when missing. */
 export function at(value: Json | undefined, ...keys: readonly string[]): Json | undefined {
   return keys.reduce<Json | undefined>(
     (found, key) => (isJsonObject(found) && Object.hasOwn(found, key) ? found[key] : undefined),

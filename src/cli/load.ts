@@ -4,27 +4,35 @@ import { pathToFileURL } from 'node:url'
 import type { HandlerMap } from '../engine/internal.ts'
 import type { Call } from './command.ts'
 
+/** Limit for loading handlers with their imports. */
+const LOAD_MS = 30_000
+
 /**
- * The handlers of the service, and on top of them the operator's own: from `--handlers DIR`, else from the folder `handlers`
- * next to the catalog, if it has an index.js.
+ * The handlers of the service (or `shipped` in their place), and on top of them the operator's own: from `--handlers DIR`,
+ * else from the folder `handlers` next to the catalog, if it has an index.js.
  */
 export async function handlersFor(
   { service, context, flags }: Call,
   catalog: string,
-  standIns?: HandlerMap,
+  shipped?: HandlerMap,
 ): Promise<HandlerMap> {
   const beside = join(dirname(catalog), 'handlers')
   const found = existsSync(join(beside, 'index.js')) ? beside : undefined
   const directory = flags.text('handlers') ?? found
-  const own = directory === undefined ? {} : await importHandlers(directory)
-  return { ...(standIns ?? (await service.handlers(context))), ...own }
+  const known = shipped ?? (await service.handlers(context))
+  if (directory === undefined && Object.keys(known).length === 0 && existsSync(join(beside, 'index.ts')))
+    throw new Error(`${join(beside, 'index.ts')} is not compiled: run "npm run build"`)
+  return { ...known, ...(directory === undefined ? {} : await importHandlers(directory)) }
 }
 
 /** Imports `handlers` from an operator's own folder: `DIR/index.js`, compiled or written as plain JavaScript. */
-export async function importHandlers(directory: string): Promise<HandlerMap> {
+export async function importHandlers(directory: string, loadMs = LOAD_MS): Promise<HandlerMap> {
   const file = resolve(directory, 'index.js')
   if (!existsSync(file)) throw new Error(`no such file: ${file}; --handlers names the folder of an index.js`)
-  const loaded = await load(file)
+  const loaded = await inTime(import(pathToFileURL(file).href), loadMs).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
+    throw new Error(`${file} cannot be loaded: ${reason}`, { cause })
+  })
   if (
     typeof loaded === 'object' &&
     loaded !== null &&
@@ -38,13 +46,13 @@ export async function importHandlers(directory: string): Promise<HandlerMap> {
   )
 }
 
-async function load(file: string): Promise<unknown> {
-  try {
-    return await import(pathToFileURL(file).href)
-  } catch (cause) {
-    const reason = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
-    throw new Error(`${file} cannot be loaded: ${reason}`, { cause })
-  }
+/** The timer also keeps a process alive that has nothing else to do yet, so that it can say why it does not start. */
+function inTime(loading: Promise<unknown>, ms: number): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const late = new Error(`not loaded after ${ms / 1000} s: a top-level await may wait for what never comes`)
+    const timer = setTimeout(() => reject(late), ms)
+    void loading.finally(() => clearTimeout(timer)).then(resolve, reject)
+  })
 }
 
 function isHandlerMap(value: unknown): value is HandlerMap {

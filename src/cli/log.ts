@@ -2,10 +2,10 @@ import { type Access, ERRORS, Failure, formatShort, LedgerError, type Observe } 
 import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
 
-/** Lines are written together, or after so long. */
+/** Lines are written together when this many bytes are waiting, or after this time. */
 const TOGETHER_BYTES = 16_384
 const FLUSH_MS = 500
-/** Kept for a reader who does not read; what comes then is lost: a log must not stop a service, nor fill its memory. */
+/** Limit of unwritten bytes; later lines are dropped, since a log must neither stop a service nor fill its memory. */
 const KEPT_BYTES = 16 * 1024 * 1024
 /** More than the end of a line ever has. */
 const LONGEST_END = 256
@@ -15,7 +15,7 @@ const CLOSE_MS = 1_000
 
 const STDERR = 2
 
-/** Where requests are reported. */
+/** The log of requests. */
 export interface Log {
   readonly observe: Observe
   /** Resolves when every line is written, or nobody reads them. */
@@ -98,7 +98,7 @@ async function openStderr(): Promise<
     used = 0
   }
   setInterval(turn, FLUSH_MS).unref()
-  // However the process ends, but for SIGKILL: what is in the destination then is written by pino.
+  // Lets pino write the remaining lines at every end of the process except SIGKILL.
   process.prependListener('exit', turn)
   return {
     write: (begin, end) => {
@@ -134,7 +134,7 @@ function isoTime(): () => string {
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
-/** Mistakes of ours are errors; sources that fail and payments that cannot be taken are warnings. */
+/** Bugs are errors; failing sources and unacceptable payments are warnings. */
 function levelOf({ status, outcome }: Access): 'info' | 'warn' | 'error' {
   if (outcome === 'internal') return 'error'
   return status >= 500 ? 'warn' : 'info'
@@ -169,12 +169,12 @@ function shortLine({ place, method, status, outcome, price, cached, ms, payment 
   return words.filter((word) => word !== '').join('  ')
 }
 
-/** The same error is reported once in this time: an unreachable store fails every request. */
+/** Interval in which the same error is reported once: an unreachable store fails every request. */
 const QUIET_MS = 30_000
 
 /**
- * Reports errors outside of any request to the operator: with the stack for our own bugs, else in one line.
- * `hide` takes out what no log may hold: libraries and handlers put addresses and keys into their messages.
+ * Reports errors outside of requests to the operator: bugs with their stack, others in one line. `hide` removes
+ * addresses and keys that libraries and handlers put into their messages.
  */
 export function createErrorReporter(
   { err }: Pick<Terminal, 'err'>,

@@ -1,7 +1,11 @@
+import { stat } from 'node:fs/promises'
+import type { Counter } from 'prom-client'
 import {
   findAsset,
+  findRefundsDue,
   type Access,
   type AllFigures,
+  type RpcTransport,
   type PaymentRecord,
   type Ledger,
   type X402Networks,
@@ -12,9 +16,13 @@ export interface MetricsSettings {
   readonly now: () => number
   /** How the outside sources have done. */
   readonly figures: AllFigures
-  /** How settling goes on the networks that were paid on. */
+  /** State of settlement on the networks with payments. */
   readonly health: () => ReturnType<X402Networks['health']>
   readonly revision: () => string
+  /** Endpoints of the nodes by chain id. */
+  readonly rpcUrls: Readonly<Record<number, string>>
+  /** The file of a ledger on this machine. */
+  readonly ledgerFile: string | undefined
 }
 
 /** What is counted in this process, in the text format of Prometheus; sum over processes when several are scraped. */
@@ -22,6 +30,8 @@ export interface Metrics {
   readonly observe: (access: Access) => void
   /** A payment has changed, by the doing of this process. */
   readonly settle: (previous: PaymentRecord, next: PaymentRecord) => void
+  /** Counts calls of nodes, and failed or unreadable answers. */
+  readonly countCalls: (call: RpcTransport) => RpcTransport
   readonly read: () => Promise<{ readonly type: string; readonly text: string }>
 }
 
@@ -31,11 +41,15 @@ interface Revenue {
   readonly decimals: number
 }
 
-/** Payments in doubt are looked for at most so often, and so many of them are counted. */
+type Labels = Readonly<Record<string, string>>
+type Row = readonly [labels: Labels, value: number]
+type Rows = () => readonly Row[] | Promise<readonly Row[]>
+
+/** Payments in doubt, and refunds that are due, are looked for at most so often, and so many of them are counted. */
 const LOOK_MS = 10_000
-const MOST_UNKNOWN = 1_000
+const MOST_COUNTED = 1_000
 const WEI = 1e18
-/** In doubt is what recovery looks after again within this time. */
+/** Payments that recovery checks within this time count as uncertain. */
 const SOON_MS = 330_000
 
 /** Every label is a name of the catalog, of a network or of an error: none can be made up by a caller. */
@@ -45,145 +59,164 @@ export async function openMetrics({
   figures,
   health,
   revision,
+  rpcUrls,
+  ledgerFile,
 }: MetricsSettings): Promise<Metrics> {
-  const { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } = await import('prom-client')
-  const registry = new Registry()
+  const prom = await import('prom-client')
+  const registry = new prom.Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
-  const requests = new Counter({
-    name: 'ratecard_requests_total',
-    help: 'Requests by route template and outcome: ok, or the code of the problem',
-    labelNames: ['route', 'status', 'outcome'],
-    registers,
-  })
-  const durations = new Histogram({
+  prom.collectDefaultMetrics({ register: registry })
+  const counter = (name: string, help: string, labelNames: string[]): Counter =>
+    new prom.Counter({ name, help, labelNames, registers })
+  const requests = counter(
+    'ratecard_requests_total',
+    'Requests by route template and outcome: ok, or the code of the problem',
+    ['route', 'status', 'outcome'],
+  )
+  const durations = new prom.Histogram({
     name: 'ratecard_request_duration_seconds',
     help: 'Time from the request to its answer',
     labelNames: ['route'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers,
   })
-  const cached = new Counter({
-    name: 'ratecard_cache_answers_total',
-    help: 'Answers that came from the cache (hit) or were made for the request (miss)',
-    labelNames: ['route', 'result'],
-    registers,
-  })
-  const payments = new Counter({
-    name: 'ratecard_payments_total',
-    help: 'Payments that became settled, unknown or voided, as the ledger has it',
-    labelNames: ['operation', 'network', 'outcome'],
-    registers,
-  })
-  /** In the smallest units: sums of fractions drift. */
+  const cached = counter(
+    'ratecard_cache_answers_total',
+    'Answers that came from the cache (hit) or were made for the request (miss)',
+    ['route', 'result'],
+  )
+  const payments = counter(
+    'ratecard_payments_total',
+    'Payments that became settled, unknown or voided, as the ledger has it',
+    ['operation', 'network', 'outcome'],
+  )
+  const total = (name: string, help: string, labelNames: string[], rows: Rows): void =>
+    void new prom.Counter({ name, help, labelNames, registers, collect: collectFrom(rows) })
+  const gauge = (name: string, help: string, labelNames: string[], rows: Rows): void =>
+    void new prom.Gauge({ name, help, labelNames, registers, collect: collectFrom(rows) })
+  /** In the smallest units, since sums of fractions lose precision. */
   const revenue = new Map<string, Revenue>()
-  new Counter({
-    name: 'ratecard_revenue_total',
-    help: 'Settled amounts in units of the token, as the ledger has it',
-    labelNames: ['operation', 'network', 'token'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { labels, units, decimals } of revenue.values())
-        this.inc(labels, Number(units) / 10 ** decimals)
-    },
-  })
-  let looked: { readonly at: number; readonly count: Promise<number> } | undefined
-  new Gauge({
-    name: 'ratecard_payments_unknown',
-    help: 'Payments of which nobody knows yet whether they have settled, over all processes of the ledger',
-    registers,
-    async collect() {
-      if (looked === undefined || now() - looked.at >= LOOK_MS)
-        looked = { at: now(), count: countUnknown(ledger, now()) }
-      // A store that is away shows in the requests; the rest is to be read all the same.
-      this.set(await looked.count.catch(() => Number.NaN))
-    },
-  })
-  /** A store that is away leaves these out; the rest is to be read all the same. */
+  total(
+    'ratecard_revenue_total',
+    'Settled amounts in units of the token, as the ledger has it',
+    ['operation', 'network', 'token'],
+    () =>
+      Array.from(revenue.values(), ({ labels, units, decimals }) => [labels, Number(units) / 10 ** decimals]),
+  )
+  const unknown = recent(now, () => countUnknown(ledger, now()))
+  gauge(
+    'ratecard_payments_unknown',
+    'Payments of which nobody knows yet whether they have settled, over all processes of the ledger',
+    [],
+    // An unavailable store shows in the requests; the other metrics are still exported.
+    async () => [[{}, await unknown().catch(() => Number.NaN)]],
+  )
+  const refundsDue = recent(now, () => findRefundsDue(ledger, MOST_COUNTED))
+  for (const [name, help, unitsOf] of [
+    ['ratecard_refunds_due', 'Payments whose money is owed back, over all processes of the ledger', () => 1],
+    [
+      'ratecard_refunds_due_amount',
+      'What is owed back, in units of the token',
+      (entry: PaymentRecord, decimals: number) => Number(entry.receipt?.amount ?? 0) / 10 ** decimals,
+    ],
+  ] as const)
+    gauge(name, help, ['network', 'token'], async () =>
+      (await refundsDue().catch(() => [])).map((entry) => {
+        const { network, asset } = entry
+        const { symbol: token, decimals } = findAsset(network, asset) ?? { symbol: 'unknown', decimals: 0 }
+        return [{ network, token }, unitsOf(entry, decimals)]
+      }),
+    )
+  /** An unavailable store omits these; the other metrics are still exported. */
   const networks = (): ReturnType<X402Networks['health']> => health().catch(() => [])
-  new Gauge({
-    name: 'ratecard_signer_balance',
-    help: 'What a signer has for gas, in units of the coin, as of the last look less what was promised since',
-    labelNames: ['network', 'signer', 'coin'],
-    registers,
-    async collect() {
-      this.reset()
-      for (const { network, balances } of await networks())
-        for (const [signer, wei] of balances)
-          this.set({ network: network.id, signer, coin: network.coin }, Number(wei) / WEI)
-    },
-  })
-  new Gauge({
-    name: 'ratecard_gas_lost_last_hour',
-    help: 'What reverted transactions have cost in the last hour over all processes of the ledger, in units of the coin',
-    labelNames: ['network', 'coin'],
-    registers,
-    async collect() {
-      this.reset()
-      for (const { network, gasLost } of await networks())
-        this.set({ network: network.id, coin: network.coin }, Number(gasLost) / WEI)
-    },
-  })
-  new Gauge({
-    name: 'ratecard_signer_oldest_unmined_seconds',
-    help: 'How long the lowest transaction of a signer that is in no block yet has waited',
-    labelNames: ['network'],
-    registers,
-    async collect() {
-      this.reset()
-      for (const { network, unmined } of await networks())
-        this.set({ network: network.id }, unmined.age / 1000)
-    },
-  })
-  new Gauge({
-    name: 'ratecard_network_closed',
-    help: '1 while nothing is sent on a network: too much gas was lost, or it does not include our transactions',
-    labelNames: ['network'],
-    registers,
-    async collect() {
-      this.reset()
-      for (const { network, trouble } of await networks())
-        this.set({ network: network.id }, trouble === undefined ? 0 : 1)
-    },
-  })
+  gauge(
+    'ratecard_signer_balance',
+    'What a signer has for gas, in units of the coin, as of the last look less what was promised since',
+    ['network', 'signer', 'coin'],
+    async () =>
+      (await networks()).flatMap(({ network: { id, coin }, balances }) =>
+        Array.from(balances, ([signer, wei]): Row => [{ network: id, signer, coin }, Number(wei) / WEI]),
+      ),
+  )
+  gauge(
+    'ratecard_gas_lost_last_hour',
+    'What reverted transactions have cost in the last hour over all processes of the ledger, in units of the coin',
+    ['network', 'coin'],
+    async () =>
+      (await networks()).map(({ network: { id, coin }, gasLost }) => [
+        { network: id, coin },
+        Number(gasLost) / WEI,
+      ]),
+  )
+  gauge(
+    'ratecard_gas_spent',
+    'What the mined transactions of this process have cost since its start, in units of the coin',
+    ['network', 'coin'],
+    async () =>
+      (await networks()).map(({ network: { id, coin }, totals: { gasSpent } }) => [
+        { network: id, coin },
+        Number(gasSpent) / WEI,
+      ]),
+  )
+  gauge(
+    'ratecard_settlement_transactions',
+    'Transactions of this process that were mined since its start; one may settle several payments',
+    ['network'],
+    async () =>
+      (await networks()).map(({ network: { id }, totals: { transactions } }) => [
+        { network: id },
+        transactions,
+      ]),
+  )
+  gauge(
+    'ratecard_signer_oldest_unmined_seconds',
+    'How long the lowest transaction of a signer that is in no block yet has waited',
+    ['network'],
+    async () =>
+      (await networks()).map(({ network: { id }, unmined }) => [{ network: id }, unmined.age / 1000]),
+  )
+  gauge(
+    'ratecard_network_closed',
+    '1 while nothing is sent on a network: too much gas was lost, or it does not include our transactions',
+    ['network'],
+    async () =>
+      (await networks()).map(({ network: { id }, trouble }) => [
+        { network: id },
+        trouble === undefined ? 0 : 1,
+      ]),
+  )
   for (const [name, help, of] of [
     ['ratecard_source_requests_total', 'Questions to outside sources', 'asked'],
     ['ratecard_source_failures_total', 'Questions to outside sources without a usable answer', 'failed'],
     ['ratecard_source_drifts_total', 'Answers of outside sources in another form than before', 'drifted'],
-  ] as const) {
-    new Counter({
-      name,
-      help,
-      labelNames: ['source'],
-      registers,
-      collect() {
-        this.reset()
-        for (const [source, each] of figures()) this.inc({ source }, each[of])
-      },
-    })
-  }
-  new Counter({
-    name: 'ratecard_source_skipped_total',
-    help: 'Rows and fields of outside sources that were not as expected, by field',
-    labelNames: ['source', 'field'],
-    registers,
-    collect() {
-      this.reset()
-      for (const [source, { fields }] of figures())
-        for (const [field, count] of fields) this.inc({ source, field }, count)
-    },
-  })
-  new Gauge({
-    name: 'ratecard_catalog',
-    help: 'The revision that is served',
-    labelNames: ['revision'],
-    registers,
-    collect() {
-      this.reset()
-      this.set({ revision: revision() }, 1)
-    },
-  })
+  ] as const)
+    total(name, help, ['source'], () => Array.from(figures(), ([source, each]) => [{ source }, each[of]]))
+  total(
+    'ratecard_source_skipped_total',
+    'Rows and fields of outside sources that were not as expected, by field',
+    ['source', 'field'],
+    () =>
+      Array.from(figures()).flatMap(([source, { fields }]) =>
+        Array.from(fields, ([field, count]): Row => [{ source, field }, count]),
+      ),
+  )
+  const calls = counter('ratecard_rpc_requests_total', 'Requests to the node of a network', ['network'])
+  const failedCalls = counter(
+    'ratecard_rpc_failures_total',
+    'Requests to the node of a network that failed, or whose answer cannot be read',
+    ['network'],
+  )
+  const networkOf = new Map(Object.entries(rpcUrls).map(([chain, url]) => [url, `eip155:${chain}`]))
+  if (ledgerFile !== undefined)
+    gauge(
+      'ratecard_ledger_bytes',
+      'Size of the file of the ledger, without the answers that are kept for redelivery',
+      [],
+      async () => [[{}, (await stat(ledgerFile).catch(() => ({ size: Number.NaN }))).size]],
+    )
+  gauge('ratecard_catalog', 'The revision that is served', ['revision'], () => [
+    [{ revision: revision() }, 1],
+  ])
   return {
     observe: ({ place: route, status, outcome, ms, cached: fromCache }) => {
       requests.inc({ route, status, outcome })
@@ -205,11 +238,50 @@ export async function openMetrics({
       if (previous.state !== state && (state === 'unknown' || state === 'voided'))
         payments.inc({ operation, network, outcome: state })
     },
+    countCalls: (call) => async (url, request) => {
+      const network = networkOf.get(url)
+      if (network === undefined) return call(url, request)
+      const count = (fault: unknown): never => {
+        failedCalls.inc({ network })
+        throw fault
+      }
+      calls.inc({ network }, countOf(request.body))
+      const response = await call(url, request).catch(count)
+      return { json: () => response.json().catch(count) }
+    },
     read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }
 
+/** Calls of one JSON-RPC request: nodes are paid by the call, however many share a request. */
+function countOf(body: string): number {
+  const request: unknown = body.startsWith('[') ? JSON.parse(body) : undefined
+  return Array.isArray(request) ? request.length : 1
+}
+
+interface Collected {
+  reset(): void
+  inc(labels: Labels, value: number): void
+}
+
+/** The values of a metric that are worked out when it is read. */
+function collectFrom(rows: Rows): (this: Collected) => Promise<void> {
+  return async function () {
+    this.reset()
+    for (const [labels, value] of await rows()) this.inc(labels, value)
+  }
+}
+
+/** What was found within the last seconds, or is looked for again. */
+function recent<T>(now: () => number, find: () => Promise<T>): () => Promise<T> {
+  let last: { readonly at: number; readonly found: Promise<T> } | undefined
+  return () => {
+    if (last === undefined || now() - last.at >= LOOK_MS) last = { at: now(), found: find() }
+    return last.found
+  }
+}
+
 async function countUnknown(ledger: Ledger, now: number): Promise<number> {
-  const due = await ledger.due('money', now + SOON_MS, MOST_UNKNOWN)
+  const due = await ledger.due('money', now + SOON_MS, MOST_COUNTED)
   return due.filter(({ state }) => state === 'unknown').length
 }

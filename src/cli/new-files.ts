@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 /** Texts by their paths below a folder. */
 export type Files = ReadonlyMap<string, string>
 
-/** Those that are there already: nothing of the operator's is ever written over. */
+/** The files that exist already: no file of the operator is ever overwritten. */
 export function taken(folder: string, files: Files): string[] {
   return [...files.keys()].filter((path) => existsSync(resolve(folder, path)))
 }

@@ -9,7 +9,11 @@ import {
   type Json,
   type JsonObject,
   type Loaded,
+  type Method,
+  METHODS,
   operationId,
+  readerIn,
+  routeKey,
   type Route,
 } from '../engine/internal.ts'
 import { type Call, UsageError } from './command.ts'
@@ -20,6 +24,7 @@ import {
   handlerFile,
   handlerText,
   moduleOf,
+  type Stub,
   testFile,
   testText,
   withHandler,
@@ -27,31 +32,19 @@ import {
 import { insertRoute } from './new/insertion.ts'
 import type { Draft } from './route-yaml.ts'
 
-/** Reads what a catalog names by a path from its own folder; undefined when it is not there. */
-function beside(catalog: string): (path: string) => Buffer | undefined {
-  const folder = dirname(resolve(catalog))
-  return (path) => {
-    try {
-      return readFileSync(resolve(folder, path))
-    } catch {
-      return undefined
-    }
-  }
-}
-
 export async function addRoute(call: Call): Promise<number> {
   const { flags, env, terminal } = call
   const draft = draftOf(call)
   const file = flags.text('catalog') ?? env.catalog
   const folder = flags.text('handlers') ?? join(dirname(file), 'handlers')
-  if (existsSync(join(folder, 'index.ts')))
-    return refuse(call, `${join(folder, 'index.ts')} is TypeScript: add the route and its handler by hand`)
+  if (!existsSync(file))
+    return refuse(call, `${file} does not exist: --catalog names another, "ratecard init" creates one`)
   const insertion = insertRoute(readFileSync(file, 'utf8'), draft)
   if (insertion.kind === 'fault') return refuse(call, `${file} ${insertion.sentence}`)
   try {
-    const { text, line } = insertion
-    const { catalog } = await judge(call, { file, folder, text, draft })
-    const fault = add(call, { file, folder, text, line, catalog, route: routeAt(catalog, draft.path) })
+    const place = { file, folder, text: insertion.text, line: insertion.line }
+    const { catalog } = await judge(call, place, draft)
+    const fault = add(call, place, catalog, routeAt(catalog, draft.path))
     return fault === undefined ? 0 : refuse(call, fault)
   } catch (fault) {
     if (!(fault instanceof CatalogError)) throw fault
@@ -65,10 +58,13 @@ function refuse({ terminal }: Call, reason: string): number {
   return 1
 }
 
-function draftOf({ positionals, flags }: Call): Draft {
+function draftOf({ positionals, flags }: Call): NewRoute {
   const [path] = positionals
   if (path === undefined || !path.startsWith('/'))
     throw new UsageError('missing argument: a path such as /paid/util/slug')
+  const word = (flags.text('method') ?? 'GET').toUpperCase()
+  const method = METHODS.find((each) => each === word)
+  if (method === undefined) throw new UsageError(`--method takes one of ${METHODS.join(', ')}; not "${word}"`)
   const price = flags.text('price')
   if (price === undefined || !/^(?:free|[\d.]+)$/.test(price))
     throw new UsageError('--price takes USD for one call, such as 0.005, or the word free')
@@ -77,64 +73,82 @@ function draftOf({ positionals, flags }: Call): Draft {
   const silent = inPath
     .filter((name) => !given.some((each) => each.name === name))
     .map((name) => ({ name, type: 'string', preset: undefined, required: true }) as const)
+  const declared = [...silent, ...given].map((each) => {
+    const place = inPath.includes(each.name) ? 'path' : 'query'
+    return { place, entry: [each.name, declare(each, place)] as const }
+  })
+  const entriesIn = (place: 'path' | 'query') =>
+    declared.flatMap((each) => (each.place === place ? [each.entry] : []))
+  const sent = entriesIn('query')
+  const hasBody = method === 'POST' || method === 'PUT' || method === 'PATCH'
   return {
-    path,
+    path: method === 'GET' ? path : `${method} ${path}`,
     price,
     keys: [
       ['summary', flags.text('summary') ?? `What one call of ${path} brings`],
-      ...(operationId({ method: 'GET', path }) === '' ? [['handler', handlerOf(path)] as const] : []),
+      ...(operationId({ method, path }) === '' ? [['handler', handlerOf(method, path)] as const] : []),
     ],
-    parameters: [...silent, ...given].map(
-      (each) => [each.name, declare(each, inPath.includes(each.name) ? 'path' : 'query')] as const,
-    ),
+    parameters: hasBody ? entriesIn('path') : declared.map(({ entry }) => entry),
+    ...(hasBody ? { body: { properties: sent.length === 0 ? [TEXT] : sent } } : {}),
+    handler: handlerOf(method, path),
   }
 }
 
-interface Judged {
+/** Type of a body until the operator edits it. */
+const TEXT = ['text', { type: 'string', required: true, example: 'example' }] as const
+
+interface NewRoute extends Draft {
+  readonly handler: string
+}
+
+/** The result of adding a route: the new catalog, and the folder of handlers. */
+interface Place {
   readonly file: string
   readonly folder: string
   readonly text: string
-  readonly draft: Draft
+  /** Line of the route. */
+  readonly line: number
 }
 
 /** The catalog as it would be, held against the handlers there would be. Throws `CatalogError`. */
-async function judge(call: Call, { file, folder, text, draft }: Judged): Promise<Loaded> {
+async function judge(call: Call, { file, folder, text }: Place, draft: NewRoute): Promise<Loaded> {
+  const read = readerIn(dirname(file))
+  // Which handlers there are is known when they are compiled.
+  if (existsSync(join(folder, 'index.ts')))
+    return compileText(file, text, { documents: documentNames, handlers: undefined, read })
   const isThere = existsSync(resolve(folder, 'index.js'))
   const flags = {
     ...call.flags,
     text: (name: string) => (name === 'handlers' && isThere ? folder : undefined),
   }
   const own = Object.keys(await handlersFor({ ...call, flags }, file))
-  const handlers = [...own, handlerOf(draft.path)]
-  return compileText(file, text, { documents: documentNames, handlers, read: beside(file) })
+  const handlers = [...own, draft.handler]
+  return compileText(file, text, { documents: documentNames, handlers, read })
 }
 
 /** What a path names by itself begins behind its first segment; one that has no more is named by that. */
-function handlerOf(path: string): string {
-  const method = 'GET'
+function handlerOf(method: Method, path: string): string {
   return operationId({ method, path }) || operationId({ method, path: `/free${path}` })
 }
 
-function routeAt({ routes }: Catalog, path: string): Route {
-  const route = routes.find((each) => each.path === path)
-  if (route === undefined) throw new Error(`${path} is not in the catalog it was written into`)
+function routeAt({ routes }: Catalog, key: string): Route {
+  const route = routes.find((each) => routeKey(each) === key)
+  if (route === undefined) throw new Error(`${key} is not in the catalog it was written into`)
   return route
 }
 
-interface Addition {
-  readonly file: string
-  readonly folder: string
-  readonly text: string
-  readonly line: number
-  readonly catalog: Catalog
-  readonly route: Route
-}
-
 /** Why nothing was written; undefined when everything was. */
-function add({ terminal }: Call, { file, folder, text, line, catalog, route }: Addition): string | undefined {
+function add(
+  { terminal }: Call,
+  { file, folder, text, line }: Place,
+  catalog: Catalog,
+  route: Route,
+): string | undefined {
   const { handler, parameters } = route.operation
-  const stub = { handler, parameters, path: route.path }
-  const [index, types] = [join(folder, 'index.js'), join(folder, 'catalog.d.ts')]
+  const ending = existsSync(join(folder, 'index.ts')) ? 'ts' : 'js'
+  const stub: Stub = { handler, parameters, path: routeKey(route), ending }
+  const index = join(folder, `index.${ending}`)
+  const types = join(folder, ending === 'ts' ? 'catalog.ts' : 'catalog.d.ts')
   const made = [join(folder, handlerFile(stub)), testFile(folder, stub)] as const
   const list = withHandler(existsSync(index) ? readFileSync(index, 'utf8') : EMPTY_INDEX, stub)
   if (list === undefined)
@@ -152,7 +166,9 @@ function add({ terminal }: Call, { file, folder, text, line, catalog, route }: A
   replaceFile(file, text)
   for (const each of files.keys()) terminal.out(`wrote ${each}`)
   terminal.out(`changed ${file}:${line}, ${index}`)
-  terminal.out('\na running server loads the entry by itself, and the handler after a restart')
+  terminal.out(
+    `\n${ending === 'ts' ? 'compile it with "npm run build"; ' : ''}a running server shows the route as planned until it is restarted; "ratecard serve --watch" loads the handler automatically`,
+  )
   return undefined
 }
 
@@ -160,12 +176,12 @@ function add({ terminal }: Call, { file, folder, text, line, catalog, route }: A
 export interface GivenParameter {
   readonly name: string
   readonly type: keyof typeof EXAMPLES
-  /** As it is spelt; undefined: there is none. */
+  /** Default as written; undefined: none. */
   readonly preset: string | undefined
   readonly required: boolean
 }
 
-/** What a required parameter is shown with until somebody knows better. */
+/** Example of a required parameter until the operator edits it. */
 const EXAMPLES = { string: 'example', integer: 1, number: 1.5, boolean: true } as const
 
 /** Throws `UsageError`. */
@@ -182,7 +198,7 @@ export function parseParameter(text: string): GivenParameter {
 
 const TYPES = ['string', 'integer', 'number', 'boolean'] as const
 
-/** As a catalog declares it. What stands in the path is always given, so that its default is an example. */
+/** The declaration in a catalog. A path parameter is always given, so its default becomes an example. */
 export function declare({ type, preset, required }: GivenParameter, place: 'path' | 'query'): JsonObject {
   const value = preset === undefined ? undefined : readValue(type, preset)
   if (place === 'path') return { type, example: value ?? EXAMPLES[type] }
@@ -190,7 +206,7 @@ export function declare({ type, preset, required }: GivenParameter, place: 'path
   return value === undefined ? { type } : { type, default: value }
 }
 
-/** A value that does not fit stays a text, and the catalog's own check says so. */
+/** A value that does not fit stays a text, which the check of the catalog reports. */
 function readValue(type: GivenParameter['type'], text: string): Json {
   if (type === 'boolean' && /^(?:true|false)$/.test(text)) return text === 'true'
   const isNumber = (type === 'integer' || type === 'number') && /^-?\d+(?:\.\d+)?$/.test(text)

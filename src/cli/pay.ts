@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
-import { parsePrice, world } from '../engine/internal.ts'
+import { parsePrice, systemRuntime } from '../engine/internal.ts'
 import type { Call, Flags } from './command.ts'
 import { Steps } from './pay/result.ts'
 import { exchange, PROTOCOLS, type HttpCall, type PurchaseRequest } from './pay/exchange.ts'
@@ -12,7 +12,7 @@ export async function pay(call: Call): Promise<number> {
     call.terminal.err(`ratecard pay: ${order}`)
     return 64
   }
-  const steps = new Steps(call, world.now)
+  const steps = new Steps(call, systemRuntime.now)
   const bill = await exchange(call.env, order, steps)
   steps.finish(bill)
   return bill.exit
@@ -39,7 +39,7 @@ function orderOf({ positionals, flags, env }: Call): PurchaseRequest | string {
   return { call, max: max?.value, protocols }
 }
 
-/** What curl would send for the same options; but for its type, which is found out. A sentence says what is wrong. */
+/** What curl would send for the same options, except that the content type is detected. A string is an error message. */
 function httpCallOf(url: URL, flags: Flags): HttpCall | string {
   const data = flags.text('data')
   const body =

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { type Catalog, compileText, documentNames, isJsonObject, loadCatalog } from '../engine/internal.ts'
+import { type Catalog, compileText, documentNames, loadCatalog, readerIn } from '../engine/internal.ts'
 import type { Call } from './command.ts'
 import { openOpenapi, readChallenges } from './doctor/answers.ts'
+import { openapiOperations } from './doctor/claim-readers.ts'
 import { type Change, compare, type Difference } from './plan/difference.ts'
 import { catalogSnapshot, serviceSnapshot, type Snapshot } from './plan/snapshot.ts'
 import { clean, cleanText, columns } from './terminal-text.ts'
@@ -46,46 +47,51 @@ async function earlier({ file, against, baseUrl, after }: Comparison): Promise<S
     const { origin } = new URL(against)
     const opened = await openOpenapi(origin)
     if (typeof opened === 'string') return opened
-    const { openapi } = opened
-    const paid = Object.keys(isJsonObject(openapi['paths']) ? openapi['paths'] : {}).filter((path) =>
-      path.startsWith('/paid/'),
+    const { openapi, isSandbox } = opened
+    const paid = openapiOperations(openapi).flatMap(([key]) =>
+      /^(?:[A-Z]+ )?\/paid\//.test(key) ? [key] : [],
     )
-    const { claims } = await readChallenges(origin, openapi, paid.slice(0, 1), () => undefined)
+    // A sandbox is paid on its own networks, whatever its catalog names.
+    const asked = isSandbox ? [] : paid.slice(0, 1)
+    const { claims } = await readChallenges(origin, openapi, asked, () => undefined)
     return serviceSnapshot(openapi, claims, after)
   }
   const of = (catalog: Catalog): Snapshot => catalogSnapshot(catalog, baseUrl)
   if (existsSync(against)) return of(loadCatalog(against, KNOWN).catalog)
   const opened = openRevision(file, against)
-  if (opened.kind === 'fault') return opened.sentence
+  if (typeof opened === 'string') return opened
   const { text, read } = opened
-  return of(compileText(`${against}:${file}`, text, { ...KNOWN, read }).catalog)
+  // A file that is not under version control, such as a list of denied payers, is read as it is now.
+  const present = readerIn(dirname(file))
+  return of(
+    compileText(`${against}:${file}`, text, { ...KNOWN, read: (path) => read(path) ?? present(path) })
+      .catalog,
+  )
 }
 
-/** Longer than any file beside a catalog. */
+/** Longer than any file next to a catalog. */
 const LARGEST_BYTES = 64_000_000
 
-/** Reads what stood beside a catalog at a commit, branch or tag of Git; undefined: it was not there. */
+/** Reads what was next to a catalog at a commit, branch or tag of Git; undefined: it was not there. */
 type ReadRevision = (path: string) => Buffer | undefined
 
-type Opened =
-  | { readonly kind: 'open'; readonly text: string; readonly read: ReadRevision }
-  /** In words that make a sentence. */
-  | { readonly kind: 'fault'; readonly sentence: string }
+interface Opened {
+  readonly text: string
+  readonly read: ReadRevision
+}
 
-function openRevision(file: string, ref: string): Opened {
-  const fault = (sentence: string): Opened => ({ kind: 'fault', sentence })
+/** The catalog of a commit, branch or tag; in words, why there is none. */
+function openRevision(file: string, ref: string): Opened | string {
   // Git would take it for an option.
-  if (ref.startsWith('-')) return fault(`${ref} is no name of a commit`)
+  if (ref.startsWith('-')) return `${ref} is no name of a commit`
   const folder = dirname(file)
   if (git(folder, ['rev-parse', '--git-dir']) === undefined)
-    return fault(`${file} is in no Git repository: name a file or a URL with --against`)
+    return `${file} is in no Git repository: name a file or a URL with --against`
   if (git(folder, ['rev-parse', '--verify', '--quiet', `${ref}^{commit}`]) === undefined)
-    return fault(`${ref} is neither a file, a URL nor a commit, branch or tag here${shallowHint(folder)}`)
+    return `${ref} is neither a file, a URL nor a commit, branch or tag here${shallowHint(folder)}`
   const read = (path: string): Buffer | undefined => git(folder, ['show', `${ref}:./${path}`])
   const text = read(basename(file))
-  return text === undefined
-    ? fault(`${ref} has no ${file}`)
-    : { kind: 'open', text: text.toString('utf8'), read }
+  return text === undefined ? `${ref} has no ${file}` : { text: text.toString('utf8'), read }
 }
 
 /** What a checkout in CI leaves out is the usual reason. */

@@ -4,15 +4,16 @@ import {
   loadCatalog,
   openNetworks,
   protocolsOf,
-  world,
+  systemRuntime,
   type AllNetworks,
   type Catalog,
-  type HandlerMap,
   type Ledger,
   type PaymentConfig,
   type Protocol,
   type Revision,
+  type RevisionSettings,
 } from '../engine/internal.ts'
+import type { Env } from '../env.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
 import { baseUrlOf, VARIABLES } from './payment-config.ts'
@@ -40,37 +41,23 @@ export function previewProtocols(
   config: PaymentConfig,
   baseUrl: string,
 ): readonly Protocol[] {
-  return protocolsOf(catalog, previewNetworks(config, baseUrl), baseUrl, world)
+  return protocolsOf(catalog, previewNetworks(config, baseUrl), baseUrl, systemRuntime)
 }
 
 /** Networks that nothing is ever paid into. */
 export function previewNetworks(config: PaymentConfig, baseUrl: string): AllNetworks {
   const silent = (): void => undefined
-  const deps = { names: VARIABLES, ledger: NO_LEDGER, owner: 'preview', runtime: world }
+  const deps = { names: VARIABLES, ledger: NO_LEDGER, owner: 'preview', runtime: systemRuntime }
   return openNetworks({ ...deps, config, baseUrl, log: silent, report: silent })
 }
 
-export interface Preview {
-  readonly catalog: Catalog
-  readonly handlers: HandlerMap
-  readonly protocols: readonly Protocol[]
-  readonly baseUrl: string
-  /** Bases of the MCP servers that have an address of their own. */
-  readonly mcpUrls: Readonly<Record<string, string>>
-  readonly secret: (name: string) => string | undefined
-}
-
 /** Everything that is derived from a catalog, and nobody who asks for it. */
-export function revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret }: Preview): Revision {
-  return createRevision({
-    catalog,
-    handlers,
-    protocols,
-    baseUrl,
-    mcpUrls,
-    sandbox: false,
-    proxy: { fetcher: fetch, secret, report: () => undefined },
-  })
+export function revise({
+  secret,
+  ...preview
+}: Omit<RevisionSettings, 'sandbox' | 'proxy'> & Pick<Env, 'secret'>): Revision {
+  const proxy = { fetcher: fetch, secret, report: (): void => undefined }
+  return createRevision({ ...preview, sandbox: false, proxy })
 }
 
 /** Nothing is paid in a preview. */

@@ -41,7 +41,7 @@ export async function print(call: Call): Promise<number> {
 function printedOf({ pages, catalog, facts }: Revision): ReadonlyMap<string, () => string> {
   const served = [...pages].filter(([, { planned }]) => !planned)
   return new Map([
-    ...served.map(([path, { body }]): [string, () => string] => [path, () => body.toString()]),
+    ...served.map(([path, { body }]): [string, () => string] => [path, () => Buffer.from(body).toString()]),
     ...listedServers(catalog, facts).map((server): [string, () => string] => [
       `mcp/${server.name}/server.json`,
       () => renderServerJson(catalog, facts, server),

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../engine/internal.ts'
 
 type DeclaredEntry = readonly [name: string, declared: JsonObject, comment?: string]
 
-/** A route before it stands in a catalog. */
+/** A route to be added to a catalog. */
 export interface Draft {
   /** With its method in front when it is not GET. */
   readonly path: string
@@ -12,8 +12,8 @@ export interface Draft {
   /** The other keys of the route, in the order they are written in. */
   readonly keys: readonly (readonly [string, Json])[]
   readonly parameters: readonly DeclaredEntry[]
-  /** Properties of a body that is a form. */
-  readonly form?: readonly DeclaredEntry[] | undefined
+  /** A body with properties; JSON where it has no media type. */
+  readonly body?: { readonly mediaType?: string; readonly properties: readonly DeclaredEntry[] } | undefined
 }
 
 /** A route key that a block mapping takes without quotes. */
@@ -23,7 +23,7 @@ const PLAIN_KEY = /^(?:[A-Z]+ )?\/[\w.~{}*%/-]*$/
 const WIDTH = 100
 
 /** The lines of a route as a person would write them; `indent` is one step in. */
-export function spellDraft({ path, price, keys, parameters, form }: Draft, indent: string): string[] {
+export function spellDraft({ path, price, keys, parameters, body }: Draft, indent: string): string[] {
   const declare = (entries: readonly DeclaredEntry[], depth: string): string[] =>
     entries.flatMap(([name, declared, comment]) =>
       entry(name, declared, indent, comment).map((line) => depth + line),
@@ -32,13 +32,13 @@ export function spellDraft({ path, price, keys, parameters, form }: Draft, inden
     ...(price === undefined ? [] : [`price: ${price}`]),
     ...keys.flatMap(([key, value]) => entry(key, value, indent)),
     ...(parameters.length === 0 ? [] : ['parameters:', ...declare(parameters, indent)]),
-    ...(form === undefined
+    ...(body === undefined
       ? []
       : [
           'body:',
-          `${indent}media_type: application/x-www-form-urlencoded`,
+          ...(body.mediaType === undefined ? [] : [`${indent}media_type: ${body.mediaType}`]),
           `${indent}properties:`,
-          ...declare(form, indent + indent),
+          ...declare(body.properties, indent + indent),
         ]),
   ]
   return [`${PLAIN_KEY.test(path) ? path : spell(path)}:`, ...own.map((line) => indent + line)].map(
@@ -59,6 +59,9 @@ function entry(key: string, value: Json, indent: string, comment?: string): stri
 
 /** In one line, quoted where YAML would take it for something else. */
 export function spell(value: Json): string {
+  const json = JSON.stringify(value)
+  // YAML would write a text of several lines over several lines; JSON is YAML too.
+  if (json.includes('\\n')) return json
   return stringify(value, {
     collectionStyle: 'flow',
     lineWidth: 0,

@@ -1,4 +1,4 @@
-import { formatDuration, formatPrice, type Parameter, type Revision, type Route } from '../engine/internal.ts'
+import { formatDuration, spellPrice, type Parameter, type Revision, type Route } from '../engine/internal.ts'
 import { columns } from './terminal-text.ts'
 import type { Call } from './command.ts'
 import { previewRevision } from './preview.ts'
@@ -8,7 +8,7 @@ export interface RouteRow {
   readonly method: string
   readonly path: string
   readonly kind: string
-  /** USD with six decimals; null: free. */
+  /** USD with six decimals, or a range; null: free. */
   readonly price: string | null
   readonly protocols: readonly string[]
   readonly parameters: readonly {
@@ -40,7 +40,7 @@ function rowOf(route: Route, { catalog, facts }: Revision): RouteRow {
     method: operation.method,
     path,
     kind,
-    price: paid && operation.price !== undefined ? formatPrice(operation.price) : null,
+    price: paid && operation.price !== undefined ? spellPrice(operation.price) : null,
     protocols: paid ? PROTOCOLS.filter((name) => catalog.payments[name] !== undefined) : [],
     parameters: parameters.map(describe),
     handler: operation.handler,

@@ -14,7 +14,7 @@ export interface Invocation {
   readonly argv: readonly string[]
   readonly env: (service: ServiceDefinition<unknown>) => Env
   readonly terminal: Terminal
-  /** Loads what stands behind the catalog. */
+  /** Loads the service of the catalog. */
   readonly loadService: () => Promise<ServiceDefinition<unknown>>
   readonly version: string
 }

@@ -1,47 +1,67 @@
+import cluster from 'node:cluster'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   attach,
   type Catalog,
   CatalogError,
+  type CatalogReader,
   closeServer,
   createHttpServer,
+  DELIVERED_MS,
   Failure,
   formatIssue,
+  handOver,
   type HandlerMap,
   LedgerError,
-  loadServed,
+  type LoadedHandlers,
+  type Mark,
+  namesOf,
   openCache,
   openLedger,
   openRatecard,
   OptionError,
+  readAtStart,
   type SourceFigures,
-  world,
+  systemRuntime,
 } from '../engine/internal.ts'
 import { readTestAddresses } from '../sandbox/known-keys.ts'
-import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { Call, Terminal } from './command.ts'
 import { handlersFor } from './load.ts'
 import { createErrorReporter, openLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
-import { baseUrlOf, inSandbox, paymentConfig, VARIABLES, withStandIns } from './payment-config.ts'
+import {
+  baseUrlOf,
+  inSandbox,
+  paymentConfig,
+  playMoneyProblems,
+  sandboxProblems,
+  VARIABLES,
+  withStandIns,
+} from './payment-config.ts'
 import { metricsRoute, openMetricsPort, openPort } from './port.ts'
 import { endOnUncaughtError, listenToSignals } from './signals.ts'
 import { printBanner } from './startup-banner.ts'
-import { offlineProblems, playMoneyProblems, sandboxProblems } from './validate-config.ts'
+import { joinSupervisor, supervise } from './supervisor.ts'
 import { Watch } from './watch.ts'
 
 export async function serve(call: Call): Promise<number> {
   const plan = planOf(call)
   if (plan === undefined) return 64
   const problems = [
-    ...(plan.sandbox ? sandboxProblems(call.env) : offlineProblems(plan)),
+    ...(plan.sandbox ? sandboxProblems(call.env) : []),
+    // Stand-ins invent their answers: nobody may be charged real money for them.
+    ...(plan.offline && !plan.sandbox
+      ? ['--offline answers with invented data and goes with --sandbox only']
+      : []),
     ...(plan.offline && call.service.standIns === undefined
       ? ['--offline: this service has no local replacements for outside sources']
       : []),
   ]
   if (problems.length > 0) return refuse(call.terminal, problems)
   try {
-    return await run(call, plan)
+    if (!plan.watch || cluster.isWorker) return await run(call, plan)
+    return await supervise(call.terminal, () => startChains(plan, call.terminal))
   } catch (fault) {
     if (fault instanceof LedgerError) return refuse(call.terminal, [fault.message])
     if (fault instanceof OptionError) return refuse(call.terminal, [...fault.problems, TRY_SANDBOX])
@@ -51,13 +71,14 @@ export async function serve(call: Call): Promise<number> {
   }
 }
 
-const TRY_SANDBOX = 'to try it without any of this: npm run sandbox'
+const TRY_SANDBOX = 'to try it without any of this: npx ratecard serve --sandbox'
 
 interface Plan {
   readonly file: string
   readonly port: number
   readonly sandbox: boolean
   readonly offline: boolean
+  readonly watch: boolean
   readonly dataDir: string
 }
 
@@ -72,6 +93,7 @@ function planOf({ flags, env, terminal }: Call): Plan | undefined {
     port: port === undefined ? env.port : Number(port),
     sandbox: flags.given('sandbox'),
     offline: flags.given('offline'),
+    watch: flags.given('watch'),
     dataDir: flags.text('data-dir') ?? env.dataDir,
   }
 }
@@ -83,18 +105,22 @@ const FAULT_DRAIN_MS = 1_000
 
 async function run(call: Call, plan: Plan): Promise<number> {
   const { terminal, env, service: definition, context } = call
-  const signals = listenToSignals()
+  const supervisor = plan.watch ? await joinSupervisor() : undefined
+  const signals = supervisor ?? listenToSignals()
   const server = createHttpServer({ headers: plan.sandbox ? { 'Ratecard-Sandbox': '1' } : {} })
   const watch = new Watch(() => performance.now())
   /** The last to be opened is closed first. */
   const closing: (() => Promise<unknown>)[] = []
+  const close = async (): Promise<void> => {
+    for (const each of closing.splice(0).reverse()) {
+      // One that fails must not keep the others open: a chain would outlive its sandbox.
+      await each().catch((fault: unknown) => terminal.err(`stopping: ${String(fault)}`))
+    }
+  }
   const end = async (drainMs: number): Promise<void> => {
     watch.stop()
     await closeServer(server, drainMs)
-    for (const close of closing.splice(0).reverse()) {
-      // One that fails must not keep the others open: a chain would outlive its sandbox.
-      await close().catch((fault: unknown) => terminal.err(`stopping: ${String(fault)}`))
-    }
+    await close()
   }
   endOnUncaughtError(
     (line) => terminal.err(env.hide(line)),
@@ -103,35 +129,42 @@ async function run(call: Call, plan: Plan): Promise<number> {
   try {
     const standIns = plan.offline ? await definition.standIns?.(context) : undefined
     if (standIns !== undefined) closing.push(() => standIns.stop())
-    const handlers = await handlersFor(call, plan.file, standIns?.handlers)
-    const names = Object.keys(handlers)
+    const shipped = standIns?.handlers ?? (await definition.handlers(context))
+    const loaded = await handlersFor(call, plan.file, shipped)
     const figures = definition.sources ?? (() => new Map<string, SourceFigures>())
-    const read = (): Catalog => {
-      watch.begin()
-      const { catalog, warnings, text } = loadServed(plan.file, names, baseUrlOf(env), (path) =>
-        watch.note(path),
-      )
-      for (const issue of warnings) terminal.err(formatIssue(issue, plan.file, text))
-      return standIns === undefined ? catalog : withStandIns(catalog, standIns)
+    const read = async (reader: CatalogReader, known: LoadedHandlers): Promise<Catalog> => {
+      const files = new Map<string, Mark>()
+      try {
+        const { catalog, warnings, text } = await reader(plan.file, known, baseUrlOf(env), files)
+        for (const issue of warnings) terminal.err(formatIssue(issue, plan.file, text))
+        return standIns === undefined ? catalog : withStandIns(catalog, standIns)
+      } finally {
+        watch.note(files)
+        supervisor?.report({ kind: 'read', files: Array.from(files) })
+      }
     }
-    const declared = read()
+    const before = supervisor?.before
+    const declared = await read(readAtStart, { handlers: Object.keys(loaded), served: before?.names })
     const host = plan.sandbox ? '127.0.0.1' : env.host
-    const port = await openPort(server, plan.port, host)
+    const port = before?.port ?? (await openPort(server, plan.port, host))
     const baseUrl = baseUrlOf({ ...env, port })
-    const sandbox = plan.sandbox ? await openSandbox(plan.dataDir, baseUrl, terminal.err) : undefined
-    if (sandbox !== undefined) closing.push(() => sandbox.stop())
+    if (supervisor === undefined) closing.push(await startChains(plan, terminal))
+    const sandbox = plan.sandbox
+      ? (await import('../sandbox/sandbox.ts')).readSandbox({ directory: plan.dataDir, baseUrl })
+      : undefined
     // Play money stays on this machine; payments go to Redis as soon as there is one.
-    const { ledger, title } = await openLedger(
+    const ledgerPlace =
       sandbox === undefined
         ? { ...env, directory: join(plan.dataDir, 'ledger') }
-        : { directory: sandbox.ledgerDirectory },
-    )
+        : { directory: sandbox.ledgerDirectory, redisUrl: undefined }
+    const { ledger, title } = await openLedger(ledgerPlace)
     closing.push(() => ledger.close())
     const stores = await definition.stores?.(context, {
       handlers: declared.operations.filter(({ planned }) => !planned).map(({ handler }) => handler),
       dataDir: plan.dataDir,
       payments: plan.sandbox ? 'sandbox' : 'real',
       sources: plan.offline ? 'stand-ins' : 'live',
+      replaces: before !== undefined,
     })
     if (stores !== undefined) closing.push(() => stores.close())
     const cache = await openCacheFor(call, plan)
@@ -141,6 +174,8 @@ async function run(call: Call, plan: Plan): Promise<number> {
     const prepare = (catalog: Catalog): Catalog =>
       sandbox === undefined ? catalog : inSandbox(catalog, sandbox)
     const catalog = prepare(declared)
+    const unavailable = unavailableHandlers(stores?.unavailable ?? {})
+    const handlers: HandlerMap = { ...loaded, ...unavailable }
     if (sandbox === undefined) {
       const problems = playMoneyProblems(payments, readTestAddresses(plan.dataDir))
       if (problems.length > 0) return refuse(terminal, problems)
@@ -152,15 +187,18 @@ async function run(call: Call, plan: Plan): Promise<number> {
         ? undefined
         : await openMetrics({
             ledger,
-            now: world.now,
+            now: systemRuntime.now,
             figures,
             health: () => opened.networks.x402.health(),
             revision: () => opened.service.revision().catalog.revision,
+            rpcUrls: payments.rpcUrls,
+            ledgerFile:
+              ledgerPlace.redisUrl === undefined ? join(ledgerPlace.directory, 'data.mdb') : undefined,
           })
-    const opened = openRatecard({
+    const opened = await openRatecard({
       catalog,
-      read: () => prepare(read()),
-      handlers: { ...handlers, ...unavailableHandlers(stores?.unavailable ?? {}) },
+      read: async (reader, known) => prepare(await read(reader, known)),
+      handlers,
       // One that the catalog names is read there, so that a reload sees it change.
       payments: { ...payments, payTo: sandbox?.evm.payTo ?? env.payTo ?? '' },
       names: VARIABLES,
@@ -169,14 +207,18 @@ async function run(call: Call, plan: Plan): Promise<number> {
       secret: env.secret,
       baseUrl,
       mcpUrls: env.mcpUrls,
+      mcpOrigins: env.mcpOrigins,
       trustProxy: env.trustProxy,
-      runtime: world,
+      runtime:
+        metrics === undefined
+          ? systemRuntime
+          : { ...systemRuntime, caller: metrics.countCalls(systemRuntime.caller) },
       observe: (access) => {
         log?.observe(access)
         metrics?.observe(access)
       },
       log: terminal.err,
-      report: createErrorReporter(terminal, world.now, env.hide),
+      report: createErrorReporter(terminal, systemRuntime.now, env.hide),
       operator: {
         figures,
         sandbox: sandbox !== undefined,
@@ -186,47 +228,65 @@ async function run(call: Call, plan: Plan): Promise<number> {
       },
     })
     closing.push(() => opened.close())
+    if (sandbox !== undefined) opened.service.koa.use(sandbox.wallet)
     attach(server, opened.service.koa)
     if (metrics !== undefined && env.metrics.port !== undefined)
       closing.push(await openMetricsPort(env.metrics.port, host, metrics))
-    const again = (): void => {
-      const result = opened.reload()
+    const reportServing = (): void =>
+      supervisor?.report({
+        kind: 'serving',
+        served: { names: namesOf(opened.service.revision().catalog), port },
+      })
+    const restart = plan.watch ? '' : ' (new handler code needs a restart)'
+    const again = async (): Promise<void> => {
+      const result = await opened.reload(handlers)
       terminal.err(
         result.kind === 'refused'
           ? `${result.reason}\n\n${plan.file}: still serving revision ${result.revision}`
-          : `${plan.file}: revision ${result.before} → ${result.revision} (new handler code needs a restart)`,
+          : `${plan.file}: revision ${result.before} → ${result.revision}${restart}`,
       )
+      reportServing()
     }
-    signals.onReload(again)
+    signals.onReload(() => void again())
     watch.start(again)
-    printBanner(call, opened.service, {
-      ledger: title,
-      cache: cache.title,
-      stores: stores?.lines ?? [],
-      catalog,
-      tills: opened.networks,
-      recipient: payments.mppRecipient,
-      baseUrl,
-      dataDir: plan.dataDir,
-      sandbox: plan.sandbox,
-      port,
-      host,
+    if (before !== undefined) await openPort(server, plan.port, host)
+    else
+      printBanner(call, opened.service, {
+        ledger: title,
+        cache: cache.title,
+        stores: stores?.lines ?? [],
+        catalog,
+        paymentNetworks: opened.networks,
+        recipient: payments.mppRecipient,
+        baseUrl,
+        dataDir: plan.dataDir,
+        sandbox: plan.sandbox,
+        port,
+        host,
+      })
+    reportServing()
+    void signals.stopped.then(() => terminal.err('stopping: requests in flight are finished first'))
+    const replaced = supervisor?.replaced.then(async () => {
+      watch.stop()
+      const handingOver = handOver(server, port, host)
+      supervisor.report({ kind: 'left' })
+      const { closed } = await handingOver
+      await delay(DELIVERED_MS)
+      await close()
+      await closed
     })
-    await signals.stopped
-    terminal.err('stopping: requests in flight are finished first')
+    await Promise.race([signals.stopped, ...(replaced === undefined ? [] : [replaced])])
     return 0
   } finally {
     await end(DRAIN_MS)
   }
 }
 
-async function openSandbox(
-  directory: string,
-  baseUrl: string,
-  log: (line: string) => void,
-): Promise<Sandbox> {
-  const sandbox = await import('../sandbox/sandbox.ts')
-  return sandbox.openSandbox({ directory, baseUrl, random: world.random, log })
+/** Starts the chains of the sandbox in this process; resolves to what ends them. */
+async function startChains({ sandbox, dataDir }: Plan, { err }: Terminal): Promise<() => Promise<void>> {
+  if (!sandbox) return async () => undefined
+  const { startSandbox } = await import('../sandbox/sandbox.ts')
+  return startSandbox({ directory: dataDir, random: systemRuntime.random, log: err })
 }
 
 /** Shared as soon as there is a Redis, but never by the sandbox: what stand-ins say is not for those who pay. */

@@ -7,14 +7,15 @@ import {
   type Service,
 } from '../engine/internal.ts'
 import type { Call } from './command.ts'
+import { areSet } from './terminal-text.ts'
 
 export interface BannerFacts {
   readonly catalog: Catalog
   readonly ledger: string
   readonly cache: string
-  /** What the service says of its stores. */
+  /** What the service says about its stores. */
   readonly stores: readonly string[]
-  readonly tills: AllNetworks
+  readonly paymentNetworks: AllNetworks
   /** Who is paid by MPP. */
   readonly recipient: string | undefined
   readonly baseUrl: string
@@ -26,7 +27,7 @@ export interface BannerFacts {
 
 /** One line for everything an operator wants to know at once; the last one, on stdout, says that it serves. */
 export function printBanner({ terminal, env }: Call, service: Service, facts: BannerFacts): void {
-  const { catalog, tills, baseUrl, dataDir, host, port } = facts
+  const { catalog, paymentNetworks, baseUrl, dataDir, host, port } = facts
   const { routes, payments } = catalog
   const paid = routes.filter(({ kind }) => kind === 'paid')
   const sold = paid.filter(({ operation }) => service.revision().facts.available(operation))
@@ -35,16 +36,16 @@ export function printBanner({ terminal, env }: Call, service: Service, facts: Ba
   )
   const { x402, mpp } = payments
   if (x402 !== undefined) {
-    for (const { network, payTo } of tills.x402.of(x402)) {
+    for (const { network, payTo } of paymentNetworks.x402.of(x402)) {
       terminal.err(`x402: ${network.title} (${network.id}), ${network.token.symbol} to ${payTo}`)
     }
-    for (const { network, missing } of tills.x402.closed(x402)) {
+    for (const { network, missing } of paymentNetworks.x402.closed(x402)) {
       terminal.err(`x402: ${network.title} (${network.id}) is not offered: ${missing.join(' and ')} missing`)
     }
-    for (const caution of tills.x402.cautions(x402)) terminal.err(`x402: ${caution}`)
+    for (const caution of paymentNetworks.x402.cautions(x402)) terminal.err(`x402: ${caution}`)
   }
   if (mpp !== undefined) {
-    const missing = tills.mpp.missing(mpp)
+    const missing = paymentNetworks.mpp.missing(mpp)
     terminal.err(
       missing.length === 0
         ? `mpp: Tempo (eip155:${mpp.chain}) to ${facts.recipient}`
@@ -57,10 +58,7 @@ export function printBanner({ terminal, env }: Call, service: Service, facts: Ba
   for (const [name, { credentials }] of Object.entries(catalog.sources)) {
     const missing = credentials.filter((variable) => env.secret(variable) === undefined)
     const isUsed = catalog.operations.some(({ sources, planned }) => sources.includes(name) && !planned)
-    if (isUsed && missing.length > 0)
-      terminal.err(
-        `source ${name}: not used before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`,
-      )
+    if (isUsed && missing.length > 0) terminal.err(`source ${name}: not used before ${areSet(missing)}`)
   }
   for (const { operation, readiness } of service.revision().operations.values()) {
     const unset = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
@@ -73,11 +71,11 @@ export function printBanner({ terminal, env }: Call, service: Service, facts: Ba
   const unsold = new Map<string, string[]>()
   for (const { path, operation } of paid) {
     const unset = variablesOf(operation.upstream?.credential).filter((name) => env.secret(name) === undefined)
-    if (unset.length > 0) unsold.set(unset.join(' and '), [...(unsold.get(unset.join(' and ')) ?? []), path])
+    if (unset.length > 0) unsold.set(areSet(unset), [...(unsold.get(areSet(unset)) ?? []), path])
   }
-  for (const [names, [path, ...more]] of unsold) {
+  for (const [credentials, [path, ...more]] of unsold) {
     const others = more.length === 0 ? '' : ` and ${more.length} more`
-    terminal.err(`${path}${others}: not served before ${names} ${names.includes(' and ') ? 'are' : 'is'} set`)
+    terminal.err(`${path}${others}: not served before ${credentials}`)
   }
   if (facts.sandbox) {
     const wallet = dataDir === env.dataDir ? '' : `DATA_DIR='${dataDir}' `

@@ -1,22 +1,19 @@
-import { UsageStore, figureRows, type FigureRow, world } from '../engine/internal.ts'
+import { UsageStore, figureRows, type FigureRow, systemRuntime } from '../engine/internal.ts'
 import { columns } from './terminal-text.ts'
 import type { Call } from './command.ts'
-import { openBooks } from './payments/books.ts'
+import { withLedger } from './payments/open-ledger.ts'
 
 export async function stats(call: Call): Promise<number> {
   const { flags, terminal } = call
-  const ledger = await openBooks(call)
-  try {
-    const usageStore = new UsageStore({ ledger, owner: READER, now: world.now })
+  return withLedger(call, async (ledger) => {
+    const usageStore = new UsageStore({ ledger, owner: READER, now: systemRuntime.now })
     const rows = figureRows(await usageStore.read())
     if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
     else if (rows.length === 0)
       terminal.err('no requests counted yet; a server stores its counts every minute')
     else terminal.out(columns([HEAD, ...rows.map(cellsOf)]))
     return 0
-  } finally {
-    await ledger.close()
-  }
+  })
 }
 
 /** It writes nothing. */

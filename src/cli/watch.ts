@@ -1,6 +1,7 @@
-import { type BigIntStats, type FSWatcher, realpathSync, statSync, watch } from 'node:fs'
+import { type BigIntStats, type FSWatcher, realpathSync, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { ABSENT, type Mark, markOf } from '../engine/internal.ts'
 
 /** From an event to the look at the files, so that many events cost one look. */
 const LOOK_MS = 150
@@ -10,13 +11,6 @@ const FALLBACK_MS = 2_000
 const SETTLE_MS = 100
 /** One that is gone or empty is most likely being replaced. */
 const ABSENT_MS = 1_000
-/** Nobody is answered while a catalog is read: after that the files are left alone for so many times as long. */
-const REST = 4
-
-/** What is seen of a file without opening it; the same words as long as nobody has touched it. */
-type Mark = string
-
-const ABSENT: Mark = 'absent'
 
 /**
  * Says when files have changed since they were read. Events of their folders, which also tell of editors that replace a
@@ -24,8 +18,7 @@ const ABSENT: Mark = 'absent'
  */
 export class Watch {
   readonly #now: () => number
-  /** Files and folders by their path, as they were just before they were read. */
-  readonly #read = new Map<string, Mark>()
+  #read: ReadonlyMap<string, Mark> = new Map()
   readonly #stat: typeof statBigInt
   readonly #fallbackMs: number
   #folders: readonly FSWatcher[] = []
@@ -34,6 +27,7 @@ export class Watch {
   #isIdle = false
   /** An event has come since the last look began. */
   #isStirred = false
+  #isStarted = false
   #isStopped = false
 
   /** `now`: milliseconds on any clock that is not set back. */
@@ -43,18 +37,14 @@ export class Watch {
     this.#fallbackMs = fallbackMs
   }
 
-  /** Everything is about to be read anew. */
-  begin(): void {
-    this.#read.clear()
+  /** Everything that was read, whether or not it exists, each file as it was right before that. */
+  note(files: ReadonlyMap<string, Mark>): void {
+    this.#read = files
+    if (this.#isStarted) this.#listen()
   }
 
-  /** Must be called with every file right before it is read, whether or not it exists; a folder tells of new files. */
-  note(path: string): void {
-    this.#read.set(path, noteOf(path))
-  }
-
-  /** Calls `changed`, which reads everything anew, each time the files have changed and lie still. */
-  start(changed: () => void): void {
+  /** Calls `changed`, which reads everything again, each time the files have changed and no further change follows. */
+  start(changed: () => Promise<void>): void {
     let seen: string | undefined
     let since = 0
     const look = async (): Promise<void> => {
@@ -73,12 +63,12 @@ export class Watch {
       const still = this.#now() - since
       if (still < (isAbsent ? ABSENT_MS : SETTLE_MS)) return this.#later(SETTLE_MS)
       seen = undefined
-      const began = this.#now()
-      changed()
-      this.#listen()
-      this.#later(Math.max(LOOK_MS, REST * (this.#now() - began)))
+      await changed()
+      if (this.#isStopped) return
+      this.#later(LOOK_MS)
     }
     this.#look = () => void look()
+    this.#isStarted = true
     this.#listen()
     this.#later(LOOK_MS)
   }
@@ -101,7 +91,7 @@ export class Watch {
     this.#isIdle = true
   }
 
-  /** Anew each time: a folder may have been replaced, and its events end with it. */
+  /** Opened each time: a folder may have been replaced, which ends its events. */
   #listen(): void {
     for (const folder of this.#folders) folder.close()
     const stirred = (): void => {
@@ -115,9 +105,9 @@ export class Watch {
   /** One file at a time: a mount that hangs keeps one thread of the pool, and nobody who is served. */
   async #differences(): Promise<{ readonly all: string; readonly isAbsent: boolean } | undefined> {
     const changed: { readonly path: string; readonly now: Mark }[] = []
-    for (const path of this.#read.keys()) {
+    for (const [path, before] of this.#read) {
       const now = await this.#stat(path).then(markOf, () => ABSENT)
-      if (this.#read.get(path) !== now) changed.push({ path, now })
+      if (before !== now) changed.push({ path, now })
     }
     if (changed.length === 0) return undefined
     return {
@@ -149,19 +139,4 @@ function listen(folder: string, stirred: () => void): FSWatcher[] {
 
 function statBigInt(path: string): Promise<BigIntStats> {
   return stat(path, { bigint: true })
-}
-
-/** Right before the file is read, which blocks as well. */
-function noteOf(path: string): Mark {
-  try {
-    return markOf(statSync(path, { bigint: true }))
-  } catch {
-    return ABSENT
-  }
-}
-
-/** An empty file counts as absent: some editors empty it before they write. */
-function markOf(stats: BigIntStats): Mark {
-  const { ino, size, mtimeNs } = stats
-  return size === 0n && stats.isFile() ? ABSENT : `${ino} ${size} ${mtimeNs}`
 }

@@ -2,23 +2,23 @@ import type { ErrorCode } from './errors.ts'
 import type { Micros } from './money.ts'
 
 /**
- * One request that was answered, as its operator may see it: neither what was asked, nor who asked, nor what the answer
- * was. Whatever is a name in it stands in the catalog, so that there are not more of them than there are routes.
+ * One answered request as its operator may see it, without arguments, caller or answer. All names come from the
+ * catalog, so the number of different values is bounded by the number of routes.
  */
 export interface Access {
   readonly method: string
-  /** Template of the route, path of a document, `tool <name>`; `unknown` when the catalog has nothing there. */
+  /** Route template, document path or `tool <name>`; `unknown` when the catalog has no such entry. */
   readonly place: string
   readonly status: number
   /** `ok` below 400, else the code of the problem. */
   readonly outcome: 'ok' | ErrorCode
-  /** Of the paid operation; undefined on everything that is free. */
+  /** Price of the paid operation; undefined for everything free. */
   readonly price: Micros | undefined
-  /** Whether the answer came from the cache; undefined when that is not told. */
+  /** Whether the answer came from the cache; undefined when unknown. */
   readonly cached: boolean | undefined
-  /** Milliseconds from the first look at the request to its answer. */
+  /** Milliseconds from the arrival of the request to its answer. */
   readonly ms: number
-  /** Public id of the payment, where one was taken. */
+  /** Public id of the payment, if the request carried one. */
   readonly payment: string | undefined
 }
 

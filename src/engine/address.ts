@@ -1,4 +1,4 @@
-import { keccak_256 } from '@noble/hashes/sha3'
+import { keccak256 } from 'js-sha3'
 
 /** An EVM address as 0x and 40 hexadecimal digits. */
 export type Address = `0x${string}`
@@ -17,15 +17,13 @@ export function isAddress(text: string): text is Address {
   return FORM.test(text)
 }
 
-/** The address in its EIP-55 spelling, whose letter cases are a checksum. */
+/** The EIP-55 form of an address, whose letter case is a checksum. */
 export function toChecksum(address: string): Address {
   const digits = address.slice(2).toLowerCase()
-  const hash = keccak_256(Buffer.from(digits, 'ascii'))
-  const spelt = Array.from(digits).map((digit, index) => {
-    const half = hash[index >> 1] ?? 0
-    const nibble = index % 2 === 0 ? half >> 4 : half & 15
-    return nibble >= 8 ? digit.toUpperCase() : digit
-  })
+  const hash = keccak256(digits)
+  const spelt = Array.from(digits).map((digit, index) =>
+    (hash[index] ?? '') >= '8' ? digit.toUpperCase() : digit,
+  )
   return `0x${spelt.join('')}`
 }
 
@@ -36,7 +34,7 @@ export function hasSoundChecksum(address: string): boolean {
   return toChecksum(address) === address
 }
 
-/** Addresses are numbers: their letter case says nothing about which one is meant. */
+/** Compares addresses regardless of letter case, which does not change the address. */
 export function sameAddress(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase()
 }

@@ -1,59 +1,30 @@
 import { createMemoryCache, type CacheStore } from './cache/cache.ts'
 import { openRedisCache } from './cache/redis.ts'
 import type { Catalog } from './catalog/catalog.ts'
-import { CatalogError, hasErrors } from './catalog/issue.ts'
-import { compileText, loadCatalog, readerIn, type Loaded } from './catalog/load.ts'
-import { documentNames } from './documents/all.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { openLmdbLedger } from './ledger/lmdb.ts'
 import { openRedisLedger } from './ledger/redis.ts'
 import { openMppNetworks, type MppNetworks } from './protocols/mpp/mpp.ts'
 import type { Protocol, SettingNames } from './protocols/protocol.ts'
-import { checkHeaderBudget } from './protocols/x402/challenge.ts'
 import type { FacilitatorAccess } from './protocols/x402/facilitator-client.ts'
 import { openX402Networks, type X402Networks } from './protocols/x402/networks.ts'
 import { createX402 } from './protocols/x402/x402.ts'
 import { readRedisAddress } from './redis-address.ts'
-import { world, type Runtime } from './runtime.ts'
-
-/** A catalog to be served: its file, or its text, whose files are read from the working directory. */
-export type CatalogPlace = string | { readonly text: string }
-
-/**
- * Loads a catalog to be served, and also judges what depends on where it is served: the size of its headers. `noted` is
- * called with every file that is read. Throws `CatalogError`.
- */
-export function loadServed(
-  place: CatalogPlace,
-  handlers: readonly string[],
-  baseUrl: string,
-  noted?: (path: string) => void,
-): Loaded {
-  const known = { handlers, documents: documentNames }
-  const file = typeof place === 'string' ? place : 'catalog.yaml'
-  const loaded =
-    typeof place === 'string'
-      ? loadCatalog(file, known, noted)
-      : compileText(file, place.text, { ...known, read: readerIn('.', noted) })
-  const { catalog, text, at } = loaded
-  const issues = checkHeaderBudget(catalog, { baseUrl, at })
-  if (hasErrors(issues)) throw new CatalogError(file, text, [...loaded.warnings, ...issues])
-  return { ...loaded, warnings: [...loaded.warnings, ...issues] }
-}
+import { systemRuntime, type Runtime } from './runtime.ts'
 
 export interface LedgerPlace {
-  /** Folder of an LMDB store, unless there is a Redis. */
+  /** Folder of an LMDB store, when no Redis is set. */
   readonly directory: string
   readonly redisUrl?: string | undefined
-  /** The operator answers for Redis settings that cannot be read. */
+  /** The operator accepts Redis settings that cannot be read. */
   readonly ledgerUnsafe?: boolean
-  /** Replicas of Redis that must have a change before it counts as stored. */
+  /** Replicas of Redis that must confirm a change before it counts as stored. */
   readonly ledgerReplicas?: number
 }
 
 interface OpenedLedger {
   readonly ledger: Ledger
-  /** For people: what it is and, of a Redis, where. */
+  /** For people: the kind of store, and the address of a Redis. */
   readonly title: string
 }
 
@@ -75,13 +46,13 @@ export async function openLedger({
 
 interface OpenedCache {
   readonly store: CacheStore
-  /** For people: what it is and, of a Redis, where. */
+  /** For people: the kind of store, and the address of a Redis. */
   readonly title: string
 }
 
 /**
- * In this process, or in a Redis; `setting` is where its URL was set. A fault is a mistake in the URL; a Redis that cannot
- * be reached is none, for an answer can be fetched without it.
+ * Opens a cache in this process or in a Redis; `setting` names the variable of its URL. Throws for an invalid URL
+ * only: without a reachable Redis, answers are fetched instead.
  */
 export async function openCache(
   url: string | undefined,
@@ -91,21 +62,21 @@ export async function openCache(
   if (url === undefined) return { store: createMemoryCache(), title: 'in-process' }
   const address = readRedisAddress(url, setting)
   if ('fault' in address) return address
-  const store = await openRedisCache({ address, random: world.random, report })
+  const store = await openRedisCache({ address, random: systemRuntime.random, report })
   return { store, title: `${store.name} at ${address.place}` }
 }
 
-/** Who is paid, and what it takes to settle. */
+/** Payees, and what settlement requires. */
 export interface PaymentConfig {
-  /** Empty when it is not set. */
+  /** Empty when not set. */
   readonly payTo: string
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly signerKeys: readonly `0x${string}`[]
-  /** Settle where there is no signer; in order of preference. */
+  /** Settle on networks without a signer; in order of preference. */
   readonly facilitators: readonly FacilitatorAccess[]
   readonly mppRecipient: string | undefined
-  /** The first signs challenges, all are known. */
+  /** The first one signs challenges, all are accepted. */
   readonly mppSecretKeys: readonly string[]
 }
 
@@ -117,13 +88,13 @@ export interface NetworkDeps {
   /** Name of this process in leases. */
   readonly owner: string
   readonly runtime: Runtime
-  /** Takes a line for the operator. */
+  /** Receives a line for the operator. */
   readonly log: (line: string) => void
-  /** Takes what went wrong without an answer being lost. */
+  /** Receives errors that did not prevent an answer. */
   readonly report: (fault: unknown) => void
 }
 
-/** Where payments are taken, kept over revisions: signers keep their place in the queue, and MPP its thread. */
+/** The networks for payments, kept across revisions: signers keep their queues, and MPP its thread. */
 export interface AllNetworks {
   readonly x402: X402Networks
   readonly mpp: MppNetworks
@@ -138,7 +109,7 @@ export function openNetworks(deps: NetworkDeps): AllNetworks {
   }
 }
 
-/** The ways in which a catalog can be paid on these networks. */
+/** The protocols with which a catalog can be paid on these networks. */
 export function protocolsOf(
   catalog: Catalog,
   networks: AllNetworks,
@@ -154,7 +125,7 @@ export function protocolsOf(
       : createX402({
           service,
           baseUrl,
-          // Empty while the networks are withdrawn: they may come back, and what was paid on them is still answered.
+          // Empty while the networks are withdrawn: earlier payments on them are still answered.
           offered: networks.x402.of(x402),
           reachable: networks.x402.reachable(x402),
           random,

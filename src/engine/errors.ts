@@ -7,22 +7,30 @@ interface ErrorKind {
   readonly hint: string
   /** Whether the same request may succeed later without being changed. */
   readonly retryable: boolean
-  /** What its answers may say under "charged", the usual first. */
+  /** Possible values of "charged" in its responses, the most common first. */
   readonly charged: readonly Charged[]
 }
 
 /** Whether money moved for the request that failed. */
 export type Charged = 'no' | 'yes' | 'unknown'
 
+/** The members of an error response about money. `refund`: the payment buys nothing more, and its amount is owed. */
+export interface ChargeMembers {
+  readonly charged: Charged
+  readonly refund?: 'due'
+}
+
+export const NOT_CHARGED: ChargeMembers = { charged: 'no' }
+
 const NEVER: readonly Charged[] = ['no']
-/** Work that is paid for first may fail when the money has moved: it is owed then. */
+/** With upfront settlement, work may fail after the charge. */
 const OF_WORK: readonly Charged[] = ['no', 'yes']
-/** Told by the payment that was sent. */
+/** Depends on the state of the payment that was sent. */
 const BY_PAYMENT: readonly Charged[] = ['no', 'yes', 'unknown']
 
 /**
- * Every failure the service can answer with, in one table. Codes are part of the interface: they are never renamed.
- * The validation failure (422) has a body of its own and is listed for completeness.
+ * Every error of the service in one table. Codes are part of the interface and are never renamed. The validation
+ * error (422) has a body of its own and is listed for completeness.
  */
 export const ERRORS = {
   // the request
@@ -31,11 +39,7 @@ export const ERRORS = {
     'No such path',
     'Paths are case-sensitive and have no trailing slash; / lists them all.',
   ),
-  method_not_allowed: kind(
-    405,
-    'Method not allowed',
-    'Send GET; the Allow header lists what this path takes.',
-  ),
+  method_not_allowed: kind(405, 'Method not allowed', 'Send a method of the Allow header.'),
   parameters_invalid: kind(422, 'Invalid parameters', 'detail names each parameter and what it should be.'),
   request_malformed: kind(400, 'Malformed request', 'Send a valid HTTP request.'),
   body_malformed: kind(
@@ -43,20 +47,24 @@ export const ERRORS = {
     'Malformed body',
     'Send the body in the media type of this route; JSON as UTF-8, each key once.',
   ),
-  body_too_large: kind(413, 'Body too large', 'Send less in one call; the route says how much it takes.'),
+  body_too_large: kind(
+    413,
+    'Body too large',
+    'Send a smaller body; the documentation of the route states the limit.',
+  ),
   media_type_unsupported: kind(
     415,
     'Unsupported media type',
     'Send the Content-Type of this route, without Content-Encoding.',
   ),
-  request_timeout: passing(408, 'Request came too slowly', 'Send the whole request at once.'),
+  request_timeout: passing(408, 'Request came too slowly', 'Send the complete request without pauses.'),
   headers_too_large: kind(
     431,
     'Request header too large',
     'Keep the URL and all headers together below 64 KB.',
   ),
 
-  // a payment that cannot be read, or may not be used here
+  // payments that cannot be read or used for this request
   payment_required: kind(
     402,
     'Payment required',
@@ -64,7 +72,7 @@ export const ERRORS = {
   ),
   invalid_payload: kind(
     400,
-    'Payment header cannot be read',
+    'Payment cannot be read',
     'PAYMENT-SIGNATURE is padded standard base64 of a JSON PaymentPayload (x402 v2); in a call of a tool, _meta["x402/payment"] is that object.',
   ),
   invalid_x402_version: kind(
@@ -84,10 +92,10 @@ export const ERRORS = {
   ),
   invalid_challenge: kind(
     402,
-    'Challenge is not valid here',
-    'Pay the fresh challenge of this answer: a challenge is good for one request, its path and its parameters.',
+    'Challenge is not valid for this request',
+    'Pay the new challenge in this response. A challenge is valid for one request with its path and parameters.',
   ),
-  payment_expired: kind(402, 'Challenge has expired', 'Pay the fresh challenge of this answer, at once.'),
+  payment_expired: kind(402, 'Challenge has expired', 'Pay the new challenge in this response.'),
   verification_failed: kind(
     402,
     'Payment could not be verified',
@@ -95,13 +103,13 @@ export const ERRORS = {
   ),
   method_unsupported: kind(
     400,
-    'Payment method is not taken',
+    'Payment method is not supported',
     'Pay with a method and intent of the WWW-Authenticate challenges.',
   ),
   idempotency_conflict: kind(
     409,
-    'Payment identifier names another request',
-    'Choose a new payment-identifier for every new request; repeat one only to repeat its request.',
+    'Idempotency key belongs to another request',
+    'Choose a new idempotency key or payment-identifier for every new request; repeat one only to repeat its request.',
     BY_PAYMENT,
   ),
   payment_reused: kind(
@@ -121,7 +129,7 @@ export const ERRORS = {
     'Copy one entry of "accepts" unchanged into "accepted".',
   ),
 
-  // a payment that is refused: the names the x402 SDKs use
+  // refused payments, with the codes of the x402 SDKs
   invalid_exact_evm_recipient_mismatch: kind(
     402,
     'Authorization pays someone else',
@@ -149,7 +157,7 @@ export const ERRORS = {
   ),
   invalid_exact_evm_insufficient_balance: kind(
     402,
-    'Payer has not enough of the token',
+    'Payer’s balance is too low',
     'Fund the paying address on the network of the offer, or pay on another network.',
   ),
   invalid_exact_evm_nonce_already_used: kind(
@@ -168,7 +176,7 @@ export const ERRORS = {
     'The transfer did not happen. Check the payer’s balance, then sign a new payment.',
   ),
 
-  // who calls, where nothing is paid
+  // sign-in for free tools
   signature_required: kind(
     401,
     'Signature required',
@@ -177,15 +185,16 @@ export const ERRORS = {
   signature_refused: kind(
     403,
     'Signature refused',
-    'Sign a fresh message, with the domain, uri and nonce of this answer, and send it once, within five minutes.',
+    'Sign a new message with the domain, uri and nonce of this response, and send it once, within five minutes.',
   ),
 
-  // what could not be found out, or not now
+  // temporary failures and limits of payments
   chain_unavailable: passing(
     503,
     'Network cannot be reached',
     'Send the same payment again shortly, or pay on another network.',
   ),
+  payer_denied: kind(403, 'Payer is denied', 'Payments from this address are not accepted here.'),
   payer_suspended: passing(429, 'Payer suspended', 'Pay from another address, or after Retry-After.'),
   ledger_unavailable: passing(
     503,
@@ -207,76 +216,82 @@ export const ERRORS = {
 
   // the handler and its sources
   not_found: kind(404, 'Not found', 'Check the identifier.', OF_WORK),
-  not_implemented: kind(501, 'Not available yet', 'This route is announced but not served yet.'),
+  not_implemented: kind(501, 'Not available yet', 'This route is planned but not served yet.'),
   not_configured: kind(503, 'Not configured', 'The operator has not set up the source of this route.'),
-  handler_timeout: passing(504, 'Handler timed out', 'Try again, or ask for less in one call.', OF_WORK),
+  handler_timeout: passing(504, 'Handler timed out', 'Try again, or request less data per call.', OF_WORK),
   upstream_rejected: kind(
     400,
     'Upstream rejects the request',
-    'upstream.body says why. Change the request.',
+    'See upstream.body for the reason, then change the request.',
     OF_WORK,
   ),
   upstream_misconfigured: kind(
     502,
     'Upstream does not accept our calls',
-    'The operator has to change the address or the key of the upstream. Use another route meanwhile.',
+    'The operator has to correct the address or credential of the upstream. Use another route until then.',
     OF_WORK,
   ),
-  source_error: passing(502, 'Bad upstream response', 'Try again in a moment.', OF_WORK),
-  source_timeout: passing(504, 'Source did not answer in time', 'Try again in a moment.', OF_WORK),
-  source_limited: passing(503, 'Source is limiting us', 'Try again after Retry-After.', OF_WORK),
+  source_error: passing(502, 'Bad upstream response', 'Try again shortly.', OF_WORK),
+  source_timeout: passing(504, 'Source did not answer in time', 'Try again shortly.', OF_WORK),
+  source_limited: passing(503, 'Source limits our requests', 'Try again after Retry-After.', OF_WORK),
   dataset_unavailable: passing(
     503,
     'Data set is not loaded or too old',
-    'Nothing was looked up. Try again after Retry-After.',
+    'No lookup was made. Try again after Retry-After.',
     OF_WORK,
   ),
   schema_mismatch: kind(
     502,
-    'No answer that satisfies the schema',
-    'Ask for fewer members, or make those optional that the text does not tell; errors says where it failed.',
+    'No answer matches the schema',
+    'Request fewer members, or make members optional that the text does not contain. errors lists where validation failed.',
     OF_WORK,
   ),
   quota_exceeded: kind(
     403,
-    'Nothing more is kept for this wallet',
-    'Delete what is no longer needed, or write from another wallet.',
+    'Storage quota of this wallet is used up',
+    'Delete entries that are no longer needed, or write from another wallet.',
   ),
-  page_unreadable: kind(502, 'Page has no readable text', 'Name a page that others can read.', OF_WORK),
-  answer_too_large: kind(502, 'Answer is too large', 'Ask for less in one call.', OF_WORK),
+  page_unreadable: kind(502, 'Page has no readable text', 'Use the address of a public page.', OF_WORK),
+  answer_too_large: kind(502, 'Answer is too large', 'Request less data per call.', OF_WORK),
   too_many_requests: passing(
     429,
     'Too many free calls',
     'Try again after Retry-After; the paid route is not limited.',
   ),
-  service_starting: passing(503, 'Starting', 'Try again after Retry-After.'),
-  internal: passing(500, 'Internal error', 'Try again; if it stays, tell the operator.', BY_PAYMENT),
+  service_starting: passing(503, 'Service is starting', 'Try again after Retry-After.'),
+  service_busy: passing(503, 'Too many large requests at once', 'Try again after Retry-After.'),
+  internal: passing(
+    500,
+    'Internal error',
+    'Try again. If the error persists, contact the operator.',
+    BY_PAYMENT,
+  ),
 } as const satisfies Record<string, ErrorKind>
 
-/** Stays as it is until the request changes. */
+/** A failure that repeats until the request changes. */
 function kind(status: number, title: string, hint: string, charged = NEVER): ErrorKind {
   return { status, title, hint, retryable: false, charged }
 }
 
-/** May pass by itself. */
+/** A failure that a retry may resolve. */
 function passing(status: number, title: string, hint: string, charged = NEVER): ErrorKind {
   return { status, title, hint, retryable: true, charged }
 }
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** What the buyer must change, or what could not be found out. */
+/** Why a payment is refused, or cannot be checked now. */
 export interface Refusal {
   readonly code: ErrorCode
   readonly detail: string
-  /** Seconds after which the same payment may be taken. */
+  /** Seconds after which the same payment may succeed. */
   readonly retryAfter?: number
 }
 
 export interface FailureOptions {
-  /** For Retry-After, in whole seconds. */
+  /** Whole seconds, for Retry-After. */
   readonly retryAfter?: number
-  /** More members of the problem body. */
+  /** Additional members of the problem body. */
   readonly extra?: JsonObject
   readonly cause?: unknown
 }
@@ -313,8 +328,8 @@ export class Failure extends Error {
 }
 
 /**
- * Parameters that fit their schema each but not together, or not the world: answered 422 and never charged.
- * Handlers name the parameter; the engine knows whether it stood in the path or the query.
+ * A parameter that fits its schema but is invalid in combination with others, or refers to nothing: answered with 422
+ * and never charged. The handler names the parameter; the engine adds whether it was in the path, query or body.
  *
  * @example
  * import { InvalidParameter, type Handler } from 'ratecard/handler'
@@ -335,5 +350,22 @@ export class InvalidParameter extends Error {
     this.parameter = parameter
     this.sentence = sentence
     this.ctx = ctx
+  }
+}
+
+/**
+ * The ledger is unavailable, or did not store a change. The message is for the operator.
+ *
+ * @example
+ * import { LedgerError } from 'ratecard'
+ *
+ * process.on('unhandledRejection', (fault) => {
+ *   process.exitCode = fault instanceof LedgerError ? 75 : 70
+ * })
+ */
+export class LedgerError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'LedgerError'
   }
 }

@@ -4,7 +4,7 @@ export { isAddress } from './address.ts'
 export { Failure, InvalidParameter, type ErrorCode, type FailureOptions } from './errors.ts'
 export { canonicalJson, digestJson, isJsonObject }
 
-/** Where an answer's data comes from, as the buyer sees it. */
+/** The origin of an answer's data, as the buyer sees it. */
 export interface Source {
   readonly name: string
   readonly url?: string
@@ -13,7 +13,7 @@ export interface Source {
   readonly published_at?: string
 }
 
-/** Something the buyer should know about an answer that was given all the same. */
+/** Something the buyer should know about an answer. */
 export interface Warning {
   readonly code: string
   readonly message: string
@@ -25,25 +25,39 @@ export interface EnvelopedAnswer {
   readonly source: readonly Source[]
   readonly body: JsonObject
   readonly warnings?: readonly Warning[]
-  /** When the sources gave what the answer is made of; unless given, the time it was made. The cache counts from then. */
+  /** When the sources returned the data; default: when the answer was made. The cache counts from then. */
   readonly fetchedAt?: Date
-  /** Milliseconds from then, where the catalog keeps it longer: for an answer that lacks what may be had again soon. */
+  /** Milliseconds from then, if shorter than in the catalog: for an answer with parts that are missing now. */
   readonly freshFor?: number
 }
 
 /** An answer that is passed on as it is, without an envelope, and redelivered byte for byte. */
 export interface VerbatimAnswer {
-  readonly content: Content & {
-    /** Media type, with its parameters. */
-    readonly type: string
-    /** Response headers besides the media type: those the catalog names under `response.headers`. */
-    readonly headers?: Readonly<Record<string, string>>
-  }
+  readonly content: ContentHead & Content
+}
+
+export interface ContentHead {
+  /** Media type, with its parameters. */
+  readonly type: string
+  /** Response headers besides the media type: those the catalog names under `response.headers`. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export type Content = { readonly text: string } | { readonly bytes: Uint8Array }
 
 export type Answer = EnvelopedAnswer | VerbatimAnswer
+
+/**
+ * The answer of a route with `response.stream`, which is sent while it is made and redelivered byte for byte. A web
+ * `ReadableStream` and a Node.js `Readable` are such iterables, too. Nothing is read before the payment has settled; a
+ * stream that throws is broken off, and the same payment has the handler run again.
+ */
+export interface StreamAnswer {
+  readonly content: ContentHead & {
+    /** Text or bytes: one event, line or chunk at a time, with its separator. */
+    readonly stream: AsyncIterable<string | Uint8Array>
+  }
+}
 
 /** What is known of the payment while the handler runs; the transaction comes later, in the receipt. */
 export interface PaymentFacts {
@@ -53,7 +67,7 @@ export interface PaymentFacts {
   readonly network: string
   /** EIP-55. */
   readonly payer: string
-  /** Who signed for the payer: a key, whose address is the same account on every EVM network, or a contract wallet. */
+  /** The signer: a key, whose address is the same account on every EVM network, or a contract wallet. */
   readonly account: 'key' | 'contract'
 }
 
@@ -63,14 +77,14 @@ export interface Part {
   /** When its sources gave it. */
   readonly at: Date
   readonly cached: boolean
-  /** Set when its source failed now and an older answer was given in its place: `staleWarning` tells the buyer. */
+  /** Set when its source failed now and an older answer was given instead: `staleWarning` tells the buyer. */
   readonly stale: boolean
 }
 
 /** How long something is kept, in milliseconds. */
 export interface Keeping {
   readonly ttl: number
-  /** The time after that in which it is still given when it cannot be fetched anew. */
+  /** The time after that in which it is still given when it cannot be fetched again. */
   readonly staleIfError: number
 }
 
@@ -82,7 +96,7 @@ export interface KeptValue<Value> {
 
 /** What a handler may use besides its parameters. */
 export interface Context {
-  /** Aborted at the deadline of the request: hand it to everything that waits. */
+  /** Aborted at the deadline of the request, or when a stream is broken off: hand it to everything that waits. */
   readonly signal: AbortSignal
   readonly now: () => Date
   /** Cryptographically random bytes. */
@@ -150,18 +164,6 @@ export function staleWarning(at: Date, now: Date, source?: string): Warning {
   return { code: 'stale', message, ...(source === undefined ? {} : { source }) }
 }
 
-/** Whether a value has the form of an answer: one that was kept may be another version's. */
-export function isAnswer(value: unknown): value is Answer {
-  if (!isJsonObject(value)) return false
-  const { content, source, body, warnings = [] } = value
-  if (isJsonObject(content))
-    return (
-      typeof content['type'] === 'string' &&
-      ('bytes' in content ? content['bytes'] instanceof Uint8Array : typeof content['text'] === 'string')
-    )
-  return Array.isArray(source) && Array.isArray(warnings) && isJsonObject(body)
-}
-
 /**
  * The work of one operation: parameters in (checked and complete), an answer out, or a throw of `Failure` or
  * `InvalidParameter`; nothing is charged for a throw.
@@ -191,8 +193,8 @@ export interface HandlerWithPreview<Parameters> {
   readonly run: Handler<Parameters>
   readonly preview: (body: JsonObject) => JsonObject
   /**
-   * Of work that is paid for first: finds out beforehand what would make it fail for good, and throws as the work would;
-   * nothing is charged then. What it asks through `ask` and `keep` costs the work no second question.
+   * For a handler that is paid upfront: throws as the work would if it can already tell that it will fail, and
+   * nothing is charged. Values it gets through `ask` and `keep` are not fetched again for the work.
    */
   readonly check?: (parameters: Parameters, context: Context) => Promise<void>
   /** False: a setting it needs is missing here; the operation is answered `not_configured`, and no tool is listed for it. */
@@ -202,13 +204,13 @@ export interface HandlerWithPreview<Parameters> {
 /** A handler that needs a setting the catalog's `sources` cannot name, such as one of several providers. */
 export interface ConfigurableHandler<Parameters> {
   readonly run: Handler<Parameters>
-  /** As that of a handler with a preview. */
+  /** As for a handler with a preview. */
   readonly configured: boolean
   readonly check?: (parameters: Parameters, context: Context) => Promise<void>
 }
 
 /**
- * A handler that stores something. What `prepare` stores under `context.payment.id` is not to be seen before `commit`,
+ * A handler that stores something. What `prepare` stores under `context.payment.id` is not visible before `commit`,
  * which comes once the payment has settled; `abort` comes when it never will. All three may be called again for the same
  * payment, `commit` and `abort` also by another process and for a payment nothing was prepared for.
  *
@@ -233,25 +235,46 @@ export interface StoringHandler<Parameters> {
   readonly prepare: Handler<Parameters>
   readonly commit: (payment: string) => Promise<void>
   readonly abort: (payment: string) => Promise<void>
-  /** As that of a handler with a preview. */
+  /** As for a handler with a preview. */
   readonly configured?: boolean
 }
 
-/** Handlers by name, checked at compile time against the generated `Parameters` of a catalog. */
-export type Handlers<Catalogued> = {
-  readonly [Name in keyof Catalogued]:
-    | Handler<Catalogued[Name]>
-    | HandlerWithPreview<Catalogued[Name]>
-    | ConfigurableHandler<Catalogued[Name]>
-    | StoringHandler<Catalogued[Name]>
+/**
+ * The work of an operation with `response.stream`: rejects before the first byte as any handler does, uncharged.
+ *
+ * @example
+ * import type { StreamHandler } from 'ratecard/handler'
+ *
+ * export const count: StreamHandler<{ readonly to: number }> = async ({ to }) => ({
+ *   content: {
+ *     type: 'text/event-stream',
+ *     stream: (async function* () {
+ *       for (let n = 1; n <= to; n += 1) yield `data: ${n}\n\n`
+ *     })(),
+ *   },
+ * })
+ */
+export type StreamHandler<Parameters> = (parameters: Parameters, context: Context) => Promise<StreamAnswer>
+
+/**
+ * Handlers by name, checked at compile time against the generated `Parameters` of a catalog; `Streams` are the names of
+ * those whose answers are streams.
+ */
+export type Handlers<Catalogued, Streams extends keyof Catalogued = never> = {
+  readonly [Name in keyof Catalogued]: Name extends Streams
+    ? StreamHandler<Catalogued[Name]>
+    : | Handler<Catalogued[Name]>
+      | HandlerWithPreview<Catalogued[Name]>
+      | ConfigurableHandler<Catalogued[Name]>
+      | StoringHandler<Catalogued[Name]>
 }
 
 /**
- * Handlers whose parameters are known only at run time. Written as methods because the compiler then compares their
- * parameters both ways: the catalog's own check has already shown that the arguments fit.
+ * Handlers with parameters that are known only at run time. Written as methods, because the compiler then compares
+ * their parameters in both directions: the check of the catalog has shown that the arguments fit.
  */
 interface Untyped {
-  handler(parameters: Arguments, context: Context): Promise<Answer>
+  handler(parameters: Arguments, context: Context): Promise<Answer | StreamAnswer>
   check(parameters: Arguments, context: Context): Promise<void>
 }
 export type UntypedHandler = Untyped['handler']

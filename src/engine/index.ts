@@ -4,10 +4,11 @@
  */
 export type { Access, Observe } from './access.ts'
 export { CatalogError, type Issue, type Position } from './catalog/issue.ts'
-export type { CatalogPlace } from './compose.ts'
+export type { CatalogPlace } from './catalog-thread.ts'
+export type { Reload } from './reload.ts'
 export { Failure, InvalidParameter, type ErrorCode, type FailureOptions } from './errors.ts'
 export type { HandlerMap } from './handler.ts'
-export { LedgerError } from './ledger/payment-lifecycle.ts'
+export { LedgerError } from './errors.ts'
 export {
   OptionError,
   type FacilitatorOptions,
@@ -19,13 +20,7 @@ export {
   type Secrets,
   type X402Options,
 } from './options.ts'
-export {
-  createRatecard,
-  type Ratecard,
-  type Reload,
-  type ServedCatalog,
-  type ServedCatalogOperation,
-} from './ratecard.ts'
+export { createRatecard, type Ratecard } from './ratecard.ts'
 export {
   defineService,
   type CommandLine,

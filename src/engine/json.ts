@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** What JSON can say. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export type JsonObject = { readonly [key: string]: Json }
 
@@ -18,7 +18,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /** Undefined when the text is not JSON. */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string): Json | undefined {
   try {
     return JSON.parse(text)
   } catch {
@@ -28,13 +28,42 @@ export function parseJson(text: string): unknown {
 
 export type StrictJson =
   | { readonly kind: 'json'; readonly value: Json }
-  /** Why it is refused, as a sentence without subject. */
+  /** Why it is refused, as a phrase without subject. */
   | { readonly kind: 'fault'; readonly sentence: string }
 
-/** No deeper: what is done with a value recursively must not exhaust the stack. */
-const DEEPEST_JSON = 200
+export interface JsonSize {
+  /** Nesting levels of lists and objects. */
+  readonly depth: number
+  /** Upper bound of the number of values and member names. */
+  readonly values: number
+}
 
-/** Parses JSON in which no object has a key twice. */
+/**
+ * Measures a JSON text before it is parsed: a list of two bytes takes fifty bytes of memory. For invalid JSON the result
+ * is an upper bound of what a parser creates before it fails.
+ */
+export function measureJson(json: Uint8Array): JsonSize {
+  let [level, depth, values, isString] = [0, 0, 1, false]
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at]
+    if (isString) {
+      if (byte === BACKSLASH) at += 1
+      else if (byte === QUOTE) isString = false
+    } else if (byte === QUOTE) isString = true
+    else if (byte === COMMA || byte === COLON) values += 1
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      values += 1
+      level += 1
+      if (level > depth) depth = level
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) level -= 1
+  }
+  return { depth, values }
+}
+
+const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c]
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+/** Parses JSON in which no object has a key twice, and no integer is rounded (RFC 7493, sections 2.2 and 2.3). */
 export function parseStrictJson(text: string): StrictJson {
   let value: Json
   try {
@@ -46,7 +75,7 @@ export function parseStrictJson(text: string): StrictJson {
   return sentence === undefined ? { kind: 'json', value } : { kind: 'fault', sentence }
 }
 
-/** Of a text that is JSON: a string is a key where its object has begun, or a comma has come. */
+/** Scans a valid JSON text for a duplicate key or a rounded number. */
 function findExcess(json: string): string | undefined {
   const open: (Set<string> | undefined)[] = []
   let isKey = false
@@ -55,8 +84,7 @@ function findExcess(json: string): string | undefined {
       case '{':
       case '[':
         isKey = json[at] === '{'
-        if (open.push(isKey ? new Set() : undefined) > DEEPEST_JSON)
-          return `is nested more than ${DEEPEST_JSON} levels deep`
+        open.push(isKey ? new Set() : undefined)
         break
       case '}':
       case ']':
@@ -75,13 +103,30 @@ function findExcess(json: string): string | undefined {
         }
         isKey = false
         at = end
+        break
+      }
+      default: {
+        if (!/[-\d]/.test(json[at] ?? '')) break
+        NUMBER.lastIndex = at
+        const [number = ''] = NUMBER.exec(json) ?? []
+        if (isRounded(number))
+          return `has the number ${number.slice(0, 40)}, which not every reader keeps: send a text`
+        at += number.length - 1
       }
     }
   }
   return undefined
 }
 
-/** The place of its closing quote: the next one before which an even number of backslashes stands. */
+const NUMBER = /-?\d[\d.eE+-]*/y
+
+/** Whether a number loses precision: integers above 2^53 may be rounded, the largest numbers become infinite. */
+function isRounded(number: string): boolean {
+  if (!Number.isFinite(Number(number))) return true
+  return number.length > 15 && /^-?\d+$/.test(number) && BigInt(number) !== BigInt(Number(number))
+}
+
+/** Position of the closing quote: the next one after an even number of backslashes. */
 function endOfString(json: string, start: number): number {
   for (let end = json.indexOf('"', start + 1); ; end = json.indexOf('"', end + 1)) {
     let slashes = 0
@@ -109,12 +154,12 @@ export function canonicalJson(value: Json): string {
   return JSON.stringify(value)
 }
 
-/** JSON in ASCII alone: quick to send, for it is kept in one byte a character. */
+/** JSON in ASCII only, which is stored in one byte per character and fast to send. */
 export function asciiJson(value: unknown): string {
   return escapeNonAscii(JSON.stringify(value))
 }
 
-/** The same JSON in ASCII: outside its strings it has nothing else. */
+/** Escapes the characters of a JSON text that are not ASCII, which occur in strings only. */
 export function escapeNonAscii(json: string): string {
   return slim(
     json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
@@ -122,8 +167,9 @@ export function escapeNonAscii(json: string): string {
 }
 
 /**
- * An ASCII text in one byte a character. V8 takes two for whatever was cut from a text that has one wider character, and
- * for all it is joined to: such an answer takes twice as long to join, and several times as long to send.
+ * Copies an ASCII text into one byte per character. V8 uses two bytes for a slice of a text with any wider
+ * character, and for every text joined to it: such an answer takes twice as long to join and several times as long
+ * to send.
  */
 export function slim(ascii: string): string {
   return Buffer.from(ascii, 'latin1').toString('latin1')
@@ -141,7 +187,7 @@ export function digestJson(value: Json): string {
   return hash('sha256', canonicalJson(value), 'base64url')
 }
 
-/** The object without its undefined members: JSON has no such value. */
+/** Removes undefined members, which JSON does not have. */
 export function compact(members: Readonly<Record<string, Json | undefined>>): JsonObject {
   const kept: Record<string, Json> = {}
   for (const [key, value] of Object.entries(members)) if (value !== undefined) kept[key] = value

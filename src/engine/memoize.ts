@@ -1,4 +1,4 @@
-/** Makes a value when it is asked for first, and keeps it: what most processes never need costs their start nothing. */
+/** Creates a value at its first use and keeps it, so that unused values do not slow down the start. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => {
@@ -7,7 +7,7 @@ export function once<T>(make: () => T): () => T {
   }
 }
 
-/** As `once`, for what may fail: a failure is forgotten, so that the next call tries again. */
+/** Like `once`, for a function that may fail: a failure is not kept, so the next call tries again. */
 export function onceResolved<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => {
@@ -17,4 +17,10 @@ export function onceResolved<T>(make: () => Promise<T>): () => Promise<T> {
     })
     return made
   }
+}
+
+/** Replaces a getter by the value that it has computed. */
+export function keep<T>(owner: object, name: string, value: T): T {
+  Object.defineProperty(owner, name, { value, enumerable: true })
+  return value
 }

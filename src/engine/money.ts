@@ -1,6 +1,6 @@
 /**
- * Money is a whole number of micro-dollars: the smallest step a catalog can price, and one atomic unit of a
- * six-decimal stablecoin. No float ever holds an amount.
+ * Money is a whole number of micro-dollars: the smallest step of catalog prices, and one atomic unit of a six-
+ * decimal stablecoin. No amount is ever a float.
  */
 declare const micros: unique symbol
 export type Micros = bigint & { readonly [micros]: true }
@@ -14,8 +14,8 @@ export type ParsedPrice =
 
 const DECIMAL = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?$/
 
-/** A price nobody means: more likely atomic units written where dollars are due. */
-const LARGEST = 1_000_000n * 10n ** BigInt(PRICE_DECIMALS)
+/** Upper limit of prices: a higher one is more likely in atomic units instead of dollars. */
+export const LARGEST_PRICE = 1_000_000n * 10n ** BigInt(PRICE_DECIMALS)
 
 /**
  * Reads a price in USD from its source text: digits, a point, at most six decimals, greater than zero.
@@ -35,11 +35,11 @@ export function parsePrice(text: string): ParsedPrice {
   if (significant.length > PRICE_DECIMALS) return { kind: 'fault', fault: 'price_too_precise' }
   const value = BigInt(whole + significant.padEnd(PRICE_DECIMALS, '0'))
   if (value === 0n) return { kind: 'fault', fault: 'price_not_positive' }
-  if (value > LARGEST) return { kind: 'fault', fault: 'price_too_large' }
+  if (value > LARGEST_PRICE) return { kind: 'fault', fault: 'price_too_large' }
   return { kind: 'price', value: toMicros(value) }
 }
 
-/** Micro-dollars from a whole number of them. */
+/** Micro-dollars from an integer. */
 export function toMicros(value: bigint): Micros {
   return value as Micros
 }
@@ -50,15 +50,15 @@ export function formatPrice(price: Micros): string {
   return `${digits.slice(0, -PRICE_DECIMALS)}.${digits.slice(-PRICE_DECIMALS)}`
 }
 
-/** As short as it reads exactly, with two decimals at least: `0.005`, `0.25`, `1.00`. */
+/** The shortest exact form with at least two decimals: `0.005`, `0.25`, `1.00`. */
 export function formatShort(price: Micros): string {
   const [whole = '0', fraction = ''] = formatPrice(price).split('.')
   return `${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`
 }
 
 /**
- * The amount of a token with `decimals` places that equals `price`.
- * Throws RangeError when the token is too coarse to hold it, for rounding would change what is charged.
+ * The amount of a token with `decimals` places that equals `price`. Throws RangeError when the token has too few
+ * decimals, because rounding would change the charge.
  */
 export function toAtomic(price: Micros, decimals: number): bigint {
   if (decimals >= PRICE_DECIMALS) return price * 10n ** BigInt(decimals - PRICE_DECIMALS)
@@ -68,7 +68,24 @@ export function toAtomic(price: Micros, decimals: number): bigint {
   return price / step
 }
 
-const GWEI = /^(0|[1-9][0-9]*)(?:\.([0-9]{1,9}))?$/
+/**
+ * A decimal by its source text in steps of its last place; undefined when it has a sign, an exponent or more places.
+ *
+ * @example
+ * parseDecimal('0.05', 9) // 50000000n
+ */
+export function parseDecimal(text: string, places: number): bigint | undefined {
+  const [, whole, fraction = ''] = DECIMAL.exec(text) ?? []
+  return whole === undefined || fraction.length > places
+    ? undefined
+    : BigInt(whole + fraction.padEnd(places, '0'))
+}
+
+/** A number of such steps as a decimal, no longer than it has to be: `0.05`. */
+export function formatDecimal(steps: bigint, places: number): string {
+  const digits = steps.toString().padStart(places + 1, '0')
+  return `${digits.slice(0, -places)}.${digits.slice(-places)}`.replace(/\.?0+$/, '')
+}
 
 /**
  * Wei of an amount in gwei by its source text, as nodes and explorers write prices of gas; undefined when it is no
@@ -78,14 +95,11 @@ const GWEI = /^(0|[1-9][0-9]*)(?:\.([0-9]{1,9}))?$/
  * parseGwei('0.05') // 50000000n
  */
 export function parseGwei(text: string): bigint | undefined {
-  const match = GWEI.exec(text)
-  if (match === null) return undefined
-  const [, whole = '0', fraction = ''] = match
-  const wei = BigInt(whole + fraction.padEnd(9, '0'))
+  const wei = parseDecimal(text, 9)
   return wei === 0n ? undefined : wei
 }
 
-/** As `parseGwei`, of an amount of a coin with 18 decimals, such as ETH. */
+/** Like `parseGwei`, for an amount of a coin with 18 decimals, such as ETH. */
 export function parseCoin(text: string): bigint | undefined {
   const billionths = parseGwei(text)
   return billionths === undefined ? undefined : billionths * 1_000_000_000n

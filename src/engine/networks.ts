@@ -10,14 +10,18 @@ export interface Network {
   readonly testnet: boolean
   /** What gas is paid in; 18 decimals everywhere. */
   readonly coin: string
-  /** Unless the catalog says otherwise. */
+  /** A public endpoint, for wallets that do not know the network. */
+  readonly rpcUrl: string
+  /** Shows transactions under `/tx/`. */
+  readonly explorer: string
+  /** Defaults that the catalog may replace. */
   readonly limits: Limits
   readonly token: Token
 }
 
 /** How far an operator goes to settle on a network. */
 export interface Limits {
-  /** Blocks a payment must stand under, its own included, before it counts. */
+  /** Blocks that confirm a payment, its own included, before it counts. */
   readonly confirmations: number
   /** Wei for each unit of gas, tip included; above it nothing is sent. */
   readonly maxFeePerGas: bigint
@@ -30,12 +34,12 @@ export interface Token {
   readonly address: `0x${string}`
   readonly symbol: string
   readonly decimals: number
-  /** EIP-712 domain of the token: what the payer signs under. Differs between chains, so it is never guessed. */
+  /** EIP-712 domain of the token, which payers sign. It differs between chains, so it is never guessed. */
   readonly name: string
   readonly version: string
 }
 
-interface Usdc extends Pick<Network, 'chainId' | 'nickname' | 'title' | 'coin'> {
+interface Usdc extends Pick<Network, 'chainId' | 'nickname' | 'title' | 'coin' | 'rpcUrl' | 'explorer'> {
   readonly address: `0x${string}`
   readonly name: 'USD Coin' | 'USDC'
   readonly maxFeeGwei: bigint
@@ -47,14 +51,11 @@ const GAS_LOST = 1_000_000n
 /** One block is enough: a network that undoes blocks often needs more, which the catalog can ask for. */
 const CONFIRMATIONS = 1
 
-function usdc({ chainId, nickname, title, coin, address, name, maxFeeGwei }: Usdc): Network {
+function usdc({ address, name, maxFeeGwei, ...network }: Usdc): Network {
   return {
-    id: `eip155:${chainId}`,
-    nickname,
-    title,
-    chainId,
-    testnet: TESTNETS.has(chainId),
-    coin,
+    ...network,
+    id: `eip155:${network.chainId}`,
+    testnet: TESTNETS.has(network.chainId),
     limits: {
       confirmations: CONFIRMATIONS,
       maxFeePerGas: maxFeeGwei * GWEI,
@@ -81,6 +82,8 @@ export const NETWORKS: readonly Network[] = [
     nickname: 'base',
     title: 'Base',
     coin: 'ETH',
+    rpcUrl: 'https://mainnet.base.org',
+    explorer: 'https://basescan.org',
     address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
     name: 'USD Coin',
     // The base fee stays near its floor of 0.005 gwei (docs.base.org, Network Fees).
@@ -91,6 +94,8 @@ export const NETWORKS: readonly Network[] = [
     nickname: 'polygon',
     title: 'Polygon',
     coin: 'POL',
+    rpcUrl: 'https://polygon.drpc.org',
+    explorer: 'https://polygonscan.com',
     address: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
     name: 'USD Coin',
     // No less than 25 gwei (PIP-59), several hundred in a rush; a POL is worth a small part of an ETH.
@@ -101,6 +106,8 @@ export const NETWORKS: readonly Network[] = [
     nickname: 'arbitrum',
     title: 'Arbitrum One',
     coin: 'ETH',
+    rpcUrl: 'https://arb1.arbitrum.io/rpc',
+    explorer: 'https://arbiscan.io',
     address: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
     name: 'USD Coin',
     // The floor is 0.02 gwei since ArbOS 51, and may be set up to 0.1 (AIP ArbOS 60).
@@ -111,6 +118,8 @@ export const NETWORKS: readonly Network[] = [
     nickname: 'avalanche',
     title: 'Avalanche',
     coin: 'AVAX',
+    rpcUrl: 'https://api.avax.network/ext/bc/C/rpc',
+    explorer: 'https://snowtrace.io',
     address: '0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E',
     name: 'USD Coin',
     // The floor was 25 nAVAX and has been 1 since ACP-125.
@@ -121,6 +130,8 @@ export const NETWORKS: readonly Network[] = [
     nickname: 'optimism',
     title: 'OP Mainnet',
     coin: 'ETH',
+    rpcUrl: 'https://mainnet.optimism.io',
+    explorer: 'https://optimistic.etherscan.io',
     address: '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
     name: 'USD Coin',
     // As Base, which is built alike.
@@ -131,6 +142,8 @@ export const NETWORKS: readonly Network[] = [
     nickname: 'ethereum',
     title: 'Ethereum',
     coin: 'ETH',
+    rpcUrl: 'https://ethereum.reth.rs/rpc',
+    explorer: 'https://etherscan.io',
     address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
     name: 'USD Coin',
     // No floor; from below 1 gwei to some tens in most hours.
@@ -141,6 +154,8 @@ export const NETWORKS: readonly Network[] = [
     nickname: 'base-sepolia',
     title: 'Base Sepolia',
     coin: 'ETH',
+    rpcUrl: 'https://sepolia.base.org',
+    explorer: 'https://sepolia.basescan.org',
     address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
     name: 'USDC',
     maxFeeGwei: 1_000n,
@@ -150,6 +165,8 @@ export const NETWORKS: readonly Network[] = [
     nickname: 'arbitrum-sepolia',
     title: 'Arbitrum Sepolia',
     coin: 'ETH',
+    rpcUrl: 'https://sepolia-rollup.arbitrum.io/rpc',
+    explorer: 'https://sepolia.arbiscan.io',
     address: '0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d',
     name: 'USD Coin',
     maxFeeGwei: 1_000n,
@@ -161,14 +178,14 @@ export function findNetwork(name: string): Network | undefined {
   return NETWORKS.find((network) => network.id === name || network.nickname === name)
 }
 
-/** TIP-20 tokens of the Tempo chains, which all have six decimals and an address that says so. */
+/** TIP-20 tokens of the Tempo chains, which have six decimals and addresses with this prefix. */
 const TIP20 = /^0x20c0[0-9a-f]{36}$/i
 const SYMBOLS: Readonly<Record<string, string>> = {
   '0x20c0000000000000000000000000000000000000': 'PathUSD',
   '0x20c000000000000000000000b9537d11c60e8b50': 'USDC.e',
 }
 
-/** What amounts of an asset are counted in; undefined: not known here, so that only atomic units can be told. */
+/** Decimals and symbol of an asset; undefined when unknown, so that only atomic units can be shown. */
 export function findAsset(network: string, asset: string): Pick<Token, 'symbol' | 'decimals'> | undefined {
   if (TIP20.test(asset)) return { symbol: SYMBOLS[asset.toLowerCase()] ?? 'TIP-20', decimals: 6 }
   const token = findNetwork(network)?.token

@@ -1,10 +1,12 @@
 import { isAddress } from './address.ts'
 import type { Observe } from './access.ts'
 import { didYouMean } from './catalog/issue.ts'
-import type { CatalogPlace, PaymentConfig } from './compose.ts'
+import type { PaymentConfig } from './compose.ts'
 import type { HandlerMap } from './handler.ts'
 import { findNetwork, NETWORKS } from './networks.ts'
 import type { SettingNames } from './protocols/protocol.ts'
+import type { CdpCredentials } from './protocols/x402/cdp-token.ts'
+import type { CatalogPlace } from './catalog-thread.ts'
 
 /** What {@link createRatecard} is given. */
 export interface RatecardOptions {
@@ -26,7 +28,7 @@ export interface RatecardOptions {
   readonly ledger?: string | undefined
   /** Where answers are cached: `redis://…` or `rediss://…`. Default: the memory of this process. */
   readonly cache?: string | undefined
-  /** Folder for what is stored on this machine. Default: `.ratecard`. */
+  /** Folder for data on this machine. Default: `.ratecard`. */
   readonly dataDir?: string | undefined
   /** Credentials that the catalog refers to by name, as a map such as `process.env`, or as a function. Default: none. */
   readonly secrets?: Secrets | undefined
@@ -36,9 +38,11 @@ export interface RatecardOptions {
   readonly onRequest?: Observe | undefined
   /** Origins of MCP servers by their name in the catalog. Default: `/mcp/NAME` below `baseUrl`. */
   readonly mcpUrls?: Readonly<Record<string, string>> | undefined
-  /** Whether `X-Forwarded-For` tells who calls: true behind a reverse proxy, and only there. Default: false. */
+  /** Origins of other sites whose pages may call MCP servers; `*` allows all. Default: only the service's own. */
+  readonly mcpOrigins?: readonly string[] | undefined
+  /** Whether `X-Forwarded-For` contains the caller's address: true behind a reverse proxy only. Default: false. */
   readonly trustProxy?: boolean | undefined
-  /** Where time, randomness and HTTP requests come from; for tests. Default: the machine. */
+  /** Sources of time, randomness and HTTP requests; for tests. Default: those of the machine. */
   readonly runtime?: Partial<RuntimeOptions> | undefined
 }
 
@@ -68,6 +72,8 @@ export interface FacilitatorOptions {
   readonly url: string
   /** Sent as a bearer token. */
   readonly token?: string | undefined
+  /** API key of the Coinbase Developer Platform, which signs a token for each request instead of `token`. */
+  readonly cdp?: CdpCredentials | undefined
 }
 
 /** MPP with the payment method `tempo`. */
@@ -126,6 +132,7 @@ export const OPTIONS: SettingNames = {
   payTo: 'payments.x402.payTo',
   signerKeys: 'payments.x402.signerKeys',
   facilitators: 'payments.x402.facilitators',
+  cdpSecret: 'payments.x402.facilitators.cdp.keySecret',
   mppRecipient: 'payments.mpp.recipient',
   mppSecretKeys: 'payments.mpp.secretKeys',
   baseUrl: 'baseUrl',
@@ -146,7 +153,7 @@ function chainIdOf(name: string): number | undefined {
 
 /** Names of the options that exist, by where they are. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
-  '': 'catalog baseUrl handlers payments ledger cache dataDir secrets logger onRequest mcpUrls trustProxy runtime'.split(
+  '': 'catalog baseUrl handlers payments ledger cache dataDir secrets logger onRequest mcpUrls mcpOrigins trustProxy runtime'.split(
     ' ',
   ),
   payments: ['x402', 'mpp'],
@@ -155,7 +162,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   runtime: ['now', 'random', 'sleep', 'fetch'],
 }
 
-/** Throws `OptionError` with everything that is wrong; what they mean together is judged when the networks are open. */
+/** Throws `OptionError` with all errors; how options work together is checked when the networks are opened. */
 export function readPayments(options: RatecardOptions): PaymentConfig {
   const problems: string[] = []
   const check = (isRight: boolean, option: string, sentence: string): void => {
@@ -237,7 +244,7 @@ export function readPayments(options: RatecardOptions): PaymentConfig {
     payTo: payTo ?? '',
     rpcUrls,
     signerKeys: keys,
-    facilitators: facilitators.map(({ url, token }) => ({ url, token })),
+    facilitators: facilitators.map(({ url, token, cdp }) => ({ url, token, cdp })),
     mppRecipient: mpp?.recipient,
     mppSecretKeys: secretKeys,
   }

@@ -2,9 +2,10 @@ import { hasSoundChecksum, isAddress } from './address.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import type { AllNetworks, PaymentConfig } from './compose.ts'
 import type { SettingNames } from './protocols/protocol.ts'
+import { readCdpKey } from './protocols/x402/cdp-token.ts'
 import { addressOfKey } from './protocols/x402/eip3009.ts'
 
-/** Everything without which no payment can be taken, each by the name of the setting; MPP alone will do. */
+/** The settings that payments require, by name; MPP alone is sufficient. */
 export function missingConfig(
   { payments, routes }: Catalog,
   { payTo, signerKeys }: Pick<PaymentConfig, 'payTo' | 'signerKeys'>,
@@ -44,7 +45,13 @@ export function movedPayee(before: string, after: string): string[] {
 
 /** A mistyped payee loses every payment, a mistyped key fails every settlement: both show before the first one. */
 export function invalidConfig(
-  { payTo, signerKeys, mppRecipient = '' }: Pick<PaymentConfig, 'payTo' | 'signerKeys' | 'mppRecipient'>,
+  {
+    payTo,
+    signerKeys,
+    facilitators = [],
+    mppRecipient = '',
+  }: Pick<PaymentConfig, 'payTo' | 'signerKeys' | 'mppRecipient'> &
+    Partial<Pick<PaymentConfig, 'facilitators'>>,
   names: SettingNames,
 ): string[] {
   return [
@@ -52,6 +59,9 @@ export function invalidConfig(
     ...mistypedPayee(names.mppRecipient, mppRecipient),
     ...(signerKeys.some((key) => addressOfKey(key) === undefined)
       ? [`${names.signerKeys} holds a number that is no private key`]
+      : []),
+    ...(facilitators.some(({ cdp }) => cdp !== undefined && readCdpKey(cdp) === undefined)
+      ? [`${names.cdpSecret} must be an API key of CDP: base64 of 64 bytes (Ed25519), or an EC key in PEM`]
       : []),
   ]
 }

@@ -1,6 +1,6 @@
 /**
- * The package `ratecard/protocol`: what a way to be paid implements. Unstable: names and shapes may change in any release
- * until there are three protocols in this repository.
+ * The package `ratecard/protocol`: the interface of a payment protocol. Unstable: names and types may change in any
+ * release until this repository contains three protocols.
  */
 export type { Endpoint, Operation, Parameter, Route, Tool, ToolEndpoint } from './catalog/catalog.ts'
 export type { ErrorCode } from './errors.ts'

@@ -1,12 +1,18 @@
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import type Koa from 'koa'
-import type { Observe } from './access.ts'
 import { Cache, type CacheStore } from './cache/cache.ts'
-import type { Catalog } from './catalog/catalog.ts'
-import { CatalogError, formatIssue } from './catalog/issue.ts'
 import {
-  loadServed,
+  type CatalogReader,
+  type CatalogThread,
+  inThread,
+  isLarge,
+  type LoadedHandlers,
+  readAtStart,
+} from './catalog-thread.ts'
+import type { Catalog } from './catalog/catalog.ts'
+import { formatIssue } from './catalog/issue.ts'
+import {
   openCache,
   openLedger,
   openNetworks,
@@ -15,63 +21,28 @@ import {
   type PaymentConfig,
 } from './compose.ts'
 import type { HandlerMap } from './handler.ts'
-import type { OperatorRoute } from './http/app.ts'
-import type { AllFigures } from './http/status.ts'
-import { createService, type Service } from './http/service.ts'
+import { createService, type Renderer, type Service, type ServiceSettings } from './http/service.ts'
 import type { Ledger } from './ledger/ledger.ts'
-import { formatPrice } from './money.ts'
 import { OptionError, OPTIONS, readPayments, type RatecardOptions } from './options.ts'
 import { invalidConfig, missingConfig, movedPayee } from './payment-config.ts'
 import type { SettingNames } from './protocols/protocol.ts'
-import { world, type Runtime } from './runtime.ts'
-import type { OnPaymentChange } from './usage/usage.ts'
+import { CatalogReload, type Reload } from './reload.ts'
+import { systemRuntime, type Runtime } from './runtime.ts'
 
 /** A catalog that is being served. */
 export interface Ratecard {
-  /** The Koa application; middleware added with `koa.use` answers what the catalog does not. */
+  /** The Koa application; middleware added with `koa.use` answers paths that the catalog does not have. */
   readonly koa: Koa
-  /** What is served now. */
-  readonly catalog: ServedCatalog
-  /** A listener for `node:http`, Express and everything that takes one: at the root of its host, before body parsers. */
+  /** A listener for `node:http`, Express and similar: mount it at the root of its host, before body parsers. */
   callback(): RequestListener
   /** Reads the catalog again and serves it from the next request on; requests in flight finish on the old one. */
-  reload(): Reload
+  reload(): Promise<Reload>
   /**
    * Finishes the purchases in flight, stops background work and closes the stores. Stop the HTTP server first; requests
    * that come later are answered 503, and nothing is charged for them.
    */
   close(): Promise<void>
 }
-
-/** The catalog in the form that programs ask about. */
-export interface ServedCatalog {
-  readonly title: string
-  readonly version: string
-  /** Short name of this content: the same catalog has the same revision. */
-  readonly revision: string
-  readonly operations: readonly ServedCatalogOperation[]
-}
-
-/** One thing that is sold or given away. */
-export interface ServedCatalogOperation {
-  readonly id: string
-  readonly summary: string
-  /** USD, such as `0.001000`; undefined when it is free. */
-  readonly price: string | undefined
-  /** Paths of its routes, with parameters in braces. */
-  readonly paths: readonly string[]
-}
-
-/** What became of a reload: a catalog that cannot be served changes nothing. */
-export type Reload =
-  | { readonly kind: 'reloaded'; readonly before: string; readonly revision: string }
-  | {
-      readonly kind: 'refused'
-      /** The revision that is still served. */
-      readonly revision: string
-      /** For the operator: every issue with its position. */
-      readonly reason: string
-    }
 
 /**
  * Serves a catalog: reads and checks it, opens the ledger and the cache, and returns a Koa application that answers its
@@ -104,7 +75,7 @@ export function createRatecard(options: RatecardOptions): Promise<Ratecard> {
   return createAdapted(options, (catalog) => catalog)
 }
 
-/** As `createRatecard`, for a catalog that is served in another way than it says. */
+/** Like `createRatecard`, for a catalog that is served with changes. */
 export async function createAdapted(
   options: RatecardOptions,
   adapt: (catalog: Catalog) => Catalog,
@@ -113,16 +84,15 @@ export async function createAdapted(
   const { catalog: place, handlers = {}, secrets = {}, logger = console, runtime = {} } = options
   const { dataDir = '.ratecard' } = options
   const { fetch: fetcher, ...sources } = runtime
-  const names = Object.keys(handlers)
   const baseUrl = new URL(options.baseUrl).origin
   const log = (line: string): void => logger.warn(line)
-  const read = (): Catalog => {
-    const { catalog, warnings, text } = loadServed(place, names, baseUrl)
+  const read: RatecardSettings['read'] = async (reader, loaded) => {
+    const { catalog, warnings, text } = await reader(place, loaded, baseUrl, new Map())
     const file = typeof place === 'string' ? place : 'catalog.yaml'
     for (const issue of warnings) log(formatIssue(issue, file, text))
     return adapt(catalog)
   }
-  const catalog = read()
+  const catalog = await read(readAtStart, { handlers: Object.keys(handlers) })
   const cache = await openCache(options.cache, 'cache', log)
   if ('fault' in cache) throw new OptionError([cache.fault])
   const ledgerPlace = { directory: join(dataDir, 'ledger'), redisUrl: options.ledger }
@@ -135,7 +105,7 @@ export async function createAdapted(
     await ledger.close()
   }
   try {
-    const app = openRatecard({
+    const app = await openRatecard({
       catalog,
       read,
       handlers,
@@ -146,20 +116,22 @@ export async function createAdapted(
       secret: typeof secrets === 'function' ? secrets : (name) => secrets[name],
       baseUrl,
       mcpUrls: options.mcpUrls ?? {},
+      mcpOrigins: options.mcpOrigins ?? [],
       trustProxy: options.trustProxy ?? false,
       observe: options.onRequest,
-      runtime: { ...world, ...sources, ...(fetcher === undefined ? {} : { fetcher, caller: fetcher }) },
+      runtime: {
+        ...systemRuntime,
+        ...sources,
+        ...(fetcher === undefined ? {} : { fetcher, caller: fetcher }),
+      },
       log,
       report: (fault) => logger.error(fault),
     })
     let closing: Promise<void> | undefined
     return {
       koa: app.service.koa,
-      get catalog() {
-        return summaryOf(app.service.revision().catalog)
-      },
       callback: () => app.service.koa.callback(),
-      reload: app.reload,
+      reload: () => app.reload(handlers),
       close: () => (closing ??= app.close().then(closeStores)),
     }
   } catch (fault) {
@@ -168,26 +140,13 @@ export async function createAdapted(
   }
 }
 
-function summaryOf({ service, revision, operations, routes }: Catalog): ServedCatalog {
-  return {
-    title: service.name,
-    version: service.version,
-    revision,
-    operations: operations.map((operation) => ({
-      id: operation.id,
-      summary: operation.summary,
-      price: operation.price === undefined ? undefined : formatPrice(operation.price),
-      paths: routes.filter((route) => route.operation === operation).map(({ path }) => path),
-    })),
-  }
-}
-
 /** Everything that it takes to serve, complete: the defaults are with `createRatecard` and with the command. */
-export interface RatecardSettings {
-  readonly catalog: Catalog
-  /** The catalog as it is now, for a reload. Throws `CatalogError`. */
-  readonly read: () => Catalog
-  readonly handlers: HandlerMap
+export interface RatecardSettings extends Pick<
+  ServiceSettings,
+  'catalog' | 'handlers' | 'baseUrl' | 'mcpUrls' | 'mcpOrigins' | 'trustProxy' | 'observe' | 'report'
+> {
+  /** The catalog as it is now, for a reload. Rejects with `CatalogError`. */
+  readonly read: (reader: CatalogReader, loaded: LoadedHandlers) => Promise<Catalog>
   /** An empty payee is that of the catalog. */
   readonly payments: PaymentConfig
   readonly names: SettingNames
@@ -196,37 +155,29 @@ export interface RatecardSettings {
   readonly cache: CacheStore
   /** Value of a credential that the catalog names. */
   readonly secret: (name: string) => string | undefined
-  readonly baseUrl: string
-  readonly mcpUrls: Readonly<Record<string, string>>
-  readonly trustProxy: boolean
   readonly runtime: Runtime
-  /** Called for every request. */
-  readonly observe: Observe | undefined
   /** Takes a line for the operator. */
   readonly log: (line: string) => void
-  /** Takes what went wrong without an answer being lost, and mistakes of handlers and of ours. */
-  readonly report: (fault: unknown) => void
   readonly operator?: OperatorSettings
 }
 
 /** What the command adds to a service. */
-export interface OperatorSettings {
-  /** How the outside sources have done. */
-  readonly figures: AllFigures
-  readonly sandbox: boolean
-  /** Address this process listens on; undefined while it does not. */
-  readonly bound: () => string | undefined
-  /** Called for every change of a payment that this process has made. */
-  readonly settle: OnPaymentChange | undefined
-  /** What the operator alone is shown. */
-  readonly operatorRoute: OperatorRoute | undefined
+type OperatorSettings = Pick<ServiceSettings, 'figures' | 'sandbox' | 'bound' | 'settle' | 'operatorRoute'>
+
+const NO_OPERATOR: OperatorSettings = {
+  figures: () => new Map(),
+  sandbox: false,
+  bound: () => undefined,
+  settle: undefined,
+  operatorRoute: undefined,
 }
 
-/** A service with what the command shows of it. */
+/** A service, with what the command displays of it. */
 export interface OpenRatecard {
   readonly service: Service
   readonly networks: AllNetworks
-  readonly reload: () => Reload
+  /** Reads the catalog again and serves it with these handlers. */
+  readonly reload: (handlers: HandlerMap) => Promise<Reload>
   /** Resolves when nothing uses the stores any more. */
   readonly close: () => Promise<void>
 }
@@ -234,40 +185,56 @@ export interface OpenRatecard {
 /** How often the networks are looked at again. */
 const INSPECTION_MS = 300_000
 
-/** Throws `OptionError` when a payment could not be taken with these settings. */
-export function openRatecard(settings: RatecardSettings): OpenRatecard {
-  const { catalog, handlers, names, ledger, cache, secret, baseUrl, runtime, log, report, operator } =
-    settings
+/** Rejects with `OptionError` when no payment could be accepted with these settings. */
+export async function openRatecard(settings: RatecardSettings): Promise<OpenRatecard> {
+  const { catalog, names, ledger, cache, secret, baseUrl, runtime, log, report } = settings
   const payTo = payeeOf(settings, catalog)
   const config = { ...settings.payments, payTo }
   const owner = `${process.pid}-${Buffer.from(runtime.random(9)).toString('base64url')}`
   const networks = openNetworks({ config, names, baseUrl, ledger, owner, runtime, log, report })
   const problems = [...missingConfig(catalog, config, networks, names), ...invalidConfig(config, names)]
   if (problems.length > 0) throw new OptionError(problems)
-  const service = createService({
+  const renderer =
+    (thread: CatalogThread): Renderer =>
+    ({ catalog: revised, facts }) => {
+      const { baseUrl, sandbox, protocols, mcpServers } = facts
+      const offered = revised.payments.x402 === undefined ? [] : networks.x402.of(revised.payments.x402)
+      return thread.render(revised, {
+        baseUrl,
+        sandbox,
+        protocols,
+        mcpServers,
+        ready: new Set(revised.operations.filter(facts.available).map(({ id }) => id)),
+        accepted: offered.map(({ network, payTo, timeoutSeconds }) => ({ network, payTo, timeoutSeconds })),
+      })
+    }
+  const serviceSettings: ServiceSettings = {
     ...runtime,
+    ...settings,
+    ...(settings.operator ?? NO_OPERATOR),
     // Processes on several machines measure leases by one clock.
     now: ledger.now,
-    catalog,
-    handlers,
     protocols: (revised) => protocolsOf(revised, networks, baseUrl, runtime),
-    ledger,
     cache: new Cache(cache, runtime.now),
     // An upstream's host is written in the catalog, which is trusted as code is, and may well be inside: no egress, which is
     // for hosts that callers name. What the upstream says is not trusted: redirects are followed within its host.
     proxy: { fetcher: runtime.fetcher, secret, report },
-    figures: operator?.figures ?? (() => new Map()),
     networks: () => networks.x402.health(),
-    baseUrl,
-    mcpUrls: settings.mcpUrls,
-    sandbox: operator?.sandbox ?? false,
-    trustProxy: settings.trustProxy,
+    listings: () => networks.x402.listings(),
     owner,
-    report,
-    bound: operator?.bound ?? (() => undefined),
-    observe: settings.observe,
-    settle: operator?.settle,
-    operatorRoute: operator?.operatorRoute,
+  }
+  const service = await (isLarge(catalog)
+    ? inThread((thread) => createService(serviceSettings, renderer(thread)))
+    : createService(serviceSettings, async ({ pages }) => pages))
+  const catalogReload = new CatalogReload({
+    service,
+    handlers: settings.handlers,
+    read: settings.read,
+    renderer,
+    inspectSettings: (revised) => [
+      ...missingConfig(revised, config, networks, names),
+      ...movedPayee(payTo, payeeOf(settings, revised)),
+    ],
   })
   /** Networks that cannot be settled on are not offered, until they can. */
   const inspect = (): void => {
@@ -275,7 +242,9 @@ export function openRatecard(settings: RatecardSettings): OpenRatecard {
     if (x402 === undefined) return
     for (const look of [networks.x402.survey, networks.x402.inspect])
       void look(x402, log).then((found) => {
-        if (found === 'changed') service.swap(service.revision().catalog)
+        if (found !== 'changed') return
+        void service.offerAnew().catch(report)
+        void catalogReload.renderAgain().catch(report)
       })
   }
   const inspecting = setInterval(inspect, INSPECTION_MS).unref()
@@ -283,16 +252,10 @@ export function openRatecard(settings: RatecardSettings): OpenRatecard {
   return {
     service,
     networks,
-    reload: () => {
-      const before = service.revision().catalog.revision
-      const result = reload(service, settings.read, (next) => [
-        ...missingConfig(next, config, networks, names),
-        ...movedPayee(payTo, payeeOf(settings, next)),
-      ])
-      inspect()
-      return typeof result === 'string'
-        ? { kind: 'refused', revision: before, reason: result }
-        : { kind: 'reloaded', before, revision: result.revision }
+    reload: async (loaded) => {
+      const result = await catalogReload.reload(loaded)
+      if (result.kind === 'reloaded') inspect()
+      return result
     },
     close: async () => {
       clearInterval(inspecting)
@@ -304,28 +267,4 @@ export function openRatecard(settings: RatecardSettings): OpenRatecard {
 
 function payeeOf({ payments }: RatecardSettings, catalog: Catalog): string {
   return payments.payTo === '' ? (catalog.payments.payTo ?? '') : payments.payTo
-}
-
-/** Builds the new revision while the old one serves; a catalog that cannot be served changes nothing: resolves to why. */
-function reload(
-  service: Service,
-  read: () => Catalog,
-  problemsOf: (catalog: Catalog) => readonly string[],
-): Catalog | string {
-  try {
-    const next = read()
-    const problems = problemsOf(next)
-    if (problems.length === 0) return service.swap(next).catalog
-    service.refuse([{ code: 'not_servable_here' }])
-    return problems.join('\n')
-  } catch (fault) {
-    if (fault instanceof CatalogError) {
-      // Only the places: the words of an issue could quote what must not be public, such as a key in the wrong place.
-      const errors = fault.issues.filter(({ severity }) => severity === 'error')
-      service.refuse(errors.map(({ code, position: { line, column } }) => ({ code, line, column })))
-      return fault.message
-    }
-    service.refuse([{ code: 'unexpected' }])
-    return `unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`
-  }
 }

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 
-/** Where one Redis is, as its client takes it. */
+/** The address of a Redis, for its client. */
 export interface RedisAddress {
-  /** `host:port`: what may be told. */
+  /** `host:port`, which may be logged. */
   readonly place: string
   readonly options: {
     readonly host: string
@@ -15,13 +15,13 @@ export interface RedisAddress {
 }
 
 export interface RedisAddressFault {
-  /** A sentence for the operator, without what the URL holds. */
+  /** A sentence for the operator, without parts of the URL. */
   readonly fault: string
 }
 
 /**
- * Reads what is meant by a Redis URL and nothing else: the library would take any option of its own from the query.
- * `variable` is where the operator has set it.
+ * Parses a Redis URL strictly: the library would accept any of its options from the query. `variable` names the
+ * setting.
  */
 export function readRedisAddress(url: string, variable: string): RedisAddress | RedisAddressFault {
   const { protocol, hostname, port: given, username, password, pathname } = new URL(url)

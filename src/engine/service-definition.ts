@@ -1,4 +1,5 @@
 import type { HandlerMap } from './handler.ts'
+import type { JsonObject } from './json.ts'
 
 /**
  * A service behind a catalog: its handlers, and what else it brings. `Settings` is what `env` returns.
@@ -19,9 +20,16 @@ export interface ServiceDefinition<Settings> {
   standIns?(context: ServiceContext<Settings>): Promise<StandIns>
   /** What became of the requests to each source in this process, by its key in the catalog. */
   readonly sources?: () => ReadonlyMap<string, SourceFigures>
-  /** Opens what the handlers store, before the first request. */
+  /**
+   * Arguments by handler with which `doctor --sources` asks the sources that the examples of the catalog do not reach. All
+   * parameters are given.
+   */
+  readonly probes?: Probes
+  /** Opens the stores of the handlers, before the first request. */
   stores?(context: ServiceContext<Settings>, serving: Serving): Promise<ServiceStores>
 }
+
+export type Probes = Readonly<Record<string, readonly JsonObject[]>>
 
 export interface ServiceContext<Settings> {
   readonly settings: Settings
@@ -29,7 +37,7 @@ export interface ServiceContext<Settings> {
   readonly baseUrl: string | undefined
   /** `DATA_DIR`. */
   readonly dataDir: string
-  /** Of ratecard. */
+  /** Version of ratecard. */
   readonly version: string
 }
 
@@ -60,10 +68,12 @@ export interface Serving {
   readonly dataDir: string
   readonly payments: 'sandbox' | 'real'
   readonly sources: 'live' | 'stand-ins'
+  /** Whether another process of this server runs until its requests are answered, and closes its stores then. */
+  readonly replaces: boolean
 }
 
 export interface ServiceStores {
-  /** For the operator: what is open, and what is not. */
+  /** For the operator: which stores are open, and which are not. */
   readonly lines: readonly string[]
   /** Handlers that this process cannot serve, with the reason: they answer 503 `not_configured`. */
   readonly unavailable: Readonly<Record<string, string>>
@@ -79,14 +89,14 @@ export interface SourceFigures {
   readonly drifted: number
   /** Rows and fields that could not be read and were left out of answers that were used. */
   readonly skipped: number
-  /** How often each field was not as expected, with what was wrong: `items/#/price: type`. */
+  /** Number of unexpected values by field and kind: `items/#/price: type`. */
   readonly fields: ReadonlyMap<string, number>
   /** `where` names fields, never their values. */
   readonly lastDrift: { readonly at: Date; readonly where: string } | undefined
 }
 
 export interface CommandOption {
-  /** What stands for its value in the help text; a flag without a value has none. */
+  /** Placeholder of its value in the help text; a flag without a value has none. */
   readonly value?: string
   /** One letter that may stand for the name: `-X`. */
   readonly short?: string
@@ -134,7 +144,7 @@ export interface Terminal {
   readonly out: (line: string) => void
   /** Progress and logs: stderr. */
   readonly err: (line: string) => void
-  /** Who reads stdout: a person sees short columns, a program gets whole values. */
+  /** Reader of stdout: a person gets short columns, a program complete values. */
   readonly reader: 'person' | 'program'
   /** Who reads stderr. */
   readonly logReader: 'person' | 'program'

@@ -10,7 +10,7 @@ import {
   createHttpServer,
   findNetwork,
   listen,
-  world,
+  systemRuntime,
 } from './internal.ts'
 import type { Ratecard, RatecardOptions } from './index.ts'
 import { createAdapted } from './ratecard.ts'
@@ -21,7 +21,7 @@ export type TestServerOptions = Omit<RatecardOptions, 'baseUrl' | 'payments' | '
 
 /** A catalog that is served on this machine, and a wallet that pays for it with play money. */
 export interface TestServer {
-  /** Where it answers: `http://localhost:` and a free port. */
+  /** Its address: `http://localhost:` and a free port. */
   readonly url: string
   /**
    * Requests a path and pays when it is asked to, as a buyer does. Resolves to the last response: 200 with the answer, or
@@ -34,14 +34,14 @@ export interface TestServer {
   readonly payerKey: `0x${string}`
   /** JSON-RPC endpoint of the chain, which has the id of Base Sepolia. */
   readonly rpcUrl: string
-  /** Stops the server and the chain, and removes what they have stored. */
+  /** Stops the server and the chain, and removes their data. */
   close(): Promise<void>
 }
 
 const NETWORK = 'base-sepolia'
 const FUNDS = 1_000_000_000n
 const GAS = 10n ** 18n
-/** Requests in flight are given so long when a test closes its server. */
+/** Time for requests in flight when a test closes its server. */
 const DRAIN_MS = 5_000
 
 /**
@@ -116,11 +116,16 @@ function onTestChain(catalog: Catalog, network: string): Catalog {
 
 async function pay(url: URL, init: RequestInit = {}, key: `0x${string}`): Promise<Response> {
   const first = await fetch(url, init)
-  const offer = first.status === 402 ? x402.readOffer(first.headers) : undefined
+  const offer = first.status === 402 ? x402.readOffer({ kind: 'http', headers: first.headers }) : undefined
   if (offer === undefined) return first
   await first.body?.cancel()
-  const { random } = world
-  const signing = await offer.sign({ key, rpcUrl: () => undefined, now: new Date(world.now()), random })
+  const { random } = systemRuntime
+  const signing = await offer.sign({
+    key,
+    rpcUrl: () => undefined,
+    now: new Date(systemRuntime.now()),
+    random,
+  })
   if (signing.kind === 'unsigned') throw new Error(signing.reason)
   const headers = new Headers(init.headers)
   for (const [name, value] of Object.entries(signing.headers)) headers.set(name, value)
@@ -128,7 +133,7 @@ async function pay(url: URL, init: RequestInit = {}, key: `0x${string}`): Promis
 }
 
 function randomKey(): `0x${string}` {
-  return `0x${Buffer.from(world.random(32)).toString('hex')}`
+  return `0x${Buffer.from(systemRuntime.random(32)).toString('hex')}`
 }
 
 function addressOf(key: `0x${string}`): `0x${string}` {

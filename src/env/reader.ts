@@ -4,6 +4,8 @@ export type Variables = Readonly<Record<string, string | undefined>>
 
 const SECRET_BYTES = 32
 
+const CDP_URL = 'https://api.cdp.coinbase.com/platform/v2/x402'
+
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
 function isWeb(value: string): boolean {
@@ -95,7 +97,23 @@ export class Reader {
     if (!urls.every(isWeb)) this.problem('FACILITATOR_URL', 'must be addresses, separated by commas')
     if (tokens.length > Math.max(urls.length, 1))
       this.problem('FACILITATOR_TOKEN', 'has more entries than FACILITATOR_URL')
-    return urls.map((url, place) => ({ url: url.replace(/\/+$/, ''), token: tokens[place] || undefined }))
+    const named = urls.map((url, place) => ({
+      url: url.replace(/\/+$/, ''),
+      token: tokens[place] || undefined,
+    }))
+    const cdp = this.#cdp()
+    return cdp === undefined ? named : [cdp, ...named.filter(({ url }) => url !== cdp.url)]
+  }
+
+  /** The facilitator of the Coinbase Developer Platform, which settles first where its key is set. */
+  #cdp(): FacilitatorAccess | undefined {
+    const [keyId, keySecret] = [this.text('CDP_API_KEY_ID'), this.text('CDP_API_KEY_SECRET')]
+    const url = (this.url('CDP_FACILITATOR_URL') ?? CDP_URL).replace(/\/+$/, '')
+    if (keyId !== undefined && keySecret !== undefined)
+      return { url, token: undefined, cdp: { keyId, keySecret } }
+    if (keyId !== undefined) this.problem('CDP_API_KEY_SECRET', 'is missing: CDP_API_KEY_ID needs it')
+    if (keySecret !== undefined) this.problem('CDP_API_KEY_ID', 'is missing: CDP_API_KEY_SECRET needs it')
+    return undefined
   }
 
   /** Too short a secret can be guessed from one challenge. */
@@ -106,7 +124,7 @@ export class Reader {
     return secrets
   }
 
-  /** Scheme and host only: paths of the service stand right below it. */
+  /** Scheme and host only: paths of the service are right below it. */
   origin(name: string): string | undefined {
     const value = this.url(name)
     if (value === undefined) return undefined
@@ -114,6 +132,15 @@ export class Reader {
     if (pathname === '/' && search + hash + username + password === '') return origin
     this.problem(name, 'must be an origin without a path: https://api.example.com')
     return undefined
+  }
+
+  /** `*` stands for every origin. */
+  origins(name: string): string[] {
+    const origins = this.list(name)
+    if (origins.every((each) => each === '*' || (URL.canParse(each) && new URL(each).origin === each)))
+      return origins
+    this.problem(name, 'must be origins without a path, separated by commas, or *')
+    return []
   }
 
   address(name: string): string | undefined {

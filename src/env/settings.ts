@@ -1,11 +1,13 @@
 export interface FacilitatorAccess {
   readonly url: string
   readonly token: string | undefined
+  /** API key of the Coinbase Developer Platform. */
+  readonly cdp?: { readonly keyId: string; readonly keySecret: string }
 }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
-/** Metrics are served on a port of their own, or beside everything else to those who have the token. */
+/** Metrics are served on a separate port, or on the public port to holders of the token. */
 export interface MetricsSettings {
   readonly port: number | undefined
   readonly token: string | undefined
@@ -16,7 +18,7 @@ export const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD|^RPC_URL_|^(CACHE_)?REDIS_
 /** Hiding less than this would tear holes into words. */
 const SHORTEST_SECRET = 6
 
-/** The text with the names of variables in the place of values that nobody may read. */
+/** The text with secret values replaced by the names of their variables. */
 export function hide(text: string, secrets: ReadonlyMap<string, string | undefined>): string {
   return [...secrets].reduce(
     (shown, [name, value = '']) =>

@@ -26,11 +26,6 @@ export const developmentAddresses: ReadonlySet<string> = new Set([
   '0x8626f6940e2eb28930efb4cef49b2d1f2c9c1199',
 ])
 
-/** Whether an address, in whatever case, is one whose key the whole world has. */
-export function isDevelopmentAddress(address: string): boolean {
-  return developmentAddresses.has(address.toLowerCase())
-}
-
 /**
  * The addresses a sandbox of this data directory uses, lower case: payers, settlers and payees of every chain in it.
  *

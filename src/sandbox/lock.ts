@@ -3,12 +3,18 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 /** Gives the directory back. */
 export type Release = () => void
 
-/**
- * Claims a directory for this process by a file that names the process; throws when a living process holds it.
- *
- * A file whose process is gone is taken over.
- */
+/** Claims a directory for this process by a file that names the process; throws when a living process holds it. */
 export function lock(file: string): Release {
+  const claimed = tryLock(file)
+  if (typeof claimed === 'string') throw new Error(refusal(file, claimed))
+  return claimed
+}
+
+/**
+ * Claims a file for this process, or says which claim of a living process it holds. A file whose process is gone is taken
+ * over.
+ */
+export function tryLock(file: string): Release | string {
   const claim = `${process.pid} ${performance.timeOrigin}\n`
   for (;;) {
     try {
@@ -21,7 +27,7 @@ export function lock(file: string): Release {
     }
     const found = read(file)
     if (found === undefined) continue
-    if (isHeld(found, claim)) throw new Error(refusal(file, found))
+    if (isHeld(found, claim)) return found
     removeStale(file, found)
   }
 }

@@ -7,13 +7,14 @@ import type { EvmChain } from './evm/chain.ts'
 import { lock } from './lock.ts'
 import { readState, writeSecret, type SandboxState } from './state.ts'
 import type { TempoChain } from './tempo/chain.ts'
+import { serveWallet } from './wallet.ts'
 
-/** What a sandbox needs from the process that opens it. */
-export interface SandboxOptions {
+interface Place {
   /** The data directory. */
   readonly directory: string
-  /** Where the server will answer; a loopback address. */
-  readonly baseUrl: string
+}
+
+export interface SandboxOptions extends Place {
   /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Uint8Array
   readonly log: (line: string) => void
@@ -38,10 +39,10 @@ export interface Sandbox {
     /** Text that signs the challenges. */
     readonly secretKey: Hex
   }
+  /** Middleware that signs payments for visitors without a wallet. */
+  readonly wallet: ReturnType<typeof serveWallet>
   /** Where the ledger of these chains belongs. */
   readonly ledgerDirectory: string
-  /** Ends the chains and frees the directory. */
-  stop(): Promise<void>
 }
 
 /** A thousand dollars of six decimals. */
@@ -49,33 +50,47 @@ const TEST_BALANCE = 1_000_000_000n
 const GAS = 100n * 10n ** 18n
 
 /**
- * Opens the sandbox of a data directory: its chains if they still run, else new ones with new keys.
+ * Starts the chains of a data directory: those that still run, else new ones with new keys. Resolves to what ends them and
+ * frees the directory. The ledger of chains that are gone is set aside until the next time.
  *
- * Writes `sandbox.json` for the client. The ledger of chains that are gone is set aside until the next time.
  * Throws when another process has the sandbox open, or anvil is not installed.
  */
-export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { directory, baseUrl } = options
-  const home = join(directory, 'sandbox')
+export async function startSandbox(options: SandboxOptions): Promise<() => Promise<void>> {
+  const home = homeIn(options)
   mkdirSync(home, { recursive: true, mode: 0o700 })
   const release = lock(join(home, 'lock'))
   try {
-    const { chains, state } = (await reuse(home)) ?? (await begin(home, options))
-    const shown = forClients(state)
-    writeSecret(join(directory, 'sandbox.json'), { baseUrl, ...shown })
-    return {
-      evm: { ...shown.evm, settlerKey: state.evm.settlerKey },
-      tempo: { ...shown.tempo, secretKey: state.tempo.secretKey },
-      ledgerDirectory: join(home, 'ledger'),
-      async stop() {
-        await chains.stop()
-        release()
-      },
+    const chains = (await reuse(home)) ?? (await begin(home, options))
+    return async () => {
+      await chains.stop()
+      release()
     }
   } catch (error) {
     release()
     throw error
   }
+}
+
+/**
+ * The sandbox whose chains run, in this process or another. Writes `sandbox.json` for the client, with `baseUrl`, a loopback
+ * address where the server answers.
+ */
+export function readSandbox({ directory, baseUrl }: Place & { readonly baseUrl: string }): Sandbox {
+  const home = homeIn({ directory })
+  const state = readState(join(home, 'state.json'))
+  if (state === undefined) throw new Error(`no sandbox runs in ${directory}`)
+  const shown = forClients(state)
+  writeSecret(join(directory, 'sandbox.json'), { baseUrl, ...shown })
+  return {
+    evm: { ...shown.evm, settlerKey: state.evm.settlerKey },
+    tempo: { ...shown.tempo, secretKey: state.tempo.secretKey },
+    wallet: serveWallet(state.evm),
+    ledgerDirectory: join(home, 'ledger'),
+  }
+}
+
+function homeIn({ directory }: Place): string {
+  return join(directory, 'sandbox')
 }
 
 /** What a client needs to pay; the keys of the seller stay here. */
@@ -88,26 +103,19 @@ function forClients({ evm, tempo }: SandboxState) {
   }
 }
 
-interface Running {
-  readonly chains: Chains
-  readonly state: SandboxState
-}
-
-async function reuse(home: string): Promise<Running | undefined> {
+async function reuse(home: string): Promise<Chains | undefined> {
   const state = readState(join(home, 'state.json'))
-  const chains = state && (await adoptChains(state))
-  return state && chains && { chains, state }
+  return state && (await adoptChains(state))
 }
 
-async function begin(home: string, { random, log }: SandboxOptions): Promise<Running> {
+async function begin(home: string, { random, log }: Pick<SandboxOptions, 'random' | 'log'>): Promise<Chains> {
   const chains = await startChains()
   try {
     const [evm, tempo] = await Promise.all([fundEvm(chains.evm, random), fundTempo(chains.tempo, random)])
-    const state = { evm, tempo }
-    // Before the new state: after a crash in between, no ledger may stand beside chains it does not belong to.
+    // Before the new state: after a crash in between, no ledger may be next to chains it does not belong to.
     setLedgerAside(home, log)
-    writeSecret(join(home, 'state.json'), state)
-    return { chains, state }
+    writeSecret(join(home, 'state.json'), { evm, tempo })
+    return chains
   } catch (error) {
     await chains.stop()
     throw error

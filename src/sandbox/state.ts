@@ -14,7 +14,7 @@ export interface SandboxState {
   }
   readonly tempo: TempoChainRecord & {
     readonly payerKey: Hex
-    /** Nobody has its key, for nobody needs it. */
+    /** Its key is not stored: it is not needed. */
     readonly recipient: Address
     /** Signs the challenges. */
     readonly secretKey: Hex

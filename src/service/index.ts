@@ -1,9 +1,9 @@
 import { defineService } from 'ratecard'
 import { COMMANDS } from './commands.ts'
 import { readSettings } from './settings.ts'
-import { SourceRecords } from './sources/source-record.ts'
+import { MetricsBySource } from './sources/source-metrics.ts'
 
-const records = new SourceRecords(
+const records = new MetricsBySource(
   () => new Date(),
   (line) => process.stderr.write(`${line}\n`),
 )
@@ -16,5 +16,12 @@ export const service = defineService({
   handlers: async (context) => (await import('./shop.ts')).openHandlers(context, records),
   standIns: async (context) => (await import('./shop.ts')).openStandIns(context, records),
   sources: () => records.figures(),
+  // Works of DataCite and of JaLC: the example of the catalog is one of Crossref.
+  probes: {
+    'util/citation': [
+      { doi: '10.5281/zenodo.3509134', q: '' },
+      { doi: '10.1241/johokanri.39.979', q: '' },
+    ],
+  },
   stores: async (context, serving) => (await import('./shop.ts')).openStores(context, serving, records),
 })

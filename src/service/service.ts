@@ -32,6 +32,7 @@ import { repurpose } from './handlers/util/repurpose.ts'
 import { sanctions } from './handlers/util/sanctions.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
+import type { SourceUrls } from './settings.ts'
 import { Brave, LIVE_BRAVE } from './sources/brave.ts'
 import type { Memories } from './memory/memories.ts'
 import { Crossref, LIVE_CROSSREF } from './sources/crossref.ts'
@@ -48,25 +49,16 @@ import { LIVE_SEARXNG, Searxng } from './sources/searxng.ts'
 import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
 import { MailServers } from './sources/mail-servers.ts'
 import { Rdap } from './sources/rdap.ts'
-import type { SourceRecords } from './sources/source-record.ts'
+import type { MetricsBySource } from './sources/source-metrics.ts'
 import { LIVE_TWITCH, Twitch } from './sources/twitch.ts'
 import { STAND_IN_CREDENTIALS, TwitchAccess, type Credentials } from './sources/twitch/access.ts'
-import type { Runtime } from './sources/world.ts'
+import type { Runtime } from './sources/runtime.ts'
 
 /** The outside of the service: where its sources are, and what they are called in answers. */
-export interface ServiceDeps {
+export interface ServiceDeps extends SourceUrls {
   readonly world: Runtime
   /** Counts what becomes of the questions to every source. */
-  readonly records: SourceRecords
-  readonly steamStore: string
-  readonly steamApi: string
-  readonly steamSpy: string
-  readonly twitchApi: string
-  readonly twitchId: string
-  readonly igdb: string
-  readonly crossref: string
-  readonly datacite: string
-  readonly doiResolver: string
+  readonly records: MetricsBySource
   readonly crossrefMailto: string | undefined
   readonly sanctions: SanctionsOptions
   /** Undefined: what needs them is not served, or answers without its part. */
@@ -82,10 +74,8 @@ export interface ServiceDeps {
   /** To addresses that callers name. */
   readonly egress: Egress
   readonly dns: Dns
-  /** Address of IANA's list of registries. */
-  readonly rdapBootstrap: string
   readonly memories: Memories
-  /** Set when stand-ins answer in the place of the sources. */
+  /** Set when stand-ins answer instead of the sources. */
   readonly standIn: boolean
 }
 

@@ -11,7 +11,7 @@ export interface Settings {
   /** Sockets that callers may reach though they are not public: `host:port`, for intranets and tests. */
   readonly egressAllow: readonly string[]
   readonly sanctions: SanctionsSettings
-  /** Of the operator's application at Twitch, which opens IGDB too; undefined unless both parts are set. */
+  /** Credentials of the operator's Twitch application, which also allow IGDB; undefined unless both are set. */
   readonly twitch: { readonly clientId: string; readonly clientSecret: string } | undefined
   /** PostgreSQL with pgvector for memories; undefined: embedded, in the data directory. */
   readonly databaseUrl: string | undefined
@@ -35,9 +35,9 @@ export interface SourceUrls {
 }
 
 export interface SanctionsSettings {
-  /** Where the lists are as files. */
+  /** Directory of the lists as files. */
   readonly directory: string
-  /** Where they are fetched from; a list without an address is read only when its file is in the directory. */
+  /** URLs of the lists; a list without one is read only from its file in the directory. */
   readonly urls: Readonly<
     Partial<Record<'us_ofac_sdn' | 'us_ofac_cons' | 'un_sc' | 'uk_fcdo' | 'eu_fsf', string>>
   >

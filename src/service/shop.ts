@@ -12,8 +12,8 @@ import { Dns } from './sources/dns.ts'
 import { Egress } from './sources/egress.ts'
 import type { Wire } from './sources/egress/connection.ts'
 import { LISTS, STAND_IN_LISTS } from './sources/sanctions/lists.ts'
-import type { SourceRecords } from './sources/source-record.ts'
-import type { Runtime } from './sources/world.ts'
+import type { MetricsBySource } from './sources/source-metrics.ts'
+import type { Runtime } from './sources/runtime.ts'
 
 type Context = ServiceContext<Settings>
 
@@ -55,7 +55,7 @@ function openEgress(context: Context, wire: Wire): Egress {
 }
 
 /** The handlers over the real sources. */
-export function openHandlers(context: Context, records: SourceRecords): HandlerMap {
+export function openHandlers(context: Context, records: MetricsBySource): HandlerMap {
   const { sources, sanctions, twitch, crossrefMailto, model, search, dnsServers } = context.settings
   const dns = new Dns(dnsServers)
   return createHandlers({
@@ -75,7 +75,7 @@ export function openHandlers(context: Context, records: SourceRecords): HandlerM
 }
 
 /** The handlers over stand-ins for every outside source: no network. */
-export async function openStandIns(context: Context, records: SourceRecords): Promise<StandIns> {
+export async function openStandIns(context: Context, records: MetricsBySource): Promise<StandIns> {
   const { startStandIns } = await import('./stand-ins/stand-ins.ts')
   const { startWeb } = await import('./stand-ins/web/web.ts')
   const [standIns, web] = await Promise.all([startStandIns(), startWeb()])
@@ -135,21 +135,27 @@ const NO_STORES: ServiceStores = { lines: [], unavailable: {}, close: async () =
 export async function openStores(
   context: Context,
   serving: Serving,
-  records: SourceRecords,
+  records: MetricsBySource,
 ): Promise<ServiceStores> {
   const tools = serving.handlers.filter((name) => name.startsWith('memory/'))
   if (tools.length === 0) return NO_STORES
   const { settings } = context
   const model = serving.sources === 'live' ? settings.model : undefined
   const embedder = chooseEmbedder(model, worldOf(context), records)
+  const place = placeOfMemories(settings, serving)
+  const close = (): Promise<void> => memories.close()
+  if (serving.replaces) {
+    memories.openWhenFree(place, embedder)
+    return { ...NO_STORES, close }
+  }
   try {
-    const title = await memories.open(placeOfMemories(settings, serving), embedder)
+    const title = await memories.open(place, embedder)
     void memories.warm().catch((fault: unknown) => process.stderr.write(`memory: ${String(fault)}\n`))
     const way = embedder.semantic ? 'meaning' : 'their words'
     return {
       lines: [`memory: ${title}, texts are found by ${way} (${embedder.name})`],
       unavailable: {},
-      close: () => memories.close(),
+      close,
     }
   } catch (fault) {
     if (!(fault instanceof StoreRefusal)) throw fault

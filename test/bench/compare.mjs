@@ -1,4 +1,4 @@
-// npm run compare [-- --quick]: ours beside a peer of a named version, in one run. It prints and judges nothing.
+// npm run compare [-- --quick]: ours next to a peer of a named version, in one run. It prints and judges nothing.
 import { parseArgs } from 'node:util'
 import { bootAlone } from './compare/boot.mjs'
 import { sendCopies } from './compare/copies.mjs'
@@ -6,7 +6,7 @@ import { dropSettlement } from './compare/dropped.mjs'
 import { killMidway } from './compare/kill.mjs'
 import { oddRequests } from './compare/requests.mjs'
 import { printComparison } from './compare/table.mjs'
-import { openMarket } from './market.mjs'
+import { openShop } from './shop.mjs'
 import { measurePaid } from './paid.mjs'
 import { SELLERS } from './sellers.mjs'
 
@@ -23,16 +23,16 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
 printComparison(SELLERS, await Promise.all(SELLERS.map(count)), await measurePaid(scale), scale)
 
 async function count(seller) {
-  const market = await openMarket(seller)
+  const shop = await openShop(seller)
   try {
-    await market.start()
+    await shop.start()
     const rows = []
     for (const scenario of SCENARIOS) {
-      rows.push(...(await scenario(market, scale)))
+      rows.push(...(await scenario(shop, scale)))
       console.error(`${seller.name}: ${scenario.name} counted`)
     }
     return rows
   } finally {
-    await market.close()
+    await shop.close()
   }
 }

@@ -30,7 +30,7 @@ function entry(index) {
   return [
     `  ${path}:`,
     `    price: 0.00${1 + (index % 9)}`,
-    `    summary: Returns report ${index} of the market with figures of the day`,
+    `    summary: Returns report ${index} of the shop with figures of the day`,
     `    use_when: You need the figures of report ${index} and know the country.`,
     '    category: generated',
     '    handler: proxy',

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { register } from 'tsx/esm/api'
 
 register()
-const { writeOpenCatalog } = await import('../support/fuzz/open-catalog.ts')
+const { writeOpenCatalog } = await import('../fuzz/support/open-catalog.ts')
 
 const SECONDS = Number(argv[2] ?? 5)
 const CALLERS = 4

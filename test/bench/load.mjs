@@ -13,32 +13,34 @@ const HEADERS = [
   'accept-encoding: gzip, deflate',
 ].join('\r\n')
 
-process.on('message', ({ port, paths, payments, seconds, status }) => {
-  void run(port, paths, payments, seconds, status).then((result) => process.send(result))
+process.on('message', ({ ports, paths, payments, seconds, status, connections = CONNECTIONS }) => {
+  void run(ports, connections, { paths, payments, seconds, status }).then((result) => process.send(result))
 })
 
-/** `payments`: one header for each path, if any is sent. */
-async function run(port, paths, payments, seconds, status) {
+/** `payments`: one header for each path, if any is sent. The connections take turns with the ports. */
+async function run(ports, connections, { paths, payments, seconds, status }) {
   const requests = paths.map((path, index) => {
     const payment = payments === undefined ? '' : `\r\npayment-signature: ${payments[index]}`
-    return Buffer.from(`GET ${path} HTTP/1.1\r\nhost: localhost:${port}\r\n${HEADERS}${payment}\r\n\r\n`)
+    return Buffer.from(`GET ${path} HTTP/1.1\r\nhost: localhost:${ports[0]}\r\n${HEADERS}${payment}\r\n\r\n`)
   })
-  // No end means: every path once.
+  // Without `seconds`, every path once.
   const last = seconds === undefined ? requests.length : Infinity
-  const tally = { sent: 0, answered: 0, unexpected: 0, expected: String(status) }
+  const counts = { sent: 0, answered: 0, unexpected: 0, expected: String(status) }
   const begun = performance.now()
   const until = seconds === undefined ? Infinity : begun + seconds * 1000
   const next = () => {
-    if (tally.sent >= last || performance.now() >= until) return undefined
-    const request = requests[tally.sent % requests.length]
-    tally.sent += 1
+    if (counts.sent >= last || performance.now() >= until) return undefined
+    const request = requests[counts.sent % requests.length]
+    counts.sent += 1
     return request
   }
-  await Promise.all(Array.from({ length: CONNECTIONS }, () => converse(port, next, tally)))
-  return { ...tally, seconds: (performance.now() - begun) / 1000 }
+  await Promise.all(
+    Array.from({ length: connections }, (_, place) => converse(ports[place % ports.length], next, counts)),
+  )
+  return { ...counts, seconds: (performance.now() - begun) / 1000 }
 }
 
-function converse(port, next, tally) {
+function converse(port, next, counts) {
   return new Promise((resolve, reject) => {
     let head = ''
     /** Bytes of the body that are still to come; -1 while the head is read. */
@@ -51,13 +53,13 @@ function converse(port, next, tally) {
         if (end === -1) return true
         const length = /\r\ncontent-length: (\d+)/i.exec(head)
         if (length === null) throw new Error(`an answer without content-length: ${head.slice(0, end)}`)
-        if (head.slice(9, 12) !== tally.expected) tally.unexpected += 1
+        if (head.slice(9, 12) !== counts.expected) counts.unexpected += 1
         missing = end + 4 + Number(length[1]) - head.length
         head = ''
       }
       if (missing > 0) return true
       missing = -1
-      tally.answered += 1
+      counts.answered += 1
       say()
       return true
     }

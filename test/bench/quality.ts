@@ -16,9 +16,10 @@ import { MemoryStore } from '../../src/service/memory/memory-store.ts'
 import { migrate } from '../../src/service/memory/schema.ts'
 import { readName } from '../../src/service/sources/sanctions/name.ts'
 import { readList } from '../../src/service/sources/sanctions/reading.ts'
-import { Register } from '../../src/service/sources/sanctions/register.ts'
+import { NameIndex } from '../../src/service/sources/sanctions/name-index.ts'
 import type { Message } from '../../src/service/sources/works/crossref-message.ts'
 import { readMessage } from '../../src/service/sources/works/read-message.ts'
+import { compareOccasions, compareLimits, compareStorePages } from '../service/support/reference-data.ts'
 import { KINDS, readMemories, score } from './retrieval/measure.ts'
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
@@ -30,8 +31,10 @@ row('product', 'measure', 'reached')
 row('---', '---', '---')
 measureCitations()
 await measureWorkdays()
+await measureOccasions()
 measureTypingSlips()
 await measureSanctions()
+measurePublicFigures()
 measureGuard()
 await measureMemory()
 
@@ -80,6 +83,16 @@ async function measureWorkdays(): Promise<void> {
   row('util/workday', 'verified days on which a second table differs', wrong)
 }
 
+async function measureOccasions(): Promise<void> {
+  const { countries, equal, differing, explained } = await compareOccasions()
+  const reasons = differing.filter((each) => explained.includes(each)).length
+  row(
+    'util/occasion',
+    `dates of ${countries} countries, 2024 to 2030, equal to a second table`,
+    `${share(equal, equal + differing.length)}; ${reasons} of the others with a reason`,
+  )
+}
+
 /** Every swap of neighbours, missing letter and doubled letter in the names and endings of mail providers. */
 function measureTypingSlips(): void {
   const domains = OFTEN_MISTYPED
@@ -106,6 +119,22 @@ function measureTypingSlips(): void {
   row('util/email-verify', 'slips that suggest another domain', share(other, slips.length))
 }
 
+function measurePublicFigures(): void {
+  const limits = compareLimits()
+  const reasons = limits.differing.filter((each) => limits.explained.includes(each)).length
+  row(
+    'util/platform-spec',
+    'limits equal to those of programs and schemas of others',
+    `${share(limits.equal, limits.equal + limits.differing.length)}; ${reasons} of the others with a reason`,
+  )
+  const pages = compareStorePages()
+  row(
+    'bundle/app-dossier',
+    `figures of ${pages.pages} store pages read as they are meant`,
+    share(pages.equal, pages.equal + pages.differing.length),
+  )
+}
+
 /** On a list of OFAC’s form with the names of the cases; `test/bench/sanctions.mjs` takes a real one. */
 async function measureSanctions(): Promise<void> {
   const cases: { found: readonly [string, string][]; not_found: readonly string[] } = JSON.parse(
@@ -113,9 +142,9 @@ async function measureSanctions(): Promise<void> {
   )
   const main = readFileSync(new URL('../fixtures/sanctions/ofac.xml', import.meta.url))
   const { entries } = await readList('ofac', { main }, async () => {})
-  const register = new Register()
-  for (const entry of entries) register.add(entry)
-  const best = (name: string) => register.search(readName(name), 0.85)[0]?.entry.uid
+  const index = new NameIndex()
+  for (const entry of entries) index.add(entry)
+  const best = (name: string) => index.search(readName(name), 0.85)[0]?.entry.uid
   const found = cases.found.filter(([name, uid]) => best(name) === uid).length
   const alarms = cases.not_found.filter((name) => best(name) !== undefined).length
   row(

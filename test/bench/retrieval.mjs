@@ -2,11 +2,11 @@
  * node --import tsx test/bench/retrieval.mjs
  *
  * How well an embedder finds 120 memories (five domains, four languages) by their own words, by other forms of these, and by
- * other words of the same meaning. EMBEDDING_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY measure a model beside hash-v1.
+ * other words of the same meaning. EMBEDDING_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY measure a model next to hash-v1.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { chooseEmbedder } from '../../src/service/memory/choose-embedder.ts'
-import { SourceRecords } from '../../src/service/sources/source-record.ts'
+import { MetricsBySource } from '../../src/service/sources/source-metrics.ts'
 import { measure, readMemories } from './retrieval/measure.ts'
 
 const now = () => new Date()
@@ -21,7 +21,7 @@ const model = { baseUrl: OPENAI_BASE_URL, apiKey: OPENAI_API_KEY, embeddingModel
 
 const memories = readMemories()
 for (const settings of EMBEDDING_MODEL === undefined ? [undefined] : [undefined, model]) {
-  const embedder = chooseEmbedder(settings, world, new SourceRecords(now))
+  const embedder = chooseEmbedder(settings, world, new MetricsBySource(now))
   console.log(`${embedder.name}, ${memories.length} memories`)
   console.table(Object.fromEntries(await measure(embedder, memories)))
 }

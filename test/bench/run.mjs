@@ -1,4 +1,4 @@
-// npm run bench [-- --quick]: figures side by side from one run. It prints and judges nothing; compare ratios only.
+// npm run bench [-- --quick] [-- --paid]: figures side by side from one run. It prints and judges nothing; compare ratios only.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,21 +13,28 @@ import { measureUnpaid } from './unpaid.mjs'
 register()
 const { measurePaid, reportPaid } = await import('./paid.mjs')
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    paid: { type: 'boolean', default: false },
+  },
+})
 const scale = values.quick
   ? { rounds: 3, seconds: 0.3, warmUp: 0.3, starts: 0, checks: 50, paidRounds: 2, calls: 100 }
-  : { rounds: 5, seconds: 3, warmUp: 3, starts: 2, checks: 300, paidRounds: 5, calls: 200 }
+  : { rounds: 5, seconds: 3, warmUp: 3, starts: 2, checks: 300, paidRounds: 5, calls: 640 }
 
 // Servers and chains end with this process, which has to end by itself for that.
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
 const folder = mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
 try {
-  const catalogs = prepareCatalogs(folder)
   console.log(`Node.js ${process.version}, ${cpus().length} cores, ${cpus()[0]?.model ?? 'unknown'}`)
-  const starts = await measureUnpaid({ catalogs, ...scale })
-  await measureStart({ catalogs, starts, rounds: scale.starts })
-  await measureSignature(scale)
+  if (!values.paid) {
+    const catalogs = prepareCatalogs(folder)
+    const starts = await measureUnpaid({ catalogs, ...scale })
+    await measureStart({ catalogs, starts, rounds: scale.starts })
+    await measureSignature(scale)
+  }
   reportPaid(await measurePaid(scale))
 } finally {
   rmSync(folder, { recursive: true, force: true })

@@ -8,7 +8,7 @@ const fileOf = (path) => fileURLToPath(new URL(path, import.meta.url))
 /** Settles with a key of its own, or through `facilitatorUrl`. */
 const ours = {
   name: 'ours',
-  start: ({ rpcUrl, payTo, settlerKey, facilitatorUrl, workplace, dataDir }) =>
+  start: ({ rpcUrl, payTo, settlerKey, facilitatorUrl, upstream, dataDir }) =>
     startOurs(fileOf('paid/catalog.yaml'), {
       args: ['--handlers', fileOf('paid/handlers')],
       dataDir,
@@ -19,15 +19,42 @@ const ours = {
         ...(facilitatorUrl === undefined
           ? { SETTLER_PRIVATE_KEY: settlerKey, RPC_URL_8453: rpcUrl }
           : { FACILITATOR_URL: facilitatorUrl }),
-        WORKPLACE: workplace,
+        UPSTREAM: upstream,
       },
     }),
 }
 
+/** Two processes with one ledger in Redis and one signer. */
+export const OURS_TWICE = {
+  name: 'ours, two processes on Redis',
+  start: async ({ rpcUrl, payTo, settlerKey, upstream, redisUrl }) => {
+    const start = () =>
+      startOurs(fileOf('paid/catalog.yaml'), {
+        args: ['--handlers', fileOf('paid/handlers')],
+        env: {
+          BASE_URL: 'https://api.example.com',
+          PAY_TO: payTo,
+          SETTLER_PRIVATE_KEY: settlerKey,
+          RPC_URL_8453: rpcUrl,
+          REDIS_URL: redisUrl,
+          UPSTREAM: upstream,
+        },
+      })
+    const servers = [await start(), await start()]
+    return {
+      port: servers[0].port,
+      ports: servers.map(({ port }) => port),
+      pids: servers.map(({ pid }) => pid),
+      stop: () => servers.forEach(({ stop }) => stop()),
+      alive: () => servers.every(({ alive }) => alive()),
+    }
+  },
+}
+
 const express = {
   name: '@x402/express',
-  start: ({ rpcUrl, payTo, settlerKey, facilitatorUrl, workplace }) =>
-    startPeer('paid-express', { rpcUrl, payTo, settlerKey, facilitatorUrl, workplace }),
+  start: ({ rpcUrl, payTo, settlerKey, facilitatorUrl, upstream }) =>
+    startPeer('paid-express', { rpcUrl, payTo, settlerKey, facilitatorUrl, upstream }),
 }
 
 export const SELLERS = [ours, express]

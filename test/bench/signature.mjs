@@ -1,4 +1,4 @@
-// One payment signature: whose is it? viem in JavaScript beside ours.
+// One payment signature: whose is it? viem in JavaScript next to ours.
 import { randomBytes } from 'node:crypto'
 import { recoverTypedDataAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'

@@ -83,7 +83,7 @@ function challengeIn(headers) {
 
 async function load(generator, { server: { port, pid }, targets, status }, seconds) {
   const busy = processorSeconds(pid)
-  generator.send({ port, paths: targets, seconds, status })
+  generator.send({ ports: [port], paths: targets, seconds, status })
   const [result] = await once(generator, 'message')
   if (result.unexpected > 0) throw new Error(`${result.unexpected} answers were not ${status}`)
   const processor = busy === undefined ? undefined : processorSeconds(pid) - busy

@@ -1,31 +1,33 @@
 import t from 'tap'
 import { SEED } from '../support/random.ts'
-import { storm } from './storm/storm.ts'
+import { runChaos } from './harness/chaos-run.ts'
 
 t.test(
   'charges and answers each purchase once while two processes with one store and one signer are killed four times',
   async (t) => {
-    const { tally, findings, diary, leaked } = await storm({
+    const { totals, findings, log, leaked } = await runChaos({
       kills: 4,
       processes: 2,
       store: 'lmdb',
       protocol: 'x402',
       buyers: 16,
       seed: SEED,
-      progress: () => undefined,
+      onProgress: () => undefined,
     })
-    t.equal(tally.lost, 0, 'nobody has paid for nothing')
-    t.equal(tally.doubled, 0, 'nobody has paid twice')
-    t.equal(tally.uncharged, 0, 'nobody is given what was not paid for')
-    t.equal(tally.crossed, 0, 'every receipt names the charge for what it came with')
-    t.equal(tally.strange, 0, 'nobody has paid for what was not asked for')
-    t.equal(tally.fetched, tally.wanted, 'everybody has what was wanted')
-    t.equal(diary.wrong, 0, 'and not what somebody else wanted')
-    t.equal(tally.unresolved, 0, 'the ledger knows how every payment has ended')
-    t.equal(tally.misbooked, 0, 'as the chain does')
-    t.equal(tally.miskept, 0, 'what was paid for is kept, and nothing else')
-    t.strictSame(leaked, [], 'nothing secret stands in the logs or in an error body')
-    t.comment(JSON.stringify(tally))
+    t.equal(totals.lost, 0, 'every charged purchase is answered')
+    t.equal(totals.doubleCharged, 0, 'no purchase is charged twice')
+    t.equal(totals.unpaid, 0, 'every answer is paid for')
+    t.equal(totals.wrongReceipts, 0, 'every receipt names the charge of its own purchase')
+    t.equal(totals.unknownCharges, 0, 'every charge belongs to a purchase')
+    t.equal(totals.answered, totals.purchases, 'every purchase is answered')
+    t.equal(log.wrongAnswers, 0, 'every answer is for the arguments that were sent')
+    t.equal(totals.unresolved, 0, 'the ledger knows the outcome of every payment')
+    t.equal(totals.ledgerMismatches, 0, 'the ledger agrees with the chain')
+    t.equal(totals.writeMismatches, 0, 'exactly the writes of charged payments are committed')
+    t.equal(totals.unkeyed, 0, 'every call with effects has an idempotency key of its own')
+    t.equal(totals.withoutEffect, 0, 'every charged call with effects has reached the upstream')
+    t.strictSame(leaked, [], 'logs and error bodies contain no secret')
+    t.comment(JSON.stringify(totals))
     for (const line of findings) t.comment(line)
   },
 )

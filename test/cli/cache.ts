@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import { join } from 'node:path'
-import { catalogText } from '../support/catalog-files.ts'
+import { catalogText } from '../support/catalogs.ts'
 import { redisAbsence, startRedis } from '../support/redis.ts'
 import { startServer, type RunningServer } from '../support/server.ts'
-import { openWorkplace, type Workplace } from '../support/workplace.ts'
+import { openCountingUpstream, type CountingUpstream } from '../support/upstream.ts'
 
 const ROUTES = `  /tide:
     price: free
@@ -14,7 +14,7 @@ const ROUTES = `  /tide:
 `
 const HANDLERS = `export const handlers = {
   tide: async ({ port }) => {
-    const response = await fetch(process.env.WORKPLACE)
+    const response = await fetch(process.env.UPSTREAM_URL)
     return { source: [{ name: 'Tide tables' }], body: { port, run: await response.json() } }
   },
 }
@@ -22,11 +22,11 @@ const HANDLERS = `export const handlers = {
 
 interface Tides {
   readonly start: () => Promise<RunningServer>
-  readonly source: Workplace
+  readonly source: CountingUpstream
 }
 
 async function openTides(t: Test, env: Readonly<Record<string, string>>): Promise<Tides> {
-  const source = await openWorkplace()
+  const source = await openCountingUpstream()
   t.teardown(() => source.close())
   const directory = t.testdir({
     'catalog.yaml': catalogText(ROUTES),
@@ -35,7 +35,7 @@ async function openTides(t: Test, env: Readonly<Record<string, string>>): Promis
   const start = async (): Promise<RunningServer> => {
     const server = await startServer({
       args: ['--catalog', join(directory, 'catalog.yaml'), '--handlers', join(directory, 'handlers')],
-      env: { HOST: '127.0.0.1', WORKPLACE: source.url, ...env },
+      env: { HOST: '127.0.0.1', UPSTREAM_URL: source.url, ...env },
     })
     t.teardown(() => server.stop())
     return server

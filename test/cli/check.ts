@@ -1,7 +1,7 @@
 import t from 'tap'
-import { runLine } from '../support/command.ts'
+import { runLine } from '../support/run-command.ts'
 import { runProgram } from '../support/server.ts'
-import { writeShop } from '../support/catalog-files.ts'
+import { writeShop } from '../support/catalogs.ts'
 
 t.setTimeout(120_000)
 

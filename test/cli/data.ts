@@ -1,8 +1,8 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { OFAC, openPublisher } from '../support/lists.ts'
+import { OFAC, openPublisher } from '../service/support/sanctions-lists.ts'
 import { runProgram } from '../support/server.ts'
 
 /** As long as the real one must be at least, and every name another. */
@@ -68,3 +68,34 @@ t.test('data status exits with 1 and names the list that is too old', async (t) 
   t.match(JSON.parse(old.stdout), [{ id: 'us_ofac_sdn', problem: /was last read 73 hours ago/ }])
   t.ok(existsSync(file))
 })
+
+t.test(
+  'writes the addresses of accounts a list names, for the catalog to deny, and leaves an equal file alone',
+  async (t) => {
+    const wallets = join(directory, 'us_ofac_sdn.addresses.txt')
+    const [one, two] = [`0x${'aB'.repeat(20)}`, `0x${'12'.repeat(20)}`]
+    const ids = [
+      ['Digital Currency Address - ETH', one],
+      ['Digital Currency Address - USDT', one.toLowerCase()],
+      ['Digital Currency Address - ARB', ` ${two} `],
+      ['Digital Currency Address - XBT', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
+      ['Passport', `0x${'34'.repeat(20)}`],
+    ].map(([type, number]) => `<id><uid>1</uid><idType>${type}</idType><idNumber>${number}</idNumber></id>`)
+    const listed = longList('11/20/2026').replace(
+      '</sdnList>',
+      `<sdnEntry><uid>1</uid><lastName>HOLDER</lastName><sdnType>Entity</sdnType><idList>${ids.join('')}</idList></sdnEntry></sdnList>`,
+    )
+    publisher.answer((_, response) => response.end(listed))
+    await data('update')
+    t.equal(
+      readFileSync(wallets, 'utf8'),
+      `# digital currency addresses of us_ofac_sdn\n${two}\n${one.toLowerCase()}\n`,
+    )
+    const { mtimeMs } = statSync(wallets)
+    await data('update')
+    t.equal(statSync(wallets).mtimeMs, mtimeMs)
+    publisher.answer((_, response) => response.end(longList('11/21/2026')))
+    await data('update')
+    t.notOk(existsSync(wallets), 'a list that names none leaves no old file')
+  },
+)

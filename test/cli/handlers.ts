@@ -31,3 +31,13 @@ t.test('reports a folder without handlers with its path', async (t) => {
     message: /no such file: .*absent.*; --handlers names/,
   })
 })
+
+t.test('stops loading handlers after thirty seconds, and names the file', async (t) => {
+  const directory = t.testdir({
+    'package.json': '{"type":"module"}',
+    'index.js': 'await new Promise(() => {})\nexport const handlers = {}\n',
+  })
+  await t.rejects(importHandlers(directory, 500), {
+    message: /index\.js cannot be loaded: Error: not loaded after 0\.5 s: a top-level/,
+  })
+})

@@ -1,36 +1,19 @@
 import { createServer } from 'node:http'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
+import t from 'tap'
+import { parse } from 'yaml'
 import { convertOperations, type ConvertedRoute } from '../../src/cli/init/operation.ts'
-import { readOpenapi } from '../../src/cli/init/openapi.ts'
+import { readOpenapi, shorten } from '../../src/cli/init/read-openapi.ts'
 import type { JsonObject } from '../../src/engine/internal.ts'
-import { runLine } from '../support/command.ts'
-import { listening } from '../support/listening.ts'
-import { randomKey } from '../support/payment.ts'
-import { runProgram, startServer, type RunningServer } from '../support/server.ts'
+import { runLine } from '../support/run-command.ts'
+import { listening } from '../support/http.ts'
+import { runProgram, serveUnpaid } from '../support/server.ts'
 
 t.setTimeout(120_000)
 
 const PETS = fileURLToPath(new URL('../fixtures/openapi/pets.yaml', import.meta.url))
-
-/** Nothing is settled here: no endpoint is ever asked. */
-async function serve(t: Test, folder: string): Promise<RunningServer> {
-  const server = await startServer({
-    args: ['--catalog', join(folder, 'catalog.yaml')],
-    env: {
-      HOST: '127.0.0.1',
-      PAY_TO: `0x${'1'.repeat(40)}`,
-      SETTLER_PRIVATE_KEY: randomKey(),
-      RPC_URL_8453: 'http://127.0.0.1:1',
-      UPSTREAM_BEARER_AUTH: 'own-key-of-the-operator',
-      UPSTREAM_KEY: 'another key',
-    },
-  })
-  t.teardown(() => server.stop())
-  return server
-}
 
 t.test(
   'imports an API from its address, which serves without a hand edit when a price is given',
@@ -71,7 +54,10 @@ t.test(
     t.match(text, /example: \.\/examples\/get-pets\.json/)
     t.match(text, /example: \.\/examples\/generated\/get-search\.json/)
 
-    const server = await serve(t, folder)
+    const server = await serveUnpaid(t, join(folder, 'catalog.yaml'), [], {
+      UPSTREAM_BEARER_AUTH: 'own-key-of-the-operator',
+      UPSTREAM_KEY: 'another key',
+    })
     for (const path of ['/paid/pets', '/paid/pets/7', '/paid/search?q=rex', '/paid/report.pdf'])
       t.equal((await fetch(server.url + path)).status, 402, path)
     t.equal((await fetch(`${server.url}/paid/pets`, { method: 'POST' })).status, 402)
@@ -106,6 +92,10 @@ t.test('refuses what is no OpenAPI document, and writes nothing', async (t) => {
     t.throws(() => readFileSync(join(directory, 'x/catalog.yaml')))
   }
   t.match(await runLine(['init', '/tmp/x', '--from', '/nowhere.json']), { code: 1, err: /nowhere\.json/ })
+  t.match(await runLine(['init', '/tmp/x', '--from', 'http://127.0.0.1:1/api.json']), {
+    code: 1,
+    err: /^ratecard init: http:\/\/127\.0\.0\.1:1\/api\.json cannot be reached$/,
+  })
   t.equal((await runLine(['init', '/tmp/x', '--from', PETS, '--price', 'cheap'])).code, 64)
 })
 
@@ -173,7 +163,8 @@ t.test('makes examples of required parameters that keep their rules', async (t) 
     [{ type: 'string', minLength: 10 }, 'examplexxx'],
     [{ type: 'string', format: 'date' }, '2026-01-31'],
     [{ type: 'integer', minimum: 1000 }, 1000],
-    [{ type: 'array', items: { type: 'integer', minimum: 7 }, minItems: 2 }, '7,7'],
+    [{ type: 'array', items: { type: 'integer', minimum: 7 }, minItems: 2 }, '7,8'],
+    [{ type: 'array', items: { type: 'string' }, minItems: 2 }, 'example,example2'],
   ] as const) {
     const [[, declared, comment] = []] = convert(query(schema, { required: true })).parameters
     t.match(declared, { required: true, example })
@@ -233,6 +224,25 @@ t.test('gives every operation a path and every parameter a name of its own', asy
   )
 })
 
+t.test('ends a long name or summary after a word', async (t) => {
+  t.equal(shorten('Developer interface of the pets', 22), 'Developer interface of')
+  t.equal(shorten('Developer interface of the pets', 24), 'Developer interface of')
+  t.match(
+    convert({ summary: 'Returns wonderful pets. '.repeat(20) }).summary,
+    /(?: Returns| wonderful| pets\.)…$/,
+  )
+})
+
+t.test('sells an answer of events or lines as a stream', async (t) => {
+  for (const type of ['text/event-stream', 'application/x-ndjson; charset=utf-8'])
+    t.strictSame(convert({ responses: { 200: { description: 'ok', content: { [type]: {} } } } }).response, {
+      stream: true,
+      media_type: type.split(';')[0],
+    })
+  const both = { 'application/json': {}, 'text/event-stream': {} }
+  t.strictSame(convert({ responses: { 200: { description: 'ok', content: both } } }).response, {})
+})
+
 t.test('turns the security of an API into a credential', async (t) => {
   const securitySchemes = {
     login: { type: 'http', scheme: 'basic' },
@@ -251,7 +261,7 @@ t.test('turns the security of an API into a credential', async (t) => {
   ] as const)
     t.strictSame(convert({ security }, { components: { securitySchemes } }).credential, credential)
   const unsent = convert({ security: [{ session: [] }] }, { components: { securitySchemes } })
-  t.match(unsent.notes, [/wants session, which a proxy cannot send/])
+  t.match(unsent.notes, [/requires session, which a proxy cannot send/])
   const declared = {
     parameters: [{ name: 'appid', in: 'query', required: true, schema: { type: 'string' } }],
   }
@@ -405,4 +415,46 @@ t.test('reads Swagger 2.0', async (t) => {
     { title: 'POST /pets', body: { kind: 'schema', example: { value: { name: 'Rex' } } } },
     { title: 'PUT /pets', body: { kind: 'properties', properties: [['name', { required: true }]] } },
   ])
+})
+
+t.test('makes an example of its own where the one of the document refers to another', async (t) => {
+  const schema = { type: 'object', properties: { id: { type: 'integer', example: 7 } } }
+  const value = { configuration: { $ref: '#/components/examples/configuration' } }
+  const content = { 'application/json': { schema, examples: { one: { value } } } }
+  t.match(convert({ responses: { 200: { content } } }).example, { value: { id: 7 }, isGenerated: true })
+})
+
+t.test('keeps the example that a document shows of a text', async (t) => {
+  const post = (type: string, media: object): unknown =>
+    convert({ requestBody: { content: { [type]: media } } }, {}, '/a', 'post').body
+  t.strictSame(post('text/plain', { example: 'Guten Tag\n' }), {
+    kind: 'media',
+    type: 'text/plain',
+    example: 'Guten Tag\n',
+  })
+  const examples = { one: { value: 'a,b\n1,2' } }
+  t.match(post('text/csv', { examples }), { kind: 'media', type: 'text/csv', example: 'a,b\n1,2' })
+  t.match(post('text/plain', { schema: { type: 'string', example: 'Hi' } }), { example: 'Hi' })
+  t.notOk(Object.hasOwn(Object(post('image/png', { example: 'iVBORw0KGgo=' })), 'example'))
+  t.notOk(Object.hasOwn(Object(post('text/plain', { example: 'a'.repeat(1_001) })), 'example'))
+
+  const document = join(t.testdir(), 'openapi.json')
+  const operation = { requestBody: { content: { 'text/plain': { example: 'Guten: "Tag"\n' } } } }
+  const info = { title: 'Texts', version: '1' }
+  const servers = [{ url: 'https://api.example' }]
+  writeFileSync(
+    document,
+    JSON.stringify({
+      openapi: '3.1.0',
+      info,
+      servers,
+      paths: { '/a': { post: { ...operation, responses: {} } } },
+    }),
+  )
+  const folder = join(t.testdirName, 'shop')
+  const made = await runProgram(['init', folder, '--from', document, '--price', '0.003'])
+  t.equal(made.code, 0, made.stderr)
+  const { routes } = parse(readFileSync(join(folder, 'catalog.yaml'), 'utf8')) as { routes: object }
+  t.match(routes, { 'POST /paid/a': { body: { media_type: 'text/plain', example: 'Guten: "Tag"\n' } } })
+  t.match(await runProgram(['check', join(folder, 'catalog.yaml')]), { code: 0 })
 })

@@ -1,38 +1,18 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
-import { runLine } from '../support/command.ts'
-import { randomKey } from '../support/payment.ts'
-import { runProgram, startServer, type RunningServer } from '../support/server.ts'
+import t from 'tap'
+import { runLine } from '../support/run-command.ts'
+import { compile, install, runTests } from '../support/project.ts'
+import { runProgram, serveUnpaid } from '../support/server.ts'
 
 t.setTimeout(120_000)
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-
-/** Nothing is settled here: no endpoint is ever asked. */
-async function serve(t: Test, folder: string, ...args: string[]): Promise<RunningServer> {
-  const server = await startServer({
-    args: ['--catalog', join(folder, 'catalog.yaml'), ...args],
-    env: {
-      HOST: '127.0.0.1',
-      PAY_TO: `0x${'1'.repeat(40)}`,
-      SETTLER_PRIVATE_KEY: randomKey(),
-      RPC_URL_8453: 'http://127.0.0.1:1',
-    },
-  })
-  t.teardown(() => server.stop())
-  return server
-}
 
 t.test('creates a project that passes its checks and sells at once', async (t) => {
   const folder = join(t.testdir(), 'New shop')
   const made = await runProgram(['init', folder])
   t.equal(made.code, 0)
   t.match(made.stdout, `wrote ${folder}/catalog.yaml`)
-  mkdirSync(join(folder, 'node_modules'))
-  symlinkSync(ROOT, join(folder, 'node_modules/ratecard'))
+  install(folder)
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   t.equal(manifest.name, 'new-shop')
   t.strictSame(manifest.dependencies, {}, 'there is no release that npm could find')
@@ -41,12 +21,10 @@ t.test('creates a project that passes its checks and sells at once', async (t) =
   const handlers = join(folder, 'handlers')
   const checked = await runProgram(['check', join(folder, 'catalog.yaml')])
   t.match(checked, { code: 0, stdout: /2 routes, 1 paid/ })
-  const tsc = (): Buffer =>
-    execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], { stdio: 'pipe' })
-  t.doesNotThrow(tsc)
-  t.doesNotThrow(() => execFileSync(process.execPath, ['--test'], { cwd: folder, stdio: 'pipe', env: {} }))
+  t.doesNotThrow(() => compile(folder))
+  t.doesNotThrow(() => runTests(folder))
 
-  const server = await serve(t, folder)
+  const server = await serveUnpaid(t, join(folder, 'catalog.yaml'))
   const asked = await fetch(`${server.url}/paid/moon/2026-12-24`)
   t.equal(asked.status, 402)
   t.ok(asked.headers.has('payment-required'))
@@ -54,33 +32,21 @@ t.test('creates a project that passes its checks and sells at once', async (t) =
 
   const handler = join(handlers, 'moon.js')
   writeFileSync(handler, readFileSync(handler, 'utf8').replaceAll('date', 'day'))
-  t.throws(tsc, 'a handler that takes what the catalog does not give is a compile error')
+  t.throws(() => compile(folder), 'a handler that takes what the catalog does not give is a compile error')
 })
 
 t.test('a new project in TypeScript compiles, checks and tests', async (t) => {
   const folder = join(t.testdir(), 'shop')
   const made = await runProgram(['init', folder, '--typescript'])
   t.equal(made.code, 0, made.stderr)
-  mkdirSync(join(folder, 'node_modules'))
-  symlinkSync(ROOT, join(folder, 'node_modules/ratecard'))
-  symlinkSync(join(ROOT, 'node_modules/@types'), join(folder, 'node_modules/@types'))
-  execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], { stdio: 'pipe' })
-  t.match(await runProgram(['check', join(folder, 'catalog.yaml')]), { code: 0, stdout: /2 routes, 1 paid/ })
-  const tested = spawnSync(process.execPath, ['--test', 'test/moon.test.js'], {
-    cwd: folder,
-    encoding: 'utf8',
-    env: {},
+  install(folder)
+  t.match(await runLine(['check', join(folder, 'catalog.yaml')]), {
+    code: 1,
+    err: /handlers\/index\.ts is not compiled: run "npm run build"/,
   })
-  t.match(tested.stdout, /pass 1/)
-  const refused = await runProgram([
-    'new',
-    '/paid/tea',
-    '--price',
-    '0.01',
-    '--catalog',
-    join(folder, 'catalog.yaml'),
-  ])
-  t.match(refused, { code: 1, stderr: /index\.ts is TypeScript/ })
+  compile(folder)
+  t.match(await runProgram(['check', join(folder, 'catalog.yaml')]), { code: 0, stdout: /2 routes, 1 paid/ })
+  t.match(runTests(folder, 'test/moon.test.js'), /pass 1/)
 })
 
 t.test(
@@ -96,6 +62,32 @@ t.test(
   },
 )
 
-t.test('asks for the folder to create', async (t) => {
-  t.equal((await runLine(['init'])).code, 64)
+t.test('creates a project where npm has installed the package, and keeps its package.json', async (t) => {
+  const there = {
+    version: '3.0.0',
+    scripts: { test: 'echo "Error: no test specified" && exit 1', check: 'mine' },
+    dependencies: { left: '1' },
+  }
+  const folder = t.testdir({ 'package.json': JSON.stringify(there) })
+  const made = await runLine(['init', folder])
+  t.equal(made.code, 0, made.err)
+  t.match(made.out, `changed ${folder}/package.json`)
+  t.match(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')), {
+    version: '3.0.0',
+    type: 'module',
+    scripts: { test: 'node --test', check: 'mine', sandbox: 'ratecard serve --sandbox' },
+    dependencies: { left: '1' },
+    devDependencies: { typescript: /./ },
+  })
+  const other = t.testdir({
+    common: { 'package.json': '{"type":"commonjs"}' },
+    broken: { 'package.json': '[' },
+  })
+  for (const [name, words] of [
+    ['common', /nothing was written: .*package\.json has "type": "commonjs".*write "module"/],
+    ['broken', /nothing was written: .*package\.json is not a JSON object/],
+  ] as const) {
+    t.match(await runLine(['init', join(other, name)]), { code: 1, out: '', err: words })
+    t.strictSame(readdirSync(join(other, name)), ['package.json'])
+  }
 })

@@ -1,11 +1,14 @@
 import t from 'tap'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openMetrics } from '../../src/cli/metrics.ts'
 import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
+import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import { openBuyer } from '../support/buyer.ts'
+import { makeRecord, nextRecord } from '../support/payment-records.ts'
 import { addressOf, challengeOf, send, sign } from '../support/payment.ts'
 import { Secrets } from '../support/secrets.ts'
 import { openShop } from '../support/shop.ts'
@@ -16,12 +19,12 @@ t.setTimeout(120_000)
 const CATALOG = `catalog: 1
 service: { name: Watched shop, version: '1.0.0' }
 payments: { currency: USD, x402: { networks: [base], timeout: 60s } }
-sources: { workplace: { title: Workplace, licence: None, resale: allowed } }
+sources: { upstream: { title: Upstream, licence: None, resale: allowed } }
 routes:
   /paid/work:
     price: 0.01
     summary: Works where the test says how
-    sources: [workplace]
+    sources: [upstream]
     cache: 10m
     parameters: { n: { type: integer, default: 1, minimum: 1, maximum: 1000 } }
     example: { n: 1 }
@@ -54,9 +57,9 @@ const shop = await openShop(async () => ({
   TRUST_PROXY: '1',
 }))
 const secrets = new Secrets()
-secrets.keep('an RPC endpoint', shop.node.url)
-secrets.keep('the signer’s key', shop.settlerKey.slice(2))
-secrets.keep('the token of the metrics', TOKEN)
+secrets.add('an RPC endpoint', shop.node.url)
+secrets.add('the signer’s key', shop.settlerKey.slice(2))
+secrets.add('the token of the metrics', TOKEN)
 t.teardown(async () => {
   await shop.close()
   rmSync(directory, { recursive: true, force: true })
@@ -108,19 +111,19 @@ t.test('logs the outcome and the revenue of each request', async (t) => {
   t.match(lineOf({ ...work, outcome: 'ok', cache: 'hit' }), { status: 200, payment: /^pay_/ })
   t.match(lineOf({ route: '/sample/work' }), { status: 422, outcome: 'parameters_invalid' })
   t.match(lineOf({ status: 404 }), { route: 'unknown', outcome: 'route_not_found' })
-  t.equal(await shop.witness.charges(buyer.address), 1)
-  t.equal(await shop.witness.charges(other.address), 1)
+  t.equal(await shop.onchain.charges(buyer.address), 1)
+  t.equal(await shop.onchain.charges(other.address), 1)
 })
 
 t.test('logs a failing source as a warning without its text, and charges nothing', async (t) => {
-  shop.workplace.during(() => Promise.reject(new Error('no')))
+  shop.upstream.during(() => Promise.reject(new Error('no')))
   const key = await shop.wallet()
   const bought = await openBuyer(key, secrets).buy(`${shop.url}/paid/work?n=13`)
   t.equal(bought.status, 500)
   await until('it is written', () => lineOf({ status: 500 }) !== undefined)
   t.match(lineOf({ status: 500 }), { route: '/paid/work', level: 'error', outcome: 'internal' })
-  t.equal(await shop.witness.charges(addressOf(key)), 0)
-  shop.workplace.during(async () => undefined)
+  t.equal(await shop.onchain.charges(addressOf(key)), 0)
+  shop.upstream.during(async () => undefined)
 })
 
 t.test('exposes requests, payments and revenue from the ledger as metrics', async (t) => {
@@ -137,11 +140,39 @@ t.test('exposes requests, payments and revenue from the ledger as metrics', asyn
   t.equal(value('ratecard_gas_lost_last_hour', 'network="eip155:8453"'), 0)
   t.equal(value('ratecard_signer_oldest_unmined_seconds', 'network="eip155:8453"'), 0)
   t.equal(value('ratecard_network_closed', 'network="eip155:8453"'), 0)
+  t.ok(value('ratecard_rpc_requests_total', 'network="eip155:8453"') > 0)
+  t.ok(value('ratecard_ledger_bytes') > 0)
   t.ok(value('ratecard_request_duration_seconds_count', 'route="/paid/work"') > 0)
+  const alerts = readFileSync(new URL('../../deploy/alerts.yml', import.meta.url), 'utf8')
+  const used = new Set(alerts.match(/\bratecard_\w+/g))
+  t.ok(used.size >= 10)
+  for (const name of used) t.match(text, new RegExp(`^# TYPE ${name} `, 'm'), `alerts.yml asks for ${name}`)
   t.match(text, /^nodejs_eventloop_lag_seconds /m)
   t.match(text, /^process_resident_memory_bytes /m)
   t.notMatch(text, /secret-path|hunter2|n=77/)
-  secrets.listen(text)
+  secrets.scan(text)
+})
+
+t.test('sums revenue exactly', async (t) => {
+  const ledger = await openLmdbLedger(join(t.testdir(), 'ledger'))
+  t.teardown(() => ledger.close())
+  const metrics = await openMetrics({
+    ledger,
+    now: Date.now,
+    figures: () => new Map(),
+    health: async () => [],
+    revision: () => 'r1',
+    rpcUrls: {},
+    ledgerFile: undefined,
+  })
+  for (let sale = 0; sale < 20; sale += 1) {
+    const entry = makeRecord(`x402:${sale}`)
+    const { network, payer } = entry
+    const receipt = { transaction: `0x${sale}`, network, payer, amount: '1000' }
+    metrics.settle(entry, nextRecord(entry, { state: 'settled', receipt }))
+  }
+  const { text } = await metrics.read()
+  t.match(text, /^ratecard_revenue_total\{.*\} 0\.02$/m, 'and not 0.02000000000000001')
 })
 
 t.test('answers 404 for metrics to requests without the token', async (t) => {
@@ -183,11 +214,11 @@ t.test('answers the payment in flight when the process is told to stop, and char
   const opened = new Promise<void>((resolve) => {
     open = resolve
   })
-  const runs = shop.workplace.runs()
-  shop.workplace.during(() => opened)
+  const runs = shop.upstream.runs()
+  shop.upstream.during(() => opened)
   const key = await shop.wallet()
   const buying = openBuyer(key, secrets).buy(`${shop.url}/paid/slow?n=5`)
-  await until('the work has begun', () => shop.workplace.runs() > runs)
+  await until('the work has begun', () => shop.upstream.runs() > runs)
   // What it has written is complete when its streams are closed.
   const closed = once(shop.server.process, 'close')
   shop.server.process.kill('SIGTERM')
@@ -197,20 +228,20 @@ t.test('answers the payment in flight when the process is told to stop, and char
   t.match(await buying, { status: 200, transaction: /^0x/ })
   t.strictSame(await closed, [0, null])
   t.match(lineOf({ route: '/paid/slow', outcome: 'ok' }), { payment: /^pay_/ }, 'its line is written too')
-  t.equal(await shop.witness.charges(addressOf(key)), 1)
+  t.equal(await shop.onchain.charges(addressOf(key)), 1)
 })
 
 t.test('finds a payment in flight again after a forced stop, and charges it once', async (t) => {
-  shop.workplace.during(async () => undefined)
+  shop.upstream.during(async () => undefined)
   const hasty = await shop.branch()
   const key = await shop.wallet()
   const payment = await sign(await challengeOf(`${hasty.url}/paid/slow`), key)
-  secrets.keepHeader(payment.header)
-  const runs = shop.workplace.runs()
-  shop.workplace.during(() => new Promise(() => undefined))
+  secrets.addHeader(payment.header)
+  const runs = shop.upstream.runs()
+  shop.upstream.during(() => new Promise(() => undefined))
   const lost = send(`${hasty.url}/paid/slow?n=6`, payment.header)
   lost.catch(() => undefined)
-  await until('the work has begun', () => shop.workplace.runs() > runs)
+  await until('the work has begun', () => shop.upstream.runs() > runs)
   const exited = once(hasty.process, 'exit')
   for (const signal of ['SIGTERM', 'SIGTERM'] as const) {
     hasty.process.kill(signal)
@@ -218,15 +249,15 @@ t.test('finds a payment in flight again after a forced stop, and charges it once
   }
   t.strictSame(await exited, [1, null])
   await t.rejects(lost)
-  shop.workplace.during(async () => undefined)
+  shop.upstream.during(async () => undefined)
   const next = await shop.branch()
   const again = await send(`${next.url}/paid/slow?n=6`, payment.header)
   t.equal(again.status, 200)
-  t.equal(await shop.witness.charges(addressOf(key)), 1)
+  t.equal(await shop.onchain.charges(addressOf(key)), 1)
 })
 
 t.test('keeps what was requested and paid with out of every log line', async (t) => {
-  secrets.listen(shop.output())
+  secrets.scan(shop.output())
   t.strictSame(secrets.leaked(), [])
   t.notMatch(shop.output(), /hunter2|secret-path|n=77|2001:db8|203\.0\.113/)
 })

@@ -1,17 +1,14 @@
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { insertRoute } from '../../src/cli/new/insertion.ts'
 import { parseParameter } from '../../src/cli/new.ts'
-import { runLine, type Ran } from '../support/command.ts'
-import { randomKey } from '../support/payment.ts'
-import { runProgram, startServer } from '../support/server.ts'
+import { runLine, type Ran } from '../support/run-command.ts'
+import { compile, install, ROOT, runTests } from '../support/project.ts'
+import { runProgram, serveUnpaid, type RunningServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 t.setTimeout(120_000)
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 interface Shop {
   readonly folder: string
@@ -19,11 +16,10 @@ interface Shop {
   readonly add: (...argv: string[]) => Promise<Ran>
 }
 
-async function begin(t: Test): Promise<Shop> {
+async function begin(t: Test, ...options: readonly string[]): Promise<Shop> {
   const folder = join(t.testdir(), 'shop')
-  await runLine(['init', folder])
-  mkdirSync(join(folder, 'node_modules'))
-  symlinkSync(ROOT, join(folder, 'node_modules/ratecard'))
+  await runLine(['init', folder, ...options])
+  install(folder)
   return {
     folder,
     read: (path) => readFileSync(join(folder, path), 'utf8'),
@@ -42,6 +38,10 @@ t.test('adds a route that is typed, tested and served', async (t) => {
   const sku = ['--parameter', 'sku:string=A-100', '--parameter', 'days:integer=7']
   t.equal((await add('/paid/delete/{sku}', '--price', '0.01', ...sku)).code, 0)
   t.equal((await add('/about', '--price', 'free', '--summary', 'Says who we are')).code, 0)
+  const shout = ['--parameter', 'text:string!', '--parameter', 'times:integer=2']
+  t.equal((await add('/paid/util/shout/{lang}', '-X', 'post', '--price', '0.003', ...shout)).code, 0)
+  t.equal((await add('/paid/note', '--method', 'PUT', '--price', '0.003')).code, 0)
+  t.equal((await add('/paid/delete/{sku}', '--method', 'DELETE', '--price', '0.01')).code, 0)
   t.equal(
     read('catalog.yaml'),
     `${before}
@@ -63,28 +63,92 @@ t.test('adds a route that is typed, tested and served', async (t) => {
     price: free
     summary: Says who we are
     handler: about
+
+  POST /paid/util/shout/{lang}:
+    price: 0.003
+    summary: 'What one call of /paid/util/shout/{lang} brings'
+    parameters:
+      lang: { type: string, example: example }
+    body:
+      properties:
+        text: { type: string, required: true, example: example }
+        times: { type: integer, default: 2 }
+
+  PUT /paid/note:
+    price: 0.003
+    summary: What one call of /paid/note brings
+    body:
+      properties:
+        text: { type: string, required: true, example: example }
+
+  DELETE /paid/delete/{sku}:
+    price: 0.01
+    summary: 'What one call of /paid/delete/{sku} brings'
+    parameters:
+      sku: { type: string, example: example }
 `,
     'nothing else of the file is touched',
   )
-  t.doesNotThrow(() => execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], { stdio: 'pipe' }))
-  t.doesNotThrow(() => execFileSync(process.execPath, ['--test'], { cwd: folder, stdio: 'pipe', env: {} }))
+  t.doesNotThrow(() => compile(folder))
+  t.doesNotThrow(() => runTests(folder))
 
-  const server = await startServer({
-    args: ['--catalog', join(folder, 'catalog.yaml'), '--handlers', join(folder, 'handlers')],
-    env: {
-      HOST: '127.0.0.1',
-      PAY_TO: `0x${'1'.repeat(40)}`,
-      SETTLER_PRIVATE_KEY: randomKey(),
-      RPC_URL_8453: 'http://127.0.0.1:1',
-    },
-  })
-  t.teardown(() => server.stop())
+  const handlers = ['--handlers', join(folder, 'handlers')]
+  const server = await serveUnpaid(t, join(folder, 'catalog.yaml'), handlers)
   for (const path of ['/paid/util/slug?text=a', '/paid/delete/A-100']) {
     const answer = await fetch(server.url + path)
     t.equal(answer.status, 402, path)
     t.notMatch(await answer.text(), 'would_fail')
   }
+  for (const [method, path, body] of [
+    ['POST', '/paid/util/shout/de', { text: 'a' }],
+    ['PUT', '/paid/note', { text: 'a' }],
+    ['DELETE', '/paid/delete/A-100', undefined],
+  ] as const) {
+    const sent = { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    const answer = await fetch(server.url + path, { method, ...(body === undefined ? {} : sent) })
+    t.equal(answer.status, 402, method)
+    t.notMatch(await answer.text(), 'would_fail', method)
+  }
   t.equal((await fetch(`${server.url}/about`)).status, 200)
+})
+
+t.test(
+  'adds a route with its handler and test in TypeScript where the project is written in it',
+  async (t) => {
+    const { folder, read, add } = await begin(t, '--typescript')
+    const slug = ['--parameter', 'text:string!', '--parameter', 'note:string']
+    t.match(await add('/paid/util/slug', '--price', '0.002', ...slug), { code: 0, out: /util\/slug\.ts/ })
+    t.equal((await add('/about', '--price', 'free')).code, 0)
+    t.match(read('handlers/catalog.ts'), "'util/slug'")
+    t.doesNotThrow(() => compile(folder))
+    t.match(runTests(folder, 'test/util-slug.test.js', 'test/about.test.js'), /pass 2/)
+    const checked = await runProgram(['check', join(folder, 'catalog.yaml')])
+    t.match(checked, { code: 0, stdout: /4 routes, 2 paid/ })
+  },
+)
+
+t.test('adds a route to a running shop: planned at once, and sold when its handler is loaded', async (t) => {
+  const { folder } = await begin(t)
+  const catalog = join(folder, 'catalog.yaml')
+  const [plain, watching] = await Promise.all([serveUnpaid(t, catalog), serveUnpaid(t, catalog, ['--watch'])])
+  const made = await runProgram([
+    'new',
+    '/paid/util/slug',
+    '--price',
+    '0.002',
+    '--catalog',
+    join(folder, 'catalog.yaml'),
+  ])
+  t.match(made, { code: 0, stdout: /planned until it is restarted/ })
+  const offer = async ({ url }: RunningServer): Promise<string> =>
+    (await fetch(`${url}/paid/util/slug`)).text()
+  await plain.said(/there is no handler "util\/slug" yet: planned/)
+  await plain.said(/revision \S+ →/)
+  t.match(await offer(plain), /would_fail.*not_implemented/)
+  await until('the new route is sold', async () => {
+    const text = await offer(watching)
+    return text.includes('payment_required') && !text.includes('would_fail')
+  })
 })
 
 t.test('refuses a route that would break the catalog, and leaves all files as they are', async (t) => {
@@ -109,6 +173,10 @@ t.test('refuses a route that would break the catalog, and leaves all files as th
     t.match(err, 'nothing was written')
     t.strictSame(files.map(read), before)
   }
+  t.match(await runLine(['new', '/paid/x', '--price', '1', '--catalog', join(folder, 'none.yaml')]), {
+    code: 1,
+    err: /nothing was written: .*none\.yaml does not exist: .*"ratecard init" creates one/,
+  })
   writeFileSync(join(folder, 'handlers/index.js'), 'const all = {}\nexport { all as handlers }\n')
   t.match(await add('/paid/tide', '--price', '1'), { code: 1, err: /has no "export const handlers = \{"/ })
   t.throws(() => read('handlers/tide.js'))
@@ -121,6 +189,7 @@ t.test('explains the arguments when too few or too many are given', async (t) =>
     ['paid/x', '--price', '1'],
     ['/paid/x'],
     ['/paid/x', '--price', '$1'],
+    ['/paid/x', '--price', '1', '--method', 'TRACE'],
     ['/paid/x', '--price', '1', '--parameter', 'x'],
     ['/paid/x', '--price', '1', '--parameter', 'x:text'],
     ['/paid/x', '--price', '1', '--parameter', 'X:string'],

@@ -1,20 +1,30 @@
 import t, { type Test } from 'tap'
-import { once } from 'node:events'
+import { spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
-import { runLine, type Ran } from '../support/command.ts'
-import { readSandboxFile, runProgram, startServer } from '../support/server.ts'
-import { writeShop } from '../support/catalog-files.ts'
+import { runLine, type Ran } from '../support/run-command.ts'
+import { MAIN, readSandboxFile, runProgram, startServer } from '../support/server.ts'
+import { writeShop } from '../support/catalogs.ts'
 
 t.setTimeout(120_000)
+
+/** Resolves when the buyer has printed the first event. */
+const seen = new EventEmitter()
+const drawn = once(seen, 'first')
 
 const upstream = await listening(t, (request, response) => {
   if (request.url === '/echo') {
     response.writeHead(200, { 'Content-Type': request.headers['content-type'] })
     return void request.pipe(response)
+  }
+  if (request.url === '/draw') {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    response.write('data: first\n\n')
+    return void drawn.then(() => response.end('data: last\n\n'))
   }
   const status = request.url === '/ok' ? 200 : 500
   response.writeHead(status, { 'Content-Type': 'application/json' }).end('{"inner":"secret"}')
@@ -26,6 +36,7 @@ const shop = writeShop(
   /paid/bodiless: { price: 0.02, summary: Returns no body }
   POST /paid/shout: { price: 0.01, upstream: '${upstream}/echo', summary: Echoes, body: { properties: { text: { type: string, required: true, example: hello } } } }
   PUT /paid/picture: { price: 0.01, upstream: '${upstream}/echo', summary: Echoes, body: { media_type: image/png }, response: { media_type: image/png } }
+  POST /paid/draw: { price: 0.01, upstream: '${upstream}/draw', summary: Streams, response: { stream: true, media_type: text/event-stream } }
   /paid/later: { price: 0.03, summary: Later, planned: true }
   /greet: { price: free, handler: greet, summary: Greets, parameters: { name: { type: string, minLength: 2 } } }
 `,
@@ -283,7 +294,7 @@ t.test('sends a body as curl does, and saves a binary answer byte for byte', asy
   t.ok(readFileSync(to).equals(readFileSync(from)))
 })
 
-t.test('refuses a call that cannot be sent, before anything is asked', async (t) => {
+t.test('refuses an invalid call before it sends a request', async (t) => {
   for (const [argv, reason] of [
     [['-X', 'BREW'], /--method takes one of GET, POST/],
     [['-X', 'GET', '-d', 'x'], /--method GET takes no --data/],
@@ -294,4 +305,19 @@ t.test('refuses a call that cannot be sent, before anything is asked', async (t)
     t.equal(ran.code, 64)
     t.match(ran.err, reason)
   }
+})
+
+t.test('prints a stream line by line while it is made', async (t) => {
+  const child = spawn(process.execPath, [MAIN, 'pay', '-X', 'POST', '/paid/draw'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir },
+  })
+  let out = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    out += chunk.toString()
+    // The upstream goes on when the first event has been printed.
+    if (out.includes('first\n')) seen.emit('first')
+  })
+  const [code] = await once(child, 'close')
+  t.strictSame({ code, out }, { code: 0, out: 'data: first\n\ndata: last\n\n' })
 })

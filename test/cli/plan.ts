@@ -1,12 +1,12 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
-import { catalogText } from '../support/catalog-files.ts'
-import { runLine, type Ran } from '../support/command.ts'
-import { randomKey } from '../support/payment.ts'
-import { MAIN, runProgram, startServer } from '../support/server.ts'
+import { catalogText } from '../support/catalogs.ts'
+import { runLine, type Ran } from '../support/run-command.ts'
+import { runIn } from '../support/project.ts'
+import { MAIN, runProgram, serveUnpaid, startServer } from '../support/server.ts'
 
 t.setTimeout(120_000)
 
@@ -23,7 +23,7 @@ const ROUTES = `  /paid/tide:
 `
 
 const HANDLERS = `const f = async () => ({ source: [], body: {} })
-export const handlers = { tide: f, moon: f, wind: f }
+export const handlers = { tide: f, moon: f, wind: f, 'post/ask': f }
 `
 
 interface Folder {
@@ -40,7 +40,7 @@ function open(t: Test): Folder {
   const file = join(folder, 'catalog.yaml')
   const git = (...args: string[]): void => {
     const author = ['-c', 'user.name=O', '-c', 'user.email=o@example.com']
-    execFileSync('git', ['-C', folder, ...author, ...args], { stdio: 'pipe' })
+    runIn(folder, 'git', ...author, ...args)
   }
   return {
     file,
@@ -53,7 +53,7 @@ function open(t: Test): Folder {
   }
 }
 
-const DEARER = ['price: 0.005', 'price: 0.0055'] as const
+const HIGHER_PRICE = ['price: 0.005', 'price: 0.0055'] as const
 const CHEAPER = ['price: 0.010', 'price: 0.0099'] as const
 const GONE = ['  /paid/wind: { price: 0.02, summary: Winds }\n', ''] as const
 
@@ -62,13 +62,13 @@ t.test('shows what a change means for buyers, and exits with 2 where they pay mo
   const old = join(dirname(file), 'before/catalog.yaml')
   t.match(await plan('--against', old), { code: 0, out: /no difference/ })
 
-  edit(DEARER)
-  const dearer = await plan('--against', old)
-  t.equal(dearer.code, 2)
-  t.match(dearer.out, /^~ +\/paid\/tide +0\.005000 → 0\.005500 USD \(\+10\.0 %\)$/m)
-  t.match(dearer.out, /^! buyers pay more for: \/paid\/tide$/m)
-  t.match(dearer.out, /^documents changed: .*openapi/m)
-  t.notMatch(dearer.out, '/paid/moon')
+  edit(HIGHER_PRICE)
+  const raised = await plan('--against', old)
+  t.equal(raised.code, 2)
+  t.match(raised.out, /^~ +\/paid\/tide +0\.005000 → 0\.005500 USD \(\+10\.0 %\)$/m)
+  t.match(raised.out, /^! buyers pay more for: \/paid\/tide$/m)
+  t.match(raised.out, /^documents changed: .*openapi/m)
+  t.notMatch(raised.out, '/paid/moon')
 
   edit(CHEAPER)
   t.match(await plan('--against', old), { code: 0, out: /0\.010000 → 0\.009900 USD \(-1\.0 %\)/ })
@@ -142,6 +142,21 @@ t.test('exits with 2 for every change that breaks calls, and names each', async 
   t.match(JSON.parse(wider.out), { alarms: [], changes: [{ name: '/paid/tide', kind: 'changed' }] })
 })
 
+t.test('exits with 2 when a protocol is removed', async (t) => {
+  const { file, edit, plan } = open(t)
+  const old = join(dirname(file), 'before/catalog.yaml')
+  const mpp =
+    'mpp: { method: tempo, intent: charge, chain: 4217, currency: "0x20C000000000000000000000b9537d11c60E8b50" }'
+  writeFileSync(
+    old,
+    catalogText(ROUTES).replace('x402: { networks: [base] }', (x402) => `${x402}, ${mpp}`),
+  )
+  edit()
+  t.match(await plan('--against', old), { code: 2, out: /^! buyers can no longer pay by: mpp$/m })
+  edit(['x402: { networks: [base] }', mpp])
+  t.match(await plan('--against', old), { code: 2, out: /^! buyers can no longer pay by: x402$/m })
+})
+
 t.test('exits with 2 when what a list may hold is narrowed', async (t) => {
   const { file, edit, plan } = open(t)
   const old = join(dirname(file), 'before/catalog.yaml')
@@ -157,6 +172,38 @@ t.test('exits with 2 when what a list may hold is narrowed', async (t) => {
     t.equal(code, 2, err)
     t.match(out, alarm)
   }
+})
+
+t.test('exits with 2 when a body or an answer is of another media type', async (t) => {
+  const { file, plan } = open(t)
+  const ask = catalogText(`  POST /paid/ask:
+    price: 0.01
+    summary: Asks
+    body: { media_type: text/plain }
+    response: { media_type: text/csv }
+`)
+  const before = join(dirname(file), 'before', 'ask.yaml')
+  writeFileSync(before, ask)
+  for (const [from, to, alarm] of [
+    ['text/plain', 'text/html', '! breaks calls of POST /paid/ask: the body is no longer text/plain'],
+    ['text/csv', 'text/html', '! breaks calls of POST /paid/ask: the answer is no longer text/csv'],
+  ] as const) {
+    writeFileSync(file, ask.replace(from, to))
+    t.match(await plan('--against', before), { code: 2, out: alarm })
+  }
+  const { url } = await serveUnpaid(t, before, ['--handlers', join(dirname(file), 'handlers')])
+  t.match(await plan('--against', url), { code: 2, out: 'the answer is no longer text/csv' })
+  writeFileSync(file, ask)
+  t.match(await plan('--against', url), { code: 0, out: /no difference/ })
+})
+
+t.test('finds no difference to a sandbox of the same catalog', async (t) => {
+  const { plan, file } = open(t)
+  const handlers = ['--handlers', join(dirname(file), 'handlers')]
+  const catalog = ['--catalog', join(dirname(file), 'before/catalog.yaml')]
+  const server = await startServer({ args: ['--sandbox', ...catalog, ...handlers] })
+  t.teardown(() => server.stop())
+  t.match(await plan('--against', server.url), { code: 0, out: /no difference/ })
 })
 
 t.test('compares the price of a tool that only agents see', async (t) => {
@@ -190,7 +237,7 @@ t.test('compares a price with a commit and the files of that commit', async (t) 
     { code: 0, out: /documents changed: .*openapi/ },
     'an example is part of what buyers read',
   )
-  edit(DEARER)
+  edit(HIGHER_PRICE)
   t.equal((await plan()).code, 2)
   git('commit', '--quiet', '--all', '--message', 'second')
   t.equal((await plan()).code, 0)
@@ -213,9 +260,7 @@ t.test('says that a clone is shallow when it lacks the commit to compare with', 
   git('tag', 'v1')
   git('commit', '--quiet', '--allow-empty', '--message', 'second')
   const clone = dirname(file)
-  execFileSync('git', ['clone', '--quiet', '--depth=1', `file://${dirname(file)}`, join(clone, 'shallow')], {
-    stdio: 'pipe',
-  })
+  runIn(clone, 'git', 'clone', '--quiet', '--depth=1', `file://${clone}`, 'shallow')
   const { code, err } = await runLine(['plan', join(clone, 'shallow/catalog.yaml'), '--against', 'v1'])
   t.equal(code, 1)
   t.match(err, /v1 is neither .*; this clone is shallow: "git fetch --unshallow" .*fetch-depth: 0/)
@@ -269,12 +314,12 @@ t.test('fails a pull request that breaks calls and shows the plan, as a GitHub A
   let checkouts = 0
   const checkout = (): string => {
     checkouts += 1
-    const folder = join(dirname(file), `checkout-${checkouts}`)
-    const args = ['clone', '--quiet', '--depth=1', '--branch', 'change', `file://${dirname(file)}`, folder]
-    execFileSync('git', args, { stdio: 'pipe' })
-    return folder
+    const [origin, name] = [dirname(file), `checkout-${checkouts}`]
+    const options = ['--quiet', '--depth=1', '--branch', 'change']
+    runIn(origin, 'git', 'clone', ...options, `file://${origin}`, name)
+    return join(origin, name)
   }
-  edit(DEARER)
+  edit(HIGHER_PRICE)
   git('commit', '--quiet', '--all', '--message', 'raise')
   const raised = runAction(checkout(), { ratecard }, 'main')
   t.equal(raised.status, 2, raised.output)
@@ -293,21 +338,8 @@ t.test('fails a pull request that breaks calls and shows the plan, as a GitHub A
 
 t.test('compares a catalog with the running service', async (t) => {
   const { file, edit, plan } = open(t)
-  const server = await startServer({
-    args: [
-      '--catalog',
-      join(dirname(file), 'before/catalog.yaml'),
-      '--handlers',
-      join(dirname(file), 'handlers'),
-    ],
-    env: {
-      HOST: '127.0.0.1',
-      PAY_TO: `0x${'1'.repeat(40)}`,
-      SETTLER_PRIVATE_KEY: randomKey(),
-      RPC_URL_8453: 'http://127.0.0.1:1',
-    },
-  })
-  t.teardown(() => server.stop())
+  const handlers = ['--handlers', join(dirname(file), 'handlers')]
+  const server = await serveUnpaid(t, join(dirname(file), 'before/catalog.yaml'), handlers)
   t.match(await plan('--against', server.url), { code: 0, out: /no difference/ })
   edit(['networks: [base]', 'networks: [base, polygon]'])
   t.match(
@@ -323,7 +355,10 @@ t.test('compares a catalog with the running service', async (t) => {
     edit([from, to])
     t.match(await plan('--against', server.url), { code: 2, out: alarm })
   }
-  edit(DEARER, CHEAPER, GONE, ['days: { type: integer, default: 3', 'days: { type: integer, default: 5'])
+  edit(HIGHER_PRICE, CHEAPER, GONE, [
+    'days: { type: integer, default: 3',
+    'days: { type: integer, default: 5',
+  ])
   const { code, out } = await plan('--against', `${server.url}/openapi.json`)
   t.equal(code, 2)
   t.match(out, /\/paid\/tide +0\.005000 → 0\.005500 USD \(\+10\.0 %\)/)
@@ -340,4 +375,59 @@ t.test('compares a catalog with the running service', async (t) => {
     err: /cannot be reached: nothing listens there/,
   })
   t.equal(readFileSync(file, 'utf8').includes('0.0055'), true, 'a plan changes nothing')
+})
+
+const RULE =
+  '{ base: 0.001, per: { characters_of: port, unit: 100, price: 0.0005 }, by: { sea: { high: 0.01 } } }'
+const COMPUTED = catalogText(`  /paid/tide:
+    price: ${RULE}
+    summary: Tides
+    example: ./tide.json
+    parameters:
+      port: { type: string, required: true, example: Oslo }
+      sea: { type: string, enum: [low, high], default: low }
+`)
+
+t.test('compares rules by range and by calls, and names the argument whose price rises', async (t) => {
+  const { file, plan } = open(t)
+  const before = join(dirname(file), 'before', 'computed.yaml')
+  writeFileSync(before, COMPUTED)
+  const against = async (...change: readonly [string, string]): Promise<Ran> => {
+    writeFileSync(file, COMPUTED.replace(...change))
+    return plan('--against', before)
+  }
+  const raised = await against('price: 0.0005', 'price: 0.0006')
+  t.equal(raised.code, 2)
+  t.match(raised.out, /0\.001000 to 0\.021000 USD \(.*\) → 0\.001000 to 0\.023000 USD/)
+  t.match(raised.out, '     ↑ port = 100: 0.001500 → 0.001600 USD')
+  t.match(raised.out, '! buyers pay more for: /paid/tide (by port)')
+
+  const other = await against('high: 0.01', 'high: 0.02')
+  t.equal(other.code, 2)
+  t.match(other.out, '↑ sea = high: 0.011000 → 0.021000 USD')
+  t.notMatch(other.out, '↑ port')
+
+  const base = await against('base: 0.001', 'base: 0.002')
+  t.equal(base.code, 2)
+  t.match(base.out, '↑ the cheapest call: 0.001000 → 0.002000 USD')
+  t.notMatch(base.out, /↑ (port|sea)/)
+
+  const capped = await against(' } }\n    summary', ' }, max: 0.02 }\n    summary')
+  t.equal(capped.code, 0, 'cheaper')
+  const fixed = await against(RULE, '0.0115')
+  t.equal(fixed.code, 2, 'short texts cost more than before, although the highest price falls')
+  t.match(fixed.out, '↑ the cheapest call: 0.001000 → 0.011500 USD')
+  t.equal((await against('Tides', 'Tides')).code, 0)
+})
+
+t.test('reads the rule of a running service', async (t) => {
+  const { file, plan } = open(t)
+  const served = join(dirname(file), 'before', 'computed.yaml')
+  for (const each of [file, served]) writeFileSync(each, COMPUTED)
+  const server = await serveUnpaid(t, served, ['--handlers', join(dirname(file), 'handlers')])
+  t.match(await plan('--against', server.url), { code: 0 })
+  writeFileSync(file, COMPUTED.replace('unit: 100', 'unit: 50'))
+  const raised = await plan('--against', server.url)
+  t.equal(raised.code, 2)
+  t.match(raised.out, '↑ port = 100: 0.001500 → 0.002000 USD')
 })

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { compileText } from '../../src/engine/catalog/load.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'
-import { runLine } from '../support/command.ts'
+import { runLine } from '../support/run-command.ts'
 import { runProgram } from '../support/server.ts'
-import { writeShop } from '../support/catalog-files.ts'
+import { writeShop } from '../support/catalogs.ts'
 
 t.setTimeout(120_000)
 

@@ -5,8 +5,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isJsonObject } from '../../src/engine/json.ts'
 import { at } from '../support/documents.ts'
-import { startServer } from '../support/server.ts'
-import { catalogText, writeShop } from '../support/catalog-files.ts'
+import { serveUnpaid, startServer } from '../support/server.ts'
+import { catalogText, writeShop } from '../support/catalogs.ts'
 
 const shop = writeShop(t, greetFor('0.010'))
 const server = await startServer({
@@ -80,7 +80,10 @@ t.test('keeps serving when a catalog has errors, and reports every one', async (
     ],
     'no YAML': ['catalog: [1', [/yaml/i]],
     'an empty file': ['', [/catalog\.yaml/]],
-    'an unknown handler': [catalogText('  /paid/unwritten: { price: 1, summary: X }\n'), [/handler_unknown/]],
+    'a handler that a served route has lost': [
+      catalogText(greetFor('0.030').replace('price: 0.030', 'price: 0.030, handler: gret')),
+      [/handler_unknown .*gret/],
+    ],
   } as const
   for (const [name, [text, words]] of Object.entries(broken)) {
     const said = await reload(text)
@@ -127,6 +130,36 @@ t.test('sells an API through a new proxy route after a reload', async (t) => {
   }
 })
 
+t.test('marks a new route as planned until its handler is loaded, and serves the other edits', async (t) => {
+  const unwritten = '  /paid/unwritten: { price: 1, summary: X }\n'
+  const said = await reload(catalogText(greetFor('0.020', unwritten)))
+  t.match(said, /warning handler_unknown there is no handler "unwritten" yet: planned until it is loaded/)
+  t.match(await (await fetch(`${url}/paid/unwritten`)).text(), /would_fail.*not_implemented/)
+  t.notMatch(await (await fetch(`${url}/openapi.json`)).text(), 'unwritten')
+  await reload(catalogText(greetFor('0.021', unwritten)))
+  t.strictSame([...(await offered()).prices], ['0.021000'])
+})
+
+t.test('answers requests while a large catalog is read, checked and rendered', async (t) => {
+  const many = Array.from(
+    { length: 1_500 },
+    (_, n) =>
+      `  /paid/many/r${n}: { price: 0.002, upstream: 'http://127.0.0.1:9/${n}', summary: Report ${n} }\n`,
+  )
+  const reloaded = reload(catalogText(greetFor('0.022', many.join(''))))
+  let answered = 0
+  let done = false
+  void reloaded.then(() => (done = true))
+  while (!done) {
+    const { prices } = await offered()
+    if (prices.has('0.021000')) answered += 1
+  }
+  t.match(await reloaded, /revision \S+ → /)
+  t.ok(answered > 20, `${answered} answers, one after the other, by the old revision`)
+  t.strictSame([...(await offered('/paid/many/r1499')).prices], ['0.002000'])
+  t.match(await (await fetch(`${url}/openapi.json`)).text(), '/paid/many/r1499')
+})
+
 t.test('answers 404 on a path that was removed', async (t) => {
   await reload(catalogText(greetFor('0.020')))
   t.equal((await fetch(`${url}/stock/7`)).status, 404)
@@ -154,16 +187,7 @@ t.test('answers every request during a reload by one revision', async (t) => {
 })
 
 t.test('keeps the current payee until a restart', async (t) => {
-  const real = await startServer({
-    args: ['--catalog', shop.catalog, '--handlers', shop.handlers],
-    env: {
-      HOST: '127.0.0.1',
-      SETTLER_PRIVATE_KEY: 'b'.repeat(64),
-      RPC_URL_8453: 'http://127.0.0.1:1',
-      PAY_TO: `0x${'1'.repeat(40)}`,
-    },
-  })
-  t.teardown(() => real.stop())
+  const real = await serveUnpaid(t, shop.catalog, ['--handlers', shop.handlers])
   // PAY_TO overrides the catalog, so this one changes nothing.
   const head = (payTo: string, networks = 'base'): string =>
     `catalog: 1\nservice: { name: Small shop, version: '1.0.0', description: Sells things }\npayments: { currency: USD, pay_to: '${payTo}', x402: { networks: [${networks}] } }\n`

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Call, Command } from '../../src/cli/command.ts'
 import { EnvError } from '../../src/env.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { runLine } from '../support/command.ts'
+import { runLine } from '../support/run-command.ts'
 import { runProgram } from '../support/server.ts'
 
 function command(work: (call: Call) => Promise<number>): Command {

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { runProgram, startServer } from '../support/server.ts'
-import { writeShop } from '../support/catalog-files.ts'
+import { writeShop } from '../support/catalogs.ts'
 
-// Each case starts the program anew.
+// Each case starts the program again.
 t.setTimeout(120_000)
 
 const STACK = /\n\s+at |node_modules|node:internal/
@@ -41,7 +41,7 @@ t.test(
     ]) {
       t.match(stderr, name)
     }
-    t.match(stderr, 'npm run sandbox')
+    t.match(stderr, 'npx ratecard serve --sandbox')
     t.notMatch(stderr, STACK)
   },
 )
@@ -176,7 +176,14 @@ t.test('reports every problem of the environment together', async (t) => {
 })
 
 t.test('serves a catalog of free routes without a payment configuration', async (t) => {
-  const shop = writeShop(t, '  /greet: { price: free, handler: greet, summary: X }\n')
+  const shop = writeShop(
+    t,
+    '  /greet: { price: free, handler: greet, summary: X }\n  /sum: { price: free, handler: sum, summary: X }\n',
+  )
+  appendFileSync(
+    join(shop.handlers, 'index.js'),
+    '\nhandlers.sum = () => ({ source: [], body: { sum: 2 } })\n',
+  )
   const server = await startServer({
     args: ['--catalog', shop.catalog, '--handlers', shop.handlers],
     env: { HOST: '127.0.0.1' },
@@ -184,4 +191,5 @@ t.test('serves a catalog of free routes without a payment configuration', async 
   t.teardown(() => server.stop())
   t.equal((await fetch(`${server.url}/greet`)).status, 200)
   t.equal((await fetch(`${server.url}/greet`)).headers.get('ratecard-sandbox'), null, 'this is no sandbox')
+  t.match(await (await fetch(`${server.url}/sum`)).json(), { sum: 2 }, 'a handler need not be async')
 })

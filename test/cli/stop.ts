@@ -6,14 +6,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
-import { makeEntry } from '../support/entry.ts'
+import { startBase } from '../support/base-chain.ts'
+import { makeRecord } from '../support/payment-records.ts'
+import { addressOf, randomKey, stockFetch } from '../support/payment.ts'
 import { MAIN, startServer, type RunningServer } from '../support/server.ts'
-import { writeShop } from '../support/catalog-files.ts'
-import { dial } from '../support/wire.ts'
+import { writeShop } from '../support/catalogs.ts'
+import { dial } from '../support/http.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(240_000)
 
-/** A source that answers when it is told to, and tells when it is asked. */
+/** A source that answers when it is told to, and shows when it is asked. */
 async function gate(t: Test): Promise<{ url: string; asked: Promise<unknown>; open: () => void }> {
   let open = (): void => undefined
   const opened = new Promise<void>((resolve) => {
@@ -123,13 +125,15 @@ for (const [kind, statement] of [
   ['throws', "throw new Error('late mistake')"],
   ['rejects', "void Promise.reject(new Error('late mistake'))"],
 ] as const) {
-  t.test(`exits with the reason when a handler ${kind} too late, and releases the store`, async (t) => {
+  t.test(`answers, exits with the reason and releases the store when a handler ${kind} late`, async (t) => {
     const shop = writeShop(t, '  /late: { price: free, handler: late, summary: Fails late }\n')
     writeFileSync(
       join(shop.handlers, 'index.js'),
       `export const handlers = {
         late: async () => {
+          const thrown = new Promise((resolve) => process.once('uncaughtException', resolve))
           setTimeout(() => { ${statement} }, 10)
+          await thrown
           return { source: [{ name: 'computed' }], body: { a: 'b' } }
         },
       }`,
@@ -139,13 +143,52 @@ for (const [kind, statement] of [
     t.teardown(() => server.stop())
     const chain = chainOf(server.dataDir)
     const closed = once(server.process, 'close')
-    await fetch(`${server.url}/late`).catch(() => undefined)
+    t.equal((await fetch(`${server.url}/late`)).status, 200, 'what is in flight is answered')
     t.strictSame(await closed, [1, null], 'it ends by itself')
     t.match(server.output(), /^(uncaught error|unhandled rejection): Error: late mistake\n/m)
     await isGone(t, chain)
     const [ledger] = readdirSync(join(server.dataDir, 'sandbox')).filter((name) => name.startsWith('ledger'))
     const other = await openLmdbLedger(join(server.dataDir, 'sandbox', ledger ?? 'ledger'))
     t.teardown(() => other.close())
-    t.equal(await other.insert(makeEntry('x402:next')), undefined, 'the next process takes payments')
+    t.equal(await other.insert(makeRecord('x402:next')), undefined, 'the next process takes payments')
   })
 }
+
+t.test('exits twenty of twenty times that a handler throws late while payments are written', async (t) => {
+  const chain = await startBase()
+  t.teardown(() => chain.stop())
+  const shop = writeShop(t, '  /paid/late: { price: 0.01, handler: late, summary: Fails late }\n')
+  writeFileSync(
+    join(shop.handlers, 'index.js'),
+    `export const handlers = {
+      late: async () => {
+        setTimeout(() => { throw new Error('late mistake') }, 10)
+        return { source: [{ name: 'computed' }], body: { a: 'b' } }
+      },
+    }`,
+  )
+  const payers = [randomKey(), randomKey(), randomKey()]
+  for (const key of payers) await chain.mint(addressOf(key), 1_000_000n)
+  const attempt = async (): Promise<void> => {
+    const settlerKey = randomKey()
+    await chain.setGas(addressOf(settlerKey), 10n ** 18n)
+    const server = await startServer({
+      args: ['--catalog', shop.catalog, '--handlers', shop.handlers],
+      env: {
+        HOST: '127.0.0.1',
+        PAY_TO: addressOf(randomKey()),
+        SETTLER_PRIVATE_KEY: settlerKey,
+        RPC_URL_8453: chain.rpcUrl,
+      },
+    })
+    t.teardown(() => server.stop())
+    const closed = once(server.process, 'close')
+    for (const key of payers) stockFetch(key)(`${server.url}/paid/late`).catch(() => undefined)
+    t.strictSame(await closed, [1, null], 'it ends by itself')
+    t.match(server.output(), /^uncaught error: Error: late mistake\n/m)
+    const ledger = await openLmdbLedger(join(server.dataDir, 'ledger'))
+    t.equal(await ledger.insert(makeRecord('x402:next')), undefined, 'the next process takes payments')
+    await ledger.close()
+  }
+  for (let round = 0; round < 5; round += 1) await Promise.all([attempt(), attempt(), attempt(), attempt()])
+})

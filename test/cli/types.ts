@@ -3,9 +3,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { format } from 'prettier'
-import { runLine } from '../support/command.ts'
+import { runLine } from '../support/run-command.ts'
 import { runProgram } from '../support/server.ts'
-import { writeShop } from '../support/catalog-files.ts'
+import { writeShop } from '../support/catalogs.ts'
 
 t.setTimeout(120_000)
 

@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import {
   AnswerTooLargeError,
@@ -9,7 +10,7 @@ import type { AnswerReference, StoredAnswer } from '../../src/engine/ledger/paym
 import { paymentId } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
-import { makeEntry } from '../support/entry.ts'
+import { makeRecord } from '../support/payment-records.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -38,11 +39,11 @@ export function testAnswers(name: string, newPlace: (t: Test) => string): void {
       { kind: 'text', type: 'text/plain', text: '' },
     ]
     for (const [number, each] of stored.entries()) {
-      const entry = makeEntry(`x402:${number}`)
+      const entry = makeRecord(`x402:${number}`)
       const reference = await writeAnswer(answers, entry, each)
       t.strictSame(await readAnswer(answers, { ...entry, answer: reference }), each)
     }
-    t.equal(await readAnswer(answers, makeEntry('x402:none')), undefined)
+    t.equal(await readAnswer(answers, makeRecord('x402:none')), undefined)
   })
 
   t.test(`${name}: streams ten megabytes in and out, in pieces of any size`, async (t) => {
@@ -92,7 +93,7 @@ export function testAnswers(name: string, newPlace: (t: Test) => string): void {
     ]
     for (const each of wrong) t.equal(await answers.read(id, { ...reference, ...each }), undefined)
     t.not(await answers.read(id, reference), undefined)
-    const later = await answers.write({ ...answer, attempt: 2 }, [Buffer.from('later')])
+    const later = await answers.write({ ...answer, attempt: 2 }, Buffer.from('later'))
     t.not(await answers.read(id, reference), undefined, 'a later attempt does not write over it')
     await answers.delete(id, reference)
     await answers.delete(id, reference)
@@ -100,21 +101,38 @@ export function testAnswers(name: string, newPlace: (t: Test) => string): void {
     t.not(await answers.read(id, later), undefined, 'and is not deleted with it')
   })
 
+  t.test(`${name}: keeps answers of any size whole, and gives back none that is deleted`, async (t) => {
+    const { answers } = await openNew(t)
+    for (const size of [1, 16_384, 16_385, 262_144, 262_145]) {
+      const entry = makeRecord(`x402:${size}`)
+      const bytes = new Uint8Array(await buffer(pieces(size, 100_000)))
+      const reference = await writeAnswer(answers, entry, { kind: 'bytes', type: 'image/png', bytes })
+      const read = async (): Promise<StoredAnswer | undefined> =>
+        readAnswer(answers, { ...entry, answer: reference })
+      t.match(await read(), { kind: 'bytes', bytes: Buffer.from(bytes) }, `${size} bytes`)
+      await answers.delete(entry.id, reference)
+      t.equal(await read(), undefined, `${size} bytes`)
+    }
+  })
+
   t.test(`${name}: replaces an answer as a whole by the same attempt`, async (t) => {
     const { answers } = await openNew(t)
     const first = await answers.write(answer, pieces(600_000, 100_000))
-    const second = await answers.write(answer, [Buffer.from('short')])
+    const second = await answers.write(answer, Buffer.from('short'))
     t.equal(await answers.read(id, first), undefined)
     t.strictSame(await readAnswer(answers, { id, answer: second }), {
       kind: 'text',
       type: 'application/pdf',
       text: 'short',
     })
+    const third = await answers.write(answer, pieces(600_000, 100_000))
+    t.equal(await answers.read(id, second), undefined)
+    t.not(await answers.read(id, third), undefined)
   })
 }
 
 /** Bytes that tell their place. */
-function* pieces(size: number, length: number): Generator<Uint8Array> {
+async function* pieces(size: number, length: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < size; at += length)
     yield Uint8Array.from({ length: Math.min(length, size - at) }, (_, place) => (at + place) % 251)
 }

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
-import { makeEntry, nextEntry } from '../support/entry.ts'
+import { makeRecord, nextRecord } from '../support/payment-records.ts'
 import { runTogether } from '../support/ledger-process.ts'
 
 const NOW = 1_800_000_000_000
@@ -19,18 +19,18 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
 
   t.test(`${name}: assigns an identifier to one payment, and tells which`, async (t) => {
     const ledger = await openNew(t)
-    const one = { ...makeEntry('x402:one'), identifier: 'mine' }
+    const one = { ...makeRecord('x402:one'), identifier: 'mine' }
     await ledger.insert(one)
-    const two = { ...makeEntry('x402:two'), identifier: 'mine' }
+    const two = { ...makeRecord('x402:two'), identifier: 'mine' }
     t.strictSame(await ledger.insert(two), one)
     t.equal(await ledger.get('x402:two'), undefined, 'nothing of the second was stored')
     t.strictSame(await ledger.due('cleanup', FAR, 10), [one], 'in no list')
     t.equal(await ledger.insert({ ...two, identifier: 'yours' }), undefined)
-    const three = makeEntry('x402:three')
+    const three = makeRecord('x402:three')
     t.equal(await ledger.insert({ ...three, identifier: undefined }), undefined, 'and many have none')
-    t.equal(await ledger.insert({ ...makeEntry('x402:four'), identifier: undefined }), undefined)
+    t.equal(await ledger.insert({ ...makeRecord('x402:four'), identifier: undefined }), undefined)
     t.strictSame(
-      await ledger.insert({ ...makeEntry('x402:one'), identifier: 'yours' }),
+      await ledger.insert({ ...makeRecord('x402:one'), identifier: 'yours' }),
       one,
       'the key counts before the identifier',
     )
@@ -40,18 +40,18 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     `${name}: keeps an identifier while its payment changes, and frees it with the payment`,
     async (t) => {
       const ledger = await openNew(t)
-      const one = { ...makeEntry('x402:one'), identifier: 'mine' }
-      const two = { ...makeEntry('x402:two'), identifier: 'mine' }
+      const one = { ...makeRecord('x402:one'), identifier: 'mine' }
+      const two = { ...makeRecord('x402:two'), identifier: 'mine' }
       await ledger.insert(one)
-      const kept = nextEntry(one, { state: 'fulfilled' })
+      const kept = nextRecord(one, { state: 'fulfilled' })
       await ledger.replace(one, kept)
       t.strictSame(await ledger.insert(two), kept)
-      const freed = nextEntry(kept, { state: 'voided', identifier: undefined })
+      const freed = nextRecord(kept, { state: 'voided', identifier: undefined })
       t.equal(await ledger.replace(kept, freed), true)
       t.equal(await ledger.insert(two), undefined)
       t.equal(await ledger.remove(freed), true)
       t.strictSame(
-        await ledger.insert({ ...makeEntry('x402:three'), identifier: 'mine' }),
+        await ledger.insert({ ...makeRecord('x402:three'), identifier: 'mine' }),
         two,
         'the first one’s end does not free what is the second’s',
       )
@@ -63,15 +63,15 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
   t.test(`${name}: finds what is due, the longest overdue first, up to a limit`, async (t) => {
     const ledger = await openNew(t)
     t.strictSame(await ledger.due('cleanup', NOW, 10), [])
-    for (const due of [5, 1, 4, 2, 3]) await ledger.insert({ ...makeEntry(`x402:${due}`), due: NOW + due })
-    await ledger.insert({ ...makeEntry('x402:never'), due: undefined })
+    for (const due of [5, 1, 4, 2, 3]) await ledger.insert({ ...makeRecord(`x402:${due}`), due: NOW + due })
+    await ledger.insert({ ...makeRecord('x402:never'), due: undefined })
     const dues = async (now: number, limit: number): Promise<number[]> =>
       (await ledger.due('cleanup', now, limit)).map(({ due = 0 }) => due - NOW)
     t.strictSame(await dues(NOW, 10), [], 'not before its time')
     t.strictSame(await dues(NOW + 3, 10), [1, 2, 3], 'at its time')
     t.strictSame(await dues(NOW + 3, 2), [1, 2])
     t.strictSame(await dues(NOW + 99, 10), [1, 2, 3, 4, 5], 'and never what is not due at all')
-    const many = Array.from({ length: 40 }, (_, at) => ({ ...makeEntry(`x402:many ${at}`), due: NOW + 2 }))
+    const many = Array.from({ length: 40 }, (_, at) => ({ ...makeRecord(`x402:many ${at}`), due: NOW + 2 }))
     await Promise.all(many.map((entry) => ledger.insert(entry)))
     t.equal((await ledger.due('cleanup', NOW + 2, 100)).length, 42, 'any number at one time')
     t.equal((await ledger.due('cleanup', NOW + 2, 33)).length, 33)
@@ -79,35 +79,35 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
 
   t.test(`${name}: finds a postponed payment at its new time only, and a finished one no more`, async (t) => {
     const ledger = await openNew(t)
-    const one = { ...makeEntry('x402:one'), due: 10 }
+    const one = { ...makeRecord('x402:one'), due: 10 }
     await ledger.insert(one)
-    const later = nextEntry(one, { due: 20 })
+    const later = nextRecord(one, { due: 20 })
     await ledger.replace(one, later)
     t.strictSame(await ledger.due('cleanup', 19, 10), [])
     t.strictSame(await ledger.due('cleanup', 20, 10), [later])
-    const sooner = nextEntry(later, { due: 5 })
+    const sooner = nextRecord(later, { due: 5 })
     await ledger.replace(later, sooner)
     t.strictSame(await ledger.due('cleanup', 30, 10), [sooner], 'once')
-    const { due: _, ...rest } = nextEntry(sooner)
+    const { due: _, ...rest } = nextRecord(sooner)
     const done = { ...rest, due: undefined }
     await ledger.replace(sooner, done)
     t.strictSame(await ledger.due('cleanup', FAR, 10), [])
-    const other = { ...makeEntry('x402:other'), due: 60 }
+    const other = { ...makeRecord('x402:other'), due: 60 }
     await ledger.insert(other)
     t.strictSame(await ledger.due('cleanup', FAR, 1), [other], 'nor does it stand in the way of others')
     await ledger.remove(other)
-    const again = nextEntry(done, { due: 40 })
+    const again = nextRecord(done, { due: 40 })
     await ledger.replace(done, again)
     t.strictSame(await ledger.due('cleanup', 40, 10), [again])
     const [found] = await Promise.all([
       ledger.due('cleanup', 40, 10),
-      ledger.replace(again, nextEntry(again, { due: 70 })),
+      ledger.replace(again, nextRecord(again, { due: 70 })),
     ])
     t.ok(
       found.every(({ due }) => due === 40),
       'nobody is given what somebody else has looked after meanwhile',
     )
-    await ledger.remove(nextEntry(again, { due: 70 }))
+    await ledger.remove(nextRecord(again, { due: 70 }))
     t.strictSame(await ledger.due('cleanup', FAR, 10), [])
     await ledger.insert({ ...one, due: 50 })
     t.strictSame(await ledger.due('cleanup', 49, 10), [], 'nothing is left of what it was before')
@@ -115,16 +115,16 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
 
   t.test(`${name}: lists payments before clean-up, each in a queue of its own`, async (t) => {
     const ledger = await openNew(t)
-    const money = { ...makeEntry('x402:money'), state: 'unknown', due: 30 } as const
-    const over = { ...makeEntry('x402:over'), state: 'voided', due: 10 } as const
+    const money = { ...makeRecord('x402:money'), state: 'unknown', due: 30 } as const
+    const over = { ...makeRecord('x402:over'), state: 'voided', due: 10 } as const
     for (const entry of [over, money]) await ledger.insert(entry)
     t.strictSame(await ledger.due('money', 30, 1), [money], 'nothing stands in its way')
     t.strictSame(await ledger.due('cleanup', 30, 10), [over])
-    const voided = nextEntry(money, { state: 'voided', due: 20 })
+    const voided = nextRecord(money, { state: 'voided', due: 20 })
     await ledger.replace(money, voided)
     t.strictSame(await ledger.due('money', FAR, 10), [])
     t.strictSame(await ledger.due('cleanup', FAR, 10), [over, voided])
-    const prepared = nextEntry(voided, { pendingWrite: true })
+    const prepared = nextRecord(voided, { pendingWrite: true })
     await ledger.replace(voided, prepared)
     t.strictSame(await ledger.due('money', FAR, 10), [prepared], 'a handler has to be asked')
     t.strictSame(await ledger.due('cleanup', FAR, 10), [over])
@@ -133,7 +133,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
   t.test(`${name}: finds undelivered purchases of a buyer since a time, the newest first`, async (t) => {
     const ledger = await openNew(t)
     const buy = (buyer: string, at: number) =>
-      ledger.insert({ ...makeEntry(`x402:${buyer} ${at}`, at), state: 'unknown', buyerKey: buyer })
+      ledger.insert({ ...makeRecord(`x402:${buyer} ${at}`, at), state: 'unknown', buyerKey: buyer })
     for (const at of [300, 100, 9, 200, 1_000]) await buy('b', at)
     for (const buyer of ['a', 'ba', 'B', '']) await buy(buyer, 150)
     const times = async (buyer: string, since: number, limit = 10): Promise<number[]> =>
@@ -147,17 +147,17 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     for (const buyer of ['a', 'ba', 'B']) t.strictSame(await times(buyer, 0), [150], 'one buyer’s only')
     const [newest, second] = await ledger.undelivered('b', 300, 10)
     if (newest === undefined || second === undefined) throw new Error('two are missing')
-    const settled = nextEntry(newest, { state: 'settled', receipt: RECEIPT })
+    const settled = nextRecord(newest, { state: 'settled', receipt: RECEIPT })
     await ledger.replace(newest, settled)
     t.strictSame((await ledger.undelivered('b', 1_000, 1))[0], settled, 'as it is now')
-    const sent = nextEntry(settled, { state: 'sent' })
+    const sent = nextRecord(settled, { state: 'sent' })
     await ledger.replace(settled, sent)
     t.strictSame(await times('b', 0), [300, 200, 100, 9], 'without what has arrived')
-    await ledger.replace(sent, nextEntry(sent, { state: 'fulfilled' }))
+    await ledger.replace(sent, nextRecord(sent, { state: 'fulfilled' }))
     t.strictSame(await times('b', 0), [1_000, 300, 200, 100, 9], 'until it is worked for again')
     await ledger.remove(second)
     t.strictSame(await times('b', 0), [1_000, 200, 100, 9])
-    await ledger.insert({ ...makeEntry('x402:new', 500), buyerKey: 'b' })
+    await ledger.insert({ ...makeRecord('x402:new', 500), buyerKey: 'b' })
     t.strictSame(await times('b', 0), [1_000, 200, 100, 9], 'and without what was only reserved')
   })
 
@@ -235,10 +235,10 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
         ids(await ledger.due('cleanup', due, 100)),
         ids(entries.filter((entry) => (entry.due ?? 99) <= due)),
       )
-    t.strictSame(ids(await ledger.undelivered(makeEntry('x402').buyerKey, 0, 100)), [])
+    t.strictSame(ids(await ledger.undelivered(makeRecord('x402').buyerKey, 0, 100)), [])
     for (const entry of entries) t.equal(await ledger.remove(entry), true)
     for (let number = 0; number < 10; number += 1)
-      t.equal(await ledger.insert(makeEntry(`x402:${number}`)), undefined, 'and no identifier taken')
+      t.equal(await ledger.insert(makeRecord(`x402:${number}`)), undefined, 'and no identifier taken')
   })
 
   t.test(`${name}: keeps all facts that two processes add`, async (t) => {

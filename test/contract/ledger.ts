@@ -4,7 +4,7 @@ import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { paymentId } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { Lease, Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
-import { asStored, makeEntry, nextEntry } from '../support/entry.ts'
+import { asStored, makeRecord, nextRecord } from '../support/payment-records.ts'
 import { runTogether, startWorker } from '../support/ledger-process.ts'
 import { testFinding } from './ledger-finding.ts'
 
@@ -44,7 +44,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await ledger.get(entry.key), asStored(entry))
     t.notOk('redeliveryToken' in ((await ledger.get(entry.key)) ?? entry))
     const { receipt: _, ...rest } = entry
-    t.equal(await ledger.replace(entry, nextEntry(rest)), true)
+    t.equal(await ledger.replace(entry, nextRecord(rest)), true)
     t.notOk('receipt' in ((await ledger.get(entry.key)) ?? entry))
   })
 
@@ -61,10 +61,10 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       const entry = { ...fullEntry(`x402:${dispatch.kind}`), dispatch }
       await ledger.insert(entry)
       t.strictSame(await ledger.get(entry.key), entry)
-      const erased = nextEntry(entry, { dispatch: own })
+      const erased = nextRecord(entry, { dispatch: own })
       await ledger.replace(entry, erased)
       t.strictSame(await ledger.get(entry.key), erased)
-      const again = nextEntry(erased, { dispatch })
+      const again = nextRecord(erased, { dispatch })
       await ledger.replace(erased, again)
       t.strictSame(await ledger.find(entry.id), again)
       await ledger.remove(again)
@@ -109,27 +109,27 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
   t.test(`${name}: accepts a payment once, however many try`, async (t) => {
     const ledger = await openNew(t)
     const tries = Array.from({ length: 100 }, (_, number) =>
-      ledger.insert(makeEntry('x402:one', NOW, `owner ${number}`)),
+      ledger.insert(makeRecord('x402:one', NOW, `owner ${number}`)),
     )
     const outcomes = await Promise.all(tries)
     t.equal(outcomes.filter((standing) => standing === undefined).length, 1)
     const winner = await ledger.get('x402:one')
     t.equal(winner?.owner, `owner ${outcomes.indexOf(undefined)}`, 'the one who was told so')
     for (const standing of outcomes) if (standing !== undefined) t.strictSame(standing, winner)
-    t.strictSame(await ledger.insert(makeEntry('x402:one')), winner, 'later neither')
-    t.equal(await ledger.insert(makeEntry('x402:two')), undefined, 'another one is free')
+    t.strictSame(await ledger.insert(makeRecord('x402:one')), winner, 'later neither')
+    t.equal(await ledger.insert(makeRecord('x402:two')), undefined, 'another one is free')
   })
 
   t.test(
     `${name}: makes a change of the current version once, and refuses changes of older ones`,
     async (t) => {
       const ledger = await openNew(t)
-      const entry = makeEntry('x402:one')
-      t.equal(await ledger.replace(entry, nextEntry(entry)), false, 'there is nothing to change yet')
+      const entry = makeRecord('x402:one')
+      t.equal(await ledger.replace(entry, nextRecord(entry)), false, 'there is nothing to change yet')
       t.equal(await ledger.get(entry.key), undefined, 'and nothing was stored')
       await ledger.insert(entry)
       const tries = Array.from({ length: 100 }, (_, number) =>
-        ledger.replace(entry, nextEntry(entry, { owner: `owner ${number}` })),
+        ledger.replace(entry, nextRecord(entry, { owner: `owner ${number}` })),
       )
       const won = await Promise.all(tries)
       t.equal(won.filter((each) => each).length, 1)
@@ -137,12 +137,12 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       t.equal(stored?.owner, `owner ${won.indexOf(true)}`, 'the one who was told so')
       t.equal(stored?.version, 2)
       t.equal(
-        await ledger.replace(entry, nextEntry(entry, { state: 'voided' })),
+        await ledger.replace(entry, nextRecord(entry, { state: 'voided' })),
         false,
         'the first version is gone',
       )
       const future = { ...entry, version: 7 }
-      t.equal(await ledger.replace(future, nextEntry(future)), false, 'a version that never was')
+      t.equal(await ledger.replace(future, nextRecord(future)), false, 'a version that never was')
       t.strictSame(await ledger.get(entry.key), stored, 'and nothing has changed')
       t.strictSame(await ledger.find(entry.id), stored, 'under neither name')
     },
@@ -152,7 +152,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const ledger = await openNew(t)
     const entry = fullEntry('x402:one')
     await ledger.insert(entry)
-    const next = nextEntry(entry)
+    const next = nextRecord(entry)
     await ledger.replace(entry, next)
     t.equal(await ledger.remove(entry), false, 'somebody has changed it')
     t.strictSame(await ledger.get(entry.key), next)
@@ -165,13 +165,13 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
 
   t.test(`${name}: refuses writes by the former owner of a payment after it was created again`, async (t) => {
     const ledger = await openNew(t)
-    const late = makeEntry('x402:one', NOW, 'late')
+    const late = makeRecord('x402:one', NOW, 'late')
     await ledger.insert(late)
     t.equal(await ledger.remove(late), true)
-    const entry = makeEntry('x402:one', NOW + 1, 'other')
+    const entry = makeRecord('x402:one', NOW + 1, 'other')
     t.equal(entry.version, late.version)
     await ledger.insert(entry)
-    t.equal(await ledger.replace(late, nextEntry(late, { state: 'fulfilled' })), false)
+    t.equal(await ledger.replace(late, nextRecord(late, { state: 'fulfilled' })), false)
     t.equal(await ledger.remove(late), false)
     t.strictSame(await ledger.get('x402:one'), entry)
     t.equal((await ledger.due('cleanup', NOW + 99_999, 10)).length, 1)
@@ -200,7 +200,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       `${'k'.repeat(4_000)}!`,
     ]
     for (const key of keys)
-      t.equal(await ledger.insert(makeEntry(key)), undefined, JSON.stringify(key.slice(0, 30)))
+      t.equal(await ledger.insert(makeRecord(key)), undefined, JSON.stringify(key.slice(0, 30)))
     for (const key of keys) {
       t.equal((await ledger.get(key))?.key, key)
       t.equal((await ledger.find(paymentId(key)))?.key, key)
@@ -211,9 +211,9 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
   t.test(`${name}: returns records of a megabyte whole, and many of them`, async (t) => {
     const ledger = await openNew(t)
     const seal = 'é🪙"\\\n'.repeat(125_000)
-    const entries = Array.from({ length: 8 }, (_, number) => makeEntry(`x402:${number}`))
+    const entries = Array.from({ length: 8 }, (_, number) => makeRecord(`x402:${number}`))
     await Promise.all(entries.map((entry) => ledger.insert(entry)))
-    const sealed = entries.map((entry) => nextEntry(entry, { authorizationHash: seal }))
+    const sealed = entries.map((entry) => nextRecord(entry, { authorizationHash: seal }))
     t.strictSame(
       await Promise.all(entries.map((entry, at) => ledger.replace(entry, sealed[at] ?? entry))),
       entries.map(() => true),
@@ -223,15 +223,15 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
 
   t.test(`${name}: makes changes of several records together or leaves all as they are`, async (t) => {
     const ledger = await openNew(t)
-    const entries = Array.from({ length: 5 }, (_, number) => makeEntry(`x402:${number}`, NOW + number))
+    const entries = Array.from({ length: 5 }, (_, number) => makeRecord(`x402:${number}`, NOW + number))
     for (const entry of entries) await ledger.insert(entry)
     const settling = entries.map((previous) => ({
       previous,
-      next: nextEntry(previous, { state: 'settling', due: 9 }),
+      next: nextRecord(previous, { state: 'settling', due: 9 }),
     }))
     const [first, ...others] = settling
     if (first === undefined) throw new Error('there are five')
-    const changed = nextEntry(first.previous, { state: 'fulfilled' })
+    const changed = nextRecord(first.previous, { state: 'fulfilled' })
     t.equal(await ledger.replace(first.previous, changed), true)
     t.equal(await ledger.commit([...others, first]), false, 'somebody has changed one of them')
     t.strictSame(await all(ledger), [changed, ...entries.slice(1)], 'so nothing was made of the others')
@@ -246,13 +246,13 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
 
   t.test(`${name}: makes one of several commits that share a record`, async (t) => {
     const ledger = await openNew(t)
-    const entries = Array.from({ length: 8 }, (_, number) => makeEntry(`x402:${number}`))
+    const entries = Array.from({ length: 8 }, (_, number) => makeRecord(`x402:${number}`))
     for (const entry of entries) await ledger.insert(entry)
     const tries = entries.map((_, start) =>
       ledger.commit(
         entries.map((_, place) => {
-          const previous = entries[(start + place) % entries.length] ?? makeEntry('none')
-          return { previous, next: nextEntry(previous, { owner: `owner ${start}` }) }
+          const previous = entries[(start + place) % entries.length] ?? makeRecord('none')
+          return { previous, next: nextRecord(previous, { owner: `owner ${start}` }) }
         }),
       ),
     )
@@ -283,9 +283,9 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const ledger = await openNew(t)
     t.strictSame(await all(ledger), [])
     const ages = [5, 1, 9, 3, 7, 2, 8, 4, 6, 0]
-    for (const age of ages) await ledger.insert(makeEntry(`x402:${age}`, NOW - age))
-    const changed = makeEntry('x402:9', NOW - 9)
-    await ledger.replace(changed, nextEntry(changed, { updatedAt: NOW + 1 }))
+    for (const age of ages) await ledger.insert(makeRecord(`x402:${age}`, NOW - age))
+    const changed = makeRecord('x402:9', NOW - 9)
+    await ledger.replace(changed, nextRecord(changed, { updatedAt: NOW + 1 }))
     t.strictSame(
       (await all(ledger)).map(({ createdAt }) => NOW - createdAt),
       [9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
@@ -295,7 +295,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
   t.test(`${name}: lists each record of one moment once, however many`, async (t) => {
     const ledger = await openNew(t)
     const keys = Array.from({ length: 230 }, (_, number) => `x402:${number}`)
-    await Promise.all(keys.map((key) => ledger.insert(makeEntry(key))))
+    await Promise.all(keys.map((key) => ledger.insert(makeRecord(key))))
     const listed = (await all(ledger)).map(({ key }) => key)
     t.equal(listed.length, keys.length)
     t.strictSame(new Set(listed), new Set(keys))
@@ -309,12 +309,12 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
   t.test(`${name}: lists records while they change and go`, async (t) => {
     const ledger = await openNew(t)
     const keys = Array.from({ length: 230 }, (_, number) => `x402:${number}`)
-    await Promise.all(keys.map((key, number) => ledger.insert(makeEntry(key, NOW + number))))
+    await Promise.all(keys.map((key, number) => ledger.insert(makeRecord(key, NOW + number))))
     const seen = []
     for await (const entry of ledger.entries()) {
       seen.push(entry.key)
       if (seen.length % 2 === 0) await ledger.remove(entry)
-      else await ledger.replace(entry, nextEntry(entry, { state: 'voided' }))
+      else await ledger.replace(entry, nextRecord(entry, { state: 'voided' }))
     }
     t.strictSame(seen, keys, 'none is left out and none comes twice')
     const left = await all(ledger)
@@ -396,7 +396,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       const place = newPlace(t)
       const ledger = await openLedger(name, place)
       t.teardown(() => ledger.close())
-      await ledger.insert({ ...makeEntry('x402:one'), attempts: 0 })
+      await ledger.insert({ ...makeRecord('x402:one'), attempts: 0 })
       const said = await runTogether(processes, [name, place, 'count', 'x402:one'])
       t.strictSame(
         said,
@@ -422,7 +422,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const said = await runTogether(2, [name, place, 'insert', 'x402:one'])
     t.strictSame(new Set(said), new Set(['0', '1']))
     t.not(await ledger.get('x402:one'), undefined, 'and this one sees it')
-    t.equal((await ledger.insert(makeEntry('x402:one')))?.key, 'x402:one')
+    t.equal((await ledger.insert(makeRecord('x402:one')))?.key, 'x402:one')
   })
 
   t.test(
@@ -467,7 +467,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
       if (entry === undefined || entry.version < version) lost.push(number)
     }
     t.strictSame(lost, [])
-    t.equal(await ledger.insert(makeEntry('x402:next')), undefined, 'and the store is usable')
+    t.equal(await ledger.insert(makeRecord('x402:next')), undefined, 'and the store is usable')
   })
 
   testFinding(name, newPlace)
@@ -476,7 +476,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
 /** One with everything an entry can have. */
 function fullEntry(key: string): PaymentRecord {
   return {
-    ...makeEntry(key),
+    ...makeRecord(key),
     state: 'settled',
     answer: { kind: 'json', mediaType: 'application/json', size: 9, digest: 'digest', attempt: 1 },
     dispatch: { kind: 'own', hash: '0x01', raw: '0x02', signer: '0x03', nonce: 0 },

@@ -23,7 +23,7 @@ export function testMemoryStore(
   open: (t: Test) => Promise<Database>,
   compare: (t: Test, findings: Findings) => void,
 ): void {
-  t.test(`memories in ${name}`, async (t) => {
+  t.test(`stores memories in ${name}`, async (t) => {
     const database = await open(t)
     await Promise.all([migrate(database), migrate(database), migrate(database)])
     const store = new MemoryStore(database, hashEmbedder)

@@ -5,6 +5,7 @@ import {
   compact,
   digestJson,
   isJsonObject,
+  measureJson,
   parseStrictJson,
   type Json,
 } from '../../src/engine/json.ts'
@@ -121,8 +122,35 @@ t.test('JSON with a key twice in one object is refused, however the key is spelt
     '"a"',
   ])
     t.strictSame(parseStrictJson(text), { kind: 'json', value: JSON.parse(text) }, text)
+  for (const number of ['9007199254740993', '-12345678901234567890', `1${'0'.repeat(400)}`, '1e400'])
+    t.match(parseStrictJson(`{"a":[${number}]}`), { kind: 'fault', sentence: /^has the number / }, number)
+  for (const number of ['9007199254740992', '-9007199254740991', '1e300', '0.1234567890123456789', '1.0'])
+    t.equal(parseStrictJson(`{"a":[${number}],"b":"9007199254740993"}`).kind, 'json', number)
   t.match(parseStrictJson('{"a":'), { kind: 'fault', sentence: 'is not JSON' })
-  const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
-  t.equal(parseStrictJson(deep(200)).kind, 'json')
-  t.match(parseStrictJson(deep(100_000)), { kind: 'fault', sentence: /nested/ })
+})
+
+t.test('tells how large a text gets before it is parsed', async (t) => {
+  const sizeOf = (text: string) => measureJson(Buffer.from(text))
+  const countValues = (value: Json): number => {
+    if (typeof value !== 'object' || value === null) return 1
+    const members = Object.values(value)
+    return 1 + members.reduce<number>((sum, each) => sum + countValues(each), 0)
+  }
+  const depthOf = (value: Json): number =>
+    typeof value === 'object' && value !== null
+      ? 1 + Math.max(0, ...Object.values(value).map((each) => depthOf(each)))
+      : 0
+  fc.assert(
+    fc.property(json, (value) => {
+      const { depth, values } = sizeOf(JSON.stringify(value))
+      return depth === depthOf(value) && values >= countValues(value)
+    }),
+  )
+  t.strictSame(
+    sizeOf('{"a,[{\\":":"\\\\","b":[1,2]}'),
+    { depth: 2, values: 7 },
+    'texts have no values in them',
+  )
+  t.equal(sizeOf('['.repeat(100_000)).depth, 100_000, 'what is not finished too')
+  t.match(sizeOf('{"a":1,'.repeat(1_000)), { depth: 1_000, values: 3_001 })
 })

@@ -62,20 +62,21 @@ async function serve(t: Test, listener: RequestListener): Promise<string> {
 
 t.test('serves the routes and documents of a catalog that is given as a text', async (t) => {
   const app = await create(t)
-  t.match(app.catalog, {
-    title: 'Greetings',
-    version: '1.0.0',
-    operations: [{ id: 'hello', price: '0.001000', paths: ['/paid/hello/{name}', '/sample/hello/{name}'] }],
-  })
   const url = await serve(t, app.callback())
   const unpaid = await fetch(`${url}/paid/hello/Ada`)
   t.equal(unpaid.status, 402)
-  t.match(await unpaid.json(), { resource: { url: 'https://api.example.com/paid/hello/Ada' } })
+  t.match(await unpaid.json(), {
+    resource: { url: 'https://api.example.com/paid/hello/Ada' },
+    price: { amount: '0.001000' },
+  })
   t.match(await (await fetch(`${url}/sample/hello/Ada`)).json(), { text: 'Hello Ada' })
-  t.match(await (await fetch(`${url}/openapi.json`)).json(), { info: { title: 'Greetings' } })
+  t.match(await (await fetch(`${url}/openapi.json`)).json(), {
+    info: { title: 'Greetings', version: '1.0.0' },
+    paths: { '/paid/hello/{name}': {}, '/sample/hello/{name}': {} },
+  })
 })
 
-t.test('each wrong option is named, with what it takes, and all of them together', async (t) => {
+t.test('names all invalid options together, each with its allowed values', async (t) => {
   const rejected = (more: object): Promise<unknown> =>
     createRatecard({ ...optionsFor(t), ...more } as RatecardOptions).then(
       () => 'created',
@@ -112,7 +113,7 @@ t.test('each wrong option is named, with what it takes, and all of them together
   }
 })
 
-t.test('a catalog that cannot be served rejects with every issue and its position', async (t) => {
+t.test('rejects a catalog with errors, with every issue and its position', async (t) => {
   const text = CATALOG.replace('price: 0.001', 'price: 0.0000001').replace('summary', 'sumary')
   await t.rejects(createRatecard({ ...optionsFor(t), catalog: { text } }), {
     name: 'CatalogError',
@@ -125,20 +126,28 @@ t.test('a catalog that cannot be served rejects with every issue and its positio
   await t.rejects(createRatecard({ ...optionsFor(t), handlers: {} }), { message: /handler_unknown/ })
 })
 
-t.test('a reload serves the new catalog, and one that cannot be served changes nothing', async (t) => {
-  const folder = t.testdir({ 'catalog.yaml': CATALOG })
-  const catalog = join(folder, 'catalog.yaml')
-  const app = await create(t, { catalog })
-  const before = app.catalog.revision
-  writeFileSync(catalog, CATALOG.replace('0.001', '0.002'))
-  t.match(app.reload(), { kind: 'reloaded', before })
-  t.match(app.catalog.operations, [{ price: '0.002000' }])
-  writeFileSync(catalog, 'catalog: 1')
-  t.match(app.reload(), { kind: 'refused', revision: app.catalog.revision, reason: /routes/ })
-  t.match(app.catalog.operations, [{ price: '0.002000' }])
-})
+t.test(
+  'serves a new catalog after a reload, and keeps the old one when the new one has errors',
+  async (t) => {
+    const folder = t.testdir({ 'catalog.yaml': CATALOG })
+    const catalog = join(folder, 'catalog.yaml')
+    const app = await create(t, { catalog })
+    const url = await serve(t, app.callback())
+    const ask = async (path: string): Promise<unknown> => (await fetch(url + path)).json()
+    t.match(await ask('/paid/hello/Ada'), { price: { amount: '0.001000' } })
+    writeFileSync(catalog, CATALOG.replace('0.001', '0.002'))
+    const reloaded = await app.reload()
+    t.equal(reloaded.kind, 'reloaded')
+    t.not('before' in reloaded ? reloaded.before : '', reloaded.revision)
+    t.match(await ask('/paid/hello/Ada'), { price: { amount: '0.002000' } })
+    writeFileSync(catalog, 'catalog: 1')
+    t.match(await app.reload(), { kind: 'refused', revision: reloaded.revision, reason: /routes/ })
+    t.match(await ask('/health'), { revision: reloaded.revision })
+    t.match(await ask('/paid/hello/Ada'), { price: { amount: '0.002000' } })
+  },
+)
 
-t.test('below a path prefix every request is refused, says why, and is not charged', async (t) => {
+t.test('refuses every request below a path prefix uncharged, with the reason', async (t) => {
   const app = await create(t)
   const callback = app.callback()
   const express = await serve(t, (request, response) => {
@@ -154,7 +163,7 @@ t.test('below a path prefix every request is refused, says why, and is not charg
   }
 })
 
-t.test('after close, requests are answered 503 and nothing is charged', async (t) => {
+t.test('answers 503 uncharged after close', async (t) => {
   const app = await create(t)
   const url = await serve(t, app.callback())
   t.equal((await fetch(`${url}/health`)).status, 200)

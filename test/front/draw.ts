@@ -120,7 +120,7 @@ async function photograph(): Promise<void> {
         '--force-color-profile=srgb',
         '--window-size=1280,800',
         `--screenshot=${picture}`,
-        `${server.url}/docs`,
+        `${server.url}/docs/paid_util_workday`,
       ],
       { encoding: 'utf8', timeout: 60_000 },
     )

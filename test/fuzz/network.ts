@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { documentNames, loadCatalog } from '../../src/engine/internal.ts'
 import type { Json } from '../../src/engine/json.ts'
-import { attempt } from '../support/fuzz/campaign.ts'
-import { Connection, flood } from '../support/fuzz/connection.ts'
-import { authorizationValues, x402Values } from '../support/fuzz/credentials.ts'
-import { judge } from '../support/fuzz/judge.ts'
-import { ambiguous, octets, pipeline } from '../support/fuzz/octets.ts'
-import { writeOpenCatalog } from '../support/fuzz/open-catalog.ts'
-import { accepts, paths, queries, targetsOf } from '../support/fuzz/targets.ts'
+import { attempt } from './support/property-run.ts'
+import { Connection, flood } from './support/connection.ts'
+import { authorizationValues, x402Values } from './support/credentials.ts'
+import { checkAnswer } from './support/answer-rules.ts'
+import { ambiguous, octets, pipeline } from './support/malformed-requests.ts'
+import { writeOpenCatalog } from './support/open-catalog.ts'
+import { accepts, paths, queries, targetsOf } from './support/request-targets.ts'
 import { challengeOf, randomKey, sign } from '../support/payment.ts'
 import { startServer } from '../support/server.ts'
 import { fc } from '../support/fast-check.ts'
@@ -74,7 +74,7 @@ async function fuzz<T>(
     const { target, headers = [], method = 'GET' } = write(value)
     const lines = [`${method} ${target} HTTP/1.1`, 'Host: localhost', ...headers]
     const request = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
-    return [judge(await connection.ask(request, method), method)]
+    return [checkAnswer(await connection.ask(request, method), method)]
   })
   connection.close()
 }
@@ -130,7 +130,7 @@ t.test('answers a browser’s odd request with a page, free of the request’s t
 t.test('refuses noise on the wire and closes the connection', (t) =>
   attempt(t, 7, octets, async (text) => {
     const answers = await flood(server.url, Buffer.from(text, 'latin1'))
-    return answers.map((answer) => judge(answer))
+    return answers.map((answer) => checkAnswer(answer))
   }),
 )
 
@@ -140,7 +140,7 @@ t.test('answers pipelined requests in their order', (t) =>
     const answers = await flood(server.url, Buffer.from(text, 'latin1'))
     const statuses = answers.map(({ status }) => status)
     if (statuses.join() !== requests.map(([, status]) => status).join()) throw new Error(statuses.join())
-    return answers.map((answer) => judge(answer))
+    return answers.map((answer) => checkAnswer(answer))
   }),
 )
 
@@ -149,7 +149,7 @@ t.test('refuses a request that is hidden in another one', (t) =>
     const answers = await flood(server.url, Buffer.from(text, 'latin1'))
     if (answers.length !== 1 || answers[0]?.status !== 400)
       throw new Error(answers.map(({ status }) => status).join())
-    return answers.map((answer) => judge(answer))
+    return answers.map((answer) => checkAnswer(answer))
   }),
 )
 

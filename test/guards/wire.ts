@@ -6,17 +6,24 @@ import t from 'tap'
 import { addressOf, randomKey, type Hex } from '../support/payment.ts'
 import { redisAbsence, startRedis, type RunningRedis } from '../support/redis.ts'
 import { startServer } from '../support/server.ts'
-import { connect, FACES, HTTP, mcpQuestion, toolCall, type Question } from './support/buyer.ts'
+import { connect, TRANSPORTS, HTTP, mcpRequest, toolCall, type RequestSpec } from './support/buyer.ts'
 import { bodyCases, commonCases, mppCases, nodeCases, storeCases, x402Cases } from './support/cases.ts'
 import { payableEnv, startChains } from './support/chains.ts'
-import { openDirector, type Fault, type Run } from './support/director.ts'
-import { namesOf, openLane, warmUp, type Lane, type Site, type Told } from './support/lane.ts'
-import { beside, readable, spell } from './support/record.ts'
-import { openWay } from './support/way.ts'
+import { openHandlerController, type Fault, type Run } from './support/handler-controller.ts'
+import {
+  namesOf,
+  openCaseRunner,
+  warmUp,
+  type CaseRunner,
+  type Site,
+  type CaseResult,
+} from './support/case-runner.ts'
+import { omitUnpaid, snapshotOf, toYaml } from './support/snapshot.ts'
+import { openNodeProxy } from './support/node-proxy.ts'
 
 /*
  * What every outcome of a request looks like on the wire, and what it costs: `golden/*.yaml`, rewritten by
- * UPDATE_GOLDEN=1. Nothing here knows how the service is built: it is asked over HTTP and MCP, and the chains are counted.
+ * UPDATE_GOLDEN=1. Nothing here knows how the service is built: requests go over HTTP and MCP, and charges are counted on the chains.
  */
 
 const GOLDEN = fileURLToPath(new URL('golden/', import.meta.url))
@@ -26,11 +33,11 @@ const HANDLERS = fileURLToPath(new URL('handlers', import.meta.url))
 t.setTimeout(300_000)
 const chains = await startChains()
 const wallets = new Map<string, { readonly key: Hex; readonly chain: 'base' | 'tempo' }>()
-const director = await openDirector(decide)
+const controller = await openHandlerController(decide)
 const absence = redisAbsence()
 const redis = absence === undefined ? await startRedis() : undefined
 t.teardown(async () => {
-  await director.close()
+  await controller.close()
   await redis?.stop()
   await chains.close()
 })
@@ -40,6 +47,7 @@ async function decide({ name, payer, run }: Run): Promise<Fault | undefined> {
     case 'thrown':
       return 'bug'
     case 'picky':
+    case 'deep-picky':
       return 'parameter'
     case 'slow':
       return 'hang'
@@ -60,8 +68,11 @@ async function decide({ name, payer, run }: Run): Promise<Fault | undefined> {
   }
 }
 
-async function record(store: string, env: Readonly<Record<string, string>>, power: RunningRedis | undefined) {
-  const [base, tempo] = await Promise.all([openWay(chains.base.rpcUrl), openWay(chains.tempo.rpcUrl)])
+async function record(name: string, env: Readonly<Record<string, string>>, store: RunningRedis | undefined) {
+  const [base, tempo] = await Promise.all([
+    openNodeProxy(chains.base.rpcUrl),
+    openNodeProxy(chains.tempo.rpcUrl),
+  ])
   const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-guards-'))
   const signer = await chains.signer()
   const server = await startServer({
@@ -70,67 +81,69 @@ async function record(store: string, env: Readonly<Record<string, string>>, powe
     env: {
       CATALOG,
       ...payableEnv(chains, { base: base.url, tempo: tempo.url }, [signer], randomKey()),
-      GUARD_DIRECTOR: director.urlFor(store),
+      GUARD_CONTROLLER: controller.urlFor(name),
       ...env,
     },
   })
-  const site: Site = { url: server.url, chains, ways: { base, tempo } }
-  const lanes: Lane[] = []
-  const bodyLanes: Lane[] = []
+  const site: Site = { url: server.url, chains, nodes: { base, tempo } }
+  const runners: CaseRunner[] = []
+  const bodyRunners: CaseRunner[] = []
   try {
     await warmUp(site)
     for (const protocol of ['x402', 'mpp'] as const)
-      for (const face of FACES) {
-        const lane = await openLane(site, protocol, face)
-        lanes.push({
-          ...lane,
+      for (const transport of TRANSPORTS) {
+        const runner = await openCaseRunner(site, protocol, transport)
+        runners.push({
+          ...runner,
           wallet: async () => {
-            const key = await lane.wallet()
+            const key = await runner.wallet()
             wallets.set(addressOf(key).toLowerCase(), { key, chain: protocol === 'x402' ? 'base' : 'tempo' })
             return key
           },
         })
       }
-    for (const protocol of ['x402', 'mpp'] as const) bodyLanes.push(await openLane(site, protocol, HTTP))
+    for (const protocol of ['x402', 'mpp'] as const)
+      bodyRunners.push(await openCaseRunner(site, protocol, HTTP))
     const [general] = await Promise.all([
-      askGenerally(site),
-      ...bodyLanes.map(bodyCases),
-      ...lanes.map(async (lane) => {
-        await commonCases(lane)
-        await (lane.protocol === 'x402' ? x402Cases : mppCases)(lane)
+      recordGeneral(site),
+      ...bodyRunners.map(bodyCases),
+      ...runners.map(async (runner) => {
+        await commonCases(runner)
+        await (runner.protocol === 'x402' ? x402Cases : mppCases)(runner)
       }),
     ])
-    await nodeCases(lanes)
-    const told: Record<string, string> = { general: spell(general) }
-    for (const { protocol, face, book } of lanes)
-      told[`${protocol}-${face.name}`] = spell(Object.fromEntries(book))
-    for (const { protocol, book } of bodyLanes) told[`${protocol}-bodies`] = spell(Object.fromEntries(book))
-    if (power !== undefined) {
-      const before = lanes.map(({ book }) => new Set(book.keys()))
+    await nodeCases(runners)
+    const recorded: Record<string, string> = { general: toYaml(general) }
+    for (const { protocol, transport, results } of runners)
+      recorded[`${protocol}-${transport.name}`] = toYaml(Object.fromEntries(results))
+    for (const { protocol, results } of bodyRunners)
+      recorded[`${protocol}-bodies`] = toYaml(Object.fromEntries(results))
+    if (store !== undefined) {
+      const before = runners.map(({ results }) => new Set(results.keys()))
       await storeCases(
-        lanes,
-        () => power.kill(),
-        () => power.restart(),
+        runners,
+        () => store.kill(),
+        () => store.restart(),
       )
-      const added: Record<string, Told> = {}
-      for (const [place, { protocol, face, book }] of lanes.entries())
-        for (const [title, each] of book)
-          if (before[place]?.has(title) === false) added[`${title}: ${protocol}, ${face.name}`] = each
-      told['ledger-away'] = spell(added)
+      const added: Record<string, CaseResult> = {}
+      for (const [place, { protocol, transport, results }] of runners.entries())
+        for (const [title, each] of results)
+          if (before[place]?.has(title) === false) added[`${title}: ${protocol}, ${transport.name}`] = each
+      recorded['ledger-away'] = toYaml(added)
     }
-    return { told, output: server.output() }
+    return { recorded, output: server.output() }
   } finally {
-    for (const lane of [...lanes, ...bodyLanes]) lane.close()
+    for (const runner of [...runners, ...bodyRunners]) runner.close()
     await server.stop()
     await Promise.all([base.close(), tempo.close()])
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-/** Whatever is not about one payment. */
-async function askGenerally(site: Site): Promise<Readonly<Record<string, unknown>>> {
+/** Requests that do not belong to one payment. */
+async function recordGeneral(site: Site): Promise<Readonly<Record<string, unknown>>> {
   const html = { accept: 'text/html' }
-  const questions: Readonly<Record<string, Question>> = {
+  const requests: Readonly<Record<string, RequestSpec>> = {
     'a paid path': { path: '/paid/item?n=1' },
     'a path that is not known': { path: '/nothing' },
     'a paid path that is not known': { path: '/paid/nothing' },
@@ -163,14 +176,14 @@ async function askGenerally(site: Site): Promise<Readonly<Record<string, unknown
     'HEAD of a sample': { method: 'HEAD', path: '/sample/item?n=2' },
     'POST of a sample': { method: 'POST', path: '/sample/item' },
     health: { path: '/health' },
-    'tools/list': mcpQuestion('tools/list', {}),
-    'server/discover': mcpQuestion('server/discover', {}),
+    'tools/list': mcpRequest('tools/list', {}),
+    'server/discover': mcpRequest('server/discover', {}),
     'a tool that is not known': toolCall('nothing', {}),
     'a free tool': toolCall('free', { n: 4 }),
     'a free tool with an argument that is not valid': toolCall('free', { n: 'x' }),
     'a paid tool with an argument that is not valid': toolCall('item', { n: 0, unknown: 'x' }),
     'a paid tool without arguments': toolCall('item', {}),
-    'a method of MCP that is not known': mcpQuestion('tools/nothing', {}),
+    'a method of MCP that is not known': mcpRequest('tools/nothing', {}),
     'MCP that is no JSON': {
       method: 'POST',
       path: '/mcp/tools',
@@ -182,24 +195,24 @@ async function askGenerally(site: Site): Promise<Readonly<Record<string, unknown
   }
   const names = namesOf(site.chains, '')
   const connection = connect(site.url)
-  const told: Record<string, unknown> = {}
+  const answers: Record<string, unknown> = {}
   try {
-    const unpaid = readable(await connection.ask({ path: '/paid/item?n=1' }), names)
-    for (const [title, question] of Object.entries(questions)) {
-      const read = readable(await connection.ask(question), names)
-      told[title] = title === 'a paid path' ? read : beside(read, unpaid, ['status'])
+    const unpaid = snapshotOf(await connection.send({ path: '/paid/item?n=1' }), names)
+    for (const [title, request] of Object.entries(requests)) {
+      const read = snapshotOf(await connection.send(request), names)
+      answers[title] = title === 'a paid path' ? read : omitUnpaid(read, unpaid, ['status'])
     }
   } finally {
     connection.close()
   }
-  return told
+  return answers
 }
 
-function golden(name: string, told: string): string {
+function golden(name: string, actual: string): string {
   const file = join(GOLDEN, `${name}.yaml`)
   if (process.env['UPDATE_GOLDEN'] !== undefined) {
     mkdirSync(GOLDEN, { recursive: true })
-    writeFileSync(file, told)
+    writeFileSync(file, actual)
   }
   return existsSync(file) ? readFileSync(file, 'utf8') : ''
 }
@@ -209,12 +222,12 @@ t.test('answers every outcome with its status, headers, body and charge, on eith
     record('lmdb', {}, undefined),
     redis === undefined ? undefined : record('redis', { REDIS_URL: redis.url }, redis),
   ])
-  for (const [name, told] of Object.entries(lmdb.told)) t.equal(told, golden(name, told), name)
+  for (const [name, actual] of Object.entries(lmdb.recorded)) t.equal(actual, golden(name, actual), name)
   if (shared === undefined) {
     t.comment(absence)
     return
   }
-  const { 'ledger-away': away = '', ...rest } = shared.told
-  for (const [name, told] of Object.entries(rest)) t.equal(told, lmdb.told[name], `${name}, in Redis`)
+  const { 'ledger-away': away = '', ...rest } = shared.recorded
+  for (const [name, actual] of Object.entries(rest)) t.equal(actual, lmdb.recorded[name], `${name}, in Redis`)
   t.equal(away, golden('ledger-away', away), 'ledger-away')
 })

@@ -3,14 +3,17 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { privateKeyToAccount } from 'viem/accounts'
 import t, { type Test } from 'tap'
 import type { Json } from '../../src/engine/json.ts'
-import { witness } from '../support/base-chain.ts'
+import { onchainClient } from '../support/base-chain.ts'
 import { at, items, members } from '../support/documents.ts'
-import { listening } from '../support/listening.ts'
+import { listening } from '../support/http.ts'
+import { chargedOn } from '../guards/support/chains.ts'
 import { stockFetch } from '../support/payment.ts'
 import { randomBytes } from '../support/random.ts'
 import { readSandboxFile, runProgram, startServer } from '../support/server.ts'
+import { stockPayer } from '../support/tempo.ts'
 
 t.setTimeout(300_000)
 
@@ -18,8 +21,16 @@ const MODULES = fileURLToPath(new URL('./node_modules/', import.meta.url))
 const GITHUB = join(MODULES, '@octokit/openapi/generated/api.github.com.json')
 const TWILIO = join(MODULES, '@twilio-alpha/mcp/twilio-oai/spec/json/twilio_api_v2010.json')
 
-t.test('turns the documents of GitHub and Twilio into catalogs that pass their check', async (t) => {
-  for (const document of [GITHUB, TWILIO]) {
+/** Swagger 2.0, OpenAPI 3.0 and 3.1: the pet store, and others. */
+const EXAMPLES = [
+  '2.0/json/petstore',
+  '3.0/json/star-trek',
+  '3.1/json/petstore',
+  '3.1/json/train-travel',
+].map((name) => join(MODULES, '@readme/oas-examples', `${name}.json`))
+
+t.test('turns documents of others into catalogs that pass their check', async (t) => {
+  for (const document of [GITHUB, TWILIO, ...EXAMPLES]) {
     const folder = join(t.testdir(), 'shop')
     const made = await runProgram(['init', folder, '--from', document, '--price', '0.001'])
     t.equal(made.code, 0, made.stderr)
@@ -105,9 +116,13 @@ t.test('sells 20 operations of an API that Prism serves, each answer byte for by
     },
   })
   t.teardown(() => server.stop())
-  const { evm } = readSandboxFile(server)
-  const chain = witness(evm)
-  const pay = stockFetch(evm.payerKey)
+  const { evm, tempo } = readSandboxFile(server)
+  const chain = onchainClient(evm)
+  const payer = privateKeyToAccount(tempo.payerKey)
+  const clients = [
+    { name: 'x402', pay: stockFetch(evm.payerKey) },
+    { name: 'MPP', pay: stockPayer(tempo.rpcUrl, payer).fetch as typeof fetch },
+  ]
   const openapi: Json = JSON.parse(await (await fetch(`${server.url}/openapi.json`)).text())
   const operations = members(at(openapi, 'paths')).flatMap(([path, item]) =>
     members(item).flatMap(([method, operation]) =>
@@ -140,25 +155,32 @@ t.test('sells 20 operations of an API that Prism serves, each answer byte for by
       Object.fromEntries(fields.map(([name, each]) => [name, textOf(items(at(each, 'examples'))[0] ?? 'x')])),
     )
     const search = new URLSearchParams(Object.fromEntries(query.map(({ name, value }) => [name, value])))
-    const asked = calls.length
-    const response = await pay(`${server.url}${filled}?${search.toString()}`, {
-      method,
-      ...(form === undefined ? {} : { body }),
-    })
-    const answer = Buffer.from(await response.arrayBuffer())
-    t.equal(response.status, 200, `${method} ${path}: ${answer.toString().slice(0, 300)}`)
-    t.equal(calls.length, asked + 1, 'the upstream was asked once')
-    const call = calls.at(-1)
-    if (call === undefined) continue
-    t.equal(call.method, method)
-    t.type(call.headers['idempotency-key'], 'string')
-    const direct = Buffer.from(await (await ask(prism, call)).arrayBuffer())
-    t.ok(answer.equals(direct), `${method} ${path}: ${direct.length} bytes`)
+    for (const { name, pay } of clients) {
+      const asked = calls.length
+      const response = await pay(`${server.url}${filled}?${search.toString()}`, {
+        method,
+        ...(form === undefined ? {} : { body }),
+      })
+      const answer = Buffer.from(await response.arrayBuffer())
+      t.equal(response.status, 200, `${name}, ${method} ${path}: ${answer.toString().slice(0, 300)}`)
+      t.equal(calls.length, asked + 1, 'the upstream was asked once')
+      const call = calls.at(-1)
+      if (call === undefined) continue
+      t.equal(call.method, method)
+      t.type(call.headers['idempotency-key'], 'string')
+      const direct = Buffer.from(await (await ask(prism, call)).arrayBuffer())
+      t.ok(answer.equals(direct), `${name}, ${method} ${path}: ${direct.length} bytes`)
+    }
   }
   const received = (await chain.received(evm.payTo)).slice(before)
   t.strictSame(
     received,
     Array.from({ length: 20 }, () => 1_000n),
     'each price, exactly',
+  )
+  t.strictSame(
+    await chargedOn(tempo.rpcUrl, tempo.currency, payer.address, tempo.recipient),
+    { transfers: 20, amount: '20000' },
+    'by MPP, too',
   )
 })

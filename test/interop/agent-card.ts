@@ -8,9 +8,9 @@ import { ClientFactory as ClientFactory03 } from '@a2a-js/sdk-0.3/client'
 import t from 'tap'
 import { createServer } from 'node:http'
 import { at, items } from '../support/documents.ts'
-import { BASE_URL, objectIn, openMarket, textAt } from './support/market.ts'
+import { BASE_URL, objectIn, openProductionService, textAt } from './support/shipped-service.ts'
 
-const market = await openMarket(t)
+const service = await openProductionService(t)
 const CARD = '/.well-known/agent-card.json'
 const SKILLS = [
   'steam-top-sellers',
@@ -24,9 +24,9 @@ const SKILLS = [
 ]
 
 t.test('describes the service of the specification to a reader of the card', async (t) => {
-  const answer = await market.ask(CARD)
+  const answer = await service.ask(CARD)
   const text = await answer.text()
-  t.equal(await market.read('/.well-known/agent.json'), text)
+  t.equal(await service.read('/.well-known/agent.json'), text)
   t.match(answer.headers.get('content-type'), /^application\/json/)
   t.match(answer.headers.get('cache-control'), /max-age=\d+/)
   t.ok(answer.headers.get('etag'))
@@ -55,13 +55,13 @@ t.test('describes the service of the specification to a reader of the card', asy
     t.match(each, /\S/)
   for (const each of items(card['additionalInterfaces']))
     for (const name of ['transport', 'url', 'description']) t.match(at(each, name), /\S/)
-  const guide = await market.ask(textAt(card['documentationUrl']))
+  const guide = await service.ask(textAt(card['documentationUrl']))
   t.equal(guide.status, 200)
   t.match(guide.headers.get('content-type'), /^text\/plain/)
 })
 
 t.test('satisfies a registry that reads cards of A2A 1.0', async (t) => {
-  const card = await market.readJson(CARD)
+  const card = await service.readJson(CARD)
   for (const name of ['name', 'description', 'version']) t.match(card[name], /\S/, name)
   for (const face of items(card['supportedInterfaces'])) {
     t.equal(at(face, 'url'), BASE_URL)
@@ -78,7 +78,7 @@ t.test('satisfies a registry that reads cards of A2A 1.0', async (t) => {
 
 t.test('makes A2A clients refuse cleanly, before they post a message', async (t) => {
   const requests: string[] = []
-  const text = (await market.read(CARD)).replaceAll(BASE_URL, 'http://HERE')
+  const text = (await service.read(CARD)).replaceAll(BASE_URL, 'http://HERE')
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`)
     const here = `127.0.0.1:${request.socket.localPort}`

@@ -10,9 +10,16 @@ import { decodePaymentRequiredHeader } from '@x402/core/http'
 import t from 'tap'
 import type { Json } from '../../src/engine/json.ts'
 import { at, items, members } from '../support/documents.ts'
-import { BASE_URL, exampleCall, objectIn, openMarket, paid, textAt } from './support/market.ts'
+import {
+  BASE_URL,
+  exampleCall,
+  objectIn,
+  openProductionService,
+  paid,
+  textAt,
+} from './support/shipped-service.ts'
 
-const market = await openMarket(t)
+const service = await openProductionService(t)
 
 /** Every value under a key, however deep. */
 function collect(value: Json | undefined, key: string): Json[] {
@@ -26,7 +33,7 @@ function collect(value: Json | undefined, key: string): Json[] {
 }
 
 async function challengeOf(path: string): Promise<ReturnType<typeof decodePaymentRequiredHeader>> {
-  const { headers } = await market.ask(path)
+  const { headers } = await service.ask(path)
   return decodePaymentRequiredHeader(headers.get('payment-required') ?? '')
 }
 

@@ -5,6 +5,7 @@ import {
 } from '@agentcash/discovery'
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { parsePaymentRequired } from '@x402/core/schemas'
+import { countTokens } from 'gpt-tokenizer'
 import { Challenge } from 'mppx'
 import t from 'tap'
 import { at, items } from '../support/documents.ts'
@@ -14,21 +15,24 @@ import {
   exampleCall,
   lastingHeaders,
   objectIn,
-  openMarket,
+  openProductionService,
   paid,
-} from './support/market.ts'
+} from './support/shipped-service.ts'
 import { runTool } from './support/tool.ts'
 
 t.setTimeout(120_000)
 
-const market = await openMarket(t)
+/** A fixed payee: random addresses differ in tokens. */
+const service = await openProductionService(t, {
+  env: { PAY_TO: '0xb5423486591FC2aE22205d599bB1448CA5972CFd' },
+})
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 /** As a prober spells a path it knows from a document only. */
 const bare = (path: string): string => path.replace('{', '%7B').replace('}', '%7D')
 
 t.test('answers 402 at every bare address a prober calls', async (t) => {
   for (const { path, price } of paid) {
-    const answer = await market.ask(bare(path))
+    const answer = await service.ask(bare(path))
     t.equal(answer.status, 402, path)
     const header = decodePaymentRequiredHeader(answer.headers.get('payment-required') ?? '')
     const parsed = parsePaymentRequired(header)
@@ -50,21 +54,21 @@ t.test('answers 402 at every bare address a prober calls', async (t) => {
 
 t.test('gives directories an address with its path values filled in', async (t) => {
   for (const value of ['%7Bappid%7D', 'abc', '0']) {
-    const answer = await market.ask(`/paid/gamestore/app/${value}`)
+    const answer = await service.ask(`/paid/gamestore/app/${value}`)
     const body = objectIn(await answer.text())
     t.equal(answer.status, 402, value)
     t.strictSame(at(body, 'extensions', 'bazaar', 'info', 'input', 'pathParams'), { appid: '730' })
     t.equal(at(body, 'resource', 'url'), `${BASE_URL}/paid/gamestore/app/730`, value)
     t.equal(at(body, 'would_fail', 'status'), 422)
   }
-  const concrete = objectIn(await (await market.ask('/paid/gamestore/app/440')).text())
+  const concrete = objectIn(await (await service.ask('/paid/gamestore/app/440')).text())
   t.equal(at(concrete, 'resource', 'url'), `${BASE_URL}/paid/gamestore/app/440`)
 })
 
 t.test('writes challenges that MPP clients parse', async (t) => {
   const ids: string[] = []
   for (const { path, price } of paid) {
-    const answer = await market.ask(bare(path))
+    const answer = await service.ask(bare(path))
     t.strictSame(getWarningsForMppHeader(answer.headers.get('www-authenticate')), [], path)
     const [challenge] = Challenge.fromResponseList(answer)
     t.match(
@@ -85,7 +89,7 @@ t.test('writes challenges that MPP clients parse', async (t) => {
 
 t.test('shows both protocols and readable schemas to x402scan and AgentCash', async (t) => {
   for (const { path } of paid) {
-    const result = await checkEndpointSchema({ url: market.url + exampleCall(path), probe: true })
+    const result = await checkEndpointSchema({ url: service.url + exampleCall(path), probe: true })
     const [advisory] = result.found ? result.advisories.filter(({ method }) => method === 'GET') : []
     const protocols = new Set(advisory?.paymentOptions?.map(({ protocol }) => protocol))
     t.strictSame(
@@ -109,7 +113,7 @@ t.test('shows both protocols and readable schemas to x402scan and AgentCash', as
 })
 
 t.test('gives mppx what it looks for on every route', async (t) => {
-  const { code, out, err } = await runTool('mppx/dist/bin.js', ['validate', market.url])
+  const { code, out, err } = await runTool('mppx/dist/bin.js', ['validate', service.url])
   t.equal(code, 0, err)
   const said = (out + err).split('\n')
   t.strictSame(
@@ -128,15 +132,15 @@ t.test('answers HEAD first, and every method, as a prober expects', async (t) =>
   const size = (headers: Headers): number =>
     [...headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
   for (const { path } of paid) {
-    const head = await market.ask(bare(path), { method: 'HEAD' })
-    const get = await market.ask(bare(path))
+    const head = await service.ask(bare(path), { method: 'HEAD' })
+    const get = await service.ask(bare(path))
     t.equal(head.status, 402, path)
     t.equal(await head.text(), '', path)
     t.strictSame(Object.keys(lastingHeaders(head)), Object.keys(lastingHeaders(get)), path)
     t.ok(decodePaymentRequiredHeader(head.headers.get('payment-required') ?? '').accepts.length > 0)
     t.ok(size(get.headers) < 8192, `${path}: ${size(get.headers)} bytes of headers`)
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-      const refused = await market.ask(bare(path), { method })
+      const refused = await service.ask(bare(path), { method })
       t.equal(refused.status, 405, `${method} ${path}`)
       t.match(refused.headers.get('allow'), 'GET')
     }
@@ -145,7 +149,7 @@ t.test('answers HEAD first, and every method, as a prober expects', async (t) =>
 
 t.test('keeps challenges out of caches and readable for browsers', async (t) => {
   for (const { path } of paid) {
-    const { headers } = await market.ask(bare(path), { headers: { Origin: 'https://elsewhere.example' } })
+    const { headers } = await service.ask(bare(path), { headers: { Origin: 'https://elsewhere.example' } })
     t.match(headers.get('cache-control'), 'no-store', path)
     t.equal(headers.get('access-control-allow-origin'), '*', path)
     for (const name of ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'WWW-Authenticate'])
@@ -159,19 +163,58 @@ t.test('answers a registry that tries every route at once, free of 429 and 5xx',
     path: bare(paid[index % paid.length]?.path ?? '/'),
     method: methods[index % methods.length] ?? 'GET',
   }))
-  const answers = await Promise.all(calls.map(({ path, method }) => market.ask(path, { method })))
+  const answers = await Promise.all(calls.map(({ path, method }) => service.ask(path, { method })))
   const bad = answers.filter(({ status }) => status === 429 || status >= 500)
   t.strictSame(bad, [])
   t.equal(answers.filter(({ status }) => status === 402).length, 126)
 })
 
 t.test('passes AgentCash free of warnings', async (t) => {
-  const { out } = await runTool('@agentcash/discovery/bin/discovery.js', [new URL(market.url).host, '--json'])
+  const { out } = await runTool('@agentcash/discovery/bin/discovery.js', [
+    new URL(service.url).host,
+    '--json',
+  ])
   const report: { resources: unknown[]; warnings: { code: string }[] } = JSON.parse(out)
-  const document = await market.readJson('/openapi.json')
+  const document = await service.readJson('/openapi.json')
   t.equal(report.resources.length, Object.keys(at(document, 'paths') ?? {}).length)
   const codes = new Set(report.warnings.map(({ code }) => code))
   // It would like fewer than 40 operations; nothing is dropped for it.
   codes.delete('L2_ROUTE_COUNT_HIGH')
   t.strictSame([...codes], [])
+})
+
+t.test('costs an agent at most 900 tokens and 4 KB of headers, with four networks and MPP', async (t) => {
+  for (const { path } of paid) {
+    const answer = await service.ask(exampleCall(path))
+    const bytes = [...answer.headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
+    t.ok(bytes <= 4_096, `${path}: ${bytes} bytes of headers`)
+    const body = await answer.text()
+    t.equal(items(at(objectIn(body), 'accepts')).length, 4)
+    t.ok(countTokens(body) <= 900, `${path}: ${countTokens(body)} tokens`)
+  }
+})
+
+t.test('costs an agent at most 2,000 tokens for the price of a tool', async (t) => {
+  for (const [server, name, given] of [
+    ['game', 'top_sellers', {}],
+    ['game', 'app_intel', { appid: 730 }],
+    ['memory', 'memory_write', { text: 'herring' }],
+  ] as const) {
+    const answer = await service.ask(`/mcp/${server}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: given },
+      }),
+    })
+    const text = await answer.text()
+    const result = at(objectIn(/^data: (\{.*)$/m.exec(text)?.[1] ?? text), 'result') ?? null
+    t.equal(items(at(result, 'structuredContent', 'accepts')).length, 4, name)
+    t.ok(at(result, '_meta', 'org.paymentauth/payment-required'), name)
+    const tokens = countTokens(JSON.stringify(result))
+    t.ok(tokens <= 2_000, `${name}: ${tokens} tokens`)
+  }
 })

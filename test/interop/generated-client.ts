@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import openapiTS, { astToString } from 'openapi-typescript'
 import t from 'tap'
-import { openMarket } from './support/market.ts'
+import { openProductionService } from './support/shipped-service.ts'
 import { runTool } from './support/tool.ts'
 
 t.setTimeout(120_000)
 
-const market = await openMarket(t)
+const service = await openProductionService(t)
 // Below the packages, so that the client finds the one it is built on.
 const packages = fileURLToPath(new URL('./node_modules/', import.meta.url))
 const directory = mkdtempSync(join(packages, '.client-'))
@@ -18,7 +18,7 @@ const CLIENT = `
 import createClient from 'openapi-fetch'
 import type { components, paths } from './service.d.ts'
 
-const client = createClient<paths>({ baseUrl: '${market.url}' })
+const client = createClient<paths>({ baseUrl: '${service.url}' })
 const unpaid = await client.GET('/paid/gamestore/app/{appid}', { params: { path: { appid: 730 } } })
 const wrong = await client.GET('/sample/services/quote', { params: { query: { need: 'flowers', budget: -1 } } })
 if (wrong.response.status === 422) {
@@ -41,7 +41,7 @@ const SETTINGS = {
 }
 
 t.test('generates a client that compiles and rejects wrong calls', async (t) => {
-  const types = astToString(await openapiTS(new URL(`${market.url}/openapi.json`)))
+  const types = astToString(await openapiTS(new URL(`${service.url}/openapi.json`)))
   writeFileSync(join(directory, 'package.json'), '{"type":"module"}')
   writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(SETTINGS))
   writeFileSync(join(directory, 'service.d.ts'), types)

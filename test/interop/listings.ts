@@ -1,13 +1,24 @@
-import type { DiscoveryResourcesResponse } from '@x402/extensions/bazaar'
+import {
+  validateDiscoveryExtension,
+  type DiscoveryExtension,
+  type DiscoveryResourcesResponse,
+} from '@x402/extensions/bazaar'
 import t from 'tap'
 import { at, items } from '../support/documents.ts'
-import { BASE_URL, exampleCall, objectIn, openMarket, paid, textAt } from './support/market.ts'
+import {
+  BASE_URL,
+  exampleCall,
+  objectIn,
+  openProductionService,
+  paid,
+  textAt,
+} from './support/shipped-service.ts'
 
-const market = await openMarket(t)
+const service = await openProductionService(t)
 
 t.test('lists for x402scan and its like exactly the addresses that are sold', async (t) => {
-  const text = await market.read('/.well-known/x402')
-  t.equal(await market.read('/.well-known/x402.json'), text)
+  const text = await service.read('/.well-known/x402')
+  t.equal(await service.read('/.well-known/x402.json'), text)
   const manifest = objectIn(text)
   t.equal(manifest['version'], 1)
   const addresses = items(manifest['resources']).map(textAt)
@@ -16,15 +27,15 @@ t.test('lists for x402scan and its like exactly the addresses that are sold', as
   for (const address of addresses) {
     t.equal(new URL(address).origin, BASE_URL)
     t.notMatch(address, /[{}]|%7B|\/:/i)
-    t.equal((await market.ask(address)).status, 402, address)
+    t.equal((await service.ask(address)).status, 402, address)
   }
   // An empty list of proofs would read as one that failed.
   t.notOk('ownershipProofs' in manifest)
 })
 
 t.test('offers in Bazaar listings exactly what the service honours', async (t) => {
-  const text = await market.read('/x402-resources')
-  t.equal(await market.read('/.well-known/x402-resources'), text)
+  const text = await service.read('/x402-resources')
+  t.equal(await service.read('/.well-known/x402-resources'), text)
   const listing = objectIn(text)
   const typed: DiscoveryResourcesResponse = JSON.parse(text)
   t.equal(typed.x402Version, 2)
@@ -33,10 +44,20 @@ t.test('offers in Bazaar listings exactly what the service honours', async (t) =
   t.strictSame(paths.toSorted(), paid.map(({ path }) => path).toSorted())
   for (const item of items(listing['items'])) {
     const path = textAt(at(item, 'path'))
-    const live = objectIn(await (await market.ask(exampleCall(path))).text())
+    const live = objectIn(await (await service.ask(exampleCall(path))).text())
     t.strictSame(at(item, 'accepts'), live['accepts'], path)
     t.equal(at(item, 'resource'), at(live, 'resource', 'url'), path)
-    t.strictSame(at(item, 'extensions', 'bazaar'), at(live, 'extensions', 'bazaar'), path)
+    const [listed, issued] = [item, live].map((each) => at(each, 'extensions', 'bazaar'))
+    t.strictSame(at(listed, 'info', 'input'), at(issued, 'info', 'input'), path)
+    t.match(
+      validateDiscoveryExtension(
+        typed.items.find(({ resource }) => resource === at(item, 'resource'))?.extensions?.[
+          'bazaar'
+        ] as DiscoveryExtension,
+      ),
+      { valid: true },
+      path,
+    )
     t.equal(at(item, 'type'), 'http')
     const changed = textAt(at(item, 'lastUpdated'))
     t.equal(new Date(changed).toISOString(), changed)

@@ -13,9 +13,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import express from 'express'
 import Fastify from 'fastify'
 import Koa from 'koa'
+import mountKoa from 'koa-mount'
 import t, { type Test } from 'tap'
 import { createRatecard, type HandlerMap } from '../../src/engine/index.ts'
-import { startBase, witness } from '../support/base-chain.ts'
+import { startBase, onchainClient } from '../support/base-chain.ts'
 import { addressOf, randomKey, stockFetch, type Hex } from '../support/payment.ts'
 
 t.setTimeout(120_000)
@@ -99,7 +100,7 @@ async function mount(
     await app.close()
     await rm(dataDir, { recursive: true })
   })
-  const seen = witness(chain)
+  const seen = onchainClient(chain)
   const earned = async (): Promise<bigint> =>
     (await seen.received(payTo)).reduce((sum, each) => sum + each, 0n)
   return { url, server, key, payTo, earned }
@@ -135,11 +136,7 @@ const HOSTS: Readonly<Record<string, Parameters<typeof mount>[1]>> = {
       if (ctx.path !== '/') return next()
       ctx.body = 'the host'
     })
-    const ratecard = koa.callback()
-    app.use(async (ctx) => {
-      ctx.respond = false
-      await ratecard(ctx.req, ctx.res)
-    })
+    app.use(mountKoa(koa))
     const answer = app.callback()
     return (request, response) => void answer(request, response)
   },

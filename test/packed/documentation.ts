@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { blocksOf, PAGES, ROOT, textOf, type Block } from '../support/markdown.ts'
-import { Session } from '../support/session.ts'
+import { Session } from './support/terminal-session.ts'
 
 const PLACE = mkdtempSync(join(tmpdir(), 'ratecard-pages-'))
 const PARTS =
@@ -18,7 +18,7 @@ const pages = PAGES.filter((page) => !page.startsWith('examples/'))
 const blocks = pages.flatMap(blocksOf)
 const isTyped = ({ language }: Block): boolean => language === 'sh' || language === 'console'
 
-/** A clone in a folder of its own, for a page may have somebody write beside it. */
+/** A clone in its own folder, because the commands of a page may write next to it. */
 function cloneFor(page: string): string {
   const clone = join(PLACE, page.replaceAll('/', '-'), 'ratecard')
   for (const part of PARTS) cpSync(join(ROOT, part), join(clone, part), { recursive: true })

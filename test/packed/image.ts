@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { parse } from 'yaml'
-import { startBase, witness } from '../support/base-chain.ts'
-import { replay } from '../support/dockerfile.ts'
+import { startBase, onchainClient } from '../support/base-chain.ts'
+import { replay } from './support/dockerfile.ts'
 import { addressOf, randomKey, stockFetch } from '../support/payment.ts'
 import { startRedis } from '../support/redis.ts'
 import { startServer } from '../support/server.ts'
@@ -81,7 +81,7 @@ t.test(
       `${server.url}/paid/util/workday?country=DE&date=2026-12-23&days=3`,
     )
     t.equal(response.status, 200)
-    t.equal(await witness(chain).charges(addressOf(payer)), 1)
+    t.equal(await onchainClient(chain).charges(addressOf(payer)), 1)
     const [command = '', ...args] = healthcheck
     const asked = spawnSync(command, args, { env: { ...process.env, PORT: new URL(server.url).port } })
     t.equal(asked.status, 0, 'its health check')

@@ -3,7 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { replay } from './support/dockerfile.ts'
 import { ROOT } from '../support/markdown.ts'
+import { startServer } from '../support/server.ts'
+import { Session } from './support/terminal-session.ts'
 
 const PLACE = mkdtempSync(join(tmpdir(), 'ratecard-publish-'))
 t.teardown(() => spawnSync('rm', ['-rf', PLACE]))
@@ -45,7 +48,7 @@ t.test('the package contains the framework, without the shop and without sources
   )
 })
 
-t.test('a dry run of npm publish has nothing to warn about', async (t) => {
+t.test('passes a dry run of npm publish without warnings', async (t) => {
   for (const folder of [ROOT, join(ROOT, 'create-ratecard')]) {
     const { code, output } = run('npm publish --dry-run --ignore-scripts --provenance=false', folder)
     t.equal(code, 0, folder, { output })
@@ -54,7 +57,7 @@ t.test('a dry run of npm publish has nothing to warn about', async (t) => {
   }
 })
 
-t.test('publint and attw find nothing wrong with the package', async (t) => {
+t.test('passes publint and attw', async (t) => {
   const tarball = join(PLACE, framework.filename)
   const bin = join(ROOT, 'node_modules/.bin')
   for (const command of [
@@ -66,19 +69,45 @@ t.test('publint and attw find nothing wrong with the package', async (t) => {
   }
 })
 
-t.test('npm create ratecard creates a project in TypeScript that checks, compiles and tests', async (t) => {
-  writeFileSync(join(PLACE, 'package.json'), '{ "private": true }')
-  const installed = run(`npm install --prefer-offline ./${framework.filename} ./${creator.filename}`, PLACE)
-  t.equal(installed.code, 0, 'installed', { output: installed.output })
-  const created = run('npx --no-install create-ratecard shop --typescript', PLACE)
-  t.equal(created.code, 0, 'created', { output: created.output })
-  const shop = join(PLACE, 'shop')
-  for (const path of ['Dockerfile', '.github/workflows/ci.yml', 'handlers/catalog.ts', framework.filename])
-    t.ok(existsSync(join(shop, path)), path)
-  const { dependencies } = JSON.parse(readFileSync(join(shop, 'package.json'), 'utf8'))
-  t.same(dependencies, { ratecard: `file:${framework.filename}` })
-  for (const command of ['npm install --prefer-offline', 'npm run types', 'npm run check', 'npm test']) {
-    const { code, output } = run(command, shop)
-    t.equal(code, 0, command, { output })
-  }
-})
+t.test(
+  'npm create ratecard creates a project in TypeScript that compiles, tests, sells and runs in an image',
+  async (t) => {
+    writeFileSync(join(PLACE, 'package.json'), '{ "private": true }')
+    const installed = run(`npm install --prefer-offline ./${framework.filename} ./${creator.filename}`, PLACE)
+    t.equal(installed.code, 0, 'installed', { output: installed.output })
+    const created = run('npx --no-install create-ratecard shop --typescript', PLACE)
+    t.equal(created.code, 0, 'created', { output: created.output })
+    const shop = join(PLACE, 'shop')
+    for (const path of ['Dockerfile', '.github/workflows/ci.yml', 'handlers/catalog.ts', framework.filename])
+      t.ok(existsSync(join(shop, path)), path)
+    const { dependencies } = JSON.parse(readFileSync(join(shop, 'package.json'), 'utf8'))
+    t.same(dependencies, { ratecard: `file:${framework.filename}` })
+    for (const command of ['npm install --prefer-offline', 'npm run types', 'npm run check', 'npm test']) {
+      const { code, output } = run(command, shop)
+      t.equal(code, 0, command, { output })
+    }
+    const session = new Session(shop)
+    t.teardown(() => session.close())
+    const serving = await session.run({ text: 'npm run sandbox' })
+    t.equal(serving.code, 0, 'the sandbox', serving)
+    const { output } = await session.run({ text: 'npx ratecard pay /paid/moon/2026-12-24' })
+    t.match(output, /200, charged: yes[^]*full moon/)
+
+    // "npm ci" wants a lock file of all platforms, which npm writes where it finds the optional packages of all.
+    const dockerfile = join(shop, 'Dockerfile')
+    writeFileSync(dockerfile, readFileSync(dockerfile, 'utf8').replace('npm ci', 'npm install'))
+    const { command } = replay(dockerfile, shop, join(PLACE, 'image'))
+    const [program = ''] = command.slice(1)
+    const means = {
+      PAY_TO: `0x${'1'.repeat(40)}`,
+      FACILITATOR_URL: 'http://127.0.0.1:1',
+      NODE_ENV: 'production',
+    }
+    const app = join(PLACE, 'image/app')
+    const server = await startServer({ program: join(app, program), cwd: app, env: means })
+    t.teardown(() => server.stop())
+    t.equal((await fetch(`${server.url}/paid/moon/2026-12-24`)).status, 402, 'the image')
+    t.equal((await fetch(`${server.url}/sample/moon/2026-12-24`)).status, 200)
+    for (const path of ['node_modules/typescript', '.ratecard']) t.notOk(existsSync(join(app, path)), path)
+  },
+)

@@ -1,10 +1,6 @@
 import t from 'tap'
 import { mnemonicToAccount } from 'viem/accounts'
-import {
-  developmentAddresses,
-  isDevelopmentAddress,
-  readSandboxAddresses,
-} from '../../src/sandbox/known-keys.ts'
+import { developmentAddresses, readSandboxAddresses } from '../../src/sandbox/known-keys.ts'
 
 const FIRST = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const FIRST_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
@@ -16,12 +12,6 @@ t.test('knows every account that development tools use', async (t) => {
     mnemonicToAccount(mnemonic, { addressIndex }).address.toLowerCase(),
   )
   t.same([...developmentAddresses], handedOut)
-})
-
-t.test('recognises an address in any case', async (t) => {
-  t.equal(isDevelopmentAddress(FIRST), true)
-  t.equal(isDevelopmentAddress(FIRST.toLowerCase()), true)
-  t.equal(isDevelopmentAddress('0x00000000000000000000000000000000DeaDBeef'), false)
 })
 
 t.test('knows the addresses of its own sandbox, on every chain in it', async (t) => {

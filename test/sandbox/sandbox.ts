@@ -7,18 +7,14 @@ import { fileURLToPath } from 'node:url'
 import { createPublicClient, http, parseAbi, type Address } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import { readSandboxAddresses } from '../../src/sandbox/known-keys.ts'
-import { openSandbox } from '../../src/sandbox/sandbox.ts'
+import { readSandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { randomBytes } from '../support/random.ts'
 
 const PROGRAM = fileURLToPath(new URL('../fixtures/sandbox/open.ts', import.meta.url))
 
-function open(directory: string, lines: string[] = []) {
-  return openSandbox({
-    directory,
-    baseUrl: 'http://localhost:4021',
-    random: randomBytes,
-    log: (line) => lines.push(line),
-  })
+async function open(directory: string, lines: string[] = []) {
+  const stop = await startSandbox({ directory, random: randomBytes, log: (line) => lines.push(line) })
+  return { ...readSandbox({ directory, baseUrl: 'http://localhost:4021' }), stop }
 }
 
 function json(...path: string[]) {
@@ -201,7 +197,7 @@ t.test('sets the ledger of a lost chain aside', async (t) => {
   t.same(readdirSync(aside), [])
 })
 
-t.test('starts both chains anew when one is lost, for one ledger covers both', async (t) => {
+t.test('starts both chains again when one is lost, since one ledger covers both', async (t) => {
   for (const gone of ['evm', 'tempo'] as const) {
     const directory = t.testdir()
     const { child, ended } = await elsewhere(t, directory)

@@ -2,9 +2,9 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { Fault } from '../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../src/service/stand-ins/stand-ins.ts'
-import { publishedExample } from '../support/fixed-context.ts'
+import { publishedExample } from '../support/handler-context.ts'
 import { challengeOf, stockFetch } from '../support/payment.ts'
-import { differences } from '../support/examples.ts'
+import { shapeDifferences } from './support/answer-shape.ts'
 import { openShop } from '../support/shop.ts'
 
 t.setTimeout(120_000)
@@ -21,7 +21,7 @@ const shop = await openShop(async () => ({
 }))
 t.teardown(() => shop.close())
 const pay = stockFetch(await shop.wallet())
-const received = () => shop.witness.received(shop.payTo)
+const received = () => shop.onchain.received(shop.payTo)
 
 t.test('sells nine styles for the price, and shows one in the free sample', async (t) => {
   const sample = await fetch(`${shop.url}/sample/util/citation?doi=10.1038/nature14539`)
@@ -35,7 +35,7 @@ t.test('sells nine styles for the price, and shows one in the free sample', asyn
   const paid = await pay(`${shop.url}/paid/util/citation?doi=10.1038/nature14539`)
   t.equal(paid.status, 200)
   const body = (await paid.json()) as Record<string, unknown>
-  t.strictSame(differences(publishedExample('util/citation'), body), [])
+  t.strictSame(shapeDifferences(publishedExample('util/citation'), body), [])
   t.match(body, { source: [{ name: 'Crossref' }], cache_ttl_seconds: 604_800 })
   t.strictSame(await received(), [4_000n])
 })

@@ -2,9 +2,9 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startStandIns } from '../../src/service/stand-ins/stand-ins.ts'
 import type { Fault } from '../../src/service/stand-ins/fault.ts'
-import { publishedExample } from '../support/fixed-context.ts'
+import { publishedExample } from '../support/handler-context.ts'
 import { stockFetch } from '../support/payment.ts'
-import { differences } from '../support/examples.ts'
+import { shapeDifferences } from './support/answer-shape.ts'
 import { openShop } from '../support/shop.ts'
 
 t.setTimeout(240_000)
@@ -67,7 +67,7 @@ const answers = async (path: string) => {
   const body = (await response.json()) as Record<string, unknown>
   return { status: response.status, retryAfter: response.headers.get('retry-after'), body }
 }
-const taken = async () => (await shop.witness.received(shop.payTo)).length
+const taken = async () => (await shop.onchain.received(shop.payTo)).length
 
 for (const [fault, status] of FAULTS) {
   t.test(`charges nothing when the store answers ${fault}`, async (t) => {
@@ -104,8 +104,8 @@ t.test('sells every route at its price once the store answers again', async (t) 
     const before = await taken()
     const { status, body } = await answers(path)
     t.equal(status, 200, JSON.stringify(body))
-    t.strictSame(differences(publishedExample(example), body), [], example)
-    t.strictSame((await shop.witness.received(shop.payTo)).slice(before), [atomic])
+    t.strictSame(shapeDifferences(publishedExample(example), body), [], example)
+    t.strictSame((await shop.onchain.received(shop.payTo)).slice(before), [atomic])
   }
 })
 

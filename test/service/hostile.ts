@@ -1,8 +1,8 @@
 import t from 'tap'
 import { documentNames, loadCatalog } from '../../src/engine/internal.ts'
-import { differences } from '../support/answer-schema.ts'
-import { writeOpenCatalog } from '../support/fuzz/open-catalog.ts'
-import { targetsOf, type Target } from '../support/fuzz/targets.ts'
+import { schemaDifferences } from './support/answer-shape.ts'
+import { writeOpenCatalog } from '../fuzz/support/open-catalog.ts'
+import { targetsOf, type Target } from '../fuzz/support/request-targets.ts'
 import { startServer } from '../support/server.ts'
 
 t.setTimeout(600_000)
@@ -57,7 +57,7 @@ const VALUES: readonly string[] = [
   `10.5555/${'%2e%2e/'.repeat(20)}`,
   'US,DE,,JP',
 ]
-/** As they stand in the query, which no browser would write. */
+/** As they are in the query, which no browser would write. */
 const RAW = ['%', '%zz', '%ff', '%c3%28', '%ed%a0%80', '%00', '+', '=', '&&', '%u0041']
 
 /** Refusals, and sources that are asked too often or fail: everything a buyer is told who is not charged. */
@@ -103,7 +103,7 @@ async function complaint(template: string, address: string): Promise<string[]> {
   const answered: unknown = JSON.parse(text)
   if (response.status === 200) {
     // Opened routes are those that are paid for.
-    const differs = differences(template.replace(/^\/open\//, '/paid/'), answered)
+    const differs = schemaDifferences(template.replace(/^\/open\//, '/paid/'), answered)
     // One line for each kind: a field that is wrong is wrong in every answer.
     if (differs.length > 0) return differs.map((each) => each.replace(/\/\d+/g, '/#'))
   }

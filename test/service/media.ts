@@ -3,9 +3,9 @@ import t from 'tap'
 import type { Fault } from '../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../src/service/stand-ins/stand-ins.ts'
 import { STAND_IN_CREDENTIALS } from '../../src/service/sources/twitch/access.ts'
-import { publishedExample } from '../support/fixed-context.ts'
+import { publishedExample } from '../support/handler-context.ts'
 import { stockFetch } from '../support/payment.ts'
-import { differences } from '../support/examples.ts'
+import { shapeDifferences } from './support/answer-shape.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
 t.setTimeout(240_000)
@@ -43,7 +43,7 @@ const shop = await open({
 })
 t.teardown(() => shop.close())
 const pay = stockFetch(await shop.wallet())
-const taken = async (): Promise<number> => (await shop.witness.received(shop.payTo)).length
+const taken = async (): Promise<number> => (await shop.onchain.received(shop.payTo)).length
 
 async function answers(
   path: string,
@@ -52,7 +52,7 @@ async function answers(
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
 
-// The log-in first: afterwards a token is at hand.
+// The log-in first: afterwards a token is available.
 for (const paths of [[LOGIN], PATHS]) {
   for (const [fault, status] of FAULTS) {
     t.test(`charges nothing when ${paths.join()} answer ${fault}`, async (t) => {
@@ -81,8 +81,8 @@ t.test('sells every route at its price, in the form of its example, once the sou
     const before = await taken()
     const { status, body } = await answers(path)
     t.equal(status, 200, JSON.stringify(body))
-    t.strictSame(differences(publishedExample(example), body), [], example)
-    t.strictSame((await shop.witness.received(shop.payTo)).slice(before), [atomic])
+    t.strictSame(shapeDifferences(publishedExample(example), body), [], example)
+    t.strictSame((await shop.onchain.received(shop.payTo)).slice(before), [atomic])
   }
 })
 
@@ -103,6 +103,6 @@ t.test('charges nothing when the operator’s credentials are refused', async (t
     t.equal(response.status, 503)
     t.match(await response.json(), { code: 'not_configured', charged: 'no' })
   }
-  t.strictSame(await other.witness.received(other.payTo), [])
+  t.strictSame(await other.onchain.received(other.payTo), [])
   t.notMatch(other.output(), 'tricky-word')
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { witness } from '../support/base-chain.ts'
+import { onchainClient } from '../support/base-chain.ts'
 import { addressOf, challengeOf, stockFetch } from '../support/payment.ts'
 import { readSandboxFile, startServer } from '../support/server.ts'
 
@@ -9,7 +9,7 @@ const server = await startServer({ args: ['--sandbox', '--offline'] })
 t.teardown(() => server.stop())
 const { evm } = readSandboxFile(server)
 const buy = stockFetch(evm.payerKey)
-const charges = (): Promise<number> => witness(evm).charges(addressOf(evm.payerKey))
+const charges = (): Promise<number> => onchainClient(evm).charges(addressOf(evm.payerKey))
 const EXTRACT = '/util/extract?url=https%3A%2F%2Fexample.com%2F'
 const EMAIL = '/util/email-verify?email=jane.doe%40example.com'
 const INTEL = '/util/site-intel?target=example.com'

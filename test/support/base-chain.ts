@@ -11,7 +11,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { startEvmChain, type EvmChain } from '../../src/sandbox/evm/chain.ts'
 import type { Hex, SignedPayment } from './payment.ts'
 
-/** As viem needs it. `viem/chains` would load 730 modules in every test file that starts a chain. */
+/** The chain definition for viem. `viem/chains` would load 730 modules in every test file that starts a chain. */
 export const base = evmChain(8453)
 
 /** USD Coin on Base, as Circle publishes it. */
@@ -31,20 +31,20 @@ const CANCEL = {
   ],
 } as const
 
-/** Chain 8453 on this machine, with the test token where Base has USD Coin. */
+/** A local chain with id 8453 and the test token at the address of USD Coin on Base. */
 export function startBase(): Promise<EvmChain> {
   return startEvmChain({ chainId: 8453, asset: USD_COIN, tokenName: 'USD Coin', tokenVersion: '2' })
 }
 
 /** One use of an authorization on chain. */
-export interface Use {
+interface Use {
   readonly payer: string
   readonly nonce: string
   readonly transaction: string
 }
 
-/** Reads and changes a token on chain, past the service. */
-export interface Witness {
+/** Reads and changes the token on chain, independently of the service. */
+export interface OnchainClient {
   /** Every AuthorizationUsed since the first block. */
   uses(): Promise<Use[]>
   /** Transfers to an address, in atomic units. */
@@ -56,13 +56,13 @@ export interface Witness {
   charges(payer: string): Promise<number>
   /** Cancels an authorization, as its payer may until it is used. */
   cancel(key: Hex, nonce: Hex): Promise<void>
-  /** Submits a payment from another account, as anyone who has seen it can; resolves to the transaction. */
+  /** Submits a payment from another account, as any observer can. Resolves to the transaction. */
   submit(payment: SignedPayment): Promise<Hex>
   /** Withdraws an authorization with the payer’s signature. */
   submitCancellation(authorizer: Hex, nonce: Hex, signature: Hex): Promise<Hex>
-  setMining(mining: 'automatic' | 'by hand'): Promise<void>
+  setMining(mining: 'automatic' | 'manual'): Promise<void>
   mine(): Promise<void>
-  /** Undoes the newest blocks, and what was in them. */
+  /** Reverts the newest blocks with their transactions. */
   undo(blocks: number): Promise<void>
 }
 
@@ -71,7 +71,11 @@ function evmChain(id: number) {
   return defineChain({ id, name: `Chain ${id}`, nativeCurrency, rpcUrls: { default: { http: [] } } })
 }
 
-export function witness({ rpcUrl, asset, chainId }: Pick<EvmChain, 'rpcUrl' | 'asset' | 'chainId'>): Witness {
+export function onchainClient({
+  rpcUrl,
+  asset,
+  chainId,
+}: Pick<EvmChain, 'rpcUrl' | 'asset' | 'chainId'>): OnchainClient {
   const client = createTestClient({
     mode: 'anvil',
     chain: evmChain(chainId),
@@ -85,7 +89,7 @@ export function witness({ rpcUrl, asset, chainId }: Pick<EvmChain, 'rpcUrl' | 'a
     await client.impersonateAccount({ address: account })
     await client.setBalance({ address: account, value: 10n ** 20n })
     const hash = await work(account)
-    await client.waitForTransactionReceipt({ hash })
+    await client.waitForTransactionReceipt({ hash, checkReplacement: false })
     await client.stopImpersonatingAccount({ address: account })
     return hash
   }

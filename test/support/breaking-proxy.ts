@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { closeTogether } from './http.ts'
 
 /** Where the next 200 is cut off: before its first byte, or within its body. */
-export type Cut = 'before' | 'within'
+type Cut = 'before' | 'within'
 
 /** A TCP proxy that resets both ends of a connection where a test says. */
-export interface BreakingProxy {
+interface BreakingProxy {
   readonly url: string
   cut(next: Cut): void
   /** Answers cut off so far. */
@@ -19,15 +20,7 @@ export async function openBreakingProxy(server: string): Promise<BreakingProxy> 
   const ends = new Set<Socket>()
   const proxy = createServer((client) => {
     const upstream = connect(Number(new URL(server).port), '127.0.0.1')
-    for (const end of [client, upstream]) {
-      ends.add(end)
-      end.on('error', () => undefined)
-      end.once('close', () => {
-        ends.delete(end)
-        client.destroy()
-        upstream.destroy()
-      })
-    }
+    closeTogether(ends, [client, upstream])
     client.on('data', (bytes) => upstream.write(bytes))
     upstream.on('data', (bytes) => {
       if (next === undefined || !bytes.subarray(0, 12).equals(Buffer.from('HTTP/1.1 200'))) {

@@ -20,22 +20,24 @@ export interface Bought {
 
 export function openBuyer(key: Hex, secrets: Secrets): Buyer {
   const nonces: string[] = []
-  const noting: typeof fetch = async (input, init) => {
-    const request = new Request(input, init)
-    const header = request.headers.get('payment-signature')
-    if (header !== null) {
-      secrets.keepHeader(header)
-      nonces.push(nonceOf(header))
+  const notingWith =
+    (signal: AbortSignal | null | undefined): typeof fetch =>
+    async (input, init) => {
+      const request = new Request(input, init)
+      const header = request.headers.get('payment-signature')
+      if (header !== null) {
+        secrets.addHeader(header)
+        nonces.push(nonceOf(header))
+      }
+      // The signal of a request that was made from another one is lost when that one is collected as garbage.
+      const response = await (signal ? fetch(request, { signal }) : fetch(request))
+      if (header !== null) await secrets.scanResponse(response.clone())
+      return response
     }
-    const response = await fetch(request)
-    if (header !== null) await secrets.hear(response.clone())
-    return response
-  }
-  const paying = stockFetch(key, noting)
   return {
     address: addressOf(key),
     nonces: () => nonces,
-    buy: async (url, init) => readBought(await paying(url, init)),
+    buy: async (url, init) => readBought(await stockFetch(key, notingWith(init?.signal))(url, init)),
   }
 }
 

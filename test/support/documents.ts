@@ -3,6 +3,7 @@ import { fillPath, type Catalog, type Route } from '../../src/engine/catalog/cat
 import { compileText } from '../../src/engine/catalog/load.ts'
 import { documentNames, documents } from '../../src/engine/documents/all.ts'
 import type { Facts } from '../../src/engine/documents/registry.ts'
+import { exampleAmount } from '../../src/engine/protocols/protocol.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/engine/json.ts'
 
 /** A harbour that sells tides: every kind of route once. */
@@ -50,7 +51,7 @@ function paymentRequired(route: Route): JsonObject {
     accepts: ['eip155:8453', 'eip155:137'].map((network) => ({
       scheme: 'exact',
       network,
-      amount: String(route.operation.price),
+      amount: String(exampleAmount(route.operation)),
       asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
       payTo: '0x1111111111111111111111111111111111111111',
       maxTimeoutSeconds: 60,

@@ -1,3 +1,4 @@
+import { generateKeyPairSync, verify as verifySignature, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { x402Facilitator } from '@x402/core/facilitator'
@@ -6,12 +7,12 @@ import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { createWalletClient, http, publicActions, type Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
-import { listening } from './listening.ts'
+import { listening } from './http.ts'
 import { addressOf, randomKey } from './payment.ts'
 import { base } from './base-chain.ts'
 
 /** How a facilitator answers POST /verify. */
-export type VerifyWay =
+type VerifyBehavior =
   | 'honest'
   /** A proxy in front of it answers. */
   | 'html'
@@ -20,7 +21,7 @@ export type VerifyWay =
   | { readonly invalid: string }
 
 /** How it answers POST /settle. */
-export type SettleWay =
+type SettleBehavior =
   | 'honest'
   /** Honest, two seconds later. */
   | 'slow'
@@ -38,15 +39,19 @@ export type SettleWay =
   | 'pending'
   /** The same once, the truth afterwards. */
   | 'pending_once'
-  /** Refused, unsettled unless it says so. */
+  /** Refused, and unsettled by default. */
   | { readonly refused: string; readonly status?: number; readonly settled?: true }
 
 /** The facilitator of the SDK behind HTTP, on a chain, with every fault one can have. */
-export interface StandIn {
+export interface FacilitatorServer {
   readonly url: string
   readonly token: string
   readonly address: Hex
-  readonly set: (ways: { readonly verify?: VerifyWay; readonly settle?: SettleWay }) => void
+  readonly set: (ways: { readonly verify?: VerifyBehavior; readonly settle?: SettleBehavior }) => void
+  /** Sets the listing reports that it sends: JSON of EXTENSION-RESPONSES. */
+  readonly list: (responses: object) => void
+  /** Requests that it has declined, each with the error of its token. */
+  readonly declined: () => readonly string[]
   /** Bodies of POST /settle so far, also of those that were not settled. */
   readonly settles: () => readonly Asked[]
   readonly verifies: () => readonly Asked[]
@@ -58,16 +63,78 @@ export interface StandIn {
 }
 
 /** Body of /verify and /settle. */
-export interface Asked {
+interface Asked {
   readonly x402Version: number
   readonly paymentPayload: Parameters<x402Facilitator['verify']>[0]
   readonly paymentRequirements: Parameters<x402Facilitator['verify']>[1]
 }
 
 /** What a facilitator answers for a payment it has settled before: the SDK only sees a used nonce, hosted ones remember. */
-export type Memory = 'forgets' | 'remembers'
+type SettlementMemory = 'forgets' | 'remembers'
 
-export async function openFacilitator(chain: EvmChain, memory: Memory = 'remembers'): Promise<StandIn> {
+/** An API key of CDP as its portal gives it out, and the half that a facilitator checks its tokens with. */
+interface CdpKeyPair {
+  readonly keyId: string
+  readonly keySecret: string
+  readonly publicKey: KeyObject
+}
+
+export function cdpKeyPair(kind: 'ed25519' | 'ec'): CdpKeyPair {
+  const keyId = `organizations/${randomKey().slice(2, 10)}/apiKeys/${randomKey().slice(2, 10)}`
+  if (kind === 'ec') {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const pem = privateKey.export({ format: 'pem', type: 'sec1' }).toString()
+    return { keyId, keySecret: pem.replaceAll('\n', String.raw`\n`), publicKey }
+  }
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const { d = '', x = '' } = privateKey.export({ format: 'jwk' })
+  const bytes = Buffer.concat([Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')])
+  return { keyId, keySecret: bytes.toString('base64'), publicKey }
+}
+
+/** Who is let in: everyone with the fixed token, or with a fresh JWT of this key for the very request. */
+type FacilitatorAccess = 'token' | CdpKeyPair
+
+/** What is wrong with the token of a request to CDP; undefined: nothing. */
+function faultOf(
+  { keyId, publicKey }: CdpKeyPair,
+  { headers, method, url }: IncomingMessage,
+  used: Set<string>,
+): string | undefined {
+  const token = headers.authorization?.replace(/^Bearer /, '') ?? ''
+  const [head = '', claims = '', signature = ''] = token.split('.')
+  const read = (part: string): Record<string, unknown> =>
+    JSON.parse(Buffer.from(part, 'base64url').toString())
+  if (signature === '') return 'no token'
+  const { alg, kid, nonce } = read(head)
+  const { sub, iss, uris, nbf, exp } = read(claims)
+  const isEdwards = publicKey.asymmetricKeyType === 'ed25519'
+  if (alg !== (isEdwards ? 'EdDSA' : 'ES256') || kid !== keyId || sub !== keyId || iss !== 'cdp')
+    return 'names'
+  const key = isEdwards ? publicKey : { key: publicKey, dsaEncoding: 'ieee-p1363' as const }
+  const bytes = Buffer.from(`${head}.${claims}`)
+  if (!verifySignature(isEdwards ? null : 'sha256', bytes, key, Buffer.from(signature, 'base64url')))
+    return 'signature'
+  const seconds = Date.now() / 1_000
+  if (
+    typeof nbf !== 'number' ||
+    typeof exp !== 'number' ||
+    nbf > seconds + 1 ||
+    exp < seconds ||
+    exp > nbf + 120
+  )
+    return 'time'
+  if (JSON.stringify(uris) !== JSON.stringify([`${method} ${headers.host}${url}`])) return 'path'
+  if (typeof nonce !== 'string' || used.has(nonce)) return 'used before'
+  used.add(nonce)
+  return undefined
+}
+
+export async function openFacilitator(
+  chain: EvmChain,
+  memory: SettlementMemory = 'remembers',
+  doorman: FacilitatorAccess = 'token',
+): Promise<FacilitatorServer> {
   const key = randomKey()
   const address = addressOf(key)
   await chain.setGas(address, 10n ** 18n)
@@ -76,7 +143,10 @@ export async function openFacilitator(chain: EvmChain, memory: Memory = 'remembe
   const settled = new Map<string, object>()
   const settles: Asked[] = []
   const verifies: Asked[] = []
-  let ways: { verify: VerifyWay; settle: SettleWay } = { verify: 'honest', settle: 'honest' }
+  let ways: { verify: VerifyBehavior; settle: SettleBehavior } = { verify: 'honest', settle: 'honest' }
+  let listing: object | undefined
+  const declined: string[] = []
+  const nonces = new Set<string>()
 
   const reallySettle = async ({ paymentPayload, paymentRequirements }: Asked): Promise<object> => {
     const id = JSON.stringify(paymentPayload.payload)
@@ -142,8 +212,14 @@ export async function openFacilitator(chain: EvmChain, memory: Memory = 'remembe
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const text = await textOf(request)
-    if (request.headers.authorization !== `Bearer ${token}`)
+    const wrong = request.headers.authorization === `Bearer ${token}` ? undefined : 'another token'
+    const fault = doorman === 'token' ? wrong : faultOf(doorman, request, nonces)
+    if (fault !== undefined) {
+      declined.push(`${request.method} ${request.url}: ${fault}`)
       return json(response, 401, { error: 'unauthorized' })
+    }
+    if (listing !== undefined)
+      response.setHeader('EXTENSION-RESPONSES', Buffer.from(JSON.stringify(listing)).toString('base64'))
     switch (`${request.method} ${request.url}`) {
       case 'GET /supported':
         return json(response, 200, facilitator.getSupported())
@@ -171,6 +247,8 @@ export async function openFacilitator(chain: EvmChain, memory: Memory = 'remembe
     token,
     address,
     set: (next) => (ways = { verify: 'honest', settle: 'honest', ...next }),
+    list: (responses) => (listing = responses),
+    declined: () => declined,
     settles: () => settles,
     verifies: () => verifies,
     refuse: close,

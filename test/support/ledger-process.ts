@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const PROGRAM = fileURLToPath(new URL('../fixtures/ledger/worker.ts', import.meta.url))
 
-export interface Worker {
+interface Worker {
   /** The next line of its output; undefined when it has ended. */
   line(): Promise<string | undefined>
   /** Lets it begin. */
@@ -16,7 +16,7 @@ export interface Worker {
   kill(): Promise<void>
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   /** The user it runs as. */
   readonly uid?: number
   /** Size limit of files it writes, in KB. */
@@ -27,7 +27,7 @@ export interface WorkerOptions {
 export function startWorker(args: readonly string[], { uid, largestFile }: WorkerOptions = {}): Worker {
   const command = [process.execPath, '--import', 'tsx', PROGRAM, ...args]
   const limit = `ulimit -f ${largestFile === undefined ? 'unlimited' : largestFile * 2}`
-  // Another user may not write what the options of the test runner ask for.
+  // Another user may not write the files that the options of the test runner require.
   const options = uid === undefined ? ':' : 'unset NODE_OPTIONS'
   const child = spawn('sh', ['-c', `${limit}; ${options}; exec "$@"`, 'sh', ...command], {
     stdio: ['pipe', 'pipe', 'inherit'],

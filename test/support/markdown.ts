@@ -7,7 +7,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** A fenced block of a page. */
 export interface Block {
   readonly page: string
-  /** Of the opening fence. */
+  /** Line of the opening fence. */
   readonly line: number
   /** First word behind the fence. */
   readonly language: string
@@ -16,7 +16,7 @@ export interface Block {
   readonly text: string
 }
 
-/** Every page that somebody reads in the repository, by its path. */
+/** Every page of the repository, by its path. */
 export const PAGES: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',

@@ -3,14 +3,14 @@ import { isJsonObject, type Json, type JsonObject } from '../../src/engine/json.
 /** The newest revision, or one of those before it. */
 export type Revision = '2026-07-28' | '2025-06-18'
 
-export interface Rpc {
+interface Rpc {
   readonly revision?: Revision
-  /** Extensions of MCP the client says it knows. */
+  /** Extensions of MCP that the client announces. */
   readonly extensions?: JsonObject
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export interface RpcAnswer {
+interface RpcAnswer {
   readonly status: number
   readonly result: JsonObject | undefined
   readonly error: JsonObject | undefined
@@ -66,13 +66,13 @@ function objectOf(value: unknown): JsonObject | undefined {
 export interface ToolResult {
   readonly isError: boolean
   readonly content: JsonObject
-  /** The text beside it. */
+  /** The text next to it. */
   readonly text: string
   readonly meta: JsonObject
   readonly whole: JsonObject
 }
 
-export interface Call extends Rpc {
+interface Call extends Rpc {
   readonly meta?: JsonObject
 }
 

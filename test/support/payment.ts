@@ -27,7 +27,7 @@ export interface Challenge {
   readonly extensions: JsonObject
 }
 
-export interface Requirements extends JsonObject {
+interface Requirements extends JsonObject {
   readonly scheme: string
   readonly network: string
   readonly amount: string
@@ -53,7 +53,7 @@ export function readHeader(response: Response, name: string): JsonObject {
   return value
 }
 
-/** Everything that can be wrong with a payment; what is left out is right. */
+/** Possible faults of a payment; omitted parts are valid. */
 export interface Faults {
   readonly from?: Hex
   readonly to?: Hex
@@ -86,7 +86,8 @@ export interface SignedPayment {
   readonly signature: Hex
 }
 
-const TYPES = {
+/** Written out, and not taken from the code under test. */
+export const TRANSFER_TYPES = {
   TransferWithAuthorization: [
     { name: 'from', type: 'address' },
     { name: 'to', type: 'address' },
@@ -121,7 +122,7 @@ export async function sign(challenge: Challenge, key: Hex, faults: Faults = {}):
     faults.signature ??
     (await account.signTypedData({
       domain,
-      types: TYPES,
+      types: TRANSFER_TYPES,
       primaryType: 'TransferWithAuthorization',
       message: authorization,
     }))

@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { listening } from './listening.ts'
+import { listening } from './http.ts'
 
 const PROGRAM = 'redis-server'
 
@@ -22,7 +22,7 @@ export interface RedisOptions {
   readonly appendonly?: 'yes' | 'no'
   /** `noeviction` unless given. */
   readonly policy?: string
-  /** Of the default user. */
+  /** Password of the default user. */
   readonly password?: string
   /** Further settings, as on the command line. */
   readonly settings?: readonly string[]
@@ -30,7 +30,7 @@ export interface RedisOptions {
 
 export interface RunningRedis {
   readonly port: number
-  /** Of the default user, without a database. */
+  /** URL for the default user, without a database. */
   readonly url: string
   /** Runs a command as the default user. */
   command(name: string, ...args: readonly (string | number)[]): Promise<unknown>
@@ -55,7 +55,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RunningRed
       dir: directory,
       databases: '500',
       appendonly,
-      // With everysec, which is the default, a kill may cost what was written during the last fsync.
+      // With everysec, the default, a kill may lose what was written since the last fsync.
       appendfsync: 'always',
       save: '',
       'maxmemory-policy': policy,

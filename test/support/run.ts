@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 
 /*
@@ -19,7 +21,7 @@ const WITHOUT = (
     readonly tap: { readonly exclude: readonly string[] }
   }
 ).tap.exclude.map((pattern) => pattern.replace('**', ''))
-/** What shows that a file, or what it imports, starts processes. */
+/** Patterns in a file or its imports that show that it starts processes. */
 const STARTS_PROCESSES = /child_process|startAnvil|startEvmChain|worker_threads/
 /** What a file would change for others in its process. */
 const CHANGES_ITS_PROCESS = /process\.env\[[^\]]*\] = |setGlobalDispatcher|t\.jobs =/
@@ -46,12 +48,29 @@ const groups = [
 })
 
 const tap = join(ROOT, 'node_modules/.bin/tap')
-spawn(tap, [...process.argv.slice(2), ...alone, ...groups], { cwd: ROOT, stdio: 'inherit' }).once(
-  'exit',
-  (code) => {
-    process.exitCode = code ?? 1
-  },
-)
+const tests = spawn(tap, [...process.argv.slice(2), ...alone, ...groups], {
+  cwd: ROOT,
+  stdio: ['inherit', process.stdout.isTTY ? 'inherit' : 'pipe', 'inherit'],
+})
+const failures = tests.stdout === null ? [] : readFailures(tests.stdout)
+tests.once('close', (code) => {
+  process.exitCode = code ?? 1
+  if (failures.length > 0) process.stdout.write(`\n# what has failed\n${failures.join('\n')}\n`)
+})
+
+/** Passes TAP on, and collects failures with their diagnostics, so that a truncated log still ends with them. */
+function readFailures(output: Readable): readonly string[] {
+  const failed: string[] = []
+  let isFailure = false
+  createInterface(output).on('line', (line) => {
+    process.stdout.write(`${line}\n`)
+    // Diagnostics are indented and follow the line that they belong to.
+    if (/^\s*(?:not )?ok\b|^\s*#|^\s*$/.test(line))
+      isFailure = /^\s*not ok\b(?!.*# (?:TODO|SKIP)\b)/.test(line)
+    if (isFailure) failed.push(line)
+  })
+  return failed
+}
 
 function divide(members: readonly string[], size: number): (readonly string[])[] {
   return Array.from({ length: Math.ceil(members.length / size) }, (_, index) =>
@@ -72,5 +91,5 @@ function contains(file: string, pattern: RegExp, seen = new Set<string>()): bool
 
 function groupOf(members: readonly string[]): string {
   const urls = members.map((member) => `  new URL('../../${member}', import.meta.url).href,\n`)
-  return `import { runGroup } from '../../test/support/group.ts'\n\nawait runGroup([\n${urls.join('')}])\n`
+  return `import { runGroup } from '../../test/support/file-group.ts'\n\nawait runGroup([\n${urls.join('')}])\n`
 }

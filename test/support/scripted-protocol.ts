@@ -19,8 +19,8 @@ import {
 } from '../../src/engine/purchase/request.ts'
 import { purchase } from '../../src/engine/purchase/purchase.ts'
 import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/protocols/protocol.ts'
-import { compileRoutes, routeAt } from './compiled.ts'
-import { makeEntry } from './entry.ts'
+import { compileRoutes, routeAt, fixedPriceOf } from './catalogs.ts'
+import { makeRecord } from './payment-records.ts'
 
 export const NOW = 1_800_000_000_000
 export const KEY = 'test:one'
@@ -55,20 +55,28 @@ const catalog = compileRoutes(`  /paid/tide:
     timeout: 20s
     summary: Depths
     example: { deep: 1 }
+  /paid/flow:
+    price: 0.005
+    handler: flow
+    timeout: 20s
+    summary: Flows
+    response: { stream: true, media_type: text/event-stream }
 `)
 export const TIDE = routeAt(catalog, '/paid/tide')
 export const MOON = routeAt(catalog, '/paid/moon')
 /** Settles before the work. */
 export const DEEP = routeAt(catalog, '/paid/deep')
+/** Streams. */
+export const FLOW = routeAt(catalog, '/paid/flow')
 
 /** The outcome of each step of a payment; steps that are left out succeed. */
-export interface ScriptedProtocol {
+interface ScriptedProtocol {
   check: Refusal | undefined
   verify: Refusal | undefined
   /** Milliseconds since the epoch. */
   validBefore: number
   simulate: Refusal | undefined
-  /** One for each attempt; the last one goes on. */
+  /** One for each attempt; the last one is repeated. */
   settlements: Settlement[]
   resolution: Settlement
   /** Between the call to settle and the record of its transaction. */
@@ -86,8 +94,7 @@ export type Changes = Partial<Omit<PurchaseRequest, 'fulfillment' | 'offer'>> & 
 }
 
 function offerOf(route: Route): Offer {
-  const { price } = route.operation
-  if (price === undefined) throw new Error('the route has a price')
+  const price = fixedPriceOf(route)
   return { endpoint: route, resource: 'https://shop.example/paid/tide', scope: 'scope', price }
 }
 
@@ -104,7 +111,7 @@ export interface Shop {
   readonly history: State[]
 }
 
-/** The clock stands still unless a test moves it; copies look again every other millisecond. */
+/** The clock advances only when a test advances it; copies poll every other millisecond. */
 export async function openShop(t: Test): Promise<Shop> {
   const directory = mkdtempSync(join(tmpdir(), 'ratecard-deps-'))
   const lmdb = await openLmdbLedger(directory)
@@ -151,8 +158,10 @@ export async function openShop(t: Test): Promise<Shop> {
       await delay(2)
     },
     redeliver: 86_400_000,
+    denied: new Set<string>(),
     recentOffers: async () => [],
     buyers: new ConnectedBuyers(),
+    stopping: new AbortController().signal,
     report: () => undefined,
   }
   const protocol: Protocol = {
@@ -210,7 +219,9 @@ export async function openShop(t: Test): Promise<Shop> {
       payment: payment(),
       offer: offerOf(route),
       revision: 'r1',
+      args: {},
       digest: 'arguments',
+      identifier: changes.payment?.identifier,
       fulfillment: {
         run:
           run ??
@@ -244,7 +255,7 @@ export async function leave(
   changes: Partial<PaymentRecord> = {},
 ): Promise<PaymentRecord> {
   const left: PaymentRecord = {
-    ...makeEntry(KEY, NOW - LEASE_MS, 'dead'),
+    ...makeRecord(KEY, NOW - LEASE_MS, 'dead'),
     protocol: 'test',
     redeliver: 86_400_000,
     buyerKey: buyerKeyOf('buyer', TIDE.operation.id, 'arguments'),

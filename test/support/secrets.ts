@@ -1,51 +1,51 @@
 import { isJsonObject } from '../../src/engine/json.ts'
 
-/** What the work of `fixtures/payments` answers, in every form. */
-const WORTH = /worth-\d+/
+/** Part of every answer of the test handlers, which only the buyer may see. */
+const STORED_VALUE = /stored-value-\d+/
 
-/** What must stand in no log line and in no error body: gathered while tests run, looked for at their end. */
+/** Secrets that must not occur in log lines and error bodies: collected during a test and searched for at its end. */
 export class Secrets {
-  readonly #kept = new Map<string, string>()
-  readonly #heard: string[] = []
+  readonly #secrets = new Map<string, string>()
+  readonly #texts: string[] = []
 
-  /** `what` names it in a failure, which must not show it either. */
-  keep(what: string, secret: string): void {
-    if (secret.length > 0) this.#kept.set(secret, what)
+  /** `name` stands for the secret in a failure, which must not contain it either. */
+  add(name: string, secret: string): void {
+    if (secret.length > 0) this.#secrets.set(secret, name)
   }
 
-  /** What a PAYMENT-SIGNATURE carries, or an Authorization of MPP. */
-  keepHeader(header: string): void {
+  /** Adds the secrets in the value of a PAYMENT-SIGNATURE, or of an Authorization of MPP. */
+  addHeader(header: string): void {
     const encoded = header.replace(/^Payment /, '')
     const text = Buffer.from(encoded, 'base64').toString('utf8')
-    this.keep('a payment header', encoded)
-    this.keep('a signature', /"signature":"0x([^"]+)"/.exec(text)?.[1] ?? '')
-    this.keep('a token of redelivery', /"token":"([^"]+)"/.exec(text)?.[1] ?? '')
+    this.add('a payment header', encoded)
+    this.add('a signature', /"signature":"0x([^"]+)"/.exec(text)?.[1] ?? '')
+    this.add('a token of redelivery', /"token":"([^"]+)"/.exec(text)?.[1] ?? '')
   }
 
-  /** The answer to a request that carried a payment, when it is not what was bought. */
-  async hear(response: Response): Promise<string> {
+  /** Scans a response to a payment, unless it is the answer that was bought; resolves to its body. */
+  async scanResponse(response: Response): Promise<string> {
     const body = await response.text()
     if (response.status === 200) return body
-    this.listen(
+    this.scan(
       [body, ...[...response.headers].map(([name, value]) => `${name}: ${readable(value)}`)].join('\n'),
     )
     return body
   }
 
-  /** Whatever somebody else may read: log lines, error bodies. */
-  listen(text: string): void {
-    this.#heard.push(text)
+  /** Scans a text that others may read: log lines, error bodies. */
+  scan(text: string): void {
+    this.#texts.push(text)
   }
 
-  /** What has come out, without showing it. */
+  /** Names of the secrets that the scanned texts contain. */
   leaked(): string[] {
-    const text = this.#heard.join('\n')
-    const known = [...this.#kept].flatMap(([secret, what]) => (text.includes(secret) ? [what] : []))
-    return WORTH.test(text) ? [...known, 'a stored value'] : known
+    const text = this.#texts.join('\n')
+    const known = [...this.#secrets].flatMap(([secret, name]) => (text.includes(secret) ? [name] : []))
+    return STORED_VALUE.test(text) ? [...known, 'a stored value'] : known
   }
 }
 
-/** Headers of payments are base64 of JSON: what is in them can be read. */
+/** Adds the JSON that a payment header encodes in base64. */
 function readable(value: string): string {
   const text = Buffer.from(value, 'base64').toString('utf8')
   try {

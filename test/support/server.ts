@@ -4,8 +4,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
 
-/** The built program: what a user runs. */
+/** The built program that users run. */
 export const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
 export interface RunningServer {
@@ -20,17 +21,17 @@ export interface RunningServer {
   stop(): Promise<number | null>
 }
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   /** Kept after `stop` when given. */
   readonly dataDir?: string
-  /** Another program that says where it listens, as the built one does. */
+  /** Another program that prints its address as the built one does. */
   readonly program?: string
   readonly cwd?: string
 }
 
-/** Starts the built server as a child process on a free port and waits until it says that it listens. */
+/** Starts the built server as a child process on a free port, and waits until it prints its address. */
 export async function startServer({
   args = [],
   env = {},
@@ -90,7 +91,27 @@ export async function startServer({
   }
 }
 
-export interface SandboxFile {
+/** Everything that taking real payments needs, for a server that settles none: its endpoint is never asked. */
+const UNASKED = {
+  HOST: '127.0.0.1',
+  PAY_TO: `0x${'1'.repeat(40)}`,
+  SETTLER_PRIVATE_KEY: 'b'.repeat(64),
+  RPC_URL_8453: 'http://127.0.0.1:1',
+}
+
+/** Serves a catalog without payments until the test ends. */
+export async function serveUnpaid(
+  t: Test,
+  catalog: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<RunningServer> {
+  const server = await startServer({ args: ['--catalog', catalog, ...args], env: { ...UNASKED, ...env } })
+  t.teardown(() => server.stop())
+  return server
+}
+
+interface SandboxFile {
   readonly baseUrl: string
   readonly evm: {
     readonly rpcUrl: string

@@ -3,16 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
-import { startBase, witness, type Witness } from './base-chain.ts'
-import { openNodeProxy, type NodeProxy } from './node-proxy.ts'
+import { startBase, onchainClient, type OnchainClient } from './base-chain.ts'
+import { openRpcProxy, type RpcProxy } from './rpc-proxy.ts'
 import { addressOf, randomKey, type Hex } from './payment.ts'
 import { startServer, type RunningServer } from './server.ts'
-import { openWorkplace, type Workplace } from './workplace.ts'
+import { openCountingUpstream, type CountingUpstream } from './upstream.ts'
 
 const CATALOG = fileURLToPath(new URL('../fixtures/payments/catalog.yaml', import.meta.url))
 const HANDLERS = fileURLToPath(new URL('../fixtures/payments/handlers', import.meta.url))
 const GAS = 10n ** 18n
-const PURSE = 100_000_000n
+const WALLET_BALANCE = 100_000_000n
 
 /** A service as an operator runs it, on a local chain that equals Base but for its money. */
 export interface Shop {
@@ -21,15 +21,15 @@ export interface Shop {
   readonly baseUrl: string
   readonly server: RunningServer
   readonly chain: EvmChain
-  readonly witness: Witness
-  readonly node: NodeProxy
-  readonly workplace: Workplace
+  readonly onchain: OnchainClient
+  readonly node: RpcProxy
+  readonly upstream: CountingUpstream
   readonly payTo: Hex
   readonly settler: Hex
   readonly settlerKey: Hex
-  /** A wallet nobody has used, with tokens. */
+  /** A new wallet with tokens. */
   wallet(atomic?: bigint): Promise<Hex>
-  /** Kills the server as a power cut would and starts it again on what it has left. */
+  /** Kills the server and starts it again on its data. */
   restart(): Promise<void>
   /** Another process on the same store and with the same signer, on a port of its own. */
   branch(more?: Readonly<Record<string, string>>): Promise<RunningServer>
@@ -39,23 +39,26 @@ export interface Shop {
 }
 
 /** Environment variables that differ from an operator with a signer; an empty one is removed. */
-export type Furnish = (chain: EvmChain, node: NodeProxy) => Promise<Readonly<Record<string, string>>>
+type EnvOverrides = (chain: EvmChain, node: RpcProxy) => Promise<Readonly<Record<string, string>>>
 
 /** Production configuration: no --sandbox, fresh random keys, four networks in the catalog, an endpoint for Base only. */
-export async function openShop(furnish: Furnish = async () => ({})): Promise<Shop> {
-  const [chain, workplace] = await Promise.all([startBase(), openWorkplace()])
-  const node = await openNodeProxy(chain.rpcUrl)
+export async function openShop(
+  overridesFor: EnvOverrides = async () => ({}),
+  args: readonly string[] = ['--handlers', HANDLERS],
+): Promise<Shop> {
+  const [chain, upstream] = await Promise.all([startBase(), openCountingUpstream()])
+  const node = await openRpcProxy(chain.rpcUrl)
   const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-'))
   const settlerKey = randomKey()
   const payTo = addressOf(randomKey())
   const settler = addressOf(settlerKey)
   await chain.setGas(settler, GAS)
   const baseUrl = 'https://api.example.com'
-  const furniture = await furnish(chain, node)
+  const overrides = await overridesFor(chain, node)
   const servers = new Set<RunningServer>()
   const start = async (more: Readonly<Record<string, string>> = {}): Promise<RunningServer> => {
     const started = await startServer({
-      args: ['--handlers', HANDLERS],
+      args,
       dataDir,
       env: {
         CATALOG,
@@ -64,8 +67,8 @@ export async function openShop(furnish: Furnish = async () => ({})): Promise<Sho
         PAY_TO: payTo,
         SETTLER_PRIVATE_KEY: settlerKey,
         RPC_URL_8453: node.url,
-        WORKPLACE: workplace.url,
-        ...furniture,
+        UPSTREAM_URL: upstream.url,
+        ...overrides,
         ...more,
       },
     })
@@ -82,13 +85,13 @@ export async function openShop(furnish: Furnish = async () => ({})): Promise<Sho
     },
     baseUrl,
     chain,
-    witness: witness(chain),
+    onchain: onchainClient(chain),
     node,
-    workplace,
+    upstream,
     payTo,
     settler,
     settlerKey,
-    wallet: async (atomic = PURSE) => {
+    wallet: async (atomic = WALLET_BALANCE) => {
       const key = randomKey()
       if (atomic > 0n) await chain.mint(addressOf(key), atomic)
       return key
@@ -103,7 +106,7 @@ export async function openShop(furnish: Furnish = async () => ({})): Promise<Sho
     output: () => Array.from(servers, (each) => each.output()).join('\n'),
     close: async () => {
       await Promise.all(Array.from(servers, (each) => each.stop()))
-      await Promise.all([node.close(), workplace.close(), chain.stop()])
+      await Promise.all([node.close(), upstream.close(), chain.stop()])
       rmSync(dataDir, { recursive: true, force: true })
     },
   }

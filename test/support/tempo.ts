@@ -22,14 +22,14 @@ export const TEMPO_CHAIN = 42431
 export const PATH_USD = '0x20c0000000000000000000000000000000000000'
 /** Pays fees on anvil. */
 export const ALPHA_USD = '0x20c0000000000000000000000000000000000001'
-const PURSE = 100_000_000n
+const WALLET_BALANCE = 100_000_000n
 const RICH = mnemonicToAccount('test test test test test test test test test test test junk')
 const FLAGS = ['--network', 'tempo', '--hardfork', 'T3', '--block-time', '1', '--mixed-mining']
 
 /** A Tempo chain on this machine, with real transactions of worthless money. */
 export interface TempoChain {
   readonly rpcUrl: string
-  /** A wallet nobody has used, with tokens. */
+  /** A new wallet with tokens. */
   wallet(): Promise<Hex>
   /** Sends tokens, for the charge and for fees. */
   fund(to: Hex): Promise<void>
@@ -59,7 +59,7 @@ export async function startTempo(): Promise<TempoChain> {
   const fund = async (to: Hex): Promise<void> => {
     const next = funding.then(async () => {
       for (const token of [PATH_USD, ALPHA_USD] as const)
-        await Actions.token.transferSync(client, { token, to, amount: PURSE })
+        await Actions.token.transferSync(client, { token, to, amount: WALLET_BALANCE })
     })
     funding = next.catch(() => undefined)
     await next
@@ -103,7 +103,7 @@ export async function mppChallengeOf(url: string): Promise<EchoedChallenge> {
   return Challenge.fromResponse(response)
 }
 
-/** Everything that can be wrong with a transaction; what is left out is right. */
+/** Possible faults of a transaction; omitted parts are valid. */
 export interface TransactionFaults {
   readonly amount?: bigint
   readonly to?: Hex

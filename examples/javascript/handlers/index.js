@@ -1,26 +1,26 @@
-// prettier-ignore
-const NUMERALS = [
-  ['M', 1000], ['CM', 900], ['D', 500], ['CD', 400], ['C', 100], ['XC', 90], ['L', 50],
-  ['XL', 40], ['X', 10], ['IX', 9], ['V', 5], ['IV', 4], ['I', 1],
-]
+import { setTimeout as delay } from 'node:timers/promises'
+
 const source = [{ name: 'computed' }]
 
-async function roman({ number }) {
-  let [rest, text] = [number, '']
-  for (const [numeral, value] of NUMERALS) for (; rest >= value; rest -= value) text += numeral
-  return { source, body: { number, roman: text } }
+async function convert({ number, base }) {
+  return { source, body: { number, base, digits: number.toString(base) } }
 }
 
-async function dice({ sides, rolls }, { random }) {
-  // A byte above the largest multiple of `sides` would make low numbers more likely.
-  const fair = 256 - (256 % sides)
-  const roll = () => {
-    for (;;) {
-      const [byte] = random(1)
-      if (byte < fair) return 1 + (byte % sides)
-    }
+async function coins({ tosses }, { random }) {
+  const results = Array.from(random(tosses), (byte) => (byte < 128 ? 'heads' : 'tails'))
+  return { source, body: { tosses, results } }
+}
+
+async function countdown({ from }, { signal }) {
+  return { content: { type: 'text/event-stream', stream: count(from, signal) } }
+}
+
+async function* count(from, signal) {
+  for (let left = from; left > 0; left -= 1) {
+    yield `data: ${left}\n\n`
+    await delay(1_000, undefined, { signal })
   }
-  return { source, body: { sides, rolls: Array.from({ length: rolls }, roll) } }
+  yield 'event: end\ndata: 0\n\n'
 }
 
-export const handlers = { roman, dice }
+export const handlers = { convert, coins, countdown }

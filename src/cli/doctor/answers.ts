@@ -1,16 +1,17 @@
-import { fillPath, isJsonObject, type JsonObject } from '../../engine/internal.ts'
+import { isJsonObject, type JsonObject } from '../../engine/internal.ts'
 import { readObject } from '../json-access.ts'
 import {
   challengeClaims,
   documentPlaces,
-  pathExamples,
+  examplePath,
+  openapiOperations,
   READERS,
-  type PaymentRequired,
+  splitKey,
 } from './claim-readers.ts'
 import type { Mismatch, RouteClaims } from './route-claims.ts'
-import { visit } from './visit.ts'
+import { visit, visitEach } from './visit.ts'
 
-/** What one part of the service says, and what was wrong with how it said it. */
+/** The claims of one part of the service, and errors in how it states them. */
 export interface Found {
   readonly claims: readonly RouteClaims[]
   readonly differences: readonly Mismatch[]
@@ -18,66 +19,58 @@ export interface Found {
 
 const OPENAPI = '/openapi.json'
 
-/** The document that lists the others, or a sentence that says why there is none. */
+/** The document that lists the others, or a sentence on why there is none. */
 export async function openOpenapi(
   origin: string,
-): Promise<{ readonly document: string; readonly openapi: JsonObject } | string> {
+): Promise<
+  { readonly document: string; readonly openapi: JsonObject; readonly isSandbox: boolean } | string
+> {
   const got = await visit(origin, OPENAPI)
   if (got.kind === 'fault') return `${origin} cannot be reached: ${got.reason}`
   const where = `${origin}${OPENAPI}`
   if (got.status >= 300 && got.status < 400)
-    return `${where} leads on to ${got.header('location') ?? 'nowhere'}: ask there`
+    return `${where} redirects to ${got.headers.get('location') ?? 'nowhere'}: ask there`
   if (got.status !== 200)
-    return `${where} answers ${got.status}: this is no Ratecard, or it does not serve OpenAPI there`
+    return `${where} answers ${got.status}: this is not Ratecard, or it does not serve OpenAPI there`
   if (got.type === 'text/html')
-    return `${where} is a web page where JSON is due: this is no Ratecard, or something stands in front of it`
+    return `${where} is a web page instead of JSON: this is not Ratecard, or a proxy answers in front of it`
   const value = readObject(got.text)
   if (value === undefined || !isJsonObject(value['paths']))
-    return `${where} is no OpenAPI document: this is no Ratecard`
+    return `${where} is not an OpenAPI document: this is not Ratecard`
   if (documentPlaces(value).size === 0)
     return `${where} names none of the documents that a Ratecard serves: this is another service`
-  return { document: OPENAPI, openapi: value }
+  return { document: OPENAPI, openapi: value, isSandbox: got.headers.has('ratecard-sandbox') }
 }
-
-/** How many routes are asked at a time. */
-const ABREAST = 8
 
 export async function readChallenges(
   origin: string,
   openapi: JsonObject,
-  paths: readonly string[],
+  keys: readonly string[],
   progress: (line: string) => void,
 ): Promise<Found> {
-  const challenges: PaymentRequired[] = []
-  const differences: Mismatch[] = []
-  const ask = async (path: string): Promise<void> => {
-    progress(path)
-    const examples = pathExamples(openapi, path)
-    const got = await visit(
-      origin,
-      fillPath(path, (name) => examples.get(name) ?? name),
-    )
+  const operations = new Map(openapiOperations(openapi))
+  const asked = await visitEach(keys, async (key) => {
+    progress(key)
+    const [method, path] = splitKey(key)
+    return { key, got: await visit(origin, examplePath(path, operations.get(key)), { method }) }
+  })
+  const challenges = asked.flatMap(({ key, got }) =>
+    got.kind === 'answer' && got.status === 402 ? [{ key, headers: got.headers, body: got.text }] : [],
+  )
+  const differences = asked.flatMap(({ key, got }): Mismatch[] => {
     const says = got.kind === 'fault' ? got.reason : String(got.status)
-    if (got.kind === 'answer' && got.status === 402)
-      challenges.push({ path, header: got.header, body: got.text })
-    else
-      differences.push({
-        path,
-        field: 'status',
-        document: '402',
-        says,
-        reference: 'x402 and MPP',
-        expected: '402',
-      })
-  }
-  for (let at = 0; at < paths.length; at += ABREAST) await Promise.all(paths.slice(at, at + ABREAST).map(ask))
+    const reference = 'x402 and MPP'
+    return says === '402'
+      ? []
+      : [{ path: key, field: 'status', document: '402', says, reference, expected: '402' }]
+  })
   return { claims: challengeClaims(challenges), differences }
 }
 
 /** Documents that say something else from one moment to the next. */
 const LIVE: ReadonlySet<string> = new Set(['health', 'stats', 'status', 'status-json'])
 
-/** Reads every document: what it says of routes, whether it is there, and whether its aliases are the same. */
+/** Reads every document: its claims about routes, its presence, and whether its aliases are equal. */
 export async function readDocuments(
   origin: string,
   places: ReadonlyMap<string, readonly string[]>,
@@ -111,7 +104,7 @@ async function readText(origin: string, path: string, differences: Mismatch[]): 
   return undefined
 }
 
-/** What is wrong with a document as a whole. */
+/** An error of a document as a whole. */
 function oddity(document: string, field: string, says: string, expected: string): Mismatch {
   return { path: '*', field, document, says, reference: OPENAPI, expected }
 }

@@ -9,105 +9,103 @@ import {
   type Catalog,
   type NetworkCheck,
   type Network,
-  world,
+  systemRuntime,
   type AllNetworks,
   type PaymentConfig,
 } from '../../engine/internal.ts'
-import { fails, warns, ok, type Verdict } from './verdict.ts'
+import { areSet } from '../terminal-text.ts'
+import { fails, warns, ok, type CheckResult } from './check-result.ts'
 
-/** Asks every node and every facilitator what settling depends on. */
-export async function judgeChains(
+/** Checks every node and facilitator that settlement depends on. */
+export async function checkChains(
   { payments: { x402, mpp } }: Catalog,
   config: PaymentConfig,
-  tills: AllNetworks,
-): Promise<Verdict[]> {
+  paymentNetworks: AllNetworks,
+): Promise<CheckResult[]> {
   const networks = (x402?.networks ?? []).flatMap((id) => findNetwork(id) ?? [])
-  const told = await Promise.all([
-    ...networks.map((network) => judgeNetwork(network, config)),
-    ...(mpp === undefined ? [] : [judgeTempo(mpp.chain, config, tills.mpp.missing(mpp))]),
-    ...(x402 === undefined || config.facilitators.length === 0 ? [] : [judgeFacilitators(x402, tills)]),
+  const results = await Promise.all([
+    ...networks.map((network) => checkConfigured(network, config)),
+    ...(mpp === undefined ? [] : [checkTempo(mpp.chain, config, paymentNetworks.mpp.missing(mpp))]),
+    ...(x402 === undefined || config.facilitators.length === 0
+      ? []
+      : [checkFacilitators(x402, paymentNetworks)]),
   ])
-  const cautions = x402 === undefined ? [] : tills.x402.cautions(x402)
-  return [...told.flat(), ...cautions.map((caution) => warns('facilitator', caution))]
+  const cautions = x402 === undefined ? [] : paymentNetworks.x402.cautions(x402)
+  return [...results.flat(), ...cautions.map((caution) => warns('facilitator', caution))]
 }
 
-async function judgeNetwork(
+async function checkConfigured(
   network: Network,
   { rpcUrls, signerKeys, facilitators }: PaymentConfig,
-): Promise<Verdict[]> {
+): Promise<CheckResult[]> {
   const { chainId, title } = network
   const url = rpcUrls[chainId]
   const signers = signerKeys.flatMap((key) => addressOfKey(key) ?? [])
   if (url === undefined) {
     const missing = [`RPC_URL_${chainId}`, ...(signers.length === 0 ? ['SETTLER_PRIVATE_KEY'] : [])]
-    return facilitators.length > 0
-      ? []
-      : [warns(title, `not offered before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`)]
+    return facilitators.length > 0 ? [] : [warns(title, `not offered before ${areSet(missing)}`)]
   }
-  const wrong = await judgeEndpoint(title, chainId, url)
+  const wrong = await checkEndpoint(title, chainId, url)
   if (wrong.some(({ level }) => level === 'fails')) return wrong
-  const { token, gas } = await checkNetwork(network, url, signers, world.caller)
-  return [...wrong, judgeToken(network, token), ...gas.map((each) => judgeGas(network, each))]
+  const { token, gas } = await checkNetwork(network, url, signers, systemRuntime.caller)
+  return [...wrong, checkToken(network, token), ...gas.map((each) => checkGas(network, each))]
 }
 
-async function judgeEndpoint(title: string, chainId: number, url: string): Promise<Verdict[]> {
+async function checkEndpoint(title: string, chainId: number, url: string): Promise<CheckResult[]> {
   const variable = `RPC_URL_${chainId}`
-  const found = await askChainId(url, world.caller)
+  const found = await askChainId(url, systemRuntime.caller)
   if (found === undefined) return [fails(title, `${variable} does not answer`)]
   if (found !== BigInt(chainId)) return [fails(title, `${variable} leads to chain ${found}`)]
   const isOpen = url.startsWith('http://') && !isLoopback(url)
   return [
     ok(title, `${variable} answers as chain ${chainId}`),
     ...(isOpen
-      ? [warns(title, `${variable} is asked without TLS: anyone on the network path can invent settlements`)]
+      ? [warns(title, `${variable} is used without TLS: anyone on the network path can forge settlements`)]
       : []),
   ]
 }
 
-function judgeToken(
+function checkToken(
   { title, token: { symbol, name, version } }: Network,
   check: NetworkCheck['token'],
-): Verdict {
+): CheckResult {
   switch (check.kind) {
     case 'agrees':
       return ok(title, `${symbol} signs as ${name} version ${version}`)
     case 'differs':
       return fails(title, check.detail)
     case 'unreachable':
-      return fails(title, 'the token could not be asked for its domain')
+      return fails(title, 'the token did not return its domain')
   }
 }
 
-function judgeGas(
+function checkGas(
   { title, coin, chainId }: Network,
   { signer, check }: NetworkCheck['gas'][number],
-): Verdict {
+): CheckResult {
   if (check.kind !== 'known')
     return fails(title, `RPC_URL_${chainId} does not return the balance of ${signer}`)
   const has = `signer ${signer} has ${formatCoin(check.balance)} ${coin}`
   if (check.payments === 0n) return fails(title, `${has}: not enough for a payment, send it more`)
-  const says = `${has}, for ${check.payments} payments`
-  return check.payments < FEW ? warns(title, `${says}: send it more`) : ok(title, says)
+  const message = `${has}, for ${check.payments} payments`
+  return check.payments < FEW ? warns(title, `${message}: send it more`) : ok(title, message)
 }
 
-async function judgeTempo(
+async function checkTempo(
   chain: number,
   { rpcUrls }: PaymentConfig,
   missing: readonly string[],
-): Promise<Verdict[]> {
-  if (missing.length > 0)
-    return [
-      warns('Tempo', `not offered before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`),
-    ]
-  return judgeEndpoint('Tempo', chain, rpcUrls[chain] ?? '')
+): Promise<CheckResult[]> {
+  if (missing.length > 0) return [warns('Tempo', `not offered before ${areSet(missing)}`)]
+  return checkEndpoint('Tempo', chain, rpcUrls[chain] ?? '')
 }
 
-async function judgeFacilitators(
+async function checkFacilitators(
   x402: NonNullable<Catalog['payments']['x402']>,
-  tills: AllNetworks,
-): Promise<Verdict[]> {
+  paymentNetworks: AllNetworks,
+): Promise<CheckResult[]> {
   const lines: string[] = []
-  await tills.x402.survey(x402, (line) => lines.push(line.replace(/^x402: /, '')))
-  if (lines.length === 0) return [ok('facilitator', 'settles every network that is left to it')]
+  await paymentNetworks.x402.survey(x402, (line) => lines.push(line.replace(/^x402: /, '')))
+  if (lines.length === 0) return [ok('facilitator', 'settles every network that is assigned to it')]
   return lines.map((line) => fails('facilitator', line))
 }

@@ -1,6 +1,9 @@
 import {
+  fillPath,
   findNetwork,
-  formatPrice,
+  METHODS,
+  routeKey,
+  spellPrice,
   type Catalog,
   type ErrorCode,
   type Json,
@@ -11,22 +14,26 @@ import { claimOf, type RouteClaim, type Field, type RouteClaims } from './route-
 
 const NONE = 'none'
 
-/** What a catalog file says by itself, without knowing what its server has credentials for. */
+/** The claims of a catalog file, without knowing the credentials of its server. */
 export function catalogClaims({ routes }: Catalog): RouteClaims {
   const claims = routes
     .filter(({ operation }) => !operation.planned)
-    .map(({ path, kind, operation, parameters, sample, full }): [string, RouteClaim] => {
-      const { price, skill } = operation
+    .map((route): [string, RouteClaim] => {
+      const { kind, operation, parameters, sample, full } = route
+      const { price, skill, body } = operation
       return [
-        path,
+        routeKey(route),
         claimOf(
-          ['price', kind !== 'paid' || price === undefined ? 'free' : formatPrice(price)],
+          ['price', kind !== 'paid' || price === undefined ? 'free' : spellPrice(price)],
           [
             'parameters',
-            joinParameters(parameters.map(({ name, required, default: value }) => [name, required, value])),
+            joinParameters([
+              ...parameters.map(({ name, required, default: value }) => [name, required, value] as const),
+              ...(body?.form === 'whole' ? membersOf(body.schema) : []),
+            ]),
           ],
           ['sample', sample ?? NONE],
-          // A preview is no skill of its own.
+          // A preview has no skill of its own.
           ['skill', full === undefined ? skill : undefined],
         ),
       ]
@@ -34,11 +41,11 @@ export function catalogClaims({ routes }: Catalog): RouteClaims {
   return { document: 'catalog', covers: 'all', claims: new Map(claims) }
 }
 
-/** What the OpenAPI document says of every route; documents among its paths are left out. */
+/** The claims of the OpenAPI document about every route, without the generated documents among its paths. */
 export function openapiClaims(document: string, openapi: JsonObject): RouteClaims {
-  const claims = operationsOf(openapi)
+  const claims = openapiOperations(openapi)
     .filter(([, operation]) => at(operation, 'x-document') === undefined)
-    .map(([path, operation]): [string, RouteClaim] => [path, openapiClaim(operation)])
+    .map(([key, operation]): [string, RouteClaim] => [key, openapiClaim(operation)])
   return { document, covers: 'all', claims: new Map(claims) }
 }
 
@@ -56,13 +63,34 @@ function openapiClaim(operation: Json): RouteClaim {
   const [offer] = listAt(info, 'offers')
   const [amount, currency] = [textAt(offer, 'amount'), textAt(offer, 'currency')]
   return claimOf(
-    ['price', info === undefined ? 'free' : textAt(info, 'price', 'amount')],
-    ['parameters', joinParameters(parameters)],
+    ['price', info === undefined ? 'free' : spellAt(info, 'price')],
+    ['parameters', joinParameters([...parameters, ...membersOf(bodySchema(operation))])],
     ['sample', textAt(operation, 'x-free-preview') ?? NONE],
     ['available', at(operation, 'x-available') === false ? 'no' : 'yes'],
     ['protocols', info === undefined ? undefined : protocols.join(', ')],
     ['mpp', amount === undefined ? undefined : `${amount} of ${currency}`],
   )
+}
+
+/** The schema of a JSON or form body. */
+export function bodySchema(operation: Json | undefined): Json | undefined {
+  const [[, media] = []] = membersAt(operation, 'requestBody', 'content')
+  return at(media, 'schema')
+}
+
+function membersOf(schema: Json | undefined): (readonly [string, boolean, Json | undefined])[] {
+  const required = listAt(schema, 'required')
+  return membersAt(schema, 'properties').map(([name, rules]) => [
+    name,
+    required.includes(name),
+    at(rules, 'default'),
+  ])
+}
+
+/** An amount, or the range of a rule. */
+function spellAt(value: Json | undefined, ...path: readonly string[]): string | undefined {
+  const [min, max] = ['min', 'max'].map((end) => textAt(value, ...path, end))
+  return textAt(value, ...path, 'amount') ?? (min === undefined ? undefined : `${min} to ${max}`)
 }
 
 /** `limit*` must be given, `country=US` has a default, the rest may be left out. */
@@ -78,38 +106,49 @@ function spell(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Where the documents of a service are served, by the names the catalog gives them. */
+/** Paths of the documents of a service, by their names in the catalog. */
 export function documentPlaces(openapi: JsonObject): ReadonlyMap<string, readonly string[]> {
   const places = new Map<string, string[]>()
-  for (const [path, operation] of operationsOf(openapi)) {
+  for (const [path, operation] of openapiOperations(openapi)) {
     const name = textAt(operation, 'x-document')
     if (name !== undefined) places.set(name, [...(places.get(name) ?? []), path])
   }
   return places
 }
 
-/** Examples of the parameters in a path, by their names. */
-export function pathExamples(openapi: JsonObject, path: string): ReadonlyMap<string, string> {
-  const parameters = listAt(openapi, 'paths', path, 'get', 'parameters')
-  return new Map(
-    parameters.flatMap((parameter): [string, string][] => {
-      const name = textAt(parameter, 'name')
-      const shown = at(parameter, 'schema', 'example') ?? at(parameter, 'schema', 'default')
-      return name === undefined || shown === undefined ? [] : [[name, spell(shown)]]
+/** A path filled with the examples of its operation's parameters; one without an example stays a template. */
+export function examplePath(path: string, operation: Json | undefined): string {
+  return fillPath(path, (wanted) => {
+    const parameter = listAt(operation, 'parameters').find((each) => textAt(each, 'name') === wanted)
+    const schema = at(parameter, 'schema')
+    const shown = at(schema, 'example') ?? listAt(schema, 'examples')[0] ?? at(schema, 'default')
+    return shown === undefined ? wanted : spell(shown)
+  })
+}
+
+/** The method and the path of a key. */
+export function splitKey(key: string): readonly [method: string, path: string] {
+  const [path = '', method = 'GET'] = key.split(' ').toReversed()
+  return [method, path]
+}
+
+/** Operations by the key of their route in a catalog: `/paid/app`, `POST /paid/translate`. */
+export function openapiOperations(openapi: JsonObject): [string, Json][] {
+  return membersAt(openapi, 'paths').flatMap(([path, item]) =>
+    METHODS.flatMap((method): [string, Json][] => {
+      const operation = at(item, method.toLowerCase())
+      return operation === undefined ? [] : [[keyOf(method, path), operation]]
     }),
   )
 }
 
-function operationsOf(openapi: JsonObject): [string, Json][] {
-  return membersAt(openapi, 'paths').flatMap(([path, item]): [string, Json][] => {
-    const operation = at(item, 'get')
-    return operation === undefined ? [] : [[path, operation]]
-  })
+function keyOf(method: string, path: string): string {
+  return method === 'GET' ? path : `${method} ${path}`
 }
 
 type Reader = (document: string, text: string) => RouteClaims | undefined
 
-/** Documents with prices that machines read, by name; a reader answers undefined for what is no JSON object. */
+/** Documents with prices that machines read, by name; a reader answers undefined if it is not a JSON object. */
 export const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['openapi', reader(openapiClaims)],
   ['index', listing('all', (index) => listAt(index, 'routes'))],
@@ -134,12 +173,12 @@ function reader(read: (document: string, value: JsonObject) => RouteClaims): Rea
 function listing(covers: RouteClaims['covers'], itemsOf: (value: JsonObject) => readonly Json[]): Reader {
   return reader((document, value) => {
     const claims = itemsOf(value).map((item): [string, RouteClaim] => [
-      textAt(item, 'path') ?? '',
+      keyOf(textAt(item, 'method') ?? 'GET', textAt(item, 'path') ?? ''),
       claimOf(
-        ['price', textAt(item, 'priceUsd') ?? textAt(item, 'price', 'amount') ?? 'free'],
+        ['price', textAt(item, 'priceUsd') ?? spellAt(item, 'price') ?? 'free'],
         ['sample', textAt(item, 'sample')],
         ['available', at(item, 'available') === false ? 'no' : 'yes'],
-        ...offerFields(listAt(item, 'accepts')),
+        ...offerFields(listAt(item, 'accepts'), textAt(item, 'price', 'rule') !== undefined),
       ),
     ])
     return { document, covers, claims: new Map(claims) }
@@ -148,29 +187,35 @@ function listing(covers: RouteClaims['covers'], itemsOf: (value: JsonObject) => 
 
 /** How the description of a skill ends that is called over HTTP; the summary of the catalog precedes it. */
 const CALL =
-  /(?:^| )(?:Price: (\d+\.\d+) USD per call|Free)\.(?: Charged first\.)? GET (\S+)(?: or MCP tool \S+ at \S+)?$/
+  /(?:^| )(?:Price: (\d+\.\d+(?: to \d+\.\d+)?) USD per call(?: \(.*\))?|Free)\.(?: Charged first\.)? ([A-Z]+) (\S+)(?: or MCP tool \S+ at \S+)?$/
 
 function agentCardClaims(document: string, card: JsonObject): RouteClaims {
   const claims = listAt(card, 'skills').flatMap((skill): [string, RouteClaim][] => {
-    const [, price = 'free', url] = CALL.exec(textAt(skill, 'description') ?? '') ?? []
+    const [, price = 'free', method = '', url] = CALL.exec(textAt(skill, 'description') ?? '') ?? []
     // One that cannot be used now names no route.
     if (url === undefined) return []
     const available = at(skill, 'available') === false ? 'no' : 'yes'
     return [
-      [pathOf(url), claimOf(['price', price], ['skill', textAt(skill, 'id')], ['available', available])],
+      [
+        keyOf(method, pathOf(url)),
+        claimOf(['price', price], ['skill', textAt(skill, 'id')], ['available', available]),
+      ],
     ]
   })
   return { document, covers: 'skills now', claims: new Map(claims) }
 }
 
-const GUIDE_ENTRY = /^- \[[^\]]*\]\((\S+?)\): (?:\$(\d+\.\d+)|free)\. /gm
+const GUIDE_ENTRY =
+  /^- \[[^\]]*\]\((\S+?)\): (?:\$(\d+\.\d+(?: to \d+\.\d+)?)(?: \(.*?\))?|free)\.(?: (POST|PUT|PATCH|DELETE)[.,])? /gm
 
-/** The guide for language models lists what is sold now. Lines on tools of MCP servers are left out. */
+/** The claims of the guide for language models, which lists what is sold now. Ignores lines on MCP tools. */
 function guideClaims(document: string, text: string): RouteClaims {
   const claims = [...text.matchAll(GUIDE_ENTRY)].flatMap(
-    ([, url = '', price = 'free']): [string, RouteClaim][] => {
+    ([, url = '', price = 'free', method = 'GET']): [string, RouteClaim][] => {
       const path = pathOf(url)
-      return path.startsWith('/paid/') ? [[path, claimOf(['price', price], ['available', 'yes'])]] : []
+      return path.startsWith('/paid/')
+        ? [[keyOf(method, path), claimOf(['price', price], ['available', 'yes'])]]
+        : []
     },
   )
   return { document, covers: 'sold now', claims: new Map(claims) }
@@ -178,9 +223,9 @@ function guideClaims(document: string, text: string): RouteClaims {
 
 /** A 402 as it was received. */
 export interface PaymentRequired {
-  /** Of the route, as the catalog writes it. */
-  readonly path: string
-  readonly header: (name: string) => string | undefined
+  /** Key of the route in the catalog. */
+  readonly key: string
+  readonly headers: Pick<Headers, 'get'>
   readonly body: string
 }
 
@@ -189,54 +234,58 @@ export function challengeClaims(challenges: readonly PaymentRequired[]): RouteCl
   const said = new Map<string, Map<string, RouteClaim>>()
   for (const challenge of challenges)
     for (const [document, claim] of claimsOf(challenge))
-      said.set(document, (said.get(document) ?? new Map<string, RouteClaim>()).set(challenge.path, claim))
+      said.set(document, (said.get(document) ?? new Map<string, RouteClaim>()).set(challenge.key, claim))
   return Array.from(said, ([document, claims]) => ({ document, covers: 'sold', claims }))
 }
 
-/** Why a request would be refused whatever its parameters are. */
+/** Reasons to refuse every request, whatever its parameters. */
 const UNREADY: ReadonlySet<string> = new Set<ErrorCode>(['not_configured', 'not_implemented'])
 
-/** Of every token on Tempo. */
+/** Decimals of every token on Tempo. */
 const TIP20_DECIMALS = 6
 
-function* claimsOf({ header, body }: PaymentRequired): Iterable<[string, RouteClaim]> {
-  const required = decode(header('payment-required'))
-  const request = decode(/\brequest="([\w-]+)"/.exec(header('www-authenticate') ?? '')?.[1])
+function* claimsOf({ headers, body }: PaymentRequired): Iterable<[string, RouteClaim]> {
+  const required = decode(headers.get('payment-required') ?? undefined)
+  const request = decode(/\brequest="([\w-]+)"/.exec(headers.get('www-authenticate') ?? '')?.[1])
   const read = readObject(body)
   const sample = textAt(read, 'sample')
+  const isComputed = textAt(read, 'price', 'rule') !== undefined
+  const price = isComputed ? 'due' : 'price'
   yield [
     '402',
     claimOf(
-      ['price', textAt(read, 'price', 'amount')],
+      [price, textAt(read, 'price', 'amount')],
       ['sample', sample === undefined ? NONE : pathOf(sample)],
       ['available', UNREADY.has(textAt(read, 'would_fail', 'code') ?? '') ? 'no' : 'yes'],
       ['protocols', [...(required ? ['x402'] : []), ...(request ? ['mpp'] : [])].join(', ')],
     ),
   ]
   for (const offer of listAt(required, 'accepts')) {
-    const [field] = offerFields([offer])
+    const [field] = offerFields([offer], isComputed)
     if (field === undefined) continue
     const decimals = findNetwork(field[0])?.token.decimals
-    const price = decimals === undefined ? undefined : priceOf(textAt(offer, 'amount'), decimals)
-    yield [`402 by x402 on ${field[0]}`, claimOf(['price', price], field)]
+    const amount = decimals === undefined ? undefined : priceOf(textAt(offer, 'amount'), decimals)
+    yield [`402 by x402 on ${field[0]}`, claimOf([price, amount], field)]
   }
   const amount = textAt(request, 'amount')
   if (amount !== undefined)
     yield [
       '402 by mpp',
       claimOf(
-        ['price', priceOf(amount, TIP20_DECIMALS)],
-        ['mpp', `${amount} of ${textAt(request, 'currency')}`],
+        [price, priceOf(amount, TIP20_DECIMALS)],
+        ['mpp', isComputed ? undefined : `${amount} of ${textAt(request, 'currency')}`],
       ),
     ]
 }
 
-/** The offers of x402 as fields, one for each network. */
-function offerFields(accepts: readonly Json[]): [Field, string][] {
+/** The offers of x402 as fields, one for each network; the amount of a computed price is another in each. */
+function offerFields(accepts: readonly Json[], isComputed: boolean): [Field, string][] {
   return accepts.flatMap((offer): [Field, string][] => {
     const network = textAt(offer, 'network')
     const [amount, asset, payTo] = ['amount', 'asset', 'payTo'].map((name) => textAt(offer, name))
-    return network === undefined || !isEip155(network) ? [] : [[network, `${amount} of ${asset} to ${payTo}`]]
+    return network === undefined || !isEip155(network)
+      ? []
+      : [[network, `${isComputed ? '' : `${amount} of `}${asset} to ${payTo}`]]
   })
 }
 
@@ -244,7 +293,7 @@ function isEip155(network: string): network is `eip155:${string}` {
   return network.startsWith('eip155:')
 }
 
-/** Atomic units of a token as a price with at least six decimals; undefined for what is no amount. */
+/** Atomic units of a token as a price with at least six decimals; undefined if it is not an amount. */
 function priceOf(amount: string | undefined, decimals: number): string | undefined {
   if (amount === undefined || !/^\d+$/.test(amount)) return undefined
   const digits = amount.padStart(decimals + 1, '0')

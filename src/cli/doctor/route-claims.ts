@@ -1,12 +1,12 @@
 /**
- * `price` in USD with six decimals, or `free`; `parameters` as `country=US, limit*`; `sample` the path of the preview or
+ * `price` in USD with six decimals, a range, or `free`; `due` what one call by a rule costs; `parameters` as `country=US, limit*`; `sample` the path of the preview or
  * `none`; `available` yes or no; `skill` its id in the agent card; `protocols` by name; an offer of x402 under its network,
  * one of MPP under `mpp`.
  */
 export type Field =
-  'price' | 'parameters' | 'sample' | 'available' | 'skill' | 'protocols' | 'mpp' | `eip155:${string}`
+  'price' | 'due' | 'parameters' | 'sample' | 'available' | 'skill' | 'protocols' | 'mpp' | `eip155:${string}`
 
-/** What is said of one route: each field as text, so that any two documents can be compared. */
+/** The claims about one route: each field as text, so that any two documents can be compared. */
 export type RouteClaim = ReadonlyMap<Field, string>
 
 /** Fields without a value are left out. */
@@ -14,7 +14,7 @@ export function claimOf(...fields: readonly (readonly [Field, string | undefined
   return new Map(fields.flatMap(([field, value]) => (value === undefined ? [] : [[field, value] as const])))
 }
 
-/** What one document says, by the path of the route as the catalog writes it. */
+/** The claims of one document, by the key of the route: `/paid/app`, `POST /paid/translate`. */
 export interface RouteClaims {
   /** Its path, or `402 by mpp`. */
   readonly document: string
@@ -23,7 +23,7 @@ export interface RouteClaims {
   readonly claims: ReadonlyMap<string, RouteClaim>
 }
 
-/** One thing that does not fit: about a route, or about a document as a whole when the path is `*`. */
+/** One mismatch, of a route, or of a document as a whole when the path is `*`. */
 export interface Mismatch {
   readonly path: string
   /** `listed`: whether the route is named at all. */
@@ -35,8 +35,8 @@ export interface Mismatch {
 }
 
 /**
- * Where documents differ. The first one defines which routes exist; for every field, the first document that has it is
- * the reference of those after it.
+ * Mismatches between documents. The first one defines which routes exist; for every field, the first document that
+ * has it is the reference for the others.
  */
 export function compareClaims(documents: readonly RouteClaims[]): Mismatch[] {
   const [first] = documents

@@ -7,8 +7,8 @@ import { catalogClaims, documentPlaces, openapiClaims } from './claim-readers.ts
 import { compareClaims, type Mismatch, type RouteClaims } from './route-claims.ts'
 
 /**
- * Compares what a running service says of itself: its catalog (when this machine has it), its documents, and the 402 of
- * every route by every protocol. Nothing is paid.
+ * Compares the claims of a running service: its catalog (when this machine has it), its documents, and the 402 of
+ * every route in every protocol. Nothing is paid.
  */
 export async function examineService(call: Call, target: string): Promise<number> {
   const { terminal, flags } = call
@@ -52,7 +52,7 @@ export function originOf(target: string): string {
   return url.origin
 }
 
-/** What the catalog of this machine says; undefined when none is named. */
+/** The claims of the catalog on this machine; undefined when none is named. */
 async function declaredClaims(call: Call): Promise<RouteClaims | undefined> {
   const file = call.flags.text('catalog')
   if (file === undefined) return undefined

@@ -3,6 +3,7 @@ import {
   addressOfKey,
   type AllNetworks,
   type Catalog,
+  checkStore,
   HEADER_TARGET,
   invalidConfig,
   LedgerError,
@@ -14,21 +15,21 @@ import {
   sameAddress,
 } from '../../engine/internal.ts'
 import type { Env } from '../../env.ts'
-import { VARIABLES } from '../payment-config.ts'
-import { playMoneyProblems } from '../validate-config.ts'
-import { fails, warns, ok, type Verdict } from './verdict.ts'
+import { playMoneyProblems, VARIABLES } from '../payment-config.ts'
+import { areSet } from '../terminal-text.ts'
+import { fails, warns, ok, type CheckResult } from './check-result.ts'
 
-/** Who is paid, by whose keys: nobody is asked. */
-export function judgeOwner(
+/** Checks the payee and the keys, without any request. */
+export function checkOwner(
   { production, payerKey }: Pick<Env, 'production' | 'payerKey'>,
   catalog: Catalog,
   config: PaymentConfig,
-  tills: AllNetworks,
+  paymentNetworks: AllNetworks,
   play: ReadonlySet<string>,
-): Verdict[] {
+): CheckResult[] {
   const { payTo, signerKeys, mppRecipient } = config
   const wrong = [
-    ...missingConfig(catalog, config, tills, VARIABLES),
+    ...missingConfig(catalog, config, paymentNetworks, VARIABLES),
     ...invalidConfig(config, VARIABLES),
     ...playMoneyProblems(config, play),
   ].map((line) => fails('addresses', line))
@@ -46,6 +47,10 @@ export function judgeOwner(
       : [warns('environment', 'PAYER_PRIVATE_KEY is set: a server that sells needs none')]),
     ...wrong,
     ...(wrong.length > 0 ? [] : payees.map(([variable, to]) => ok('addresses', `${variable} ${to}`))),
+    ok(
+      'payers',
+      `payments from ${catalog.payments.denied.length} addresses are refused (payments.payers.deny)`,
+    ),
     ...shared.map(([variable]) =>
       warns(
         'addresses',
@@ -55,27 +60,26 @@ export function judgeOwner(
   ]
 }
 
-export function judgeHeaders(catalog: Catalog, baseUrl: string): Verdict[] {
+export function checkHeaders(catalog: Catalog, baseUrl: string): CheckResult[] {
   const sizes = [...measureHeaders(catalog, baseUrl)].toSorted(([, one], [, other]) => other - one)
   const [largest] = sizes
   if (largest === undefined) return []
   const [path, bytes] = largest
-  const says = `PAYMENT-REQUIRED takes ${bytes} of ${HEADER_TARGET} bytes at ${path}`
-  return [bytes > HEADER_TARGET ? warns('headers', `${says}: some proxies refuse it`) : ok('headers', says)]
+  const message = `PAYMENT-REQUIRED takes ${bytes} of ${HEADER_TARGET} bytes at ${path}`
+  return [
+    bytes > HEADER_TARGET ? warns('headers', `${message}: some proxies refuse it`) : ok('headers', message),
+  ]
 }
 
-/** On which terms the data may be sold: what nobody has agreed to is at the operator's risk. */
-export function judgeTerms({ sources, routes }: Catalog, secret: Env['secret']): Verdict[] {
+/** Checks the terms of the data: data without an agreement is sold at the operator's risk. */
+export function checkTerms({ sources, routes }: Catalog, secret: Env['secret']): CheckResult[] {
   return Object.entries(sources).flatMap(([name, { title, resale, terms, credentials }]) => {
     const paths = routes.filter(
       ({ kind, operation }) => kind === 'paid' && !operation.planned && operation.sources.includes(name),
     )
     if (paths.length === 0) return []
     const missing = credentials.filter((variable) => secret(variable) === undefined)
-    if (missing.length > 0)
-      return [
-        warns(title, `not sold before ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} set`),
-      ]
+    if (missing.length > 0) return [warns(title, `not sold before ${areSet(missing)}`)]
     const where = `${paths.map(({ path }) => path).join(', ')}${terms === undefined ? '' : `; terms: ${terms}`}`
     if (resale === 'allowed') return [ok(title, 'may be sold')]
     const state =
@@ -84,19 +88,12 @@ export function judgeTerms({ sources, routes }: Catalog, secret: Env['secret']):
   })
 }
 
-/** Whether a payment that was taken is still known after a restart. */
-export async function judgeStores(env: Env): Promise<Verdict[]> {
+/** Checks whether payments are still known after a restart. */
+export async function checkStores(env: Env): Promise<CheckResult[]> {
   const { redisUrl, cacheRedisUrl, dataDir, ledgerUnsafe } = env
   const cache = cacheRedisUrl === undefined ? undefined : readRedisAddress(cacheRedisUrl, 'CACHE_REDIS_URL')
   return [
-    ...(redisUrl === undefined
-      ? [
-          warns(
-            'ledger',
-            `${join(dataDir, 'ledger')}, on this machine only: REDIS_URL is for several; back it up`,
-          ),
-        ]
-      : await judgeRedis(env)),
+    redisUrl === undefined ? await checkLmdb(join(dataDir, 'ledger')) : await checkRedis(env),
     ...(ledgerUnsafe
       ? [warns('ledger', 'LEDGER_UNSAFE is set: nothing checks whether Redis keeps what it stores')]
       : []),
@@ -104,13 +101,26 @@ export async function judgeStores(env: Env): Promise<Verdict[]> {
   ]
 }
 
-async function judgeRedis(env: Env): Promise<Verdict[]> {
-  try {
+async function checkLmdb(directory: string): Promise<CheckResult> {
+  return failsWithLedger(async () => {
+    await checkStore(directory)
+    return warns('ledger', `${directory}, on this machine only: REDIS_URL is for several; back it up`)
+  })
+}
+
+async function checkRedis(env: Env): Promise<CheckResult> {
+  return failsWithLedger(async () => {
     const { ledger, title } = await openLedger({ ...env, directory: join(env.dataDir, 'ledger') })
     await ledger.close()
-    return [ok('ledger', `${title}${env.ledgerUnsafe ? '' : ', append-only and without eviction'}`)]
+    return ok('ledger', `${title}${env.ledgerUnsafe ? '' : ', append-only and without eviction'}`)
+  })
+}
+
+async function failsWithLedger(check: () => Promise<CheckResult>): Promise<CheckResult> {
+  try {
+    return await check()
   } catch (fault) {
-    if (fault instanceof LedgerError) return [fails('ledger', fault.message)]
+    if (fault instanceof LedgerError) return fails('ledger', fault.message)
     throw fault
   }
 }

@@ -7,7 +7,7 @@ import {
   type Catalog,
   type SourceFigures,
   type Trial,
-  world,
+  systemRuntime,
 } from '../../engine/internal.ts'
 import { columns } from '../terminal-text.ts'
 import { UsageError, type Call } from '../command.ts'
@@ -22,13 +22,14 @@ export async function trySources(call: Call): Promise<number> {
   if (flags.given('json')) throw new UsageError('--json goes with a url')
   const figuresNow = (): ReadonlyMap<string, SourceFigures> => call.service.sources?.() ?? new Map()
   const { catalog, revision } = await previewRevision(call, flags.text('catalog') ?? env.catalog)
-  const workshop = { ...world, cache: new Cache(createMemoryCache(), world.now) }
+  const deps = { ...systemRuntime, cache: new Cache(createMemoryCache(), systemRuntime.now) }
   const isUnasked = (source: string): boolean => figuresNow().get(source)?.asked === 0
   const trials: Trial[] = []
   for await (const trial of tryOperations(
     revision,
-    workshop,
+    deps,
     ({ sources }) => !flags.given('sources') || sources.some(isUnasked),
+    flags.given('sources') ? (call.service.probes ?? {}) : {},
   )) {
     trials.push(trial)
     terminal.progress(trial.path)

@@ -1,7 +1,7 @@
-import { world } from '../../engine/internal.ts'
+import { systemRuntime } from '../../engine/internal.ts'
 
 /** Longer than any document takes. */
-const PATIENCE_MS = 20_000
+export const PATIENCE_MS = 20_000
 
 export type Visit =
   | {
@@ -9,30 +9,53 @@ export type Visit =
       readonly status: number
       /** Media type without its parameters. */
       readonly type: string
-      readonly header: (name: string) => string | undefined
+      readonly headers: Headers
       readonly text: string
     }
-  /** In words that go on after the address. */
+  /** A phrase that follows the address. */
   | { readonly kind: 'fault'; readonly reason: string }
 
-/** Asks once, follows nothing. The path may come from the service itself: it must not lead to another host. */
-export async function visit(origin: string, path: string): Promise<Visit> {
+interface VisitOptions {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Sends one request without redirects. The path may come from the service: it must not lead to another host. */
+export async function visit(
+  origin: string,
+  path: string,
+  { method = 'GET', headers = {} }: VisitOptions = {},
+): Promise<Visit> {
   if (!path.startsWith('/')) return { kind: 'fault', reason: 'no path, and not asked' }
   try {
-    const signal = AbortSignal.timeout(PATIENCE_MS)
-    const headers = { Accept: 'application/json, */*;q=0.5' }
-    const response = await world.fetcher(origin + path, { redirect: 'manual', signal, headers })
+    const response = await systemRuntime.fetcher(origin + path, {
+      method,
+      headers: { Accept: 'application/json, */*;q=0.5', ...headers },
+      redirect: 'manual',
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    })
     const [type = ''] = (response.headers.get('content-type') ?? '').split(';')
     return {
       kind: 'answer',
       status: response.status,
       type: type.trim().toLowerCase(),
-      header: (name) => response.headers.get(name) ?? undefined,
+      headers: response.headers,
       text: await response.text(),
     }
   } catch (fault) {
     return { kind: 'fault', reason: reasonOf(fault) }
   }
+}
+
+/** Number of concurrent requests, as x402scan sends them. */
+const CONCURRENT = 6
+
+/** Runs requests in small groups; the answers are in the order of the items. */
+export async function visitEach<T, R>(all: readonly T[], ask: (each: T) => Promise<R>): Promise<R[]> {
+  const answers: R[] = []
+  for (let first = 0; first < all.length; first += CONCURRENT)
+    answers.push(...(await Promise.all(all.slice(first, first + CONCURRENT).map(ask))))
+  return answers
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -43,12 +66,12 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'the connection was closed before the answer',
   ETIMEDOUT: 'no connection in time',
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
-  HPE_INVALID_CONSTANT: 'what answers does not speak HTTP',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'what answers does not speak TLS: try http://',
+  HPE_INVALID_CONSTANT: 'the server there does not speak HTTP',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the server there does not speak TLS: try http://',
 }
 
-/** Why there is no answer, in words that go on after the address. */
-export function reasonOf(fault: unknown): string {
+/** Why there is no answer, phrased to follow the address. */
+function reasonOf(fault: unknown): string {
   if (fault instanceof DOMException && fault.name === 'TimeoutError')
     return `no answer in ${PATIENCE_MS / 1000} seconds`
   const cause: unknown = fault instanceof Error ? fault.cause : undefined

@@ -1,9 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from '../../engine/internal.ts'
 import { at, listAt, textAt } from '../json-access.ts'
-import { follow, snake } from './openapi.ts'
+import { follow, snake } from './read-openapi.ts'
 
 interface Wanted {
-  /** What the catalog says of it; undefined: nothing is sent. */
+  /** The credential in the catalog; undefined: nothing is sent. */
   readonly credential: JsonObject | undefined
   readonly notes: readonly string[]
 }
@@ -22,7 +22,7 @@ export function credentialOf(openapi: JsonObject, operation: JsonObject): Wanted
     if (credential !== undefined) return { credential, notes: [] }
   }
   const names = choices.map((each) => each.join(' with ')).join(' or ')
-  return { credential: undefined, notes: [`wants ${names}, which a proxy cannot send`] }
+  return { credential: undefined, notes: [`requires ${names}, which a proxy cannot send`] }
 }
 
 function schemeOf(openapi: JsonObject, name: string): Json | undefined {

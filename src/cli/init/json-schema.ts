@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/internal.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
-import { follow } from './openapi.ts'
+import { follow } from './read-openapi.ts'
 
 /** Keywords of OpenAPI 3.0 that JSON Schema does not have, and words for people that cost more than they tell. */
 const DROPPED: ReadonlySet<string> = new Set([
@@ -22,7 +22,7 @@ const OF_SCHEMAS: ReadonlySet<string> = new Set([
   'dependentSchemas',
 ])
 
-/** A schema of the document as JSON Schema (2020-12) that stands by itself: what it refers to is under `$defs`. */
+/** A schema of the document as a self-contained JSON Schema (2020-12), with its references under `$defs`. */
 export function bundle(openapi: JsonObject, schema: Json): JsonObject {
   const names = new Map<string, string>()
   const definitions: Record<string, Json> = {}
@@ -102,8 +102,8 @@ export function validatorOf(schema: JsonObject): ((value: Json) => boolean) | un
 const DEEPEST = 4
 
 /**
- * A value of a schema of the document: what it shows of itself, else the plainest that fits. `optional`: how many levels
- * have members that may be left out.
+ * A value for a schema of the document: its example, otherwise the simplest valid one. `optional`: levels with
+ * optional members.
  */
 export function sampleOf(openapi: JsonObject, given: Json | undefined, optional = DEEPEST): Json | undefined {
   if (optional < -DEEPEST) return undefined
@@ -218,7 +218,7 @@ function ofPattern(pattern: string): string | undefined {
   }
 }
 
-/** Of alternatives the first: `(SM|MM)[0-9]` → `SM[0-9]`. */
+/** Keeps the first alternative: `(SM|MM)[0-9]` → `SM[0-9]`. */
 function plainGroups(pattern: string): string {
   const plain = pattern.replace(/\((?:\?:)?([^()|?]*)(?:\|[^()]*)?\)(?![?*+{])/g, '$1')
   return plain === pattern ? plain : plainGroups(plain)

@@ -3,7 +3,7 @@ import type { Draft } from '../route-yaml.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import { credentialOf, credentialOfKey, isKey } from './credential.ts'
 import { bundle, sampleOf, validatorOf } from './json-schema.ts'
-import { follow, shorten, snake, uniqueNames } from './openapi.ts'
+import { follow, shorten, snake, uniqueNames } from './read-openapi.ts'
 import { mapForm, mapParameter, type Mapped } from './parameter.ts'
 
 /** What becomes of one operation of an API. */
@@ -41,7 +41,7 @@ export interface Shown {
 export type ConvertedBody =
   | { readonly kind: 'schema'; readonly schema: JsonObject; readonly example: Shown }
   | { readonly kind: 'properties'; readonly properties: Draft['parameters'] }
-  | { readonly kind: 'media'; readonly type: string }
+  | { readonly kind: 'media'; readonly type: string; readonly example?: string }
 
 const SOLD: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'patch'])
 const METHODS: ReadonlySet<string> = new Set([...SOLD, 'options', 'head', 'trace', 'query'])
@@ -133,7 +133,7 @@ function convert(openapi: JsonObject, original: Original, taken: Set<string>): C
   }
 }
 
-/** A path of its own for each operation: another may differ in the names of its parameters only. */
+/** A unique path for each operation: another may differ in the names of its parameters only. */
 function freePath(taken: Set<string>, method: string, route: string): string {
   const shapeOf = (path: string): string => `${method} ${path.replace(/\{[^}]*\}/g, '{}')}`
   let path = route
@@ -156,14 +156,14 @@ interface Parameters {
   readonly keys: readonly { readonly wire: string; readonly place: string }[]
 }
 
-/** Those of the operation, and those of its path that it does not declare anew; of the path also the undeclared. */
+/** Parameters of the operation, and those of its path that it does not declare, template names included. */
 function parametersOf(openapi: JsonObject, { path, item, operation }: Original): Parameters {
   const own = listAt(operation, 'parameters').map((each) => mapParameter(openapi, each))
   const isOwn = (one: Mapped): boolean =>
     own.some(({ wire, place }) => wire === one.wire && place === one.place)
   const shared = listAt(item, 'parameters').map((each) => mapParameter(openapi, each))
   const declared = [...shared.filter((each) => !isOwn(each)), ...own].filter(
-    // OpenAPI: these three are said elsewhere in the document, and Idempotency-Key is the payment's.
+    // OpenAPI describes these three elsewhere, and Idempotency-Key is taken from the payment.
     ({ place, wire }) =>
       place !== 'header' || !/^(?:accept|content-type|authorization|idempotency-key)$/i.test(wire),
   )
@@ -197,7 +197,7 @@ function draftOf(name: string, { declared, isGenerated }: Kept): Draft['paramete
   return isGenerated ? [name, declared, 'example generated from the schema'] : [name, declared]
 }
 
-/** Under /paid/; what a segment of a catalog cannot have becomes a segment of its own, or goes. */
+/** A path under /paid/; characters that a catalog segment cannot contain separate segments or are removed. */
 function routePath(path: string, named: readonly Named[]): string {
   const [bare = ''] = path.split(/[?#]/)
   const segments = bare.split('/').flatMap((segment) => {
@@ -218,7 +218,7 @@ function rename(text: string, named: readonly Named[]): string {
   })
 }
 
-/** A proxy hands parameters on by their names; what the API calls otherwise, or repeats, is written into the address. */
+/** A proxy passes parameters on by name; the address contains those that the API names differently or repeats. */
 function upstreamOf(path: string, named: readonly Named[]): string {
   const [place = '', query] = path.split('?')
   const written = named.filter(
@@ -236,7 +236,7 @@ function upstreamOf(path: string, named: readonly Named[]): string {
 /** Stands where the document does not say where its API is. */
 export const NOWHERE = 'https://upstream.example'
 
-/** The first server, its variables at their defaults; a path of its own stands on what is known. */
+/** The first server, its variables at their defaults; a relative URL is resolved against the known address. */
 export function serverOf(place: JsonObject, above: string): string {
   const [server] = listAt(place, 'servers')
   const url = textAt(server, 'url')
@@ -251,7 +251,7 @@ export function serverOf(place: JsonObject, above: string): string {
     : whole.href.replace(/[?#].*$/, '').replace(/\/+$/, '')
 }
 
-/** As many characters as a summary has. */
+/** Longest summary in characters. */
 const SUMMARY = 200
 
 function wordsOf(operation: JsonObject, title: string): Pick<ConvertedRoute, 'summary' | 'description'> {
@@ -271,7 +271,7 @@ type FoundBody =
   | { readonly kind: 'unfit'; readonly type: string }
   | { readonly kind: 'json'; readonly required: boolean; readonly media: Json }
   | { readonly kind: 'form'; readonly required: boolean; readonly members: readonly Mapped[] }
-  | { readonly kind: 'media'; readonly required: boolean; readonly type: string }
+  | { readonly kind: 'media'; readonly required: boolean; readonly type: string; readonly media?: Json }
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/
 const FORM_TYPE = 'application/x-www-form-urlencoded'
@@ -292,13 +292,18 @@ function bodyOf(openapi: JsonObject, operation: JsonObject): FoundBody {
   const plain = content.find(
     ([type]) => /^[a-z]+\/[a-z0-9][a-z0-9.+-]*$/.test(type) && !type.startsWith('multipart/'),
   )
-  if (plain !== undefined) return { kind: 'media', required, type: plain[0] }
-  const [first] = content
-  return first === undefined || !required ? { kind: 'none' } : { kind: 'unfit', type: first[0] }
+  if (plain !== undefined) return { kind: 'media', required, type: plain[0], media: plain[1] }
+  return content[0] === undefined || !required ? { kind: 'none' } : { kind: 'unfit', type: content[0][0] }
 }
 
 /** The example of a body is part of every offer, which has 4 kB. */
 const LONGEST_BODY = 1_000
+
+/** What a document shows of a body or an answer. */
+function shownIn(openapi: JsonObject, media: Json | undefined): (Json | undefined)[] {
+  const named = membersAt(media, 'examples').map(([, each]) => at(follow(openapi, each), 'value'))
+  return [at(media, 'example'), ...named, at(follow(openapi, at(media, 'schema')), 'example')]
+}
 
 interface BodyAndNotes {
   readonly body: ConvertedBody | undefined
@@ -313,30 +318,20 @@ function convertBody(
 ): BodyAndNotes {
   if (found.kind === 'none' || found.kind === 'unfit') return { body: undefined, notes: [] }
   if (method === 'get') return { body: undefined, notes: ['a GET is sent without its body'] }
-  if (found.kind === 'media') return { body: { kind: 'media', type: found.type }, notes: [] }
+  if (found.kind === 'media') {
+    const { type, media } = found
+    const example = shownIn(openapi, media).find((each) => typeof each === 'string' && each !== '')
+    const isShown = typeof example === 'string' && example.length <= LONGEST_BODY && type.startsWith('text/')
+    return { body: { kind: 'media', type, ...(isShown ? { example } : {}) }, notes: [] }
+  }
   if (found.kind === 'form') {
     const drafts = properties.map((each) => draftOf(each.wire, each))
     return { body: { kind: 'properties', properties: drafts }, notes: [] }
   }
-  const original = at(found.media, 'schema') ?? {}
-  const schema = bundle(openapi, original)
+  const schema = bundle(openapi, at(found.media, 'schema') ?? {})
   const isFit = validatorOf(schema)
-  const shown = [
-    at(found.media, 'example'),
-    ...membersAt(found.media, 'examples').map(([, each]) => at(follow(openapi, each), 'value')),
-  ]
-  const samples = [4, 2, 0].map((optional) => sampleOf(openapi, original, optional))
-  const isUsable = (value: Json | undefined): value is Json =>
-    value !== undefined &&
-    JSON.stringify(value).length <= LONGEST_BODY &&
-    (isJsonObject(value) || Array.isArray(value)) &&
-    isFit?.(value) === true
-  const given = shown.find(isUsable)
-  if (given !== undefined)
-    return { body: { kind: 'schema', schema, example: { value: given, isGenerated: false } }, notes: [] }
-  const made = samples.find(isUsable)
-  if (made !== undefined)
-    return { body: { kind: 'schema', schema, example: { value: made, isGenerated: true } }, notes: [] }
+  const example = findExample(openapi, found.media, LONGEST_BODY, (value) => isFit?.(value) === true)
+  if (example !== undefined) return { body: { kind: 'schema', schema, example }, notes: [] }
   return {
     body: { kind: 'media', type: 'application/json' },
     notes: ['takes any JSON body: no example fits the schema of the document'],
@@ -370,6 +365,7 @@ function answerOf(openapi: JsonObject, operation: JsonObject): Pick<ConvertedRou
   )
   return {
     response: {
+      ...(/^(?:text\/event-stream|application\/(?:x-ndjson|jsonl))$/.test(essence) ? { stream: true } : {}),
       ...(isJson || !/^[a-z]+\/[a-z0-9][a-z0-9.+-]*$/.test(essence) ? {} : { media_type: essence }),
       ...(passed.length === 0 ? {} : { headers: passed.slice(0, 10) }),
     },
@@ -378,15 +374,26 @@ function answerOf(openapi: JsonObject, operation: JsonObject): Pick<ConvertedRou
 }
 
 function exampleOf(openapi: JsonObject, media: Json | undefined): Shown | undefined {
+  const found = findExample(openapi, media, LONGEST_EXAMPLE, () => true)
+  const isHollow = found?.isGenerated === true && JSON.stringify(found.value).length <= 2
+  return isHollow ? undefined : found
+}
+
+/** What the document shows of a body or an answer, else the fullest that is made from its schema. */
+function findExample(
+  openapi: JsonObject,
+  media: Json | undefined,
+  longest: number,
+  isFit: (value: Json) => boolean,
+): Shown | undefined {
   const isUsable = (value: Json | undefined): value is Json =>
-    (isJsonObject(value) || Array.isArray(value)) && JSON.stringify(value).length <= LONGEST_EXAMPLE
-  const named = membersAt(media, 'examples').map(([, each]) => at(follow(openapi, each), 'value'))
-  const shown = [at(media, 'example'), ...named, at(follow(openapi, at(media, 'schema')), 'example')].find(
-    isUsable,
-  )
+    (isJsonObject(value) || Array.isArray(value)) &&
+    JSON.stringify(value).length <= longest &&
+    !JSON.stringify(value).includes('"$ref":') &&
+    isFit(value)
+  const schema = at(media, 'schema')
+  const shown = shownIn(openapi, media).find(isUsable)
   if (shown !== undefined) return { value: shown, isGenerated: false }
-  const made = [4, 2, 0].map((optional) => sampleOf(openapi, at(media, 'schema'), optional)).find(isUsable)
-  return made === undefined || JSON.stringify(made).length <= 2
-    ? undefined
-    : { value: made, isGenerated: true }
+  const made = [4, 2, 0].map((optional) => sampleOf(openapi, schema, optional)).find(isUsable)
+  return made === undefined ? undefined : { value: made, isGenerated: true }
 }

@@ -1,7 +1,13 @@
-import { isJsonObject, type Json, type JsonObject } from '../../engine/internal.ts'
+import {
+  fitsParameter,
+  isJsonObject,
+  patternError,
+  type Json,
+  type JsonObject,
+} from '../../engine/internal.ts'
 import { listAt, membersAt, textAt } from '../json-access.ts'
 import { numberOf, textOf } from './json-schema.ts'
-import { follow } from './openapi.ts'
+import { follow } from './read-openapi.ts'
 
 type Place = 'path' | 'query' | 'header' | 'form'
 
@@ -9,7 +15,7 @@ type Place = 'path' | 'query' | 'header' | 'form'
 export type Mapped =
   | {
       readonly kind: 'mapped'
-      /** As the API calls it. */
+      /** The name in the API. */
       readonly wire: string
       readonly place: Place
       readonly declared: JsonObject
@@ -28,7 +34,7 @@ export type Mapped =
       readonly reason: string
     }
 
-/** What OpenAPI says of a parameter, or of a member of a form. */
+/** The OpenAPI declaration of a parameter or a form member. */
 interface Original {
   readonly wire: string
   readonly place: Place
@@ -219,18 +225,12 @@ function pick(schema: JsonObject, keys: readonly string[]): JsonObject {
 }
 
 function patternOf({ pattern }: JsonObject): JsonObject {
-  return typeof pattern === 'string' && pattern !== '' && matcherOf(pattern) !== undefined ? { pattern } : {}
+  return typeof pattern === 'string' && pattern !== '' && patternError(pattern) === undefined
+    ? { pattern }
+    : {}
 }
 
-function matcherOf(pattern: string): RegExp | undefined {
-  try {
-    return new RegExp(pattern, 'u')
-  } catch {
-    return undefined
-  }
-}
-
-/** As many as a list may have where the API does not say. */
+/** Most items of a list if the API states no limit. */
 const MOST_ITEMS = 20
 
 /** Buyers send a list as one text, separated by commas. */
@@ -258,35 +258,21 @@ function examplesOf(about: JsonObject, schema: JsonObject): Json[] {
   return [...shown, schema['default'], listAt(schema, 'enum')[0]].filter((value) => value !== undefined)
 }
 
-/** Whether a default or an example keeps the rules of its parameter, as `check` will ask. */
+/** Larger numbers are not read from a query. */
+const LARGEST = 1e15
+
+/** Whether `check` takes a value as the default or the example of a parameter. */
 function fits(declared: JsonObject, value: Json | undefined): boolean {
-  const { type, enum: values, list, format, pattern, minLength, maxLength } = declared
-  if (value === undefined || value === '' || typeof value !== (type === 'integer' ? 'number' : type))
-    return false
-  if (Array.isArray(values) && !values.includes(value)) return false
-  if (typeof value === 'number') {
-    const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity } = declared
-    const isIn = value >= Number(minimum) && value <= Number(maximum) && value > Number(exclusiveMinimum)
-    return isIn && Math.abs(value) < 1e15 && (type !== 'integer' || Number.isInteger(value))
-  }
-  if (typeof value !== 'string') return true
-  if (isJsonObject(list)) {
-    const items = value.split(/[,;|\s]+/).filter((item) => item !== '')
-    const { items: kind, max_items: most, min_items: least = 1, ...limits } = list
-    const isItem = (item: string): boolean =>
-      kind !== 'integer' || fits({ type: 'integer', ...limits }, Number(item))
-    return (
-      items.length >= Math.max(1, Number(least)) &&
-      items.length <= Number(most) &&
-      items.every(isItem) &&
-      value.length <= 2000
-    )
-  }
-  const length = Array.from(value).length
-  if (length < Number(minLength ?? 0) || length > Number(maxLength ?? 2000)) return false
-  if (format === 'date' && !/^(?:19[7-9]|20[0-9])\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d)$/.test(value))
-    return false
-  return typeof pattern !== 'string' || matcherOf(pattern)?.test(value) === true
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return false
+  const { type } = declared
+  if (value === '' || typeof value !== (type === 'integer' ? 'number' : type)) return false
+  return (typeof value !== 'number' || Math.abs(value) < LARGEST) && fitsParameter(declared, value)
+}
+
+/** Items of a list: the same one twice counts once. */
+function another(item: Json, place: number): string {
+  if (typeof item === 'number') return String(item + place)
+  return textOfItem(item) + (place === 0 ? '' : String(place + 1))
 }
 
 interface Generated {
@@ -309,7 +295,7 @@ function generate(declared: JsonObject, single: JsonObject): Generated {
     ? one({ type: list['items'] ?? 'string', ...pick(list, ['minimum', 'maximum']) })
     : one(declared)
   const example = isJsonObject(list)
-    ? Array.from({ length: Math.max(1, least) }, () => textOfItem(item)).join(',')
+    ? Array.from({ length: Math.max(1, least) }, (_, place) => another(item, place)).join(',')
     : item
   if (type !== 'string' || fits(declared, example))
     return { declared: { ...declared, example }, isLoose: false }

@@ -1,6 +1,7 @@
 import {
   CatalogError,
   checkHeaderBudget,
+  compact,
   compileText,
   documentNames,
   type Issue,
@@ -11,7 +12,7 @@ import { textAt } from '../json-access.ts'
 import { clean } from '../terminal-text.ts'
 import { spell, spellDraft, type Draft } from '../route-yaml.ts'
 import type { Files } from '../new-files.ts'
-import { shorten, uniqueNames } from './openapi.ts'
+import { shorten, uniqueNames } from './read-openapi.ts'
 import {
   convertOperations,
   NOWHERE,
@@ -21,8 +22,7 @@ import {
   type Filter,
   type Shown,
 } from './operation.ts'
-import type { PackageSource } from './package-source.ts'
-import { commonFiles } from './shop.ts'
+import { commonFiles, type PackageSource } from './shop.ts'
 
 export interface ProxyShop {
   readonly files: Files
@@ -38,7 +38,7 @@ export interface ProxyShopSettings {
   /** USD of every call; undefined: left for the operator. */
   readonly price: string | undefined
   readonly isWanted: Filter
-  /** Where the document was found, when it was an address. */
+  /** Address of the document, if it was read from one. */
   readonly origin: string | undefined
 }
 
@@ -130,7 +130,7 @@ function faultsOf({ files, routes, starts }: SpelledCatalog): ReadonlyMap<Conver
 interface Defaults {
   readonly price: string | undefined
   readonly upstream: string
-  /** As JSON. */
+  /** Credential as JSON. */
   readonly credential: string | undefined
 }
 
@@ -176,7 +176,7 @@ function draftOf(
       body === undefined || body.kind === 'properties'
         ? undefined
         : body.kind === 'media'
-          ? { media_type: body.type }
+          ? compact({ media_type: body.type, example: body.example })
           : { schema: write('schemas', body.schema), example: show('bodies', body.example) },
     ],
   ]
@@ -185,11 +185,14 @@ function draftOf(
     price: undefined,
     keys: keys.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])),
     parameters: route.parameters,
-    form: body?.kind === 'properties' ? body.properties : undefined,
+    body:
+      body?.kind === 'properties'
+        ? { mediaType: 'application/x-www-form-urlencoded', properties: body.properties }
+        : undefined,
   }
 }
 
-/** As long as the name of a service may be. */
+/** Longest name of a service. */
 const NAME = 32
 
 function head(openapi: JsonObject, { price, upstream, credential }: Defaults): string[] {

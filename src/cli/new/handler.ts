@@ -3,15 +3,17 @@ import type { Parameter } from '../../engine/internal.ts'
 
 /** A handler that is still to be written, and where its files stand. */
 export interface Stub {
-  /** As the catalog names it: `util/slug`. */
+  /** Name in the catalog: `util/slug`. */
   readonly handler: string
   readonly path: string
   readonly parameters: readonly Parameter[]
+  /** File extension of handler and test. */
+  readonly ending: 'js' | 'ts'
 }
 
 /** Below the folder of handlers. */
-export function handlerFile({ handler }: Stub): string {
-  return `${handler}.js`
+export function handlerFile({ handler, ending }: Stub): string {
+  return `${handler}.${ending}`
 }
 
 export function handlerText(stub: Stub): string {
@@ -21,19 +23,28 @@ export function handlerText(stub: Stub): string {
   const shown = parameters.map((parameter) =>
     isGiven(parameter) ? parameter.name : `${parameter.name}: ${parameter.name} ?? null`,
   )
-  return `/**
- * What is sold at ${path}. For now it returns what it was given.
- *
- * @type {import('${upwards(handlerFile(stub))}catalog.d.ts').Handler<'${handler}'>}
- */
-export const ${constantOf(handler)} = async (${given}) => ({
+  const folder = upwards(handlerFile(stub))
+  const purpose = `What is sold at ${path}. For now it returns what it was given.`
+  const run = `async (${given}) => ({
   source: [{ name: 'computed' }],
   body: {${shown.length === 0 ? '' : ` ${shown.join(', ')} `}},
-})
+})`
+  return stub.ending === 'ts'
+    ? `import type { Handler } from '${folder}catalog.ts'
+
+/** ${purpose} */
+export const ${constantOf(handler)} = (${run}) satisfies Handler<'${handler}'>
+`
+    : `/**
+ * ${purpose}
+ *
+ * @type {import('${folder}catalog.d.ts').Handler<'${handler}'>}
+ */
+export const ${constantOf(handler)} = ${run}
 `
 }
 
-/** Calls the handler as buyers do who copy the examples. */
+/** A test that calls the handler as buyers do who copy the examples. */
 export function testText(stub: Stub, module: string): string {
   const { parameters, handler, path } = stub
   const given = parameters.flatMap(({ name, example, default: preset }) => {
@@ -50,7 +61,7 @@ import test from 'node:test'
 import { ${constantOf(handler)} } from '${module}'
 
 test('a buyer of ${path} gets what the catalog says', async () => {
-  const { body } = await ${constantOf(handler)}(${spell(given)})
+  const { body } = await ${constantOf(handler)}(${parameters.length === 0 ? '' : spell(given)})
   assert.deepEqual(body, ${spell(got)})
 })
 `
@@ -66,7 +77,9 @@ export function moduleOf(from: string, to: string): string {
 export function withHandler(index: string, stub: Stub): string | undefined {
   const { handler } = stub
   const name = constantOf(handler)
-  const list = /^export const handlers = \{\r?\n(?:[ \t].*\r?\n|\r?\n)*(?=\}\r?$)/m.exec(index)
+  const list = /^export const handlers = \{\r?\n(?:[ \t].*\r?\n|\r?\n)*(?=\}(?: satisfies .*)?\r?$)/m.exec(
+    index,
+  )
   if (list === null) return undefined
   const end = list.index + list[0].length
   const entry =
@@ -115,7 +128,8 @@ function literal(value: string | number | boolean | null): string {
     : String(value)
 }
 
-/** Next to the folder of handlers. */
-export function testFile(folder: string, { handler }: Stub): string {
-  return join(dirname(folder), 'test', `${handler}.test.js`)
+/** The test file next to the folder of handlers. `npm test` of a TypeScript project runs the files in `test`. */
+export function testFile(folder: string, { handler, ending }: Stub): string {
+  const name = ending === 'ts' ? handler.replaceAll('/', '-') : handler
+  return join(dirname(folder), 'test', `${name}.test.${ending}`)
 }

@@ -13,7 +13,7 @@ import { spellDraft, type Draft } from '../route-yaml.ts'
 
 export type Insertion =
   | { readonly kind: 'inserted'; readonly text: string; readonly line: number }
-  /** In words that go on after the name of the file. */
+  /** A phrase that follows the name of the file. */
   | { readonly kind: 'fault'; readonly sentence: string }
 
 /** Writes a route behind the last one of a catalog; every other sign of the file stays as it is. */
@@ -64,14 +64,14 @@ function startOf({ key }: Pair): number {
   return isNode(key) ? (key.range?.[0] ?? 0) : 0
 }
 
-/** Where the last value within ends; a mapping itself takes the comments behind it along. */
+/** End of the last value within; a mapping includes the comments after it. */
 function endOf(part: unknown): number {
   if (isPair(part)) return endOf(isNode(part.value) ? part.value : part.key)
   if (isCollection(part) && part.flow !== true && part.items.length > 0) return endOf(part.items.at(-1))
   return isNode(part) ? (part.range?.[1] ?? 0) : 0
 }
 
-/** Whether the file says what it said before, and the new route. */
+/** Whether the file has its former content plus the new route. */
 function isAddition(before: Document, after: Document, path: string): boolean {
   const isThere = after.errors.length === 0 && routesOf(after)?.delete(path) === true
   return isThere && isDeepStrictEqual(before.toJS(), after.toJS())

@@ -1,15 +1,29 @@
-import { formatPrice, isJsonObject, type Json, world } from '../../engine/internal.ts'
+import { formatPrice, isJsonObject, type Json, systemRuntime } from '../../engine/internal.ts'
 import type { Env } from '../../env.ts'
 import { type Bill, parseNumbersAsWritten, type Steps } from './result.ts'
 import { mpp } from './mpp.ts'
-import type { Offer, PayingProtocol } from './protocol.ts'
-import { findWallet, sandboxUrl } from './wallet.ts'
+import {
+  metaOf,
+  type Offer,
+  type PayingProtocol,
+  type ProtocolName,
+  type Reply,
+  type Signing,
+} from './protocol.ts'
+import { findWallet, sandboxUrl, type Wallet } from './wallet.ts'
 import { x402 } from './x402.ts'
 
-/** An answer, read to its end. */
-interface Answer {
+/** What a seller has answered. */
+export interface Answer {
+  /** Status over HTTP, also of a tool's result. */
   readonly status: number
-  readonly headers: Headers
+  readonly reply: Reply
+  readonly body: Json
+}
+
+/** An answer of HTTP, read to its end. */
+interface Page extends Answer {
+  readonly reply: Extract<Reply, { readonly kind: 'http' }>
   readonly bytes: Buffer
   /** The bytes as JSON, or else as text. */
   readonly body: Json
@@ -23,21 +37,54 @@ export interface HttpCall {
   readonly body: Uint8Array<ArrayBuffer> | undefined
 }
 
-/** Asks once; undefined when no answer has come back. */
-async function request(
+/** Milliseconds to wait for the headers of an answer, and for each piece of it. */
+const PATIENCE_MS = 60_000
+
+/** Media types whose lines are printed before the answer ends. */
+const STREAMS = /^(?:text\/event-stream|application\/(?:x-ndjson|jsonl))\b/
+
+/** Sends one request; undefined without a complete answer. Prints the lines of a stream as they arrive. */
+export async function request(
   call: HttpCall,
   payment: Readonly<Record<string, string>>,
-): Promise<Answer | undefined> {
+  print?: (line: string) => void,
+): Promise<Page | undefined> {
   const { url, method, body = null } = call
   const headers = { accept: 'application/json, */*;q=0.9', ...call.headers, ...payment }
+  const silence = new AbortController()
+  const timer = setTimeout(() => silence.abort(), PATIENCE_MS)
   try {
-    // A redirect would take a signed payment to somebody else.
-    const signal = AbortSignal.timeout(60_000)
-    const response = await fetch(url, { method, headers, body, redirect: 'manual', signal })
-    const bytes = Buffer.from(await response.arrayBuffer())
-    return { status: response.status, headers: response.headers, bytes, body: readJson(bytes.toString()) }
+    // A redirect would send a signed payment to another host.
+    const init = { method, headers, body, redirect: 'manual', signal: silence.signal } as const
+    const response = await fetch(url, init)
+    const { status, headers: said } = response
+    const isStream = status === 200 && STREAMS.test(said.get('content-type') ?? '')
+    const feed = print !== undefined && isStream ? linePrinter(print) : undefined
+    const chunks: Uint8Array[] = []
+    for await (const chunk of response.body ?? []) {
+      timer.refresh()
+      chunks.push(chunk)
+      feed?.(chunk)
+    }
+    feed?.()
+    const bytes = Buffer.concat(chunks)
+    return { status, reply: { kind: 'http', headers: said }, bytes, body: readJson(bytes.toString()) }
   } catch {
     return undefined
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Takes the bytes of a text as they come; nothing: this was all. */
+function linePrinter(print: (line: string) => void): (chunk?: Uint8Array) => void {
+  const decoder = new TextDecoder()
+  let rest = ''
+  return (chunk) => {
+    const lines = (rest + decoder.decode(chunk, { stream: chunk !== undefined })).split('\n')
+    rest = lines.pop() ?? ''
+    if (chunk === undefined && rest !== '') lines.push(rest)
+    for (const line of lines) print(line)
   }
 }
 
@@ -66,21 +113,22 @@ export interface PurchaseRequest {
   readonly protocols: readonly PayingProtocol[]
 }
 
-/** Asks, pays what is asked for, and asks again with the payment. */
+/** Requests, pays what is asked, and requests again with the payment. */
 export async function exchange(
   env: Env,
   { call, max, protocols }: PurchaseRequest,
   steps: Steps,
 ): Promise<Bill> {
   const { url } = call
-  const first = await request(call, {})
+  const print = (line: string): void => steps.print(line)
+  const first = await request(call, {}, print)
   if (first === undefined)
     return { exit: NOT_CHARGED, status: 0, charged: 'no', body: null, note: `${url.origin} does not answer` }
   steps.tell(`${first.status} ${first.status === 402 ? 'payment required' : ''}`.trim())
   const said = { status: first.status, charged: 'no', body: first.body, ...contentOf(first) } as const
   if (first.status !== 402)
     return { ...said, exit: first.status === 200 ? 0 : NOT_CHARGED, note: 'nothing was asked for' }
-  const offer = findOffer(first.headers, protocols)
+  const offer = findOffer(first.reply, protocols)
   if (offer === undefined)
     return { ...said, exit: NOT_CHARGED, note: 'no offer of this 402 can be signed here' }
   const fee = offer.fee === 'payer' ? ', and the network’s fee' : ''
@@ -97,88 +145,116 @@ export async function exchange(
   if (wallet.kind === 'environment' && max === undefined) {
     return { ...said, exit: OVER_MAX, offer, note: 'a real wallet needs --max USD' }
   }
-  const signing = await offer.sign({
-    key: wallet.keys[offer.protocol],
-    rpcUrl: (chainId) => wallet.rpcUrls[chainId],
-    now: new Date(world.now()),
-    random: world.random,
-  })
+  const signing = await signOffer(offer, wallet)
   if (signing.kind === 'unsigned') return { ...said, exit: NOT_CHARGED, offer, note: signing.reason }
   steps.tell(`signed by ${signing.payer}`)
-  return settle(call, offer, signing.headers, steps)
+  const settled = await settle({
+    ask: () => request(call, signing.headers, print),
+    protocol: offer.protocol,
+    attempt: 1,
+    tell: (line) => steps.tell(line),
+  })
+  return billOf(offer, settled, steps)
 }
 
-function findOffer(headers: Headers, protocols: readonly PayingProtocol[]): Offer | undefined {
+export function findOffer(reply: Reply, protocols: readonly PayingProtocol[]): Offer | undefined {
   for (const protocol of protocols) {
-    const offer = protocol.readOffer(headers)
+    const offer = protocol.readOffer(reply)
     if (offer !== undefined) return offer
   }
   return undefined
 }
 
+export function signOffer(offer: Offer, wallet: Wallet): Promise<Signing> {
+  return offer.sign({
+    key: wallet.keys[offer.protocol],
+    rpcUrl: (chainId) => wallet.rpcUrls[chainId],
+    now: new Date(systemRuntime.now()),
+    random: systemRuntime.random,
+  })
+}
+
 /** How often the same payment is sent while the outcome is unknown: it can be charged once only. */
 const TRIES = 5
 
-async function settle(
-  call: HttpCall,
-  offer: Offer,
-  payment: Readonly<Record<string, string>>,
-  steps: Steps,
-): Promise<Bill> {
-  let last: Answer | undefined
-  for (let attempt = 1; attempt <= TRIES; attempt += 1) {
-    const answer = await request(call, payment)
-    const charged = answer === undefined ? 'unknown' : chargedBy(offer, answer, attempt)
-    if (answer !== undefined && (answer.status === 200 || charged !== 'unknown'))
-      return billOf(offer, answer, charged, steps)
+interface SettleRequest<T extends Answer> {
+  /** Requests with the payment; undefined when no answer arrived. */
+  readonly ask: () => Promise<T | undefined>
+  readonly protocol: ProtocolName
+  /** 1 for a payment that was never sent before. */
+  readonly attempt: number
+  readonly tell: (line: string) => void
+}
+
+/** What became of a payment. */
+export interface Settled<T extends Answer> {
+  /** The last one. */
+  readonly answer: T | undefined
+  readonly charged: Bill['charged']
+  readonly transaction: string | undefined
+}
+
+/** Sends a payment until its outcome is known, a few times at most. */
+export async function settle<T extends Answer>(order: SettleRequest<T>): Promise<Settled<T>> {
+  const { ask, protocol, tell } = order
+  let last: T | undefined
+  for (let attempt = order.attempt; attempt < order.attempt + TRIES; attempt += 1) {
+    if (attempt > order.attempt) {
+      tell('outcome not known yet: the same payment is sent again')
+      await systemRuntime.sleep(1000 * (attempt - order.attempt))
+    }
+    const answer = await ask()
     last = answer ?? last
-    steps.tell('outcome not known yet: the same payment is sent again')
-    await world.sleep(1000 * attempt)
+    const transaction = answer && PROTOCOLS.find(({ name }) => name === protocol)?.readReceipt(answer.reply)
+    const isRefusedCopy = attempt > 1 && protocol === 'mpp' && answer?.status === 402
+    const charged =
+      answer === undefined || isRefusedCopy ? 'unknown' : chargedBy(answer, transaction, attempt)
+    if (answer !== undefined && (answer.status === 200 || charged !== 'unknown'))
+      return { answer, charged, transaction }
   }
-  return {
-    exit: UNKNOWN,
-    status: last?.status ?? 0,
-    charged: 'unknown',
-    offer,
-    payment: last?.headers.get('ratecard-payment') ?? undefined,
-    body: last?.body ?? null,
-    note: 'the outcome is not known: ask again with the same payment',
-  }
+  return { answer: last, charged: 'unknown', transaction: undefined }
 }
 
 /**
- * What an answer to a payment says of the money. An error page of something in between says nothing, and that a copy
- * is refused says nothing of the original.
+ * What an answer to a payment proves about the charge. An error page of an intermediary proves nothing, and a
+ * refused copy says nothing of the original: MPP refuses every copy of an answered payment.
  */
-function chargedBy(offer: Offer, { status, headers, body }: Answer, attempt: number): Bill['charged'] {
-  if (isEarlier(headers)) return 'no'
-  if (offer.readReceipt(headers) !== undefined) return 'yes'
+function chargedBy(
+  { status, reply, body }: Answer,
+  transaction: string | undefined,
+  attempt: number,
+): Bill['charged'] {
+  if (isEarlier(reply)) return 'no'
+  if (transaction !== undefined) return 'yes'
   if (status === 200) return 'unknown'
   const said = isJsonObject(body) ? body['charged'] : undefined
   if (said === 'no' || said === 'yes' || said === 'unknown') return said
   return status < 500 && attempt === 1 ? 'no' : 'unknown'
 }
 
-/** Whether the answer was bought by an earlier payment of the same buyer, which is the one that was charged. */
-function isEarlier(headers: Headers): boolean {
-  return headers.get('ratecard-charged') === 'earlier'
+/** Whether an earlier payment of the same buyer has bought the answer, and was charged. */
+export function isEarlier(reply: Reply): boolean {
+  const charged =
+    reply.kind === 'tool' ? metaOf(reply, 'ratecard/charged') : reply.headers.get('ratecard-charged')
+  return charged === 'earlier'
 }
 
 /** The bytes of an answer that is no problem, for `--output`. */
-function contentOf({ status, headers, bytes }: Answer): Pick<Bill, 'content'> {
+function contentOf({ status, reply, bytes }: Page): Pick<Bill, 'content'> {
   if (status !== 200) return {}
-  return { content: { bytes, mediaType: headers.get('content-type') ?? 'application/octet-stream' } }
+  return { content: { bytes, mediaType: reply.headers.get('content-type') ?? 'application/octet-stream' } }
 }
 
-function billOf(offer: Offer, answer: Answer, charged: Bill['charged'], steps: Steps): Bill {
-  const { status, headers, body } = answer
-  const transaction = offer.readReceipt(headers)
-  const payment = headers.get('ratecard-payment') ?? undefined
-  if (isEarlier(headers))
+function billOf(offer: Offer, { answer, charged, transaction }: Settled<Page>, steps: Steps): Bill {
+  const payment = answer?.reply.headers.get('ratecard-payment') ?? undefined
+  const { status = 0, body = null } = answer ?? {}
+  const bill = { status, charged, offer, payment, body }
+  if (answer === undefined || (charged === 'unknown' && status !== 200))
+    return { ...bill, exit: UNKNOWN, note: 'the outcome is not known: ask again with the same payment' }
+  if (isEarlier(answer.reply))
     steps.tell(`bought before with ${payment ?? 'another payment'}: this one was not used and is not charged`)
   else if (transaction !== undefined) steps.tell(`settled in ${transaction}`)
   else if (status === 200) steps.tell('answered without a receipt')
   const failed = charged === 'no' ? NOT_CHARGED : UNKNOWN
-  const exit = status === 200 ? 0 : failed
-  return { exit, status, charged, offer, transaction, payment, body, ...contentOf(answer) }
+  return { ...bill, exit: status === 200 ? 0 : failed, transaction, ...contentOf(answer) }
 }

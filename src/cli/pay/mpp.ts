@@ -1,8 +1,10 @@
-import { isAddress, isJsonObject, toMicros } from '../../engine/internal.ts'
+import { isAddress, isJsonObject, type JsonObject, toMicros } from '../../engine/internal.ts'
 import {
   decodeJson,
+  metaOf,
   type Offer,
   type PayingProtocol,
+  type Reply,
   readHash,
   type Signer,
   type Signing,
@@ -68,13 +70,40 @@ export function parseChallenges(header: string): Challenge[] {
 /** MPP, method tempo, intent charge, pull mode: the seller carries out the transaction that is signed here. */
 export const mpp: PayingProtocol = {
   name: 'mpp',
-  readOffer: (headers) => {
-    for (const { scheme, parameters } of parseChallenges(headers.get('www-authenticate') ?? '')) {
-      const charge = scheme === 'payment' ? readCharge(parameters) : undefined
+  readOffer: (reply) => {
+    for (const parameters of challengesIn(reply)) {
+      const charge = readCharge(parameters)
       if (charge !== undefined) return offerOf(charge)
     }
     return undefined
   },
+  readReceipt: (reply) => {
+    const receipt =
+      reply.kind === 'tool'
+        ? metaOf(reply, 'org.paymentauth/receipt')
+        : decodeJson(reply.headers.get('payment-receipt') ?? '')
+    return isJsonObject(receipt) && receipt['status'] === 'success'
+      ? readHash(receipt['reference'])
+      : undefined
+  },
+}
+
+/** Parameters of every challenge; in MCP they are members of an object, and `request` is one itself. */
+function challengesIn(reply: Reply): ReadonlyMap<string, string>[] {
+  if (reply.kind === 'http') {
+    const challenges = parseChallenges(reply.headers.get('www-authenticate') ?? '')
+    return challenges.filter(({ scheme }) => scheme === 'payment').map(({ parameters }) => parameters)
+  }
+  const required = metaOf(reply, 'org.paymentauth/payment-required')
+  const challenges = isJsonObject(required) ? required['challenges'] : undefined
+  return (Array.isArray(challenges) ? challenges : []).flatMap((challenge: unknown) => {
+    if (!isJsonObject(challenge)) return []
+    const texts = Object.entries(challenge).map(([name, value]): [string, string] => [
+      name,
+      typeof value === 'string' ? value : Buffer.from(JSON.stringify(value)).toString('base64url'),
+    ])
+    return [new Map(texts)]
+  })
 }
 
 /** A challenge that is understood. */
@@ -84,7 +113,7 @@ interface Charge {
   readonly amount: bigint
   readonly recipient: `0x${string}`
   readonly fee: Offer['fee']
-  /** As sent: the credential echoes them. */
+  /** As sent, since credentials echo them. */
   readonly parameters: ReadonlyMap<string, string>
 }
 
@@ -121,12 +150,6 @@ function offerOf(charge: Charge): Offer {
     payTo: recipient,
     fee,
     sign: (signer) => sign(charge, signer),
-    readReceipt: (headers) => {
-      const receipt = decodeJson(headers.get('payment-receipt') ?? '')
-      return isJsonObject(receipt) && receipt['status'] === 'success'
-        ? readHash(receipt['reference'])
-        : undefined
-    },
   }
 }
 
@@ -141,7 +164,7 @@ async function sign(charge: Charge, { key, rpcUrl, now }: Signer): Promise<Signi
     : createCredential(charge, key, url)
 }
 
-/** Signs a transfer whose memo binds it to the challenge; a node fills in gas and fees. */
+/** Signs a transfer whose memo binds it to the challenge; the node fills in gas and fees. */
 async function createCredential(charge: Charge, key: Signer['key'], rpcUrl: string): Promise<Signing> {
   const { network, recipient, parameters } = charge
   const { chainId, title } = network
@@ -164,7 +187,8 @@ async function createCredential(charge: Charge, key: Signer['key'], rpcUrl: stri
   const mppx = Mppx.create({ methods: [method], polyfill: false })
   try {
     const authorization = await mppx.createCredential(alone(parameters))
-    return { kind: 'signed', payer: account.address, headers: { authorization } }
+    const meta = { 'org.paymentauth/credential': credentialOf(authorization) }
+    return { kind: 'signed', payer: account.address, headers: { authorization }, meta }
   } catch (fault) {
     // What the libraries say names endpoints and calls: it stays here.
     const isSilence = (cause: unknown): boolean =>
@@ -178,11 +202,21 @@ async function createCredential(charge: Charge, key: Signer['key'], rpcUrl: stri
   }
 }
 
+/** The credential of an Authorization header as JSON, in which the request of its challenge is JSON too. */
+function credentialOf(authorization: string): JsonObject {
+  const credential = decodeJson(authorization.replace(/^Payment +/i, ''))
+  const challenge = isJsonObject(credential) ? credential['challenge'] : undefined
+  if (!isJsonObject(credential) || !isJsonObject(challenge)) throw new Error('this is no credential')
+  const { request: encoded } = challenge
+  const request = typeof encoded === 'string' ? decodeJson(encoded) : undefined
+  return isJsonObject(request) ? { ...credential, challenge: { ...challenge, request } } : credential
+}
+
 function unsigned(reason: string): Signing {
   return { kind: 'unsigned', reason }
 }
 
-/** The one challenge that was shown, written anew from what was read: no second reading can find another in it. */
+/** The challenge that was shown, serialized again from its parsed form, so that it cannot be read in two ways. */
 function alone(parameters: ReadonlyMap<string, string>): Response {
   const written = [...parameters].map(([name, value]) => `${name}="${value.replace(/[\\"]/g, '\\$&')}"`)
   return new Response(null, {

@@ -1,28 +1,33 @@
-import type { Micros } from '../../engine/internal.ts'
+import { isJsonObject, type JsonObject, type Micros, parseJson } from '../../engine/internal.ts'
 
 export type ProtocolName = 'x402' | 'mpp'
 
-/** One way to pay for a 402. Its offers know the rest: how they are signed, and how a response reports their settlement. */
+/** Where a seller puts offers and receipts: headers of a response, or the result of an MCP tool. */
+export type Reply =
+  | { readonly kind: 'http'; readonly headers: Headers }
+  | { readonly kind: 'tool'; readonly result: JsonObject }
+
+/** One way to pay for a 402. Its offers know how they are signed. */
 export interface PayingProtocol {
   readonly name: ProtocolName
   /** The first offer of a 402 that can be signed here; undefined when there is none. */
-  readonly readOffer: (headers: Headers) => Offer | undefined
+  readonly readOffer: (reply: Reply) => Offer | undefined
+  /** Transaction of the settlement that an answer reports; undefined when it reports none. */
+  readonly readReceipt: (reply: Reply) => string | undefined
 }
 
-/** What a seller asks for, understood to the last term: nothing is signed that is not shown here. */
+/** The terms of a seller, fully understood: nothing is signed that is not displayed. */
 export interface Offer {
   readonly protocol: ProtocolName
   /** CAIP-2. */
   readonly network: string
-  /** For people: the token and the network it is on. */
+  /** For people: the token and its network. */
   readonly money: string
   readonly amount: Micros
   readonly payTo: string
   /** Who pays the network for carrying it out; the payer does so on top of the amount. */
   readonly fee: 'seller' | 'payer'
   readonly sign: (signer: Signer) => Promise<Signing>
-  /** Transaction of the settlement that an answer reports; undefined when it reports none. */
-  readonly readReceipt: (headers: Headers) => string | undefined
 }
 
 /** What signing takes. */
@@ -40,20 +45,24 @@ export type Signing =
       readonly payer: string
       /** Sent with the request that pays, as often as it takes. */
       readonly headers: Readonly<Record<string, string>>
+      /** The same for a tool call. */
+      readonly meta: JsonObject
     }
   /** Nothing was signed; the sentence says what to do. */
   | { readonly kind: 'unsigned'; readonly reason: string }
 
-/** The transaction hash in a receipt; anything else in its place is not shown to anybody. */
+/** A member of the `_meta` of a tool's result. */
+export function metaOf({ result }: Extract<Reply, { readonly kind: 'tool' }>, name: string): unknown {
+  const meta = result['_meta']
+  return isJsonObject(meta) ? meta[name] : undefined
+}
+
+/** The transaction hash in a receipt; undefined for anything else. */
 export function readHash(value: unknown): string | undefined {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value) ? value : undefined
 }
 
-/** JSON that somebody else has encoded as base64 or base64url. */
+/** JSON that was encoded as base64 or base64url by somebody else. */
 export function decodeJson(text: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(text, 'base64').toString('utf8'))
-  } catch {
-    return undefined
-  }
+  return parseJson(Buffer.from(text, 'base64').toString('utf8'))
 }

@@ -4,7 +4,7 @@ import { formatPrice, isJsonObject, type Json } from '../../engine/internal.ts'
 import type { Call } from '../command.ts'
 import type { Offer } from './protocol.ts'
 
-/** How a call ended, and what it has cost. */
+/** The result of a call, and its cost. */
 export interface Bill {
   readonly exit: number
   readonly status: number
@@ -14,7 +14,7 @@ export interface Bill {
   /** Name of the payment at the seller’s. */
   readonly payment?: string | undefined
   readonly body: Json
-  /** Of a 200, as it came. */
+  /** Content of a 200, unchanged. */
   readonly content?: { readonly bytes: Buffer; readonly mediaType: string }
   readonly note?: string
 }
@@ -24,6 +24,7 @@ export class Steps {
   readonly #call: Call
   readonly #now: () => number
   readonly #began: number
+  #printed = false
 
   constructor(call: Call, now: () => number) {
     this.#call = call
@@ -34,6 +35,14 @@ export class Steps {
   tell(line: string): void {
     if (this.#call.flags.given('json')) return
     this.#call.terminal.err(`${String(this.#now() - this.#began).padStart(6)} ms  ${line}`)
+  }
+
+  /** A line of an answer that is not over. */
+  print(line: string): void {
+    const { flags, terminal } = this.#call
+    if (flags.given('json') || flags.text('output') !== undefined) return
+    this.#printed = true
+    terminal.out(line)
   }
 
   finish({ status, charged, offer, transaction, payment, body, content, note }: Bill): void {
@@ -61,6 +70,7 @@ export class Steps {
       const place = file === undefined ? 'save them with --output FILE' : `in ${file}`
       return this.tell(`${bytes.length} bytes of ${mediaType}: ${place}`)
     }
+    if (this.#printed) return
     terminal.out(
       typeof body === 'string' ? body : printNumbersAsWritten(JSON.stringify(briefly(body), null, 2)),
     )

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isJsonObject, isLoopback, type JsonObject } from '../../engine/internal.ts'
 import type { Env } from '../../env.ts'
+import { readJson } from '../../sandbox/state.ts'
+import { at, textAt } from '../json-access.ts'
 import type { ProtocolName } from './protocol.ts'
 
 type Key = `0x${string}`
@@ -14,10 +15,10 @@ export interface Wallet {
   readonly rpcUrls: Readonly<Record<number, string>>
 }
 
-interface SandboxFile {
+interface SandboxFile extends Pick<Wallet, 'keys' | 'rpcUrls'> {
   readonly baseUrl: string
-  readonly keys: Wallet['keys']
-  readonly rpcUrls: Wallet['rpcUrls']
+  /** Who is paid by x402. */
+  readonly payTo: string | undefined
 }
 
 /** Base URL of the sandbox that runs here, if one has left its file. */
@@ -38,33 +39,27 @@ export function findWallet(
   return { kind: 'environment', keys: { x402: payerKey, mpp: payerKey }, rpcUrls }
 }
 
-/** A sandbox listens on this machine only, whichever of its names is used. */
+/** Whether the URL is this machine's sandbox, under any of its names. */
 function isSandbox(sandbox: URL, { protocol, port, href }: URL): boolean {
   return isLoopback(href) && protocol === sandbox.protocol && port === sandbox.port
 }
 
-function readSandbox(dataDir: string): SandboxFile | undefined {
+/** What the sandbox of a data directory has written for clients; undefined where none has. */
+export function readSandbox(dataDir: string): SandboxFile | undefined {
   const value = readJson(join(dataDir, 'sandbox.json'))
-  if (!isJsonObject(value) || typeof value['baseUrl'] !== 'string') return undefined
-  const { baseUrl, evm, tempo } = value
-  const x402 = isJsonObject(evm) ? keyIn(evm) : undefined
-  const mpp = isJsonObject(tempo) ? keyIn(tempo) : undefined
-  if (x402 === undefined || mpp === undefined || !isJsonObject(tempo)) return undefined
-  const { chainId, rpcUrl } = tempo
-  if (typeof chainId !== 'number' || typeof rpcUrl !== 'string') return undefined
-  return { baseUrl, keys: { x402, mpp }, rpcUrls: { [chainId]: rpcUrl } }
+  const found = isJsonObject(value) ? value : undefined
+  const baseUrl = textAt(found, 'baseUrl')
+  const [x402, mpp] = [keyAt(found, 'evm'), keyAt(found, 'tempo')]
+  if (baseUrl === undefined || x402 === undefined || mpp === undefined) return undefined
+  const rpcUrls = ['evm', 'tempo'].flatMap((chain): [number, string][] => {
+    const [id, url] = [at(found, chain, 'chainId'), textAt(found, chain, 'rpcUrl')]
+    return typeof id === 'number' && url !== undefined ? [[id, url]] : []
+  })
+  const payTo = textAt(found, 'evm', 'payTo')
+  return { baseUrl, payTo, keys: { x402, mpp }, rpcUrls: Object.fromEntries(rpcUrls) }
 }
 
-function keyIn({ payerKey }: JsonObject): Key | undefined {
-  return typeof payerKey === 'string' && /^0x[0-9a-f]{64}$/i.test(payerKey)
-    ? `0x${payerKey.slice(2)}`
-    : undefined
-}
-
-function readJson(file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'))
-  } catch {
-    return undefined
-  }
+function keyAt(found: JsonObject | undefined, chain: string): Key | undefined {
+  const key = textAt(found, chain, 'payerKey') ?? ''
+  return /^0x[0-9a-f]{64}$/i.test(key) ? `0x${key.slice(2)}` : undefined
 }

@@ -6,9 +6,11 @@ import {
   toMicros,
   type JsonObject,
   type Network,
+  TRANSFER_TYPES,
 } from '../../engine/internal.ts'
 import {
   decodeJson,
+  metaOf,
   readHash,
   type Offer,
   type PayingProtocol,
@@ -19,8 +21,11 @@ import {
 /** x402 v2, scheme exact (EIP-3009), on a network of the table. */
 export const x402: PayingProtocol = {
   name: 'x402',
-  readOffer: (headers) => {
-    const required = decodeJson(headers.get('payment-required') ?? '')
+  readOffer: (reply) => {
+    const required =
+      reply.kind === 'tool'
+        ? reply.result['structuredContent']
+        : decodeJson(reply.headers.get('payment-required') ?? '')
     if (!isJsonObject(required) || required['x402Version'] !== 2 || !Array.isArray(required['accepts']))
       return undefined
     for (const accepted of required['accepts']) {
@@ -28,6 +33,13 @@ export const x402: PayingProtocol = {
       if (terms !== undefined) return offerOf(terms, required)
     }
     return undefined
+  },
+  readReceipt: (reply) => {
+    const receipt =
+      reply.kind === 'tool'
+        ? metaOf(reply, 'x402/payment-response')
+        : decodeJson(reply.headers.get('payment-response') ?? '')
+    return isJsonObject(receipt) && receipt['success'] === true ? readHash(receipt['transaction']) : undefined
   },
 }
 
@@ -69,27 +81,10 @@ function offerOf(terms: Terms, required: JsonObject): Offer {
     payTo,
     fee: 'seller',
     sign: (signer) => sign(terms, required, signer),
-    readReceipt: (headers) => {
-      const receipt = decodeJson(headers.get('payment-response') ?? '')
-      return isJsonObject(receipt) && receipt['success'] === true
-        ? readHash(receipt['transaction'])
-        : undefined
-    },
   }
 }
 
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
-
-/** Signs the transfer an offer asks for (EIP-3009 under EIP-712) and packs it as a PaymentPayload. */
+/** Signs the transfer of an offer (EIP-3009 under EIP-712) and packs it as a PaymentPayload. */
 async function sign(terms: Terms, required: JsonObject, { key, now, random }: Signer): Promise<Signing> {
   const account = privateKeyToAccount(key)
   const { network, amount, payTo, timeoutSeconds, accepted } = terms
@@ -104,7 +99,7 @@ async function sign(terms: Terms, required: JsonObject, { key, now, random }: Si
   } as const
   const signature = await account.signTypedData({
     domain: { name: token.name, version: token.version, chainId, verifyingContract: token.address },
-    types: TYPES,
+    types: TRANSFER_TYPES,
     primaryType: 'TransferWithAuthorization',
     message,
   })
@@ -123,5 +118,10 @@ async function sign(terms: Terms, required: JsonObject, { key, now, random }: Si
     ...(isJsonObject(extensions) ? { extensions } : {}),
   }
   const header = Buffer.from(JSON.stringify(payload)).toString('base64')
-  return { kind: 'signed', payer: account.address, headers: { 'payment-signature': header } }
+  return {
+    kind: 'signed',
+    payer: account.address,
+    headers: { 'payment-signature': header },
+    meta: { 'x402/payment': payload },
+  }
 }

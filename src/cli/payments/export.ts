@@ -1,9 +1,15 @@
-import { chargeStatus, type PaymentRecord, type Receipt, world } from '../../engine/internal.ts'
+import {
+  chargeStatus,
+  type PaymentRecord,
+  type Receipt,
+  refundStateOf,
+  systemRuntime,
+} from '../../engine/internal.ts'
 import { type Call, UsageError } from '../command.ts'
-import { clean } from '../terminal-text.ts'
-import { openBooks } from './books.ts'
+import { clean, counted } from '../terminal-text.ts'
+import { withLedger } from './open-ledger.ts'
 import { isoTime, spellAmount } from './row.ts'
-import { parsePastTime, parseTime } from './when.ts'
+import { parsePastTime, parseTime } from './parse-time.ts'
 
 /** A spreadsheet takes what begins like this for a formula, and would run it. */
 const FORMULA = /^[=+\-@\t\r]/
@@ -19,24 +25,28 @@ function csvCell(text: string): string {
 }
 
 export async function exportPayments(call: Call): Promise<number> {
-  const sheet = sheetOf(call)
-  const covers = periodOf(call, world.now())
-  const ledger = await openBooks(call)
+  const isJson = formatOf(call) === 'json'
+  const { out } = call.terminal
+  const covers = periodOf(call, systemRuntime.now())
   let doubts = 0
-  try {
-    sheet.begin()
+  let comma = ''
+  // Written line by line: a year of payments does not have to fit into memory.
+  await withLedger(call, async (ledger) => {
+    out(isJson ? '[' : csvLine(COLUMNS))
     for await (const entry of ledger.entries()) {
       const { receipt, settledAt, createdAt } = entry
       if (!covers(settledAt ?? createdAt)) continue
-      if (receipt !== undefined) sheet.add(recordOf(entry, receipt))
-      else if (chargeStatus(entry) === 'unknown') doubts += 1
+      if (receipt === undefined) {
+        if (chargeStatus(entry) === 'unknown') doubts += 1
+        continue
+      }
+      const record = recordOf(entry, receipt)
+      out(isJson ? comma + JSON.stringify(record) : csvLine(COLUMNS.map((column) => record[column])))
+      comma = ','
     }
-    sheet.end()
-  } finally {
-    await ledger.close()
-  }
-  if (doubts > 0)
-    call.terminal.err(`left out: ${doubts} ${doubts === 1 ? 'payment' : 'payments'} whose charge is unknown`)
+    if (isJson) out(']')
+  })
+  if (doubts > 0) call.terminal.err(`left out: ${counted(doubts, 'payment')} whose charge is unknown`)
   return 0
 }
 
@@ -71,12 +81,15 @@ const COLUMNS = [
   // `due`, `sending` or `sent`; empty when the money stays.
   'refund',
   'refund_transaction',
+  // Of the signer, its share of a transaction that settles several payments; empty when somebody else paid it.
+  'gas_cost_wei',
+  'payments_in_transaction',
 ] as const
 
 type ChargeRecord = Readonly<Record<(typeof COLUMNS)[number], string>>
 
-function recordOf(entry: PaymentRecord, { amount: atomic, transaction }: Receipt): ChargeRecord {
-  const { id, createdAt, settledAt, state, protocol, network, asset, refund } = entry
+function recordOf(entry: PaymentRecord, { amount: atomic, transaction, gasCost }: Receipt): ChargeRecord {
+  const { id, createdAt, settledAt, state, protocol, network, asset, refund, dispatch } = entry
   const { amount, token } = spellAmount(BigInt(atomic), network, asset)
   return {
     payment: id,
@@ -94,38 +107,15 @@ function recordOf(entry: PaymentRecord, { amount: atomic, transaction }: Receipt
     transaction: clean(transaction),
     operation: clean(entry.operation),
     revision: clean(entry.revision),
-    refund: refund?.kind ?? '',
+    refund: refundStateOf(entry, systemRuntime.now()) ?? '',
     refund_transaction: refund?.kind === 'sent' ? clean(refund.hash) : '',
+    gas_cost_wei: gasCost ?? '',
+    payments_in_transaction: String((dispatch?.kind === 'own' ? dispatch.members : undefined) ?? 1),
   }
 }
 
-/** Is written line by line: a year of payments does not have to fit into memory. */
-interface Sheet {
-  begin(): void
-  add(record: ChargeRecord): void
-  end(): void
-}
-
-function sheetOf({ flags, terminal: { out } }: Call): Sheet {
-  switch (flags.text('format') ?? 'csv') {
-    case 'csv':
-      return {
-        begin: () => out(csvLine(COLUMNS)),
-        add: (record) => out(csvLine(COLUMNS.map((column) => record[column]))),
-        end: () => undefined,
-      }
-    case 'json': {
-      let comma = ''
-      return {
-        begin: () => out('['),
-        add: (record) => {
-          out(comma + JSON.stringify(record))
-          comma = ','
-        },
-        end: () => out(']'),
-      }
-    }
-    default:
-      throw new UsageError('--format takes csv or json')
-  }
+function formatOf({ flags }: Call): 'csv' | 'json' {
+  const format = flags.text('format') ?? 'csv'
+  if (format === 'csv' || format === 'json') return format
+  throw new UsageError('--format takes csv or json')
 }

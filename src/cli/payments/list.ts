@@ -4,24 +4,24 @@ import {
   type PaymentRecord,
   type State,
   chargeStatus,
+  isRefundDue,
   type JsonObject,
-  world,
+  systemRuntime,
 } from '../../engine/internal.ts'
-import { columns, clean } from '../terminal-text.ts'
+import { clean, columns, counted } from '../terminal-text.ts'
 import { UsageError, type Call, type Terminal } from '../command.ts'
-import { openBooks } from './books.ts'
+import { withLedger } from './open-ledger.ts'
 import { brief, rowOf, type PaymentRow, isoTime, spellAmount } from './row.ts'
-import { parsePastTime } from './when.ts'
+import { parsePastTime } from './parse-time.ts'
 
 /** As many as a person looks at. */
 const SHOWN = 50
 
 export async function listPayments(call: Call): Promise<number> {
   const { flags, terminal } = call
-  const fits = filterOf(call, world.now())
+  const fits = filterOf(call, systemRuntime.now())
   const limit = limitOf(call)
-  const ledger = await openBooks(call)
-  try {
+  return withLedger(call, async (ledger) => {
     const totals = new Totals()
     const newest = new Newest(limit)
     for await (const entry of ledger.entries()) {
@@ -34,9 +34,7 @@ export async function listPayments(call: Call): Promise<number> {
     else if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
     else print(terminal, rows, totals)
     return 0
-  } finally {
-    await ledger.close()
-  }
+  })
 }
 
 function filterOf({ flags }: Call, now: number): (entry: PaymentRecord) => boolean {
@@ -119,7 +117,7 @@ function cellsOf(row: PaymentRow, reader: Terminal['reader']): string[] {
   return [at, payment, state, charged, money, network, operation, hex(payer), hex(transaction ?? '-')]
 }
 
-/** Payments and money under one name: each token of each network apart, for nobody knows what they are worth together. */
+/** Payments and money under one name: each token of each network separately, since they cannot be added up. */
 class Sum {
   count = 0
   readonly #money = new Map<string, { readonly network: string; readonly asset: string; amount: bigint }>()
@@ -158,10 +156,6 @@ class Sums {
     const sum = this.#sums.get(name) ?? new Sum()
     this.#sums.set(name, sum)
     sum.add(entry, amount)
-  }
-
-  get(name: string): Sum | undefined {
-    return this.#sums.get(name)
   }
 
   get names(): string[] {
@@ -203,23 +197,23 @@ export class Totals {
   readonly #days = new Sums()
   readonly #revenue = new Sum()
   readonly #doubt = new Sum()
-  #count = 0
+  readonly #refundsDue = new Sum()
+  readonly #refunded = new Sum()
+  count = 0
 
   add(entry: PaymentRecord): void {
     const { state, receipt, operation, network, settledAt, createdAt } = entry
-    this.#count += 1
+    this.count += 1
     this.#states.add(state, entry, BigInt(receipt?.amount ?? 0))
     if (chargeStatus(entry) === 'unknown') this.#doubt.add(entry, BigInt(entry.amount))
     if (receipt === undefined) return
     const amount = BigInt(receipt.amount)
     this.#revenue.add(entry, amount)
+    if (isRefundDue(entry, systemRuntime.now())) this.#refundsDue.add(entry, amount)
+    else if (entry.refund !== undefined) this.#refunded.add(entry, amount)
     this.#routes.add(clean(operation), entry, amount)
     this.#networks.add(clean(network), entry, amount)
     this.#days.add(isoTime(settledAt ?? createdAt).slice(0, 10), entry, amount)
-  }
-
-  get count(): number {
-    return this.#count
   }
 
   text(): string {
@@ -235,6 +229,9 @@ export class Totals {
     )
     if (days.length > DAYS) told.push(`… and ${days.length - DAYS} earlier days; --json has them all\n`)
     told.push(`revenue: ${spell(this.#revenue)}`)
+    if (this.#refunded.count > 0) told.push(`refunded: ${spell(this.#refunded)}`)
+    if (this.#refundsDue.count > 0)
+      told.push(`refunds due: ${spell(this.#refundsDue)}; "ratecard payments refund --due" sends them`)
     if (this.#doubt.count > 0)
       told.push(`in doubt: ${spell(this.#doubt)}; "ratecard payments reconcile" asks the chain`)
     return told.join('\n')
@@ -243,8 +240,10 @@ export class Totals {
   /** For programs; the names are part of the interface. */
   report(): JsonObject {
     return {
-      payments: this.#count,
+      payments: this.count,
       revenue: this.#revenue.report(),
+      refunded: this.#refunded.report(),
+      refunds_due: this.#refundsDue.report(),
       in_doubt: this.#doubt.report(),
       states: this.#states.report(),
       routes: this.#routes.report(),
@@ -255,5 +254,5 @@ export class Totals {
 }
 
 function spell({ count, lines }: Sum): string {
-  return `${lines.length === 0 ? '0' : lines.join(', ')} (${count} ${count === 1 ? 'payment' : 'payments'})`
+  return `${lines.length === 0 ? '0' : lines.join(', ')} (${counted(count, 'payment')})`
 }

@@ -1,17 +1,17 @@
-import { measurePrune, prune, world } from '../../engine/internal.ts'
+import { measurePrune, prune, systemRuntime } from '../../engine/internal.ts'
 import { type Call, UsageError } from '../command.ts'
-import { openBooks } from './books.ts'
+import { counted } from '../terminal-text.ts'
+import { withLedger } from './open-ledger.ts'
 import { isoTime } from './row.ts'
-import { parsePastTime } from './when.ts'
+import { parsePastTime } from './parse-time.ts'
 
 export async function prunePayments(call: Call): Promise<number> {
   const { flags, terminal } = call
   const text = flags.text('before')
   if (text === undefined) throw new UsageError('--before is missing: name a time, such as 90d or 2026-10-01')
-  const before = parsePastTime('before', text, world.now())
+  const before = parsePastTime('before', text, systemRuntime.now())
   const isDryRun = flags.given('dry-run')
-  const ledger = await openBooks(call)
-  try {
+  return withLedger(call, async (ledger) => {
     const pruneOrMeasure = isDryRun ? measurePrune : prune
     const { records, bytes, kept } = await pruneOrMeasure({ ledger, now: ledger.now }, before)
     if (flags.given('json')) {
@@ -20,16 +20,12 @@ export async function prunePayments(call: Call): Promise<number> {
       return 0
     }
     terminal.out(
-      `${isDryRun ? 'would delete' : 'deleted'} ${counted(records)} from before ${isoTime(before)}: ${bytes} bytes`,
+      `${isDryRun ? 'would delete' : 'deleted'} ${counted(records, 'payment record')} from before ${isoTime(before)}: ${bytes} bytes`,
     )
     if (kept > 0)
-      terminal.out(`${counted(kept)} as old: kept, not finished, owed an answer or still answered again`)
+      terminal.out(
+        `${counted(kept, 'payment record')} as old: kept, not finished, owed an answer or still answered again`,
+      )
     return 0
-  } finally {
-    await ledger.close()
-  }
-}
-
-function counted(records: number): string {
-  return records === 1 ? '1 payment record' : `${records} payment records`
+  })
 }

@@ -3,16 +3,17 @@ import {
   type Difference,
   reconcile,
   type Statement,
+  type Sum,
   type JsonObject,
   type OnchainPayment,
   type OnchainStatus,
-  world,
+  systemRuntime,
 } from '../../engine/internal.ts'
 import type { Call, Terminal } from '../command.ts'
-import { chainsOf, openBooks } from './books.ts'
+import { chainsOf, withLedger } from './open-ledger.ts'
 import { isoTime, rowOf, spellAmount } from './row.ts'
-import { parsePastTime } from './when.ts'
-import { clean } from '../terminal-text.ts'
+import { parsePastTime } from './parse-time.ts'
+import { clean, counted } from '../terminal-text.ts'
 
 /** Exit codes a script can act on. */
 const UNCHECKED = 1
@@ -20,13 +21,12 @@ const DIFFERENCES = 2
 
 export async function reconcilePayments(call: Call): Promise<number> {
   const { flags, terminal } = call
-  const now = world.now()
+  const now = systemRuntime.now()
   const since = parsePastTime('since', flags.text('since') ?? '24h', now)
   const chains = chainsOf(call)
-  const ledger = await openBooks(call)
-  try {
+  return withLedger(call, async (ledger) => {
     const statements = await reconcile({
-      ...world,
+      ...systemRuntime,
       ...chains,
       ledger,
       since,
@@ -36,9 +36,7 @@ export async function reconcilePayments(call: Call): Promise<number> {
     if (flags.given('json')) terminal.out(JSON.stringify(reportOf(statements, since), null, 2))
     else print(terminal, statements, since)
     return exitOf(statements)
-  } finally {
-    await ledger.close()
-  }
+  })
 }
 
 /** A difference outweighs a network that could not be asked: it is there whatever that one says. */
@@ -59,7 +57,7 @@ function print(terminal: Terminal, statements: readonly Statement[], since: numb
     err('nothing could be checked: no network has an RPC_URL_<chain id> and an address that is paid there')
   if (checked.length === 0) return
   const count = checked.reduce((all, { differences }) => all + differences.length, 0)
-  const found = count === 0 ? 'no difference' : count === 1 ? '1 difference' : `${count} differences`
+  const found = count === 0 ? 'no difference' : counted(count, 'difference')
   const missed = statements.length - checked.length
   out(
     `${found}${missed === 0 ? '' : `, but ${missed} of ${statements.length} could not be checked`}; nothing was changed`,
@@ -67,11 +65,16 @@ function print(terminal: Terminal, statements: readonly Statement[], since: numb
 }
 
 function printChecked({ out }: Terminal, statement: Checked, since: number): void {
-  const { protocol, network, asset, payees, span, agreed, underway, transfers, differences } = statement
+  const { protocol, network, asset, payees, span, agreed, underway, transfers, refunds, differences } =
+    statement
   const { amount, token } = spellAmount(transfers.amount, network, asset)
+  const spell = (sum: Sum): string =>
+    `${sum.count} (${spellAmount(sum.amount, network, asset).amount} ${token})`
   out(`${network}, ${protocol}, ${token} to ${payees.join(', ')}`)
   out(`  since ${isoTime(since)}, blocks ${span.from} to ${span.to}`)
   out(`  ${agreed} agreed, ${underway} under way, ${transfers.count} other transfers (${amount} ${token})`)
+  if (refunds.due.count + refunds.sent.count > 0)
+    out(`  refunds: ${spell(refunds.sent)} sent, ${spell(refunds.due)} due`)
   for (const difference of differences) {
     const { title, says, advice } = findingOf(difference, network, asset)
     out(`\n  ${title}: ${nameOf(difference)}\n    ${says}\n    To do: ${advice}.`)
@@ -94,14 +97,19 @@ function networkOf(statement: Statement): JsonObject {
   const { kind, protocol, network, asset } = statement
   const head = { network, protocol, asset, status: kind }
   if (statement.kind === 'unchecked') return { ...head, reason: statement.reason }
-  const { payees, span, agreed, underway, transfers, differences } = statement
+  const { payees, span, agreed, underway, transfers, refunds, differences } = statement
+  const spell = ({ count, amount }: Sum): JsonObject => ({
+    count,
+    amount: spellAmount(amount, network, asset).amount,
+  })
   return {
     ...head,
     payees,
     blocks: { from: Number(span.from), to: Number(span.to) },
     agreed,
     underway,
-    other_transfers: { count: transfers.count, amount: spellAmount(transfers.amount, network, asset).amount },
+    other_transfers: spell(transfers),
+    refunds: { due: spell(refunds.due), sent: spell(refunds.sent) },
     differences: differences.map((difference) => differenceOf(difference, network, asset)),
   }
 }
@@ -113,7 +121,7 @@ function differenceOf(difference: Difference, network: string, asset: string): J
     kind: difference.kind,
     ledger: difference.kind === 'not_in_ledger' ? null : { ...rowOf(difference.entry) },
     chain: {
-      shows: 'status' in difference ? difference.status.kind : 'moved',
+      shows: showsOf(difference),
       ...(payment === undefined ? {} : spellPayment(payment, network, asset)),
     },
     ...(difference.kind === 'differs' ? { fields: difference.fields } : {}),
@@ -122,8 +130,14 @@ function differenceOf(difference: Difference, network: string, asset: string): J
   }
 }
 
+function showsOf(difference: Difference): string {
+  if ('status' in difference) return difference.status.kind
+  return difference.kind === 'refund_missing' ? 'no_refund' : 'moved'
+}
+
 function paymentOf(difference: Difference): OnchainPayment | undefined {
   if ('payment' in difference) return difference.payment
+  if (!('status' in difference)) return undefined
   return difference.status.kind === 'moved' ? difference.status.payment : undefined
 }
 
@@ -148,6 +162,8 @@ const TITLES: Readonly<Record<Difference['kind'], string>> = {
   not_booked: 'charged but not booked',
   differs: 'not the same',
   unresolved: 'unresolved',
+  refund_missing: 'refund missing on chain',
+  refund_not_booked: 'refunded but not booked',
 }
 
 export function findingOf(difference: Difference, network: string, asset: string): Finding {
@@ -167,14 +183,14 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
       return {
         says: `The ledger says charged in ${clean(receipt?.transaction ?? '')}; on the chain ${STATUSES[difference.status.kind]}.`,
         advice:
-          'ask another node first, for this one may not have it all; if it says the same, the answer was given away: take the payment out of the accounts',
+          'ask another node first, because this one may be incomplete; if it agrees, the answer was not paid for: remove the payment from the accounts',
       }
     }
     case 'not_in_ledger': {
       const { payment } = difference
       return {
-        says: `${seen(payment, money)}; this ledger has never heard of it.`,
-        advice: `see whether another service is paid at this address, or the ledger was lost or moved since; if not, refund ${money(payment.amount)} to ${payment.payer}`,
+        says: `${seen(payment, money)}; this ledger has no record of it.`,
+        advice: `check whether another service is paid at this address, or the ledger was lost or moved since; if not, refund ${money(payment.amount)} to ${payment.payer}`,
       }
     }
     case 'not_booked': {
@@ -184,8 +200,8 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
         says: `${seen(payment, money)}; the ledger has it as ${entry.state}, not charged.`,
         advice:
           entry.state === 'fulfilled'
-            ? `the payer gets the answer by sending the same payment again, which also books it; else ${refund}`
-            : `the payer has got no answer for it: ${refund}, and book both`,
+            ? `the payer gets the answer by sending the same payment again, which also records it; otherwise ${refund}`
+            : `the payer has no answer for it: ${refund}, and book both`,
       }
     }
     case 'differs': {
@@ -200,9 +216,28 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
       const chain = { ...payment, amount: money(payment.amount) }
       const told = fields.map((field) => `${field}: ledger ${clean(ledger[field])}, chain ${chain[field]}`)
       return {
-        says: `Ledger and chain tell it differently: ${told.join('; ')}.`,
+        says: `Ledger and chain differ: ${told.join('; ')}.`,
         advice:
-          'the chain is right: put its figures into the accounts, and settle the difference with the payer',
+          'the chain is right: use its amounts in the accounts, and settle the difference with the payer',
+      }
+    }
+    case 'refund_missing':
+    case 'refund_not_booked': {
+      const { id, refund, receipt } = difference.entry
+      const hash = refund === undefined || refund.kind === 'due' ? '' : clean(refund.hash)
+      const again = `run "ratecard payments refund ${id}" again: it is never sent twice`
+      const back = `${money(BigInt(receipt?.amount ?? 0))} to ${clean(receipt?.payer ?? '')}`
+      if (difference.kind === 'refund_not_booked')
+        return {
+          says: `The chain shows a refund of ${back} in ${hash}; the ledger has it as being sent.`,
+          advice: again,
+        }
+      return {
+        says: `The ledger says ${refund?.kind === 'sent' ? 'refunded' : 'being refunded'} in ${hash}; the chain shows no refund of ${back} there.`,
+        advice:
+          refund?.kind === 'sent'
+            ? 'ask another node first; if it agrees, the payer was not refunded'
+            : again,
       }
     }
     case 'unresolved': {
@@ -222,15 +257,15 @@ function seen({ amount, payer, transaction }: OnchainPayment, money: Money): str
 /** Completes the sentence "on the chain …". */
 const STATUSES: Readonly<Record<OnchainStatus['kind'], string>> = {
   moved: 'it was charged',
-  elsewhere: 'it was used up, and its money did not come to this payee',
+  elsewhere: 'it was used, and its money did not go to this payee',
   canceled: 'the payer has withdrawn it',
   reverted: 'its transaction has failed',
-  expired: 'it was never used, and its time is over',
-  open: 'it has not been used so far, and still can be',
-  unclear: 'it is not to be seen whether it was used',
+  expired: 'it was never used and has expired',
+  open: 'it has not been used and is still valid',
+  unclear: 'the node does not show whether it was used',
 }
 
-const SERVER = 'a running server checks this again by itself; if none runs, start one'
+const SERVER = 'a running server checks this again automatically; start one if none is running'
 
 const NEXT: Readonly<Record<OnchainStatus['kind'], string>> = {
   moved: `${SERVER}, and the buyer gets the answer by sending the same payment again`,
@@ -238,6 +273,6 @@ const NEXT: Readonly<Record<OnchainStatus['kind'], string>> = {
   canceled: SERVER,
   reverted: SERVER,
   expired: SERVER,
-  open: 'nothing yet: look again once it has expired',
-  unclear: 'ask another node, one that keeps older logs',
+  open: 'nothing yet: check again once it has expired',
+  unclear: 'ask another node that keeps older logs',
 }

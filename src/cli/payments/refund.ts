@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import {
+  formatPrice,
   isRefundDue,
   parsePrice,
   refundPayment,
+  toMicros,
   type Ledger,
   type PaymentRecord,
   type RefundResult,
-  world,
+  systemRuntime,
 } from '../../engine/internal.ts'
 import { type Call, UsageError } from '../command.ts'
 import { clean } from '../terminal-text.ts'
-import { chainsOf, openBooks } from './books.ts'
+import { chainsOf, withLedger } from './open-ledger.ts'
 import { rowOf, type PaymentRow } from './row.ts'
 
 /** What became of one refund, as `--json` prints it. */
@@ -33,18 +35,17 @@ export async function refundPayments(call: Call): Promise<number> {
   const key = env.refundKey
   if (key === undefined && !isDryRun)
     throw new UsageError('REFUND_PRIVATE_KEY is not set: the key of the account that the money is sent from')
-  const ledger = await openBooks(call)
-  try {
+  return withLedger(call, async (ledger) => {
     const entries = await entriesOf(call, ledger)
     // Every token of the table is a dollar of six decimals.
     const total = entries.reduce((sum, { receipt }) => sum + BigInt(receipt?.amount ?? 0), 0n)
     if (total > max) {
       terminal.err(
-        `ratecard payments refund: this would send ${dollars(total)} USD, more than --max: nothing was sent`,
+        `ratecard payments refund: this would send ${formatPrice(toMicros(total))} USD, more than --max: nothing was sent`,
       )
       return 1
     }
-    const settings = { ...world, ledger, rpcUrls, owner: `refund-${randomBytes(6).toString('hex')}` }
+    const settings = { ...systemRuntime, ledger, rpcUrls, owner: `refund-${randomBytes(6).toString('hex')}` }
     const rows: RefundRow[] = []
     for (const entry of entries) {
       // One after the other: they use one account.
@@ -56,9 +57,7 @@ export async function refundPayments(call: Call): Promise<number> {
     if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
     else if (rows.length === 0) terminal.out('no refund is due')
     return rows.every(({ result }) => result === 'sent' || result === 'would_send') ? 0 : 1
-  } finally {
-    await ledger.close()
-  }
+  })
 }
 
 async function refund(
@@ -91,11 +90,6 @@ function maxOf(text: string | undefined): bigint | number {
   const parsed = parsePrice(text)
   if (parsed.kind === 'price') return parsed.value
   throw new UsageError(`--max takes dollars, such as 5 or 0.25; not "${text}"`)
-}
-
-function dollars(micros: bigint): string {
-  const digits = micros.toString().padStart(7, '0')
-  return `${digits.slice(0, -6)}.${digits.slice(-6)}`
 }
 
 function refundRow(entry: PaymentRecord, result: RefundResult | undefined): RefundRow {

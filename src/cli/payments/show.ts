@@ -1,16 +1,18 @@
 import {
+  findBatch,
   type PaymentRecord,
   isJsonObject,
   type Json,
   type JsonObject,
+  type Ledger,
   readPaymentKey,
   type Refund,
   type State,
-  world,
+  systemRuntime,
 } from '../../engine/internal.ts'
 import { type Call, UsageError } from '../command.ts'
 import { clean, columns } from '../terminal-text.ts'
-import { openBooks } from './books.ts'
+import { withLedger } from './open-ledger.ts'
 import { isoTime, rowOf } from './row.ts'
 
 export async function showPayment(call: Call): Promise<number> {
@@ -20,21 +22,26 @@ export async function showPayment(call: Call): Promise<number> {
     throw new UsageError(
       'missing argument: the id of a payment, pay_ and 22 characters, as "ratecard payments list" shows it',
     )
-  const ledger = await openBooks(call)
-  try {
+  return withLedger(call, async (ledger) => {
     const entry = await ledger.find(id)
     if (entry === undefined) {
       terminal.err(`ratecard payments show: this ledger has no payment ${id}`)
       return 1
     }
-    const facts = factsOf(entry, world.now())
-    const story = storyOf(entry, world.now())
+    const facts = factsOf(await withBytes(ledger, entry), systemRuntime.now())
+    const story = storyOf(entry, systemRuntime.now())
     if (flags.given('json')) terminal.out(JSON.stringify({ ...facts, ...story }, null, 2))
     else terminal.out(`${tableOf(facts)}\n\n${story.means}\nTo do: ${story.advice}.`)
     return 0
-  } finally {
-    await ledger.close()
-  }
+  })
+}
+
+/** The bytes of a batch are kept once for all its payments. */
+async function withBytes(ledger: Ledger, entry: PaymentRecord): Promise<PaymentRecord> {
+  const { dispatch } = entry
+  if (dispatch?.kind !== 'own' || dispatch.members === undefined) return entry
+  const raw = await findBatch(ledger, dispatch.hash)
+  return raw === undefined ? entry : { ...entry, dispatch: { ...dispatch, raw } }
 }
 
 /** All an operator may need; what was sold, what the buyer signed and what proves their right stay where they are. */
@@ -43,6 +50,7 @@ function factsOf(entry: PaymentRecord, now: number): JsonObject {
   return {
     ...rowOf(entry),
     amount_atomic: entry.receipt?.amount ?? entry.amount,
+    gas_cost_wei: entry.receipt?.gasCost ?? null,
     asset: clean(entry.asset),
     payee: clean(entry.payee),
     authorization_nonce: readPaymentKey(entry.key)?.nonce ?? null,
@@ -75,12 +83,13 @@ function dispatchOf({ dispatch }: PaymentRecord): JsonObject | null {
     case undefined:
       return null
     case 'own': {
-      const { kind, hash, signer, nonce, raw } = dispatch
+      const { kind, hash, signer, nonce, members, raw } = dispatch
       return {
         kind,
         transaction: clean(hash),
         signer: clean(signer),
         nonce,
+        payments_in_transaction: members ?? 1,
         can_be_sent_again: raw !== undefined,
       }
     }
@@ -135,7 +144,7 @@ export interface Story {
 }
 
 const NOTHING = 'nothing'
-const RUNNING = 'nothing while a server runs, for it looks after this by itself; if none does, start one'
+const RUNNING = 'nothing while a server runs: it handles this automatically; start one if none is running'
 
 export function storyOf(entry: PaymentRecord, now: number): Story {
   const { means, advice } = stateStory(entry, now)

@@ -1,5 +1,16 @@
-import { formatPrice, isJsonObject, type Json, type JsonObject, type Micros } from '../../engine/internal.ts'
+import { isDeepStrictEqual } from 'node:util'
+import {
+  formatPrice,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type Micros,
+  type Price,
+  ruleNote,
+  spellPrice,
+} from '../../engine/internal.ts'
 import { spell } from '../route-yaml.ts'
+import { findRises, type Rise } from './price-change.ts'
 import type { Item, Snapshot } from './snapshot.ts'
 
 /** What becomes of one thing that is sold or shown. */
@@ -8,7 +19,7 @@ export interface Change {
   readonly name: string
   /** In words: `0.005000 → 0.005500 USD (+10.0 %)`. */
   readonly price: string
-  /** One line for each parameter that differs. */
+  /** One line for each argument by which a computed price rises, and each parameter that differs. */
   readonly parameters: readonly string[]
 }
 
@@ -33,7 +44,9 @@ export function compare(before: Snapshot, after: Snapshot): Difference {
 interface Judgement {
   readonly name: string
   readonly change?: Change
-  readonly alarm?: Alarm
+  readonly alarm?: Alarm | undefined
+  /** Arguments with which the price rises. */
+  readonly by?: readonly string[]
   /** Why calls of it break. */
   readonly breaks: readonly string[]
 }
@@ -45,7 +58,9 @@ type Alarm = keyof typeof ALARMS
 function alarmLines(told: readonly Judgement[]): string[] {
   return (['raised', 'gone', 'free'] as const)
     .flatMap((kind) => {
-      const names = told.flatMap(({ name, alarm }) => (alarm === kind ? [name] : []))
+      const names = told.flatMap(({ name, alarm, by = [] }) =>
+        alarm === kind ? [by.length === 0 ? name : `${name} (by ${by.join(' and ')})`] : [],
+      )
       return names.length === 0 ? [] : [`${ALARMS[kind]}: ${names.join(', ')}`]
     })
     .concat(
@@ -66,42 +81,47 @@ function termAlarms({ terms: before }: Snapshot, { terms: after }: Snapshot): st
 
 function judge(name: string, before: Snapshot, after: Snapshot): Judgement {
   const [old, now] = [before.items.get(name), after.items.get(name)]
-  if (now === undefined) {
-    const price = priceOf(old?.price)
-    return {
-      name,
-      breaks: [],
-      alarm: 'gone',
-      change: { kind: 'removed', name, price, parameters: [] },
-    }
+  const whole = (kind: 'added' | 'removed', item: Item | undefined): Change => {
+    return { kind, name, price: priceOf(item?.price), parameters: [] }
   }
-  if (old === undefined)
-    return {
-      name,
-      breaks: [],
-      change: { kind: 'added', name, price: priceOf(now.price), parameters: [] },
-    }
+  if (now === undefined) return { name, breaks: [], alarm: 'gone', change: whole('removed', old) }
+  if (old === undefined) return { name, breaks: [], change: whole('added', now) }
   const parameters = parameterLines(old, now)
   const breaks = breaksOf(old, now)
-  if (old.price === now.price && parameters.length === 0 && breaks.length === 0) return { name, breaks }
+  if (isSame(old.price, now.price) && parameters.length === 0 && breaks.length === 0) return { name, breaks }
   const price = priceChange(old.price, now.price)
-  const alarm = alarmOf(old.price, now.price)
-  const change: Change = { kind: 'changed', name, price, parameters }
-  return alarm === undefined ? { name, change, breaks } : { name, change, breaks, alarm }
+  const rises = old.price === undefined || now.price === undefined ? [] : findRises(old.price, now.price)
+  const alarm = alarmOf(old.price, now.price, rises)
+  const lines = [...rises.map(({ line }) => `↑ ${line}`), ...parameters]
+  const change: Change = { kind: 'changed', name, price, parameters: lines }
+  const by = alarm === 'raised' ? rises.flatMap(({ parameter }) => parameter ?? []) : []
+  return { name, change, breaks, alarm, by }
 }
 
-function alarmOf(old: Micros | undefined, now: Micros | undefined): Alarm | undefined {
+function alarmOf(old: Price | undefined, now: Price | undefined, rises: readonly Rise[]): Alarm | undefined {
   if (old !== undefined && now === undefined) return 'free'
-  return now !== undefined && (old === undefined || now > old) ? 'raised' : undefined
+  if (now === undefined) return undefined
+  return old === undefined || highest(now) > highest(old) || rises.length > 0 ? 'raised' : undefined
 }
 
-function priceOf(price: Micros | undefined): string {
-  return price === undefined ? 'free' : `${formatPrice(price)} USD`
+function highest(price: Price): Micros {
+  return typeof price === 'object' ? price.highest : price
 }
 
-function priceChange(old: Micros | undefined, now: Micros | undefined): string {
-  if (old === now) return priceOf(now)
-  if (old === undefined || now === undefined) return `${priceOf(old)} → ${priceOf(now)}`
+/** The call of the examples may be another; nobody pays more or less for that. */
+function isSame(old: Price | undefined, now: Price | undefined): boolean {
+  if (typeof old !== 'object' || typeof now !== 'object') return old === now
+  return old.lowest === now.lowest && old.highest === now.highest && isDeepStrictEqual(old.rule, now.rule)
+}
+
+function priceOf(price: Price | undefined): string {
+  return price === undefined ? 'free' : `${spellPrice(price)} USD${ruleNote(price)}`
+}
+
+function priceChange(old: Price | undefined, now: Price | undefined): string {
+  if (isSame(old, now)) return priceOf(now)
+  if (old === undefined || now === undefined || typeof old === 'object' || typeof now === 'object')
+    return `${priceOf(old)} → ${priceOf(now)}`
   return `${formatPrice(old)} → ${priceOf(now)} (${percent(old, now)} %)`
 }
 
@@ -115,11 +135,9 @@ function percent(old: bigint, now: bigint): string {
 function parameterLines(old: Item, now: Item): string[] {
   const names = [...new Set([...old.parameters.keys(), ...now.parameters.keys()])]
   return names.flatMap((name) => {
-    const [before, after] = [old, now].map(({ parameters }) => {
-      const rules = parameters.get(name)
-      return rules === undefined ? undefined : spell(rules)
-    })
-    if (before === after) return []
+    const rules = [old, now].map(({ parameters }) => parameters.get(name))
+    if (isDeepStrictEqual(rules[0], rules[1])) return []
+    const [before, after] = rules.map((each) => (each === undefined ? undefined : spell(each)))
     if (before === undefined) return [`+ ${name}: ${after}`]
     return after === undefined ? [`- ${name}: ${before}`] : [`~ ${name}: ${before} → ${after}`]
   })
@@ -154,6 +172,10 @@ export function breaksOf(old: Item, now: Item): string[] {
   return [
     ...names.flatMap((name) => parameterBreaks(name, old.parameters.get(name), now.parameters.get(name))),
     ...(old.settle === 'after' && now.settle === 'upfront' ? ['charged before the work'] : []),
+    ...(['body', 'answer'] as const).flatMap((part) => {
+      const [before, after] = [old.media[part], now.media[part]]
+      return before === undefined || before === after ? [] : [`the ${part} is no longer ${before}`]
+    }),
     ...(old.example === undefined || now.example === undefined
       ? []
       : removedMembers(old.example, now.example, '').map((member) => `the answer loses ${member}`)),

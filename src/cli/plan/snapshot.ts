@@ -2,16 +2,18 @@ import {
   isJsonObject,
   openapiParameter,
   parsePrice,
+  routeKey,
   type Catalog,
   type Json,
   type JsonObject,
-  type Micros,
   type Operation,
   type Parameter,
+  type Price,
+  readPrice,
 } from '../../engine/internal.ts'
-import { at, listAt, textAt } from '../json-access.ts'
-import { documentPlaces, openapiClaims } from '../doctor/claim-readers.ts'
-import type { RouteClaims } from '../doctor/route-claims.ts'
+import { at, listAt, membersAt, textAt } from '../json-access.ts'
+import { bodySchema, documentPlaces, openapiClaims, openapiOperations } from '../doctor/claim-readers.ts'
+import type { RouteClaim, RouteClaims } from '../doctor/route-claims.ts'
 import { previewProtocols, revise } from '../preview.ts'
 
 /** What buyers meet: of a catalog, or of a service that runs. */
@@ -26,13 +28,19 @@ export interface Snapshot {
 
 export interface Item {
   /** Undefined: free. */
-  readonly price: Micros | undefined
+  readonly price: Price | undefined
   /** JSON Schema of each by name, with `required: true` where it must be given. */
   readonly parameters: ReadonlyMap<string, JsonObject>
-  /** Undefined: not known. */
-  readonly settle: Operation['settle'] | undefined
+  readonly settle: Operation['settle']
   /** An example answer; undefined: not known. */
   readonly example: Json | undefined
+  readonly media: MediaTypes
+}
+
+/** Undefined: none, or not known. */
+interface MediaTypes {
+  readonly body: string | undefined
+  readonly answer: string | undefined
 }
 
 /** Nothing here depends on what is configured: somebody is paid, everybody settles, every credential is set. */
@@ -43,15 +51,21 @@ const SECRET = 'nobody signs anything with this in a plan'
 export function catalogSnapshot(catalog: Catalog, baseUrl: string): Snapshot {
   const items = catalog.routes
     .filter(({ operation }) => !operation.planned)
-    .map(({ path, kind, operation, parameters }): [string, Item] => [
-      operation.method === 'GET' ? path : `${operation.method} ${path}`,
-      {
-        price: kind === 'paid' ? operation.price : undefined,
-        parameters: declaredRules(parameters),
-        settle: operation.settle,
-        example: operation.example,
-      },
-    ])
+    .map((route): [string, Item] => {
+      const { kind, parameters } = route
+      const { price, body, settle, example } = route.operation
+      const whole = body?.form === 'whole' ? bodyRules(body.schema) : new Map<string, JsonObject>()
+      return [
+        routeKey(route),
+        {
+          price: kind === 'paid' ? price : undefined,
+          parameters: new Map([...declaredRules(parameters), ...whole]),
+          settle: kind === 'paid' ? settle : 'after',
+          example,
+          media: mediaOf(route.operation),
+        },
+      ]
+    })
   return {
     items: new Map([...items, ...toolsOf(catalog)]),
     documents: documentsOf(catalog, baseUrl),
@@ -64,10 +78,13 @@ function toolsOf({ operations, routes }: Catalog): [string, Item][] {
   return operations.flatMap((operation): [string, Item][] => {
     const { tool, price, parameters, planned, settle, example } = operation
     if (tool === undefined || planned || !isTool(operation)) return []
-    return [
-      [`tool ${tool.server}.${tool.name}`, { price, parameters: declaredRules(parameters), settle, example }],
-    ]
+    const [rules, media] = [declaredRules(parameters), mediaOf(operation)]
+    return [[`tool ${tool.server}.${tool.name}`, { price, parameters: rules, settle, example, media }]]
   })
+}
+
+function mediaOf({ body, response }: Operation): MediaTypes {
+  return { body: body?.mediaType, answer: response.mediaType ?? 'application/json' }
 }
 
 function termsOf({ payments: { payTo, x402, mpp }, unknownParameters }: Catalog): [string, string][] {
@@ -118,30 +135,50 @@ export function serviceSnapshot(
   after: Snapshot,
 ): Snapshot {
   const { claims } = openapiClaims('openapi', openapi)
-  const items = [...claims].map(([path, claim]): [string, Item] => {
-    const price = parsePrice(claim.get('price') ?? 'free')
-    const parameters = rulesOf(listAt(openapi, 'paths', path, 'get', 'parameters'))
-    const known = after.items.get(path)?.parameters
+  const operations = new Map(openapiOperations(openapi))
+  const items = [...claims].map(([key, claim]): [string, Item] => {
+    const operation = operations.get(key)
+    const price = publishedPrice(key, operation, claim)
+    const parameters = new Map([
+      ...rulesOf(listAt(operation, 'parameters')),
+      ...bodyRules(bodySchema(operation)),
+    ])
+    const known = after.items.get(key)?.parameters
+    const [[body] = []] = membersAt(operation, 'requestBody', 'content')
+    const [[answer] = []] = membersAt(operation, 'responses', '200', 'content')
     return [
-      path,
+      key,
       {
-        price: price.kind === 'price' ? price.value : undefined,
+        price,
         parameters: new Map(
           Array.from(parameters, ([name, rules]) => [name, { ...rules, ...listRules(known?.get(name)) }]),
         ),
-        settle: undefined,
-        example: exampleOf(openapi, path),
+        settle: textAt(operation, 'x-settle') === 'upfront' ? 'upfront' : 'after',
+        example: exampleOf(openapi, operation),
+        media: { body, answer },
       },
     ]
   })
   const documents = [...documentPlaces(openapi).keys()].map((name) => [name, undefined] as const)
-  // Tools that only agents see are in no OpenAPI document, and of other methods than GET it is not read here.
-  const unread = [...after.items].filter(([name]) => !name.startsWith('/'))
+  // Tools that only agents see are in no OpenAPI document.
+  const unread = [...after.items].filter(([name]) => name.startsWith('tool '))
   return {
     items: new Map([...items, ...unread]),
     documents: new Map(documents),
     terms: new Map(offeredTerms(challenge, after)),
   }
+}
+
+function publishedPrice(name: string, operation: Json | undefined, claim: RouteClaim): Price | undefined {
+  const told = claim.get('price') ?? 'free'
+  const [min = '', max] = told.split(' to ')
+  if (max === undefined) {
+    const price = parsePrice(told)
+    return price.kind === 'price' ? price.value : undefined
+  }
+  const price = readPrice(min, max, JSON.stringify(at(operation, 'x-price-rule') ?? null))
+  if (price === undefined) throw new Error(`the price of ${name} cannot be read: ${told}`)
+  return price
 }
 
 function offeredTerms(challenge: readonly RouteClaims[], { terms }: Snapshot): [string, string][] {
@@ -159,8 +196,8 @@ function offeredTerms(challenge: readonly RouteClaims[], { terms }: Snapshot): [
 }
 
 /** The fields of an answer that are its own, without those that every answer has. */
-function exampleOf(openapi: JsonObject, path: string): Json | undefined {
-  const media = at(openapi, 'paths', path, 'get', 'responses', '200', 'content', 'application/json')
+function exampleOf(openapi: JsonObject, operation: Json | undefined): Json | undefined {
+  const media = at(operation, 'responses', '200', 'content', 'application/json')
   const example = at(media, 'example')
   if (!isJsonObject(example)) return undefined
   const envelope = at(openapi, 'components', 'schemas', 'Envelope', 'properties')
@@ -185,6 +222,18 @@ function declaredRules(parameters: readonly Parameter[]): ReadonlyMap<string, Js
       const of = { type: items, ...Object.fromEntries(limits) }
       return [name, { ...rules.get(name), items: of, minItems, maxItems }]
     }),
+  )
+}
+
+/** The members of a body as parameters. */
+function bodyRules(schema: Json | undefined): ReadonlyMap<string, JsonObject> {
+  const required = listAt(schema, 'required')
+  return rulesOf(
+    membersAt(schema, 'properties').map(([name, rules]) => ({
+      name,
+      schema: rules,
+      required: required.includes(name),
+    })),
   )
 }
 

@@ -11,24 +11,24 @@ interface RedisCacheSettings {
   readonly report: (line: string) => void
 }
 
-/** Longer than this nobody waits for Redis: the source is asked instead. */
+/** Longest wait for Redis; after that the source is asked instead. */
 const TIMEOUT_MS = 1_000
-/** After a silence Redis is left alone for so long, so that not every request waits for it in vain. */
+/** Pause after a timeout, so that not every request waits for an unavailable Redis. */
 const REST_MS = 2_000
-/** How long the turn of a process that has died is held against the others. */
+/** How long the lock of a dead process blocks the others. */
 const LEASE_MS = 3_000
 const RENEWAL_MS = 1_000
 const LOOK_MS = 50
 /** Characters of one value; a larger one is fetched each time. */
 const LARGEST_VALUE = 4 * 1024 * 1024
 
-/** Takes a turn that is free, or prolongs one's own; answers who has it now. */
+/** Takes a free lock or extends its own; returns the present holder. */
 const TAKE = `
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return holder end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return ARGV[1]`
-/** As `MemoryBudget` does it, by the clock of Redis. */
+/** The algorithm of `RateLimiter`, by the clock of Redis. */
 const SPEND = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -41,8 +41,8 @@ return 0`
 const END = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`
 
 /**
- * Keeps values for all processes that share a Redis, and lets one of them at a time fetch for a key. Everything rejects
- * while Redis is away; it may be away from the beginning.
+ * Stores values for all processes that share a Redis, and locks the fetch of a key for one of them. Every call
+ * rejects while Redis is unavailable, also from the start.
  */
 export async function openRedisCache({ address, random, report }: RedisCacheSettings): Promise<CacheStore> {
   const { ask, close } = await connect(address, report)
@@ -84,15 +84,15 @@ export async function openRedisCache({ address, random, report }: RedisCacheSett
       return holder === token ? ours(turn, token) : theirs(turn, holder)
     },
     spend: async (client, { burst, interval }) =>
-      Number(await ask((redis) => redis.eval(SPEND, 1, KEYS.budget(client), burst, interval))),
+      Number(await ask((redis) => redis.eval(SPEND, 1, KEYS.rateLimit(client), burst, interval))),
     close,
   }
 }
 
-/** Next to the ledger's, so that one rule for the user of a Redis covers both. */
+/** Key prefixes beside those of the ledger, so that one access rule for a Redis user covers both. */
 const KEYS = {
   value: (key: string): string => `{ratecard}:cache:${key}`,
-  budget: (client: string): string => `{ratecard}:budget:${client}`,
+  rateLimit: (client: string): string => `{ratecard}:rate-limit:${client}`,
   turn: (key: string): string => `{ratecard}:turn:${key}`,
 }
 
@@ -109,7 +109,7 @@ interface Connection {
   readonly close: () => Promise<void>
 }
 
-/** The first attempt is waited for, so that the operator hears of a wrong address at once; it need not succeed. */
+/** Waits for the first attempt, which may fail, so that the operator learns of a wrong address at once. */
 async function connect(
   { place, options }: RedisAddress,
   report: RedisCacheSettings['report'],
@@ -125,7 +125,7 @@ async function connect(
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    // It would tell the console about users who may not do these.
+    // The check would print warnings for users without permission for its commands.
     enableReadyCheck: false,
     disableClientInfo: true,
     retryStrategy: (times) => Math.min(50 * times, REST_MS),
@@ -145,7 +145,7 @@ async function connect(
     resting = true
     setTimeout(() => (resting = false), REST_MS).unref()
   }
-  // Without its credentials or its database the library goes on, in a place that is not meant.
+  // Without its credentials or its database the library would continue in the wrong place.
   let misplaced = false
   redis.on('connect', () => (misplaced = false))
   redis.on('error', (fault: unknown) => {
@@ -172,7 +172,7 @@ async function connect(
   }
 }
 
-/** The library's errors hold the command with all it carries: only Redis's word for the error is taken from them. */
+/** The library's errors contain the command with its arguments; only the error word of Redis is taken from them. */
 function refusalOf(fault: unknown): string | undefined {
   if (!(fault instanceof Error) || fault.name !== 'ReplyError') return undefined
   return `refuses what it is asked (${/^[A-Z]+/.exec(fault.message)?.[0] ?? 'ERR'})`

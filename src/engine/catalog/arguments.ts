@@ -4,14 +4,14 @@ import { compileParameter, toArgument } from './parameter.ts'
 import type { Declared, DeclaredParameters, DeclaredRoute } from './schema.ts'
 import { handlerOf, PROXY, routesOf, type DeclaredPlace } from './check-context.ts'
 
-/** The declaration that says what a handler takes: the first route that uses it without fixed arguments, else a tool. */
+/** What defines a handler's arguments: the first route that uses it without fixed arguments, otherwise a tool. */
 export interface Owner {
   readonly handler: string
   readonly path: string
   readonly parameters: readonly Parameter[]
 }
 
-/** The parameters of one endpoint, path templates known as such, then the properties of its body. */
+/** The parameters of one endpoint, then the properties of its body. */
 export function compileSet(
   path: string,
   set: DeclaredParameters | undefined,
@@ -28,14 +28,14 @@ export function compileSet(
   ]
 }
 
-/** What a route's handler takes when the route itself is its first declaration. */
+/** The arguments of a handler whose first declaration is this route. */
 export function ownDeclaration(place: DeclaredPlace): Owner {
   const { path, route } = place
   const parameters = withFixed(compileSet(path, route.parameters, route.body), route.with)
   return { handler: handlerOf(place), path, parameters }
 }
 
-/** What each handler takes. A proxy takes whatever its own route declares, so it has no owner. */
+/** The declaration of each handler's arguments. A proxy accepts what its own route declares, so it has none. */
 export function ownersOf(declared: Declared): ReadonlyMap<string, Owner> {
   const owners = new Map<string, Owner>()
   const places = routesOf(declared)
@@ -53,7 +53,7 @@ export function ownersOf(declared: Declared): ReadonlyMap<string, Owner> {
   return owners
 }
 
-/** A handler used with fixed arguments only takes those as well as the parameters that are passed on by name. */
+/** Adds the fixed arguments of a handler that is only used with them. */
 function withFixed(
   own: readonly Parameter[],
   given: Readonly<Record<string, Scalar>> | undefined,
@@ -76,20 +76,20 @@ function typeOf(value: Scalar): Parameter['type'] {
   return Number.isInteger(value) ? 'integer' : 'number'
 }
 
-/** The parameter a `$name` points at; `$$` starts a text that begins with a dollar sign. */
+/** The parameter that a `$name` refers to; `$$` begins a text that starts with a dollar sign. */
 export function sourceOf(value: Scalar): string | undefined {
   return typeof value === 'string' && /^\$[A-Za-z_]/.test(value) ? value.slice(1) : undefined
 }
 
 export interface Bound {
   readonly bindings: readonly Binding[]
-  /** Arguments the handler needs that nothing gives. */
+  /** Required arguments of the handler that the endpoint does not provide. */
   readonly missing: readonly string[]
-  /** Parameters that no argument is taken from. */
+  /** Parameters that no argument uses. */
   readonly unused: readonly string[]
 }
 
-/** How a endpoint fills the handler’s arguments: by `with`, else by the parameter of the same name, else by default. */
+/** Fills the handler’s arguments: from `with`, then from the parameter of the same name, then from the default. */
 export function bind(
   owner: Owner,
   parameters: readonly Parameter[],

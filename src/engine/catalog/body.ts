@@ -6,9 +6,11 @@ import type { DeclaredRoute } from './schema.ts'
 export const JSON_MEDIA = 'application/json'
 export const FORM_MEDIA = 'application/x-www-form-urlencoded'
 
-/** What bodies and answers hold unless the catalog says otherwise. */
+/** Largest body and answer unless the catalog sets another size. */
 const USUAL_BYTES = 1_000_000
-/** What they may hold at most. */
+/** Largest body that is read without a payment and bound to the challenge. */
+export const UNPAID_BYTES = 1_000_000
+/** Largest size that the catalog may set. */
 export const LARGEST_BYTES = 10_000_000
 
 const UNITS = { B: 1, KB: 1_000, MB: 1_000_000 } as const
@@ -24,21 +26,22 @@ export function parseSize(text: string): number | undefined {
   return unit === 'B' || unit === 'KB' || unit === 'MB' ? Number(count) * UNITS[unit] : undefined
 }
 
-/** `json`: a file named in the catalog is read. */
+/** `json` reads a file that the catalog names. */
 export function compileBody(
   declared: DeclaredRoute['body'],
   json: (value: unknown) => Json | undefined,
 ): Body | undefined {
   if (declared === undefined) return undefined
-  const { properties, media_type: mediaType = JSON_MEDIA, max_size: maxSize } = declared
+  const { properties, media_type: mediaType = JSON_MEDIA, max_size: maxSize, example } = declared
   const schema = json(declared.schema)
+  const kind = kindOf(mediaType)
   return {
     form: properties === undefined ? 'whole' : 'properties',
     mediaType,
-    kind: kindOf(mediaType),
+    kind,
     maxSize: parseSize(maxSize ?? '') ?? USUAL_BYTES,
     schema: isJsonObject(schema) ? schema : undefined,
-    example: json(declared.example),
+    example: kind === 'text' && typeof example === 'string' ? example : json(example),
   }
 }
 
@@ -58,10 +61,11 @@ export function compileResponse(declared: DeclaredRoute['response']): Response {
     mediaType: declared?.media_type,
     maxSize: parseSize(declared?.max_size ?? '') ?? USUAL_BYTES,
     headers: declared?.headers ?? [],
+    stream: declared?.stream === true,
   }
 }
 
-/** A body that answers: the example of the catalog, or what is required or has an example by itself. */
+/** A valid body: the example of the catalog, otherwise one made of required members and members with examples. */
 export function bodyExample(body: Body | undefined, parameters: readonly Parameter[]): Json | undefined {
   if (body?.form !== 'properties') return body?.example
   return Object.fromEntries(

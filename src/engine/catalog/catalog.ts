@@ -1,21 +1,23 @@
 import type { Argument } from '../handler.ts'
 import type { Json, JsonObject } from '../json.ts'
-import type { Micros } from '../money.ts'
 import type { Limits } from '../networks.ts'
+import type { Price } from './price.ts'
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export type Method = (typeof METHODS)[number]
 
-/** A catalog after every doubt is removed: deep-frozen, exact, the one value everything else is derived from. */
+/** A checked catalog: deep-frozen, exact, and the one value from which everything else is derived. */
 export interface Catalog {
-  /** Short name of this content: the same text and examples give the same revision. */
+  /** Short hash of the content: the same text and examples give the same revision. */
   readonly revision: string
   readonly service: Service
   readonly payments: Payments
   readonly servers: Readonly<Record<string, Server>>
   readonly categories: Readonly<Record<string, string>>
   readonly crawlers: Crawlers
-  /** What becomes of query parameters that a route does not have. */
+  /** Whether the OpenAPI document describes the generated documents too. */
+  readonly openapiDocuments: 'list' | 'omit'
+  /** How query parameters that a route does not declare are treated. */
   readonly unknownParameters: 'ignore' | 'refuse'
   readonly operations: readonly Operation[]
   /** In the order of the file, each sample right after its route. */
@@ -32,17 +34,24 @@ export interface Service {
   readonly description: string
   readonly guidance: string | undefined
   readonly tags: readonly string[]
+  /** A path under `files`, or an address. */
+  readonly icon: string | undefined
   readonly contact: { readonly email?: string; readonly url?: string }
   readonly provider: { readonly organization: string; readonly url: string } | undefined
   readonly updated: string | undefined
   readonly license: { readonly name: string; readonly identifier?: string; readonly url?: string } | undefined
   /** Signatures over the origin by the key that is paid. */
   readonly ownershipProofs: readonly string[]
-  /** The line that proves the domain to the MCP registry. */
+  /** The line that proves the ownership of the domain to the MCP registry. */
   readonly mcpRegistryAuth: string | undefined
 }
 
-/** What robots.txt asks of crawlers. */
+/** Address of the icon that the catalog names. */
+export function ownIconUrl({ icon }: Service, baseUrl: string): string | undefined {
+  return icon?.startsWith('/') ? baseUrl + icon : icon
+}
+
+/** Rules for crawlers in robots.txt. */
 export interface Crawlers {
   readonly paid: 'allow' | 'disallow'
   readonly training: 'allow' | 'disallow' | undefined
@@ -52,12 +61,14 @@ export interface Payments {
   readonly payTo: string | undefined
   readonly repriceGrace: number
   readonly redeliver: number
+  /** Addresses whose payments are refused, in lower case. */
+  readonly denied: readonly string[]
   readonly x402:
     | {
-        /** CAIP-2, most preferred first. */
+        /** CAIP-2 ids, most preferred first. */
         readonly networks: readonly string[]
         readonly timeout: number
-        /** By CAIP-2 id; a network that is not here has its own. */
+        /** By CAIP-2 id; a network without an entry uses its own defaults. */
         readonly limits: Readonly<Record<string, Limits>>
       }
     | undefined
@@ -71,7 +82,7 @@ export interface Server {
   readonly description: string | undefined
 }
 
-/** One piece of work that is sold or shown: one handler, one price, one cache, however it is offered. */
+/** A unit of work that is sold or free: one handler, one price and one cache, whichever endpoints offer it. */
 export interface Operation {
   /** `gamestore/app`: the path without its first segment and templates. */
   readonly id: string
@@ -79,19 +90,19 @@ export interface Operation {
   /** GET for tools without a route. Calls by other methods have effects. */
   readonly method: Method
   /** Undefined: free. */
-  readonly price: Micros | undefined
+  readonly price: Price | undefined
   readonly summary: string
   readonly useWhen: string | undefined
-  /** What people ask when they need it. */
+  /** Questions that this operation answers, in the words of its users. */
   readonly queries: readonly string[]
   readonly description: string | undefined
   readonly category: string | undefined
   readonly cache: Cache | undefined
   /** Milliseconds. */
   readonly timeout: number
-  /** Whether the money moves after the work, or before it. */
+  /** Whether the payment is settled after the work or before it. */
   readonly settle: 'after' | 'upfront'
-  /** What the handler takes, complete, whichever endpoint declares it. */
+  /** All arguments of the handler, whichever endpoint declares them. */
   readonly parameters: readonly Parameter[]
   readonly body: Body | undefined
   readonly response: Response
@@ -99,7 +110,7 @@ export interface Operation {
   readonly example: Json | undefined
   /** JSON Schema of an answer’s own members, without the envelope. */
   readonly responseSchema: JsonObject | undefined
-  /** Short name of the form its answers have, by the example: what is kept in another form is no answer any more. */
+  /** Short hash of the form of its answers, from the example: a cached answer of another form is discarded. */
   readonly form: string
   readonly upstream: Upstream | undefined
   readonly skill: string | undefined
@@ -110,15 +121,15 @@ export interface Operation {
 export interface Cache {
   /** Milliseconds an answer is fresh. */
   readonly ttl: number
-  /** Milliseconds after that in which it is still given when the source fails. */
+  /** Milliseconds after `ttl` during which it may still be returned if the source fails. */
   readonly staleIfError: number
 }
 
-/** What requests carry. Members of a body with `properties` are parameters; any other body is the argument `body`. */
+/** The body of requests. Members of a body with `properties` are parameters; any other body is the argument `body`. */
 export interface Body {
   readonly form: 'properties' | 'whole'
   readonly mediaType: string
-  /** How it is read. */
+  /** How it is parsed. */
   readonly kind: 'json' | 'form' | 'text' | 'bytes'
   /** Bytes. */
   readonly maxSize: number
@@ -127,7 +138,7 @@ export interface Body {
   readonly example: Json | undefined
 }
 
-/** What answers are besides their own members. */
+/** The answer apart from its members. */
 export interface Response {
   /** Undefined: JSON. */
   readonly mediaType: string | undefined
@@ -135,18 +146,20 @@ export interface Response {
   readonly maxSize: number
   /** Names of the headers that are passed on with the answer. */
   readonly headers: readonly string[]
+  /** Whether it is sent while it is produced. */
+  readonly stream: boolean
 }
 
-/** An API that exists already, sold as it is. */
+/** An existing API that a route sells. */
 export interface Upstream {
-  /** Address with {parameters}, in its query also {lists*} whose key is repeated; the others travel in the query. */
+  /** URL with {parameters}, and in its query {lists*} whose key is repeated; all other parameters go to the query. */
   readonly url: string
   /** By name, with {parameters}. */
   readonly headers: Readonly<Record<string, string>>
   readonly credential: Credential | undefined
 }
 
-/** What an upstream gets to see of the operator, as names of environment variables. */
+/** How an upstream authenticates the operator, as names of environment variables. */
 export type Credential =
   | { readonly kind: 'bearer'; readonly token: string }
   | { readonly kind: 'header' | 'query'; readonly values: Readonly<Record<string, string>> }
@@ -160,7 +173,7 @@ export interface Tool {
   readonly annotations: Annotations
 }
 
-/** Hints for clients where they differ from what the handler tells; the words are MCP's. */
+/** Hints for clients that override those of the handler, in the terms of MCP. */
 export interface Annotations {
   readonly readOnly: boolean | undefined
   readonly destructive: boolean | undefined
@@ -175,16 +188,16 @@ export interface Route {
   /** Stable name for clients and the router: `paid_gamestore_app`. */
   readonly name: string
   readonly kind: RouteKind
-  /** As the catalog writes it, templates in braces. */
+  /** As written in the catalog, with templates in braces. */
   readonly path: string
   readonly operation: Operation
   readonly summary: string
   readonly parameters: readonly Parameter[]
   /** Arguments of the handler: fixed, or taken from a parameter of this route. */
   readonly bindings: readonly Binding[]
-  /** The free twin of a paid route. */
+  /** Path of the free sample of a paid route. */
   readonly sample: string | undefined
-  /** The paid route a sample shows. */
+  /** Path of the paid route of a sample. */
   readonly full: string | undefined
 }
 
@@ -193,7 +206,7 @@ export interface ToolEndpoint {
   readonly kind: 'tool'
   readonly operation: Operation
   readonly tool: Tool
-  /** What answers name as their endpoint: the route of the same operation, else `server.tool`. */
+  /** The endpoint that answers name: the route of the same operation, otherwise `server.tool`. */
   readonly path: string
   readonly summary: string
   readonly parameters: readonly Parameter[]
@@ -201,7 +214,7 @@ export interface ToolEndpoint {
   readonly url: string
 }
 
-/** Where an operation can be asked for. */
+/** Where an operation can be called. */
 export type Endpoint = Route | ToolEndpoint
 
 export type Binding =
@@ -229,6 +242,8 @@ export interface Parameter {
   readonly pattern: string | undefined
   readonly format: 'date' | 'country' | undefined
   readonly list: List | undefined
+  /** Identifies the purchase for its buyer: two payments with the same value are charged once. */
+  readonly isIdempotencyKey: boolean
 }
 
 export interface List {
@@ -247,7 +262,7 @@ export interface DocumentPlace {
 export interface ServedFile {
   readonly path: string
   readonly type: string
-  /** Its bytes: in this form they can be frozen. */
+  /** The content in base64, which can be frozen. */
   readonly base64: string
   readonly planned: boolean
 }
@@ -259,7 +274,7 @@ export interface OutsideSource {
   readonly terms: string | undefined
   readonly attribution: string | undefined
   readonly resale: 'allowed' | 'needs_agreement' | 'unknown'
-  /** Environment variables without which the source cannot be used. */
+  /** Environment variables that the source requires. */
   readonly credentials: readonly string[]
 }
 
@@ -288,7 +303,7 @@ export function upstreamParameters(text: string): string[] {
   return templatesOf(text).map((name) => name.replace(/\*$/, ''))
 }
 
-/** The environment variables that a credential is made of. */
+/** The environment variables of a credential. */
 export function variablesOf(credential: Credential | undefined): string[] {
   switch (credential?.kind) {
     case undefined:

@@ -4,15 +4,20 @@ import { checkExample } from './check-references.ts'
 import { error, type Issue } from './issue.ts'
 import type { Path } from './source.ts'
 
-/** Requests and answers can be what the catalog says of them. */
+/** Checks that requests and answers can have the form that the catalog declares. */
 export function* checkBodies(context: CheckContext): Generator<Issue> {
   for (const place of routesOf(context.declared)) {
     yield* checkMethod(context, place)
     if (place.route.body !== undefined) yield* checkBody(context, place, place.route.body)
   }
   for (const { entry, at } of entriesOf(context.declared)) {
-    const { schema, media_type: mediaType = JSON_MEDIA, max_size: maxSize } = entry.response ?? {}
+    const { schema, media_type: mediaType = JSON_MEDIA, max_size: maxSize, stream } = entry.response ?? {}
     yield* checkSize(context, maxSize, [...at, 'response', 'max_size'])
+    if (stream === true && kindOf(mediaType) === 'json') {
+      const message =
+        'a stream needs a media type that can be read in pieces: write "media_type: text/event-stream" or "application/x-ndjson"'
+      yield error('stream_unreadable', context.document.atKey([...at, 'response', 'stream']), message)
+    }
     if (schema !== undefined && kindOf(mediaType) !== 'json')
       yield schemaMisplaced(context, [...at, 'response', 'schema'], mediaType)
   }
@@ -28,6 +33,9 @@ function* checkMethod(
   }
   if (method !== 'GET' && route.cache !== undefined) {
     const message = `a call by ${method} has effects, and its answer is never reused: remove "cache"`
+    yield error('cache_misplaced', document.atKey([...at, 'cache']), message)
+  } else if (route.response?.stream === true && route.cache !== undefined) {
+    const message = 'a stream is sent while it is made, and never reused: remove "cache"'
     yield error('cache_misplaced', document.atKey([...at, 'cache']), message)
   }
 }
@@ -70,6 +78,11 @@ function* checkBody(context: CheckContext, place: DeclaredPlace, body: DeclaredB
     const message = 'needs an "example": agents and registries call with it'
     yield error('example_missing', document.atKey(at), message)
   }
+  if (kind === 'text') {
+    if (body.example === undefined || typeof body.example === 'string') return
+    const message = `the example of a body of ${mediaType} is the text itself`
+    return yield error('example_unfit', document.at([...at, 'example']), message)
+  }
   yield* checkExample(context, {
     of: 'body',
     example: body.example,
@@ -79,7 +92,7 @@ function* checkBody(context: CheckContext, place: DeclaredPlace, body: DeclaredB
   })
 }
 
-/** Handlers receive path, query and body under one set of names. */
+/** Handlers receive path, query and body parameters under one set of names. */
 function* checkNames(
   { document }: CheckContext,
   { route, at }: DeclaredPlace,

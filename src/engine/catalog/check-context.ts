@@ -2,10 +2,15 @@ import { type Method, METHODS } from './catalog.ts'
 import type { Declared, DeclaredRoute, DeclaredTool } from './schema.ts'
 import type { Path, SourceDocument } from './source.ts'
 
-/** What a catalog is checked against besides its own text. */
+/** What a catalog is checked against in addition to its own text. */
 export interface CheckInputs {
-  /** Names of the handlers that exist; undefined when they are not known here. */
+  /** Names of the existing handlers; undefined when they are not known. */
   readonly handlers: readonly string[] | undefined
+  /**
+   * Keys of the routes and names of the tools that are served now: they must keep their handlers, and a new one is
+   * planned until its handler is loaded. Undefined: every entry needs its handler.
+   */
+  readonly served?: readonly string[] | undefined
   /** Names of the documents the engine can render. */
   readonly documents: readonly string[]
   /** Reads a file next to the catalog; undefined when there is none. */
@@ -24,9 +29,32 @@ export function readText({ read }: Pick<CheckInputs, 'read'>, path: string): str
   return bytes === undefined ? undefined : withoutMark(bytes.toString('utf8'))
 }
 
-/** Some editors begin a file with a byte order mark, which says nothing and would count as a column. */
+/** Removes the byte order mark that some editors write, which would count as a column. */
 export function withoutMark(text: string): string {
   return text.replace(/^\ufeff/, '')
+}
+
+interface DeniedFile {
+  readonly path: string
+  readonly at: Path
+  /** Undefined when the file cannot be read. */
+  readonly lines: readonly { readonly number: number; readonly word: string }[] | undefined
+}
+
+/** The files of denied payer addresses, without comments and empty lines. */
+export function deniedFiles(context: CheckContext): DeniedFile[] {
+  const at = ['payments', 'payers', 'deny']
+  const deny = context.declared.payments?.payers?.deny ?? []
+  const files =
+    typeof deny === 'string'
+      ? [{ path: deny, at }]
+      : deny.map((path, index) => ({ path, at: [...at, index] }))
+  return files.map((file) => {
+    const lines = readText(context, file.path)
+      ?.split('\n')
+      .map((line, index) => ({ number: index + 1, word: line.replace(/#.*/, '').trim() }))
+    return { ...file, lines: lines?.filter(({ word }) => word !== '') }
+  })
 }
 
 export interface DeclaredPlace {
@@ -36,7 +64,7 @@ export interface DeclaredPlace {
   readonly at: readonly string[]
 }
 
-/** The routes, complete with the defaults, with the path of each in the URL and in the file. */
+/** The routes with their defaults, and the path of each in the URL and in the file. */
 export function routesOf({ routes, defaults }: Declared): DeclaredPlace[] {
   return Object.entries(routes).map(([key, declared]) => {
     const method = METHODS.find((each) => key.startsWith(`${each} `))
@@ -46,7 +74,7 @@ export function routesOf({ routes, defaults }: Declared): DeclaredPlace[] {
   })
 }
 
-/** A default upstream and its credential belong to proxies, and the credential goes to no other host. */
+/** A default upstream and its credential apply to proxies only, and the credential is sent to no other host. */
 function complete(
   path: string,
   given: DeclaredRoute,
@@ -75,10 +103,10 @@ function isPaid(path: string): boolean {
   return /^(?:[A-Z]+ )?\/paid\//.test(path)
 }
 
-/** What a route can leave to `defaults`, and has a place and a spelling there; a price only where something is paid. */
+/** Keys that a route can take from `defaults` and that have a position in the file; a price only for paid routes. */
 const DEFAULTED: ReadonlySet<unknown> = new Set(['price', 'timeout', 'handler'])
 
-/** The document as its routes are meant: what one leaves out is found under `defaults`. */
+/** The document with the defaults filled in: what a route omits is found under `defaults`. */
 export function withDefaults(document: SourceDocument): SourceDocument {
   if (!document.has(['defaults'])) return document
   const find = (path: Path): Path => {
@@ -98,7 +126,7 @@ export function withDefaults(document: SourceDocument): SourceDocument {
   }
 }
 
-/** Routes and tools, with what they have in common. */
+/** What routes and tools have in common. */
 export interface DeclaredEntry {
   readonly entry: Pick<DeclaredRoute & DeclaredTool, keyof DeclaredRoute & keyof DeclaredTool>
   readonly at: readonly string[]
@@ -122,7 +150,7 @@ export function operationId({ method, path }: Pick<DeclaredPlace, 'method' | 'pa
     : [method.toLowerCase(), ...segments].join('/')
 }
 
-/** The name of the handler that comes with the engine and sells an API that exists already. */
+/** Name of the built-in handler that sells an existing API. */
 export const PROXY = 'proxy'
 
 export function handlerOf(place: DeclaredPlace): string {

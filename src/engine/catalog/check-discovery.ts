@@ -1,8 +1,9 @@
-import type { CheckContext } from './check-context.ts'
+import { type CheckContext, entriesOf, routesOf } from './check-context.ts'
+import { nameOf } from './compile-route.ts'
 import { error, type Issue, warning } from './issue.ts'
 import { isDate } from './parameter.ts'
 
-/** Texts by which others verify or index a service have an exact form. */
+/** Checks the texts by which others verify or index a service, which have an exact form. */
 export function* checkDiscovery(context: CheckContext): Generator<Issue> {
   const { updated, license } = context.declared.service
   const { document } = context
@@ -19,14 +20,42 @@ export function* checkDiscovery(context: CheckContext): Generator<Issue> {
       document.atKey(['service', 'license', 'url']),
       'a licence is named by its identifier or by its url: keep one of them',
     )
+  yield* checkIcon(context)
+  yield* checkLengths(context)
   yield* checkRegistryAuth(context)
   yield* checkKeyFiles(context)
+}
+
+function* checkIcon({ declared: { service, files = {} }, document }: CheckContext): Generator<Issue> {
+  const { icon } = service
+  if (icon === undefined || !icon.startsWith('/') || Object.hasOwn(files, icon)) return
+  const message = `nothing is served at ${icon}; put the picture under files`
+  yield error('icon_unknown', document.at(['service', 'icon']), message)
+}
+
+/** Longest operation name that clients of models and code generators accept. */
+const LONGEST_NAME = 64
+/** Two sentences. */
+const LONGEST_USE = 300
+
+/** Longer texts are possible in documents, but readers cut or reject them. */
+function* checkLengths({ declared, document }: CheckContext): Generator<Issue> {
+  for (const { method, path, at } of routesOf(declared)) {
+    const { length } = nameOf(method, path)
+    const message = `its operationId, which is made of the path, has ${length} characters; many clients take ${LONGEST_NAME}`
+    if (length > LONGEST_NAME) yield warning('operation_id_long', document.atKey(at), message)
+  }
+  for (const { entry, at } of entriesOf(declared)) {
+    const { length } = entry.use_when ?? ''
+    const message = `has ${length} characters; agents read it in every list, so keep it below ${LONGEST_USE}`
+    if (length > LONGEST_USE) yield warning('use_when_long', document.at([...at, 'use_when']), message)
+  }
 }
 
 /** Bytes of a public key by its algorithm: ed25519, and a compressed point of P-384. */
 const KEY_BYTES: Readonly<Record<string, number>> = { ed25519: 32, ecdsap384: 49 }
 
-/** Something else at that address would look like a proof that failed. */
+/** Another file at that address would look like a failed proof. */
 function* checkRegistryAuth({ declared, document }: CheckContext): Generator<Issue> {
   const text = declared.service.mcp_registry_auth
   if (text === undefined) return
@@ -41,7 +70,7 @@ function* checkRegistryAuth({ declared, document }: CheckContext): Generator<Iss
   yield error('registry_auth_invalid', document.at(['service', 'mcp_registry_auth']), message)
 }
 
-/** IndexNow: `/<key>.txt` holds its own name and nothing else. */
+/** IndexNow: `/<key>.txt` contains its own name and nothing else. */
 function* checkKeyFiles({ declared, document, read }: CheckContext): Generator<Issue> {
   for (const [path, entry] of Object.entries(declared.files ?? {})) {
     const name = /^\/([^/]+)\.txt$/.exec(path)?.[1]
@@ -61,5 +90,5 @@ function* checkKeyFiles({ declared, document, read }: CheckContext): Generator<I
 }
 
 const KEY = /^[A-Za-z0-9-]{8,128}$/
-/** As generators make them; /humans.txt is none. */
+/** Matches generated keys, but not /humans.txt. */
 const LIKE_A_KEY = /^(?=.*\d)[0-9a-f-]{16,128}$/i

@@ -8,12 +8,12 @@ import {
   routesOf,
   samplePath,
 } from './check-context.ts'
-import { didYouMean, error, type Issue, type Position, suggest } from './issue.ts'
+import { didYouMean, error, type Issue, type Position, suggest, warning } from './issue.ts'
 import { isPassable } from './parameter.ts'
 import type { Path } from './source.ts'
 import { misfit } from './validator.ts'
 
-/** Every route has a handler, and every endpoint gives its handler the arguments it was declared with. */
+/** Checks that every route has a handler, and that every endpoint provides the handler's arguments. */
 export function* checkHandlers(context: CheckContext): Generator<Issue> {
   const { declared } = context
   const owners = ownersOf(declared)
@@ -47,13 +47,28 @@ function* checkHandler(context: CheckContext, place: DeclaredPlace): Generator<I
     )
 }
 
-function* checkName({ document, handlers }: CheckContext, handler: string, at: Path): Generator<Issue> {
+function* checkName(
+  { document, handlers, served }: CheckContext,
+  handler: string,
+  at: Path,
+): Generator<Issue> {
   if (handlers === undefined || handlers.includes(handler)) return
   const written = [...at, 'handler']
   const position = document.has(written) ? document.at(written) : document.atKey(at)
+  if (served?.includes(nameOf(at)) === false)
+    return yield warning(
+      'handler_unknown',
+      position,
+      `there is no handler "${handler}" yet: planned until it is loaded`,
+    )
   const guess = didYouMean(handler, [...handlers, PROXY])
   const hint = guess || '; write it, name another under "handler", or set "planned: true"'
   yield error('handler_unknown', position, `there is no handler "${handler}"${hint}`)
+}
+
+/** The key of a route or name of a tool among those that are served. */
+function nameOf([, key]: Path): string {
+  return String(key).replace(/^GET /, '')
 }
 
 function* checkEndpoints(context: CheckContext, place: DeclaredPlace, owner: Owner): Generator<Issue> {
@@ -66,7 +81,7 @@ function* checkEndpoints(context: CheckContext, place: DeclaredPlace, owner: Own
   const twin = samplePath(place)
   if (twin === undefined) return
   const sample = typeof route.sample === 'object' ? route.sample : {}
-  // A sample that declares nothing of its own takes what its route takes, unless its path loses a template.
+  // A sample without declarations of its own has the arguments of its route, unless its path loses a template.
   const isPlain = sample.parameters === undefined && sample.with === undefined
   if (isPlain && templatesOf(twin).join() === templatesOf(path).join()) return
   const parameters = compileSet(twin, sample.parameters ?? route.parameters, route.body)
@@ -74,7 +89,7 @@ function* checkEndpoints(context: CheckContext, place: DeclaredPlace, owner: Own
   yield* checkEndpoint(context, { parameters, given, at: [...at, 'sample'] }, owner)
 }
 
-/** A route, sample or tool: what it takes from a caller and what it fixes. */
+/** A route, sample or tool: the arguments it accepts from a caller and those it fixes. */
 interface Endpoint {
   readonly parameters: readonly Parameter[]
   readonly given: Readonly<Record<string, Scalar>>
@@ -86,14 +101,14 @@ function placeOf({ parameters, at }: Endpoint, name: string): Path {
   return [...at, ...(inBody ? ['body', 'properties'] : ['parameters']), name]
 }
 
-/** Compares the parameters and fixed arguments of one endpoint with what the handler takes. */
+/** Compares the parameters and fixed arguments of one endpoint with the arguments of the handler. */
 function* checkEndpoint(context: CheckContext, endpoint: Endpoint, owner: Owner): Generator<Issue> {
   const { document } = context
   const { parameters, given, at } = endpoint
   const misgiven = Object.entries(given).flatMap(([name, value]) => [
     ...checkGiven(context, endpoint, owner, name, value),
   ])
-  // An argument that is misspelt is also missing, and a parameter that is misspelt is also unused.
+  // A misspelt argument is also missing, and a misspelt parameter is also unused.
   if (misgiven.length > 0) return yield* misgiven
   const { missing, unused } = bind(owner, parameters, given)
   const takes = owner.parameters.map(({ name }) => name).join(', ') || 'none'
@@ -149,7 +164,7 @@ function* checkGiven(
   } else if (!isReliable(parameter, argument)) yield differ(position, unreliable(source, owner))
 }
 
-/** A parameter that is passed on by its name has the handler's type, and is there whenever the handler relies on it. */
+/** A parameter that is passed on by name has the handler's type, and is present when the handler requires it. */
 function* checkTaken(
   { document }: CheckContext,
   endpoint: Endpoint,
@@ -166,7 +181,7 @@ function* checkTaken(
   } else if (!isReliable(parameter, argument)) yield differ(document.atKey(place), unreliable(name, owner))
 }
 
-/** What the handler can rely on has to be given by every endpoint. */
+/** Every endpoint must provide what the handler requires. */
 function isReliable(parameter: Parameter, argument: Parameter): boolean {
   const [given, needed] = [parameter, argument].map((each) => each.required || each.default !== undefined)
   return given === true || needed !== true

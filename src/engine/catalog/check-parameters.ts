@@ -1,13 +1,17 @@
-import { type Parameter, templatesOf } from './catalog.ts'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { JsonObject } from '../json.ts'
+import { once } from '../memoize.ts'
+import { type Parameter, type Scalar, templatesOf } from './catalog.ts'
 import { type CheckContext, routesOf, samplePath } from './check-context.ts'
 import { quoteIt } from './check-shape.ts'
 import { didYouMean, error, type Issue, wordIn } from './issue.ts'
 import { compileParameter, isOfType } from './parameter.ts'
+import { parameters } from './schema-route.ts'
 import type { DeclaredParameter, DeclaredParameters } from './schema.ts'
 import type { Path, SourceDocument } from './source.ts'
 import { misfit } from './validator.ts'
 
-/** Each parameter makes sense by itself: its constraints fit its type, its default and example fit its constraints. */
+/** Checks each parameter by itself: its constraints fit its type, and its default and example fit its constraints. */
 export function* checkParameters({ declared, document }: CheckContext): Generator<Issue> {
   for (const place of routesOf(declared)) {
     const { path, route, at } = place
@@ -25,7 +29,7 @@ export function* checkParameters({ declared, document }: CheckContext): Generato
     yield* checkSet(document, '', tool.parameters, ['tools', name, 'parameters'])
 }
 
-/** Only well-formed templates: the others are errors of the path. */
+/** Only well-formed templates: malformed ones are reported for the path. */
 function soundTemplates(path: string): string[] {
   const segments = path.split('/')
   return templatesOf(path).filter(
@@ -78,13 +82,19 @@ function* checkOne(
     yield fault(
       'path_parameter_optional',
       'required',
-      'stands in the path and is always given: remove "required"',
+      'is part of the path and always given: remove "required"',
     )
   if (inPath && declared.default !== undefined)
     yield fault(
       'path_parameter_default',
       'default',
-      'stands in the path and is always given: remove the default',
+      'is part of the path and always given: remove the default',
+    )
+  if (inPath && (declared.example === '.' || declared.example === '..'))
+    yield fault(
+      'path_example_relative',
+      'example',
+      'has an example that clients take for a step in the path: they would call another address',
     )
   const contradicts = !inPath && declared.required === true && declared.default !== undefined
   if (contradicts)
@@ -99,7 +109,14 @@ function* checkOne(
       document.atHome(at),
       `${name} is required and needs an example: agents and registries call with it`,
     )
-  // A default is compared with its constraints, so those have to be right first.
+  const isFree = type === 'string' && (declared.list ?? declared.enum ?? declared.default) === undefined
+  if (parameter.isIdempotencyKey && !isFree)
+    yield fault(
+      'idempotency_key_unfit',
+      'idempotency_key',
+      'is an idempotency key, which each buyer chooses: a string without list, enum or default',
+    )
+  // A default is compared with its constraints, so the constraints are checked first.
   if (constraints.some(({ code }) => code !== 'alias_unknown')) return
   yield* checkValue(document, parameter, 'default', at)
   yield* checkValue(document, parameter, 'example', at)
@@ -107,7 +124,7 @@ function* checkOne(
 
 const NUMBERS = ['minimum', 'maximum', 'exclusiveMinimum'] as const
 const TEXTS = ['minLength', 'maxLength', 'pattern', 'format', 'list', 'aliases'] as const
-/** Documents would print these rules of a comma-separated list, and nothing would enforce them. */
+/** Rules that documents would print for a comma-separated list although nothing enforces them. */
 const NOT_FOR_LISTS = {
   minLength: 'write "list: { min_items: 1 }"',
   pattern: 'write "list: { items: integer }" for numbers, or check the items in the handler',
@@ -155,7 +172,7 @@ function* checkConstraints(
   for (const [alias, value] of Object.entries(declared.aliases ?? {})) {
     if (declared.enum === undefined || declared.enum.includes(value)) continue
     const guess = didYouMean(value, declared.enum.map(String))
-    const message = `"${alias}" stands for "${value}", which enum does not allow${guess}`
+    const message = `"${alias}" is an alias of "${value}", which enum does not allow${guess}`
     yield error('alias_unknown', document.at([...at, 'aliases', alias]), message)
   }
 }
@@ -180,6 +197,18 @@ function* checkValue(
   yield error(`${key}_invalid`, position, `${key} of ${name}: ${JSON.stringify(value)} ${reason}${hint}`)
 }
 
+const declarations = once(() =>
+  new Ajv2020({ strict: false, validateSchema: false }).compile<DeclaredParameter>(
+    parameters.additionalProperties,
+  ),
+)
+
+/** Whether a value would pass as the default or the example of a parameter that is declared so. */
+export function fitsParameter(declared: JsonObject, value: Scalar): boolean {
+  const isDeclared = declarations()
+  return isDeclared(declared) && misfit(compileParameter('value', 'query', declared), value) === undefined
+}
+
 function* checkRange<Low extends string, High extends string>(
   document: SourceDocument,
   at: Path,
@@ -196,7 +225,8 @@ function* checkRange<Low extends string, High extends string>(
   yield error('range_empty', document.at([...at, low]), message)
 }
 
-function patternError(pattern: string): string | undefined {
+/** Why a text is not a valid regular expression. */
+export function patternError(pattern: string): string | undefined {
   try {
     new RegExp(pattern, 'u')
     return undefined

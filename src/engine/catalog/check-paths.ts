@@ -3,10 +3,10 @@ import { type CheckContext, routesOf, samplePath } from './check-context.ts'
 import { didYouMean, error, type Issue, type Position, wordIn } from './issue.ts'
 import type { Path, SourceDocument } from './source.ts'
 
-/** Paths the engine serves by itself, whatever the catalog says. */
-export const RESERVED = ['/payments/{id}'] as const
+/** Paths that the engine always serves. */
+export const RESERVED = ['/payments/{id}', '/payments/{id}/{digest}'] as const
 
-/** A template may have a suffix, which begins with a sign that no name has: `{id}.pdf`. */
+/** A template may have a suffix that begins with a character no name contains: `{id}.pdf`. */
 const SEGMENT = /^(?:[A-Za-z0-9._~-]+|\{[a-z][a-z0-9_]*\}(?:[.~-][A-Za-z0-9._~-]*)?)$/
 
 interface ServedPath {
@@ -16,7 +16,7 @@ interface ServedPath {
   readonly what: string
 }
 
-/** Everything that is served has a path of its own, written in its canonical form. */
+/** Checks that everything served has a path of its own in canonical form. */
 export function* checkPaths(context: CheckContext): Generator<Issue> {
   const sound: ServedPath[] = []
   for (const served of servedPaths(context)) {
@@ -35,7 +35,7 @@ function servedPaths({ declared, document }: CheckContext): ServedPath[] {
     const { method, path, at } = place
     const sample = samplePath(place)
     const route = { method, path, at, what: 'route' }
-    // The sample path of a route outside /paid/ is the route's own path, which has its own error.
+    // The sample path of a route outside /paid/ equals the route's own path, which has its own error.
     if (sample === undefined || !sample.startsWith('/sample/')) return [route]
     const written = [...at, 'sample', 'path']
     return [
@@ -68,7 +68,7 @@ function positionOf(document: SourceDocument, served: ServedPath): Position {
 
 function pathIssue({ document }: CheckContext, served: ServedPath): Issue | undefined {
   const { path, what } = served
-  // If the path of the route is wrong, so is the one derived from it.
+  // If the path of the route is wrong, the derived path is wrong too.
   if (isDerived(served)) return undefined
   const fault = (sentence: string, word: string = path): Issue =>
     error(
@@ -76,7 +76,7 @@ function pathIssue({ document }: CheckContext, served: ServedPath): Issue | unde
       wordIn(positionOf(document, served), what === 'route' ? String(served.at.at(-1)) : path, word),
       `${path}: ${sentence}`,
     )
-  if (path === '/') return what === 'document' ? undefined : fault('only a document can stand at /')
+  if (path === '/') return what === 'document' ? undefined : fault('only a document can be served at /')
   if (path.endsWith('/')) return fault('a path has no trailing slash: remove it')
   const segments = path.slice(1).split('/')
   if (segments.includes('')) return fault('a path has no empty segment: write one slash', '//')
@@ -87,7 +87,7 @@ function pathIssue({ document }: CheckContext, served: ServedPath): Issue | unde
   const names = templatesOf(path)
   const isRoute = what === 'route' || what === 'sample'
   if (!isRoute && names.length > 0) return fault('only routes have templates')
-  if (!isRoute && path.startsWith('/paid/')) return fault('only priced routes stand under /paid/')
+  if (!isRoute && path.startsWith('/paid/')) return fault('only priced routes can be under /paid/')
   if (new Set(names).size < names.length) return fault('a template name occurs twice')
   if (what === 'route' && path.startsWith('/sample/'))
     return fault('write samples under the "sample" key of their route')
@@ -101,7 +101,7 @@ function segmentRule(segment: string): string {
     : `"${segment}" has a character that paths do not use (allowed: A-Z a-z 0-9 . _ ~ -)`
 }
 
-/** A sample shows what is sold: a free route needs none. */
+/** A sample shows a paid answer: a free route needs none. */
 function* checkSamples({ declared, document }: CheckContext): Generator<Issue> {
   for (const place of routesOf(declared)) {
     const { at, path } = place
@@ -115,7 +115,7 @@ function* checkSamples({ declared, document }: CheckContext): Generator<Issue> {
   }
 }
 
-/** Two paths conflict when one request could mean both. */
+/** Two paths conflict when one request could match both. */
 function* checkConflicts({ document }: CheckContext, paths: readonly ServedPath[]): Generator<Issue> {
   const taken = new Map<string, ServedPath>()
   for (const path of RESERVED) {

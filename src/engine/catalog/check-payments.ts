@@ -1,16 +1,16 @@
-import { hasSoundChecksum, toChecksum } from '../address.ts'
+import { hasSoundChecksum, isAddress, toChecksum } from '../address.ts'
 import { parseDuration } from '../duration.ts'
 import { parseGwei } from '../money.ts'
 import { findNetwork, NETWORKS } from '../networks.ts'
-import { type CheckContext, entriesOf, routesOf } from './check-context.ts'
+import { type CheckContext, deniedFiles, entriesOf, routesOf } from './check-context.ts'
 import { didYouMean, error, type Issue, warning } from './issue.ts'
 import type { Path } from './source.ts'
 
-/** Time a payment must still have when it is settled, besides the work: x402 clients and chains need a few seconds. */
+/** Time that settlement needs after the work: x402 clients and chains need a few seconds. */
 const SETTLING_SECONDS = 9
 const SHORTEST_TIMEOUT = 15_000
 const LONGEST_TIMEOUT = 3_600_000
-/** Milliseconds a route may work when it says nothing. */
+/** Default timeout of a handler in milliseconds. */
 const DEFAULT_WORK = 20_000
 
 export function* checkPayments(context: CheckContext): Generator<Issue> {
@@ -31,6 +31,7 @@ export function* checkPayments(context: CheckContext): Generator<Issue> {
     )
   yield* checkAddress(context, payments.pay_to, ['payments', 'pay_to'])
   yield* checkAddress(context, payments.mpp?.currency, ['payments', 'mpp', 'currency'])
+  yield* checkDenied(context)
   yield* checkNetworks(context)
   yield* checkLimits(context)
   yield* checkTimes(context)
@@ -41,8 +42,7 @@ const MISSING =
   'this costs money, but there is no "payments" section: write "payments: { currency: USD, x402: { networks: [base] } }"'
 
 function isPriced({ document }: CheckContext, at: Path): boolean {
-  const spelling = document.spelling([...at, 'price'])
-  return spelling !== undefined && spelling !== 'free'
+  return document.has([...at, 'price']) && document.spelling([...at, 'price']) !== 'free'
 }
 
 function* checkAddress({ document }: CheckContext, address: string | undefined, at: Path): Generator<Issue> {
@@ -52,6 +52,22 @@ function* checkAddress({ document }: CheckContext, address: string | undefined, 
   else if (!hasSoundChecksum(address)) {
     const message = `this address fails its EIP-55 checksum, so a digit may be wrong; if it is right, write ${toChecksum(address)}`
     yield error('address_checksum', document.at(at), message)
+  }
+}
+
+function* checkDenied(context: CheckContext): Generator<Issue> {
+  for (const { path, at, lines } of deniedFiles(context)) {
+    const place = context.document.at(at)
+    if (lines === undefined) yield error('file_unreadable', place, `${path} cannot be read`)
+    for (const { number, word } of lines ?? []) {
+      const problem = isAddress(word)
+        ? hasSoundChecksum(word)
+          ? undefined
+          : 'fails its EIP-55 checksum, so a digit may be wrong; if it is right, write it in lower case'
+        : 'is not an address: 0x and 40 hexadecimal digits'
+      if (problem !== undefined)
+        yield error('payer_invalid', place, `${path}:${number}: "${word}" ${problem}`)
+    }
   }
 }
 
@@ -66,7 +82,7 @@ function* checkNetworks({ declared, document }: CheckContext): Generator<Issue> 
       const message = `"${name}" is no known network${didYouMean(name, known)}; known: ${nicknames}, or their CAIP-2 ids`
       yield error('network_unknown', at, message)
     } else if (seen.has(network.id)) {
-      const message = `${network.title} (${network.id}, ${network.nickname}) stands in the list already`
+      const message = `${network.title} (${network.id}, ${network.nickname}) is already in the list`
       yield error('list_repeats', at, message)
     } else seen.add(network.id)
   }
@@ -93,10 +109,10 @@ function* checkTimes(context: CheckContext): Generator<Issue> {
 
 const CUT = `a route may take 20s unless it says otherwise, and settling takes ${SETTLING_SECONDS}s more: work is cut to fit; 60s suits most`
 
-/** A transaction of MPP lives for 25 s, and settling takes its part. */
+/** An MPP transaction is valid for 25 s, and settlement takes part of that. */
 const LONGEST_BEFORE_SETTLING = 15_000
 
-/** What takes longer than an MPP payment waits is paid for first: its operator should know, and can say so himself. */
+/** Warns of a handler that may outlast an MPP payment, and is settled upfront unless the catalog decides. */
 function* checkUpfront(context: CheckContext): Generator<Issue> {
   const { declared, document } = context
   if (declared.payments?.mpp === undefined) return
@@ -117,7 +133,7 @@ const DEFAULT_IS_UPFRONT =
 
 const LIMITS = ['payments', 'x402', 'limits']
 
-/** Limits are for networks that are offered, each under one of its names. */
+/** Checks that limits are for offered networks, each under one of its names. */
 function* checkLimits(context: CheckContext): Generator<Issue> {
   const { networks = [], limits = {} } = context.declared.payments?.x402 ?? {}
   const offered = new Set(networks.flatMap((name) => findNetwork(name)?.id ?? []))

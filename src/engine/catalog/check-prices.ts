@@ -1,15 +1,15 @@
-import { parsePrice, PRICE_DECIMALS, type PriceFault } from '../money.ts'
+import { type Micros, parsePrice, PRICE_DECIMALS, type PriceFault } from '../money.ts'
 import { type CheckContext, routesOf } from './check-context.ts'
-import { error, type Issue, warning } from './issue.ts'
+import { error, type Issue, type Position, warning } from './issue.ts'
 import type { DeclaredRoute } from './schema.ts'
 import type { Path, SourceDocument } from './source.ts'
 
-/** Stock x402 clients refuse to pay more than this for one call unless they are told to. */
+/** Stock x402 clients refuse to pay more than this per call by default. */
 const CLIENT_CAP = 1_000_000n
-/** The largest public facilitator settles nothing smaller. */
+/** The largest public facilitator settles no smaller amounts. */
 const SMALLEST_SETTLED = 1_000n
 
-/** Prices are checked in their source text: what YAML makes of a decimal is a float. */
+/** Checks prices in their source text, since YAML turns a decimal into a float. */
 export function* checkPrices({ declared, document }: CheckContext): Generator<Issue> {
   for (const { path, route, at } of routesOf(declared)) yield* checkPrice(document, route, at, path)
   for (const [name, tool] of Object.entries(declared.tools ?? {}))
@@ -27,10 +27,16 @@ function* checkPrice(
     yield error('price_missing', document.atHome(owner), priceless(owner.at(-1) ?? 'this'))
     return
   }
-  const spelling = document.spelling(at)
-  if (spelling === undefined) return
   const position = document.at(at)
   const isPaid = path?.startsWith('/paid/') === true
+  const misplaced = error(
+    'price_outside_paid',
+    position,
+    `the path of a priced route starts with /paid/: "/paid${path}"`,
+  )
+  if (typeof entry.price === 'object' && path !== undefined && !isPaid) yield misplaced
+  const spelling = document.spelling(at)
+  if (spelling === undefined) return
   if (spelling === 'free' || (isPaid && /^free$/i.test(spelling))) {
     const message = `every path under /paid/ is paid; give ${path} a price or another path`
     if (isPaid) yield error('price_free_under_paid', position, message)
@@ -39,31 +45,35 @@ function* checkPrice(
   const price = parsePrice(spelling)
   if (price.kind === 'fault')
     yield error(price.fault, position, faultMessage(price.fault, spelling.trim(), isPaid))
-  else if (path !== undefined && !isPaid)
-    yield error('price_outside_paid', position, `a priced route stands under /paid/: "/paid${path}"`)
-  else if (price.value > CLIENT_CAP) {
-    const message = 'stock x402 clients refuse payments over 1 USD unless told otherwise'
+  else if (path !== undefined && !isPaid) yield misplaced
+  else yield* unusual(price.value, price.value, position)
+}
+
+/** Warns about prices that buyers or facilitators may refuse. */
+export function* unusual(lowest: Micros, highest: Micros, position: Position): Generator<Issue> {
+  if (highest > CLIENT_CAP) {
+    const message = 'stock x402 clients refuse payments over 1 USD by default'
     yield warning('price_over_client_cap', position, message)
-  } else if (price.value < SMALLEST_SETTLED) {
+  } else if (lowest < SMALLEST_SETTLED) {
     const message = 'below 0.001 USD public facilitators refuse to settle'
     yield warning('price_below_facilitators', position, message)
   }
 }
 
-/** Says that something has no price, and what to write. */
+/** The message for a missing price, with what to write. */
 export function priceless(owner: string | number): string {
   const free = /^(?:(?:[A-Z]+ )?\/paid\/|defaults$)/.test(String(owner)) ? '' : ', or "price: free"'
   return `${owner} has no price: write "price: 0.005" (USD)${free}`
 }
 
-function faultMessage(fault: PriceFault, spelling: string, isPaid: boolean): string {
+export function faultMessage(fault: PriceFault, spelling: string, isPaid: boolean): string {
   switch (fault) {
     case 'price_too_precise': {
       const decimals = spelling.split('.')[1]?.length ?? 0
       return `${spelling} has ${decimals} decimals; a price has at most ${PRICE_DECIMALS} (the smallest is 0.000001)`
     }
     case 'price_not_positive':
-      return `a price is greater than 0; ${isPaid ? 'what costs nothing stands outside /paid/, with "price: free"' : 'write "free" for what costs nothing'}`
+      return `a price is greater than 0; ${isPaid ? 'a free route has a path outside /paid/ and "price: free"' : 'write "free" for what costs nothing'}`
     case 'price_too_large':
       return `${spelling} USD is more than a call can cost (1,000,000); prices are in USD, not in atomic units`
     case 'price_not_decimal': {
@@ -75,7 +85,7 @@ function faultMessage(fault: PriceFault, spelling: string, isPaid: boolean): str
   }
 }
 
-/** The prices that a text with a sign, separators or an exponent may stand for; empty when it would be a guess. */
+/** The prices that a text with a sign, separators or an exponent may mean; empty when that would be a guess. */
 function plainDecimals(spelling: string): string {
   const bare = spelling.replace(/^\$|^USDC?\b|\$$|\bUSDC?$/i, '').trim()
   if (!/^[\d.,_e+-]+$/i.test(bare)) return ''

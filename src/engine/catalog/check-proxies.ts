@@ -4,7 +4,7 @@ import { type CheckContext, type DeclaredPlace, handlerOf, PROXY, routesOf } fro
 import { didYouMean, error, type Issue, type Position, wordIn } from './issue.ts'
 import type { Path, SourceDocument } from './source.ts'
 
-/** Every proxy has an address that no buyer can point elsewhere, and takes from it what the route declares. */
+/** Checks that no buyer can redirect the address of a proxy, and that it uses only declared parameters. */
 export function* checkProxies(context: CheckContext): Generator<Issue> {
   yield* checkDefaults(context)
   for (const place of routesOf(context.declared)) yield* checkProxy(context, place)
@@ -23,7 +23,7 @@ function* checkProxy({ document, declared }: CheckContext, place: DeclaredPlace)
   yield* checkHeaders(document, place)
   const written = [...at, 'upstream']
   const isRelative = declared.routes[at[1] ?? '']?.upstream?.startsWith('/') ?? true
-  // A default that is wrong has an error of its own.
+  // An invalid default has an error of its own.
   if (isRelative && declared.defaults?.upstream === undefined) {
     if (document.has(['defaults', 'upstream'])) return
     const position = document.has(written) ? document.at(written) : document.atKey(at)
@@ -38,7 +38,7 @@ function* checkProxy({ document, declared }: CheckContext, place: DeclaredPlace)
   yield* checkTemplates(place, document.at(written), text, 'upstream')
 }
 
-/** Whether something is wrong with the address of an upstream. */
+/** Reports errors in the address of an upstream. */
 function* checkAddress(document: SourceDocument, at: Path, text: string): Generator<Issue, boolean> {
   const position = document.at(at)
   if (!URL.canParse(text.replace(/\{[^{}]*\}/g, 'x'))) {
@@ -48,7 +48,7 @@ function* checkAddress(document: SourceDocument, at: Path, text: string): Genera
   }
   const [inHost] = templatesOf(text.replace(/^https?:\/\//, '').split(/[/?#]/)[0] ?? '')
   if (inHost === undefined) return false
-  const message = `{${inHost}} stands in the host, so that a buyer could choose where the request and its credential go; parameters belong in the path or the query`
+  const message = `{${inHost}} is part of the host, so a buyer could choose where the request and its credential go; use parameters in the path or the query`
   yield error('upstream_invalid', wordIn(position, text, `{${inHost}}`), message)
   return true
 }
@@ -90,7 +90,7 @@ function* checkHeaders(document: SourceDocument, place: DeclaredPlace): Generato
   }
 }
 
-/** The defaults of proxies; those of other keys are checked where they are used. */
+/** Checks the defaults of proxies; other defaults are checked where they are used. */
 function* checkDefaults({ declared: { defaults }, document }: CheckContext): Generator<Issue> {
   const { upstream, credential } = defaults ?? {}
   const at = ['defaults', 'upstream']

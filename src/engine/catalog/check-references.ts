@@ -12,7 +12,7 @@ import {
 import { didYouMean, error, type Issue, type Position, warning } from './issue.ts'
 import type { Path } from './source.ts'
 
-/** Every name that refers to another part of the catalog, or to a file, finds what it refers to. */
+/** Checks that every name that refers to another part of the catalog or to a file has a target. */
 export function* checkReferences(context: CheckContext): Generator<Issue> {
   yield* together([...checkEntries(context), ...checkToolNames(context)])
   yield* checkSkills(context)
@@ -20,7 +20,7 @@ export function* checkReferences(context: CheckContext): Generator<Issue> {
   yield* checkTools(context)
 }
 
-/** A name that is misspelt where it is declared is unknown wherever it is used: reported once, with every line. */
+/** A name that is misspelt at its declaration is unknown wherever it is used: reported once, with every line. */
 function together(issues: readonly Issue[]): Issue[] {
   const groups = new Map<string, Issue[]>()
   for (const issue of issues) groups.set(issue.message, [...(groups.get(issue.message) ?? []), issue])
@@ -58,7 +58,7 @@ function* checkName(
   yield error(`${what}_unknown`, document.at(at), `there is no ${what} "${name}"${hint}`)
 }
 
-/** The example and the schema of the answer can be read, and the one fits the other. */
+/** Checks that the example and the schema of the answer are readable and that the example fits the schema. */
 function* checkAnswer(context: CheckContext, { entry, at }: DeclaredEntry): Generator<Issue> {
   yield* checkExample(context, {
     of: 'response',
@@ -77,7 +77,7 @@ interface Exemplified {
   readonly schemaAt: Position
 }
 
-/** Both can be read, the schema compiles, and the example fits it. */
+/** Checks that both are readable, the schema compiles, and the example fits it. */
 export function* checkExample(
   context: CheckContext,
   { of, schemaAt, exampleAt, ...declared }: Exemplified,
@@ -98,7 +98,7 @@ export function* checkExample(
   }
 }
 
-/** Inline JSON, or what a file holds; undefined when there is none, or an issue says why. */
+/** Inline JSON or the content of a file; undefined when there is none or an issue was reported. */
 function* readJson(
   context: CheckContext,
   what: 'example' | 'schema',
@@ -123,16 +123,25 @@ function* readJson(
   }
   try {
     return JSON.parse(text)
-  } catch {
-    yield error(`${what}_not_json`, position, `${declared} is not JSON`)
+  } catch (fault) {
+    yield error(`${what}_not_json`, position, `${declared} is not JSON: ${jsonFault(fault, text)}`)
     return undefined
   }
 }
 
-/** One for all schemas: each compiler compiles the meta-schema anew, which costs more than most schemas. */
+/** The message of the parser on one line, with a line number instead of an offset. */
+function jsonFault(fault: unknown, text: string): string {
+  const said = fault instanceof Error ? fault.message.replaceAll(/\s+/g, ' ') : ''
+  return said.replace(
+    / in JSON at position (\d+).*/,
+    (_, offset: string) => `, line ${text.slice(0, Number(offset)).split('\n').length}`,
+  )
+}
+
+/** One instance for all schemas: each compiler compiles the meta-schema again, which costs more than most schemas. */
 const compiler = once(() => new Ajv2020({ strict: false, validateFormats: false }))
 
-/** The check of a schema, or what is wrong with it. */
+/** The validator of a schema, or why it is invalid. */
 function compileSchema(schema: JsonObject): ValidateFunction | string {
   try {
     return compiler().compile(schema)
@@ -140,7 +149,7 @@ function compileSchema(schema: JsonObject): ValidateFunction | string {
     const [first = ''] = String(fault instanceof Error ? fault.message : fault).split(', ')
     return first
   } finally {
-    // Kept, it would stay in memory after a reload, and its $id be taken.
+    // Otherwise it would stay in memory after a reload, and its $id would be taken.
     compiler().removeSchema(schema)
   }
 }
@@ -167,7 +176,7 @@ function namedTools({ declared, document }: CheckContext): NamedTool[] {
   return [...routes, ...tools]
 }
 
-/** A tool is named once, on a server that exists. */
+/** Checks that a tool has a unique name, on an existing server. */
 function* checkToolNames(context: CheckContext): Generator<Issue> {
   const servers = context.declared.mcp_servers ?? {}
   const taken = new Map<string, number>()
@@ -193,7 +202,7 @@ function* checkSkills({ declared, document }: CheckContext): Generator<Issue> {
     const line = taken.get(skill)
     taken.set(skill, position.line)
     if (line !== undefined) {
-      const message = `the skill "${skill}" stands already on line ${line}; give one another name`
+      const message = `the skill "${skill}" is already on line ${line}; give one another name`
       yield error('skill_repeated', position, message)
     }
   }
@@ -208,7 +217,7 @@ function* checkPlanned({ declared, document, handlers }: CheckContext): Generato
   }
 }
 
-/** A tool can require a payer only where something is paid, and a signer only where nothing is. */
+/** Only a paid tool can require a payer, and only a free one a signer. */
 function* checkTools({ declared, document }: CheckContext): Generator<Issue> {
   for (const [name, { requires }] of Object.entries(declared.tools ?? {})) {
     const price = document.spelling(['tools', name, 'price'])
@@ -217,8 +226,8 @@ function* checkTools({ declared, document }: CheckContext): Generator<Issue> {
       const message = `nobody pays for ${name}, so no payer is known: give it a price, or write "requires: signer"`
       yield error('payer_without_price', position, message)
     }
-    if (requires === 'signer' && price !== undefined && price !== 'free') {
-      const message = `${name} is paid for, and a payment tells who signed it: write "requires: payer", or "price: free"`
+    if (requires === 'signer' && document.has(['tools', name, 'price']) && price !== 'free') {
+      const message = `${name} is paid for, and the payment identifies its signer: write "requires: payer", or "price: free"`
       yield error('signer_with_price', position, message)
     }
   }

@@ -5,10 +5,10 @@ import { priceless } from './check-prices.ts'
 import { didYouMean, error, type Issue, type Position, suggest } from './issue.ts'
 import { type Form, formOf, properName } from './patterns.ts'
 import { catalogSchema, type Declared } from './schema.ts'
-import { knownKeys, type ShapeFault, soundPart, toPath } from './sound-part.ts'
+import { knownKeys, type ShapeFault, validPart, toPath } from './valid-part.ts'
 import type { Path, SourceDocument } from './source.ts'
 
-/** Compiled with the first catalog: it takes 200 ms, and not every command reads one. */
+/** Compiled with the first catalog, which takes 200 ms: not every command reads one. */
 const validator = once(() =>
   new Ajv2020({
     allErrors: true,
@@ -16,30 +16,30 @@ const validator = once(() =>
     allowUnionTypes: true,
     strict: true,
     strictRequired: false,
-    // Ours, and held by tests: checking it against the metaschema would cost a tenth of the start.
+    // Tests validate our schema: checking it against the metaschema would cost a tenth of the start.
     validateSchema: false,
   }).compile<Declared>(catalogSchema),
 )
 
 export interface Shaped {
-  /** What is sound of the catalog; undefined when its other parts mean nothing without what is faulty. */
+  /** The valid part of the catalog; undefined when it makes no sense without the invalid part. */
   readonly declared: Declared | undefined
   readonly issues: readonly Issue[]
 }
 
-/** Holds a parsed file against the catalog's JSON Schema and says every difference in words. */
+/** Validates a parsed file against the catalog's JSON Schema and reports every difference in words. */
 export function checkShape(document: SourceDocument): Shaped {
   const validate = validator()
   if (validate(document.value)) return { declared: document.value, issues: [] }
   const faults = validate.errors ?? []
   const issues = faults.flatMap((fault) => describe(fault, document))
-  return { declared: soundPart(document.value, validate), issues }
+  return { declared: validPart(document.value, validate), issues }
 }
 
 function describe(fault: ShapeFault, document: SourceDocument): Issue[] {
   const path = toPath(fault.instancePath, document.value)
   if (path.length === 0 && fault.keyword === 'type') return [notACatalog(fault.data, document)]
-  // propertyNames repeats what the error of the name itself has said.
+  // propertyNames repeats the error of the name itself.
   if (fault.keyword === 'propertyNames') return []
   if (fault.keyword === 'required' && isMisspelt(fault)) return []
   const said = WORDS[fault.keyword]
@@ -62,7 +62,7 @@ function notACatalog(value: unknown, document: SourceDocument): Issue {
   )
 }
 
-/** A key that is missing because it is misspelt is reported where it stands. */
+/** A key that is missing because it is misspelt is reported at the misspelt key. */
 function isMisspelt(fault: ShapeFault): boolean {
   const known = knownKeys(fault)
   const owner = isJsonObject(fault.data) ? Object.keys(fault.data) : []
@@ -127,7 +127,7 @@ const WORDS: Readonly<Record<string, Describe>> = {
     error(
       'list_repeats',
       document.at([...path, Math.max(Number(fault.params['i']), Number(fault.params['j']))]),
-      'this entry stands in the list already',
+      'this entry is already in the list',
     ),
   minProperties: (_, path, document) =>
     error('mapping_empty', document.atKey(path), 'needs at least one entry'),
@@ -139,7 +139,7 @@ const WORDS: Readonly<Record<string, Describe>> = {
     error('number_too_large', document.at(path), `must be at most ${String(fault.params['limit'])}`),
 }
 
-/** A value of the wrong kind; most often a text that YAML reads as something else because it is not quoted. */
+/** Reports a value of the wrong kind; most often an unquoted text that YAML reads as something else. */
 function typeIssue(fault: ShapeFault, path: Path, document: SourceDocument): Issue {
   const wanted = list(fault.params['type']).flatMap((type) => type.split(','))
   const spelling = document.spelling(path)
@@ -171,7 +171,7 @@ function typeIssue(fault: ShapeFault, path: Path, document: SourceDocument): Iss
   return error('type_wrong', at, `must be ${kinds(wanted)}, not ${kindOf(data)}${instead || words}`)
 }
 
-/** How the value that was written looks in the kind that is wanted. */
+/** The value as it would be written in the expected kind. */
 function example(wanted: readonly string[], data: unknown): string {
   const scalar = typeof data === 'string' || typeof data === 'number' ? String(data) : undefined
   if (scalar !== undefined && wanted.includes('array')) return `; write [${scalar}]`
@@ -190,7 +190,7 @@ function example(wanted: readonly string[], data: unknown): string {
   return numeric && /number|integer/.test(wanted.join()) ? `; write ${data} without quotes` : ''
 }
 
-/** Says how YAML has read an unquoted text. */
+/** Explains how YAML has read an unquoted text. */
 export function quoteIt(spelling: string, value: unknown, position: Position): Issue {
   const read = typeof value === 'number' ? `the number ${value}` : String(value)
   return error(
@@ -220,7 +220,7 @@ function isName({ code }: Form): boolean {
   return code === 'name_invalid' || code === 'path_invalid'
 }
 
-/** What the schema says about the place, for a reader who does not know it. */
+/** The schema's description of the value, for a reader who does not know it. */
 function descriptionOf(fault: ShapeFault, key?: string): string {
   const owner = isJsonObject(fault.parentSchema) ? fault.parentSchema : {}
   const properties = owner['properties']

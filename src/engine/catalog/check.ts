@@ -5,6 +5,7 @@ import { checkHandlers } from './check-handlers.ts'
 import { checkParameters } from './check-parameters.ts'
 import { checkPaths } from './check-paths.ts'
 import { checkPayments } from './check-payments.ts'
+import { checkPriceRules } from './check-price-rule.ts'
 import { checkPrices } from './check-prices.ts'
 import { checkProxies } from './check-proxies.ts'
 import { checkReferences } from './check-references.ts'
@@ -18,6 +19,7 @@ export type Checked =
 
 const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkPrices,
+  checkPriceRules,
   checkPaths,
   checkParameters,
   checkBodies,
@@ -29,8 +31,8 @@ const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
 ]
 
 /**
- * Finds everything wrong with a catalog text at once: syntax, then shape, then sense, in the order of the file.
- * A file that is not readable YAML is not judged further, for it does not say what it seems to say.
+ * Finds all errors of a catalog text at once: syntax, then shape, then meaning, in the order of the file. A file
+ * that is not valid YAML is checked no further, since its content is uncertain.
  */
 export function check(text: string, inputs: CheckInputs): Checked {
   const { document, issues: syntax, readable } = parse(text)
@@ -45,7 +47,7 @@ export function check(text: string, inputs: CheckInputs): Checked {
   return hasErrors(issues) ? { kind: 'unsound', issues } : { kind: 'sound', context, issues }
 }
 
-/** A value that breaks its schema in two ways is one error; each missing key is reported, at its owner. */
+/** Keeps one issue for a value that breaks its schema in several ways; each missing key is reported at its parent. */
 function firstOfEachPlace(issues: readonly Issue[]): Issue[] {
   const seen = new Set<string>()
   return issues.filter(
@@ -61,7 +63,7 @@ function placeOf({ position }: Issue): string {
   return `${position.line}:${position.column}`
 }
 
-/** In the order of the file; what is said of one place through several aliases is said once. */
+/** Sorts by position in the file, and keeps one of several equal issues that aliases cause. */
 function inOrder(issues: readonly Issue[]): Issue[] {
   const seen = new Map(issues.map((issue) => [`${placeOf(issue)} ${issue.code} ${issue.message}`, issue]))
   return [...seen.values()].sort(

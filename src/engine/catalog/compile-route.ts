@@ -1,10 +1,8 @@
 import { parseDuration } from '../duration.ts'
 import { digestJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
-import type { Micros } from '../money.ts'
 import { compileBody, compileResponse } from './body.ts'
 import { bind, compileSet, ownDeclaration, type Owner } from './arguments.ts'
 import type {
-  Annotations,
   Binding,
   Cache,
   Credential,
@@ -16,11 +14,12 @@ import type {
   Tool,
   Upstream,
 } from './catalog.ts'
+import { bindAlike, compilePrice, priceInputs } from './compile-price.ts'
 import type { DeclaredRoute, DeclaredTool } from './schema.ts'
-import type { Path } from './source.ts'
+import type { SourceDocument } from './source.ts'
 import { type DeclaredPlace, handlerOf, operationId, samplePath } from './check-context.ts'
 
-/** Gives each thing a name of its own: the first wish that is free, else the last wish with a number behind it. */
+/** Assigns unique names: the first free candidate, otherwise the last candidate with a number. */
 export type Namer = (...wishes: readonly [string, ...string[]]) => string
 
 /**
@@ -43,15 +42,17 @@ export function namer(): Namer {
   }
 }
 
-/** What one route cannot know by itself. */
+/** What a route needs from the rest of the catalog. */
 export interface Compiler {
   readonly owners: ReadonlyMap<string, Owner>
-  readonly price: (at: Path) => Micros | undefined
+  readonly document: SourceDocument
   readonly json: (value: unknown) => Json | undefined
-  /** Ids of operations: payments are bound to them, so no two operations share one. */
+  /** Ids of operations: payments are bound to them, so each is unique. */
   readonly id: Namer
   /** Names of routes. */
   readonly name: Namer
+  /** Whether a handler of this name is loaded; an operation without one is planned. */
+  readonly isLoaded: (handler: string) => boolean
 }
 
 export interface CompiledRoute {
@@ -65,11 +66,13 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
   const handler = handlerOf(place)
   const own = compileSet(path, route.parameters, route.body)
   const owner = compiler.owners.get(handler) ?? ownDeclaration(place)
+  const { bindings } = bind(owner, own, route.with)
+  const body = compileBody(route.body, compiler.json)
   const operation: Operation = {
     id: compiler.id(operationId(place) || 'root', fullId(place)),
     handler,
     method,
-    price: compiler.price([...at, 'price']),
+    price: compilePrice(compiler.document, [...at, 'price'], route.price, priceInputs(own, body, bindings)),
     summary: route.summary,
     useWhen: route.use_when,
     queries: route.queries ?? [],
@@ -79,19 +82,18 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
     timeout: parseDuration(route.timeout ?? '20s') ?? 0,
     settle: route.settle ?? (method === 'GET' || method === 'POST' ? 'after' : 'upfront'),
     parameters: owner.parameters,
-    body: compileBody(route.body, compiler.json),
+    body,
     response: compileResponse(route.response),
     sources: route.sources ?? [],
     ...exampleOf(route.example, compiler),
     responseSchema: schemaOf(route.response, compiler),
     upstream: compileUpstream(route),
     skill: route.skill,
-    tool: route.tool === undefined ? undefined : compileToolName(route.tool),
-    planned: route.planned === true,
+    tool: compileToolName(route.tool),
+    planned: route.planned === true || !compiler.isLoaded(handler),
   }
   const twin = samplePath(place)
   const name = compiler.name(nameOf(method, path))
-  const bindings = bind(owner, own, route.with).bindings
   const paid = endpoint(name, operation, path, route.summary, own, bindings, { sample: twin })
   if (twin === undefined) return { operation, routes: [paid] }
   const sample = typeof route.sample === 'object' ? route.sample : {}
@@ -127,7 +129,7 @@ function endpoint(
   }
 }
 
-/** `/paid/app/{appid}` → `app/appid`: for the path whose short id is taken, as by `/paid/app`. */
+/** `/paid/app/{appid}` → `app/appid`: for a path whose short id is taken, for example by `/paid/app`. */
 function fullId({ method, path }: DeclaredPlace): string {
   const segments = path.replace(/[{}]/g, '').split('/').slice(2)
   return [...(method === 'GET' ? [] : [method.toLowerCase()]), ...segments].join('/') || 'root'
@@ -139,7 +141,7 @@ function kindOf(path: string): RouteKind {
 }
 
 /** `/paid/gamestore/app/{appid}` → `paid_gamestore_app_appid`, `POST /paid/translate` → `post_paid_translate`. */
-function nameOf(method: Method, path: string): string {
+export function nameOf(method: Method, path: string): string {
   const prefix = method === 'GET' ? '' : `/${method.toLowerCase()}`
   return `${prefix}${path}`
     .slice(1)
@@ -148,11 +150,16 @@ function nameOf(method: Method, path: string): string {
 }
 
 export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler): Operation {
+  const parameters = compileSet('', tool.parameters)
   return {
     id: compiler.id(name),
     handler: tool.handler ?? name,
     method: 'GET',
-    price: compiler.price(['tools', name, 'price']),
+    price: compilePrice(compiler.document, ['tools', name, 'price'], tool.price, {
+      parameters,
+      body: undefined,
+      bindings: bindAlike(parameters),
+    }),
     summary: tool.summary,
     useWhen: tool.use_when,
     queries: tool.queries ?? [],
@@ -161,7 +168,7 @@ export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler
     cache: undefined,
     timeout: parseDuration(tool.timeout ?? '20s') ?? 0,
     settle: tool.settle ?? 'after',
-    parameters: compileSet('', tool.parameters),
+    parameters,
     body: undefined,
     response: compileResponse(tool.response),
     sources: tool.sources ?? [],
@@ -169,8 +176,8 @@ export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler
     responseSchema: schemaOf(tool.response, compiler),
     upstream: undefined,
     skill: tool.skill,
-    tool: compileToolFace(name, tool),
-    planned: tool.planned === true,
+    tool: compileToolFace(tool.server, name, tool),
+    planned: tool.planned === true || !compiler.isLoaded(tool.handler ?? name),
   }
 }
 
@@ -184,21 +191,21 @@ function schemaOf(response: DeclaredRoute['response'], compiler: Compiler): Json
   return isJsonObject(schema) ? schema : undefined
 }
 
-function compileToolName(text: string): Tool {
-  const [server = '', name = ''] = text.split('.')
-  return { server, name, requires: undefined, annotations: compileAnnotations({}) }
+function compileToolName(text: DeclaredRoute['tool']): Tool | undefined {
+  const [server = '', name = ''] = text?.split('.') ?? []
+  return text === undefined ? undefined : compileToolFace(server, name, {})
 }
 
-function compileToolFace(name: string, { server, requires, annotations = {} }: DeclaredTool): Tool {
-  return { server, name, requires, annotations: compileAnnotations(annotations) }
+function compileToolFace(
+  server: string,
+  name: string,
+  { requires, annotations = {} }: Pick<DeclaredTool, 'requires' | 'annotations'>,
+): Tool {
+  const { read_only: readOnly, destructive, idempotent, open_world: openWorld } = annotations
+  return { server, name, requires, annotations: { readOnly, destructive, idempotent, openWorld } }
 }
 
-function compileAnnotations(declared: NonNullable<DeclaredTool['annotations']>): Annotations {
-  const { read_only: readOnly, destructive, idempotent, open_world: openWorld } = declared
-  return { readOnly, destructive, idempotent, openWorld }
-}
-
-/** An answer that has gone stale is kept twelve times its fresh life, two hours at the most, for when a source fails. */
+/** A stale answer is kept for twelve times its ttl, at most two hours, in case the source fails. */
 const STALE_FACTOR = 12
 const STALE_LIMIT = 7_200_000
 

@@ -1,25 +1,26 @@
 import { toChecksum } from '../address.ts'
 import { parseDuration } from '../duration.ts'
 import { digestJson, isJsonObject, type Json } from '../json.ts'
-import { parsePrice, type Micros, parseCoin, parseGwei } from '../money.ts'
+import { parseCoin, parseGwei } from '../money.ts'
 import { findNetwork, type Limits } from '../networks.ts'
 import { ownersOf } from './arguments.ts'
 import type { Catalog, DocumentPlace, OutsideSource, Payments, ServedFile, Service } from './catalog.ts'
 import { compileRoute, compileTool, namer } from './compile-route.ts'
 import type { Declared } from './schema.ts'
-import type { Path } from './source.ts'
-import { type CheckContext, readText, routesOf } from './check-context.ts'
+import { type CheckContext, deniedFiles, PROXY, readText, routesOf } from './check-context.ts'
 
-/** Turns a catalog that has passed its checks into the frozen value everything is derived from. */
+/** Turns a checked catalog into the frozen value from which everything else is derived. */
 export function compile(context: CheckContext): Catalog {
-  const { declared } = context
+  const { declared, handlers } = context
+  const loaded = handlers && new Set([...handlers, PROXY])
   const owners = ownersOf(declared)
   const compiler = {
     owners,
-    price: (at: Path) => priceAt(context, at),
+    document: context.document,
     json: (value: unknown) => jsonOf(context, value),
     id: namer(),
     name: namer(),
+    isLoaded: loaded === undefined ? () => true : (name: string) => loaded.has(name),
   }
   const compiled = routesOf(declared).map((place) => compileRoute(place, compiler))
   const tools = Object.entries(declared.tools ?? {}).map(([name, tool]) => compileTool(name, tool, compiler))
@@ -34,6 +35,7 @@ export function compile(context: CheckContext): Catalog {
     ),
     categories: declared.categories ?? {},
     crawlers: { paid: declared.crawlers?.paid ?? 'disallow', training: declared.crawlers?.training },
+    openapiDocuments: declared.openapi_documents ?? ('list' as const),
     unknownParameters: declared.unknown_parameters ?? ('ignore' as const),
     operations: [...compiled.map(({ operation }) => operation), ...tools],
     routes: compiled.flatMap(({ routes }) => routes),
@@ -52,6 +54,7 @@ function compileService(service: Declared['service']): Service {
     description: service.description ?? service.name,
     guidance: service.guidance,
     tags: service.tags ?? [],
+    icon: service.icon,
     contact: service.contact ?? {},
     provider: service.provider,
     updated: service.updated,
@@ -61,12 +64,21 @@ function compileService(service: Declared['service']): Service {
   }
 }
 
-function compilePayments({ declared: { payments }, document }: CheckContext): Payments {
+function compilePayments(context: CheckContext): Payments {
+  const {
+    declared: { payments },
+    document,
+  } = context
   const x402 = payments?.x402
   return {
     payTo: payments?.pay_to === undefined ? undefined : toChecksum(payments.pay_to),
     repriceGrace: duration(payments?.reprice_grace, '5m'),
     redeliver: duration(payments?.redeliver, '24h'),
+    denied: [
+      ...new Set(
+        deniedFiles(context).flatMap(({ lines = [] }) => lines.map(({ word }) => word.toLowerCase())),
+      ),
+    ],
     x402:
       x402 === undefined
         ? undefined
@@ -81,7 +93,7 @@ function compilePayments({ declared: { payments }, document }: CheckContext): Pa
 
 type DeclaredLimits = NonNullable<NonNullable<NonNullable<Declared['payments']>['x402']>['limits']>
 
-/** Fees come from how they are spelt, as prices do. */
+/** Parses fees from their source text, as prices. */
 function compileLimits(limits: DeclaredLimits, document: CheckContext['document']): Record<string, Limits> {
   return Object.fromEntries(
     Object.entries(limits).flatMap(([name, { confirmations }]): [string, Limits][] => {
@@ -106,7 +118,7 @@ function compileLimits(limits: DeclaredLimits, document: CheckContext['document'
   )
 }
 
-/** Served when the catalog does not say which documents stand where. */
+/** The documents that are served when the catalog does not list any. */
 const USUAL_DOCUMENTS: Readonly<Record<string, string | string[]>> = {
   index: '/',
   health: '/health',
@@ -131,7 +143,7 @@ const USUAL_DOCUMENTS: Readonly<Record<string, string | string[]>> = {
   'mcp-registry-auth': '/.well-known/mcp-registry-auth',
 }
 
-/** What the operator has put at one of these paths goes first. */
+/** Files and routes of the operator at one of these paths take precedence. */
 function usualDocuments({ routes, files }: Declared): Declared['documents'] {
   const read = Object.keys(routes).map((key) => key.replace(/^GET /, ''))
   const taken = new Set([...read, ...Object.keys(files ?? {})])
@@ -200,20 +212,14 @@ function compileSources(sources: Declared['sources']): Record<string, OutsideSou
   )
 }
 
-/** Prices come from how they are spelt, never from the number YAML made of them. */
-function priceAt({ document }: CheckContext, at: Path): Micros | undefined {
-  const parsed = parsePrice(document.spelling(at) ?? '')
-  return parsed.kind === 'price' ? parsed.value : undefined
-}
-
-/** Inline JSON, or that of a file next to the catalog. */
+/** Inline JSON, or the content of a file next to the catalog. */
 function jsonOf(context: CheckContext, value: unknown): Json | undefined {
   if (typeof value !== 'string') return asJson(value)
   const parsed: unknown = JSON.parse(readText(context, value) ?? 'null')
   return asJson(parsed)
 }
 
-/** YAML’s plain data is JSON’s but for what JSON cannot say (dates, NaN), which the text form settles. */
+/** Converts YAML data to JSON; values that JSON lacks (dates, NaN) take their text form. */
 function asJson(value: unknown): Json | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
     return value
@@ -228,12 +234,15 @@ function duration(text: string | undefined, otherwise: string): number {
 }
 
 function revisionOf(content: Omit<Catalog, 'revision'>): string {
-  const operations = content.operations.map((each) => ({ ...each, price: each.price?.toString() ?? 'free' }))
+  const operations = content.operations.map(({ price = 'free', ...each }) => ({
+    ...each,
+    price: typeof price === 'object' ? price.rule : price.toString(),
+  }))
   const routes = content.routes.map((each) => ({ ...each, operation: each.operation.id }))
   return digestJson(asJson({ ...content, operations, routes }) ?? null).slice(0, 12)
 }
 
-function deepFreeze<T>(value: T): T {
+export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
     for (const member of Object.values(value)) deepFreeze(member)

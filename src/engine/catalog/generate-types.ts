@@ -3,8 +3,8 @@ import type { Body, Catalog, Operation, Parameter } from './catalog.ts'
 import { PROXY } from './check-context.ts'
 
 /**
- * The TypeScript a catalog's handlers are checked against: one entry for each handler that is served, with the type of
- * its parameters. Deterministic, so that a build can hold the committed file against it.
+ * Generates the TypeScript against which a catalog's handlers are checked: one entry per served handler, with the
+ * type of its parameters. Deterministic, so that a build can compare the committed file with it.
  */
 export function generateTypes(catalog: Catalog, engine: string): string {
   const handlers = new Map<string, Operation>()
@@ -15,6 +15,9 @@ export function generateTypes(catalog: Catalog, engine: string): string {
   const entries = [...handlers.values()]
     .sort((a, b) => (a.handler < b.handler ? -1 : 1))
     .map((operation) => handlerEntry(operation))
+  const streams = [...handlers.values()]
+    .filter(({ response }) => response.stream)
+    .map(({ handler }) => `'${handler}'`)
   const uses = (name: string): boolean => entries.some((entry) => new RegExp(`\\b${name}\\b`).test(entry))
   return [
     '// Generated from the catalog by `ratecard types`. Do not edit: change the catalog.',
@@ -25,6 +28,7 @@ export function generateTypes(catalog: Catalog, engine: string): string {
     '  HandlerWithPreview as EngineHandlerWithPreview,',
     ...['Json', 'JsonObject'].filter(uses).map((name) => `  ${name},`),
     '  StoringHandler as EngineStoringHandler,',
+    ...(streams.length === 0 ? [] : ['  StreamHandler as EngineStreamHandler,']),
     `} from '${engine}'`,
     '',
     'export interface Parameters {',
@@ -35,7 +39,13 @@ export function generateTypes(catalog: Catalog, engine: string): string {
     'export type HandlerWithPreview<Name extends keyof Parameters> = EngineHandlerWithPreview<Parameters[Name]>',
     'export type ConfigurableHandler<Name extends keyof Parameters> = EngineConfigurableHandler<Parameters[Name]>',
     'export type StoringHandler<Name extends keyof Parameters> = EngineStoringHandler<Parameters[Name]>',
-    'export type Handlers = EngineHandlers<Parameters>',
+    ...(streams.length === 0
+      ? ['export type Handlers = EngineHandlers<Parameters>']
+      : [
+          `export type Streams = ${streams.toSorted().join(' | ')}`,
+          'export type StreamHandler<Name extends Streams> = EngineStreamHandler<Parameters[Name]>',
+          'export type Handlers = EngineHandlers<Parameters, Streams>',
+        ]),
     '',
   ].join('\n')
 }
@@ -64,10 +74,10 @@ function bodyType({ kind, schema }: Body): string {
   }
 }
 
-/** References that lead nowhere, or back to themselves, are any JSON. */
+/** Depth below which references are any JSON, also for references in a cycle. */
 const DEEPEST = 8
 
-/** The type of what a JSON Schema allows, as far as types can tell; what they cannot is any JSON. */
+/** The type that a JSON Schema allows, as far as TypeScript can express it; any JSON otherwise. */
 function schemaType(schema: Json | undefined, root: JsonObject, depth = 0): string {
   if (!isJsonObject(schema) || depth > DEEPEST) return 'Json'
   const inner = (each: Json | undefined): string => schemaType(each, root, depth + 1)
@@ -104,7 +114,7 @@ function objectType(properties: JsonObject, { required }: JsonObject, inner: (ea
   return members.length === 0 ? 'JsonObject' : `{ ${members.join('; ')} }`
 }
 
-/** A JSON Pointer within the same schema; other references are not followed. */
+/** Resolves a JSON Pointer within the same schema; other references are not followed. */
 function resolve(reference: string, root: JsonObject): Json | undefined {
   if (!reference.startsWith('#')) return undefined
   return reference

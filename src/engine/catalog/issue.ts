@@ -7,7 +7,7 @@ export interface Position {
   readonly width: number
 }
 
-/** Where a word stands within a text that is spelt at `position`; the whole text when it cannot be told. */
+/** Position of a word in a text that begins at `position`; the whole text when it cannot be determined. */
 export function wordIn(position: Position, text: string, word: string): Position {
   const index = text.indexOf(word)
   const quotes = position.width - text.length
@@ -17,10 +17,10 @@ export function wordIn(position: Position, text: string, word: string): Position
 
 type Severity = 'error' | 'warning'
 
-/** One thing wrong with a catalog, at the place where it is written. */
+/** One error or warning in a catalog, with its position. */
 export interface Issue {
   readonly severity: Severity
-  /** Stable snake_case name of the mistake. */
+  /** Stable snake_case name of the error. */
   readonly code: string
   /** What is wrong and what to write instead. */
   readonly message: string
@@ -51,7 +51,7 @@ export function formatIssue(issue: Issue, file: string, text: string): string {
   const { line, column, width } = issue.position
   const mark = issue.severity === 'warning' ? 'warning ' : ''
   const head = `${file}:${line}:${column} ${mark}${issue.code} ${issue.message}`
-  const lines = text.split(/\r?\n/)
+  const lines = linesOf(text)
   const source = lines[line - 1]
   if (source === undefined) return head
   const gutter = String(line).length
@@ -61,7 +61,7 @@ export function formatIssue(issue: Issue, file: string, text: string): string {
   const cut = Math.max(0, column - LEAD)
   const shown = crop(source, cut)
   const left = column - 1 - cut + (cut > 0 ? 1 : 0)
-  // A tab in the line above the caret keeps the caret under its character whatever the tab width.
+  // A tab in the line above is repeated before the caret, so that both align at any tab width.
   const indent = shown.slice(0, left).replace(/[^\t]/g, ' ')
   const carets = '^'.repeat(Math.max(1, Math.min(width, source.length - column + 1, shown.length - left)))
   return [
@@ -72,11 +72,19 @@ export function formatIssue(issue: Issue, file: string, text: string): string {
   ].join('\n')
 }
 
-/** Most characters of a line that are shown, and most of them left of the fault. */
+/** The text that was split last: thousands of issues may concern one large file. */
+let known: { readonly text: string; readonly lines: readonly string[] } = { text: '', lines: [''] }
+
+function linesOf(text: string): readonly string[] {
+  if (known.text !== text) known = { text, lines: text.split(/\r?\n/) }
+  return known.lines
+}
+
+/** Most characters of a line that are shown, and most of those before the error. */
 const SHOWN = 160
 const LEAD = 120
 
-/** The part of a line that fits a terminal, without characters that would change the terminal. */
+/** The part of a line that fits a terminal, without control characters. */
 function crop(line: string, from: number): string {
   const start = from > 0 ? '…' : ''
   const end = line.length > from + SHOWN ? '…' : ''
@@ -113,7 +121,7 @@ export class CatalogError extends Error {
   }
 }
 
-/** The candidate a reader most likely meant, or undefined when none is near. */
+/** The candidate that the reader most likely meant; undefined when none is similar. */
 export function suggest(word: string, candidates: Iterable<string>): string | undefined {
   const limit = Math.max(1, Math.floor(word.length / 3))
   let best: string | undefined
@@ -128,7 +136,7 @@ export function suggest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** Letters in another order (`tpye`) and a word cut short (`int`) count as one slip, whatever their length. */
+/** Swapped letters (`tpye`) and a truncated word (`int`) count as one mistake, whatever their length. */
 function slips(word: string, candidate: string): number {
   const cut = word.length >= 3 && candidate.startsWith(word)
   return cut || letters(word) === letters(candidate)
@@ -140,7 +148,7 @@ function letters(word: string): string {
   return Array.from(word).sort().join('')
 }
 
-/** ` — did you mean "price"?`, or nothing. */
+/** ` — did you mean "price"?`, or an empty text. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const found = suggest(word, candidates)
   return found === undefined ? '' : ` — did you mean "${found}"?`

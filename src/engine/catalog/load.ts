@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { type BigIntStats, existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import type { Catalog } from './catalog.ts'
 import { check } from './check.ts'
@@ -8,16 +8,16 @@ import { type CheckInputs, readText, withoutMark } from './check-context.ts'
 
 export interface Loaded {
   readonly catalog: Catalog
-  /** Only warnings: errors do not load. */
+  /** Warnings only: a catalog with errors is not loaded. */
   readonly warnings: readonly Issue[]
   readonly text: string
-  /** Where a route stands in the text, by its key: `/paid/x`, `POST /paid/x`. */
+  /** Position of a route by its key: `/paid/x`, `POST /paid/x`. */
   readonly at: (route: string) => Position
 }
 
 /**
- * Reads a catalog file and everything it names. Throws `CatalogError` with every issue when it cannot be used. `onRead` is
- * called with every file right before it is read, whether or not it exists.
+ * Reads a catalog file and everything it names. Throws `CatalogError` with every issue when it cannot be used. `files`
+ * gets every file as it was right before it was read, whether or not it exists.
  *
  * @example
  * const { catalog } = loadCatalog('catalog.yaml', { handlers: Object.keys(handlers), documents: documentNames })
@@ -25,9 +25,9 @@ export interface Loaded {
 export function loadCatalog(
   file: string,
   known: Omit<CheckInputs, 'read'>,
-  onRead?: (path: string) => void,
+  files?: Map<string, Mark>,
 ): Loaded {
-  const read = readerIn(dirname(resolve(file)), onRead)
+  const read = readerIn(dirname(resolve(file)), files)
   const text = readText({ read }, basename(file))
   if (text === undefined) {
     const position = { line: 1, column: 1, width: 1 }
@@ -42,7 +42,7 @@ export function loadCatalog(
   return compileText(file, text, { ...known, read })
 }
 
-/** The same from text that is at hand. */
+/** Like `loadCatalog`, for a text in memory. */
 export function compileText(file: string, given: string, inputs: CheckInputs): Loaded {
   const text = withoutMark(given)
   const checked = check(text, inputs)
@@ -55,11 +55,26 @@ export function compileText(file: string, given: string, inputs: CheckInputs): L
   return { catalog: compile(context), warnings: issues, text, at }
 }
 
-/** Reads files by their path from a folder. */
-export function readerIn(folder: string, onRead?: (path: string) => void): CheckInputs['read'] {
+/** Identity and times of a file, without opening it; it is equal as long as the file is unchanged. */
+export type Mark = string
+
+export const ABSENT: Mark = 'absent'
+
+/** Must be called right before the file is read. */
+export function markNow(path: string): Mark {
+  return markOf(statSync(path, { bigint: true, throwIfNoEntry: false }))
+}
+
+/** Undefined when the file does not exist or is empty: some editors empty a file before they write it. */
+export function markOf(stats: Pick<BigIntStats, 'ino' | 'size' | 'mtimeNs'> | undefined): Mark {
+  return stats === undefined || stats.size === 0n ? ABSENT : `${stats.ino} ${stats.size} ${stats.mtimeNs}`
+}
+
+/** Reads files of a folder by their path, and records each in `files`. */
+export function readerIn(folder: string, files?: Map<string, Mark>): CheckInputs['read'] {
   return (name) => {
     const path = resolve(folder, name)
-    onRead?.(path)
+    files?.set(path, markNow(path))
     return readBytes(path)
   }
 }

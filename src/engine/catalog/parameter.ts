@@ -1,8 +1,8 @@
-import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { compact, isJsonObject, type Json, type JsonObject, parseJson } from '../json.ts'
 import type { Body, List, Parameter, Scalar } from './catalog.ts'
 import type { DeclaredParameter } from './schema.ts'
 
-/** Longest text a parameter takes unless the catalog says otherwise. */
+/** Longest text of a parameter unless the catalog sets another limit. */
 const LONGEST_TEXT = 2000
 
 /** A declared parameter with its defaults filled in. */
@@ -29,6 +29,7 @@ export function compileParameter(
     pattern: declared.pattern,
     format: declared.format,
     list: declared.list === undefined ? undefined : compileList(declared.list),
+    isIdempotencyKey: declared.idempotency_key === true,
   }
 }
 
@@ -42,15 +43,15 @@ function compileList(list: NonNullable<DeclaredParameter['list']>): List {
   }
 }
 
-/** How values came: as text in a path, query or form; `body`: the same, with a body of JSON; as the JSON of a tool call. */
+/** Origin of values: text from a path, query or form; `body`: the same plus a JSON body; the JSON of a tool call. */
 export type Form = 'text' | 'body' | 'json'
 
-/** Whether a value came with its type, so that nothing is read into it. */
+/** Whether a value already has its type, so that its text is not parsed. */
 export function isTyped(parameter: Parameter | undefined, form: Form): boolean {
   return form === 'json' || (form === 'body' && parameter?.in === 'body')
 }
 
-/** A text whose default is empty: the empty text means "not given" and no further rule is asked of it. */
+/** A text parameter with an empty default: the empty text means "not given", and no further rule applies to it. */
 export function isOptionalText(parameter: Parameter): boolean {
   return (
     parameter.type === 'string' &&
@@ -60,7 +61,7 @@ export function isOptionalText(parameter: Parameter): boolean {
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 
-/** A calendar day that exists, 1970 to 2100. */
+/** Whether a text is an existing calendar day from 1970 to 2100. */
 export function isDate(text: string): boolean {
   const match = DATE.exec(text)
   if (match === null) return false
@@ -75,7 +76,7 @@ const INTEGER = /^[+-]?\d{1,15}(?:\.0+)?$/
 const NUMBER = /^[+-]?(?:\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})(?:[eE][+-]?\d{1,2})?$/
 
 /**
- * The value a text stands for: in a path, a query, or as a default. A text that cannot be read stays what it is, and the
+ * The value of a text in a path, a query or a default. A text that cannot be parsed stays as it is, and the
  * parameter’s schema refuses it.
  */
 export function decode(parameter: Parameter, text: string): Json {
@@ -92,8 +93,10 @@ export function decode(parameter: Parameter, text: string): Json {
       return numberOf(text.trim(), NUMBER, text)
     case 'boolean':
       return /^(?:true|1)$/i.test(text.trim()) || (/^(?:false|0)$/i.test(text.trim()) ? false : text)
-    case 'object':
-      return objectOf(text) ?? text
+    case 'object': {
+      const value = parseJson(text)
+      return isJsonObject(value) ? value : text
+    }
     case 'string':
       return text
   }
@@ -103,16 +106,7 @@ function numberOf(text: string, form: RegExp, otherwise = text): number | string
   return form.test(text) ? Number(text) : otherwise
 }
 
-function objectOf(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** One spelling for values that mean the same: aliases, countries in any case, repeated items of a list. */
+/** One form for values with the same meaning: aliases, countries in any case, repeated items of a list. */
 export function normalize({ format, list, aliases }: Parameter, value: Json): Json {
   if (list !== undefined) {
     if (!Array.isArray(value)) return value
@@ -127,12 +121,12 @@ export function normalize({ format, list, aliases }: Parameter, value: Json): Js
 /** Upper-cased ISO 3166-1 alpha-2; UK is understood as GB. */
 function normalizeCountry(value: Json): Json {
   if (typeof value !== 'string') return value
-  // Letters of other alphabets may become two ASCII ones in upper case: they name no country.
+  // Letters of other alphabets may become two ASCII letters in upper case, but they name no country.
   const code = value.trim().replace(/[a-z]/g, (letter) => letter.toUpperCase())
   return code === 'UK' ? 'GB' : code
 }
 
-/** What a scalar of the catalog stands for: lists and objects are written as texts, and one number is a list of one. */
+/** The value of a scalar in the catalog: lists and objects are texts, and a single number is a list of one. */
 export function valueOf(parameter: Parameter, written: Scalar): Json {
   const { list, type } = parameter
   const readable = typeof written === 'string' || (typeof written === 'number' && list?.items === 'integer')
@@ -140,18 +134,18 @@ export function valueOf(parameter: Parameter, written: Scalar): Json {
   return normalize(parameter, decode(parameter, String(written)))
 }
 
-/** The handler’s argument of a default, example or fixed value that has passed the checks. */
+/** The handler’s argument for a checked default, example or fixed value. */
 export function toArgument(parameter: Parameter, written: Scalar): Json {
   return asArgument(parameter, valueOf(parameter, written)) ?? written
 }
 
-/** A valid value in the type that handlers know; the empty text of a list is the empty list. */
+/** A valid value in the type of the handler's argument; the empty text of a list is the empty list. */
 export function asArgument({ list }: Parameter, value: Json): Json | undefined {
   if (value === '' && list !== undefined) return []
   return value ?? undefined
 }
 
-/** Whether values of one parameter can be handed to a handler as another. */
+/** Whether values of one parameter can be passed to a handler as another. */
 export function isPassable(from: Parameter, to: Parameter): boolean {
   if (from.type === to.type) return true
   return from.type === 'integer' && (to.type === 'number' || to.list?.items === 'integer')
@@ -163,8 +157,8 @@ export function isOfType(type: Parameter['type'], value: unknown): boolean {
 }
 
 /**
- * JSON Schema (2020-12) of an operation’s parameters as one object: what validation enforces and `tools/list` prints.
- * Lists are arrays in it, and a whole body is the member `body`.
+ * JSON Schema (2020-12) of an operation’s parameters as one object: used for validation and published in
+ * `tools/list`. Lists are arrays in it, and a whole body is the member `body`.
  */
 export function inputSchema(parameters: readonly Parameter[], body?: Body): JsonObject {
   const whole = body?.form === 'whole' ? { body: bodySchema(body) } : {}
@@ -184,12 +178,12 @@ export function inputSchema(parameters: readonly Parameter[], body?: Body): Json
   }
 }
 
-/** JSON Schema of a whole body as JSON carries it. */
+/** JSON Schema of a whole body as a JSON value. */
 function bodySchema({ kind, schema, mediaType }: Body): JsonObject {
   switch (kind) {
     case 'json': {
       const { $schema: _, ...rest } = schema ?? {}
-      return rest
+      return embedSchema(rest, '/properties/body')
     }
     case 'form':
       return { type: 'object', additionalProperties: { type: 'string' } }
@@ -200,11 +194,23 @@ function bodySchema({ kind, schema, mediaType }: Body): JsonObject {
   }
 }
 
+/** Adapts the references of a schema that is embedded in another document at this JSON Pointer. */
+export function embedSchema(schema: JsonObject, pointer: string): JsonObject {
+  const move = (value: Json): Json =>
+    Array.isArray(value) ? value.map(move) : isJsonObject(value) ? embedSchema(value, pointer) : value
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      const isOwn = key === '$ref' && typeof value === 'string' && /^#(?:\/|$)/.test(value)
+      return [key, isOwn ? `#${pointer}${value.slice(1)}` : move(value)]
+    }),
+  )
+}
+
 function inputOf(parameter: Parameter): JsonObject {
   const { type, list, description, default: otherwise, example, format } = parameter
   if (list === undefined && type !== 'object') {
     const { default: value, ...schema } = parameterSchema(parameter)
-    // The empty text as default means "not given": said by leaving it out, for it would break the rules beside it.
+    // An empty default means "not given". It is omitted, because it would break the other rules.
     return compact({ ...schema, default: value === '' ? undefined : value })
   }
   const shown = {
@@ -225,7 +231,7 @@ function inputOf(parameter: Parameter): JsonObject {
   })
 }
 
-/** JSON Schema of one parameter as it travels in a path or query, where a list is a text: what OpenAPI prints. */
+/** JSON Schema of one parameter in a path or query, where a list is a text: published in OpenAPI. */
 export function parameterSchema(parameter: Parameter): JsonObject {
   const { list, format } = parameter
   return compact({
@@ -238,7 +244,7 @@ export function parameterSchema(parameter: Parameter): JsonObject {
     exclusiveMinimum: parameter.exclusiveMinimum,
     minLength: parameter.minLength,
     maxLength: parameter.maxLength,
-    // Formats as plain patterns, so that any JSON Schema reader can check them.
+    // Formats as plain patterns, so that any JSON Schema validator can check them.
     pattern: parameter.pattern ?? (format === 'country' && list === undefined ? COUNTRY : undefined),
     format: format === 'date' && !isOptionalText(parameter) ? format : undefined,
     examples: parameter.example === undefined ? undefined : [parameter.example],
@@ -248,7 +254,7 @@ export function parameterSchema(parameter: Parameter): JsonObject {
 const COUNTRY = '^[A-Z]{2}$'
 
 /**
- * The input schema with the two rules it does not print: the length of a whole list, and days of the calendar for a date
+ * The input schema plus two rules that it does not publish: the total length of a list, and existing days for a date
  * that may be empty.
  */
 export function validationSchema(parameter: Parameter): JsonObject {

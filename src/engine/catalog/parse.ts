@@ -6,7 +6,7 @@ import { isMild, describeFault } from './yaml-errors.ts'
 export interface Parsed {
   readonly document: SourceDocument
   readonly issues: readonly Issue[]
-  /** Whether the text can be trusted to say what it seems to say, so that checking it further makes sense. */
+  /** Whether the text was parsed reliably, so that further checks make sense. */
   readonly readable: boolean
 }
 
@@ -14,14 +14,14 @@ export interface Parsed {
 // eslint-disable-next-line no-control-regex
 const STRANGE = /[\0-\x08\x0e-\x1f\x7f\ufffd]/
 
-/** Reads YAML 1.2 and reports every syntax problem in words of our own. */
+/** Parses YAML 1.2 and reports every syntax error in our own words. */
 export function parse(text: string): Parsed {
   const lines = new LineCounter()
   const strange = STRANGE.exec(text)
   const document = parseDocument(strange === null ? text : '', {
     lineCounter: lines,
     version: '1.2',
-    // The parser compares each key with every other; the reader counts them.
+    // The parser compares each key with every other; our reader counts duplicates in linear time.
     uniqueKeys: false,
     prettyErrors: false,
   })
@@ -38,7 +38,7 @@ export function parse(text: string): Parsed {
   const source = reader.read()
   const about = [...(strange === null ? [] : [binary(strange.index, text)]), ...directive(text, place)]
   const sound = faults.every(isMild)
-  // A structure that is broken breaks its anchors too: they are judged where it is not.
+  // Anchors of a broken structure are broken too: they are checked elsewhere only.
   const broken = new Set(issues.map(({ position }) => position.line))
   const read = reader.issues.filter(
     ({ code, position }) => sound || code !== 'yaml_alias' || broken.has(position.line),
@@ -72,7 +72,7 @@ function directive(text: string, place: Place): Issue[] {
   ]
 }
 
-/** One slip makes the parser stumble several times: over the same line, and over the indentation that follows. */
+/** Removes follow-up errors: one mistake makes the parser report the same line and the indentation below it again. */
 function withoutEchoes(issues: readonly Issue[]): Issue[] {
   const seen = new Set<number>()
   const told = new Set<string>()

@@ -1,6 +1,6 @@
 import { METHODS } from './catalog.ts'
 
-/** A pattern of the catalog's schema in words: what to write instead. */
+/** Explains a pattern of the catalog's schema, with what to write instead. */
 export interface Form {
   readonly code: string
   readonly sentence: string
@@ -12,7 +12,7 @@ const FORMS: Readonly<Record<string, readonly [code: string, sentence: string]>>
     'must be a duration: a whole number and ms, s, m, h or d, such as 30s, 5m, 24h or 7d',
   ],
   '^0x[0-9a-fA-F]{40}$': ['address_invalid', 'must be an address in quotes: "0x" and 40 hexadecimal digits'],
-  '^/sample/': ['sample_path_invalid', 'a sample stands under /sample/'],
+  '^/sample/': ['sample_path_invalid', 'the path of a sample starts with /sample/'],
   '^\\./': ['file_path_invalid', 'a file is named from the catalog’s folder: ./folder/file.json'],
   '^/': ['path_invalid', 'a path starts with "/"'],
   '^(?:https?://|/)': [
@@ -31,6 +31,10 @@ const FORMS: Readonly<Record<string, readonly [code: string, sentence: string]>>
   '^[A-Za-z_][A-Za-z0-9_]*$': ['name_invalid', 'must be letters, digits and "_"'],
   '^https?://': ['upstream_invalid', 'must be an address that starts with https:// or http://'],
   '^https?://[^\\s<>"]+$': ['web_address_invalid', 'must be an address that starts with https:// or http://'],
+  '^(https?:/)?/[^\\s<>"]+$': [
+    'icon_invalid',
+    'must be a path that starts with "/", or an address that starts with https:// or http://',
+  ],
   '^[^\\s<>@]+@[^\\s<>@]+$': ['email_invalid', 'must be an e-mail address'],
   '^[A-Z][A-Z0-9_]*$': [
     'variable_invalid',
@@ -60,7 +64,7 @@ export function formOf(pattern: string): Form | undefined {
   return code === undefined || sentence === undefined ? undefined : { code, sentence }
 }
 
-/** The nearest name that a pattern of names allows: `appId` → `app_id`, `robots.txt` → `/robots.txt`. */
+/** The most similar name that a pattern allows: `appId` → `app_id`, `robots.txt` → `/robots.txt`. */
 export function properName(name: string, pattern: string): string {
   if (pattern === '^/') return `/${name}`
   if (pattern.endsWith(' )?/')) {

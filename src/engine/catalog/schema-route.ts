@@ -1,6 +1,7 @@
+const text = { type: 'string', minLength: 1 } as const
 const scalar = { type: ['string', 'number', 'boolean'] } as const
 
-/** Parameters of a route: the subset of JSON Schema that a query string can carry, and nothing else. */
+/** Parameters of a route: the subset of JSON Schema that a query string can carry. */
 export const parameters = {
   type: 'object',
   description: 'Query and path parameters by name.',
@@ -12,38 +13,38 @@ export const parameters = {
     properties: {
       type: {
         enum: ['string', 'integer', 'number', 'boolean', 'object'],
-        description: 'object: in bodies and tools only, for a query holds none.',
+        description: 'object: in bodies and tools only, not in queries.',
       },
       description: { type: 'string', minLength: 1 },
       required: {
         type: 'boolean',
-        description: 'true: without it the answer is 422. Path parameters are required by nature.',
+        description: 'true: a request without it gets 422. Path parameters are always required.',
       },
       default: {
         ...scalar,
-        description: 'Used when the parameter is not given; of an object, its JSON as a text.',
+        description: 'Value if the parameter is omitted; for an object, its JSON as a text.',
       },
       example: {
         ...scalar,
-        description: 'A real value; required parameters must have one. Of an object, its JSON as a text.',
+        description: 'A real value; required for required parameters. For an object, its JSON as a text.',
       },
       enum: {
         type: 'array',
         minItems: 1,
         uniqueItems: true,
         items: scalar,
-        description: 'The values allowed.',
+        description: 'The allowed values.',
       },
       aliases: {
         type: 'object',
         additionalProperties: { type: 'string', minLength: 1 },
-        description: 'Other spellings, and the value each stands for.',
+        description: 'Alternative spellings, each with its value.',
       },
       minimum: { type: 'number' },
       maximum: { type: 'number' },
       exclusiveMinimum: { type: 'number' },
       minLength: { type: 'integer', minimum: 0 },
-      maxLength: { type: 'integer', minimum: 1, description: '2000 unless said.' },
+      maxLength: { type: 'integer', minimum: 1, description: 'Default: 2000.' },
       pattern: {
         type: 'string',
         minLength: 1,
@@ -61,16 +62,20 @@ export const parameters = {
         properties: {
           max_items: { type: 'integer', minimum: 1, maximum: 1000 },
           min_items: { type: 'integer', minimum: 0 },
-          items: { enum: ['string', 'integer'], description: 'What each item is; string unless said.' },
+          items: { enum: ['string', 'integer'], description: 'Type of the items. Default: string.' },
           minimum: { type: 'number' },
           maximum: { type: 'number' },
         },
+      },
+      idempotency_key: {
+        type: 'boolean',
+        description:
+          'true: buyers name a purchase by it. A new payment of the same buyer with the same key and arguments is not charged, for payments.redeliver, and gets the same answer; with other arguments it is refused.',
       },
     },
   },
 } as const
 
-const text = { type: 'string', minLength: 1 } as const
 const mediaType = { type: 'string', pattern: '^[a-z]+/[a-z0-9][a-z0-9.+-]*$' } as const
 const size = { type: 'string', pattern: '^[1-9][0-9]{0,8} ?(B|KB|MB)$' } as const
 const duration = { type: 'string', pattern: '^[1-9][0-9]{0,6}(ms|s|m|h|d)$' } as const
@@ -83,7 +88,7 @@ const credential = {
   type: ['string', 'object'],
   pattern: '^[A-Z][A-Z0-9_]*$',
   description:
-    'handler: proxy — what the upstream gets to see of you, as names of environment variables: NAME of a bearer token, { bearer: NAME }, { header: { X-Api-Key: NAME } }, { query: { key: NAME } } or { basic: { user: NAME, password: NAME } }.',
+    'handler: proxy — credential sent to the upstream, by the name of its environment variable: NAME of a bearer token, { bearer: NAME }, { header: { X-Api-Key: NAME } }, { query: { key: NAME } } or { basic: { user: NAME, password: NAME } }.',
   additionalProperties: false,
   minProperties: 1,
   maxProperties: 1,
@@ -100,23 +105,60 @@ const credential = {
   },
 } as const
 
+const decimal = { type: ['number', 'string'] } as const
+
+const rate = {
+  additionalProperties: false,
+  required: ['price'],
+  properties: {
+    items_of: { ...text, description: 'A parameter that is a list.' },
+    characters_of: { ...text, description: 'A text, in Unicode code points; body: a whole body of text.' },
+    bytes_of: { ...text, description: 'A text or object, in bytes of UTF-8; body: the whole body.' },
+    value_of: { ...text, description: 'A number.' },
+    unit: { ...decimal, description: 'Size of one unit; counts are rounded up. Default: 1.' },
+    price: { ...decimal, description: 'USD for each unit; at most twelve decimals.' },
+    included: { ...decimal, description: 'Free quantity. Default: 0.' },
+  },
+} as const
+
 const price = {
-  type: ['number', 'string'],
-  description: 'USD per call: a decimal with at most six places, or the word free.',
+  type: ['number', 'string', 'object'],
+  description: 'USD per call: a decimal with at most six places, the word free, or a rule.',
+  additionalProperties: false,
+  properties: {
+    base: { ...decimal, description: 'USD for every call; at most twelve decimals.' },
+    by: {
+      type: 'object',
+      minProperties: 1,
+      description:
+        'USD that values of a parameter or body member with an enum add: { quality: { high: 0.01 } }.',
+      additionalProperties: { type: 'object', minProperties: 1, additionalProperties: decimal },
+    },
+    per: {
+      ...rate,
+      type: ['object', 'array'],
+      minItems: 1,
+      description:
+        'USD that counted units add, one entry or a list: { characters_of: text, unit: 1000, price: 0.0005 }.',
+      items: { ...rate, type: 'object' },
+    },
+    min: { ...decimal, description: 'Lowest price of a call.' },
+    max: { ...decimal, description: 'Highest price of a call; required if a counted quantity has no limit.' },
+  },
 } as const
 
 const argumentsGiven = {
   type: 'object',
-  description: 'Arguments the handler gets besides the parameters: a fixed value, or $name of a parameter.',
+  description: 'Additional arguments of the handler: a fixed value, or $name of a parameter.',
   additionalProperties: { type: ['string', 'number', 'boolean'] },
 } as const
 
-/** Keys a route and a tool share: one operation, several faces. */
+/** Keys that routes and tools share. */
 const operation = {
   price,
   handler: {
     ...text,
-    description: 'Name of the handler; the path without /paid/ and templates unless said.',
+    description: 'Name of the handler. Default: the path without /paid/ and path parameters.',
   },
   summary: { ...text, maxLength: 200, description: 'One line: verb, object, source.' },
   use_when: { ...text, description: 'Use when …: one sentence that helps an agent choose.' },
@@ -124,33 +166,38 @@ const operation = {
     type: 'array',
     minItems: 1,
     maxItems: 5,
-    description: 'What people ask when they need this, in their words: "top games in Germany".',
+    description: 'Questions of users that this route answers: "top games in Germany".',
     items: { ...text, maxLength: 200 },
   },
-  description: { ...text, description: 'More than the summary, for people.' },
+  description: { ...text, description: 'Longer description for people.' },
   category: text,
-  timeout: { ...duration, description: 'Longest time the handler may take: 20s unless said.' },
+  timeout: { ...duration, description: 'Time limit of the handler. Default: 20s.' },
   settle: {
     enum: ['after', 'upfront'],
     description:
-      'upfront: the money moves before the work, for what is expensive or cannot be undone; a failed run is made again without a charge. PUT, PATCH and DELETE settle upfront unless said.',
+      'upfront: the payment settles before the work, for work that is expensive or cannot be undone; a failed run is retried without a charge. Default: after; upfront for PUT, PATCH and DELETE.',
   },
   parameters,
-  sources: { type: 'array', items: text, description: 'Names under sources: what this route needs.' },
+  sources: { type: 'array', items: text, description: 'Names under sources that this route needs.' },
   example: {
     type: ['string', 'object', 'array'],
     description: 'Example answer: ./a/file.json next to the catalog, or inline when short.',
   },
   response: {
     type: 'object',
-    description: 'What an answer looks like.',
+    description: 'Form of the answer.',
     additionalProperties: false,
     properties: {
       media_type: {
         ...mediaType,
         description: 'Media type of the answer when it is not JSON, such as application/pdf.',
       },
-      max_size: { ...size, description: 'Largest answer: 1 MB unless said, at most 10 MB.' },
+      max_size: { ...size, description: 'Largest answer. Default: 1 MB; at most 10 MB.' },
+      stream: {
+        type: 'boolean',
+        description:
+          'true: the answer is sent while it is produced, after the payment has settled. Needs a media_type, such as text/event-stream; timeout then limits the wait for the first and for each further piece.',
+      },
       headers: {
         type: 'array',
         minItems: 1,
@@ -160,19 +207,19 @@ const operation = {
       schema: {
         type: ['string', 'object'],
         description:
-          'JSON Schema (2020-12) of the answer’s own members: ./a/file.json next to the catalog, or inline. The example has to fit it.',
+          'JSON Schema (2020-12) of the answer’s own members: ./a/file.json next to the catalog, or inline. The example must match it.',
       },
     },
   },
   planned: {
     type: 'boolean',
-    description: 'true: announced, not written yet; a payment gets 501 and is not charged.',
+    description: 'true: announced but not implemented; a payment gets 501 and is not charged.',
   },
 } as const
 
 const body = {
   type: 'object',
-  description: 'What a request carries: its properties, a schema of the whole body, or a media type.',
+  description: 'Request body: its properties, a schema of the whole body, or a media type.',
   additionalProperties: false,
   properties: {
     properties: {
@@ -188,21 +235,22 @@ const body = {
     },
     example: {
       type: ['string', 'object', 'array'],
-      description: 'Example of a body with a schema: ./a/file.json next to the catalog, or inline.',
+      description:
+        'Example of the body: ./a/file.json next to the catalog, or inline; of a text, the text itself.',
     },
     media_type: {
       ...mediaType,
       description:
-        'application/json unless said; application/x-www-form-urlencoded takes properties too; text is received as a string, everything else as bytes.',
+        'Default: application/json. application/x-www-form-urlencoded also has properties; handlers receive text as a string, everything else as bytes.',
     },
-    max_size: { ...size, description: 'Largest body: 1 MB unless said, at most 10 MB.' },
+    max_size: { ...size, description: 'Largest body. Default: 1 MB; at most 10 MB.' },
   },
 } as const
 
 export const routes = {
   type: 'object',
   description:
-    'Every route by its path, or by METHOD and path: POST /paid/translate. Priced routes stand under /paid/.',
+    'Every route by its path, or by METHOD and path: POST /paid/translate. Paths of priced routes start with /paid/.',
   propertyNames: { pattern: '^(?:(?:GET|POST|PUT|PATCH|DELETE) )?/' },
   additionalProperties: {
     type: 'object',
@@ -223,7 +271,7 @@ export const routes = {
       sample: {
         type: ['boolean', 'object'],
         description:
-          'The free preview: true for the twin path with the same parameters, or { path, parameters, with }.',
+          'Free preview: true for the same path under /sample/ with the same parameters, or { path, parameters, with }.',
         additionalProperties: false,
         properties: {
           path: { type: 'string', pattern: '^/sample/' },
@@ -242,12 +290,12 @@ export const routes = {
         type: 'string',
         pattern: '^(?:https?://|/)',
         description:
-          'handler: proxy — the address called, with {parameters}, or its path below defaults.upstream; the path without /paid unless said. {list*} in its query repeats the key.',
+          'handler: proxy — the URL to call, with {parameters}, or a path below defaults.upstream. Default: the path without /paid. {list*} in its query repeats the key.',
       },
       upstream_headers: {
         type: 'object',
         description:
-          'handler: proxy — headers that the upstream gets: a text with {parameters}. Accept-Language: "{language}".',
+          'handler: proxy — request headers for the upstream: texts with {parameters}. Accept-Language: "{language}".',
         propertyNames: headerName,
         additionalProperties: text,
       },
@@ -256,19 +304,19 @@ export const routes = {
   },
 } as const
 
-/** What routes have that do not say it themselves. */
+/** Values for routes that do not set them. */
 export const defaults = {
   type: 'object',
-  description: 'What routes have that do not say it themselves.',
+  description: 'Values for routes that do not set them.',
   additionalProperties: false,
   properties: {
-    price: { ...price, description: 'Of routes under /paid/: USD per call.' },
+    price: { ...price, description: 'Price of routes under /paid/: USD per call, or a rule.' },
     timeout: operation.timeout,
     handler: operation.handler,
     upstream: {
       type: 'string',
       pattern: '^https?://',
-      description: 'handler: proxy — the address of the API, below which each "upstream" is a path.',
+      description: 'handler: proxy — the URL of the API; "upstream" of a route is a path below it.',
     },
     credential: {
       ...credential,
@@ -279,7 +327,7 @@ export const defaults = {
 
 export const tools = {
   type: 'object',
-  description: 'Operations that only MCP serves, by tool name.',
+  description: 'Operations that are available by MCP only, by tool name.',
   propertyNames: { pattern: '^[a-z][a-z0-9_]*$' },
   additionalProperties: {
     type: 'object',
@@ -292,12 +340,12 @@ export const tools = {
       requires: {
         enum: ['payer', 'signer'],
         description:
-          'payer: the answer depends on who pays. signer: free, for anyone who proves an address by sign-in-with-x.',
+          'payer: the answer depends on the payer. signer: free for anyone who proves an address by sign-in-with-x.',
       },
       annotations: {
         type: 'object',
         description:
-          'What the tool does to the world, as hints for clients, where it differs from: reads only, or stores without replacing anything.',
+          'Effects of the tool, as hints for clients. Default: reads only, or stores without replacing anything.',
         additionalProperties: false,
         properties: {
           read_only: { type: 'boolean' },

@@ -1,8 +1,8 @@
 import { defaults, type parameters, routes, tools } from './schema-route.ts'
 
 /**
- * The type of the data a JSON Schema describes, for the few keywords the catalog's schema uses: the schema is the
- * one place where the shape is written, and the compiler reads it from there.
+ * The type of the values that a JSON Schema describes, for the few keywords that the catalog's schema uses: the
+ * compiler derives its types from the schema, so that the shape is written once.
  */
 type Shape<S> = S extends { readonly const: infer C }
   ? C
@@ -46,7 +46,7 @@ const email = { type: 'string', pattern: '^[^\\s<>@]+@[^\\s<>@]+$' } as const
 
 const service = {
   type: 'object',
-  description: 'Who sells, and what.',
+  description: 'The seller and the service.',
   additionalProperties: false,
   required: ['name', 'version'],
   properties: {
@@ -70,6 +70,11 @@ const service = {
       description: 'At most five short words for listings.',
       items: { type: 'string', minLength: 1, maxLength: 32, pattern: '^[ -~]+$' },
     },
+    icon: {
+      type: 'string',
+      pattern: '^(https?:/)?/[^\\s<>"]+$',
+      description: 'Picture for listings and wallets: a path under files, or an address.',
+    },
     contact: {
       type: 'object',
       additionalProperties: false,
@@ -92,14 +97,17 @@ const service = {
       type: 'array',
       minItems: 1,
       description:
-        'Signatures over your bare origin by the key that is paid, for listings that ask for them.',
+        'Signatures over your origin by the key of the receiving address, for listings that require them.',
       items: text,
     },
     mcp_registry_auth: {
       ...text,
-      description: 'What proves your domain to the MCP registry, quoted: "v=MCPv1; k=ed25519; p=…".',
+      description: 'Proof of your domain for the MCP registry, quoted: "v=MCPv1; k=ed25519; p=…".',
     },
-    card_version: { ...text, description: 'Version of the agent card, when it differs from the service’s.' },
+    card_version: {
+      ...text,
+      description: 'Version of the agent card, if it differs from that of the service.',
+    },
     updated: {
       type: 'string',
       pattern: '^\\d{4}-\\d{2}-\\d{2}$',
@@ -129,16 +137,16 @@ const categories = {
 
 const crawlers = {
   type: 'object',
-  description: 'What robots.txt asks of crawlers.',
+  description: 'Rules for crawlers in robots.txt.',
   additionalProperties: false,
   properties: {
     paid: {
       enum: ['allow', 'disallow'],
-      description: 'Whether they may ask for the prices under /paid/: disallow unless said.',
+      description: 'Whether crawlers may request /paid/. Default: disallow.',
     },
     training: {
       enum: ['allow', 'disallow'],
-      description: 'Whether models may be trained on what is free; nothing is said of it unless you do.',
+      description: 'Whether free content may be used to train models. Default: no statement.',
     },
   },
 } as const
@@ -155,7 +163,7 @@ const documents = {
     required: ['paths'],
     properties: {
       paths: { type: 'array', minItems: 1, items: { type: 'string', pattern: '^/' } },
-      planned: { type: 'boolean', description: 'true: announced, not written yet.' },
+      planned: { type: 'boolean', description: 'true: announced but not implemented.' },
     },
   },
 } as const
@@ -169,7 +177,7 @@ const files = {
     additionalProperties: false,
     properties: {
       file: { type: 'string', pattern: '^\\./', description: 'Path next to the catalog.' },
-      type: { ...text, description: 'Media type, when the ending does not tell it.' },
+      type: { ...text, description: 'Media type, if the file extension does not determine it.' },
       planned: { type: 'boolean' },
     },
   },
@@ -177,7 +185,7 @@ const files = {
 
 const sources = {
   type: 'object',
-  description: 'Outside data by name: on which terms it may be sold.',
+  description: 'Outside data by name, and the terms on which it may be sold.',
   propertyNames: { pattern: '^[a-z][a-z0-9-]*$' },
   additionalProperties: {
     type: 'object',
@@ -192,7 +200,7 @@ const sources = {
       resale: { enum: ['allowed', 'needs_agreement', 'unknown'] },
       credentials: {
         type: 'array',
-        description: 'Names of the environment variables without which the source cannot be used.',
+        description: 'Names of the environment variables that the source requires.',
         items: { type: 'string', pattern: '^[A-Z][A-Z0-9_]*$' },
       },
     },
@@ -202,7 +210,7 @@ const sources = {
 const duration = { type: 'string', pattern: '^[1-9][0-9]{0,6}(ms|s|m|h|d)$' } as const
 const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' } as const
 
-/** How buyers pay: prices are in USD whatever the token. */
+/** Payment settings; prices are in USD whatever the token. */
 const payments = {
   type: 'object',
   description: 'How buyers pay.',
@@ -216,11 +224,27 @@ const payments = {
     },
     reprice_grace: {
       ...duration,
-      description: 'How long an amount that was offered before a change is still honoured: 5m.',
+      description: 'How long an offered amount stays valid after a price change. Default: 5m.',
     },
     redeliver: {
       ...duration,
-      description: 'How long the same payment is answered again without a charge: 24h.',
+      description: 'How long the same payment gets its answer again without a charge. Default: 24h.',
+    },
+    payers: {
+      type: 'object',
+      description: 'Who may pay.',
+      additionalProperties: false,
+      required: ['deny'],
+      properties: {
+        deny: {
+          type: ['string', 'array'],
+          minLength: 1,
+          minItems: 1,
+          items: text,
+          description:
+            'Files of addresses whose payments are refused before any work: one address per line; # starts a comment.',
+        },
+      },
     },
     x402: {
       type: 'object',
@@ -234,10 +258,10 @@ const payments = {
           items: { type: 'string', minLength: 1, pattern: '^[A-Za-z]' },
           description: 'CAIP-2 ids or nicknames (base, polygon, arbitrum, avalanche…), most preferred first.',
         },
-        timeout: { ...duration, description: 'How long a signed payment is valid: 60s.' },
+        timeout: { ...duration, description: 'How long a signed payment is valid. Default: 60s.' },
         limits: {
           type: 'object',
-          description: 'Limits of settling, by network of the list; what is left out keeps its default.',
+          description: 'Settlement limits by network; omitted limits keep their defaults.',
           additionalProperties: {
             type: 'object',
             additionalProperties: false,
@@ -247,19 +271,19 @@ const payments = {
                 minimum: 1,
                 maximum: 12,
                 description:
-                  'Blocks a payment must lie under before it counts, its own included; buyers wait for them. Default: 1.',
+                  'Blocks that confirm a payment, its own included; buyers wait for them. Default: 1.',
               },
               max_fee_gwei: {
                 type: 'number',
                 maximum: 1_000_000,
                 description:
-                  'Highest price of a unit of gas, tip included; above it nothing is settled. The default depends on the network.',
+                  'Highest gas price, tip included; above it nothing is settled. The default depends on the network.',
               },
               max_gas_loss: {
                 type: 'number',
                 maximum: 1_000_000,
                 description:
-                  'Most that reverted transactions may cost in an hour, in the coin of the network; above it nothing is sold there. The default depends on the network.',
+                  'Highest cost of reverted transactions per hour, in the coin of the network; above it nothing is sold there. The default depends on the network.',
               },
             },
           },
@@ -280,7 +304,7 @@ const payments = {
   },
 } as const
 
-/** The catalog's published JSON Schema (2020-12): what editors complete from and `check` begins with. */
+/** The published JSON Schema (2020-12) of the catalog: for completion in editors and the first step of `check`. */
 export const catalogSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Ratecard catalog',
@@ -294,7 +318,7 @@ export const catalogSchema = {
     unknown_parameters: {
       enum: ['ignore', 'refuse'],
       description:
-        'Query parameters that a route does not have: ignore, with a warning in the answer and in the 402 (unless said), or refuse, with 422.',
+        'Query parameters that a route does not declare: ignore (default), with a warning in the answer and the 402, or refuse with 422.',
     },
     payments,
     mcp_servers: mcpServers,
@@ -303,15 +327,22 @@ export const catalogSchema = {
     routes,
     tools,
     crawlers,
+    openapi_documents: {
+      enum: ['list', 'omit'],
+      description:
+        'Whether the OpenAPI document also describes the generated documents: list (default), or omit to shorten it.',
+    },
     documents,
     files,
     sources,
   },
 } as const
 
-/** What a catalog says, before defaults: the type of the schema’s instances. */
+/** The type of a catalog file, before defaults are applied. */
 export type Declared = Shape<typeof catalogSchema>
 export type DeclaredRoute = Shape<typeof routes.additionalProperties>
 export type DeclaredTool = Shape<typeof tools.additionalProperties>
+export type DeclaredPriceRule = Exclude<NonNullable<DeclaredRoute['price']>, string | number>
+export type DeclaredRate = Exclude<NonNullable<DeclaredPriceRule['per']>, readonly unknown[]>
 export type DeclaredParameters = Shape<typeof parameters>
 export type DeclaredParameter = Shape<typeof parameters.additionalProperties>

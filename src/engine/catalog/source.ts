@@ -15,48 +15,48 @@ import { error, type Issue, type Position } from './issue.ts'
 /** Keys from the root: `['routes', '/paid/ping', 'price']`. */
 export type Path = readonly (string | number)[]
 
-/** A YAML text as plain data that still knows where each value stands and how it was spelt. */
+/** A YAML text as plain data, with the position and source text of each value. */
 export interface SourceDocument {
   readonly value: unknown
-  /** Whether the file says anything at this path, right or wrong. */
+  /** Whether the file has a value at this path, valid or not. */
   has(path: Path): boolean
-  /** Where the value stands, or the nearest place above it that exists. */
+  /** Position of the value, or of the nearest existing parent. */
   at(path: Path): Position
-  /** Where the key of a mapping entry stands, or the nearest one above it. */
+  /** Position of the key of a mapping entry, or of the nearest existing parent. */
   atKey(path: Path): Position
-  /** Where the mapping at this path is written: the key of its anchor when an alias stands here. */
+  /** Position of the key at which the mapping is written; for an alias, that of its anchor. */
   atHome(path: Path): Position
-  /** How a scalar is spelt in the file, without its quotes. */
+  /** Source text of a scalar, without its quotes. */
   spelling(path: Path): string | undefined
 }
 
-/** More than any catalog has: aliases of aliases must not fill the memory. */
+/** Limit of nodes, above that of any catalog: nested aliases must not exhaust the memory. */
 const MOST_NODES = 500_000
-/** Deeper than any catalog. */
+/** Limit of depth, above that of any catalog. */
 const MOST_DEPTH = 40
 
 /** Position of a range of the text. */
 export type Place = (start: number, end: number) => Position
 
 interface Spot {
-  /** Aliases followed. */
+  /** The node behind any aliases. */
   readonly node: Node | null
   readonly key: Node | undefined
 }
 
-/** Walks the syntax tree once, and finds places in it afterwards. */
+/** Reads the syntax tree once, and looks up positions in it. */
 export class Reader {
   readonly #root: Node | null
   readonly #text: string
   readonly #place: Place
   readonly #targets: ReadonlyMap<Alias, Node>
   readonly #entries = new Map<YAMLMap, ReadonlyMap<string, Spot>>()
-  /** The key under which each mapping is written. */
+  /** The key below which each mapping is written. */
   readonly #homes = new Map<Node, Node>()
   readonly #unknown = new Set<string>()
   readonly issues: Issue[] = []
   #count = 0
-  /** The outermost alias that is being followed: what has to change when too much hangs on it. */
+  /** The outermost alias that is being resolved: the one to report when it expands to too much. */
   #followed: Alias | undefined
 
   constructor(document: Document, text: string, place: Place) {
@@ -74,7 +74,7 @@ export class Reader {
       has: (path) => this.#trail(path).length === path.length + 1,
       at: (path) => {
         const spot = this.#trail(path).at(-1)
-        // A mapping or list is shown by its key: its own range covers everything below it.
+        // A mapping or list is shown by its key, because its own range covers everything below it.
         const whole = isMap(spot?.node) || isSeq(spot?.node)
         return (
           (whole ? this.#range(spot?.key) : undefined) ??
@@ -122,7 +122,7 @@ export class Reader {
       if (label === '<<') this.#report('yaml_merge', keyNode, MERGE)
       const line = this.#range(entries.get(label)?.key)?.line
       if (line !== undefined) {
-        this.#report('yaml_duplicate_key', keyNode, `"${label}" stands already on line ${line}; keep one`)
+        this.#report('yaml_duplicate_key', keyNode, `"${label}" is already on line ${line}; keep one`)
       }
       entries.set(label, { node, key: keyNode })
       if (isMap(node) && keyNode !== undefined) this.#homes.set(node, keyNode)
@@ -159,7 +159,7 @@ export class Reader {
     return null
   }
 
-  /** The places from the root towards a path, as far as the file goes. */
+  /** The nodes from the root along a path, as far as they exist. */
   #trail(path: Path): Spot[] {
     const trail: Spot[] = [{ node: this.#target(this.#root), key: undefined }]
     for (const step of path) {
@@ -187,7 +187,7 @@ export class Reader {
   }
 }
 
-/** What each alias stands for: the nearest anchor of its name before it, found in one walk. */
+/** The target of each alias: the last anchor of its name before it, found in one pass. */
 function targetsOf(document: Document): ReadonlyMap<Alias, Node> {
   const anchors = new Map<string, Node>()
   const targets = new Map<Alias, Node>()
@@ -214,6 +214,6 @@ function spell(node: { readonly source?: string; readonly value: unknown }): str
 
 const ALIAS =
   'this alias (*name) has no anchor (&name) before it; a text that starts with * must be quoted: "…"'
-const LOOP = 'this alias stands inside its own anchor and would never end'
+const LOOP = 'this alias is inside its own anchor and would never end'
 const MERGE =
   '"<<" does not merge in a catalog: write the keys out, or use an alias for one key: "parameters: *name"'

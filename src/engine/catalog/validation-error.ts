@@ -3,17 +3,17 @@ import type { Json, JsonObject } from '../json.ts'
 import type { List, Parameter, Scalar } from './catalog.ts'
 import { type Form, isTyped } from './parameter.ts'
 
-/** One item of the 422 body, in the words of `HTTPValidationError`. */
+/** One item of the 422 body, in the format of `HTTPValidationError`. */
 export interface ValidationError {
   readonly loc: readonly (string | number)[]
   readonly msg: string
   readonly type: string
-  /** What was sent; null when nothing was. */
+  /** The value that was sent; null when there was none. */
   readonly input?: string | null
   readonly ctx?: JsonObject
 }
 
-/** An error of the schema of a whole body. */
+/** Describes an error of the schema of a whole body. */
 export function describeBody({ keyword, params, instancePath, message }: ErrorObject): ValidationError {
   const missing: unknown = params['missingProperty']
   const steps = instancePath
@@ -29,7 +29,7 @@ export function describeBody({ keyword, params, instancePath, message }: ErrorOb
 
 type Said = Pick<ValidationError, 'type' | 'msg' | 'ctx'>
 
-/** An error of JSON Schema as an item of the 422 body. */
+/** Describes an error of JSON Schema as an item of the 422 body. */
 export function describe(
   parameters: readonly Parameter[],
   given: JsonObject,
@@ -137,7 +137,7 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** The rule of a comma-separated list that an error is about, without its subject. */
+/** The violated rule of a comma-separated list, as a phrase without subject. */
 function listRule({ format, maxLength }: Parameter, list: List, { keyword }: ErrorObject): string {
   if (keyword === 'minItems') return `must list at least ${count(list.minItems, 'value')}`
   if (keyword === 'maxItems') return `must list at most ${count(list.maxItems, 'value')}`
@@ -158,7 +158,7 @@ const KINDS = {
   object: 'a JSON object, written as a text',
 } as const
 
-/** Why a value that the catalog gives does not fit its parameter, as a sentence without subject. */
+/** Why a value in the catalog does not fit its parameter, as a phrase without subject. */
 export function ruleOf(parameter: Parameter, value: Scalar, error: ErrorObject): string {
   const { type, list, format } = parameter
   const limit = Number(error.params['limit'])

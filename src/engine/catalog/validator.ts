@@ -17,11 +17,11 @@ import {
 } from './parameter.ts'
 import { describe, describeBody, ruleOf, type ValidationError } from './validation-error.ts'
 
-/** Parameters of one HTTP request as they came: path templates decoded, the query raw. */
+/** Raw parameters of one HTTP request: path templates decoded, the query unparsed. */
 export interface RawParameters {
   readonly path: Readonly<Record<string, string>>
   readonly query: string
-  /** What was read of its body, by the kind of the operation's; undefined: it was empty. */
+  /** The parsed body, depending on the kind of the operation's body; undefined when it was empty. */
   readonly body?: Json | Uint8Array | undefined
 }
 
@@ -29,23 +29,23 @@ export type Validated =
   | { readonly kind: 'valid'; readonly args: Arguments; readonly ignored?: readonly IgnoredParameter[] }
   | { readonly kind: 'invalid'; readonly errors: readonly ValidationError[] }
 
-/** A query parameter that a route does not have. */
+/** A query parameter that the route does not declare. */
 export interface IgnoredParameter {
   readonly name: string
-  /** The parameter that was probably meant. */
+  /** The declared parameter that was probably meant. */
   readonly suggestion: string | undefined
 }
 
 export type Validator = (raw: RawParameters) => Validated
 
-/** What a route or a tool takes, and how the handler’s arguments are made of it. */
+/** The inputs of a route or tool, and how they become the handler’s arguments. */
 export interface Inputs {
   readonly operation: Operation
   readonly parameters: readonly Parameter[]
   readonly bindings: readonly Binding[]
 }
 
-/** Validates path, query and body of a request. Of repeated parameters the last counts. */
+/** Validates path, query and body of a request. The last of repeated parameters counts. */
 export function compileValidator(inputs: Inputs, unknown: Catalog['unknownParameters']): Validator {
   const { body } = inputs.operation
   const validateRest = compileQueryValidator(inputs, unknown)
@@ -66,7 +66,7 @@ export function compileValidator(inputs: Inputs, unknown: Catalog['unknownParame
   }
 }
 
-/** Members of the body are parameters; unlike those of a query, unknown ones are always refused. */
+/** Members of the body are parameters; unlike unknown query parameters, unknown members are always refused. */
 function compileProperties(inputs: Inputs, { kind }: Body, validate: QueryValidator): Validator {
   const names = inputs.parameters.flatMap(({ name, in: place }) => (place === 'body' ? [name] : []))
   return ({ body = {}, ...raw }) => {
@@ -91,7 +91,7 @@ const NO_OBJECT_BODY: ValidationError = {
   msg: 'Input should be a valid dictionary',
 }
 
-/** A whole body against its schema: the first error tells enough, and thousands would be as long as the body. */
+/** Validates a whole body and reports the first error only: thousands could be as long as the body. */
 function wholeValidator({ schema }: Body): (body: RawParameters['body']) => readonly ValidationError[] {
   const validate = schema === undefined ? undefined : schemaValidator(() => schema, bodies)
   return (body) => {
@@ -102,7 +102,7 @@ function wholeValidator({ schema }: Body): (body: RawParameters['body']) => read
 
 interface BodyMembers {
   readonly given: JsonObject
-  /** JSON, not texts of a form. */
+  /** Whether values come from JSON, not from texts of a form. */
   readonly typed: boolean
 }
 
@@ -133,7 +133,7 @@ function compileQueryValidator(inputs: Inputs, unknown: Catalog['unknownParamete
   }
 }
 
-/** Bounds what a caller gets back of its own words. */
+/** Limits how much of its own input a caller gets back. */
 const MOST_UNKNOWN = 10
 const LONGEST_NAME = 64
 
@@ -155,7 +155,7 @@ function extraParameter(name: string, names: readonly string[], value: string | 
   }
 }
 
-/** Validates the arguments of a tool call: typed JSON in which nothing is coerced and nothing unknown allowed. */
+/** Validates the arguments of a tool call: typed JSON, without coercion or unknown arguments. */
 export function compileArguments(inputs: Inputs): (given: unknown) => Validated {
   const { body } = inputs.operation
   const validate = compileInputs(inputs, 'json')
@@ -167,8 +167,8 @@ export function compileArguments(inputs: Inputs): (given: unknown) => Validated 
     const { body: sent, ...rest } = given
     const validated = validate(rest)
     const value = body.kind === 'bytes' && typeof sent === 'string' ? fromBase64(sent) : sent
-    const fits = fitsKind(body, value)
-    const errors = (fits ? validateBody(value) : [MISSHAPEN]).map(({ loc, ...error }) => ({
+    const misfit = sent === undefined ? undefined : bodyFault(body, value)
+    const errors = (misfit === undefined ? validateBody(value) : [misfit]).map(({ loc, ...error }) => ({
       ...error,
       loc: ['arguments', ...loc],
     }))
@@ -178,11 +178,8 @@ export function compileArguments(inputs: Inputs): (given: unknown) => Validated 
   }
 }
 
-const MISSHAPEN: ValidationError = {
-  type: 'value_error',
-  loc: ['body'],
-  msg: 'Value error, body is not what the schema of this tool says, or too large',
-  ctx: { error: {} },
+function bodyError(what: string): ValidationError {
+  return { type: 'value_error', loc: ['body'], msg: `Value error, body is ${what}`, ctx: { error: {} } }
 }
 
 function fromBase64(text: string): Uint8Array | undefined {
@@ -192,18 +189,21 @@ function fromBase64(text: string): Uint8Array | undefined {
     : undefined
 }
 
-/** Whether JSON has brought what the same route reads of a request over HTTP. */
-function fitsKind({ kind, maxSize }: Body, value: Json | Uint8Array | undefined): boolean {
-  switch (kind) {
-    case 'json':
-      return true
-    case 'form':
-      return isJsonObject(value) && Object.values(value).every((each) => typeof each === 'string')
-    case 'text':
-      return typeof value === 'string' && Buffer.byteLength(value) <= maxSize
-    case 'bytes':
-      return value instanceof Uint8Array && value.length <= maxSize
+/** Why JSON arguments differ from what the same route would accept over HTTP. */
+function bodyFault(
+  { kind, maxSize }: Body,
+  value: Json | Uint8Array | undefined,
+): ValidationError | undefined {
+  const isFit = {
+    json: () => true,
+    form: () => isJsonObject(value) && Object.values(value).every((each) => typeof each === 'string'),
+    text: () => typeof value === 'string',
+    bytes: () => value instanceof Uint8Array,
   }
+  if (!isFit[kind]()) return bodyError('not what the schema of this tool says')
+  const textOf = (): string => (kind === 'text' && typeof value === 'string' ? value : JSON.stringify(value))
+  const size = value instanceof Uint8Array ? value.length : Buffer.byteLength(textOf())
+  return size > maxSize ? bodyError(`larger than the ${maxSize} bytes this tool takes`) : undefined
 }
 
 const NO_OBJECT: ValidationError = {
@@ -212,7 +212,7 @@ const NO_OBJECT: ValidationError = {
   msg: 'Input should be a valid dictionary',
 }
 
-/** All errors of a request are reported together, one for each parameter. The schema is compiled at first use. */
+/** Reports all errors of a request together, one per parameter. Compiles the schema at first use. */
 function compileInputs(
   { operation, parameters, bindings }: Inputs,
   form: Form,
@@ -225,7 +225,7 @@ function compileInputs(
     for (const parameter of parameters) {
       const value = read(parameter, given, form)
       if (value === undefined) continue
-      // The empty text says "not given" where nothing has to be: no rule applies to it.
+      // The empty text means "not given" for an optional parameter: no rule applies to it.
       if (value !== '' || !isOptionalText(parameter)) values[parameter.name] = value
       else {
         empty[parameter.name] = value
@@ -254,7 +254,7 @@ function invalid(parameters: readonly Parameter[], errors: readonly ValidationEr
   return { kind: 'invalid', errors: [...first.values()].toSorted((one, other) => place(one) - place(other)) }
 }
 
-/** A sample may declare a parameter more loosely than the handler takes it: what the handler takes decides. */
+/** A sample may declare a parameter more loosely than its handler: the handler's declaration decides. */
 function compileBindings(
   operation: Operation,
   parameters: readonly Parameter[],
@@ -289,14 +289,14 @@ function compileBindings(
   }
 }
 
-/** A list from one value, or one text from a list, where the handler takes the other. */
+/** Makes a list of one value, or one text of a list, as the handler expects. */
 function convert(argument: Parameter, value: Json | undefined): Json | undefined {
   if (Array.isArray(value)) return argument.list === undefined ? value.join(',') : value
   if (argument.list === undefined || (typeof value !== 'string' && typeof value !== 'number')) return value
   return normalize(argument, decode(argument, String(value)))
 }
 
-/** Compiled schemas of single parameters: most parameters of a catalog are alike, and so are its revisions. */
+/** Compiled schemas of single parameters, shared because most parameters of a catalog are equal. */
 const misfits = new Map<string, (value: Json) => readonly ErrorObject[]>()
 const MOST_MISFITS = 2_000
 
@@ -323,7 +323,7 @@ function operationSchema(parameters: readonly Parameter[]): JsonObject {
   return { ...inputSchema(parameters), properties: Object.fromEntries(properties) }
 }
 
-/** The schemas are made here, and their patterns checked with the catalog. */
+/** For schemas that are generated here; their patterns are checked with the catalog. */
 const ajv = new Ajv2020({ allErrors: true, useDefaults: true, strict: false, validateSchema: false })
 ajv.addFormat('date', isDate)
 ajv.addKeyword({
@@ -332,10 +332,10 @@ ajv.addKeyword({
   validate: (limit: number, items: readonly unknown[]) => Array.from(items.join(',')).length <= limit,
 })
 
-/** Schemas of operators, who say what bodies are: nothing is filled in. */
+/** For schemas of operators, whose bodies are not changed: no defaults are filled in. */
 const bodies = new Ajv2020({ strict: false, validateSchema: false, validateFormats: false })
 
-/** Compiles a schema when the first value comes. Values of parameters get the schema’s defaults. */
+/** Compiles a schema at its first value. Values of parameters get the schema’s defaults. */
 function schemaValidator(
   schemaOf: () => JsonObject,
   compiler = ajv,
@@ -345,7 +345,7 @@ function schemaValidator(
     if (compiled === undefined) {
       const schema = schemaOf()
       compiled = compiler.compile(schema)
-      // ajv keeps every schema it has seen: those of former revisions must not stay behind.
+      // ajv keeps every schema it has seen; those of former revisions must be freed.
       compiler.removeSchema(schema)
     }
     return compiled(value) ? [] : (compiled.errors ?? [])

@@ -1,6 +1,6 @@
 import type { YAMLError } from 'yaml'
 
-/** A syntax fault in words of our own, at the word that has to change. */
+/** A syntax error in our own words, at the word that must change. */
 export interface SyntaxFault {
   readonly code: string
   readonly sentence: string
@@ -8,7 +8,7 @@ export interface SyntaxFault {
   readonly end: number
 }
 
-/** Mistakes after which the rest of the file still reads as it was meant, so that its other issues can be told too. */
+/** Errors after which the rest of the file is still parsed as intended, so that it can be checked too. */
 const MILD: ReadonlySet<string> = new Set(['TAG_RESOLVE_FAILED', 'BAD_DQ_ESCAPE', 'BAD_SCALAR_START'])
 
 export function isMild(fault: YAMLError): boolean {
@@ -45,7 +45,7 @@ const WORDS: Readonly<Record<string, readonly [code: string, sentence: string]>>
   ],
 }
 
-/** Describes an error of the parser. Its own message is read only to distinguish what shares one code. */
+/** Describes an error of the parser. The parser's message is only used to distinguish errors with the same code. */
 export function describeFault(fault: YAMLError, text: string): SyntaxFault {
   const [start, end] = fault.pos
   if (/^(BLOCK_AS|MULTILINE)_IMPLICIT_KEY$/.test(fault.code)) return strangeKey(start, text)
@@ -77,7 +77,7 @@ export function describeFault(fault: YAMLError, text: string): SyntaxFault {
   }
 }
 
-/** A second `: ` on a line, a key without its colon, or a line that has become part of the text above it. */
+/** Explains a second `: ` on a line, a key without its colon, or a line that became part of the text above it. */
 function strangeKey(start: number, text: string): SyntaxFault {
   const line = lineFrom(start, text)
   if (/:(?:\s|$)/.test(line)) {
@@ -107,17 +107,17 @@ function colonMissing(from: number, text: string): SyntaxFault {
 function tabs(start: number, text: string): SyntaxFault {
   const lines = text.slice(start).match(/^ *\t/gm)?.length ?? 1
   const more = lines > 1 ? ` (here and on ${lines - 1} more ${lines === 2 ? 'line' : 'lines'})` : ''
-  const sentence = `a tab is used as indentation${more}; YAML wants spaces`
+  const sentence = `a tab is used as indentation${more}; YAML requires spaces`
   return { code: 'yaml_tab', sentence, start, end: start + 1 }
 }
 
-/** Where the quote stands that is open at the end of the text. */
+/** Position of the quote that is still open at the end of the text. */
 function opening(end: number, text: string): number {
   const match = /[:\s[{,-](["'])(?:(?!\1)[^])*$/.exec(text.slice(0, end))
   return match === null ? end : match.index + 1
 }
 
-/** Told where the nesting begins: where the parser gives up depends on the machine. */
+/** Reports the start of the nesting: the depth at which the parser stops depends on the machine. */
 function tooDeep(fault: number, text: string): SyntaxFault {
   const line = text.lastIndexOf('\n', fault - 1) + 1
   const start = line + Math.max(0, text.slice(line).search(/[[{]|- /))
@@ -125,7 +125,7 @@ function tooDeep(fault: number, text: string): SyntaxFault {
   return { code: 'yaml_too_large', sentence, start, end: start + 1 }
 }
 
-/** A bracket that nothing closes before the end of the text, or that is closed behind a `#` only. */
+/** A bracket that is not closed before the end of the text, or only after a `#`. */
 function openBracket(start: number, text: string): SyntaxFault | undefined {
   const before = text.slice(0, start).trimEnd()
   const line = before.slice(before.lastIndexOf('\n') + 1)

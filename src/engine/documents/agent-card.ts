@@ -1,6 +1,6 @@
 import type { Catalog, Operation } from '../catalog/catalog.ts'
+import { ruleNote, spellPrice } from '../catalog/price-text.ts'
 import { compact, type JsonObject } from '../json.ts'
-import { formatPrice } from '../money.ts'
 import { findNetwork } from '../networks.ts'
 import { isCallable, usualOffers } from './listing.ts'
 import { iconUrl } from './page.ts'
@@ -8,8 +8,9 @@ import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
 import { CHARGED_FIRST, SANDBOX, sentence, useWhen } from './copy.ts'
 
 /**
- * Name of a transport that no A2A client speaks. Standing here twice, it makes them say so: without `supportedInterfaces`
- * those of version 1 and without `preferredTransport` those of 0.3 believe in JSON-RPC and post it to `/`.
+ * Name of a transport that no A2A client speaks. Its two places make clients report that: without
+ * `supportedInterfaces` clients of version 1, and without `preferredTransport` clients of 0.3, assume JSON-RPC and
+ * post it to `/`.
  */
 const BINDING = 'HTTP+X402'
 
@@ -18,7 +19,7 @@ const LAYOUT = '1.0'
 
 const JSON_MODE = ['application/json']
 
-/** Who this is and what it can do: a signpost to plain HTTP, in the layout of A2A 0.3 with the members of 1.0. */
+/** Describes the service and its skills: a pointer to plain HTTP, in the layout of A2A 0.3 with the members of 1.0. */
 export const agentCard = defineDocument('agent-card', (catalog, facts) => {
   const { name, description, provider, cardVersion } = catalog.service
   const { baseUrl, sandbox } = facts
@@ -50,11 +51,12 @@ function interfaces({ servers }: Catalog, { baseUrl, mcpServers }: Facts): JsonO
     if (server === undefined) return []
     return [{ transport: 'MCP', url, description: sentence(server.description ?? server.title) }]
   })
-  const http = 'GET with a payment for each call; prices and parameters stand in the OpenAPI document.'
+  const http =
+    'A request with a payment for each call; methods, prices and parameters are in the OpenAPI document.'
   return [{ transport: 'HTTP', url: baseUrl, description: http }, ...companions]
 }
 
-/** Every skill the catalog names, and of each whether it can be used now. */
+/** Every skill of the catalog, with whether it can be used now. */
 function skills(catalog: Catalog, facts: Facts): JsonObject[] {
   return catalog.operations.flatMap((operation) => {
     const { skill: id, category } = operation
@@ -67,8 +69,8 @@ function skills(catalog: Catalog, facts: Facts): JsonObject[] {
         description: describe(operation, where),
         tags: [...new Set([...(category === undefined ? [] : [category]), ...facts.protocols])],
         examples: operation.queries.length === 0 ? undefined : operation.queries,
-        inputModes: JSON_MODE,
-        outputModes: JSON_MODE,
+        inputModes: operation.body === undefined ? JSON_MODE : [operation.body.mediaType],
+        outputModes: operation.response.mediaType === undefined ? JSON_MODE : [operation.response.mediaType],
         available: where.length > 0,
       }),
     ]
@@ -81,7 +83,7 @@ function describe(operation: Operation, where: readonly string[]): string {
   if (operation.useWhen !== undefined) words.push(useWhen(operation.useWhen))
   if (where.length === 0) return [...words, 'Not available now.'].join(' ')
   words.push(
-    price === undefined ? 'Free.' : `Price: ${formatPrice(price)} USD per call.`,
+    price === undefined ? 'Free.' : `Price: ${spellPrice(price)} USD per call${ruleNote(price)}.`,
     ...(settle === 'upfront' ? [`${CHARGED_FIRST}.`] : []),
     where.join(' or '),
   )
@@ -99,7 +101,7 @@ function places({ routes }: Catalog, { baseUrl, mcpServers }: Facts, operation: 
   ]
 }
 
-/** What is preferred of the x402 offers; undefined when x402 is not offered. */
+/** The preferred x402 offers; undefined when x402 is not offered. */
 function payments(catalog: Catalog, facts: Facts): JsonObject | undefined {
   const [offer] = usualOffers(catalog, facts)
   const { network, asset } = offer ?? {}

@@ -2,9 +2,9 @@ import { agentCard } from './agent-card.ts'
 import { ard } from './ard.ts'
 import { categories, index } from './index-json.ts'
 import { llms } from './llms.ts'
-import { docs, docsErrors, docsMarkdown } from './docs-model.ts'
+import { docsMarkdown } from './docs-model.ts'
 import { openapi } from './openapi.ts'
-import { privacy, renderHome } from './pages.ts'
+import { docs, docsErrors, privacy, renderHome } from './pages.ts'
 import type { Document, DocumentName } from './registry.ts'
 import { apiCatalog, mcpRegistryAuth, robots, securityTxt, sitemap } from './well-known.ts'
 import { x402Manifest, x402Resources } from './x402-documents.ts'
@@ -30,7 +30,7 @@ export const documents: readonly Document[] = [
   mcpRegistryAuth,
 ]
 
-/** Served under `documents` like the others, but answered live. */
+/** Served under `documents` like the others, but rendered for each request. */
 export const liveDocuments = [
   'health',
   'status',

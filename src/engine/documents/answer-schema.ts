@@ -2,10 +2,10 @@ import type { Catalog, Route } from '../catalog/catalog.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { exampleAnswer, isVerbatim } from './example.ts'
 
-/** Levels the schema describes: enough for the rows of a list. The example shows the rest. */
+/** Levels that the schema describes, enough for the rows of a list. The example shows the rest. */
 const DEPTH = 3
 
-/** What an answer looks like: by the schema of the catalog, or else as the example shows, nothing of which is promised. */
+/** The schema of an answer: from the catalog, otherwise derived from the example, in which nothing is required. */
 export function answerSchema(catalog: Catalog, route: Route): JsonObject {
   const { example, responseSchema } = route.operation
   if (responseSchema !== undefined) {
@@ -25,7 +25,7 @@ export function answerSchema(catalog: Catalog, route: Route): JsonObject {
   })
 }
 
-/** A preview may leave members out at every level. */
+/** A preview may omit members at every level. */
 function withoutPromises(schema: JsonObject): JsonObject {
   const members = Object.entries(schema).flatMap(([key, value]): [string, Json][] => {
     if (key === 'required' && isArray(value)) return []
@@ -42,8 +42,8 @@ function verbatimSchema(example: Json | undefined): JsonObject {
 }
 
 /**
- * The type that all of these values have, and null besides: one example cannot show what is never missing.
- * Values of several types have no type in common; numbers are never narrowed to integers.
+ * The type that all values share, and null: one example cannot show which members are always present. Values of
+ * several types have no common type; numbers are never narrowed to integers.
  */
 function schemaOf(values: readonly Json[], depth: number): JsonObject {
   const present = values.filter((value) => value !== null)
@@ -51,7 +51,7 @@ function schemaOf(values: readonly Json[], depth: number): JsonObject {
   const [type] = types
   if (type === undefined || types.size > 1) return {}
   const nullable: JsonObject = { type: [type, 'null'] }
-  // Readers want the items of every list named, even if nothing is said of them.
+  // Readers expect `items` for every list, even without a description.
   if (depth === 0) return type === 'array' ? { ...nullable, items: {} } : nullable
   if (type === 'array') return { ...nullable, items: schemaOf(present.filter(isArray).flat(), depth - 1) }
   if (type === 'object') return { ...objectSchema(present.filter(isJsonObject), depth), ...nullable }

@@ -6,7 +6,7 @@ import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
 import { SERVER_CARD_TYPE, listedServers, nickname } from './servers.ts'
 import { sentence } from './copy.ts'
 
-/** Agentic Resource Discovery: what this host offers to agents, of which only what can be used now. */
+/** Agentic Resource Discovery: what this host offers to agents now. */
 export const ard = defineDocument('ard', (catalog, facts) => {
   const { name } = catalog.service
   const { baseUrl } = facts
@@ -17,50 +17,42 @@ export const ard = defineDocument('ard', (catalog, facts) => {
       documentationUrl: addressOf('docs', catalog, baseUrl) ?? addressOf('llms', catalog, baseUrl),
       logoUrl: iconUrl(catalog, baseUrl),
     }),
-    entries: [...api(catalog, facts), ...card(catalog, facts), ...servers(catalog, facts)],
+    entries: [...whole(catalog, facts), ...servers(catalog, facts)],
   })
 })
 
-function api(catalog: Catalog, facts: Facts): JsonObject[] {
-  const url = addressOf('openapi', catalog, facts.baseUrl)
-  const { service } = catalog
-  const offered = listedRoutes(catalog)
+/**
+ * The entry of the whole service: its card, otherwise its OpenAPI document, a type that the format allows and
+ * Lighthouse warns about.
+ */
+function whole(catalog: Catalog, facts: Facts): JsonObject[] {
+  const { service, operations } = catalog
+  const card = addressOf('agent-card', catalog, facts.baseUrl)
+  const openapi = addressOf('openapi', catalog, facts.baseUrl)
+  const skilled = operations.filter(
+    (operation) => operation.skill !== undefined && isCallable(operation, catalog, facts),
+  )
+  const sold = listedRoutes(catalog)
     .filter(({ kind, operation }) => kind !== 'sample' && facts.available(operation))
     .map(({ operation }) => operation)
+  const isCard = card !== undefined && skilled.length > 0
+  const url = isCard ? card : openapi
   if (url === undefined) return []
   return [
     compact({
-      identifier: identifier(facts, 'api', service.name),
+      identifier: identifier(facts, isCard ? 'agent' : 'api', service.name),
       displayName: service.name,
-      type: 'application/openapi+json',
+      type: isCard ? 'application/a2a-agent-card+json' : 'application/openapi+json',
       url,
       description: sentence(service.description),
       tags: service.tags.length === 0 ? undefined : service.tags,
-      capabilities: offered.map(({ id }) => id),
-      representativeQueries: queriesOf(offered),
+      capabilities: isCard ? skilled.flatMap(({ skill }) => skill ?? []) : sold.map(({ id }) => id),
+      representativeQueries: queriesOf([...new Set([...sold, ...skilled])]),
     }),
   ]
 }
 
-function card(catalog: Catalog, facts: Facts): JsonObject[] {
-  const url = addressOf('agent-card', catalog, facts.baseUrl)
-  const skilled = catalog.operations.filter(
-    (operation) => operation.skill !== undefined && isCallable(operation, catalog, facts),
-  )
-  if (url === undefined || skilled.length === 0) return []
-  return [
-    compact({
-      identifier: identifier(facts, 'agent', catalog.service.name),
-      displayName: `${catalog.service.name}: agent card`,
-      type: 'application/a2a-agent-card+json',
-      url,
-      capabilities: skilled.flatMap(({ skill }) => skill ?? []),
-      representativeQueries: queriesOf(skilled),
-    }),
-  ]
-}
-
-/** Their cards have a fixed place next to them (MCP server card extension). */
+/** The cards of MCP servers have a fixed path next to them (MCP server card extension). */
 function servers(catalog: Catalog, facts: Facts): JsonObject[] {
   return listedServers(catalog, facts).flatMap(({ name, title, description, url, tools }) => {
     if (tools.length === 0) return []
@@ -89,7 +81,7 @@ function identifier({ baseUrl }: Facts, kind: string, name: string): string {
 
 const MOST_QUERIES = 5
 
-/** Up to five, one of each category in turn. What nobody has written is not made up: fewer than two are left out. */
+/** Up to five queries, one of each category in turn. None is made up: fewer than two are omitted. */
 function queriesOf(operations: readonly Operation[]): string[] | undefined {
   const categories = [...new Set(operations.map(({ category }) => category))]
   const asked = categories.map((each) =>
@@ -99,7 +91,7 @@ function queriesOf(operations: readonly Operation[]): string[] | undefined {
   return chosen.length < 2 ? undefined : chosen
 }
 
-/** The first of each, then the second of each, until none is left. */
+/** The first item of each list, then the second of each, and so on. */
 function inTurn(lists: readonly (readonly string[])[]): string[] {
   const rounds = Math.max(0, ...lists.map(({ length }) => length))
   return Array.from({ length: rounds }, (_, round) => lists.flatMap((list) => list[round] ?? [])).flat()

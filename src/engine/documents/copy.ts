@@ -1,9 +1,10 @@
 import type { Catalog, Parameter, Route } from '../catalog/catalog.ts'
+import { formatShort, type Micros } from '../money.ts'
 import { findNetwork } from '../networks.ts'
 import type { Facts } from './registry.ts'
 import { usualOffers } from './listing.ts'
 
-/** What no reader may miss where the money is not real. */
+/** Notice on every document when the money is not real. */
 export const SANDBOX = 'Sandbox: payments are play money on a local chain.'
 
 const CHARGING =
@@ -11,31 +12,37 @@ const CHARGING =
 const UPFRONT =
   'is charged before the work; if that fails, the same payment sent again runs it without another charge.'
 
-/** Said of what is due before the work. */
+/** Label for prices that are charged before the work. */
 export const CHARGED_FIRST = 'Charged first'
 
-/** When money moves, for all of these routes. */
+const STREAMED =
+  'streams, and is charged before its first byte; if it breaks off, the same payment sent again gets all of it without another charge.'
+
+/** When these routes charge. */
 export function chargingOf(routes: readonly Route[]): string {
-  return routes.some(isUpfront) ? `${CHARGING} What is "${CHARGED_FIRST}" ${UPFRONT}` : CHARGING
+  return routes.some(({ kind, operation }) => kind === 'paid' && operation.settle === 'upfront')
+    ? `${CHARGING} What is "${CHARGED_FIRST}" ${UPFRONT}`
+    : CHARGING
 }
 
-/** When money moves, for one route. */
+/** When a route charges. */
 export function charging(route: Route): string {
-  return isUpfront(route) ? `This route ${UPFRONT}` : CHARGING
+  if (!isUpfront(route)) return CHARGING
+  return `This route ${route.operation.response.stream ? STREAMED : UPFRONT}`
 }
 
 export function isUpfront({ kind, operation }: Route): boolean {
-  return kind === 'paid' && operation.settle === 'upfront'
+  return kind === 'paid' && (operation.settle === 'upfront' || operation.response.stream)
 }
 
-/** How a payment is made, one step a line. */
+/** Instructions for a payment, one step per line. */
 export function howToPay(catalog: Catalog, facts: Facts): string[] {
-  const lines = ['Send GET without a payment: the 402 lists what to pay and costs nothing.']
+  const lines = ['Send the request without a payment: the 402 lists what to pay and costs nothing.']
   if (facts.protocols.includes('x402')) {
     lines.push(
       `Its header PAYMENT-REQUIRED is base64 of JSON (x402 version 2; the body has the same members): choose one of "accepts"${offeredNetworks(catalog, facts)}.`,
       'Sign it as an EIP-3009 TransferWithAuthorization, exactly as offered. You need no gas.',
-      'Send the same GET with PAYMENT-SIGNATURE: base64 of {"x402Version": 2, "accepted", "payload": {"signature", "authorization"}}, with "resource" and "extensions" of the 402. The receipt is in PAYMENT-RESPONSE. x402 client libraries do all this.',
+      'Send the same request with PAYMENT-SIGNATURE: base64 of {"x402Version": 2, "accepted", "payload": {"signature", "authorization"}}, with "resource" and "extensions" of the 402. The receipt is in PAYMENT-RESPONSE. x402 client libraries do all this.',
     )
   }
   if (facts.protocols.includes('mpp')) {
@@ -47,7 +54,7 @@ export function howToPay(catalog: Catalog, facts: Facts): string[] {
   return lines
 }
 
-/** Where money can move today, told by what a 402 offers. */
+/** The networks of the present offers. */
 export function offeredNetworks(catalog: Catalog, facts: Facts): string {
   const ids = usualOffers(catalog, facts).flatMap(({ network }) =>
     typeof network === 'string' ? [network] : [],
@@ -56,12 +63,12 @@ export function offeredNetworks(catalog: Catalog, facts: Facts): string {
   return named.length === 0 ? '' : `, for ${named.join(', ')}`
 }
 
-/** A sentence for what the catalog says under `use_when`, with or without those words. */
+/** A sentence from the `use_when` of the catalog, with or without those words. */
 export function useWhen(text: string): string {
   return /^use (when|it|this|to|for)\b/i.test(text) ? sentence(text) : `Use when: ${sentence(text)}`
 }
 
-/** One line, closed by a mark. */
+/** One line with a final punctuation mark. */
 export function sentence(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim()
   return /[.!?:]$/.test(line) ? line : `${line}.`
@@ -71,7 +78,7 @@ export function sentence(text: string): string {
 export function freshness({ operation }: Route): string {
   const { cache } = operation
   return cache === undefined
-    ? 'Not cached: every call is answered anew.'
+    ? 'Not cached: every call runs the handler.'
     : `Cached for ${spellDuration(cache.ttl)}.`
 }
 
@@ -83,14 +90,14 @@ const UNITS = [
   ['millisecond', 1],
 ] as const
 
-/** In words, in the largest unit that is exact: `10 minutes`. */
+/** A duration in words, in the largest exact unit: `10 minutes`. */
 export function spellDuration(ms: number): string {
   const [name, size] = UNITS.find(([, unit]) => ms >= unit && ms % unit === 0) ?? ['millisecond', 1]
   const count = ms / size
   return count === 1 ? `1 ${name}` : `${count} ${name}s`
 }
 
-/** A list's rule, and other spellings that are understood: what JSON Schema has no words for. */
+/** Rules of lists and aliases that JSON Schema cannot express. */
 export function unspokenRules({ list, aliases }: Parameter): string[] {
   const rules: string[] = []
   if (list !== undefined) {
@@ -103,14 +110,16 @@ export function unspokenRules({ list, aliases }: Parameter): string[] {
   return rules
 }
 
-/** Eight lines that pay for `url`, with a cap on what they spend: the first thing a developer looks for. */
-export const CLIENT = [
-  "import { wrapFetchWithPayment, x402Client } from '@x402/fetch'",
-  "import { ExactEvmScheme } from '@x402/evm/exact/client'",
-  "import { privateKeyToAccount } from 'viem/accounts'",
-  'const account = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY)',
-  "const client = new x402Client().register('eip155:*', new ExactEvmScheme(account))",
-  "client.setSpendControls({ maxAmountPerPayment: '$1' })",
-  'const pay = wrapFetchWithPayment(fetch, client)',
-  'console.log(await (await pay(url)).json())',
-].join('\n')
+/** An eight-line program that pays for `url`, at most `cap`. */
+export function payingClient(cap: Micros): string {
+  return [
+    "import { wrapFetchWithPayment, x402Client } from '@x402/fetch'",
+    "import { ExactEvmScheme } from '@x402/evm/exact/client'",
+    "import { privateKeyToAccount } from 'viem/accounts'",
+    'const account = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY)',
+    "const client = new x402Client().register('eip155:*', new ExactEvmScheme(account))",
+    `client.setSpendControls({ maxAmountPerPayment: '$${formatShort(cap)}' })`,
+    'const pay = wrapFetchWithPayment(fetch, client)',
+    'console.log(await (await pay(url)).json())',
+  ].join('\n')
+}

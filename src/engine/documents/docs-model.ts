@@ -1,51 +1,50 @@
-import type { Catalog, Route } from '../catalog/catalog.ts'
+import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
+import { highestOfAll } from '../catalog/price.ts'
+import { priceTable, spellRule } from '../catalog/price-text.ts'
 import { type ErrorCode, ERRORS } from '../errors.ts'
-import { curlOf, exampleAnswer, exampleUrl } from './example.ts'
-import { chaptersOf, listedRoutes, previewsOf, priceOf } from './listing.ts'
-import { definePage, frameOf, readPage } from './page.ts'
+import { curlOf, exampleAnswer } from './example.ts'
+import { chaptersOf, listedRoutes, previewsOf, priceTag } from './listing.ts'
 import { parameterRow } from './parameters.ts'
 import { defineDocument, type Facts, placedDocuments } from './registry.ts'
-import { howToPayTools, payingClients, serverManual, TOOL_CLIENT, listedServers } from './servers.ts'
+import { howToPayTools, payingClients, payingToolClient, serverManual, listedServers } from './servers.ts'
 import { readMarkdown, type TemplateContext, webAddress } from './template.ts'
 import {
   charging,
   chargingOf,
-  CLIENT,
   freshness,
   howToPay,
   isUpfront,
+  payingClient,
   SANDBOX,
   sentence,
   spellDuration,
   useWhen,
 } from './copy.ts'
 
-/** What a person or a model has to know to use the service, before it is set as a page or as Markdown. */
-function manualOf(catalog: Catalog, facts: Facts): TemplateContext {
+/** What a person or a model has to know to use the service, but for its routes, before it is set as a page or as Markdown. */
+export function manualOf(catalog: Catalog, facts: Facts): TemplateContext {
   const routes = listedRoutes(catalog)
-  const paid = routes.filter(({ kind }) => kind === 'paid')
-  const previews = previewsOf(routes)
   const documents = placedDocuments(catalog, facts.baseUrl)
+  const servers = listedServers(catalog, facts)
+  const cap = highestOfAll(
+    routes.map(({ kind, operation }) => (kind === 'paid' ? operation.price : undefined)),
+  )
   return {
     name: catalog.service.name,
     description: sentence(catalog.service.description),
     base: facts.baseUrl,
-    sells: paid.length > 0,
+    sells: routes.some(({ kind }) => kind === 'paid'),
     steps: howToPay(catalog, facts),
     charging: chargingOf(routes),
-    client: facts.protocols.includes('x402') ? CLIENT : '',
+    client: cap !== undefined && facts.protocols.includes('x402') ? payingClient(cap) : '',
     errors: documents.find(({ name }) => name === 'docs-errors')?.paths[0] ?? '',
-    chapters: chaptersOf(catalog, routes).map((chapter) => ({
-      title: chapter.title,
-      anchor: chapter.anchor,
-      routes: chapter.routes.map((route) =>
-        manualRoute(catalog, facts, route, previews.get(route.operation)),
-      ),
-    })),
-    servers: listedServers(catalog, facts).map((server) => serverManual(catalog, server)),
+    servers: servers.map((server) => serverManual(catalog, server)),
     toolSteps: howToPayTools(catalog, facts),
     toolClients: payingClients(facts),
-    toolProgram: facts.protocols.includes('x402') ? TOOL_CLIENT : '',
+    toolProgram: payingToolClient(
+      servers.flatMap(({ tools }) => tools),
+      facts,
+    ),
     sources: sourcesOf(catalog, routes),
     documents: documents.map(({ title, summary, paths, url }) => ({
       title,
@@ -70,22 +69,21 @@ function sourcesOf({ sources }: Catalog, routes: readonly Route[]): TemplateCont
     }))
 }
 
-/** All there is to say of one route, and of the sample that shows it. */
-function manualRoute(
+/** All documentation of one route and of its sample. */
+export function manualRoute(
   catalog: Catalog,
   facts: Facts,
   route: Route,
   preview: Route | undefined,
 ): TemplateContext {
   const { operation } = route
-  const url = exampleUrl(facts.baseUrl, route)
   const paid = route.kind === 'paid'
   const example = exampleAnswer(catalog, route)
   return {
-    anchor: route.name,
     method: operation.method,
     path: route.path,
-    price: priceOf(route) ?? '',
+    price: priceTag(route),
+    ...computedPrice(route),
     summary: sentence(route.summary),
     useWhen: operation.useWhen === undefined ? '' : useWhen(operation.useWhen),
     description: operation.description === undefined ? '' : sentence(operation.description),
@@ -93,25 +91,34 @@ function manualRoute(
     parameters: route.parameters.map(parameterRow),
     offerCommand: paid ? curlOf(facts.baseUrl, route, '-i') : '',
     command: paid ? '' : curlOf(facts.baseUrl, route),
-    program:
-      paid && operation.method === 'GET' && facts.protocols.includes('x402')
-        ? `const url = '${url}'\n${CLIENT}`
-        : '',
     previews: preview === undefined ? [] : [manualPreview(facts, route, preview)],
     example: example === undefined ? '' : JSON.stringify(example, undefined, 2),
     freshness: freshness(route),
-    limit: `Answers within ${spellDuration(operation.timeout)}.`,
+    limit: `${formOf(operation)} within ${spellDuration(operation.timeout)}.`,
     charging: isUpfront(route) ? charging(route) : '',
     sources: attributions(catalog, route),
     errors: errorsOf(route).map((code) => ({ code, status: String(ERRORS[code].status) })),
   }
 }
 
+/** What is sent and what comes back, where it is no JSON. */
+function formOf({ body, response }: Operation): string {
+  const takes =
+    body === undefined || body.form === 'properties'
+      ? ''
+      : `The body is ${body.mediaType}, up to ${body.maxSize.toLocaleString('en-US')} bytes. `
+  return `${takes}Answers${response.mediaType === undefined ? '' : ` with ${response.mediaType}`}`
+}
+
+/** The rule in words, and a table of calls; empty where every call costs the same. */
+function computedPrice({ kind, operation: { price } }: Route): TemplateContext {
+  if (kind !== 'paid' || typeof price !== 'object') return { rule: '', prices: [] }
+  return { rule: spellRule(price.rule), prices: priceTable(price) }
+}
+
 function manualPreview({ baseUrl }: Facts, route: Route, preview: Route): TemplateContext {
   const own = JSON.stringify(preview.parameters) !== JSON.stringify(route.parameters)
   return {
-    anchor: preview.name,
-    method: preview.operation.method,
     path: preview.path,
     command: curlOf(baseUrl, preview),
     takes: own
@@ -141,33 +148,20 @@ function errorsOf({ kind, parameters, operation }: Route): ErrorCode[] {
   ]
 }
 
-const printPage = readPage('docs.html.hbs')
-
-/** The manual as a page. */
-export const docs = definePage('docs', (catalog, facts) =>
-  printPage({ page: frameOf(catalog, facts, 'docs'), ...manualOf(catalog, facts) }),
-)
-
 const printMarkdown = readMarkdown('docs.md.hbs')
 
-/** The manual in Markdown: the same content, for readers who pay by the character. */
-export const docsMarkdown = defineDocument('docs-md', (catalog, facts) =>
-  printMarkdown({ sandbox: facts.sandbox ? SANDBOX : '', ...manualOf(catalog, facts) }),
-)
-
-const printErrors = readPage('docs-errors.html.hbs')
-
-/** Every failure by its code: where the `type` of a problem leads. */
-export const docsErrors = definePage('docs-errors', (catalog, facts) =>
-  printErrors({
-    page: frameOf(catalog, facts, 'docs-errors'),
-    errors: Object.entries(ERRORS).map(([code, { status, title, hint, charged, retryable }]) => ({
-      code,
-      status: String(status),
-      title,
-      hint,
-      charged: charged.join(', '),
-      retryable: retryable ? 'yes' : 'no',
+/** The manual in Markdown, with all of every route: for readers who load it whole. */
+export const docsMarkdown = defineDocument('docs-md', (catalog, facts) => {
+  const routes = listedRoutes(catalog)
+  const previews = previewsOf(routes)
+  return printMarkdown({
+    sandbox: facts.sandbox ? SANDBOX : '',
+    ...manualOf(catalog, facts),
+    chapters: chaptersOf(catalog, routes).map((chapter) => ({
+      title: chapter.title,
+      routes: chapter.routes.map((route) =>
+        manualRoute(catalog, facts, route, previews.get(route.operation)),
+      ),
     })),
-  }),
-)
+  })
+})

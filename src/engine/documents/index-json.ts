@@ -1,21 +1,15 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
+import type { Price } from '../catalog/price.ts'
+import { priceMembers } from '../catalog/price-text.ts'
 import { compact, type JsonObject } from '../json.ts'
-import {
-  byCategory,
-  countKinds,
-  listedRoutes,
-  type ListedTool,
-  listedTools,
-  priceOf,
-  toolPrice,
-} from './listing.ts'
+import { byCategory, countKinds, listedRoutes, type ListedTool, listedTools } from './listing.ts'
 import { argumentLine, parameterLine } from './parameters.ts'
 import { defineDocument, type Facts, placedDocuments, printJson } from './registry.ts'
 import { listedServers, serverPagePath } from './servers.ts'
 import { linkHeader } from './well-known.ts'
 import { CHARGED_FIRST, chargingOf, howToPay, isUpfront, SANDBOX } from './copy.ts'
 
-/** The free index at `/`: small enough to read whole, complete enough to call everything from. */
+/** The free index at `/`: small enough to read completely, and sufficient to call everything. */
 export const index = defineDocument(
   'index',
   (catalog, facts) => printJson(contents(catalog, facts)),
@@ -46,7 +40,7 @@ function contents(catalog: Catalog, facts: Facts): JsonObject {
   })
 }
 
-/** Companion servers that are served, with their tools; undefined when there are none. */
+/** MCP servers with their tools; undefined when there are none. */
 function servers(catalog: Catalog, facts: Facts): JsonObject[] | undefined {
   const served = listedServers(catalog, facts).map(({ name, title, description, url, tools }) => {
     const page = serverPagePath(catalog, name)
@@ -58,10 +52,9 @@ function servers(catalog: Catalog, facts: Facts): JsonObject[] | undefined {
 
 function toolEntry(listed: ListedTool): JsonObject {
   const { operation, tool, parameters } = listed
-  const amount = toolPrice(listed)
   return compact({
     name: tool.name,
-    price: amount === undefined ? undefined : { currency: 'USD', amount },
+    price: money(operation.price),
     charging: operation.settle === 'upfront' ? CHARGED_FIRST : undefined,
     summary: operation.summary,
     parameters: Object.fromEntries(parameters.map((each) => [each.name, argumentLine(each)])),
@@ -73,12 +66,11 @@ function links(catalog: Catalog, { baseUrl }: Facts): JsonObject {
 }
 
 function entry(route: Route, facts: Facts): JsonObject {
-  const price = priceOf(route)
   return compact({
     method: route.operation.method,
     path: route.path,
     kind: route.kind,
-    price: price === undefined ? undefined : { currency: 'USD', amount: price },
+    price: routeMoney(route),
     charging: isUpfront(route) ? CHARGED_FIRST : undefined,
     summary: route.summary,
     category: route.operation.category,
@@ -91,51 +83,43 @@ function entry(route: Route, facts: Facts): JsonObject {
   })
 }
 
-/** What is sold and shown, by category: only categories that hold something. */
+/** Paid operations and samples by category, without empty categories. */
 export const categories = defineDocument('categories', (catalog, facts) => {
-  const routes = listedRoutes(catalog)
-  const entries = [...routes.map((route) => ({ ...route, route })), ...listedTools(catalog, facts)]
+  const entries = [...listedRoutes(catalog), ...listedTools(catalog, facts)]
   return printJson({
     service: catalog.service.name,
     updated: catalog.service.updated ?? null,
-    categories: byCategory(catalog, entries).map(({ id, title }) => shelf(catalog, facts, { id, title })),
+    categories: byCategory(catalog, entries).map((shelf) => {
+      const routes = shelf.entries.filter((each) => 'kind' in each)
+      const tools = shelf.entries.filter((each) => 'tool' in each)
+      return {
+        id: shelf.id ?? 'other',
+        title: shelf.title,
+        counts: { ...countKinds(routes), tools: tools.length },
+        routes: routes.map((route) => row(route, facts)),
+        tools: tools.map(({ tool, url: server, operation: { price, summary } }) =>
+          compact({ name: tool.name, server, price: money(price), summary }),
+        ),
+      }
+    }),
   })
 })
-
-function shelf(
-  catalog: Catalog,
-  facts: Facts,
-  { id, title }: { readonly id: string | undefined; readonly title: string },
-): JsonObject {
-  const routes = listedRoutes(catalog).filter(({ operation }) => operation.category === id)
-  const tools = listedTools(catalog, facts).filter(({ operation }) => operation.category === id)
-  return {
-    id: id ?? 'other',
-    title,
-    counts: { ...countKinds(routes), tools: tools.length },
-    routes: routes.map((route) => row(route, facts)),
-    tools: tools.map((each) =>
-      compact({
-        name: each.tool.name,
-        server: each.url,
-        price: money(toolPrice(each)),
-        summary: each.operation.summary,
-      }),
-    ),
-  }
-}
 
 function row(route: Route, { available }: Facts): JsonObject {
   return compact({
     method: route.operation.method,
     path: route.path,
     kind: route.kind,
-    price: money(priceOf(route)),
+    price: routeMoney(route),
     summary: route.summary,
     available: available(route.operation),
   })
 }
 
-function money(amount: string | undefined): JsonObject | undefined {
-  return amount === undefined ? undefined : { currency: 'USD', amount }
+function routeMoney({ kind, operation }: Route): JsonObject | undefined {
+  return kind === 'paid' ? money(operation.price) : undefined
+}
+
+function money(price: Price | undefined): JsonObject | undefined {
+  return price === undefined ? undefined : { currency: 'USD', ...priceMembers(price) }
 }

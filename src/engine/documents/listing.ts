@@ -1,24 +1,26 @@
 import type { Catalog, Operation, Parameter, Route, RouteKind, Tool } from '../catalog/catalog.ts'
+import type { Price } from '../catalog/price.ts'
+import { spellPrice } from '../catalog/price-text.ts'
 import { isJsonObject, type JsonObject } from '../json.ts'
-import { formatPrice } from '../money.ts'
+import { formatShort } from '../money.ts'
 import type { Facts } from './registry.ts'
 
 const ORDER: readonly RouteKind[] = ['paid', 'sample', 'free']
 
-/** Every route that is served, in the order readers need them: what is sold, its previews, the rest. */
+/** Every served route in the order for readers: paid routes, their samples, the rest. */
 export function listedRoutes({ routes }: Catalog): Route[] {
   return ORDER.flatMap((kind) => routes.filter((route) => route.kind === kind && !route.operation.planned))
 }
 
-/** How many routes of each kind there are among these. */
+/** Number of routes of each kind. */
 export function countKinds(routes: readonly Route[]): Record<RouteKind, number> {
   const count = (kind: RouteKind): number => routes.filter((route) => route.kind === kind).length
   return { paid: count('paid'), sample: count('sample'), free: count('free') }
 }
 
-/** The price as every document spells it, six decimals of USD; undefined for what costs nothing. */
+/** The price for programs, in USD with six decimals or as a range; undefined when free. */
 export function priceOf({ kind, operation }: Route): string | undefined {
-  return kind !== 'paid' || operation.price === undefined ? undefined : formatPrice(operation.price)
+  return kind !== 'paid' || operation.price === undefined ? undefined : spellPrice(operation.price)
 }
 
 /** A tool that can be called now. */
@@ -32,7 +34,7 @@ export interface ListedTool {
   readonly parameters: readonly Parameter[]
 }
 
-/** Every tool of a companion server that is served, in the order of the catalog. */
+/** Every served tool, in the order of the catalog. */
 export function listedTools({ operations, routes }: Catalog, { mcpServers, available }: Facts): ListedTool[] {
   return operations.flatMap((operation) => {
     const { tool, planned } = operation
@@ -51,20 +53,27 @@ export function isCallable(operation: Operation, catalog: Catalog, facts: Facts)
   return catalog.routes.some((route) => route.operation === operation)
 }
 
-/** The price of a tool as documents spell it. */
-export function toolPrice({ operation: { price } }: ListedTool): string | undefined {
-  return price === undefined ? undefined : formatPrice(price)
+/** The price for people: `$0.005`, `$0.001 to $0.05`; empty when free. */
+export function spellTag(price: Price | undefined): string {
+  if (price === undefined) return ''
+  if (typeof price === 'bigint') return `$${formatShort(price)}`
+  return `$${formatShort(price.lowest)} to $${formatShort(price.highest)}`
 }
 
-/** One category with what stands under it. */
+/** The price of a route on pages. */
+export function priceTag({ kind, operation: { price } }: Route): string {
+  return kind === 'paid' ? spellTag(price) : ''
+}
+
+/** The entries of one category. */
 interface Shelf<T> {
-  /** Undefined: of no category. */
+  /** Undefined: without a category. */
   readonly id: string | undefined
   readonly title: string
   readonly entries: readonly T[]
 }
 
-/** Things by category, in the order in which they first appear. */
+/** Groups entries by category, in the order of their first entry. */
 export function byCategory<T extends { readonly operation: Operation }>(
   { categories }: Catalog,
   entries: readonly T[],
@@ -77,30 +86,30 @@ export function byCategory<T extends { readonly operation: Operation }>(
   }))
 }
 
-/** The x402 offers of the first thing sold: the same networks, assets and payee stand in all of them. */
+/** The x402 offers of the first paid route, whose networks, assets and payee are those of all. */
 export function usualOffers(catalog: Catalog, { paymentRequired }: Facts): JsonObject[] {
   const paid = listedRoutes(catalog).find(({ kind }) => kind === 'paid')
   const accepts = paid === undefined ? undefined : paymentRequired(paid)?.accepts
   return Array.isArray(accepts) ? accepts.filter(isJsonObject) : []
 }
 
-/** Stands where a catalog names no date: documents carry no clock. */
+/** Date for a catalog that states none: documents carry no clock. */
 const UNDATED = '2026-01-01'
 
-/** When the catalog last changed, as an instant. */
+/** Time of the catalog's last change. */
 export function lastChange({ service }: Catalog): string {
   return `${service.updated ?? UNDATED}T00:00:00.000Z`
 }
 
-/** Routes that are shown together. */
+/** Routes that are shown under one heading. */
 interface Chapter {
   readonly title: string
-  /** Holds a dot, which no name of a route does. */
+  /** Contains a dot, which no route name does. */
   readonly anchor: string
   readonly routes: readonly Route[]
 }
 
-/** Paid routes by category, in the order categories appear, and what is free and no preview of them last. */
+/** Paid routes by category in the order of their first route, then free routes that are not samples. */
 export function chaptersOf(catalog: Catalog, routes: readonly Route[]): Chapter[] {
   const paid = routes.filter(({ kind }) => kind === 'paid')
   const free = routes.filter(({ kind, full }) => kind !== 'paid' && full === undefined)

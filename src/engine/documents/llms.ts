@@ -1,13 +1,18 @@
 import { type Catalog, type Operation, type Parameter, type Route, routeKey } from '../catalog/catalog.ts'
-import { byCategory, listedRoutes, type ListedTool, priceOf, toolPrice } from './listing.ts'
-import { defineDocument, type Facts, placedDocuments } from './registry.ts'
+import type { Price } from '../catalog/price.ts'
+import { ruleNote, spellPrice } from '../catalog/price-text.ts'
+import { chaptersOf, listedRoutes, type ListedTool, previewsOf } from './listing.ts'
+import { defineDocument, type Facts, operationPath, placedDocuments } from './registry.ts'
 import { toolPayment, listedServers, serverPagePath, toolAnchor } from './servers.ts'
 import { readMarkdown, type TemplateContext } from './template.ts'
 import { CHARGED_FIRST, chargingOf, howToPay, SANDBOX, sentence, useWhen } from './copy.ts'
 
 const print = readMarkdown('llms.txt.hbs')
 
-/** The guide for language models (llmstxt.org, version 2): only what can be called now, each paid path once. */
+/** Link relations of documents with more about the routes. */
+const READ_ON: ReadonlySet<string> = new Set(['service-desc', 'service-doc'])
+
+/** The guide for language models (llmstxt.org, version 2): lists what can be called now, each paid path once. */
 export const llms = defineDocument('llms', (catalog, facts) => {
   const { name, description, contact } = catalog.service
   const routes = listedRoutes(catalog).filter(({ operation }) => facts.available(operation))
@@ -17,30 +22,36 @@ export const llms = defineDocument('llms', (catalog, facts) => {
     description: sentence(description),
     steps: [...howToPay(catalog, facts), ...toolPayment(facts)],
     charging: chargingOf(routes),
-    sections: [...sections(catalog, facts, routes), ...companions(catalog, facts)],
+    details: detailsOf(catalog, facts, routes),
+    sections: [...sections(catalog, facts, routes), ...companions(catalog, facts, routes)],
     documents: placedDocuments(catalog, facts.baseUrl)
-      .filter(({ name: other, rel }) => rel !== undefined && other !== 'llms')
+      .filter(({ name: other, rel = '' }) => READ_ON.has(rel) && other !== 'llms')
       .map(({ title, url }) => ({ title, url })),
     contact: contact.email ?? contact.url ?? '',
   })
 })
 
-/** Paid routes by category, in the order categories appear, and the free ones last. */
-function sections(catalog: Catalog, facts: Facts, routes: readonly Route[]): TemplateContext[] {
-  const paid = routes.filter(({ kind }) => kind === 'paid')
-  const previews = routes.filter(({ kind }) => kind === 'sample')
-  const sold = byCategory(catalog, paid).map(({ id, title, entries }) => ({
-    title: id === undefined ? 'Paid endpoints' : title,
-    entries,
-  }))
-  const free = { title: 'Free endpoints', entries: routes.filter(({ kind }) => kind === 'free') }
-  return [...sold, free]
-    .filter(({ entries }) => entries.length > 0)
-    .map(({ title, entries }) => ({ title, entries: entries.map((route) => entry(route, previews, facts)) }))
+/** Address of the full description of a route: one example stands for all. */
+function detailsOf(catalog: Catalog, { baseUrl }: Facts, routes: readonly Route[]): string {
+  const [first] = routes.filter(({ full }) => full === undefined)
+  const path = first && operationPath(catalog, first)
+  if (first === undefined || path === undefined) return ''
+  return `${nameOf(first)} is described in full at ${baseUrl}${path}.md; every endpoint has such a page.`
 }
 
-/** Tools of companion servers: one section each, under the address of the server. */
-function companions(catalog: Catalog, facts: Facts): TemplateContext[] {
+function sections(catalog: Catalog, facts: Facts, routes: readonly Route[]): TemplateContext[] {
+  const previews = previewsOf(routes)
+  return chaptersOf(catalog, routes).map((chapter) => ({
+    title: chapter.title,
+    entries: chapter.routes.map((route) => entry(route, previews.get(route.operation), facts)),
+  }))
+}
+
+/** The tools of MCP servers, in one section for each server. */
+function companions(catalog: Catalog, facts: Facts, routes: readonly Route[]): TemplateContext[] {
+  const sold = new Map(
+    routes.flatMap((route) => (route.full === undefined ? [[route.operation, route]] : [])),
+  )
   return listedServers(catalog, facts)
     .filter(({ tools }) => tools.length > 0)
     .map(({ name, title, url, tools }) => {
@@ -48,52 +59,66 @@ function companions(catalog: Catalog, facts: Facts): TemplateContext[] {
       return {
         title: `${title} (MCP at ${url})`,
         entries: tools.map((listed) =>
-          toolEntry(listed, page === undefined ? undefined : facts.baseUrl + page),
+          toolEntry(
+            listed,
+            sold.get(listed.operation),
+            page === undefined ? undefined : facts.baseUrl + page,
+          ),
         ),
       }
     })
 }
 
-/** An endpoint of MCP shows nothing to who only reads: the link leads to what is written of the tool. */
-function toolEntry(listed: ListedTool, page: string | undefined): TemplateContext {
+/**
+ * The link of a tool leads to its description, since an MCP endpoint shows nothing to readers. A tool that is a
+ * route too is described there.
+ */
+function toolEntry(listed: ListedTool, route: Route | undefined, page: string | undefined): TemplateContext {
   const { operation, tool, url, parameters } = listed
   return {
     name: tool.name,
     url: page === undefined ? `${url}/server-card` : `${page}#${toolAnchor(tool.name)}`,
-    ...words(operation, operation.summary, toolPrice(listed)),
-    parameters: brief(parameters),
+    ...(route === undefined
+      ? words(operation, operation.summary, operation.price)
+      : { price: '', summary: `As ${nameOf(route)}.`, useWhen: '' }),
+    request: '',
+    parameters: route === undefined ? brief(parameters) : '',
     twin: false,
     preview: '',
     previewParameters: '',
   }
 }
 
-function entry(route: Route, previews: readonly Route[], { baseUrl }: Facts): TemplateContext {
+function entry(route: Route, sample: Route | undefined, { baseUrl }: Facts): TemplateContext {
   return {
-    name: route.kind === 'paid' ? route.operation.id : routeKey(route),
+    name: nameOf(route),
     url: baseUrl + route.path,
-    ...words(route.operation, route.summary, priceOf(route)),
+    ...words(route.operation, route.summary, route.kind === 'paid' ? route.operation.price : undefined),
+    request: requestOf(route.operation),
     parameters: brief(route.parameters),
-    ...preview(route, previews, baseUrl),
+    ...preview(route, sample, baseUrl),
   }
 }
 
-function words(operation: Operation, summary: string, price: string | undefined): TemplateContext {
-  const { settle, useWhen: when } = operation
+function nameOf(route: Route): string {
+  return route.kind === 'paid' ? route.operation.id : routeKey(route)
+}
+
+function words(operation: Operation, summary: string, price: Price | undefined): TemplateContext {
+  const { settle, useWhen: when, response } = operation
   const first = price !== undefined && settle === 'upfront' ? ` ${sentence(CHARGED_FIRST)}` : ''
   return {
-    price: price === undefined ? 'free' : `$${price}`,
-    summary: sentence(summary) + first,
+    price: price === undefined ? 'free' : `$${spellPrice(price)}${ruleNote(price)}`,
+    summary: sentence(summary) + (response.stream ? ` Streams ${response.mediaType}.` : '') + first,
     useWhen: when === undefined ? '' : useWhen(when),
   }
 }
 
 /**
- * How to see an answer for nothing. Most samples stand at the twin path and take nothing the paid route does not
- * take: the legend says that once, only the others are spelt out.
+ * How to get a free sample. Most samples are at the twin path without further parameters, which the legend states
+ * once; only the others are listed.
  */
-function preview(route: Route, previews: readonly Route[], baseUrl: string): TemplateContext {
-  const sample = previews.find(({ operation }) => operation === route.operation && route.full === undefined)
+function preview(route: Route, sample: Route | undefined, baseUrl: string): TemplateContext {
   if (sample === undefined) return { twin: false, preview: '', previewParameters: '' }
   const known = new Set(route.parameters.map(({ name }) => name))
   const twin =
@@ -106,7 +131,13 @@ function preview(route: Route, previews: readonly Route[], baseUrl: string): Tem
   }
 }
 
-/** As in a query: `country=US`, with a star after what is required. */
+/** The method and body, unless it is a plain GET: `POST, application/json body.` */
+function requestOf({ method, body }: Operation): string {
+  if (method === 'GET') return ''
+  return body === undefined ? `${method}.` : `${method}, ${body.mediaType} body.`
+}
+
+/** Parameters as in a query: `country=US`, with a star after required ones. */
 function brief(parameters: readonly Parameter[]): string {
   return parameters
     .map(({ name, required, default: value }) => {

@@ -1,6 +1,7 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
-import { inputSchema } from '../catalog/parameter.ts'
+import { ruleNote } from '../catalog/price-text.ts'
+import { embedSchema, inputSchema } from '../catalog/parameter.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { answerSchema } from './answer-schema.ts'
 import { exampleAnswer } from './example.ts'
@@ -11,16 +12,17 @@ import {
   addressOf,
   defineDocument,
   type Facts,
+  operationPath,
   packJson,
   type PlacedDocument,
   placedDocuments,
 } from './registry.ts'
-import { charging, freshness, howToPay, SANDBOX, sentence, useWhen } from './copy.ts'
+import { charging, freshness, howToPay, isUpfront, SANDBOX, sentence, useWhen } from './copy.ts'
 
-/** The OpenAPI 3.1.0 description of everything that is served: the document the others defer to. */
+/** Generates the OpenAPI 3.1.0 description of everything that is served; other documents refer to it. */
 export const openapi = defineDocument('openapi', (catalog, facts) => {
   const routes = listedRoutes(catalog)
-  const documents = placedDocuments(catalog, facts.baseUrl)
+  const documents = catalog.openapiDocuments === 'list' ? placedDocuments(catalog, facts.baseUrl) : []
   const paths: Record<string, JsonObject> = {}
   for (const route of routes)
     paths[route.path] = {
@@ -39,7 +41,7 @@ export const openapi = defineDocument('openapi', (catalog, facts) => {
   })
 })
 
-/** What registries of paid services read at the root: those of MPP the first, AgentCash and x402scan the others. */
+/** Extensions at the root for registries of paid services: MPP, AgentCash and x402scan. */
 function extensions(catalog: Catalog, { baseUrl }: Facts): JsonObject {
   const { tags: words, ownershipProofs } = catalog.service
   const llms = addressOf('llms', catalog, baseUrl)
@@ -79,12 +81,12 @@ function tags({ categories }: Catalog, routes: readonly Route[], documents: numb
   return [...named, { name: DISCOVERY, description: 'Documents about the service itself' }]
 }
 
-/** The tag of the documents themselves. */
+/** The tag of the generated documents. */
 const DISCOVERY = 'discovery'
 
 const PROBLEM: JsonObject = { $ref: '#/components/responses/Problem' }
 
-/** Linters ask for the client's faults by name. */
+/** Linters expect client errors by name. */
 const FAILURES: JsonObject = { '4XX': PROBLEM, default: PROBLEM }
 
 /** The Operation Object of a route. */
@@ -92,6 +94,7 @@ function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObj
   const { operation } = route
   const available = facts.available(operation)
   const parameters = route.parameters.filter((each) => each.in !== 'body')
+  const docs = route.full === undefined ? operationPath(catalog, route) : undefined
   return compact({
     operationId: route.name,
     summary: route.summary,
@@ -99,26 +102,36 @@ function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObj
     tags: operation.category === undefined ? undefined : [operation.category],
     security: [],
     'x-payment-info': paymentInfo(catalog, facts, route),
+    'x-price-rule':
+      typeof operation.price === 'object' && route.kind === 'paid' ? operation.price.rule : undefined,
+    'x-settle': isUpfront(route) ? 'upfront' : undefined,
     'x-free-preview': route.sample,
     'x-attribution': attributions(catalog, route),
     'x-available': available ? undefined : false,
     parameters: parameters.length === 0 ? undefined : parameters.map(openapiParameter),
+    externalDocs: docs === undefined ? undefined : { url: facts.baseUrl + docs },
     requestBody: requestBody(route),
     responses: responses(catalog, facts, route),
   })
 }
 
 /** The Request Body Object of a route. */
-function requestBody({ operation: { body }, parameters }: Route): JsonObject | undefined {
+function requestBody({ path, operation: { body, method }, parameters }: Route): JsonObject | undefined {
   if (body === undefined) return undefined
+  const place = ['paths', path, method.toLowerCase(), 'requestBody', 'content', body.mediaType, 'schema']
   const members = parameters.filter((each) => each.in === 'body')
   const { $schema: _, ...properties } = inputSchema(members)
-  const schema = body.form === 'properties' ? properties : (body.schema ?? {})
+  const schema = body.form === 'properties' ? properties : embedSchema(body.schema ?? {}, pointerOf(place))
   const example = bodyExample(body, members)
   return {
     required: body.form === 'whole' || members.some(({ required }) => required),
     content: { [body.mediaType]: compact({ schema, example }) },
   }
+}
+
+/** A JSON Pointer as a URI fragment. */
+function pointerOf(path: readonly string[]): string {
+  return path.map((step) => `/${encodeURIComponent(step.replaceAll('/', '~1'))}`).join('')
 }
 
 function describe(route: Route, available: boolean): string {
@@ -131,14 +144,16 @@ function describe(route: Route, available: boolean): string {
     operation.useWhen === undefined ? undefined : useWhen(operation.useWhen),
     operation.description === undefined ? undefined : sentence(operation.description),
     freshness(route),
-    price === undefined ? 'Free: no payment.' : `Price: ${price} USD per call. ${charging(route)}`,
+    price === undefined || operation.price === undefined
+      ? 'Free: no payment.'
+      : `Price: ${price} USD per call${ruleNote(operation.price)}. ${charging(route)}`,
     route.sample === undefined ? undefined : `Free preview: ${route.sample}`,
     available ? undefined : 'Not available now: answers 503, which is not charged.',
   ]
   return lines.filter((line) => line !== undefined).join('\n\n')
 }
 
-/** What a route has to state next to its data, by the terms of its sources. */
+/** The attributions that a route must publish by the terms of its sources. */
 function attributions({ sources }: Catalog, { operation }: Route): string[] | undefined {
   const lines = operation.sources.flatMap((name) => sources[name]?.attribution ?? [])
   return lines.length === 0 ? undefined : [...new Set(lines)]
@@ -146,7 +161,7 @@ function attributions({ sources }: Catalog, { operation }: Route): string[] | un
 
 function responses(catalog: Catalog, { protocols }: Facts, route: Route): JsonObject {
   const paid = route.kind === 'paid'
-  const { mediaType: media } = route.operation.response
+  const { mediaType: media, stream } = route.operation.response
   const isJson = media === undefined || kindOf(media) === 'json'
   const described = compact({
     schema: answerSchema(catalog, route),
@@ -154,7 +169,7 @@ function responses(catalog: Catalog, { protocols }: Facts, route: Route): JsonOb
   })
   return compact({
     200: compact({
-      description: paid ? 'The answer, paid.' : 'The answer.',
+      description: `The answer${paid ? ', paid' : ''}${stream ? ', sent while it is made' : ''}.`,
       headers: paid ? receiptHeaders(protocols) : undefined,
       content: { [media ?? 'application/json']: isJson ? described : {} },
     }),
@@ -169,7 +184,7 @@ const VALIDATION: JsonObject = {
   content: { 'application/json': { schema: { $ref: '#/components/schemas/HTTPValidationError' } } },
 }
 
-/** Path items of a document: one for each place it is served at. */
+/** Path items of a document, one for each of its paths. */
 function documentPaths({ name, paths, title, summary, type }: PlacedDocument): [string, JsonObject][] {
   const media = type.replace(/;.*$/, '')
   const schema: JsonObject = media.endsWith('json')

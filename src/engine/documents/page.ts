@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import Handlebars from 'handlebars'
-import type { Catalog } from '../catalog/catalog.ts'
+import { ownIconUrl, type Catalog } from '../catalog/catalog.ts'
 import {
   defineDocument,
   DOCUMENTS,
@@ -11,39 +11,44 @@ import {
   placedDocuments,
   type Render,
 } from './registry.ts'
-import { type TemplateContext, TEMPLATES, webAddress } from './template.ts'
+import { escapeInvisible, type TemplateContext, TEMPLATES, webAddress } from './template.ts'
 import { SANDBOX } from './copy.ts'
 
-/** What every page looks like. */
+/** A file that pages refer to. */
 interface BrandFile {
   readonly path: string
   readonly type: string
   readonly bytes: Buffer
 }
 
-/** Served next to the pages, which refer to them, unless the catalog puts something of its own at these paths. */
+/** Served next to the pages unless the catalog serves something else at these paths. */
 export const brandFiles: readonly BrandFile[] = [
   brandFile('brand.css', 'text/css; charset=utf-8'),
+  brandFile('page.js', 'text/javascript; charset=utf-8'),
+  brandFile('pay.js', 'text/javascript; charset=utf-8'),
   brandFile('favicon.svg', 'image/svg+xml'),
   brandFile('favicon.ico', 'image/x-icon'),
+  brandFile('card.png', 'image/png'),
 ]
 
 const STYLE = readFileSync(new URL('brand.css', TEMPLATES), 'utf8')
 
-/** The style of every page, for one that carries it; with line ends as browsers read them, for it is hashed. */
+/** The style sheet of every page, for inlining; with the line ends of browsers, since it is hashed. */
 export function styleSheetOf({ files }: Catalog): string {
   const own = files.find(({ path, planned }) => path === '/brand.css' && !planned)
   return own === undefined ? STYLE : Buffer.from(own.base64, 'base64').toString().replace(/\r\n?/g, '\n')
 }
 
-/** Address of the picture that stands for the service; undefined when the catalog has put something else there. */
-export function iconUrl({ routes, files }: Catalog, baseUrl: string): string | undefined {
-  const taken = routes.some(({ path }) => path === ICON)
-  const announced = files.some(({ path, planned }) => path === ICON && planned)
-  return taken || announced ? undefined : baseUrl + ICON
+/** Address of the service's icon; undefined when the catalog serves something else there. */
+export function iconUrl(catalog: Catalog, baseUrl: string): string | undefined {
+  return ownIconUrl(catalog.service, baseUrl) ?? pictureUrl(catalog, baseUrl, '/favicon.svg')
 }
 
-const ICON = '/favicon.svg'
+function pictureUrl({ routes, files }: Catalog, baseUrl: string, place: string): string | undefined {
+  const taken = routes.some(({ path }) => path === place)
+  const announced = files.some(({ path, planned }) => path === place && planned)
+  return taken || announced ? undefined : baseUrl + place
+}
 
 function brandFile(name: string, type: string): BrandFile {
   return { path: `/${name}`, type, bytes: readFileSync(new URL(name, TEMPLATES)) }
@@ -58,17 +63,20 @@ for (const file of readdirSync(PARTIALS).filter((name) => name.endsWith(ENDING))
 
 /**
  * Reads the template of a page once. Everything is escaped, and a name that the context lacks is an error. A template
- * stands inside `{{#> page}}…{{/page}}`, which is the frame around every page and takes `page: frameOf(…)`.
+ * is inside `{{#> page}}…{{/page}}`, which is the frame around every page and takes `page: frameOf(…)`.
  */
 export function readPage(file: string): (context: TemplateContext) => string {
   const source = readFileSync(new URL(file, TEMPLATES), 'utf8')
-  // A partial would be indented like its call, and with it what stands in a <pre>.
-  return handlebars.compile<TemplateContext>(source, { strict: true, preventIndent: true })
+  // A partial would be indented like its call, including the text in a <pre>.
+  const print = handlebars.compile<TemplateContext>(source, { strict: true, preventIndent: true })
+  return (context) => escapeInvisible(print(context))
 }
 
-/** Content-Security-Policy: this style, pictures of our own and nothing else: no script, no form, no frame around it. */
+/** Content-Security-Policy: this style and files of our origin; no inline script, and no frame around the page. */
 export function policyOf(style: string): string {
-  const rest = "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  // Auditing tools that run in the page fetch llms.txt and robots.txt.
+  const rest =
+    "script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
   return `default-src 'none'; style-src ${style}; ${rest}`
 }
 
@@ -82,7 +90,7 @@ export function definePage(name: DocumentName, render: Render): Document {
   return defineDocument(name, render, () => PAGE_HEADERS)
 }
 
-/** Links for machines in the head of every page, by the document they lead to. */
+/** Machine-readable links in the head of every page, by document. */
 const RELATIONS: readonly (readonly [document: string, relation: string])[] = [
   ['docs-md', 'alternate'],
   ['llms', 'describedby'],
@@ -90,17 +98,17 @@ const RELATIONS: readonly (readonly [document: string, relation: string])[] = [
   ['api-catalog', 'api-catalog'],
 ]
 
-/** What a page says of itself. */
+/** The metadata of a page. */
 interface Head {
   readonly title: string
   readonly description: string
-  /** Where it stands for good; empty: it is not to be found again. */
+  /** Its canonical path; empty for a page that is not indexed. */
   readonly url: string
-  /** The style sheet itself, for a page that has to look right in one request; empty: the page links to it. */
+  /** The inlined style sheet, for a page that must render in one request; empty for a page that links to it. */
   readonly style: string
 }
 
-/** The frame around a document: head, masthead and foot. */
+/** The frame of a document: head, header and footer. */
 export function frameOf(catalog: Catalog, facts: Facts, name: DocumentName): TemplateContext {
   const { service } = catalog
   const url = placedDocuments(catalog, facts.baseUrl).find((placed) => placed.name === name)?.url ?? ''
@@ -116,7 +124,7 @@ export function frameOf(catalog: Catalog, facts: Facts, name: DocumentName): Tem
   return frame(catalog, facts, head)
 }
 
-/** The frame around any page. */
+/** The frame of any page. */
 export function frame(catalog: Catalog, facts: Facts, head: Head): TemplateContext {
   const { service } = catalog
   const placed = placedDocuments(catalog, facts.baseUrl)
@@ -124,7 +132,7 @@ export function frame(catalog: Catalog, facts: Facts, head: Head): TemplateConte
     ...head,
     service: service.name,
     home: pathOf(placed, 'index') ?? '/',
-    icon: iconUrl(catalog, facts.baseUrl) ?? '',
+    ...previewPicture(catalog, facts.baseUrl),
     links: RELATIONS.flatMap(([document, rel]) => {
       const found = placed.find((each) => each.name === document)
       const [path] = found?.paths ?? []
@@ -141,6 +149,14 @@ export function frame(catalog: Catalog, facts: Facts, head: Head): TemplateConte
     version: service.version,
     updated: service.updated ?? '',
   }
+}
+
+/** The preview picture of a link: the icon of the service, otherwise a card. */
+function previewPicture(catalog: Catalog, baseUrl: string): TemplateContext {
+  const icon = ownIconUrl(catalog.service, baseUrl)
+  // Social networks show no SVG.
+  if (icon !== undefined && !icon.endsWith('.svg')) return { picture: icon, isCard: false }
+  return { picture: pictureUrl(catalog, baseUrl, '/card.png') ?? '', isCard: true }
 }
 
 function nameOf({ service }: Catalog, { sandbox }: Facts): string {

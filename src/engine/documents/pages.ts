@@ -1,19 +1,20 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
+import { ERRORS } from '../errors.ts'
+import { manualOf } from './docs-model.ts'
 import { curlOf } from './example.ts'
-import { chaptersOf, listedRoutes, listedTools, previewsOf, priceOf, toolPrice } from './listing.ts'
-import { definePage, frameOf, readPage } from './page.ts'
-import { type Facts, placedDocuments } from './registry.ts'
+import { chaptersOf, listedRoutes, listedTools, previewsOf, priceTag, spellTag } from './listing.ts'
+import { definePage, frame, frameOf, readPage } from './page.ts'
+import { type Facts, operationPath, placedDocuments } from './registry.ts'
 import { listedServers, serverPagePath } from './servers.ts'
 import { type TemplateContext, webAddress } from './template.ts'
 import { sentence, spellDuration } from './copy.ts'
 
 const printHome = readPage('home.html.hbs')
 
-/** The index for people: what is sold, for how much, and where to read on. */
+/** The home page for people: what is sold and for how much, with links. */
 export function renderHome(catalog: Catalog, facts: Facts): string {
   const { name, description } = catalog.service
   const routes = listedRoutes(catalog)
-  const previews = previewsOf(routes)
   const documents = placedDocuments(catalog, facts.baseUrl)
   const manual = documents.find((document) => document.name === 'docs')?.paths[0] ?? ''
   const free = routes.find(({ kind }) => kind !== 'paid')
@@ -23,10 +24,7 @@ export function renderHome(catalog: Catalog, facts: Facts): string {
     name,
     description: sentence(description),
     manual,
-    chapters: chaptersOf(catalog, routes).map((chapter) => ({
-      title: chapter.title,
-      rows: chapter.routes.map((route) => priceRow(route, previews.get(route.operation), manual)),
-    })),
+    chapters: priceList(catalog, facts),
     servers: serversOf(catalog, facts),
     trial: free === undefined ? '' : curlOf(facts.baseUrl, free),
     offer: paid === undefined ? '' : curlOf(facts.baseUrl, paid, '-i'),
@@ -45,24 +43,74 @@ function serversOf(catalog: Catalog, facts: Facts): TemplateContext[] {
       rows: tools.map((listed) => ({
         name: listed.tool.name,
         summary: sentence(listed.operation.summary),
-        price: toolPrice(listed) ?? 'free',
+        price: spellTag(listed.operation.price) || 'free',
       })),
     }))
 }
 
-function priceRow(route: Route, preview: Route | undefined, manual: string): TemplateContext {
-  return {
-    path: route.path,
-    href: manual === '' ? '' : `${manual}#${route.name}`,
-    summary: sentence(route.summary),
-    price: priceOf(route) ?? 'free',
-    preview: preview === undefined || manual === '' ? '' : `${manual}#${preview.name}`,
-  }
+/** The price list in sections, one row for each route. */
+function priceList(catalog: Catalog, facts: Facts): TemplateContext[] {
+  const routes = listedRoutes(catalog)
+  const previews = previewsOf(routes)
+  return chaptersOf(catalog, routes).map((chapter) => ({
+    title: chapter.title,
+    anchor: chapter.anchor,
+    rows: chapter.routes.map((route) => {
+      const href = operationPath(catalog, route) ?? ''
+      return {
+        method: route.operation.method === 'GET' ? '' : route.operation.method,
+        path: route.path,
+        href,
+        summary: sentence(route.summary),
+        unavailable: !facts.available(route.operation),
+        price: priceTag(route) || 'free',
+        preview: previews.has(route.operation) && href !== '' ? `${href}#trial` : '',
+      }
+    }),
+  }))
+}
+
+const printDocs = readPage('docs.html.hbs')
+
+/** How to pay, with links to all descriptions. */
+export const docs = definePage('docs', (catalog, facts) =>
+  printDocs({
+    page: frameOf(catalog, facts, 'docs'),
+    ...manualOf(catalog, facts),
+    chapters: priceList(catalog, facts),
+  }),
+)
+
+const printErrors = readPage('docs-errors.html.hbs')
+
+/** Every error by its code: the target of a problem's `type`. */
+export const docsErrors = definePage('docs-errors', (catalog, facts) =>
+  printErrors({
+    page: frameOf(catalog, facts, 'docs-errors'),
+    errors: Object.entries(ERRORS).map(([code, { status, title, hint, charged, retryable }]) => ({
+      code,
+      status: String(status),
+      title,
+      hint,
+      charged: charged.join(', '),
+      retryable: retryable ? 'yes' : 'no',
+    })),
+  }),
+)
+
+const printNotFound = readPage('not-found.html.hbs')
+
+/** The page for an unknown address. */
+export function renderNotFound(catalog: Catalog, facts: Facts): string {
+  const description = 'There is nothing at this address.'
+  return printNotFound({
+    page: frame(catalog, facts, { title: 'Page not found', description, url: '', style: '' }),
+  })
 }
 
 const printPrivacy = readPage('privacy.html.hbs')
 
-/** What is kept of those who call, for how long, and who else gets to know: figures from the catalog. */
+/** What is stored about callers, for how long, and who else receives it; figures from the catalog. */
 export const privacy = definePage('privacy', (catalog, facts) => {
   const { service, payments } = catalog
   const routes = listedRoutes(catalog)
@@ -80,7 +128,7 @@ export const privacy = definePage('privacy', (catalog, facts) => {
   })
 })
 
-/** One row for each operation whose answers are shared for a while, by its first route. */
+/** One row for each cached operation, by its first route. */
 function cachedRows(routes: readonly Route[]): TemplateContext[] {
   return firstFaces(routes).flatMap(({ path, operation: { cache } }) => {
     if (cache === undefined) return []
@@ -89,7 +137,7 @@ function cachedRows(routes: readonly Route[]): TemplateContext[] {
   })
 }
 
-/** Who is asked for what: whatever a caller sends to these paths may be sent on. */
+/** Which sources are asked by which routes: arguments may be sent on to them. */
 function sourceRows({ sources }: Catalog, routes: readonly Route[]): TemplateContext[] {
   return Object.entries(sources).flatMap(([name, { title, url, terms }]) => {
     const asking = firstFaces(routes).filter(({ operation }) => operation.sources.includes(name))

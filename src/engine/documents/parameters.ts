@@ -46,7 +46,7 @@ function typeOf({ in: place, type, list, format }: Parameter): string {
   return place === 'path' ? `${kind}, in the path` : kind
 }
 
-/** What a value may be, in words. */
+/** The allowed values in words. */
 function allowedOf(parameter: Parameter): string {
   const { enum: allowed, format, pattern, list } = parameter
   if (allowed !== undefined) return allowed.join(', ')
@@ -73,7 +73,7 @@ function lengthOf({ minLength, maxLength, list, format }: Parameter): string | u
   return range === undefined ? undefined : `${range} characters`
 }
 
-/** A row of the table of a tool’s arguments: nothing stands in a path or a query, and a list is an array. */
+/** A row of the table of a tool’s arguments, which are in neither path nor query; a list is an array. */
 export function argumentRow(parameter: Parameter): TemplateContext {
   const { list } = parameter
   if (list === undefined) return parameterRow({ ...parameter, in: 'query' })
@@ -104,7 +104,7 @@ function asJson(parameter: Parameter, value: Parameter['example']): string {
   return value === undefined || value === '' ? '' : JSON.stringify(toArgument(parameter, value))
 }
 
-/** A Parameter Object; its example stays inside the schema, where clients that fill in requests look for it. */
+/** A Parameter Object; its example is inside the schema, where clients that fill in requests look for it. */
 export function openapiParameter(parameter: Parameter): JsonObject {
   const { description: _, ...schema } = parameterSchema(parameter)
   const words = [
@@ -120,7 +120,7 @@ export function openapiParameter(parameter: Parameter): JsonObject {
   })
 }
 
-/** The empty text as default means "not given" and no rule is asked of it: the schema must not refuse it. */
+/** Allows the empty text as a default, which means "not given", although it breaks other rules. */
 function admitEmpty(schema: JsonObject): JsonObject {
   const { pattern, enum: allowed } = schema
   return compact({

@@ -1,19 +1,21 @@
 import { createHash } from 'node:crypto'
 import { type Catalog, type Route, routeKey } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
-import { findNetwork } from '../networks.ts'
+import { formatDecimal } from '../money.ts'
+import { findAsset, findNetwork } from '../networks.ts'
 import type { Facts } from './registry.ts'
-import { exampleUrl, quotable } from './example.ts'
+import { clientFor, exampleUrl, quotable } from './example.ts'
 import { frame, policyOf, readPage, styleSheetOf } from './page.ts'
+import type { TemplateContext } from './template.ts'
 import { charging, sentence } from './copy.ts'
 
 interface PaymentPage {
   readonly catalog: Catalog
   readonly facts: Facts
   readonly route: Route
-  /** What was asked for, with its query. */
+  /** The requested URL with its query. */
   readonly url: string
-  /** Body of the 402: the page says what it says. */
+  /** Body of the 402, which the page shows. */
   readonly problem: JsonObject
 }
 
@@ -21,13 +23,14 @@ const print = readPage('payment-required.html.hbs')
 
 interface RenderedPage {
   readonly html: string
-  /** Content-Security-Policy: the style the page carries, the icon, no script, no frame around it. */
+  /** Content-Security-Policy: the inlined style and files of our origin; no frame around the page. */
   readonly policy: string
 }
 
 /** The 402 of a paid path for people who open it in a browser. */
 export function renderPaymentPage({ catalog, facts, route, url, problem }: PaymentPage): RenderedPage {
   const { price } = problem
+  const { method } = route.operation
   const title = text(problem['title'])
   const summary = sentence(route.summary)
   const style = styleSheetOf(catalog)
@@ -39,25 +42,79 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
       style,
     }),
     title,
-    method: route.operation.method,
+    method,
     path: route.path,
     summary,
     description: route.operation.description ?? '',
-    price: isJsonObject(price) ? text(price['amount']) : '',
+    price: isJsonObject(price) ? shorten(text(price['amount'])) : '',
+    parts: isJsonObject(price) ? partsOf(price['parts']) : [],
+    rule: isJsonObject(price) ? text(price['rule']) : '',
     detail: sentence(upperFirst(text(problem['detail']))),
     networks: networks(problem['accepts']),
+    offers: problem['would_fail'] !== undefined ? [] : offersOf(problem['accepts'], facts),
+    // A repeated request would have no body, so the page of the route embeds this part of the page.
+    repeatable: method === 'GET',
+    wallets: [...(facts.sandbox ? [{ title: 'the sandbox wallet', path: SANDBOX_WALLET }] : []), OWN_WALLET],
     charging: charging(route),
     wouldFail: wouldFail(problem['would_fail']),
     sample: sampleOf(catalog, facts, route) ?? text(problem['sample']),
     docs: text(problem['docs']),
     url: quotable(url),
-    client: text(problem['client']),
+    client: problem['accepts'] === undefined ? '' : clientFor(route, 'body'),
   })
   const hash = createHash('sha256').update(style).digest('base64')
   return { html, policy: policyOf(`'sha256-${hash}'`) }
 }
 
-/** A sample that answers as it stands; undefined when its bare path does. */
+/** Removes trailing zeros. */
+function shorten(amount: string): string {
+  return amount.replace(/(\.\d\d\d*?)0+$/, '$1')
+}
+
+/** The parts of a computed price. */
+function partsOf(parts: Json | undefined): TemplateContext[] {
+  return (Array.isArray(parts) ? parts : []).flatMap((each: Json) => {
+    if (!isJsonObject(each)) return []
+    const { part, value, units, amount } = each
+    const choice = typeof value === 'string' ? `: ${value}` : ''
+    const counted = typeof units === 'number' ? `, ${units} ${units === 1 ? 'unit' : 'units'}` : ''
+    return [{ part: `${text(part)}${choice}${counted}`, amount: shorten(text(amount)) }]
+  })
+}
+
+const OWN_WALLET = { title: 'your wallet', path: '' }
+
+/** Path at which a sandbox signs for visitors without a wallet, with play money. */
+export const SANDBOX_WALLET = '/sandbox/wallet'
+
+/** The offers of a 402 that a browser wallet can sign, with what it needs to know of the network. */
+function offersOf(accepts: Json | undefined, { sandbox }: Facts): TemplateContext[] {
+  return (Array.isArray(accepts) ? accepts : []).flatMap((offer: Json) => {
+    if (!isJsonObject(offer)) return []
+    const [id, amount, asset] = [text(offer['network']), text(offer['amount']), text(offer['asset'])]
+    const network = findNetwork(id)
+    const token = findAsset(id, asset)
+    if (network === undefined || token === undefined) return []
+    const { title, chainId, coin, rpcUrl, explorer } = network
+    return [
+      {
+        network: id,
+        amount,
+        asset,
+        payee: text(offer['payTo']),
+        due: `${formatDecimal(BigInt(amount), token.decimals)} ${token.symbol}`,
+        name: title,
+        chain: `0x${chainId.toString(16)}`,
+        coin,
+        rpc: rpcUrl,
+        // The explorer does not know the chain of a sandbox.
+        explorer: sandbox ? '' : explorer,
+      },
+    ]
+  })
+}
+
+/** A sample that answers without arguments; undefined when its bare path does. */
 function sampleOf(catalog: Catalog, facts: Facts, route: Route): string | undefined {
   const preview = catalog.routes.find(
     ({ kind, operation }) => kind === 'sample' && operation === route.operation,

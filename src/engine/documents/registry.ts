@@ -1,15 +1,16 @@
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import type { JsonObject } from '../json.ts'
+import { escapeInvisible } from './template.ts'
 
-/** What a reader learns about a document before opening it. */
+/** Metadata of a document. */
 interface Description {
   readonly title: string
   readonly summary: string
   /** Media type, with charset where it has one. */
   readonly type: string
-  /** What it is to the service, in the words of RFC 8631; undefined: not listed in the API catalog. */
+  /** Its relation to the service (RFC 8631); undefined: not listed in the API catalog. */
   readonly rel?: 'service-desc' | 'service-doc' | 'service-meta' | 'status'
-  /** Whether the catalog says what it takes; else it is served nowhere and named nowhere. */
+  /** Whether the catalog has its content; otherwise it is not served. */
   readonly given?: (catalog: Catalog) => boolean
 }
 
@@ -18,8 +19,8 @@ export const PAGE_TYPE = 'text/html; charset=utf-8'
 const TEXT_TYPE = 'text/plain; charset=utf-8'
 
 /**
- * Every document by its name under `documents` in the catalog. It stands apart from the functions that render, so
- * that a document can point at the others without importing them.
+ * Every document by its name under `documents` in the catalog. Separate from the rendering functions, so that a
+ * document can link to others without importing them.
  */
 export const DOCUMENTS = {
   index: {
@@ -60,13 +61,13 @@ export const DOCUMENTS = {
   },
   docs: {
     title: 'Documentation',
-    summary: 'Every endpoint with its price, parameters and an example.',
+    summary: 'How to pay, and every endpoint with its price and its page.',
     type: PAGE_TYPE,
     rel: 'service-doc',
   },
   'docs-md': {
     title: 'Documentation in Markdown',
-    summary: 'The same in plain text.',
+    summary: 'Every endpoint with its price, parameters and an example, in plain text.',
     type: 'text/markdown; charset=utf-8',
     rel: 'service-doc',
   },
@@ -104,7 +105,7 @@ export const DOCUMENTS = {
   },
   'security-txt': {
     title: 'Security contact',
-    summary: 'Whom to tell of a weakness (RFC 9116).',
+    summary: 'Contact for security reports (RFC 9116).',
     type: TEXT_TYPE,
     given: ({ service: { contact, updated } }) =>
       updated !== undefined && (contact.email ?? contact.url) !== undefined,
@@ -140,15 +141,15 @@ function isDocumentName(name: string): name is DocumentName {
   return Object.hasOwn(DOCUMENTS, name)
 }
 
-/** A document that is served, with the places it is served at. */
+/** A served document with its paths. */
 export interface PlacedDocument extends Description {
   readonly name: DocumentName
   readonly paths: readonly string[]
-  /** Absolute address of the first place. */
+  /** Absolute URL of its first path. */
   readonly url: string
 }
 
-/** The documents the catalog gives a place to, in its order; announced ones and those it says nothing for are left out. */
+/** The documents with a path in the catalog, in its order, without planned ones and those without content. */
 export function placedDocuments(catalog: Catalog, baseUrl: string): PlacedDocument[] {
   return Object.entries(catalog.documents).flatMap(([name, { paths, planned }]) => {
     const [first] = paths
@@ -159,28 +160,45 @@ export function placedDocuments(catalog: Catalog, baseUrl: string): PlacedDocume
   })
 }
 
-/** Absolute address of one document; undefined when it is not served. */
+/** Absolute URL of a document; undefined when it is not served. */
 export function addressOf(name: DocumentName, catalog: Catalog, baseUrl: string): string | undefined {
   return placedDocuments(catalog, baseUrl).find((placed) => placed.name === name)?.url
 }
 
-/** What a document says besides the catalog: where the service stands and what it can do today. */
+/** The folder of the pages of routes and MCP servers; undefined when the documentation is not served. */
+export function docsFolder({ documents: { docs } }: Catalog): string | undefined {
+  const [path] = docs === undefined || docs.planned ? [] : docs.paths
+  return path === '/' ? '' : path
+}
+
+/**
+ * Path of the page of a route, with its Markdown at the same path plus `.md`; undefined when the documentation is
+ * not served or the path is taken. A sample is on the page of its paid route.
+ */
+export function operationPath(catalog: Catalog, { name }: Route): string | undefined {
+  const folder = docsFolder(catalog)
+  const path = `${folder}/${name}`
+  const isTaken = Object.values(catalog.documents).some(({ paths }) => paths.includes(path))
+  return folder === undefined || isTaken ? undefined : path
+}
+
+/** What documents contain besides the catalog: the address of the service and what it can do now. */
 export interface Facts {
   /** Origin without a trailing slash: the only source of absolute URLs. */
   readonly baseUrl: string
-  /** Play money on a local chain: every document says so. */
+  /** Whether it runs on local chains with play money, which every document states. */
   readonly sandbox: boolean
-  /** False: a credential or source is missing, and the route answers 503. */
+  /** False when a credential or source is missing: the route answers 503. */
   readonly available: (operation: Operation) => boolean
   /** The x402 PaymentRequired object of a paid route, as its live 402 carries it; undefined when x402 is not offered. */
   readonly paymentRequired: (route: Route) => JsonObject | undefined
-  /** Names of the protocols a payment can be made with now, in order of preference: `x402`, `mpp`. */
+  /** Names of the protocols that are offered now, in order of preference: `x402`, `mpp`. */
   readonly protocols: readonly string[]
-  /** Addresses of the companion MCP servers that are served, by their name in the catalog. */
+  /** Addresses of the served MCP servers, by their name in the catalog. */
   readonly mcpServers: ReadonlyMap<string, string>
 }
 
-/** The text of a document: a pure function, so that it is pinned by a golden file and never drifts. */
+/** The text of a document: a pure function, compared with a golden file. */
 export type Render = (catalog: Catalog, facts: Facts) => string
 
 type Headers = (catalog: Catalog, facts: Facts) => Readonly<Record<string, string>>
@@ -197,23 +215,23 @@ export interface Document {
   /** Media type, with charset where it has one. */
   readonly type: string
   readonly render: Render
-  /** Headers it is sent with besides those every document has. */
+  /** Its headers besides those of every document. */
   readonly headers: Headers
-  /** What a browser is shown at the same address. */
+  /** The page for browsers at the same path. */
   readonly page?: Render
 }
 
-/** The document of that name, with the media type the directory promises. */
+/** A document with the media type from `DOCUMENTS`. */
 export function defineDocument(name: DocumentName, render: Render, headers: Headers = () => ({})): Document {
   return { name, type: DOCUMENTS[name].type, render, headers }
 }
 
-/** A JSON document as it is served and pinned: two spaces, one final newline. */
+/** Formats a JSON document with two spaces and one final newline. */
 export function printJson(value: JsonObject): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`
+  return `${escapeInvisible(JSON.stringify(value, undefined, 2))}\n`
 }
 
-/** The same without white space, for what agents load whole: of OpenAPI's bytes two thirds were indentation. */
+/** Formats JSON without white space, for documents that agents load completely. */
 export function packJson(value: JsonObject): string {
-  return `${JSON.stringify(value)}\n`
+  return `${escapeInvisible(JSON.stringify(value))}\n`
 }

@@ -1,46 +1,45 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
+import { highestOfAll } from '../catalog/price.ts'
 import { type JsonObject, compact } from '../json.ts'
+import { formatShort } from '../money.ts'
 import { isLoopback } from '../origin.ts'
 import { sentence, CHARGED_FIRST, offeredNetworks, spellDuration, useWhen } from './copy.ts'
-import { type ListedTool, listedTools, toolPrice } from './listing.ts'
+import { type ListedTool, listedTools, spellTag } from './listing.ts'
 import { iconUrl, frame, PAGE_HEADERS, readPage } from './page.ts'
 import { argumentRow } from './parameters.ts'
-import { addressOf, type Facts, placedDocuments, PAGE_TYPE, printJson } from './registry.ts'
+import { addressOf, docsFolder, type Facts, operationPath, PAGE_TYPE, printJson } from './registry.ts'
 import type { TemplateContext } from './template.ts'
 
-/** Where the page of a companion server stands: under the documentation, if that is served. */
+/** Path of the page of an MCP server, below the documentation if that is served. */
 export function serverPagePath(catalog: Catalog, name: string): string | undefined {
-  const docs = placedDocuments(catalog, '').find((placed) => placed.name === 'docs')?.paths[0]
-  return docs === undefined ? undefined : `${docs === '/' ? '' : docs}/servers/${name}`
+  const folder = docsFolder(catalog)
+  return folder === undefined ? undefined : `${folder}/servers/${name}`
 }
 
-/**
- * Where the card of a server stands here. Its address is that of the endpoint with /server-card behind it: on a host of
- * the server's own, what is asked for there is answered with this.
- */
+/** Path of the card of an MCP server: that of its endpoint with `/server-card` appended, also on a host of its own. */
 export function serverCardPath(name: string): string {
   return `/mcp/${name}/server-card`
 }
 
-/** Where a tool stands on the page of its server. */
+/** Anchor of a tool on the page of its server. */
 export function toolAnchor(name: string): string {
   return `tool.${name}`
 }
 
-/** A companion MCP server that is served, with those of its tools that can be called now. */
+/** A served MCP server with its callable tools. */
 export interface ListedServer {
   /** Its name in the catalog. */
   readonly name: string
   readonly title: string
   readonly description: string | undefined
-  /** Address of its endpoint. */
+  /** URL of its endpoint. */
   readonly url: string
   /** In the order of the catalog. */
   readonly tools: readonly ListedTool[]
 }
 
-/** Every companion server that is served, in the order of the catalog. */
+/** Every served MCP server, in the order of the catalog. */
 export function listedServers(catalog: Catalog, facts: Facts): ListedServer[] {
   const tools = listedTools(catalog, facts)
   return Object.entries(catalog.servers).flatMap(([name, server]) => {
@@ -50,19 +49,20 @@ export function listedServers(catalog: Catalog, facts: Facts): ListedServer[] {
   })
 }
 
-/** Who a companion server is: the same in its card, in the registry and in what it says of itself when asked. */
+/** Identity of an MCP server: the same in its card, in the registry and in its own answers. */
 export interface ServerIdentity {
   /** Reverse DNS name of the service’s host, a slash, and the name in the catalog: `com.example/game`. */
   readonly name: string
   readonly title: string
   readonly version: string
-  /** At most 100 characters: the registry and the card take no more. */
+  /** At most 100 characters, the limit of the registry and the card. */
   readonly description: string
   readonly websiteUrl: string | undefined
   readonly icons: readonly JsonObject[] | undefined
 }
 
 const LONGEST = 100
+const SVG = { mimeType: 'image/svg+xml', sizes: ['any'] } as const
 
 export function identifyServer(catalog: Catalog, facts: Facts, name: string): ServerIdentity {
   const { title, description } = catalog.servers[name] ?? { title: name, description: undefined }
@@ -75,16 +75,16 @@ export function identifyServer(catalog: Catalog, facts: Facts, name: string): Se
     version: catalog.service.version,
     description: shorten(sentence(description ?? title)),
     websiteUrl: page === undefined ? addressOf('llms', catalog, baseUrl) : baseUrl + page,
-    icons: icon === undefined ? undefined : [{ src: icon, mimeType: 'image/svg+xml', sizes: ['any'] }],
+    icons: icon === undefined ? undefined : [icon.endsWith('.svg') ? { src: icon, ...SVG } : { src: icon }],
   }
 }
 
-/** A server’s last name: in its identity, and in the URN by which a catalog of resources knows it. */
+/** The last part of a server’s name: used in its identity, and in its URN in a resource catalog. */
 export function nickname(name: string): string {
   return name.replaceAll('_', '-')
 }
 
-/** The registry lets publish under this name who holds the key that the host shows under /.well-known/. */
+/** The registry accepts this name from the holder of the key that the host publishes under /.well-known/. */
 function reverse(baseUrl: string): string {
   const { hostname } = new URL(baseUrl)
   return isLoopback(baseUrl) || hostname.includes(':')
@@ -92,7 +92,7 @@ function reverse(baseUrl: string): string {
     : hostname.split('.').toReversed().join('.')
 }
 
-/** Whole words, with a mark where some are missing. */
+/** Truncates at a word, with an ellipsis. */
 function shorten(text: string): string {
   const points = Array.from(text)
   if (points.length <= LONGEST) return text
@@ -100,7 +100,7 @@ function shorten(text: string): string {
   return `${kept.replace(/\s+\S*$/, '')}…`
 }
 
-/** What a person types or pastes so that a client knows a server. */
+/** Text that a person types or pastes to add a server to a client. */
 interface Setup {
   readonly client: string
   readonly where: string
@@ -108,7 +108,7 @@ interface Setup {
   readonly text: string
 }
 
-/** For each client whose form is its own; all of them speak streamable HTTP, one through a bridge. */
+/** The setup of each client with a format of its own; all use streamable HTTP, one through a bridge. */
 function setupsFor(name: string, url: string): Setup[] {
   return [
     {
@@ -148,7 +148,7 @@ function pretty(value: JsonObject): string {
   return JSON.stringify(value, undefined, 2)
 }
 
-/** How a call of a tool is paid for, one step a line. */
+/** Instructions for a paid tool call, one step per line. */
 export function howToPayTools(catalog: Catalog, facts: Facts): string[] {
   const lines = [
     'Call the tool without a payment: the result is an error that lists what to pay, and costs nothing. Arguments are checked first, so what is offered can be had.',
@@ -167,7 +167,7 @@ export function howToPayTools(catalog: Catalog, facts: Facts): string[] {
   return lines
 }
 
-/** The same in a line, for guides that hold everything; none where no tool is served. */
+/** The same in one line, for guides that hold everything; empty without tools. */
 export function toolPayment({ mcpServers, protocols }: Facts): string[] {
   if (mcpServers.size === 0 || !protocols.includes('x402')) return []
   return [
@@ -175,8 +175,8 @@ export function toolPayment({ mcpServers, protocols }: Facts): string[] {
   ]
 }
 
-/** Libraries that do this by themselves, by the protocol they pay with. */
-export function payingClients({ protocols }: Facts): string[] {
+/** Libraries that pay automatically, by protocol. */
+export function payingClients({ protocols, baseUrl }: Facts): string[] {
   return [
     ...(protocols.includes('x402')
       ? ['withX402Client of the npm package agents (Cloudflare) pays by x402 around an MCP client.']
@@ -184,27 +184,39 @@ export function payingClients({ protocols }: Facts): string[] {
     ...(protocols.includes('mpp')
       ? ['McpClient.wrap of mppx/mcp/client pays by MPP around an MCP client.']
       : []),
-    'Desktop clients and editors do not pay by themselves: they list every tool and call the free ones.',
+    desktopPayment(baseUrl),
   ]
 }
 
-/** Pays for one `call` at `url`, a URL object, with a cap on what it spends: any MCP client, and a wallet of x402. */
-export const TOOL_CLIENT = [
-  "import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'",
-  "import { x402Client } from '@x402/core/client'",
-  "import { ExactEvmScheme } from '@x402/evm/exact/client'",
-  "import { privateKeyToAccount } from 'viem/accounts'",
-  'const account = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY)',
-  "const wallet = new x402Client().register('eip155:*', new ExactEvmScheme(account))",
-  "wallet.setSpendControls({ maxAmountPerPayment: '$1' })",
-  "const client = new Client({ name: 'buyer', version: '1.0.0' })",
-  'await client.connect(new StreamableHTTPClientTransport(url))',
-  'const { structuredContent: offer } = await client.callTool(call)',
-  'const payment = await wallet.createPaymentPayload(offer)',
-  "console.log(await client.callTool({ ...call, _meta: { 'x402/payment': payment } }))",
-].join('\n')
+/** How to pay from a client that does not support payments. */
+export function desktopPayment(baseUrl: string): string {
+  return `Desktop clients and editors do not pay by themselves. "npx ratecard mcp ${baseUrl} --max-per-call 0.05 --max 5" is an MCP server for them that lists the same tools and pays within this budget.`
+}
 
-/** All there is to say of one companion server, before it is set as a page or as Markdown. */
+/**
+ * A program that pays for one tool call over x402, at most the highest price of `tools`. The caller prepends its own
+ * `url` (a URL object) and `call`. Empty if there is nothing to pay for.
+ */
+export function payingToolClient(tools: readonly ListedTool[], { protocols }: Facts): string {
+  const cap = highestOfAll(tools.map(({ operation }) => operation.price))
+  if (cap === undefined || !protocols.includes('x402')) return ''
+  return [
+    "import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'",
+    "import { x402Client } from '@x402/core/client'",
+    "import { ExactEvmScheme } from '@x402/evm/exact/client'",
+    "import { privateKeyToAccount } from 'viem/accounts'",
+    'const account = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY)',
+    "const wallet = new x402Client().register('eip155:*', new ExactEvmScheme(account))",
+    `wallet.setSpendControls({ maxAmountPerPayment: '$${formatShort(cap)}' })`,
+    "const client = new Client({ name: 'buyer', version: '1.0.0' })",
+    'await client.connect(new StreamableHTTPClientTransport(url))',
+    'const { structuredContent: offer } = await client.callTool(call)',
+    'const payment = await wallet.createPaymentPayload(offer)',
+    "console.log(await client.callTool({ ...call, _meta: { 'x402/payment': payment } }))",
+  ].join('\n')
+}
+
+/** The documentation of one MCP server, for its page and its Markdown. */
 export function serverManual(catalog: Catalog, server: ListedServer): TemplateContext {
   const { name, title, description, url, tools } = server
   return {
@@ -213,7 +225,7 @@ export function serverManual(catalog: Catalog, server: ListedServer): TemplateCo
     url,
     place: serverPagePath(catalog, name) ?? '',
     setups: setupsFor(name, url).map((setup) => ({ ...setup })),
-    tools: tools.map(toolManual),
+    tools: tools.map((listed) => toolManual(catalog, listed)),
   }
 }
 
@@ -223,13 +235,13 @@ const IDENTITY = {
     'It knows only what belongs to the wallet that has signed a sign-in-with-x message, under "sign-in-with-x" in params._meta. Without one the result is an error that says what to sign.',
 } as const
 
-function toolManual(listed: ListedTool): TemplateContext {
+function toolManual(catalog: Catalog, listed: ListedTool): TemplateContext {
   const { tool, operation, route, parameters } = listed
   const { summary, useWhen: when, description, settle, price, timeout } = operation
   return {
     anchor: toolAnchor(tool.name),
     name: tool.name,
-    price: toolPrice(listed) ?? '',
+    price: spellTag(listed.operation.price),
     summary: sentence(summary),
     useWhen: when === undefined ? '' : useWhen(when),
     description: description === undefined ? '' : sentence(description),
@@ -238,13 +250,13 @@ function toolManual(listed: ListedTool): TemplateContext {
     identity: tool.requires === undefined ? '' : IDENTITY[tool.requires],
     parameters: parameters.map(argumentRow),
     call: pretty(exampleCall(listed)),
-    route: route?.path ?? '',
-    routeAnchor: route?.name ?? '',
+    route: route === undefined ? '' : `${route.operation.method} ${route.path}`,
+    routePage: (route && operationPath(catalog, route)) ?? '',
     limit: `Answers within ${spellDuration(timeout)}.`,
   }
 }
 
-/** What `callTool` takes: what is required, and what the catalog shows. */
+/** Arguments for `callTool`: required ones, and those with examples. */
 function exampleCall({ tool, parameters }: ListedTool): JsonObject {
   const shown = parameters.flatMap((parameter) => {
     const { name, example } = parameter
@@ -255,13 +267,13 @@ function exampleCall({ tool, parameters }: ListedTool): JsonObject {
 
 export const SERVER_CARD_TYPE = 'application/mcp-server-card+json'
 
-/** Revisions of the protocol that every endpoint speaks, newest first; `server/discover` is the truth. */
+/** Protocol revisions of every endpoint, newest first; `server/discover` is authoritative. */
 export const MCP_REVISIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 
 const SCHEMAS = 'https://static.modelcontextprotocol.io/schemas'
 
 /**
- * How to connect to a companion server, for clients that have not yet (MCP server cards, SEP-2127): stands at the
+ * How to connect to a companion server, for clients that have not yet (MCP server cards, SEP-2127). Served at the
  * endpoint’s address with /server-card behind it. It names no tools: those are asked for.
  */
 function renderServerCard(catalog: Catalog, facts: Facts, { name, url }: ListedServer): string {
@@ -277,7 +289,7 @@ export function renderServerJson(catalog: Catalog, facts: Facts, { name, url }: 
     compact({
       $schema: `${SCHEMAS}/2025-12-11/server.schema.json`,
       ...identity,
-      // The registry takes pictures from https alone.
+      // The registry accepts icons over https only.
       icons: facts.baseUrl.startsWith('https:') ? icons : undefined,
       remotes: [{ type: 'streamable-http', url }],
     }),
@@ -286,7 +298,7 @@ export function renderServerJson(catalog: Catalog, facts: Facts, { name, url }: 
 
 const printServerPage = readPage('docs-server.html.hbs')
 
-/** One companion server for people: how to connect, how to pay, and its tools. */
+/** The page of one MCP server: how to connect, how to pay, and its tools. */
 function renderServerPage(catalog: Catalog, facts: Facts, server: ListedServer): string {
   const { title, description, websiteUrl } = identifyServer(catalog, facts, server.name)
   return printServerPage({
@@ -300,12 +312,11 @@ function renderServerPage(catalog: Catalog, facts: Facts, server: ListedServer):
     sells: server.tools.some(({ operation }) => operation.price !== undefined),
     steps: howToPayTools(catalog, facts),
     clients: payingClients(facts),
-    program: facts.protocols.includes('x402') ? TOOL_CLIENT : '',
-    docs: addressOf('docs', catalog, '') ?? '',
+    program: payingToolClient(server.tools, facts),
   })
 }
 
-/** A document of one companion server. */
+/** A document of one MCP server. */
 interface ServerDocument {
   readonly path: string
   readonly type: string
@@ -313,7 +324,7 @@ interface ServerDocument {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The page of each companion server that is served. */
+/** The pages of all served MCP servers. */
 export function serverPages(catalog: Catalog, facts: Facts): ServerDocument[] {
   return listedServers(catalog, facts).flatMap((server) => {
     const path = serverPagePath(catalog, server.name)
@@ -322,7 +333,7 @@ export function serverPages(catalog: Catalog, facts: Facts): ServerDocument[] {
   })
 }
 
-/** The card of each. */
+/** The cards of all served MCP servers. */
 export function serverCards(catalog: Catalog, facts: Facts): ServerDocument[] {
   return listedServers(catalog, facts).map((server) => ({
     path: serverCardPath(server.name),

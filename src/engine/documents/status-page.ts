@@ -14,7 +14,7 @@ const STEPS: readonly (readonly [name: keyof Funnel, label: string])[] = [
 
 const print = readPage('status.html.hbs')
 
-/** The live `/status`: what `/status.json` says, for people. */
+/** The live page `/status`: the content of `/status.json` for people. */
 export function renderStatusPage(catalog: Catalog, facts: Facts, standing: StatusModel): string {
   const { status, reasons, checked_at: checkedAt, days, funnel, routes, sources } = standing
   const json = placedDocuments(catalog, facts.baseUrl).find(({ name }) => name === 'status-json')
@@ -29,7 +29,9 @@ export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Statu
     sells: routes.some(({ kind }) => kind === 'paid'),
     funnel: STEPS.map(([name, label]) => ({ name, label, count: String(funnel[name]) })),
     days: days.map(dayRow),
-    routes: routes.map(routeRow),
+    uptime: uptimeOf(routes),
+    called: routes.filter(isCalled).map(routeRow),
+    idle: routes.filter((route) => !isCalled(route)).map(routeRow),
     sources: sources.map(sourceRow),
     json: json?.paths[0] ?? '',
   })
@@ -62,6 +64,22 @@ function dayRow({
   }
 }
 
+/** A route without calls has no figures. */
+function isCalled({ success_rate: rate, p50_ms: p50 }: RouteStanding): boolean {
+  return rate !== null || p50 !== null
+}
+
+/** The state of all routes in a sentence or two. */
+function uptimeOf(routes: readonly RouteStanding[]): string {
+  const up = routes.filter(({ availability }) => availability === 'available').length
+  const rates = routes.flatMap(({ success_rate: rate }) => (rate === null ? [] : [rate]))
+  const standing = `${up} of ${routes.length} routes and tools are available.`
+  if (rates.length === 0) return standing
+  const perfect = rates.filter((rate) => rate === 1).length
+  if (perfect === rates.length) return `${standing} Every call of these days succeeded.`
+  return `${standing} On ${perfect} of the ${rates.length} that were called, every call succeeded; the lowest rate is ${percent(Math.min(...rates))}.`
+}
+
 const STATES = { available: 'up', failing: 'down', not_configured: 'degraded' } as const
 
 function routeRow(route: RouteStanding): TemplateContext {
@@ -71,13 +89,18 @@ function routeRow(route: RouteStanding): TemplateContext {
     availability: availability.replaceAll('_', ' '),
     state: STATES[availability],
     rate: rate === null ? '' : percent(rate),
-    p50: p50 === null ? '' : String(p50),
-    p95: p95 === null ? '' : String(p95),
+    p50: p50 === null ? '' : latency(p50),
+    p95: p95 === null ? '' : latency(p95),
     lastSuccess: last === null ? '' : momentOf(last),
   }
 }
 
-/** Cut, not rounded: only what never failed has a hundred. */
+/** In milliseconds up to a second, above in seconds. */
+function latency(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
+}
+
+/** Truncated, not rounded: only a route that never failed shows 100 %. */
 function percent(share: number): string {
   return `${Math.floor(share * 1_000) / 10} %`
 }
@@ -101,12 +124,12 @@ function sourceRow({
   }
 }
 
-/** For people to the minute, for programs in full. */
+/** A time for people to the minute, for programs in full. */
 function momentOf(iso: string): TemplateContext {
   return { iso, words: `${iso.slice(0, 16).replace('T', ' ')} UTC` }
 }
 
-/** How the service stands, as `/status.json` says it and `/status` shows it: every figure of the page is one of these. */
+/** State of the service, as in `/status.json`: every figure of the page `/status` comes from here. */
 export interface StatusModel {
   readonly service: string
   readonly version: string
@@ -121,21 +144,23 @@ export interface StatusModel {
   /** Why it is not operational, one sentence each. */
   readonly reasons: readonly string[]
   readonly checked_at: string
-  /** The days that the figures are of, oldest first, today among them. */
+  /** The days of the figures, oldest first, including today. */
   readonly days: readonly DayFigures[]
-  /** Of these days, all routes and tools together. */
+  /** Totals over these days, of all routes and tools. */
   readonly funnel: Funnel
   readonly routes: readonly RouteStanding[]
   /** Paid routes that cannot be served now. */
   readonly unavailable: readonly { readonly path: string; readonly reason: string }[]
   readonly sources: readonly SourceStanding[]
-  /** Networks on which this process has settled payments with signers of its own. */
+  /** Networks on which this process has settled payments with its own signers. */
   readonly networks: readonly NetworkStanding[]
-  /** The last catalog that was to take the place of this one, if it was refused. */
+  /** The latest report of facilitators about the listing of each operation. */
+  readonly listings: readonly ListingStanding[]
+  /** The last catalog that was refused at a reload. */
   readonly refused_reload: RefusedReload | null
 }
 
-/** What became of requests to what is sold; `engine/usage/usage.ts` says when each is counted. */
+/** Numbers of requests by result; `engine/usage/usage.ts` states when each is counted. */
 export interface Funnel {
   readonly unpaid: number
   readonly presented: number
@@ -154,14 +179,15 @@ export interface DayFigures extends Funnel {
 
 type Availability = 'available' | 'failing' | 'not_configured'
 
-/** Numbers of calls are left out: with the price they would tell what each route earns. `ratecard stats` has them. */
+/** Without numbers of calls, which would disclose the revenue of each route. `ratecard stats` has them. */
 export interface RouteStanding {
   readonly path: string
-  readonly kind: 'paid' | 'sample' | 'free'
+  /** `tool`: only offered by an MCP server, free or paid. */
+  readonly kind: 'paid' | 'sample' | 'free' | 'tool'
   readonly availability: Availability
-  /** Answers with status 200 among these and those of 500 and above, 0 to 1; null: none of either in these days. */
+  /** Share of answers with status 200 among these and those of 500 and above, 0 to 1; null when there were neither. */
   readonly success_rate: number | null
-  /** Null: no answer in these days. */
+  /** Null when there was no answer. */
   readonly p50_ms: number | null
   readonly p95_ms: number | null
   readonly last_success: string | null
@@ -181,22 +207,32 @@ export interface NetworkStanding {
   /** CAIP-2. */
   readonly network: string
   readonly name: string
-  /** `closed`: nothing is settled now, and `reason` says why. */
+  /** `closed`: nothing is settled now, for this `reason`. */
   readonly status: 'open' | 'closed'
   readonly reason: string | null
-  /** Coin that gas is paid in; the amounts are in its units. */
+  /** The native coin, in whose units the amounts are. */
   readonly coin: string
   readonly signers: readonly { readonly address: string; readonly balance: string }[]
-  /** What reverted transactions have cost over all processes. */
+  /** Cost of reverted transactions of all processes. */
   readonly gas_lost_last_hour: string
   /** Transactions in no block yet. */
   readonly unmined: number
 }
 
+export interface ListingStanding {
+  /** Host. */
+  readonly facilitator: string
+  readonly operation: string
+  readonly status: 'success' | 'processing' | 'rejected'
+  /** Why it was rejected. */
+  readonly reason: string | null
+  readonly at: string
+}
+
 export interface RefusedReload {
   readonly refused_at: string
-  /** The revision that serves on. */
+  /** The revision that is still served. */
   readonly kept: string
-  /** Places in the catalog; the operator's log has the words, which could quote what should not be public. */
+  /** Positions in the catalog; only the operator's log has the messages, which could quote private text. */
   readonly errors: readonly { readonly code: string; readonly line?: number; readonly column?: number }[]
 }

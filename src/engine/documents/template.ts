@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import Handlebars from 'handlebars'
 
-/** Where the texts and pages stand that the world reads. */
+/** Folder of the templates of documents and pages. */
 export const TEMPLATES = new URL('../../../templates/', import.meta.url)
 
-/** A template’s context: everything it names must be there. */
+/** The values of a template; a missing one is an error. */
 export interface TemplateContext {
   readonly [name: string]: string | boolean | TemplateContext | readonly string[] | readonly TemplateContext[]
 }
@@ -22,10 +22,19 @@ handlebars.registerHelper({
  */
 export function readMarkdown(file: string): (context: TemplateContext) => string {
   const source = readFileSync(new URL(file, TEMPLATES), 'utf8')
-  return handlebars.compile<TemplateContext>(source, { strict: true, noEscape: true })
+  const print = handlebars.compile<TemplateContext>(source, { strict: true, noEscape: true })
+  return (context) => escapeInvisible(print(context))
 }
 
-/** Words on one line, in a paragraph or in the cell of a table. */
+/** Control characters and marks that reorder text, which would hide what the text contains. */
+const INVISIBLE = /(?![\t\n\r])\p{Cc}|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+/** Escapes each as JSON does, so that JSON on a page keeps its value. */
+export function escapeInvisible(text: string): string {
+  return text.replace(INVISIBLE, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** Text on one line, in a paragraph or a table cell. */
 export function plain(text: string): string {
   return text
     .replace(/\s+/g, ' ')
@@ -34,7 +43,7 @@ export function plain(text: string): string {
     .replace(/^(?:[#+=-]|\d+(?=[.)](?:\s|$)))/, (start) => (/\d/.test(start) ? `${start}\\` : `\\${start}`))
 }
 
-/** A span of code, in the cell of a table too; nothing for nothing. */
+/** A span of code, also in a table cell; empty for an empty text. */
 export function code(text: string): string {
   const line = text.replace(/\s+/g, ' ')
   if (line.trim() === '') return ''
@@ -47,7 +56,7 @@ function longestRun(text: string): number {
   return Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length))
 }
 
-/** An address that a link may have, else the empty text: the catalog could hold `javascript:` too. */
+/** The address of a link if it is a web address, otherwise empty: the catalog could contain `javascript:`. */
 export function webAddress(url: string | undefined): string {
   return url !== undefined && /^https?:\/\/[^\s<>"]+$/i.test(url) ? url : ''
 }

@@ -5,36 +5,33 @@ import {
   addressOf,
   defineDocument,
   type DocumentName,
+  operationPath,
   type PlacedDocument,
   placedDocuments,
   printJson,
 } from './registry.ts'
+import { pagedRoutes } from './operation-page.ts'
 import { listedServers, serverPagePath } from './servers.ts'
 
-/** RFC 9309, with where the site map and the resource discovery are, and Cloudflare’s Content-Signal. */
+/** RFC 9309, with the site map and Cloudflare’s Content-Signal. */
 export const robots = defineDocument('robots', (catalog, { baseUrl }) => {
   const { paid, training } = catalog.crawlers
   const signals = ['search=yes', 'ai-input=yes']
   if (training !== undefined) signals.push(`ai-train=${training === 'allow' ? 'yes' : 'no'}`)
   const rules = ['User-agent: *', `Content-Signal: ${signals.join(', ')}`, 'Allow: /']
-  // Nothing to read there for those who do not pay.
+  // Crawlers do not pay, so these paths have no content for them.
   if (paid === 'disallow') rules.push('Disallow: /paid/')
   const sitemap = addressOf('sitemap', catalog, baseUrl)
-  const ard = addressOf('ard', catalog, baseUrl)
-  const pointers = [
-    ...(sitemap === undefined ? [] : [`Sitemap: ${sitemap}`]),
-    ...(ard === undefined ? [] : [`Agentmap: ${ard}`]),
-  ]
-  const groups = [rules, pointers].filter((lines) => lines.length > 0)
-  return `${groups.map((lines) => lines.join('\n')).join('\n\n')}\n`
+  const pointer = sitemap === undefined ? '' : `\nSitemap: ${sitemap}\n`
+  return `${rules.join('\n')}\n${pointer}`
 })
 
 /** RFC 9116 §2.5.5 recommends less than a year. */
 const VALID_MS = 364 * 86_400_000
 
 /**
- * Whom to tell of a weakness (RFC 9116). It expires 364 days after the catalog was last changed, for documents carry
- * no clock: somebody has to look at it once a year and to date the catalog anew.
+ * Contact for security reports (RFC 9116). It expires 364 days after the catalog's last change, since documents
+ * carry no clock: review it and update the date of the catalog once a year.
  */
 export const securityTxt = defineDocument('security-txt', (catalog, { baseUrl }) => {
   const { email, url } = catalog.service.contact
@@ -50,25 +47,29 @@ export const securityTxt = defineDocument('security-txt', (catalog, { baseUrl })
   return `${lines.join('\n')}\n`
 })
 
-/** The line that lets its key’s owner publish MCP servers under this domain’s name: exactly as the catalog has it. */
+/** The line that allows the owner of its key to publish MCP servers under this domain: copied from the catalog. */
 export const mcpRegistryAuth = defineDocument(
   'mcp-registry-auth',
   ({ service }) => service.mcpRegistryAuth ?? '',
 )
 
-/** Pages for people and guides for models; what only programs read is left to the other documents. */
+/** Whether a document is a page for people or a guide for models, which are in the site map. */
 function isPage({ name, type }: PlacedDocument): boolean {
   return name === 'index' || name === 'llms' || /^text\/(html|markdown)/.test(type)
 }
 
-/** sitemaps.org 0.9. Paths and origin have no character that XML would need escaped: the catalog is checked for it. */
+/** sitemaps.org 0.9. Paths and origin need no XML escaping, which the check of the catalog ensures. */
 export const sitemap = defineDocument('sitemap', (catalog, facts) => {
   const { updated } = catalog.service
   const { baseUrl } = facts
   const changed = updated === undefined ? '' : `<lastmod>${updated}</lastmod>`
   const documents = placedDocuments(catalog, baseUrl).filter(isPage)
   const servers = listedServers(catalog, facts).flatMap(({ name }) => serverPagePath(catalog, name) ?? [])
-  const addresses = [...documents.map(({ url }) => url), ...servers.map((path) => baseUrl + path)]
+  const operations = pagedRoutes(catalog).flatMap((route) => operationPath(catalog, route) ?? [])
+  const addresses = [
+    ...documents.map(({ url }) => url),
+    ...[...servers, ...operations].map((path) => baseUrl + path),
+  ]
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">',
@@ -80,7 +81,7 @@ export const sitemap = defineDocument('sitemap', (catalog, facts) => {
 
 const RELATIONS = ['service-desc', 'service-doc', 'service-meta', 'status'] as const
 
-/** RFC 9727: what describes this API, as a link set (RFC 9264). The header says the same of HEAD. */
+/** RFC 9727: a link set (RFC 9264) of the descriptions of this API, also as the Link header of HEAD. */
 export const apiCatalog = defineDocument(
   'api-catalog',
   (catalog, { baseUrl }) => {
@@ -101,7 +102,7 @@ export const apiCatalog = defineDocument(
   }),
 )
 
-/** By what a program that knows only the origin finds each document. */
+/** The link relation by which a program that knows only the origin finds each document. */
 const LINK_RELATIONS: readonly (readonly [DocumentName, string])[] = [
   ['openapi', 'service-desc'],
   ['docs', 'service-doc'],
@@ -111,12 +112,12 @@ const LINK_RELATIONS: readonly (readonly [DocumentName, string])[] = [
   ['ard', 'ai-catalog'],
 ]
 
-/** The Link header of `/` (RFC 8288): the documents that are served, each under its relation. */
+/** The Link header of `/` (RFC 8288): the served documents with their relations. */
 export function linkHeader(catalog: Catalog): string {
   const placed = placedDocuments(catalog, '')
   return LINK_RELATIONS.flatMap(([name, relation]) => {
     const paths = placed.find((document) => document.name === name)?.paths ?? []
-    // One document has two names under /.well-known/, and each relation means one of them.
+    // One document has two paths under /.well-known/, each for one of its relations.
     const path = paths.find((each) => each.includes(relation)) ?? paths[0]
     return path === undefined ? [] : [`<${path}>; rel="${relation}"`]
   }).join(', ')

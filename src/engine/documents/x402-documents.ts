@@ -1,12 +1,13 @@
 import { type Catalog, colonTemplate, examplePath, type Route } from '../catalog/catalog.ts'
 import { compact, isJsonObject, type JsonObject } from '../json.ts'
-import { formatPrice } from '../money.ts'
+import { declaredPrice } from '../catalog/price-text.ts'
+import { formatPrice, type Micros } from '../money.ts'
 import { lastChange, listedRoutes, priceOf, usualOffers } from './listing.ts'
 import { iconUrl } from './page.ts'
-import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
+import { addressOf, defineDocument, type Facts, operationPath, printJson } from './registry.ts'
 import { howToPay, SANDBOX, sentence } from './copy.ts'
 
-/** What x402scan has written down (`version`, `resources` as addresses), and what other readers look for beside it. */
+/** The members that x402scan documents (`version`, `resources` as addresses), and those that other readers expect. */
 export const x402Manifest = defineDocument('x402', (catalog, facts) => {
   const { name, description, ownershipProofs } = catalog.service
   const { baseUrl, sandbox } = facts
@@ -20,9 +21,9 @@ export const x402Manifest = defineDocument('x402', (catalog, facts) => {
       name,
       description: sandbox ? `${SANDBOX} ${sentence(description)}` : sentence(description),
       origin: baseUrl,
-      resources: sold.map((route) => baseUrl + examplePath(route)),
+      resources: [...new Set(sold.map((route) => baseUrl + examplePath(route)))],
       instructions: howToPay(catalog, facts).join(' '),
-      // An empty list reads as a claim that failed.
+      // An empty list reads as a failed claim.
       ownershipProofs: ownershipProofs.length === 0 ? undefined : ownershipProofs,
       payment: payment(catalog, facts, sold),
       endpoints: sold.map((route) => endpoint(route, facts)),
@@ -46,7 +47,9 @@ function payment(catalog: Catalog, facts: Facts, sold: readonly Route[]): JsonOb
 }
 
 function priceRange(sold: readonly Route[]): JsonObject | undefined {
-  const prices = sold.flatMap(({ operation: { price } }) => price ?? [])
+  const prices = sold.flatMap(({ operation: { price } }): Micros[] =>
+    typeof price === 'object' ? [price.lowest, price.highest] : price === undefined ? [] : [price],
+  )
   const [first] = prices
   if (first === undefined) return undefined
   return {
@@ -56,12 +59,11 @@ function priceRange(sold: readonly Route[]): JsonObject | undefined {
 }
 
 function endpoint(route: Route, { baseUrl, available }: Facts): JsonObject {
-  const amount = priceOf(route)
   return compact({
     method: route.operation.method,
     path: route.path,
     url: baseUrl + examplePath(route),
-    price: amount === undefined ? undefined : { mode: 'fixed', currency: 'USD', amount },
+    price: route.operation.price === undefined ? undefined : declaredPrice(route.operation.price),
     description: route.summary,
     category: route.operation.category,
     sample: route.sample,
@@ -80,7 +82,7 @@ function links(catalog: Catalog, baseUrl: string): JsonObject {
   })
 }
 
-/** What is sold with x402, in the shape of Bazaar’s resource listing: a facilitator’s index of this one service. */
+/** The routes sold with x402, in the format of Bazaar’s resource listing. */
 export const x402Resources = defineDocument('x402-resources', (catalog, facts) => {
   const shared: JsonObject = compact({
     lastUpdated: lastChange(catalog),
@@ -88,7 +90,7 @@ export const x402Resources = defineDocument('x402-resources', (catalog, facts) =
   })
   const items = listedRoutes(catalog).flatMap((route) => {
     const challenge = route.kind === 'paid' ? facts.paymentRequired(route) : undefined
-    return challenge === undefined ? [] : [{ ...item(facts, route, challenge), ...shared }]
+    return challenge === undefined ? [] : [{ ...item(catalog, facts, route, challenge), ...shared }]
   })
   return printJson({
     x402Version: 2,
@@ -97,9 +99,11 @@ export const x402Resources = defineDocument('x402-resources', (catalog, facts) =
   })
 })
 
-/** The live challenge’s own members, so that the listing cannot differ from it, and what a reader adds to choose. */
-function item(facts: Facts, route: Route, challenge: JsonObject): JsonObject {
+/** The members of the live challenge, so that the listing cannot differ from it, with additions for readers. */
+function item(catalog: Catalog, facts: Facts, route: Route, challenge: JsonObject): JsonObject {
+  const docs = operationPath(catalog, route)
   const { url, ...resource } = isJsonObject(challenge.resource) ? challenge.resource : {}
+  const { price } = route.operation
   const bazaar = isJsonObject(challenge.extensions) ? challenge.extensions.bazaar : undefined
   return compact({
     resource: url,
@@ -111,9 +115,10 @@ function item(facts: Facts, route: Route, challenge: JsonObject): JsonObject {
     method: route.operation.method,
     path: route.path,
     routeTemplate: route.path.includes('{') ? colonTemplate(route.path) : undefined,
-    priceUsd: priceOf(route),
+    ...(typeof price === 'object' ? { price: declaredPrice(price) } : { priceUsd: priceOf(route) }),
     useCase: route.operation.useWhen,
     sample: route.sample,
+    docs: docs === undefined ? undefined : facts.baseUrl + docs,
     available: facts.available(route.operation),
   })
 }

@@ -5,25 +5,27 @@ import type { Observe } from '../access.ts'
 import { Failure } from '../errors.ts'
 import { serveMcp, type McpServing, type McpSettings } from './mcp.ts'
 import { failed, note, problem, respond, type Notes, type Reply } from './reply.ts'
-import { IndexedRouter, templateOf } from './router.ts'
+import type { Revision } from './revision.ts'
+import { IndexedRouter, prefersPage, templateOf } from './router.ts'
 
 export interface AppSettings extends AccessLogSettings, McpSettings {
   readonly trustProxy: boolean
   readonly serving: {
     readonly now: Serving
-    /** The stores are about to be closed. */
+    /** Whether the stores are about to be closed. */
     readonly stopping: boolean
   }
+  /** A route for the operator alone. */
   readonly operatorRoute: OperatorRoute | undefined
 }
 
-/** What requests meet from now on. */
+/** What serves requests from now on. */
 export interface Serving extends McpServing {
   /** Documents, live pages and routes of the catalog. */
   readonly routes: RouterMiddleware
 }
 
-/** What only the operator is shown, at a path outside of the catalog; undefined: nothing for this caller. */
+/** Answers the operator at a path outside of the catalog; undefined for other callers. */
 export type OperatorRoute = (path: string, headers: IncomingHttpHeaders) => (() => Promise<Reply>) | undefined
 
 /** The service as a Koa application. */
@@ -31,7 +33,7 @@ export function createApp(settings: AppSettings): Koa {
   const { trustProxy, serving } = settings
   const app = new Koa({ proxy: trustProxy })
   const mcp = serveMcp(settings)
-  // `problems` reports.
+  // `problems` reports errors.
   app.silent = true
   app.use(accessLog(settings))
   app.use(problems(settings))
@@ -41,14 +43,14 @@ export function createApp(settings: AppSettings): Koa {
   app.use(canonicalPaths)
   app.use(operatorRoutes(settings))
   app.use((ctx: RouterContext, next: Next) => serving.now.routes(ctx, next))
-  // Both are reached only by requests that no route has answered.
+  // Only requests without a matching route reach these two.
   app.use(allowOptions)
   app.use(new IndexedRouter().allowedMethods())
   return app
 }
 
-/** Turns errors and requests that nothing has answered into problem documents. */
-function problems({ report }: AppSettings): Middleware {
+/** Turns errors and unanswered requests into problem documents. */
+function problems({ report, serving }: AppSettings): Middleware {
   return async (ctx, next) => {
     try {
       await next()
@@ -59,11 +61,13 @@ function problems({ report }: AppSettings): Middleware {
         return
       }
       report(fault)
-      return respond(ctx, failed(new Failure('internal', 'something went wrong here'), 'unknown'))
+      return respond(
+        ctx,
+        failed(new Failure('internal', 'something went wrong here'), { charged: 'unknown' }),
+      )
     }
     if (ctx.body !== undefined) return
-    if (ctx.status === 404)
-      respond(ctx, problem('route_not_found', 'there is nothing at this path', { charged: 'no' }))
+    if (ctx.status === 404) respond(ctx, notFound(ctx, serving.now.revision))
     if (ctx.status === 405) {
       note(ctx, { place: templateOf(ctx) })
       respond(ctx, problem('method_not_allowed', `${ctx.method} is not served here`, { charged: 'no' }))
@@ -71,7 +75,19 @@ function problems({ report }: AppSettings): Middleware {
   }
 }
 
-/** Refuses what would be sold wrongly because of the application around this one; nothing is charged. */
+function notFound(ctx: Context, { notFound: page }: Revision): Reply {
+  const reply = problem('route_not_found', 'there is nothing at this path', { charged: 'no' })
+  if (!prefersPage(ctx)) return { ...reply, vary: 'Accept' }
+  const { type, body, headers } = page
+  return {
+    ...reply,
+    headers: { ...reply.headers, ...headers, 'Content-Type': type },
+    body: Buffer.from(body),
+    vary: 'Accept',
+  }
+}
+
+/** Refuses requests that the surrounding application has changed so that a sale would fail; charges nothing. */
 function hostFaults({ serving, report }: AppSettings): Middleware {
   return (ctx, next) => {
     if (serving.stopping) {
@@ -86,9 +102,9 @@ function hostFaults({ serving, report }: AppSettings): Middleware {
   }
 }
 
-/** How this application is mounted wrongly, as far as a request shows it. */
+/** A mistake in mounting this application, if the request shows one. */
 function mountFault({ req, url, originalUrl }: Context): string | undefined {
-  // Express and connect keep what a client has sent under this name; koa-mount changes the URL of the context.
+  // Express and connect keep the original URL under this name; koa-mount changes the URL of the context.
   const sent = 'originalUrl' in req && typeof req.originalUrl === 'string' ? req.originalUrl : originalUrl
   if (sent !== url && sent.endsWith(url === '/' ? '' : url))
     return 'this service is mounted below a path prefix, and its addresses would be wrong: mount it at the root of its host'
@@ -115,7 +131,7 @@ export interface AccessLogSettings {
   readonly observe: Observe | undefined
 }
 
-/** One line a request. */
+/** Writes one line per request. */
 export function accessLog({ now, observe }: AccessLogSettings): Middleware {
   if (observe === undefined) return (_, next) => next()
   return async (ctx, next) => {
@@ -137,14 +153,14 @@ export function accessLog({ now, observe }: AccessLogSettings): Middleware {
   }
 }
 
-/** A payment that is not yet decided is where the answer points. */
+/** The payment of an unresolved settlement is in the Location of its answer. */
 function paymentOf(response: Context['response']): string | undefined {
   const payment: string | undefined = response.get('Ratecard-Payment')
   const location: string | undefined = response.get('Location')
   return payment ?? location?.replace('/payments/', '')
 }
 
-/** Headers of both protocols that scripts in browsers may read. */
+/** Headers of both protocols that browser scripts may read. */
 const CORS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
@@ -157,7 +173,7 @@ const PREFLIGHT = {
   'Access-Control-Max-Age': '86400',
 }
 
-/** Every origin may read every answer. */
+/** Allows every origin to read every answer. */
 function cors(ctx: Context, next: Next): Promise<void> {
   ctx.set(CORS)
   return next()
@@ -175,7 +191,7 @@ async function allowOptions(ctx: Context, next: Next): Promise<void> {
   ctx.status = 204
 }
 
-/** The two parts of a request target that matter here. */
+/** The path and query of a request target. */
 interface Target {
   readonly path: string
   readonly query: string
@@ -193,7 +209,7 @@ export function splitTarget(target: string): Target {
     : { path: local.slice(0, mark), query: local.slice(mark + 1) }
 }
 
-/** Answers only the one spelling of each path; an absolute-form target is rewritten to its path and query. */
+/** Accepts one spelling of each path; rewrites an absolute-form target to its path and query. */
 function canonicalPaths(ctx: Context, next: Next): Promise<unknown> | undefined {
   const { path, query } = splitTarget(ctx.url)
   if (canonicalPath(path) === undefined) return undefined
@@ -216,17 +232,17 @@ export function canonicalPath(raw: string): string | undefined {
 /** RFC 3986 §3.3 pchar without `;`, encoded octets in upper case. */
 const CHARACTERS = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,=:@/]|%[0-9A-F]{2})*$/
 
-/** Letters, digits and marks that are never encoded. */
+/** Percent-encoded characters that need no encoding. */
 const UNRESERVED = /%(?:2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)/
 
 function isCanonical(segment: string): boolean {
   if (segment === '.' || segment === '..' || UNRESERVED.test(segment)) return false
   const decoded = decodeSegment(segment)
-  // An encoded slash is part of a value, and software behind us may decode it: no value may climb.
+  // An encoded slash is part of a value, and an upstream may decode it: no value may contain dot segments.
   return decoded?.split('/').every((part) => part !== '.' && part !== '..') ?? false
 }
 
-/** A segment's text; undefined when its percent-encoding is broken. */
+/** The decoded text of a segment; undefined when its percent-encoding is invalid. */
 export function decodeSegment(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment)

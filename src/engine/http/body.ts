@@ -4,9 +4,9 @@ import { isJsonMedia, LARGEST_BYTES } from '../catalog/body.ts'
 import type { Body } from '../catalog/catalog.ts'
 import type { RawParameters } from '../catalog/validator.ts'
 import type { Refusal } from '../errors.ts'
-import { parseStrictJson } from '../json.ts'
+import { measureJson, parseStrictJson } from '../json.ts'
 
-/** What has come of the body of a request. */
+/** The result of reading a request body. */
 export type Received =
   | {
       readonly kind: 'body'
@@ -16,46 +16,129 @@ export type Received =
       /** RFC 9530. */
       readonly digest: string
     }
-  /** Left unread: it is larger than what is read of it without a payment. */
+  /** Not read, because it is larger than what is read without a payment. */
   | { readonly kind: 'unread' }
-  /** Cannot be taken. */
+  /** Cannot be accepted. */
   | { readonly kind: 'fault'; readonly refusal: Refusal }
 
-/** As much is read without a payment, and bound to the challenge. */
-export const UNPAID_BYTES = 1_000_000
-
-/** At least as fast a body has to come, in bytes a millisecond, after the time a request has in any case. */
+/** Lowest speed of a body in bytes per millisecond, after the time that every request has. */
 const SLOWEST = 128
 const PATIENCE_MS = 10_000
 
-/** Milliseconds in which a body of this size has to arrive. */
+/** Milliseconds within which a body of this size must arrive. */
 export function readingTime(bytes: number): number {
   return PATIENCE_MS + Math.ceil(bytes / SLOWEST)
 }
 
-/** Reads and parses a body of at most `limit` bytes; what is left unread is discarded once the answer is sent. */
-export async function receiveBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-  body: Body,
-  limit: number,
-): Promise<Received> {
-  const { headers } = request
-  const unsupported = hasBody(headers) ? checkMediaType(body, headers) : undefined
-  const read = unsupported === undefined ? await readBytes(request, limit, readingTime(limit)) : 'refused'
-  if (Buffer.isBuffer(read)) return parse(body, read)
-  discardBody(request, response)
-  if (unsupported !== undefined) return { kind: 'fault', refusal: unsupported }
-  if (read === 'slow') return fault('request_timeout', 'the body did not arrive in time')
-  if (declaredSize(headers) <= body.maxSize && limit < body.maxSize) return { kind: 'unread' }
-  return fault('body_too_large', `the body is larger than the ${body.maxSize} bytes this route takes`)
+/** Limit of all bodies together, in bytes, from their arrival until their request is answered. */
+const ROOM = 256_000_000
+/** Part of it that only the first chunks of bodies may use, so that small bodies are read while large ones wait. */
+const ROOM_OF_SMALL = 64_000_000
+const SMALL = 65_536
+/** Memory cost of a chunk besides its bytes: a client may send each byte separately. */
+const CHUNK_COST = 256
+
+/** Memory cost of a JSON value after parsing, in bytes, and the limit of values in a body. */
+const VALUE_COST = 128
+const MOST_VALUES = 1_000_000
+/** Deeper values are refused, since recursive processing must not exhaust the stack. */
+const DEEPEST = 200
+
+/** Reads request bodies, within a memory limit for all requests of this process. */
+export class BodyReader {
+  #held = 0
+
+  /** Reads and parses a body of at most `limit` bytes; the rest is discarded once the answer is sent. */
+  async receive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: Body,
+    limit: number,
+  ): Promise<Received> {
+    const { headers } = request
+    const unsupported = hasBody(headers) ? checkMediaType(body, headers) : undefined
+    const form = body.kind === 'json' ? 'json' : 'other'
+    const read = unsupported === undefined ? await this.read(request, response, limit, form) : 'refused'
+    if (Buffer.isBuffer(read)) return parse(body, read)
+    discardBody(request, response)
+    if (unsupported !== undefined) return { kind: 'fault', refusal: unsupported }
+    if (read === 'slow') return fault('request_timeout', 'the body did not arrive in time')
+    if (read === 'busy') return { kind: 'fault', refusal: BUSY }
+    if (read === 'deep') return fault('body_malformed', `the body ${TOO_DEEP}`)
+    if (read === 'many') return fault('body_too_large', `the body ${TOO_MANY}`)
+    if (declaredSize(headers) <= body.maxSize && limit < body.maxSize) return { kind: 'unread' }
+    return fault('body_too_large', `the body is larger than the ${body.maxSize} bytes this route takes`)
+  }
+
+  /**
+   * Never destroys the request, whose connection carries the answer. A disconnected client counts as `slow`. For JSON
+   * the memory of the parsed value counts too.
+   */
+  read(
+    request: IncomingMessage,
+    response: ServerResponse,
+    limit: number,
+    form: 'json' | 'other',
+  ): Promise<Buffer | Unread> {
+    if (declaredSize(request.headers) > limit) return Promise.resolve('large')
+    return new Promise((resolve) => {
+      const chunks: Buffer[] = []
+      let [size, held] = [0, 0]
+      const release = (): void => {
+        this.#held -= held
+        held = 0
+      }
+      const end = (result: Buffer | Unread): void => {
+        clearTimeout(timer)
+        request.off('data', take).off('end', finish).off('close', leave).pause()
+        if (Buffer.isBuffer(result) && !response.closed) response.once('close', release)
+        else release()
+        resolve(result)
+      }
+      const hold = (bytes: number): boolean => {
+        held += bytes
+        this.#held += bytes
+        return this.#held <= (held <= SMALL ? ROOM : ROOM - ROOM_OF_SMALL)
+      }
+      const take = (chunk: Buffer): void => {
+        size += chunk.length
+        const hasRoom = hold(chunk.length + CHUNK_COST)
+        if (size > limit) end('large')
+        else if (!hasRoom) end('busy')
+        else chunks.push(chunk)
+      }
+      const finish = (): void => {
+        const bytes = Buffer.concat(chunks, size)
+        if (form === 'other') return end(bytes)
+        const { depth, values } = measureJson(bytes)
+        if (depth > DEEPEST) end('deep')
+        else if (values > MOST_VALUES) end('many')
+        else end(hold(values * VALUE_COST) ? bytes : 'busy')
+      }
+      const leave = (): void => end('slow')
+      const timer = setTimeout(leave, readingTime(limit))
+      request.on('data', take).once('end', finish).once('close', leave)
+    })
+  }
 }
+
+/** Why a body was not read; `busy`: other bodies use up the memory limit; `deep`, `many`: JSON beyond the limits. */
+type Unread = 'large' | 'slow' | 'busy' | 'deep' | 'many'
+
+export const TOO_DEEP = `is nested more than ${DEEPEST} levels deep`
+export const TOO_MANY = `has more than ${MOST_VALUES.toLocaleString('en-US')} values`
+
+export const BUSY = {
+  code: 'service_busy',
+  detail: 'the bodies of other requests take up the memory there is for them',
+  retryAfter: 1,
+} as const satisfies Refusal
 
 function fault(code: Refusal['code'], detail: string): Received {
   return { kind: 'fault', refusal: { code, detail } }
 }
 
-/** 0 where it is not declared. */
+/** 0 when it is not declared. */
 export function declaredSize(headers: IncomingHttpHeaders): number {
   return Number(headers['content-length'] ?? 0)
 }
@@ -68,48 +151,32 @@ function checkMediaType({ mediaType, kind }: Body, headers: IncomingHttpHeaders)
   const code = 'media_type_unsupported'
   if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
     return { code, detail: 'the body must come without Content-Encoding' }
-  const [essence = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
-  const given = essence.trim()
-  if (given !== mediaType && !(mediaType === 'application/json' && isJsonMedia(given)))
+  const { essence, charset } = readMediaType(headers['content-type'] ?? '')
+  if (essence !== mediaType && !(mediaType === 'application/json' && isJsonMedia(essence)))
     return { code, detail: `this route takes ${mediaType}` }
-  const charset = parameters.map((each) => /^\s*charset="?([^"\s]+)/.exec(each)?.[1]).find(Boolean) ?? 'utf-8'
   return kind === 'bytes' || /^(?:utf-?8|us-ascii)$/.test(charset)
     ? undefined
     : { code, detail: 'text must be encoded as UTF-8' }
 }
 
-/** Never destroys the request, whose connection has an answer to carry. A client that has gone away reads as `slow`. */
-function readBytes(
-  request: IncomingMessage,
-  limit: number,
-  within: number,
-): Promise<Buffer | 'large' | 'slow'> {
-  if (declaredSize(request.headers) > limit) return Promise.resolve('large')
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    const end = (result: Buffer | 'large' | 'slow'): void => {
-      clearTimeout(timer)
-      request.off('data', take).off('end', finish).off('close', leave).pause()
-      resolve(result)
-    }
-    const take = (chunk: Buffer): void => {
-      size += chunk.length
-      if (size > limit) end('large')
-      else chunks.push(chunk)
-    }
-    const finish = (): void => end(Buffer.concat(chunks, size))
-    const leave = (): void => end('slow')
-    const timer = setTimeout(leave, within)
-    request.on('data', take).once('end', finish).once('close', leave)
-  })
+/** A Content-Type in lower case, without its other parameters; empty when missing. */
+export interface MediaType {
+  readonly essence: string
+  readonly charset: string
 }
 
-/** What is discarded of one body, and how long a client may go on with it after its answer. */
+/** RFC 9110 §8.3. */
+export function readMediaType(contentType: string): MediaType {
+  const [essence = '', ...parameters] = contentType.toLowerCase().split(';')
+  const charset = parameters.map((each) => /^\s*charset="?([^"\s]+)/.exec(each)?.[1]).find(Boolean)
+  return { essence: essence.trim(), charset: charset ?? 'utf-8' }
+}
+
+/** Limits for discarding the rest of a body after its answer. */
 const DISCARDED_MS = 5_000
 const LINGER_MS = 1_000
 
-/** Takes the rest of a body off the connection, within bounds: a client that only writes would not read its answer. */
+/** Reads and discards the rest of a body, within limits: a client that only writes would never read its answer. */
 export function discardBody(request: IncomingMessage, response: ServerResponse): void {
   if (request.complete) return
   let room = LARGEST_BYTES

@@ -1,8 +1,10 @@
+import { Readable } from 'node:stream'
 import type { Context } from 'koa'
+import { UNPAID_BYTES } from '../catalog/body.ts'
 import type { Body } from '../catalog/catalog.ts'
-import type { Rate } from '../cache/cache.ts'
+import type { RateLimit } from '../cache/rate-limit.ts'
 import type { RawParameters } from '../catalog/validator.ts'
-import { Failure, type InvalidParameter } from '../errors.ts'
+import { Failure, NOT_CHARGED, type InvalidParameter } from '../errors.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Payment, Protocol } from '../protocols/protocol.ts'
 import { ANONYMOUS, invoke, unreadyFailure, type ExecutionDeps } from '../purchase/execution.ts'
@@ -12,67 +14,72 @@ import {
   toPublicError,
   toValidationError,
   type FaultDeps,
+  type OpenStream,
   type Paid,
   type PurchaseProblem,
   type PurchaseResult,
 } from '../purchase/request.ts'
-import { findPayment, preverify, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
+import { findPayment, preverify, purchaseCall, quoteCall, type PaidCallDeps } from '../purchase/purchase.ts'
 import { withMetrics, type RouteCounters } from '../usage/usage.ts'
-import { declaredSize, discardBody, receiveBody, UNPAID_BYTES, type Received } from './body.ts'
-import { disconnectSignal, failed, invalid, ok, problem, type Reply } from './reply.ts'
+import { BUSY, type BodyReader, declaredSize, discardBody, type Received } from './body.ts'
+import { disconnectSignal, failed, invalid, note, ok, problem, type Reply } from './reply.ts'
 import { bodyTerms, UNPAID, type Reason } from './payment-required.ts'
 import type { Revision, ServedRoute } from './revision.ts'
 import { clientOf } from './server.ts'
 
 export interface CallDeps extends PaidCallDeps, FaultDeps {
   readonly trustProxy: boolean
+  readonly bodies: BodyReader
 }
 
 /** One request to one route. */
 export interface RouteRequest {
   readonly ctx: Context
   readonly served: ServedRoute
-  /** Of this route. */
+  /** Counters of this route. */
   readonly counters: RouteCounters
   readonly revision: Revision
   readonly parameters: RawParameters
   /** Absolute URL of the concrete path. */
   readonly resource: string
-  /** What came of its body; undefined where the route takes none, and before it is read. */
+  /** The read body; undefined when the route has none, and before it is read. */
   readonly received?: Received
 }
 
 export interface Answered {
   readonly reply: Reply
-  /** Set when the reply is the paid answer: its arrival is recorded. */
+  /** Set when the reply is a paid answer, whose delivery is tracked. */
   readonly delivered?: PaymentRecord
+  /** Resolves when a stream is recorded completely. */
+  readonly recorded?: Promise<void>
 }
 
-/** A paid route: without a payment 402, with one the answer it buys. */
+/** Serves a paid route: 402 without a payment, the purchased answer with one. */
 export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Promise<Answered> {
   const { ctx, revision, counters } = request
-  // HEAD shows what GET would be offered; a payment sent with it is left alone.
+  // HEAD shows the offer of GET; a payment in it is ignored.
   const protocols = ctx.method === 'HEAD' ? [] : revision.protocols
   const detection = findPayment(protocols.map((each) => each.detect(ctx.headers)))
   if (detection.kind === 'none') {
     counters.count('unpaid')
     const { body } = request.served.operation
-    if (body !== undefined) return offerForBody(request, body)
+    if (body !== undefined) return offerForBody(deps, request, body)
     return { reply: paymentRequired(request, UNPAID) }
   }
   counters.count('presented')
   const gone = disconnectSignal(ctx.res)
   return withMetrics(deps.now, { counters, gone }, async () => {
-    if (detection.kind !== 'payment' && request.served.operation.body !== undefined)
-      discardBody(ctx.req, ctx.res)
+    const { body } = request.served.operation
     switch (detection.kind) {
       case 'malformed':
+        if (body !== undefined) discardBody(ctx.req, ctx.res)
         return { reply: problem(detection.code, detection.detail, { charged: 'no' }) }
-      case 'refused':
-        return { reply: paymentRequired(request, detection) }
+      case 'refused': {
+        const received = body === undefined ? {} : { received: await bodyOfOffer(deps, request, body) }
+        return { reply: paymentRequired({ ...request, ...received }, detection) }
+      }
       case 'payment': {
         const { payment } = detection
-        const { body } = request.served.operation
         if (body !== undefined) return payWithBody(deps, request, payment, gone, body)
         return pay(deps, request, payment, gone)
       }
@@ -80,14 +87,31 @@ export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Pro
   })
 }
 
-/** What a request would bring is known from its body, as far as that is read without a payment. */
-async function offerForBody(request: RouteRequest, body: Body): Promise<Answered> {
-  const { req, res } = request.ctx
-  const received = await receiveBody(req, res, body, Math.min(body.maxSize, UNPAID_BYTES))
-  return { reply: paymentRequired({ ...request, received }, UNPAID) }
+/** The body for a new offer after a refused payment: all of it when the price depends on it. */
+async function bodyOfOffer(deps: CallDeps, request: RouteRequest, body: Body): Promise<Received> {
+  if (isPricedByCall(request)) return readUnpaid(deps, request, body)
+  discardBody(request.ctx.req, request.ctx.res)
+  return { kind: 'unread' }
 }
 
-/** Above this size, and where a size is not declared, a body is read for those alone whose payment would be taken. */
+function isPricedByCall({ served: { operation } }: RouteRequest): boolean {
+  return typeof operation.price === 'object'
+}
+
+/** Reads the body of an unpaid request up to the limit; a fixed price is offered without it when memory is short. */
+async function readUnpaid({ bodies }: CallDeps, request: RouteRequest, body: Body): Promise<Received> {
+  const { req, res } = request.ctx
+  const received = await bodies.receive(req, res, body, Math.min(body.maxSize, UNPAID_BYTES))
+  const isBusy = received.kind === 'fault' && received.refusal.code === BUSY.code
+  return isBusy && !isPricedByCall(request) ? { kind: 'unread' } : received
+}
+
+/** The offer for a body, as far as it is read without a payment. */
+async function offerForBody(deps: CallDeps, request: RouteRequest, body: Body): Promise<Answered> {
+  return { reply: paymentRequired({ ...request, received: await readUnpaid(deps, request, body) }, UNPAID) }
+}
+
+/** Above this size, or without a declared size, a body is read only for a payment that would be accepted. */
 const CHEAP_BYTES = 64_000
 
 async function payWithBody(
@@ -101,13 +125,10 @@ async function payWithBody(
   const isCheap = req.headers['transfer-encoding'] === undefined && declaredSize(req.headers) <= CHEAP_BYTES
   const refusal = isCheap ? undefined : await preverify(deps.purchases, payment)
   if (refusal !== undefined) {
-    discardBody(req, res)
-    return renderResult(deps, { ...request, received: { kind: 'unread' } }, payment, {
-      kind: 'refused',
-      refusal,
-    })
+    const received = await bodyOfOffer(deps, request, body)
+    return renderResult(deps, { ...request, received }, payment, { kind: 'refused', refusal })
   }
-  const received = await receiveBody(req, res, body, body.maxSize)
+  const received = await deps.bodies.receive(req, res, body, body.maxSize)
   if (received.kind === 'fault') return { reply: refusedBody(received) }
   if (received.kind === 'unread') throw new Error('a body is read as far as its route allows')
   const parameters = { ...request.parameters, body: received.value }
@@ -115,7 +136,9 @@ async function payWithBody(
 }
 
 function refusedBody({ refusal }: Extract<Received, { readonly kind: 'fault' }>): Reply {
-  return problem(refusal.code, refusal.detail, { charged: 'no' })
+  const { code, detail, retryAfter } = refusal
+  const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }
+  return problem(code, detail, { charged: 'no', headers })
 }
 
 async function pay(
@@ -127,6 +150,8 @@ async function pay(
   const { served, revision, resource, received } = request
   const validated = served.validate(request.parameters)
   if (validated.kind === 'invalid') return { reply: invalid(validated.errors) }
+  const quote = quoteCall(served.operation, validated.args)
+  note(request.ctx, { price: quote.amount })
   const result = await purchaseCall(deps, {
     ...(received?.kind === 'body' ? bodyTerms(request, received) : {}),
     payment,
@@ -136,24 +161,28 @@ async function pay(
     operations: revision.operations,
     revision: revision.catalog.revision,
     args: validated.args,
+    quote,
     ignored: validated.ignored,
     gone,
   })
   return renderResult(deps, request, payment, result)
 }
 
-/** The 402 of a request: what it costs, and what would become of it. */
+/** The 402 of a request, with the price and the result of its preflight. */
 function paymentRequired(request: RouteRequest, reason: Reason): Reply {
   const { served, revision } = request
-  if (served.challenges.size === 0) return failed(NO_OFFER, 'no')
+  if (served.challenges.size === 0) return failed(NO_OFFER)
   if (served.paymentRequired === undefined) {
     const { code, detail, headers = {} } = reason
     return problem(code, detail, { charged: 'no', headers })
   }
-  return served.paymentRequired(revision.preflights.of(request), reason)
+  const preflight = revision.preflights.of(request)
+  if (typeof served.operation.price === 'object' && preflight.quote !== undefined)
+    note(request.ctx, { price: preflight.quote.amount })
+  return served.paymentRequired(preflight, reason)
 }
 
-/** The answer that was bought, or what went wrong and what was charged. */
+/** The purchased answer, or the error and what was charged. */
 function renderResult(
   deps: FaultDeps,
   request: RouteRequest,
@@ -163,7 +192,7 @@ function renderResult(
   const reply = replyTo(deps, result)
   switch (reply.kind) {
     case 'answered': {
-      // An answer that an earlier payment has bought comes with the receipt of that one.
+      // The answer of an earlier payment comes with that payment's receipt.
       const charged = reply.entry.key === payment.key ? {} : { 'Ratecard-Charged': 'earlier' }
       const headers = {
         'Cache-Control': 'private, no-cache',
@@ -171,7 +200,9 @@ function renderResult(
         ...charged,
       }
       const vary = 'PAYMENT-SIGNATURE, Authorization'
-      return { reply: { ...ok(reply.answer, headers), vary }, delivered: reply.entry }
+      const { answer, entry } = reply
+      const recorded = answer.kind === 'stream' ? { recorded: answer.recorded } : {}
+      return { reply: { ...ok(answer, headers), vary }, delivered: entry, ...recorded }
     }
     case 'offer': {
       const { refusal, failed: entry } = reply
@@ -179,7 +210,7 @@ function renderResult(
       return { reply: paymentRequired(request, { ...refusal, headers }) }
     }
     case 'fault': {
-      const fault = faultReply(request, reply.fault, reply.charged)
+      const fault = faultReply(request, reply.fault, reply.charge)
       if (reply.paid === undefined) return { reply: fault }
       const headers = { ...fault.headers, ...receiptHeaders(request, reply.paid, fault.status) }
       return { reply: { ...fault, headers } }
@@ -210,21 +241,21 @@ function protocolOf({ revision }: RouteRequest, { protocol }: PaymentRecord): Pr
   return revision.protocols.find(({ name }) => name === protocol)
 }
 
-/** What a handler has thrown, as the caller may see it. */
+/** A handler's error as the caller may see it. */
 function faultReply(
   { served: { route } }: RouteRequest,
   fault: Failure | InvalidParameter,
-  charged: 'no' | 'yes',
+  charge = NOT_CHARGED,
 ): Reply {
-  if (fault instanceof Failure) return failed(fault, charged)
+  if (fault instanceof Failure) return failed(fault, charge)
   const place = route.parameters.find(({ name }) => name === fault.parameter)?.in
   const isBody = place === undefined && fault.parameter === 'body' && route.operation.body !== undefined
   const loc = isBody ? ['body'] : [place ?? 'query', fault.parameter]
   const { type, msg, ctx } = toValidationError(fault)
-  return invalid([{ type, loc, msg, ctx }], charged)
+  return invalid([{ type, loc, msg, ctx }], charge)
 }
 
-/** Samples and free routes: payment headers are not even looked at. */
+/** Serves samples and free routes, and ignores payment headers. */
 export async function serveFree(deps: CallDeps, request: RouteRequest): Promise<Answered> {
   const { ctx, counters } = request
   const gone = disconnectSignal(ctx.res)
@@ -234,18 +265,19 @@ export async function serveFree(deps: CallDeps, request: RouteRequest): Promise<
 async function freeReply(deps: CallDeps, request: RouteRequest): Promise<Reply> {
   const { served, revision } = request
   const unready = unreadyFailure(served.readiness)
-  if (unready !== undefined) return failed(unready, 'no')
+  if (unready !== undefined) return failed(unready)
   const { body } = served.operation
   let { parameters } = request
   if (body !== undefined) {
-    const received = await receiveBody(request.ctx.req, request.ctx.res, body, body.maxSize)
+    const { req, res } = request.ctx
+    const received = await deps.bodies.receive(req, res, body, body.maxSize)
     if (received.kind === 'fault') return refusedBody(received)
     if (received.kind === 'body') parameters = { ...parameters, body: received.value }
   }
   const validated = served.validate(parameters)
   if (validated.kind === 'invalid') return invalid(validated.errors)
   const spent = await overspent(deps, request)
-  if (spent !== undefined) return failed(spent, 'no')
+  if (spent !== undefined) return failed(spent)
   try {
     const stored = await invoke(deps, {
       endpoint: served.route,
@@ -256,16 +288,21 @@ async function freeReply(deps: CallDeps, request: RouteRequest): Promise<Reply> 
       caller: ANONYMOUS,
       timeLeft: served.operation.timeout,
     })
-    return ok(stored, { 'Cache-Control': 'no-cache' })
+    const answer = stored.kind === 'stream' ? { ...stored, body: bodyOf(stored) } : stored
+    return ok(answer, { 'Cache-Control': 'no-cache' })
   } catch (fault) {
-    return faultReply(request, toPublicError(deps, fault, 'no'), 'no')
+    return faultReply(request, toPublicError(deps, fault, 'no'))
   }
 }
 
-/** A minute of a reader’s clicks, and more than an index asks for that looks at every sample once. */
-const FREE: Rate = { burst: 60, interval: 1_000 }
+function bodyOf({ chunks, close }: OpenStream): Readable {
+  return Readable.from({ [Symbol.asyncIterator]: () => chunks }, { objectMode: false }).once('close', close)
+}
 
-/** What is free and asks outside sources is given to nobody without end: sources would shut us out for all. */
+/** Enough for a minute of a reader’s clicks, and for an index that requests every sample once. */
+const FREE: RateLimit = { burst: 60, interval: 1_000 }
+
+/** Limits free calls of outside sources, which could otherwise block this service for all. */
 async function overspent(
   { cache, trustProxy }: Pick<ExecutionDeps, 'cache'> & Pick<CallDeps, 'trustProxy'>,
   { ctx, served: { operation } }: RouteRequest,

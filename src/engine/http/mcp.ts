@@ -1,36 +1,44 @@
 import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
 import type { Observe } from '../access.ts'
+import type { Cache } from '../cache/cache.ts'
 import { serverCardPath } from '../documents/servers.ts'
 import { isJsonObject } from '../json.ts'
 import { answerCall, type ToolCallDeps } from '../mcp/call.ts'
-import { handleMessage, hostsOf, readBody, refusalOf, serverAt, type AnswerCall } from '../mcp/server.ts'
+import { handleMessage, hostsOf, parseMessage, refusalOf, serverAt, type AnswerCall } from '../mcp/server.ts'
 import type { ToolServer } from '../mcp/tool-server.ts'
+import { fixedPrice } from '../protocols/protocol.ts'
 import type { PurchaseDeps } from '../purchase/request.ts'
 import { type UsageStore, soldName } from '../usage/usage.ts'
+import { BUSY, type BodyReader, discardBody, TOO_DEEP, TOO_MANY } from './body.ts'
 import { disconnectSignal, type BackgroundTasks, type Deliveries, note } from './reply.ts'
 import type { Revision } from './revision.ts'
 
-export interface McpSettings extends Omit<ToolCallDeps, 'purchases'> {
-  /** Requests keep what they began with. */
+export interface McpSettings extends Omit<ToolCallDeps, keyof McpServing> {
+  /** Requests keep the revision they started with. */
   readonly serving: { readonly now: McpServing }
   readonly usageStore: UsageStore
   readonly deliveries: Deliveries
+  readonly bodies: BodyReader
   readonly tasks: BackgroundTasks
-  /** Address this process listens on; undefined while it does not. */
+  /** The address of this process; undefined while it does not listen. */
   readonly bound: () => string | undefined
   readonly observe: Observe | undefined
+  /** Origins of other sites whose pages may call; `*` allows all. */
+  readonly mcpOrigins: readonly string[]
 }
 
 export interface McpServing {
   readonly revision: Revision
   readonly purchases: PurchaseDeps
+  /** The cache of handler answers. */
+  readonly cache: Cache
 }
 
 const METHODS = 'POST, GET, DELETE'
 const CARD = '/server-card'
 
-/** The MCP servers of the catalog. The card of each is a document of the router, under its own address too. */
+/** Serves the MCP servers of the catalog. The card of each is a document of the router, and has a path here too. */
 export function serveMcp(settings: McpSettings): Middleware {
   return async (ctx, next) => {
     const { revision } = settings.serving.now
@@ -50,11 +58,11 @@ export function serveMcp(settings: McpSettings): Middleware {
 }
 
 async function answerMessage(settings: McpSettings, ctx: Context, server: ToolServer): Promise<void> {
-  const { revision, purchases } = settings.serving.now
+  const { revision, purchases, cache } = settings.serving.now
   const { facts } = revision
   const hosts = hostsOf([facts.baseUrl, ...facts.mcpServers.values()], settings.bound())
   const { origin } = ctx.headers
-  const refusal = refusalOf({ host: ctx.host, origin }, hosts)
+  const refusal = refusalOf({ host: ctx.host, origin }, hosts, settings.mcpOrigins)
   if (refusal !== undefined) return refuse(ctx, 403, -32000, refusal)
   if (origin !== undefined) allow(ctx, origin)
   if (ctx.method === 'OPTIONS') {
@@ -63,17 +71,23 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
     return
   }
   await settings.deliveries.confirm(ctx.req.socket)
-  const body = ctx.method === 'POST' ? await readBody(ctx.req) : undefined
-  if (body?.kind === 'aborted') {
-    ctx.status = 400
-    return
+  const limit = server.largestMessage
+  const read = ctx.method === 'POST' ? await settings.bodies.read(ctx.req, ctx.res, limit, 'json') : undefined
+  if (typeof read === 'string') {
+    discardBody(ctx.req, ctx.res)
+    if (read === 'busy') {
+      ctx.set('Retry-After', String(BUSY.retryAfter))
+      return refuse(ctx, 503, -32000, `${BUSY.detail}: try again after Retry-After; nothing was charged`)
+    }
+    if (read === 'deep') return refuse(ctx, 400, -32600, `the message ${TOO_DEEP}`)
+    if (read === 'many') return refuse(ctx, 413, -32000, `the message ${TOO_MANY}`)
+    return read === 'large'
+      ? refuse(ctx, 413, -32000, `the message is larger than the ${limit} bytes this server takes`)
+      : refuse(ctx, 408, -32000, 'the message did not arrive in time')
   }
-  if (body?.kind === 'fault') {
-    // What is left of a body that is too large is not read.
-    if (body.status === 413) ctx.set('Connection', 'close')
-    return refuse(ctx, body.status, body.code, body.message)
-  }
-  const deps = { ...settings, purchases }
+  const body = read === undefined ? undefined : parseMessage(read)
+  if (read !== undefined && body === undefined) return refuse(ctx, 400, -32700, 'the body is not JSON')
+  const deps = { ...settings, purchases, cache }
   const answer: AnswerCall = async (call) => {
     const tool = server.tools.get(call.name)
     if (tool === undefined) return undefined
@@ -96,7 +110,7 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
       place: `tool ${call.name}`,
       status,
       outcome: status < 400 ? 'ok' : code,
-      price: tool.served.operation.price,
+      price: answered.price ?? fixedPrice(tool.served),
       cached: undefined,
       ms: settings.now() - began,
       payment: answered.delivered?.id,
@@ -105,10 +119,10 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
     return answered.reply.result
   }
   const { method, headers } = ctx
-  const message = { method, headers, body: body?.value, signal: disconnectSignal(ctx.res) }
+  const message = { method, headers, body, signal: disconnectSignal(ctx.res) }
   const response = await handleMessage(server, answer, message, settings.report)
-  // Each call of a tool has a line of its own.
-  note(ctx, { logged: response.ok && [body?.value].flat().some((each) => callsTool(each, server)) })
+  // Each tool call has its own log line.
+  note(ctx, { logged: response.ok && [body].flat().some((each) => callsTool(each, server)) })
   ctx.status = response.status
   for (const [name, value] of response.headers) ctx.set(name, value)
   if (response.headers.get('Content-Type') === 'text/event-stream' && response.body !== null)
@@ -122,20 +136,20 @@ function callsTool(message: unknown, { tools }: ToolServer): boolean {
   return method === 'tools/call' && typeof name === 'string' && tools.has(name)
 }
 
-/** Koa takes an empty body for 204. */
+/** Koa answers an empty body with 204. */
 function sendText(ctx: Context, status: number, text: string): void {
   ctx.body = text === '' ? null : text
   ctx.status = status
 }
 
-/** A failure of the request itself, as JSON-RPC has it. */
+/** An error of the request itself, as JSON-RPC. */
 function refuse(ctx: Context, status: number, code: number, message: string): void {
   ctx.status = status
   ctx.set('Content-Type', 'application/json')
   ctx.body = JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null })
 }
 
-/** For the pages of our own hosts; those of others have been refused. */
+/** Allows pages of our own hosts; those of other hosts were refused before. */
 function allow(ctx: Context, origin: string): void {
   ctx.set({
     'Access-Control-Allow-Origin': origin,

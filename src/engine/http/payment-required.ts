@@ -1,14 +1,17 @@
-import { examplePath, type Route } from '../catalog/catalog.ts'
+import { UNPAID_BYTES } from '../catalog/body.ts'
+import { examplePath, type Operation, type Route } from '../catalog/catalog.ts'
+import { type Quote, quoteLowest, quotePrice } from '../catalog/price.ts'
+import { quoteMembers } from '../catalog/price-text.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
-import type { RawParameters, Validated, Validator } from '../catalog/validator.ts'
-import { charging, CLIENT, isUpfront } from '../documents/copy.ts'
+import type { IgnoredParameter, RawParameters, Validated, Validator } from '../catalog/validator.ts'
+import { charging, isUpfront } from '../documents/copy.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import { asciiJson, compact, digestJson, type Json, type JsonObject } from '../json.ts'
-import { formatPrice } from '../money.ts'
+import type { Micros } from '../money.ts'
 import type { Challenge } from '../protocols/protocol.ts'
 import { digestArguments, scopeOf, UNREADY, type Readiness } from '../purchase/execution.ts'
-import { problemType } from '../purchase/request.ts'
-import { UNPAID_BYTES, type Received } from './body.ts'
+import { problemMembers } from '../purchase/request.ts'
+import type { Received } from './body.ts'
 import { PROBLEM_TYPE, type Reply } from './reply.ts'
 
 /** Answers 402 for one route. */
@@ -24,12 +27,12 @@ export interface Reason {
 /** The reason of a request that carries no payment. */
 export const UNPAID: Reason = {
   code: 'payment_required',
-  detail: 'this path answers once it is paid for',
+  detail: 'send the request again with a payment for one of these offers',
 }
 
 export interface PaymentRequiredSettings {
   readonly baseUrl: string
-  /** Path of a document that explains the routes. */
+  /** Path of a document that explains the route and contains programs that pay for it. */
   readonly docs: string
 }
 
@@ -39,20 +42,21 @@ export interface PaymentRequiredSettings {
  */
 export function compilePaymentRequired(
   route: Route,
-  challenges: readonly Challenge[],
+  challengesOf: (amount: Micros) => ReadonlyMap<string, Challenge>,
   settings: PaymentRequiredSettings,
 ): PaymentRequired {
-  const readers = forReaders(route, challenges, settings)
-  const wordsOf = ({ code, detail }: Reason): string =>
-    asciiJson({ ...problemOf(code), detail, ...readers }).slice(1, -1)
-  const unpaid = wordsOf(UNPAID)
+  const wordsOf = (reason: Reason, quote: Quote | undefined): string =>
+    asciiJson({ ...problemOf(reason), ...forReaders(route, quote, settings) }).slice(1, -1)
+  const { price } = route.operation
+  const unpaid = typeof price === 'bigint' ? wordsOf(UNPAID, { amount: price }) : undefined
   const prepare = (preflight: Preflight, reason: Reason): (() => Reply) => {
-    const { resource, scope, contentDigest, wouldFail, ignored } = preflight
+    const { resource, scope, contentDigest, quote, wouldFail, ignored } = preflight
+    const challenges = quote === undefined ? [] : [...challengesOf(quote.amount).values()]
     const { code, headers } = reason
     const standing = { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...headers }
     const asked = { resource, scope, contentDigest, error: code }
     const issues = challenges.map((challenge) => challenge.prepare(asked))
-    let rest = reason === UNPAID ? unpaid : wordsOf(reason)
+    let rest = reason === UNPAID && unpaid !== undefined ? unpaid : wordsOf(reason, quote)
     if (ignored !== undefined) rest += `,"ignored_parameters":${ignored}`
     if (wouldFail !== undefined) rest += `,"would_fail":${wouldFail}`
     rest += '}'
@@ -76,34 +80,36 @@ export function compilePaymentRequired(
   }
 }
 
-function problemOf(code: ErrorCode): JsonObject {
-  const { title, hint, retryable } = ERRORS[code]
-  return { type: problemType(code), title, status: 402, code, hint, charged: 'no', retryable }
+/** An unpaid request gets no hint: the detail says what to do. */
+function problemOf(reason: Reason): JsonObject {
+  const { hint, ...problem } = problemMembers(reason.code, reason.detail, 'no')
+  return compact({ ...problem, hint: reason === UNPAID ? undefined : hint })
 }
 
 function forReaders(
   route: Route,
-  challenges: readonly Challenge[],
+  quote: Quote | undefined,
   { baseUrl, docs }: PaymentRequiredSettings,
 ): JsonObject {
-  const { operation, sample, name } = route
+  const { operation, sample } = route
   return {
-    ...(operation.price === undefined
+    ...(operation.price === undefined || quote === undefined
       ? {}
-      : { price: { amount: formatPrice(operation.price), currency: 'USD' } }),
+      : { price: quoteMembers(operation.price, quote) }),
     ...(sample === undefined ? {} : { sample: baseUrl + sample }),
-    docs: `${baseUrl}${docs}#${name}`,
+    docs: baseUrl + docs,
     ...(isUpfront(route) ? { charging: charging(route) } : {}),
-    ...(challenges.some(({ published }) => 'x402Version' in published) ? { client: CLIENT } : {}),
   }
 }
 
-/** What a 402 says of the request itself. */
+/** What a 402 says about the request itself. */
 export interface Preflight {
   /** Operation and arguments as a digest: what a payment can be bound to; `none` when the arguments are not valid. */
   readonly scope: string
   /** RFC 9530 digest of the body, where it was read whole. */
   readonly contentDigest: string | undefined
+  /** The smallest price where the arguments are not valid, or not known. */
+  readonly quote: Quote | undefined
   /** `{status, code, detail}` as JSON when the request would fail even if it were paid for. */
   readonly wouldFail: string | undefined
   /** Query parameters that the route does not have, as JSON; undefined when there are none. */
@@ -165,7 +171,8 @@ function preflightOfBody(asked: Asked, baseUrl: string): Preflight {
   const wouldFail =
     refusal === undefined ? undefined : asciiJson({ status: ERRORS[refusal.code].status, ...refusal })
   const scope = received?.kind === 'fault' ? 'none' : unreadScope(asked)
-  return { scope, contentDigest: undefined, resource, ignored: undefined, wouldFail }
+  const quote = lowestOf(served.route.operation)
+  return { scope, contentDigest: undefined, quote, resource, ignored: undefined, wouldFail }
 }
 
 /** What a payment is bound to by a body: its digest, and where it is too large to be read unpaid, the URL alone. */
@@ -185,12 +192,14 @@ function preflightOf(asked: Asked, baseUrl: string): Preflight {
   const { route, validate, readiness } = asked.served
   const validated = validate(asked.parameters)
   const resource = resourceOf(asked, validated, baseUrl)
-  const scope =
-    validated.kind === 'valid'
-      ? scopeOf(route.operation, digestArguments(route.operation, validated.args))
-      : 'none'
-  const wouldFail = failureOf(readiness, validated)
-  return { scope, contentDigest: undefined, resource, ignored: ignoredOf(validated), wouldFail }
+  const { operation } = route
+  const { price } = operation
+  const told = { contentDigest: undefined, resource, wouldFail: failureOf(readiness, validated) }
+  if (validated.kind === 'invalid')
+    return { ...told, scope: 'none', quote: lowestOf(operation), ignored: undefined }
+  const scope = scopeOf(operation, digestArguments(operation, validated.args))
+  const quote = price === undefined ? undefined : quotePrice(price, validated.args)
+  return { ...told, scope, quote, ignored: ignoredOf(validated.ignored) }
 }
 
 function failureOf(readiness: Readiness, validated: Validated): string | undefined {
@@ -201,10 +210,13 @@ function failureOf(readiness: Readiness, validated: Validated): string | undefin
   return asciiJson({ status: 422, code: 'parameters_invalid', detail })
 }
 
-function ignoredOf(validated: Validated): string | undefined {
-  if (validated.kind === 'invalid' || validated.ignored === undefined) return undefined
-  const ignored = validated.ignored.map(({ name, suggestion }) => compact({ name, did_you_mean: suggestion }))
-  return asciiJson(ignored)
+function lowestOf({ price }: Operation): Quote | undefined {
+  return price === undefined ? undefined : quoteLowest(price)
+}
+
+function ignoredOf(ignored: readonly IgnoredParameter[] | undefined): string | undefined {
+  if (ignored === undefined) return undefined
+  return asciiJson(ignored.map(({ name, suggestion }) => compact({ name, did_you_mean: suggestion })))
 }
 
 /**

@@ -1,6 +1,8 @@
+import { isJsonMedia } from '../catalog/body.ts'
 import { Failure } from '../errors.ts'
-import type { UntypedHandler, VerbatimAnswer } from '../handler.ts'
-import type { Json, JsonObject } from '../json.ts'
+import type { StreamAnswer, UntypedHandler, VerbatimAnswer } from '../handler.ts'
+import { parseJson, type Json, type JsonObject } from '../json.ts'
+import { readMediaType, type MediaType } from './body.ts'
 import {
   authorize,
   buildRequest,
@@ -28,7 +30,7 @@ export function createProxy(operation: Proxied, settings: ProxySettings): Untype
   const { secret, report } = settings
   const misconfigured = (detail: string): Failure => {
     report(new Failure('upstream_misconfigured', `${new URL(upstream.url).host} ${detail}`))
-    return new Failure('upstream_misconfigured', `the upstream ${detail}; the operator is told`)
+    return new Failure('upstream_misconfigured', `the upstream ${detail}; the operator has been notified`)
   }
   return async (args, { signal, payment, now }) => {
     let request = buildRequest(operation, args)
@@ -39,7 +41,8 @@ export function createProxy(operation: Proxied, settings: ProxySettings): Untype
       const target = targetOf(response, request.url)
       if (target === undefined) {
         const { status } = response
-        if (status >= 200 && status < 300) return readAnswer(response, operation)
+        if (status >= 200 && status < 300)
+          return operation.response.stream ? streamOf(response, operation) : readAnswer(response, operation)
         if (OURS.has(status)) {
           discard(response)
           throw misconfigured(`does not accept our calls: it answers with status ${status}`)
@@ -134,13 +137,20 @@ async function rejection(response: Response, conceal: (text: string) => string):
 
 function bodyOf(response: Response, bytes: Uint8Array, conceal: (text: string) => string): Json | undefined {
   const { essence, charset } = mediaType(response)
-  if (bytes.length === 0 || (!isJson(essence) && !isPlainText(essence))) return undefined
+  if (bytes.length === 0 || (!isJsonMedia(essence) && !isPlainText(essence))) return undefined
   const text = conceal(decode(bytes, charset) ?? '')
   try {
-    return isJson(essence) ? JSON.parse(text) : text
+    return isJsonMedia(essence) ? JSON.parse(text) : text
   } catch {
     return text
   }
+}
+
+/** The bytes of the upstream as they come. */
+function streamOf(response: Response, { response: wanted }: Proxied): StreamAnswer {
+  requireWanted(response, wanted.mediaType)
+  const type = response.headers.get('content-type') ?? ''
+  return { content: { type, headers: headersOf(response, wanted.headers), stream: chunksOf(response) } }
 }
 
 /** The bytes of the upstream under its media type; text is given as text where that changes no byte. */
@@ -162,10 +172,9 @@ async function readAnswer(
       throw new Failure('source_error', 'the upstream answered with nothing')
     return { content: { type: type || 'text/plain; charset=utf-8', text: '', headers } }
   }
-  if (!isWanted(essence, wanted.mediaType))
-    throw new Failure('source_error', `the upstream answered with ${essence || 'no media type'}`)
-  const text = isJson(essence) || essence.startsWith('text/') ? decode(bytes, charset) : undefined
-  if (isJson(essence) && text !== undefined) requireJson(text)
+  requireWanted(response, wanted.mediaType)
+  const text = isJsonMedia(essence) || essence.startsWith('text/') ? decode(bytes, charset) : undefined
+  if (isJsonMedia(essence) && text !== undefined) requireJson(text)
   if (text === undefined || !Buffer.from(text).equals(bytes)) return { content: { type, bytes, headers } }
   return { content: { type, text, headers } }
 }
@@ -174,10 +183,15 @@ async function readAnswer(
  * What the catalog promises, or anything but a page: as an answer to a program a page is a log-in form or an error that
  * calls itself a success.
  */
-function isWanted(essence: string, promised: string | undefined): boolean {
-  if (promised === undefined)
-    return essence !== '' && !/^(?:text\/html|application\/xhtml\+xml)$/.test(essence)
-  return essence === promised || (isJson(essence) && isJson(promised))
+function requireWanted(response: Response, promised: string | undefined): void {
+  const { essence } = mediaType(response)
+  const isWanted =
+    promised === undefined
+      ? essence !== '' && !/^(?:text\/html|application\/xhtml\+xml)$/.test(essence)
+      : essence === promised || (isJsonMedia(essence) && isJsonMedia(promised))
+  if (isWanted) return
+  discard(response)
+  throw new Failure('source_error', `the upstream answered with ${essence || 'no media type'}`)
 }
 
 /** Headers of the connection to the upstream, and those that say how its bytes were sent, are not the buyer's. */
@@ -193,15 +207,8 @@ function headersOf({ headers }: Response, wanted: readonly string[]): Record<str
   )
 }
 
-/** RFC 9110 §8.3: without parameters, in lower case; nothing when the upstream does not say. */
-function mediaType(response: Response): { readonly essence: string; readonly charset: string } {
-  const [essence = '', ...parameters] = (response.headers.get('content-type') ?? '').toLowerCase().split(';')
-  const charset = parameters.map((each) => /^\s*charset="?([^"\s]+)/.exec(each)?.[1]).find(Boolean)
-  return { essence: essence.trim(), charset: charset ?? 'utf-8' }
-}
-
-function isJson(essence: string): boolean {
-  return /^application\/(?:[\w.+-]+\+)?json$/.test(essence)
+function mediaType({ headers }: Response): MediaType {
+  return readMediaType(headers.get('content-type') ?? '')
 }
 
 function isPlainText(essence: string): boolean {
@@ -226,16 +233,20 @@ interface ReadBytes {
 async function readBytes(response: Response, most: number): Promise<ReadBytes> {
   const chunks: Uint8Array[] = []
   let size = 0
+  for await (const chunk of chunksOf(response)) {
+    size += chunk.byteLength
+    chunks.push(chunk)
+    if (size > most) break
+  }
+  return { bytes: Buffer.concat(chunks).subarray(0, most), isWhole: size <= most }
+}
+
+async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
   try {
-    for await (const chunk of response.body ?? []) {
-      size += chunk.byteLength
-      chunks.push(chunk)
-      if (size > most) break
-    }
+    yield* body ?? []
   } catch (cause) {
     throw new Failure('source_error', 'the upstream broke off its answer', { cause })
   }
-  return { bytes: Buffer.concat(chunks).subarray(0, most), isWhole: size <= most }
 }
 
 function discard(response: Response): void {
@@ -243,9 +254,6 @@ function discard(response: Response): void {
 }
 
 function requireJson(text: string): void {
-  try {
-    JSON.parse(text.replace(/^\ufeff/, ''))
-  } catch (cause) {
-    throw new Failure('source_error', 'the upstream calls its answer JSON, and it is not', { cause })
-  }
+  if (parseJson(text.replace(/^\ufeff/, '')) === undefined)
+    throw new Failure('source_error', 'the upstream calls its answer JSON, and it is not')
 }

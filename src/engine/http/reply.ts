@@ -1,11 +1,19 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import type { Context } from 'koa'
 import type { ValidationError } from '../catalog/validation-error.ts'
-import { ERRORS, type Charged, type ErrorCode, type Failure } from '../errors.ts'
+import {
+  ERRORS,
+  NOT_CHARGED,
+  type ChargeMembers,
+  type Charged,
+  type ErrorCode,
+  type Failure,
+} from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { LeaseContext } from '../ledger/lease.ts'
-import type { StoredAnswer, PaymentRecord } from '../ledger/payment-record.ts'
+import type { AnswerHead, StoredAnswer, PaymentRecord } from '../ledger/payment-record.ts'
 import type { Micros } from '../money.ts'
 import { problemMembers, markReceived, markUndelivered, type ConnectedBuyers } from '../purchase/request.ts'
 
@@ -28,6 +36,8 @@ export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Buffer
+  /** Instead of a body: sent piece by piece. */
+  readonly stream?: Readable
   /** Names of request headers that the answer depends on. */
   readonly vary?: string
   /** Why it is no answer. */
@@ -36,16 +46,18 @@ export interface Reply {
   readonly cached?: boolean
 }
 
-export function respond(ctx: Context, { status, headers, body, vary, code, cached }: Reply): void {
+export function respond(ctx: Context, { status, headers, body, stream, vary, code, cached }: Reply): void {
   note(ctx, { code, cached })
   ctx.status = status
   ctx.set(headers)
   if (vary !== undefined) {
-    // Parses the names on both sides, which takes time.
+    // Setting it again parses the names on both sides, which takes time.
     if (ctx.response.get('Vary')) ctx.vary(vary)
     else ctx.set('Vary', vary)
   }
-  ctx.body = body
+  ctx.body = stream ?? body
+  // The buyer learns that the stream has begun, and middleware that would buffer its chunks leaves it alone.
+  if (stream !== undefined && ctx.method !== 'HEAD') ctx.flushHeaders()
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
@@ -69,29 +81,46 @@ export function problem(code: ErrorCode, detail: string, options: ProblemOptions
   }
 }
 
-/** A failure of the work: its own status and words, never anything of an unknown error. */
-export function failed(failure: Failure, charged: Charged): Reply {
+/** A failure of the handler with its own status and message; nothing of an unknown error. */
+export function failed(failure: Failure, { charged, ...refund }: ChargeMembers = NOT_CHARGED): Reply {
   const { code, detail, extra, retryAfter } = failure
   const headers =
     retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }
-  return problem(code, detail, { charged, extra, headers })
+  return problem(code, detail, { charged, extra: { ...extra, ...refund }, headers })
 }
 
 /** 422 in the shape of the specification's HTTPValidationError. */
-export function invalid(errors: readonly ValidationError[], charged: Charged = 'no'): Reply {
+export function invalid(errors: readonly ValidationError[], charge = NOT_CHARGED): Reply {
   return {
     status: 422,
     headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
-    body: JSON.stringify({ detail: errors, charged }),
+    body: JSON.stringify({ detail: errors, ...charge }),
     code: 'parameters_invalid',
   }
 }
 
-/** Nobody knows what stands in it: a browser must neither guess its type nor run it as a page of this service. */
+/** The content is unknown: a browser must neither guess its type nor run it as a page of this service. */
 const INERT = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': 'sandbox' }
 
-/** An answer in the form it is stored in. */
-export function ok(stored: StoredAnswer, headers: Readonly<Record<string, string>>): Reply {
+/** A stored answer, or a stream that is being stored. */
+export function ok(
+  stored: StoredAnswer | (AnswerHead & { readonly kind: 'stream'; readonly body: Readable }),
+  headers: Readonly<Record<string, string>>,
+): Reply {
+  if (stored.kind === 'stream')
+    return {
+      status: 200,
+      // nginx and similar proxies buffer responses unless told otherwise.
+      headers: {
+        'Content-Type': stored.type,
+        'X-Accel-Buffering': 'no',
+        ...INERT,
+        ...stored.headers,
+        ...headers,
+      },
+      body: '',
+      stream: stored.body,
+    }
   if (stored.kind === 'text')
     return {
       status: 200,
@@ -113,22 +142,27 @@ export function ok(stored: StoredAnswer, headers: Readonly<Record<string, string
   }
 }
 
-/** Work that uses the ledger, whether or not anybody still waits for it: the ledger is closed after it. */
+/** Tasks that use the ledger, which is closed only after they end, whether or not a request waits for them. */
 export class BackgroundTasks {
   readonly #work = new Set<Promise<unknown>>()
   readonly #later = new Set<NodeJS.Timeout>()
-  #ended = false
+  readonly #ending = new AbortController()
 
-  /** Counts the work in; gives it back as it is. */
+  /** Aborted when the service stops. */
+  get ending(): AbortSignal {
+    return this.#ending.signal
+  }
+
+  /** Tracks a task and returns it. */
   add<T>(work: Promise<T>): Promise<T> {
     this.#work.add(work)
     const counted = work.finally(() => this.#work.delete(work))
-    // Its failure goes to the request that waits for the work.
+    // The request that waits for the task handles its failure.
     counted.catch(() => undefined)
     return work
   }
 
-  /** Begins the work after `ms` milliseconds, unless everything ends before. */
+  /** Starts a task after `ms` milliseconds, unless the service stops before. */
   later(ms: number, begin: () => Promise<unknown>): void {
     const timer = setTimeout(() => {
       this.#later.delete(timer)
@@ -138,25 +172,25 @@ export class BackgroundTasks {
     this.#later.add(timer)
   }
 
-  /** Begins the work every `ms` milliseconds, but never beside itself, until everything ends. */
+  /** Starts a task every `ms` milliseconds, never concurrently, until the service stops. */
   every(ms: number, begin: () => Promise<unknown>): void {
     this.later(ms, async () => {
       await begin().finally(() => {
-        if (!this.#ended) this.every(ms, begin)
+        if (!this.ending.aborted) this.every(ms, begin)
       })
     })
   }
 
-  /** What is waiting is given up; resolves when what has begun is over, well or not. */
+  /** Cancels pending tasks; resolves when the started ones have ended. */
   async end(): Promise<void> {
-    this.#ended = true
+    this.#ending.abort()
     for (const timer of this.#later) clearTimeout(timer)
     this.#later.clear()
     await Promise.allSettled(this.#work)
   }
 }
 
-/** Aborted when the connection is gone before the answer has left. */
+/** Aborted when the connection closes before the answer is sent. */
 export function disconnectSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController()
   if (response.closed) gone.abort()
@@ -166,11 +200,11 @@ export function disconnectSignal(response: ServerResponse): AbortSignal {
   return gone.signal
 }
 
-/** This long after the last byte without a reset, the buyer has the answer. */
-const DELIVERED_MS = 2_000
+/** An answer counts as delivered this long after its last byte without a reset. */
+export const DELIVERED_MS = 2_000
 /**
- * A proxy takes the answer whether or not the buyer does, and shares its connections between buyers. Until this long
- * after the last byte, a buyer who pays for the same again is taken for one whose answer was lost.
+ * A proxy accepts the answer whether or not the buyer does, and shares its connections between buyers. Until this
+ * long after the last byte, an equal purchase by the same buyer is treated as a retry after a lost answer.
  */
 const DELIVERED_BY_PROXY_MS = 30_000
 
@@ -183,21 +217,24 @@ export interface DeliverySettings {
   readonly report: (fault: unknown) => void
 }
 
-/** Watches paid answers on their way to the buyers. */
+/** Tracks the delivery of paid answers. */
 export class Deliveries {
   readonly #settings: DeliverySettings
-  /** Answers that are not known to have arrived. One response may hold several: MCP once knew batches. */
+  /** Answers whose delivery is unconfirmed. One response may contain several: older MCP revisions have batches. */
   readonly #onTheirWay = new WeakMap<Socket | ServerResponse, Set<PaymentRecord>>()
 
-  /** Confirmed by the next request on their connection. */
+  /** Answers that a further request on their connection has confirmed. */
   readonly #received = new WeakSet<PaymentRecord>()
+  /** Streams that are still being recorded. */
+  readonly #recorded = new WeakMap<PaymentRecord, Promise<void>>()
 
   constructor(settings: DeliverySettings) {
     this.#settings = settings
   }
 
-  /** To be called before the answer is written. */
-  watch({ req: { socket }, res }: Context, entry: PaymentRecord): void {
+  /** Must be called before the answer is written. Until `recorded` resolves, the record belongs to the purchase. */
+  watch({ req: { socket }, res }: Context, entry: PaymentRecord, recorded?: Promise<void>): void {
+    if (recorded !== undefined) this.#recorded.set(entry, this.#settings.tasks.add(recorded))
     if (!this.#onTheirWay.has(socket)) socket.once('close', () => this.#lost(socket))
     if (!this.#onTheirWay.has(res)) {
       res.once('finish', () => this.#finished(socket, res))
@@ -209,7 +246,7 @@ export class Deliveries {
     if (socket.destroyed) this.#lost(socket)
   }
 
-  /** Who asks again on a connection has read what came before: clients do not send requests ahead. */
+  /** Confirms earlier answers on a connection with a further request: clients do not send requests ahead. */
   confirm(socket: Socket): Promise<unknown> | undefined {
     if (this.#settings.trustProxy || !this.#onTheirWay.has(socket)) return undefined
     const entries = this.#take(socket)
@@ -220,7 +257,7 @@ export class Deliveries {
   #finished(socket: Socket, response: ServerResponse): void {
     const { tasks, trustProxy } = this.#settings
     if (!trustProxy) {
-      // A connection that was closed in good order after the last byte took the answer with it: `curl` does that.
+      // A connection that was closed normally after the last byte has delivered the answer: `curl` does that.
       tasks.later(DELIVERED_MS, async () => {
         if (socket.errored !== null) return
         const entries = this.#take(response).filter((entry) => !this.#received.has(entry))
@@ -235,7 +272,7 @@ export class Deliveries {
     }
   }
 
-  /** Even a connection that was closed in good order may have been closed before the answer was read: nobody waits for it. */
+  /** Even a connection that was closed normally may not have delivered the answer: no request waits for it any more. */
   #lost(way: Socket | ServerResponse): void {
     for (const entry of this.#take(way)) void this.#mark(markUndelivered, entry)
   }
@@ -253,6 +290,8 @@ export class Deliveries {
   #mark(how: typeof markReceived, entry: PaymentRecord): Promise<void> {
     const { desk, tasks, buyers, report } = this.#settings
     buyers.forget(entry.id)
-    return tasks.add(how(desk, entry).catch(report))
+    const recorded = this.#recorded.get(entry)
+    const marked = recorded === undefined ? how(desk, entry) : recorded.then(() => how(desk, entry))
+    return tasks.add(marked.catch(report))
   }
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   type Catalog,
   type Operation,
@@ -9,16 +8,18 @@ import {
 } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/check-context.ts'
 import { compileValidator, type RawParameters, type Validator } from '../catalog/validator.ts'
-import { documents, type LiveDocument, liveDocuments } from '../documents/all.ts'
-import { brandFiles, PAGE_HEADERS } from '../documents/page.ts'
-import { type Facts, PAGE_TYPE, placedDocuments } from '../documents/registry.ts'
-import { serverCards, serverPages } from '../documents/servers.ts'
+import { type LiveDocument, liveDocuments } from '../documents/all.ts'
+import { type Facts, operationPath, PAGE_TYPE } from '../documents/registry.ts'
+import { PAGE_HEADERS } from '../documents/page.ts'
+import { renderNotFound } from '../documents/pages.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedHandler } from '../handler.ts'
 import type { Json, JsonObject } from '../json.ts'
 import { endpointsOf } from '../mcp/server.ts'
-import { createToolServers, type ToolServer } from '../mcp/tool-server.ts'
-import type { Challenge, Protocol } from '../protocols/protocol.ts'
+import { keep, once } from '../memoize.ts'
+import { createToolServers, type ServedTool, type ToolServer } from '../mcp/tool-server.ts'
+import { challengesOf, exampleAmount, type Challenge, type Protocol } from '../protocols/protocol.ts'
+import type { Probes } from '../service-definition.ts'
 import {
   ANONYMOUS,
   execute,
@@ -29,92 +30,79 @@ import {
   unreadyFailure,
 } from '../purchase/execution.ts'
 import { compilePaymentRequired, type PaymentRequired, Preflights } from './payment-required.ts'
+import { operationPages, type Page, pageOf, type Pages, renderPages } from './pages.ts'
 import { createProxy, type ProxySettings } from './proxy.ts'
 
-/** Everything derived from one catalog, once: a request takes the current one and finishes on it. */
+/** Everything derived from one catalog: a request uses the revision it started with. */
 export interface Revision {
   readonly catalog: Catalog
   readonly routes: readonly ServedRoute[]
-  /** Rendered documents and files by path. */
-  readonly pages: ReadonlyMap<string, Page>
-  /** What is told anew each time, by path. */
+  /** Rendered at first use; a server renders them in a thread. */
+  readonly pages: Pages
+  /** The page of a route, or its Markdown version, by path; rendered at first use. */
+  readonly operationPage: (path: string) => Page | undefined
+  /** Pages that are rendered for each request, by path. */
   readonly live: ReadonlyMap<string, LiveDocument>
+  /** The page for unknown paths. */
+  readonly notFound: Page
   readonly protocols: readonly Protocol[]
   readonly facts: Facts
-  /** The companion MCP servers by name. */
+  /** The MCP servers by name. */
   readonly tools: ReadonlyMap<string, ToolServer>
   readonly preflights: Preflights
-  /** Where handlers share a name, the first in the catalog. */
+  /** By handler name; of several operations, the first in the catalog. */
   readonly operations: Operations
 }
 
-/** One route with all that answers it. */
+/** One route with everything needed to answer it. */
 export interface ServedRoute extends ServedOperation {
   readonly route: Route
   readonly validate: Validator
-  /** Undefined on free routes. */
+  /** Undefined for free routes. */
   readonly paymentRequired: PaymentRequired | undefined
-  /** By the name of their protocol. */
+  /** Challenges by protocol; for a computed price, those of the example. */
   readonly challenges: ReadonlyMap<string, Challenge>
-}
-
-export interface Page {
-  readonly type: string
-  readonly body: string | Buffer
-  readonly etag: string
-  readonly planned: boolean
-  /** Besides those every page has. */
-  readonly headers: Readonly<Record<string, string>>
-  /** What a browser is shown in its place. */
-  readonly shown?: Page
 }
 
 export interface RevisionSettings extends OperationSettings {
   readonly protocols: readonly Protocol[]
   readonly baseUrl: string
-  /** Bases of the companion servers that have one of their own. */
+  /** Base URLs of the MCP servers with a host of their own. */
   readonly mcpUrls: Readonly<Record<string, string>>
   readonly sandbox: boolean
 }
 
 export function createRevision(settings: RevisionSettings): Revision {
   const { catalog, protocols, baseUrl, mcpUrls, sandbox } = settings
-  const docs = docsPath(catalog)
   const operations = new Map(catalog.operations.map((each) => [each, serveOperation(each, settings)]))
   const servedOf = (operation: Operation): ServedOperation =>
     operations.get(operation) ?? serveOperation(operation, settings)
-  const routes = catalog.routes.map((route): ServedRoute => {
-    const challenges = route.kind === 'paid' ? challengesOf(route, protocols) : new Map<string, Challenge>()
-    return {
-      ...servedOf(route.operation),
-      route,
-      validate: compileValidator(route, catalog.unknownParameters),
-      paymentRequired:
-        route.kind === 'paid'
-          ? compilePaymentRequired(route, [...challenges.values()], { baseUrl, docs })
-          : undefined,
-      challenges,
-    }
-  })
+  const routes = catalog.routes.map((route) => serveRoute(route, servedOf(route.operation), settings))
   const paid = routes.filter(({ route }) => route.kind === 'paid')
   const isOffered = (name: string): boolean =>
     paid.length === 0 || paid.some(({ challenges }) => challenges.has(name))
-  const published = new Map(
-    routes.map(({ route, challenges }) => [route.name, challenges.get('x402')?.published]),
-  )
+  const byName = new Map(routes.map((each) => [each.route.name, each]))
   const facts: Facts = {
     baseUrl,
     sandbox,
     available: (operation) => servedOf(operation).readiness === 'ready',
-    paymentRequired: (route) => published.get(route.name),
+    paymentRequired: ({ name }) => byName.get(name)?.challenges.get('x402')?.published,
     protocols: protocols.map(({ name }) => name).filter(isOffered),
     mcpServers: endpointsOf(catalog, baseUrl, mcpUrls),
   }
+  const pages = once(() => renderPages(catalog, facts))
+  const notFound = once(() => pageOf(PAGE_TYPE, renderNotFound(catalog, facts), PAGE_HEADERS))
   return {
     catalog,
     routes,
-    pages: renderPages(catalog, facts),
+    get pages() {
+      return pages()
+    },
+    operationPage: operationPages(catalog, facts),
     live: new Map(livePlaces(catalog)),
+    get notFound() {
+      return notFound()
+    },
     protocols,
     facts,
     tools: createToolServers({ catalog, facts, protocols, served: servedOf }),
@@ -123,47 +111,32 @@ export function createRevision(settings: RevisionSettings): Revision {
   }
 }
 
-function challengesOf(route: Route, protocols: readonly Protocol[]): ReadonlyMap<string, Challenge> {
-  const named = protocols.flatMap((protocol): [string, Challenge][] => {
-    const challenge = protocol.challenge(route)
-    return challenge === undefined ? [] : [[protocol.name, challenge]]
-  })
-  return new Map(named)
+/** Compiled at its first request: most routes of a large catalog are not requested between two reloads. */
+function serveRoute(
+  route: Route,
+  served: ServedOperation,
+  { catalog, protocols, baseUrl }: RevisionSettings,
+): ServedRoute {
+  const isPaid = route.kind === 'paid'
+  const challengesFor = challengesOf(route, protocols)
+  const example = exampleAmount(route.operation)
+  return {
+    ...served,
+    route,
+    get validate() {
+      return keep(this, 'validate', compileValidator(route, catalog.unknownParameters))
+    },
+    get paymentRequired(): PaymentRequired | undefined {
+      const settings = { baseUrl, docs: docsPath(catalog, route) }
+      const made = isPaid ? compilePaymentRequired(route, challengesFor, settings) : undefined
+      return keep(this, 'paymentRequired', made)
+    },
+    get challenges(): ReadonlyMap<string, Challenge> {
+      const made = isPaid && example !== undefined ? challengesFor(example) : new Map<string, Challenge>()
+      return keep(this, 'challenges', made)
+    },
+  }
 }
-
-/** Documents, files, and how the pages look; a catalog that has something else at such a path goes first. */
-function renderPages(catalog: Catalog, facts: Facts): ReadonlyMap<string, Page> {
-  const own = [...renderDocuments(catalog, facts), ...renderFiles(catalog)]
-  const taken = new Set([...own.map(([path]) => path), ...catalog.routes.map(({ path }) => path)])
-  const brand = brandFiles.filter(({ path }) => !taken.has(path))
-  const servers = [...serverPages(catalog, facts), ...serverCards(catalog, facts)]
-  return new Map([
-    ...own,
-    ...servers
-      .filter(({ path }) => !taken.has(path))
-      .map(({ path, type, text, headers }): [string, Page] => [path, pageOf(type, text, headers)]),
-    ...brand.map(({ path, type, bytes }): [string, Page] => [path, pageOf(type, bytes, {})]),
-  ])
-}
-
-function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
-  const placed = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }): [string, Page][] => {
-    const document = documents.find((each) => each.name === name)
-    if (document === undefined) return []
-    const { type, render, page } = document
-    const headers = document.headers(catalog, facts)
-    const shown =
-      page === undefined
-        ? {}
-        : { shown: pageOf(PAGE_TYPE, page(catalog, facts), { ...headers, ...PAGE_HEADERS }) }
-    const served = { ...pageOf(type, render(catalog, facts), headers), ...shown }
-    return paths.map((path) => [path, served])
-  })
-  const announced = Object.values(catalog.documents).flatMap(({ paths, planned }) => (planned ? paths : []))
-  return [...placed, ...announced.map((path): [string, Page] => [path, ANNOUNCED])]
-}
-
-const ANNOUNCED: Page = { type: '', body: '', etag: '', planned: true, headers: {} }
 
 function livePlaces({ documents: places }: Catalog): [string, LiveDocument][] {
   return liveDocuments.flatMap((name): [string, LiveDocument][] => {
@@ -172,27 +145,12 @@ function livePlaces({ documents: places }: Catalog): [string, LiveDocument][] {
   })
 }
 
-function renderFiles({ files }: Catalog): [string, Page][] {
-  return files.map(({ path, type, base64, planned }) => [
-    path,
-    { ...pageOf(type, Buffer.from(base64, 'base64'), {}), planned },
-  ])
-}
-
-function pageOf(type: string, body: string | Buffer, headers: Page['headers']): Page {
-  return { type, body, etag: etagOf(body), planned: false, headers }
-}
-
-function etagOf(body: string | Buffer): string {
-  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
-}
-
-/** Where a reader of a 402 is sent: the pages when there are any, else the plain guide. */
-function docsPath({ documents: places }: Catalog): string {
-  const written = ['docs', 'llms', 'openapi']
-    .map((name) => places[name])
+/** The documentation link of a 402: the page of its route, otherwise the guide. */
+function docsPath(catalog: Catalog, route: Route): string {
+  const written = ['llms', 'openapi']
+    .map((name) => catalog.documents[name])
     .find((place) => place?.planned === false)
-  return written?.paths[0] ?? '/'
+  return operationPath(catalog, route) ?? written?.paths[0] ?? '/'
 }
 
 export interface OperationSettings {
@@ -201,7 +159,7 @@ export interface OperationSettings {
   readonly proxy: ProxySettings
 }
 
-/** An operation with its handler, and whether that can be run. */
+/** An operation with its handler, and whether it can be run. */
 export function serveOperation(operation: Operation, settings: OperationSettings): ServedOperation {
   return { operation, ...handlerOf(operation, settings), readiness: readinessOf(operation, settings) }
 }
@@ -233,7 +191,7 @@ function readinessOf(operation: Operation, { catalog, handlers, proxy }: Operati
   return needed.every((name) => proxy.secret(name) !== undefined) ? 'ready' : 'not_configured'
 }
 
-/** What came of one route or tool when it was run as its example says. */
+/** The result of one route or tool that was run with its example. */
 export interface Trial {
   readonly path: string
   readonly outcome: { readonly kind: 'answered' } | { readonly kind: 'failed'; readonly fault: unknown }
@@ -241,22 +199,19 @@ export interface Trial {
 
 /**
  * Runs the work of every paid route, and of every paid tool without a route, once, one after the other, with the examples
- * of their parameters: nothing is charged, and nothing comes from the cache. What has effects, or needs to know who pays,
- * is left alone; so is what is not `wanted` when its turn comes.
+ * of their parameters, and handlers with the arguments of `probes` after them: nothing is charged, and nothing comes from the
+ * cache. What has effects, streams, or needs to know who pays, is left alone; so is what is not `wanted` when its turn comes.
  */
 export async function* tryOperations(
   { routes, tools, operations }: Revision,
-  workshop: ExecutionDeps,
+  deps: ExecutionDeps,
   wanted: (operation: Operation) => boolean,
+  probes: Probes,
 ): AsyncGenerator<Trial> {
   const paid = routes.filter(({ route }) => route.kind === 'paid' && route.operation.method === 'GET')
-  const routed = new Set(routes.map(({ operation }) => operation))
-  const bare = [...tools.values()]
-    .flatMap((server) => [...server.tools.values()])
-    .filter(
-      ({ endpoint: { operation, tool } }) =>
-        operation.price !== undefined && tool.requires === undefined && !routed.has(operation),
-    )
+  const bare = toolsAlone({ tools, routes }).filter(
+    ({ endpoint: { operation, tool } }) => operation.price !== undefined && tool.requires === undefined,
+  )
   const trials = [
     ...paid.map(({ route, validate, ...served }) => ({
       path: route.path,
@@ -268,10 +223,20 @@ export async function* tryOperations(
       served,
       validate: () => check(exampleArguments(endpoint)),
     })),
+    ...Object.entries(probes).flatMap(([handler, calls]) => {
+      const served = operations.get(handler)
+      return served === undefined
+        ? []
+        : calls.map((args) => ({
+            path: `${handler} ${JSON.stringify(args)}`,
+            served,
+            validate: () => ({ kind: 'valid', args }) as const,
+          }))
+    }),
   ]
   for (const { path, served, validate } of trials) {
     const { operation, handler, readiness, store } = served
-    if (store !== undefined || !wanted(operation)) continue
+    if (store !== undefined || operation.response.stream || !wanted(operation)) continue
     const unready = unreadyFailure(readiness)
     const validated = validate()
     try {
@@ -279,7 +244,7 @@ export async function* tryOperations(
       if (validated.kind === 'invalid') throw new Failure('internal', 'its own examples are refused')
       const { args } = validated
       const work = { operation, handler, args, caller: ANONYMOUS, timeLeft: operation.timeout, operations }
-      await execute(workshop, { ...work, reuse: 'never' })
+      await execute(deps, { ...work, reuse: 'never' })
       yield { path, outcome: { kind: 'answered' } }
     } catch (fault) {
       yield { path, outcome: { kind: 'failed', fault } }
@@ -287,7 +252,15 @@ export async function* tryOperations(
   }
 }
 
-/** The same for a tool: an example of an object is written as JSON. */
+/** Tools without a route. */
+export function toolsAlone({ tools, routes }: Pick<Revision, 'tools' | 'routes'>): ServedTool[] {
+  const routed = new Set(routes.map(({ operation }) => operation))
+  return [...tools.values()]
+    .flatMap((server) => [...server.tools.values()])
+    .filter(({ served: { operation } }) => !routed.has(operation))
+}
+
+/** The arguments of a tool's examples; an example of an object is JSON. */
 function exampleArguments({ parameters }: ToolEndpoint): JsonObject {
   return Object.fromEntries(
     parameters.flatMap(({ name, type, example }): [string, Json][] => {
@@ -297,7 +270,7 @@ function exampleArguments({ parameters }: ToolEndpoint): JsonObject {
   )
 }
 
-/** Every parameter that has an example, as a caller would send it. */
+/** Every parameter with an example, as a caller would send it. */
 function exampleOf({ path, parameters }: Route): RawParameters {
   const given = parameters.flatMap(({ name, example }): [string, string][] =>
     example === undefined ? [] : [[name, String(example)]],

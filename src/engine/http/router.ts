@@ -1,13 +1,20 @@
 import { METHODS } from 'node:http'
+import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { Router, type MatchResult } from '@koa/router'
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
+import compress from 'koa-compress'
 import { colonTemplate } from '../catalog/catalog.ts'
+import { RESERVED } from '../catalog/check-paths.ts'
+import { fixedPrice } from '../protocols/protocol.ts'
 import { renderPaymentPage } from '../documents/payment-page.ts'
+import { docsFolder } from '../documents/registry.ts'
 import { isJsonObject } from '../json.ts'
 import { servePaid, serveFree, type CallDeps, type RouteRequest } from './call.ts'
 import { type BackgroundTasks, type Deliveries, note, problem, respond, type Reply } from './reply.ts'
-import { livePages, paymentIdOf, paymentState, type LiveSettings } from './live.ts'
-import type { Page, Revision, ServedRoute } from './revision.ts'
+import { livePages, paymentPathOf, readPayment, type LiveSettings } from './live-pages.ts'
+import type { Page, Pages } from './pages.ts'
+import type { Revision, ServedRoute } from './revision.ts'
 import { nameOfRoute } from './status.ts'
 
 export interface RouterSettings extends CallDeps, LiveSettings {
@@ -15,27 +22,69 @@ export interface RouterSettings extends CallDeps, LiveSettings {
   readonly deliveries: Deliveries
 }
 
-/** Everything that one revision serves over HTTP, each path a named layer of one router. */
-export function createRouter(settings: RouterSettings, revision: Revision): IndexedRouter {
+/** The router of one revision, with a named layer for each path. */
+export async function createRouter(
+  settings: RouterSettings,
+  revision: Revision,
+  pages: Pages,
+): Promise<IndexedRouter> {
   const router = new IndexedRouter()
   const live = livePages(settings, revision)
+  // Documents only: a 402 is too small, and paid answers are sent byte for byte.
+  const compressed = compressDocuments()
   for (const [path, name] of revision.live)
-    router.get(name, path, async (ctx) => {
+    router.get(name, path, compressed, async (ctx) => {
       note(ctx, { place: path })
       respond(ctx, await live(name))
     })
-  for (const [path, page] of revision.pages) router.get(path, path, servePage(path, page))
-  router.get('payment', '/payments/:id', async (ctx, next) => {
-    const id = paymentIdOf(ctx.path)
-    if (id === undefined) return next()
-    note(ctx, { place: '/payments/{id}' })
-    respond(ctx, await paymentState(settings.purchases.ledger, id))
-  })
-  for (const served of revision.routes) {
+  for (const [path, page] of pages) router.get(path, path, compressed, servePage(path, page))
+  const folder = docsFolder(revision.catalog)
+  if (folder !== undefined)
+    router.get('operation', `${folder}/:operation`, compressed, async (ctx, next) => {
+      const page = revision.operationPage(ctx.path)
+      if (page === undefined) return next()
+      servePage(`${folder}/{operation}`, page)(ctx)
+    })
+  for (const path of RESERVED)
+    router.get(path, colonTemplate(path), async (ctx, next) => {
+      const asked = paymentPathOf(ctx.path)
+      if (asked === undefined) return next()
+      note(ctx, { place: path })
+      respond(ctx, await readPayment(settings.purchases.ledger, asked))
+    })
+  await inTurn(revision.routes, (served) => {
     const { name, path, operation } = served.route
     router.register(colonTemplate(path), [operation.method], serveRoute(settings, revision, served), { name })
-  }
+  })
   return router
+}
+
+/** Longest time for which other requests wait. */
+const TURN_MS = 10
+
+/** Calls `act` for each item, and lets other requests proceed in between. */
+async function inTurn<T>(items: Iterable<T>, act: (item: T) => void): Promise<void> {
+  let began = performance.now()
+  for (const item of items) {
+    act(item)
+    if (performance.now() - began < TURN_MS) continue
+    await setImmediate()
+    began = performance.now()
+  }
+}
+
+/** Size of a body that fits into one packet. */
+const SMALL = 1_024
+const COMPRESSIBLE = /^text\/|[/+](?:json|xml|javascript)\b/
+
+/** Removes the length from HEAD of a compressed document: it is known only after compression (RFC 9110 §8.6). */
+function compressDocuments(): Middleware {
+  const encode = compress({ threshold: SMALL, filter: (type) => COMPRESSIBLE.test(type) })
+  return async (ctx, next) => {
+    await encode(ctx, next)
+    if (ctx.method !== 'HEAD' || !COMPRESSIBLE.test(ctx.type) || (ctx.response.length ?? 0) < SMALL) return
+    if (ctx.acceptsEncodings('br', 'gzip', 'deflate', 'identity') !== 'identity') ctx.body = Readable.from([])
+  }
 }
 
 function servePage(place: string, page: Page): (ctx: Context) => void {
@@ -50,16 +99,17 @@ function servePage(place: string, page: Page): (ctx: Context) => void {
     ctx.set({ 'Content-Type': type, ETag: etag, 'Cache-Control': 'public, max-age=300', ...headers })
     if (page.shown !== undefined) ctx.vary('Accept')
     if (matches(ctx.get('If-None-Match'), etag)) ctx.status = 304
-    else ctx.body = body
+    else ctx.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   }
 }
 
 /**
- * RFC 9110 §13.1.2: a list of entity tags, compared weakly, or a star. Not `ctx.fresh`: fetch in Node.js and browsers adds
+ * RFC 9110 §13.1.2: a list of entity tags, compared weakly (some caches drop the W/), or a star. Not `ctx.fresh`: fetch in Node.js and browsers adds
  * `Cache-Control: no-cache` to a request with If-None-Match, which `ctx.fresh` takes for a reload.
  */
 function matches(header: string, etag: string): boolean {
-  return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+  const opaque = (tag: string): string => tag.trim().replace(/^W\//, '')
+  return header.split(',').some((tag) => tag.trim() === '*' || opaque(tag) === opaque(etag))
 }
 
 function serveRoute(
@@ -70,7 +120,7 @@ function serveRoute(
   const { route } = served
   const { deliveries, tasks } = settings
   const isPaid = route.kind === 'paid'
-  const notes = { place: route.path, price: isPaid ? route.operation.price : undefined }
+  const notes = { place: route.path, price: isPaid ? fixedPrice(route) : undefined }
   const counters = settings.usageStore.of(nameOfRoute(route))
   return async (ctx) => {
     note(ctx, notes)
@@ -80,17 +130,18 @@ function serveRoute(
     const resource = revision.facts.baseUrl + ctx.path
     const request: RouteRequest = { ctx, served, counters, revision, parameters, resource }
     const answering = isPaid ? servePaid(settings, request) : serveFree(settings, request)
-    const { reply, delivered } = answering instanceof Promise ? await tasks.add(answering) : answering
-    if (delivered !== undefined) deliveries.watch(ctx, delivered)
+    const { reply, delivered, recorded } =
+      answering instanceof Promise ? await tasks.add(answering) : answering
+    if (delivered !== undefined) deliveries.watch(ctx, delivered, recorded)
     respond(ctx, reply.status === 402 ? negotiate(request, reply) : reply)
   }
 }
 
-/** A 402 as its reader wants it: a page for a browser, JSON for everyone else, the same headers for both. */
+/** Renders a 402 as a page for browsers and as JSON otherwise, with the same headers. */
 function negotiate({ ctx, served: { route }, revision, resource }: RouteRequest, reply: Reply): Reply {
   const problem: unknown = prefersPage(ctx) ? JSON.parse(String(reply.body)) : undefined
   const vary = 'Accept'
-  // A copy costs as much as finding the route: the usual 402 is made with this header.
+  // A copy costs as much as routing: the usual 402 is created with this header.
   if (!isJsonObject(problem)) return reply.vary === vary ? reply : { ...reply, vary }
   const { catalog, facts } = revision
   const { html, policy } = renderPaymentPage({ catalog, facts, route, url: resource + ctx.search, problem })
@@ -107,33 +158,34 @@ function negotiate({ ctx, served: { route }, revision, resource }: RouteRequest,
   }
 }
 
-/** Whether a browser asks: a client that accepts JSON equally well gets JSON. */
-function prefersPage(ctx: Context): boolean {
+/** Whether the client prefers a page: one that accepts JSON equally well gets JSON. */
+export function prefersPage(ctx: Context): boolean {
   if (!ctx.get('Accept').includes('text/html')) return false
   return ctx.accepts('application/problem+json', 'application/json', 'text/html') === 'text/html'
 }
 
 type Layer = Router['stack'][number]
 
-/** Templates whose segments are fixed and variable at the same positions. */
+/** Templates with fixed and variable segments at the same positions. */
 interface Shape {
   readonly isVariable: readonly boolean[]
   readonly layers: Map<string, Layer[]>
 }
 
 /**
- * A router whose lookups do not get slower with more routes. Exact paths are found in a map and win over templates;
- * templates are found by their fixed segments, those with the earlier fixed segment first.
+ * A router whose lookup time does not grow with the number of routes. Exact paths are found in a map and take
+ * precedence over templates; templates are found by their fixed segments, the one with the earlier fixed segment
+ * first.
  */
 export class IndexedRouter extends Router {
   readonly #exact = new Map<string, Layer[]>()
   /** By number of segments. */
   readonly #shapes = new Map<number, Shape[]>()
-  /** Middleware and regular expressions: tested one by one. */
+  /** Middleware and regular expressions, which are tested one by one. */
   readonly #others: Layer[] = []
 
   constructor() {
-    // With every method known, a method that a path does not have is always 405.
+    // With every method known, an unsupported method of a path is always answered 405.
     super({ sensitive: true, strict: true, methods: [...METHODS] })
   }
 
@@ -196,18 +248,18 @@ function keyOf(segments: readonly string[], { isVariable }: Shape): string {
   return segments.map((segment, index) => (isVariable[index] ? ':' : segment)).join('/')
 }
 
-/** Characters of the path that stand behind its variables. */
+/** Length of the fixed suffixes after variables. */
 function suffixes({ path }: Layer): number {
   return String(path).replace(/[^/]*:\w+/g, '').length - String(path).replace(/[^/]*:[^/]*/g, '').length
 }
 
-/** The path that the router has matched, as catalogs write it. */
+/** The path that the router has matched, as written in the catalog. */
 export function templateOf(ctx: Context): string {
   const matched: readonly Layer[] | undefined = ctx['matched']
   return String(matched?.[0]?.path).replace(/:(\w+)/g, '{$1}')
 }
 
-/** Lower where the first difference is a fixed segment. */
+/** Lower when the first difference is a fixed segment. */
 function rank({ isVariable }: Shape): number {
   return isVariable.reduce((sum, variable) => sum * 2 + Number(variable), 0)
 }

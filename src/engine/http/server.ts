@@ -1,31 +1,43 @@
-import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { BlockList, isIP, type Socket } from 'node:net'
+import { once } from 'node:events'
+import {
+  createServer,
+  request as sendRequest,
+  STATUS_CODES,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { BlockList, isIP, Server as NetServer, type Socket } from 'node:net'
+import { pipeline } from 'node:stream'
 import type Koa from 'koa'
 import type { ErrorCode } from '../errors.ts'
 import { LARGEST_BYTES } from '../catalog/body.ts'
 import { readingTime } from './body.ts'
 import { problem, type Reply } from './reply.ts'
 
-/** All headers with the URL: texts travel in the query, and Node's 16 KB would refuse them. */
+/** Limit of the headers and the URL: arguments travel in the query, and Node's default of 16 KB would be too small. */
 const LARGEST_HEADERS = 65_536
 
 export interface ServerSettings {
-  /** Sent with every answer, whichever middleware gives it. */
+  /** Sent with every answer. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Milliseconds a client has for its headers. */
+  /** Milliseconds within which a client must send its headers. */
   readonly headersWithin?: number
-  /** Milliseconds a client has for its whole request. */
+  /** Milliseconds within which a client must send its whole request. */
   readonly requestWithin?: number
-  /** Milliseconds for which a client may leave an answer unread. */
+  /** Milliseconds after which an unread answer closes its connection. */
   readonly unreadWithin?: number
 }
 
 export interface HttpServer extends Server {
-  /** Requests that have come in and have no complete answer yet. */
+  /** Requests without a complete answer. */
   readonly unanswered: ReadonlySet<ServerResponse>
+  /** Answers the requests. */
+  answer: RequestListener
 }
 
-/** An HTTP server that says it is starting until an application is attached; requests that never reach one get answers too. */
+/** An HTTP server that answers `service_starting` before `attach`, and malformed requests with a problem. */
 export function createHttpServer({
   headers = {},
   headersWithin = 15_000,
@@ -37,50 +49,89 @@ export function createHttpServer({
     requestTimeout: requestWithin,
     headersTimeout: headersWithin,
     connectionsCheckingInterval: Math.min(5_000, headersWithin),
-    // Node would drop a second Authorization without a word, and with it a second payment.
+    // Node would silently drop a second Authorization header, and with it a second payment.
     joinDuplicateHeaders: true,
-    // Node would refuse such a request without a body; `attach` says why.
+    // Node would refuse such a request without a body; `attach` answers it.
     requireHostHeader: false,
   })
   const unanswered = new Set<ServerResponse>()
-  server.on('request', (_, response) => {
+  server.on('request', (request, response) => {
     unanswered.add(response)
     response.once('close', () => unanswered.delete(response))
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    answering.answer(request, response)
   })
   server.timeout = unreadWithin
   server.on('timeout', (socket) => {
-    // Nothing has moved on it for that long: while it waits for work of ours, that is as it should be.
+    // The connection was idle for that long, which is expected while a handler runs.
     const waits = Array.from(unanswered).some((response) => response.socket === socket)
     if (!waits || socket.writableLength > 0) socket.destroy()
   })
-  server.on('request', starting)
-  // RFC 9110 §10.1.1 allows to pass over an expectation; Node would refuse it without a body.
+  // RFC 9110 §10.1.1 allows ignoring an expectation; Node would refuse it without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('clientError', (fault: NodeJS.ErrnoException, socket: Socket) => {
     if (fault.code === 'ECONNRESET' || !socket.writable) socket.destroy()
     else refuse(socket, ...refusalOf(fault.code), headers)
   })
-  return Object.assign(server, { unanswered })
+  const answering: HttpServer = Object.assign(server, { unanswered, answer: starting })
+  return answering
 }
 
-function starting(_: unknown, response: ServerResponse): void {
+const starting: RequestListener = (_, response) => {
   const headers = { 'Retry-After': '1' }
   send(response, problem('service_starting', 'the service is starting', { charged: 'no', headers }))
 }
 
-/** From now on the application answers. Middleware that is added before the first request takes part. */
-export function attach(server: Server, app: Koa): void {
+/** Lets the application answer from now on, including middleware that is added before the first request. */
+export function attach(server: HttpServer, app: Koa): void {
   let answer: ReturnType<Koa['callback']> | undefined
-  server.off('request', starting)
-  server.on('request', (request, response) => {
+  server.answer = (request, response) => {
     if (namesHost(request)) void (answer ??= app.callback())(request, response)
     else
       send(response, problem('request_malformed', 'a request of HTTP/1.1 names its Host', { charged: 'no' }))
-  })
+  }
 }
 
-/** RFC 9112 §3.2; whose name it is does not matter. */
+/**
+ * Leaves the port to another process that listens on it. Takes no more connections; a request that still comes on an open one
+ * is passed on, since closing that connection could meet the request halfway. Resolves when all requests are answered that
+ * came before; `closed` when the clients have closed their connections.
+ */
+export async function handOver(
+  server: HttpServer,
+  port: number,
+  host: string,
+): Promise<{ readonly closed: Promise<unknown> }> {
+  const closed = once(server, 'close')
+  const before = Array.from(server.unanswered)
+  for (const response of before) if (!response.headersSent) response.setHeader('Connection', 'close')
+  server.answer = passOn(port, WILDCARDS.get(host) ?? host)
+  // That of HTTP closes idle connections.
+  NetServer.prototype.close.call(server)
+  await Promise.all(before.filter(({ closed }) => !closed).map((response) => once(response, 'close')))
+  return { closed }
+}
+
+const WILDCARDS: ReadonlyMap<string, string> = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+])
+
+function passOn(port: number, host: string): RequestListener {
+  return (request, response) => {
+    const { method, url: path } = request
+    const headers = { ...request.headers, connection: 'close' }
+    const passed = sendRequest({ port, host, method, path, headers, agent: false }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      pipeline(answer, response, () => undefined)
+    })
+    passed.on('error', () => response.destroy())
+    response.once('close', () => passed.destroy())
+    pipeline(request, passed, () => undefined)
+  }
+}
+
+/** RFC 9112 §3.2 requires a Host header; its value does not matter. */
 function namesHost({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion !== '1.1' || headers.host !== undefined
 }
@@ -95,7 +146,7 @@ function refusalOf(code: string | undefined): readonly [ErrorCode, string] {
   return ['request_malformed', 'this is not an HTTP request']
 }
 
-/** A client that still writes would lose an answer whose connection is closed at once. */
+/** Delay before closing a connection whose client still writes: closing it at once would lose the answer. */
 const LINGER_MS = 1_000
 
 function refuse(
@@ -130,8 +181,8 @@ export function listen(server: Server, port: number, host: string): Promise<numb
 }
 
 /**
- * Takes no more requests and resolves when those in flight are answered, at the latest after `patience` milliseconds.
- * Connections without a request are closed at once: browsers keep some open just in case.
+ * Accepts no more requests and resolves when pending ones are answered, at the latest after `patience` milliseconds.
+ * Idle connections are closed at once: browsers keep some open.
  */
 export function closeServer(server: HttpServer, patience: number): Promise<void> {
   return new Promise((resolve) => {
@@ -150,7 +201,7 @@ export function closeServer(server: HttpServer, patience: number): Promise<void>
   })
 }
 
-/** Addresses of networks of one's own: in X-Forwarded-For, further proxies of the operator. */
+/** Private address ranges: in X-Forwarded-For, further proxies of the operator. */
 const INSIDE = new BlockList()
 for (const [network, bits] of [
   ['10.0.0.0', 8],
@@ -184,7 +235,7 @@ export function clientOf(
   return client === '' || isIn(LOOPBACK, client) ? undefined : subscriber(client)
 }
 
-/** What is no address ends the list to its left: nothing beyond it was written by a proxy. */
+/** An entry that is not an address ends the list: no proxy wrote anything to its left. */
 function forwarded(header: string | readonly string[] | undefined): string[] {
   const hops = [header ?? []]
     .flat()
@@ -194,7 +245,7 @@ function forwarded(header: string | readonly string[] | undefined): string[] {
   return hops.slice(hops.findLastIndex((hop) => hop === '') + 1)
 }
 
-/** Without brackets, port and zone, IPv4 as such; empty for what is no address. */
+/** An address without brackets, port and zone, IPv4 in dotted form; empty for anything else. */
 function plain(text: string): string {
   const bare = /^\[(.*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
   const address = bare.replace(/%.*$/, '')
@@ -208,7 +259,7 @@ function isIn(list: BlockList, address: string): boolean {
 
 function subscriber(address: string): string {
   if (isIP(address) !== 6) return address
-  // The URL parser spells an address in its shortest form, whichever it came in.
+  // The URL parser normalizes an address to its shortest form.
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
   const [left = '', right] = groups
   const known = left === '' ? [] : left.split(':')

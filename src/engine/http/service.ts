@@ -1,70 +1,66 @@
 import type Koa from 'koa'
-import type { Observe } from '../access.ts'
-import type { Cache } from '../cache/cache.ts'
+import { Cache, createMemoryCache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { RefusedReload } from '../documents/status-page.ts'
 import type { HandlerMap } from '../handler.ts'
 import { sweepAnswers } from '../ledger/clean-up.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { NetworkHealth } from '../protocols/x402/networks.ts'
 import { OFFERING_MS, RecentOffers } from '../purchase/purchase.ts'
 import { recheckSettled, recover } from '../purchase/recovery.ts'
 import { ConnectedBuyers, type PurchaseDeps, type Store } from '../purchase/request.ts'
 import { UsageStore, meterLedger, type OnPaymentChange } from '../usage/usage.ts'
-import { createApp, type OperatorRoute, type Serving } from './app.ts'
+import { BodyReader } from './body.ts'
+import { createApp, type AppSettings, type Serving } from './app.ts'
 import { BackgroundTasks, Deliveries } from './reply.ts'
-import type { ProxySettings } from './proxy.ts'
-import { createRevision, type Revision } from './revision.ts'
+import type { LiveSettings } from './live-pages.ts'
+import type { Pages } from './pages.ts'
+import { createRevision, type Revision, type RevisionSettings } from './revision.ts'
 import { createRouter } from './router.ts'
-import type { AllFigures } from './status.ts'
 
-export interface ServiceSettings {
-  readonly now: () => number
-  readonly random: (bytes: number) => Uint8Array
+export interface ServiceSettings
+  extends
+    Omit<RevisionSettings, 'protocols'>,
+    Omit<LiveSettings, 'usageStore' | 'refused'>,
+    Pick<AppSettings, 'bound' | 'mcpOrigins' | 'observe' | 'operatorRoute' | 'random' | 'trustProxy'> {
   readonly sleep: (ms: number) => Promise<void>
-  /** Address this process listens on; undefined while it does not, or when that is not known. */
-  readonly bound: () => string | undefined
-  readonly catalog: Catalog
-  readonly handlers: HandlerMap
-  /** The ways to be paid for a catalog; asked again for every revision. */
+  /** The protocols of a catalog; called for every revision. */
   readonly protocols: (catalog: Catalog) => readonly Protocol[]
-  readonly ledger: Ledger
   readonly cache: Cache
-  readonly proxy: ProxySettings
-  /** How the outside sources have done. */
-  readonly figures: AllFigures
-  /** How settling goes on the networks that were paid on. */
-  readonly networks: () => Promise<readonly NetworkHealth[]>
-  readonly baseUrl: string
-  /** Bases of the companion servers that have one of their own. */
-  readonly mcpUrls: Readonly<Record<string, string>>
-  readonly sandbox: boolean
-  readonly trustProxy: boolean
   /** Name of this process in leases. */
   readonly owner: string
+  /** Receives errors that did not prevent an answer, and bugs of handlers and of ours. */
   readonly report: (fault: unknown) => void
-  /** Called for every request. */
-  readonly observe: Observe | undefined
-  /** Called for every change of a payment that this process has made. */
+  /** Called for every change of a payment by this process. */
   readonly settle: OnPaymentChange | undefined
-  /** What the operator alone is shown. */
-  readonly operatorRoute: OperatorRoute | undefined
 }
+
+/** What is served, with what it was created from. */
+interface Current extends Serving {
+  readonly pages: Pages
+  readonly handlers: HandlerMap
+}
+
+/** Renders the documents of a revision. */
+export type Renderer = (revision: Revision) => Promise<Pages>
 
 export interface Service {
   readonly koa: Koa
   readonly revision: () => Revision
-  /** Resolves when nothing uses the ledger any more. Requests that come from now on are answered 503. */
+  /** Resolves when nothing uses the ledger any more. Later requests are answered 503. */
   idle(): Promise<void>
-  /** Serves another catalog from the next request on; requests in flight finish on the one they began with. */
-  swap(catalog: Catalog): Revision
-  /** Another catalog was to be served and could not be: the status says so until one is. */
+  /**
+   * Serves a catalog with these handlers as soon as it is ready; requests in flight finish on their revision. Must
+   * not be called again before it resolves.
+   */
+  swap(catalog: Catalog, handlers: HandlerMap, render: Renderer): Promise<Revision>
+  /** Offers the payments that can be accepted now; the documents stay unchanged until the next swap. */
+  offerAnew(): Promise<void>
+  /** Records that a new catalog was refused: the status shows it until the next swap. */
   refuse(errors: RefusedReload['errors']): void
 }
 
-/** A catalog with everything it takes to serve it. */
-export function createService(settings: ServiceSettings): Service {
+/** Creates the service of a catalog. */
+export async function createService(settings: ServiceSettings, render: Renderer): Promise<Service> {
   const { owner, now, sleep, trustProxy, report } = settings
   const usageStore = new UsageStore({ ledger: settings.ledger, owner, now })
   const ledger = meterLedger(settings.ledger, usageStore, settings.settle)
@@ -76,23 +72,31 @@ export function createService(settings: ServiceSettings): Service {
   const shared = {
     ...settings,
     tasks,
+    bodies: new BodyReader(),
     deliveries: new Deliveries({ desk, tasks, buyers, trustProxy, report }),
     usageStore,
     refused: () => refused,
   }
-  const serve = (catalog: Catalog): Serving => {
-    const revision = createRevision({ ...settings, catalog, protocols: settings.protocols(catalog) })
+  const serve = async (catalog: Catalog, handlers: HandlerMap, renderer: Renderer): Promise<Current> => {
+    const protocols = settings.protocols(catalog)
+    const revision = createRevision({ ...settings, catalog, handlers, protocols })
     const purchases: PurchaseDeps = {
       ...desk,
       sleep,
       buyers,
       redeliver: catalog.payments.redeliver,
-      recentOffers: (operation) => recentOffers.of(operation),
+      denied: new Set(catalog.payments.denied),
+      recentOffers: (operation, args) => recentOffers.of(operation, args),
+      stopping: tasks.ending,
       report,
     }
-    return { revision, purchases, routes: createRouter({ ...shared, purchases }, revision).routes() }
+    // Answers of earlier handlers must not be served as those of the new ones.
+    const cache = handlers === settings.handlers ? settings.cache : new Cache(createMemoryCache(), now)
+    const pages = await renderer(revision)
+    const router = await createRouter({ ...shared, cache, purchases }, revision, pages)
+    return { revision, purchases, cache, routes: router.routes(), pages, handlers }
   }
-  const serving = { now: serve(settings.catalog), stopping: false }
+  const serving = { now: await serve(settings.catalog, settings.handlers, render), stopping: false }
   const koa = createApp({ ...shared, serving })
   const current = (): Revision => serving.now.revision
   const offer = (): Promise<void> => recentOffers.offer(current().catalog)
@@ -117,12 +121,16 @@ export function createService(settings: ServiceSettings): Service {
       await usageStore.write().catch(report)
     },
     revision: current,
-    swap: (catalog) => {
+    swap: async (catalog, handlers, renderer) => {
       const before = current()
-      serving.now = serve(catalog)
+      serving.now = await serve(catalog, handlers, renderer)
       if (catalog !== before.catalog) refused = undefined
       void tasks.add(withdraw(before).then(offer).catch(report))
       return current()
+    },
+    offerAnew: async () => {
+      const { pages, handlers } = serving.now
+      serving.now = await serve(current().catalog, handlers, async () => pages)
     },
     refuse: (errors) => {
       refused = { refused_at: new Date(now()).toISOString(), kept: current().catalog.revision, errors }
@@ -130,13 +138,13 @@ export function createService(settings: ServiceSettings): Service {
   }
 }
 
-/** How often a process writes down what it has counted: as much is lost when it is killed. */
+/** Interval at which a process stores its counters, which limits the loss when it is killed. */
 const WRITING_MS = 60_000
 
-/** How often a process looks for answers that belong to no payment. */
+/** Interval of the search for answers without a payment. */
 const SWEEPING_MS = 3_600_000
 
-/** How often a process looks for payments that were left behind. */
+/** Interval of the search for payments of dead processes. */
 const RECOVERY_MS = 5_000
 
 function storeOf({ catalog, operations }: Revision, id: string): Store | undefined {

@@ -1,4 +1,4 @@
-import { type Catalog, type Route, routeKey } from '../catalog/catalog.ts'
+import { type Route, routeKey } from '../catalog/catalog.ts'
 import { countKinds, listedRoutes } from '../documents/listing.ts'
 import type {
   DayFigures,
@@ -11,6 +11,7 @@ import type {
 } from '../documents/status-page.ts'
 import type { JsonObject } from '../json.ts'
 import { formatCoin } from '../chains/evm/fees.ts'
+import type { ListingReport } from '../protocols/x402/listing-reports.ts'
 import type { NetworkHealth } from '../protocols/x402/networks.ts'
 import type { Readiness } from '../purchase/execution.ts'
 import {
@@ -25,34 +26,44 @@ import {
   type Days,
 } from '../usage/usage.ts'
 import type { SourceFigures } from '../service-definition.ts'
-import type { Revision } from './revision.ts'
+import { toolsAlone, type Revision } from './revision.ts'
 
-/** By the key of the source in the catalog. */
+/** Figures by the key of the source in the catalog. */
 export type AllFigures = () => ReadonlyMap<string, SourceFigures>
 
-/** What is known at one moment. */
+/** The facts for one status report. */
 export interface StatusSnapshot {
   readonly now: number
   readonly days: Days
-  /** Whether payments can be written down. */
+  /** Whether payments can be recorded. */
   readonly ledger: 'reachable' | 'unreachable'
   readonly sources: ReadonlyMap<string, SourceFigures>
   readonly networks: readonly NetworkHealth[]
+  readonly listings: readonly ListingReport[]
   readonly refused: RefusedReload | undefined
 }
 
 /** The live `/status.json`, which `/status` shows. */
-export function standing(revision: Revision, sight: StatusSnapshot): StatusModel {
+export function statusModel(revision: Revision, sight: StatusSnapshot): StatusModel {
   const { catalog, facts } = revision
   const { service } = catalog
-  const { now, days, sources, networks, refused } = sight
+  const { now, days, sources, networks, listings, refused } = sight
   const readiness = new Map(revision.routes.map((each) => [each.route, each.readiness]))
   const listed = listedRoutes(catalog).map((route) => ({
     route,
     readiness: readiness.get(route) ?? 'planned',
     counts: totalOf(days, nameOfRoute(route)),
   }))
-  const routes = listed.map((each) => routeStanding(each, now))
+  const alone = toolsAlone(revision).filter(({ served: { operation } }) => !operation.planned)
+  const routes = [
+    ...listed.map(({ route, ...rest }) =>
+      standingOf({ path: routeKey(route), kind: route.kind, ...rest }, now),
+    ),
+    ...alone.map(({ endpoint, served: { operation, readiness: ready } }) => {
+      const counts = totalOf(days, soldName(operation.id))
+      return standingOf({ path: endpoint.path, kind: 'tool', readiness: ready, counts }, now)
+    }),
+  ]
   return {
     service: service.name,
     version: service.version,
@@ -63,44 +74,40 @@ export function standing(revision: Revision, sight: StatusSnapshot): StatusModel
     days: days.map(dayFigures),
     funnel: funnelOf(totalOfAll(days)),
     routes,
-    unavailable: [
-      ...routes
-        .filter(({ kind, availability }) => kind === 'paid' && availability === 'not_configured')
-        .map(({ path, availability: reason }) => ({ path, reason })),
-      ...toolsWithoutSettings(revision),
-    ],
+    unavailable: routes
+      .filter(({ kind, availability }) => UNAVAILABLE.has(kind) && availability === 'not_configured')
+      .map(({ path, availability: reason }) => ({ path, reason })),
     sources: sourceStandings(revision, sources),
     networks: networks.map(networkStanding),
+    listings: listings.map(({ facilitator, operation, status, reason, at }) => ({
+      facilitator,
+      operation,
+      status,
+      reason: reason ?? null,
+      at: new Date(at).toISOString(),
+    })),
     refused_reload: refused ?? null,
   }
 }
 
-/** Tools that no route offers as well. */
-function toolsWithoutSettings({ catalog, facts, routes }: Revision): StatusModel['unavailable'] {
-  const routed = new Set(routes.map(({ route }) => route.operation))
-  return catalog.operations.flatMap((operation) => {
-    const { tool, planned } = operation
-    if (tool === undefined || planned || routed.has(operation) || facts.available(operation)) return []
-    return [{ path: `${tool.server}.${tool.name}`, reason: 'not_configured' }]
-  })
-}
+/** Kinds that count as sold, free tools included. */
+const UNAVAILABLE: ReadonlySet<RouteStanding['kind']> = new Set(['paid', 'tool'])
 
-/** A route that has failed this often in a row fails, until it answers or an hour has passed. */
+/** A route counts as failing after this many consecutive failures, until it answers or an hour has passed. */
 const FAILURES = 3
 const FAILING_MS = 3_600_000
 
-interface Listed {
-  readonly route: Catalog['routes'][number]
+interface Listed extends Pick<RouteStanding, 'path' | 'kind'> {
   readonly readiness: Readiness
   readonly counts: Counts
 }
 
-function routeStanding({ route, readiness, counts }: Listed, now: number): RouteStanding {
+function standingOf({ path, kind, readiness, counts }: Listed, now: number): RouteStanding {
   const { stages, latency, lastSuccess } = counts
   const answered = answersIn(latency)
   return {
-    path: route.path,
-    kind: route.kind,
+    path,
+    kind,
     availability: readiness !== 'ready' ? 'not_configured' : isFailing(counts, now) ? 'failing' : 'available',
     success_rate: answered + stages.failed === 0 ? null : roughly(answered / (answered + stages.failed)),
     p50_ms: quantile(latency, 0.5) ?? null,
@@ -109,7 +116,7 @@ function routeStanding({ route, readiness, counts }: Listed, now: number): Route
   }
 }
 
-/** To a tenth of a percent: more digits would tell how many calls there were. */
+/** Rounded to a tenth of a percent: more digits would disclose the number of calls. */
 function roughly(rate: number): number {
   return Math.floor(rate * 1_000) / 1_000
 }
@@ -118,7 +125,7 @@ function isFailing({ failedInARow, lastFailure }: Counts, now: number): boolean 
   return failedInARow >= FAILURES && now - lastFailure < FAILING_MS
 }
 
-/** What is not set up is no trouble, unless nothing else is. */
+/** A missing setting is no failure, unless nothing else works. */
 function verdict(
   { routes: served }: Revision,
   { ledger, networks }: StatusSnapshot,
@@ -178,7 +185,7 @@ function sourceStandings(
     })
 }
 
-/** The live `/stats.json`: totals of the service. What it earned is for its operator: `ratecard payments`. */
+/** The live `/stats.json`: totals of the service. Revenue is for the operator: `ratecard payments`. */
 export function stats({ catalog, facts }: Revision, days: Days, now: number): JsonObject {
   const { service, revision } = catalog
   const figures = days.map(dayFigures)
@@ -198,17 +205,17 @@ export function stats({ catalog, facts }: Revision, days: Days, now: number): Js
   }
 }
 
-/** Where a route is counted: what is sold with the tools of the same operation. */
+/** The name under which a route is counted: together with the tools of its operation. */
 export function nameOfRoute(route: Route): string {
   return route.kind === 'paid' ? soldName(route.operation.id) : freeName(routeKey(route))
 }
 
-/** Of one name over all days. */
+/** Total of one name over all days. */
 export function totalOf(days: Days, name: string): Counts {
   return total(days.flatMap(({ counts }) => counts.get(name) ?? []))
 }
 
-/** Everything, also what the catalog does not have any more. */
+/** Total of all names, including those that left the catalog. */
 export function totalOfAll(days: Days): Counts {
   return total(days.flatMap(({ counts }) => [...counts.values()]))
 }

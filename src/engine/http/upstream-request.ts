@@ -9,12 +9,12 @@ import { Failure, InvalidParameter } from '../errors.ts'
 import type { Argument, Arguments } from '../handler.ts'
 import { isJsonObject } from '../json.ts'
 
-/** What of an operation decides how its upstream is called. */
+/** The part of an operation that determines its upstream request. */
 export type Proxied = Pick<Operation, 'method' | 'parameters' | 'body' | 'response'> & {
   readonly upstream: Upstream
 }
 
-/** A call of the upstream: nothing of the buyer's request but its parameters and its body. */
+/** A request to the upstream: contains only parameters and body of the buyer's request. */
 export interface UpstreamRequest {
   readonly method: string
   readonly url: URL
@@ -22,7 +22,7 @@ export interface UpstreamRequest {
   readonly body: string | Uint8Array | undefined
 }
 
-/** Value of the environment variable a catalog names. */
+/** Value of an environment variable that the catalog names. */
 export type Secret = (name: string) => string | undefined
 
 export function buildRequest(operation: Proxied, args: Arguments): UpstreamRequest {
@@ -58,7 +58,7 @@ function bodyOf({ body, parameters }: Proxied, args: Arguments): string | Uint8A
   return body.kind === 'json' ? JSON.stringify(Object.fromEntries(members)) : formOf(members)
 }
 
-/** The key of a list is repeated. */
+/** Repeats the key of a list for each item. */
 function formOf(members: readonly (readonly [string, Argument])[]): string {
   const pairs = members.flatMap(([name, value]) =>
     itemsOf(value).map((item): [string, string] => [name, item]),
@@ -70,7 +70,7 @@ function addressOf({ upstream, parameters, body }: Proxied, args: Arguments): UR
   const { url: template, headers } = upstream
   const [path = '', query = ''] = template.split('?')
   const filled = fillPath(path, (name) => spell(args[name]))
-  // Dots need no encoding, and as a whole segment they would climb to paths that are not for sale.
+  // Dot segments need no encoding and would lead to paths that are not for sale.
   if (/\/\.{1,2}(?:[/#]|$)/.test(filled))
     throw new Failure('not_found', 'the upstream has nothing under these parameters')
   const url = new URL(filled)
@@ -78,7 +78,7 @@ function addressOf({ upstream, parameters, body }: Proxied, args: Arguments): UR
     const [name] = upstreamParameters(value)
     const argument = name === undefined ? undefined : args[name]
     if (value === `{${name}*}`) for (const item of itemsOf(argument)) url.searchParams.append(key, item)
-    // What the buyer has left out is not asked for as an empty text.
+    // A parameter that the buyer omitted is not sent as an empty text.
     else if (value !== `{${name}}` || argument !== undefined) url.searchParams.append(key, fill(value, args))
   }
   const placed = new Set([
@@ -105,7 +105,7 @@ function itemsOf(value: Argument | undefined): string[] {
   return Array.isArray(value) ? value.map((item) => spell(item)) : [spell(value)]
 }
 
-/** Adds what the upstream gets to see of the operator, over anything of that name. */
+/** Adds the operator's credential, replacing any value of that name. */
 export function authorize(
   { url, headers }: Pick<UpstreamRequest, 'url' | 'headers'>,
   { credential }: Upstream,
@@ -136,7 +136,7 @@ export function authorize(
     }
   } catch (fault) {
     if (fault instanceof Failure) throw fault
-    // The message of that error has the key in it.
+    // The message of the original error contains the key.
     throw new Failure('not_configured', 'the key of this upstream has characters that no header can carry')
   }
 }
@@ -145,10 +145,10 @@ function encode(text: string): string {
   return Buffer.from(text).toString('base64')
 }
 
-/** Shorter ones are no secrets, and would be found in every second word. */
+/** Shorter texts are not secret, and would match in ordinary words. */
 const SHORTEST_SECRET = 4
 
-/** Takes the operator's keys out of what an upstream says, in the forms in which they were sent. */
+/** Removes the operator's keys from an upstream's answer, in the forms in which they were sent. */
 export function concealer({ credential }: Upstream, secret: Secret): (text: string) => string {
   const values = variablesOf(credential).map((name) => secret(name) ?? '')
   const joined = credential?.kind === 'basic' ? [encode(`${values[0] ?? ''}:${values[1] ?? ''}`)] : []

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { AnswerReference, PaymentRecord, StoredAnswer } from './payment-record.ts'
-import { LedgerError, payableUntil } from './payment-lifecycle.ts'
+import type { Database } from 'lmdb'
+import type { AnswerHead, AnswerReference, PaymentRecord, StoredAnswer } from './payment-record.ts'
+import { payableUntil } from './payment-lifecycle.ts'
+import { LedgerError } from '../errors.ts'
 
 export const LARGEST_ANSWER_BYTES = 10 * 1024 * 1024
 
@@ -16,16 +18,16 @@ export interface AnswerStore {
    * Durable when it resolves. `expiresAt`: when the store may delete it by itself, milliseconds since the epoch. Rejects
    * with `AnswerTooLargeError` above `LARGEST_ANSWER_BYTES`, and with `LedgerError` when it cannot be stored.
    */
-  write(
-    answer: WrittenAnswer,
-    body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  ): Promise<AnswerReference>
-  /** Undefined when it is missing. It was read once and was whole when this resolves. */
+  write(answer: WrittenAnswer, body: AnswerBody): Promise<AnswerReference>
+  /** Undefined when it is missing. When it resolves, the answer was read once and was complete. */
   read(id: string, reference: AnswerReference): Promise<AsyncIterable<Uint8Array> | undefined>
   delete(id: string, reference: AnswerReference): Promise<void>
-  /** Deletes answers that are older than an hour at `now` and that `isKept` does not know; resolves to their number. */
+  /** Deletes answers that are older than an hour at `now` and unknown to `isKept`; resolves to their number. */
   sweep(now: number, isKept: (id: string, attempt: number) => Promise<boolean>): Promise<number>
 }
+
+/** Complete, or as a stream. */
+type AnswerBody = Uint8Array | AsyncIterable<Uint8Array>
 
 interface WrittenAnswer extends Pick<AnswerReference, 'kind' | 'mediaType' | 'headers' | 'attempt'> {
   /** Public id of the payment. */
@@ -33,7 +35,7 @@ interface WrittenAnswer extends Pick<AnswerReference, 'kind' | 'mediaType' | 'he
   readonly expiresAt: number
 }
 
-/** The answer is larger than an answer store takes. */
+/** The answer exceeds the limit of the answer store. */
 export class AnswerTooLargeError extends Error {
   constructor() {
     super(`the answer is larger than ${LARGEST_ANSWER_BYTES / 1024 / 1024} MB`)
@@ -41,45 +43,35 @@ export class AnswerTooLargeError extends Error {
   }
 }
 
-/** Where an implementation keeps the pieces of one answer. */
+/** Where an implementation stores the pieces of one answer. */
 interface Pieces {
-  /** Pieces have this size, except for the last. */
+  /** Size of every piece except the last. */
   readonly pieceBytes: number
   append(piece: Uint8Array, place: number): Promise<void>
-  /** All are there: they become visible, and durable. */
+  /** Makes the pieces visible and durable. */
   finish(): Promise<void>
-  /** Nothing may be left of them. */
+  /** Removes all pieces. */
   abandon(): Promise<void>
 }
 
-/** Writes an answer in pieces of one size, whatever the sizes it comes in. */
+/** Writes an answer in pieces of one size, whatever the chunks it arrives in. */
 export async function writePieces(
   { id, kind, mediaType, headers, attempt }: WrittenAnswer,
-  body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  body: AnswerBody,
   pieces: Pieces,
 ): Promise<AnswerReference> {
   const hash = createHash('sha256').update(`${id}\n`)
-  const piece = Buffer.alloc(pieces.pieceBytes)
-  let [size, place, filled] = [0, 0, 0]
-  const flush = async (): Promise<void> => {
-    await pieces.append(piece.subarray(0, filled), place)
-    place += 1
-    filled = 0
-  }
+  let [size, place] = [0, 0]
   try {
-    for await (const chunk of body) {
-      size += chunk.length
-      if (size > LARGEST_ANSWER_BYTES) throw new AnswerTooLargeError()
-      hash.update(chunk)
-      for (let at = 0; at < chunk.length;) {
-        const part = chunk.subarray(at, at + piece.length - filled)
-        piece.set(part, filled)
-        filled += part.length
-        at += part.length
-        if (filled === piece.length) await flush()
+    for await (const piece of body instanceof Uint8Array ? [body] : joined(body, pieces.pieceBytes))
+      for (let at = 0; at < piece.length; at += pieces.pieceBytes) {
+        const part = piece.subarray(at, at + pieces.pieceBytes)
+        size += part.length
+        if (size > LARGEST_ANSWER_BYTES) throw new AnswerTooLargeError()
+        hash.update(part)
+        await pieces.append(part, place)
+        place += 1
       }
-    }
-    if (filled > 0) await flush()
     await pieces.finish()
   } catch (fault) {
     await pieces.abandon().catch(() => undefined)
@@ -89,9 +81,26 @@ export async function writePieces(
   return headers === undefined ? reference : { ...reference, headers }
 }
 
+/** Rejoins chunks to pieces of one size, except for the last. Each piece reuses the memory of the one before. */
+async function* joined(chunks: AsyncIterable<Uint8Array>, pieceBytes: number): AsyncGenerator<Uint8Array> {
+  const piece = Buffer.alloc(pieceBytes)
+  let filled = 0
+  for await (const chunk of chunks)
+    for (let at = 0; at < chunk.length;) {
+      const part = chunk.subarray(at, at + pieceBytes - filled)
+      piece.set(part, filled)
+      filled += part.length
+      at += part.length
+      if (filled < pieceBytes) continue
+      yield piece
+      filled = 0
+    }
+  if (filled > 0) yield piece.subarray(0, filled)
+}
+
 /**
- * Reads an answer in pieces, twice: who sends it on must know that it is whole before the first byte has left. One of a
- * single piece is read once.
+ * Reads an answer in pieces, twice: the sender must know that it is complete before the first byte is sent. An
+ * answer of a single piece is read once.
  */
 export async function readPieces(
   id: string,
@@ -118,28 +127,41 @@ export async function readPieces(
   })()
 }
 
-/** An answer without a record may be one whose record is about to be written. */
+/** A younger answer without a record may belong to a record that is about to be written. */
 export const STALE_MS = 3_600_000
 
-/** Stores what was worked for a payment, before the record refers to it. */
+/** Stores the answer of a payment, before its record refers to it. */
 export function writeAnswer(
   store: AnswerStore,
   entry: PaymentRecord,
   answer: StoredAnswer,
 ): Promise<AnswerReference> {
-  const { id, attempts: attempt, redeliver } = entry
-  const expiresAt = payableUntil(entry) + redeliver + STALE_MS
   const { kind } = answer
   if (kind === 'json') {
     const bytes = Buffer.from(JSON.stringify(answer.value))
-    return store.write({ id, kind, mediaType: JSON_TYPE, attempt, expiresAt }, [bytes])
+    return store.write({ ...placeOf(entry), kind, mediaType: JSON_TYPE }, bytes)
   }
   const { type: mediaType, headers } = answer
   const bytes = kind === 'text' ? Buffer.from(answer.text) : answer.bytes
-  return store.write({ id, kind, mediaType, headers, attempt, expiresAt }, [bytes])
+  return store.write({ ...placeOf(entry), kind, mediaType, headers }, bytes)
 }
 
-/** Undefined when there is none, or none that is whole: a payment that was settled is owed its answer then. */
+/** Stores a stream while it is sent; resolves once it is complete and durable. Rejects as the stream does. */
+export function writeStream(
+  store: AnswerStore,
+  entry: PaymentRecord,
+  { type: mediaType, headers }: AnswerHead,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<AnswerReference> {
+  return store.write({ ...placeOf(entry), kind: 'bytes', mediaType, headers }, chunks)
+}
+
+function placeOf(entry: PaymentRecord): Pick<WrittenAnswer, 'id' | 'attempt' | 'expiresAt'> {
+  const { id, attempts: attempt, redeliver } = entry
+  return { id, attempt, expiresAt: payableUntil(entry) + redeliver + STALE_MS }
+}
+
+/** Undefined when no complete answer exists: a settled payment is then still owed its answer. */
 export async function readAnswer(
   store: AnswerStore,
   { id, answer }: Pick<PaymentRecord, 'id' | 'answer'>,
@@ -162,9 +184,78 @@ export async function readAnswer(
 
 const JSON_TYPE = 'application/json'
 
-/** What stays is swept away later. */
+/** Deletes an answer; if that fails, the sweep deletes it later. */
 export async function deleteAnswer(store: AnswerStore, id: string, answer: AnswerReference): Promise<void> {
   await store.delete(id, answer).catch(() => undefined)
+}
+
+/** Largest answer stored as a value: one write of the next commit, where a file takes eight calls and two flushes. */
+const LARGEST_VALUE = 16 * 1024
+
+/** Payment id and attempt. */
+type Key = [id: string, attempt: number]
+
+/** A value begins with its time of writing: milliseconds since the epoch, as a double. */
+const HEAD_BYTES = 8
+
+/** Values per read of a sweep. */
+const PAGE = 500
+
+interface LmdbAnswers {
+  readonly values: Database<Buffer, Key>
+  /** Makes changes in one commit, which is durable when it resolves. */
+  readonly change: <T>(work: () => T) => Promise<T>
+  readonly now: () => number
+  /** Store for streams and larger answers. */
+  readonly files: AnswerStore
+}
+
+/** Stores small answers as values of the ledger’s database, others as files. */
+export function openLmdbAnswers({ values, change, now, files }: LmdbAnswers): AnswerStore {
+  const pageAfter = (last?: Key): { key: Key; value: Buffer }[] =>
+    Array.from(
+      values.getRange({ ...(last === undefined ? {} : { start: last, exclusiveStart: true }), limit: PAGE }),
+    )
+  return {
+    write: async (answer, body) => {
+      const key: Key = [answer.id, answer.attempt]
+      if (!(body instanceof Uint8Array) || body.length > LARGEST_VALUE) {
+        // An earlier run of the same attempt may have stored a small answer.
+        if (values.doesExist(key)) await change(() => values.remove(key))
+        return files.write(answer, body)
+      }
+      const value = Buffer.allocUnsafe(HEAD_BYTES + body.length)
+      value.writeDoubleBE(now())
+      value.set(body, HEAD_BYTES)
+      return writePieces(answer, body, {
+        pieceBytes: LARGEST_VALUE,
+        append: async () => undefined,
+        finish: () => change(() => void values.put(key, value)),
+        abandon: async () => undefined,
+      })
+    },
+    read: async (id, reference) => {
+      const value = values.get([id, reference.attempt])
+      if (value === undefined) return files.read(id, reference)
+      return readPieces(id, reference, LARGEST_VALUE, async () => value.subarray(HEAD_BYTES))
+    },
+    delete: async (id, reference) => {
+      const key: Key = [id, reference.attempt]
+      if (values.doesExist(key)) await change(() => void values.remove(key))
+      else await files.delete(id, reference)
+    },
+    sweep: async (at, isKept) => {
+      let deleted = 0
+      for (let page = pageAfter(); page.length > 0; page = pageAfter(page.at(-1)?.key)) {
+        const gone: Key[] = []
+        for (const { key, value } of page)
+          if (at - value.readDoubleBE() >= STALE_MS && !(await isKept(...key))) gone.push(key)
+        if (gone.length > 0) await change(() => gone.forEach((key) => void values.remove(key)))
+        deleted += gone.length
+      }
+      return deleted + (await files.sweep(at, isKept))
+    },
+  }
 }
 
 const PIECE_BYTES = 256 * 1024
@@ -175,7 +266,7 @@ const PIECE_BYTES = 256 * 1024
  */
 export function openAnswerFiles(directory: string): AnswerStore {
   const fileOf = (id: string, attempt: number): string => {
-    // Ids reach us in paths of requests, and here become names of files.
+    // Ids come from paths of requests and become file names here.
     if (!/^pay_[\w-]{22}$/.test(id)) throw new RangeError('this is no payment id')
     return join(directory, shardOf(id), `${id}.${attempt}`)
   }
@@ -184,7 +275,7 @@ export function openAnswerFiles(directory: string): AnswerStore {
       const file = fileOf(answer.id, answer.attempt)
       const temporary = `${file}.tmp`
       const handle = await guarded(() => openNew(directory, temporary))
-      // What is thrown by the body is not ours to explain.
+      // An error of the body is passed on unchanged.
       return writePieces(answer, body, {
         pieceBytes: PIECE_BYTES,
         append: (piece) => guarded(() => handle.writeFile(piece)),
@@ -212,7 +303,7 @@ export function openAnswerFiles(directory: string): AnswerStore {
   }
 }
 
-/** 64 directories, so that none grows too long to be listed. */
+/** Distributes files over 64 directories, so that none grows too large. */
 function shardOf(id: string): string {
   return id.slice(4, 5)
 }

@@ -7,19 +7,20 @@ import {
   isLeased,
   isOwed,
   isRefundDue,
+  NEVER,
   nextCheckAt,
   payableUntil,
   redact,
-  encodeRecord,
 } from './payment-lifecycle.ts'
+import { encodeRecord } from './payment-lifecycle.ts'
 
 const BATCH = 200
-/** Batches of one round: other processes take their part, and the event loop breathes in between. */
+/** Batches per round: other processes do the rest, and the event loop runs in between. */
 const BATCHES = 25
 
 /**
  * Deletes what is over, in batches: reservations and refused payments that nobody comes back for, payment orders that
- * have expired, answers after the time of redelivery. Any number of processes may do it at the same time.
+ * have expired, answers after the redelivery period. Any number of processes may do it at the same time.
  *
  * Resolves to the number of entries it has changed.
  */
@@ -32,22 +33,24 @@ export async function cleanUp({ ledger, now }: Pick<LeaseContext, 'ledger' | 'no
     const changes = free.map((previous): Change => ({ previous, next: cleaned(previous, now()) }))
     const made = await commitEach(ledger, changes)
     changed += made.length
-    for (const { previous, next } of made)
-      if (previous.answer !== undefined && next?.answer === undefined)
-        await deleteAnswer(ledger.answers, previous.id, previous.answer)
+    await Promise.all(
+      made.map(async ({ previous: { id, answer }, next }) => {
+        if (answer !== undefined && next?.answer === undefined) await deleteAnswer(ledger.answers, id, answer)
+      }),
+    )
     if (entries.length < BATCH) break
   }
   return changed
 }
 
-/** All at once, or, when somebody else is at one of them, those that can be. */
+/** Commits all changes at once, or if another process holds one of the records, those that are possible. */
 async function commitEach(ledger: Ledger, changes: readonly Change[]): Promise<readonly Change[]> {
   if (changes.length === 0 || (await ledger.commit(changes))) return changes
   const made = await Promise.all(changes.map((change) => ledger.commit([change])))
   return changes.filter((_, place) => made[place])
 }
 
-/** What is left of an entry; undefined: nothing. */
+/** What remains of a record; undefined: nothing. */
 function cleaned(entry: PaymentRecord, now: number): PaymentRecord | undefined {
   if (entry.receipt === undefined && entry.state !== 'settled' && entry.state !== 'sent') return undefined
   const { settledAt = 0, redeliver } = entry
@@ -61,7 +64,16 @@ function cleaned(entry: PaymentRecord, now: number): PaymentRecord | undefined {
   return { ...next, due: nextCheckAt(next) }
 }
 
-/** Deletes answers that no record refers to: those of processes that have died in between. */
+/** Payments that are owed a refund, `limit` at most; one that may still be sent again is added when it expires. */
+export async function findRefundsDue(
+  ledger: Pick<Ledger, 'due'>,
+  limit: number,
+): Promise<readonly PaymentRecord[]> {
+  const entries = await ledger.due('money', NEVER, limit)
+  return entries.filter(({ due }) => due === NEVER)
+}
+
+/** Deletes answers that no record refers to: those of processes that died in between. */
 export function sweepAnswers(ledger: Ledger, now: number): Promise<number> {
   return ledger.answers.sweep(now, async (id, attempt) => {
     const entry = await ledger.find(id)
@@ -69,12 +81,12 @@ export function sweepAnswers(ledger: Ledger, now: number): Promise<number> {
   })
 }
 
-/** How many payment records a prune takes, and how many as old it leaves. */
+/** Number of records that a prune deletes, and of equally old ones that it keeps. */
 interface PruneResult {
   readonly records: number
-  /** Size of the records as they are stored, without indexes. */
+  /** Size of the stored records, without indexes. */
   readonly bytes: number
-  /** As old, but unfinished, owed an answer, or still answered again. */
+  /** Unfinished, owed an answer, or within the redelivery period. */
   readonly kept: number
 }
 
@@ -90,7 +102,7 @@ export async function measurePrune({ ledger, now }: PruneDeps, before: number): 
   return { records, bytes, kept }
 }
 
-/** Deletes the records of finished sales that were made before a time. Servers may use the ledger meanwhile. */
+/** Deletes the records of finished payments from before a time. Servers may use the ledger meanwhile. */
 export async function prune({ ledger, now }: PruneDeps, before: number): Promise<PruneResult> {
   let [records, bytes, kept] = [0, 0, 0]
   let batch: Change[] = []
@@ -116,7 +128,7 @@ async function* entriesBefore(ledger: Ledger, before: number): AsyncGenerator<Pa
   }
 }
 
-/** A record also keeps its payment from being taken again, so it stays until the payment has expired. */
+/** A record also prevents its payment from being accepted again, so it stays until the payment has expired. */
 function isPrunable(entry: PaymentRecord, now: number): boolean {
   const { receipt, due, validBefore, settledAt = 0, redeliver } = entry
   const isFinished = receipt !== undefined && due === undefined && !isOwed(entry) && !isRefundDue(entry, now)

@@ -1,9 +1,17 @@
-import { deleteAnswer, readAnswer, writeAnswer } from './answers.ts'
-import type { PaymentRecord, Purchase, Receipt, Refund, State, StoredAnswer } from './payment-record.ts'
-import type { Lease, LeaseState, Ledger } from './ledger.ts'
+import { deleteAnswer, readAnswer, writeAnswer, writeStream } from './answers.ts'
+import type {
+  AnswerHead,
+  PaymentRecord,
+  Purchase,
+  Receipt,
+  Refund,
+  State,
+  StoredAnswer,
+} from './payment-record.ts'
+import type { Change, Lease, LeaseState, Ledger } from './ledger.ts'
 import { newRecord, closed, isLeased, LEASE_MS, nextCheckAt, casToken } from './payment-lifecycle.ts'
 
-/** Another process has taken the entry over: whatever this one was doing to it is void. */
+/** Another process has taken over the payment: all further changes by this one are void. */
 export class LeaseLostError extends Error {
   constructor(id: string) {
     super(`another process has taken over payment ${id}`)
@@ -11,7 +19,53 @@ export class LeaseLostError extends Error {
   }
 }
 
-export interface Changes extends Partial<Pick<PaymentRecord, 'dispatch' | 'receipt' | 'pendingWrite'>> {
+/** The change of another payment in the same commit failed: nothing was stored for this one either. */
+export class CommitAbandonedError extends Error {
+  constructor() {
+    super('the commit was abandoned: another payment of it could not be changed')
+    this.name = 'CommitAbandonedError'
+  }
+}
+
+/** Stores the changes of several payments in one commit: all or none. */
+export class JointCommit {
+  readonly #ledger: Ledger
+  readonly #parties: number
+  readonly #changes: Change[] = []
+  readonly #outcome: Promise<void>
+  #resolve: (outcome: Promise<void>) => void = () => undefined
+  #reject: (fault: CommitAbandonedError) => void = () => undefined
+
+  constructor(ledger: Ledger, parties: number) {
+    this.#ledger = ledger
+    this.#parties = parties
+    this.#outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    this.#outcome.catch(() => undefined) // Nobody may be waiting when it is abandoned.
+  }
+
+  /** Resolves once the changes of all parties are stored; rejects with `CommitAbandonedError` when none is. */
+  async store(change: Change): Promise<void> {
+    this.#changes.push(change)
+    if (this.#changes.length === this.#parties) this.#resolve(this.#commit())
+    return this.#outcome
+  }
+
+  /** Withdraws one party that has nothing to store. Without effect once the commit has begun. */
+  abandon(): void {
+    this.#reject(new CommitAbandonedError())
+  }
+
+  async #commit(): Promise<void> {
+    if (!(await this.#ledger.commit(this.#changes))) throw new CommitAbandonedError()
+  }
+}
+
+export interface Changes extends Partial<
+  Pick<PaymentRecord, 'dispatch' | 'receipt' | 'pendingWrite' | 'runs'>
+> {
   readonly answer?: StoredAnswer
 }
 
@@ -40,10 +94,10 @@ export class PaymentLease {
   }
 
   #renew(): void {
-    // Every change renews the lease; one queued behind the last change would alter the entry that was just handed out.
+    // Every change renews the lease; a renewal after the last change would alter the record that was handed out.
     if (this.#changing > 0) return
     this.#change({}).catch((fault: unknown) => {
-      // A store that cannot be reached now may be back at the next turn; a lost claim stays lost.
+      // A store that is unavailable now may be back at the next renewal; a lost lease stays lost.
       if (fault instanceof LeaseLostError) this.stopRenewal()
     })
   }
@@ -57,7 +111,12 @@ export class PaymentLease {
     return this.update(changes, state)
   }
 
-  /** Writes down what has happened, without moving on unless there is a state to move to. */
+  /** Like `advance` to `settling`, in one commit with other payments if there are any. */
+  dispatch(changes: Pick<PaymentRecord, 'dispatch' | 'runs'>, joint?: JointCommit): Promise<PaymentRecord> {
+    return this.#write((entry) => ({ ...entry, ...changes, state: 'settling' }), LEASE_MS, joint)
+  }
+
+  /** Records an event, with a change of state if one is given. */
   update({ answer, ...changes }: Changes, state?: State): Promise<PaymentRecord> {
     const moved = state === undefined ? changes : { ...changes, state }
     if (answer === undefined) return this.#change(moved)
@@ -68,40 +127,46 @@ export class PaymentLease {
     }, LEASE_MS)
   }
 
-  /** The stored answer; undefined when there is none, or when it was lost: then the work has to be done again. */
+  /** Stores a stream while it arrives, outside of the queue of changes: the lease is renewed meanwhile. */
+  async storeStream(head: AnswerHead, chunks: AsyncIterable<Uint8Array>): Promise<PaymentRecord> {
+    const answer = await writeStream(this.#ledger.answers, this.#entry, head, chunks)
+    return this.#change({ state: 'fulfilled', answer })
+  }
+
+  /** The stored answer; undefined when there is none or it was lost: then the handler must run again. */
   async readAnswer(): Promise<StoredAnswer | undefined> {
     if (this.#entry.answer === undefined) return undefined
     return (this.#answer ??= await readAnswer(this.#ledger.answers, this.#entry))
   }
 
-  /** What the handler had stored is decided. */
+  /** The handler's pending write is committed or aborted. */
   clearPending(): Promise<PaymentRecord> {
     return this.#write(({ pendingWrite: _pendingWrite, ...entry }) => entry, LEASE_MS)
   }
 
-  /** Nothing was sent that could move the money: the stored answer waits for the same payment to come again. */
+  /** Nothing was sent that could move money: the stored answer waits for the same payment. */
   async keepForRetry(): Promise<void> {
     await this.#write(({ dispatch: _dispatch, ...entry }) => ({ ...entry, state: 'fulfilled' }), 0)
     this.stopRenewal()
   }
 
-  /** The time of redelivery is over: the record of the sale stays, the answer goes. */
+  /** Deletes the answer after the redelivery period, and keeps the record. */
   purgeAnswer(): Promise<PaymentRecord> {
     return this.#withoutAnswer((entry) => ({ ...closed(entry), owner: entry.owner }), 0)
   }
 
-  /** The money has moved. What was sent is kept until the payment has expired: a reorganisation may ask for it again. */
+  /** The money has moved. What was sent is kept until the payment expires, in case of a reorganization. */
   settle(receipt: Receipt): Promise<PaymentRecord> {
     const settledAt = this.#now()
     return this.#write((entry) => ({ ...entry, state: 'settled', receipt, settledAt }), LEASE_MS)
   }
 
-  /** The money goes back: the payment is answered no more. */
+  /** Records a refund: the payment is no longer answered. */
   refund(refund: Refund): Promise<PaymentRecord> {
     return this.#change({ refund, redeliver: 0 })
   }
 
-  /** Nothing was charged and nothing will be: what was worked for and signed for it is forgotten. */
+  /** Nothing was or will be charged: deletes the answer and everything that was signed. */
   void(): Promise<PaymentRecord> {
     return this.#withoutAnswer(({ answer: _answer, dispatch: _dispatch, ...entry }) => {
       return { ...entry, state: 'voided', identifier: undefined }
@@ -119,7 +184,7 @@ export class PaymentLease {
     return entry
   }
 
-  /** The payment has bought nothing and moved nothing: as if it had never come. */
+  /** Deletes the record of a payment that bought nothing and moved nothing. */
   async delete(): Promise<void> {
     this.stopRenewal()
     await this.#last
@@ -128,7 +193,7 @@ export class PaymentLease {
     if (answer !== undefined) await deleteAnswer(this.#ledger.answers, id, answer)
   }
 
-  /** Releases the lease at once and leaves the record as it is. */
+  /** Releases the lease at once and leaves the record unchanged. */
   async release(): Promise<void> {
     await this.#change({}, 0)
     this.stopRenewal()
@@ -139,11 +204,18 @@ export class PaymentLease {
     this.#timer = undefined
   }
 
-  /** A store that does not answer may have made the change: taken for lost, the payment would wait for its lease. */
-  async #replace(previous: PaymentRecord, entry: PaymentRecord): Promise<boolean> {
+  /** Reads the record again after an error: a store without an answer may have made the change. */
+  async #replace(
+    previous: PaymentRecord,
+    entry: PaymentRecord,
+    joint: JointCommit | undefined,
+  ): Promise<boolean> {
     try {
-      return await this.#ledger.replace(previous, entry)
+      if (joint === undefined) return await this.#ledger.replace(previous, entry)
+      await joint.store({ previous, next: entry })
+      return true
     } catch (fault) {
+      if (fault instanceof CommitAbandonedError) throw fault
       const standing = await this.#ledger.get(entry.key).catch(() => undefined)
       if (standing !== undefined && casToken(standing) === casToken(entry)) return true
       throw fault
@@ -157,6 +229,7 @@ export class PaymentLease {
   #write(
     change: (entry: PaymentRecord) => Unscheduled | Promise<Unscheduled>,
     leaseMs: number,
+    joint?: JointCommit,
   ): Promise<PaymentRecord> {
     const writing = this.#last.then(async () => {
       const previous = this.#entry
@@ -169,7 +242,7 @@ export class PaymentLease {
         version: previous.version + 1,
       }
       const entry: PaymentRecord = { ...changed, due: nextCheckAt(changed) }
-      if (!(await this.#replace(previous, entry))) throw new LeaseLostError(previous.id)
+      if (!(await this.#replace(previous, entry, joint))) throw new LeaseLostError(previous.id)
       this.#entry = entry
       return entry
     })
@@ -194,7 +267,7 @@ export interface LeaseContext {
   readonly now: () => number
 }
 
-/** Takes a payment for one purchase before any work is done for it; atomic over all processes. */
+/** Reserves a payment for one purchase before any work is done for it; atomic across all processes. */
 export async function reserve(
   { ledger, owner, now }: LeaseContext,
   purchase: Purchase,
@@ -204,14 +277,14 @@ export async function reserve(
     const standing = await ledger.insert(entry)
     if (standing === undefined) return { kind: 'claimed', claim: new PaymentLease(ledger, entry, now) }
     if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }
-    // What is left of it, its key or its identifier, is free for the first that asks.
+    // An expired reservation frees its key and its identifier for the next request.
     if (standing.key === entry.key)
       entry = { ...entry, attempts: standing.attempts + 1, version: standing.version + 1 }
     await ledger.remove(standing)
   }
 }
 
-/** Takes over an entry whose owner has died; undefined when it has not, or another process was faster. */
+/** Takes over a record whose owner has died; undefined when it has not, or another process was faster. */
 export async function acquireExpired(
   { ledger, owner, now }: LeaseContext,
   entry: PaymentRecord,
@@ -230,7 +303,7 @@ export async function acquireExpired(
   return (await ledger.replace(entry, next)) ? new PaymentLease(ledger, next, now) : undefined
 }
 
-/** Nothing was charged, nothing is left of the work and nobody is at it: the payment may be used as if it were new, for another purchase too. */
+/** Nothing was charged, no answer is stored and no process holds it: the payment may be used as if it were new. */
 export function isReusable(entry: PaymentRecord, now: number): boolean {
   if (entry.pendingWrite !== undefined) return false
   return entry.state === 'voided' || (entry.state === 'reserved' && !isLeased(entry, now))
@@ -238,18 +311,18 @@ export function isReusable(entry: PaymentRecord, now: number): boolean {
 
 const LOCK_MS = 15_000
 const RETRY_MS = 50
-/** Longer than a lease: the one of a process that has died ends in the meantime. */
+/** Longer than a lease, so that the lease of a dead process expires in the meantime. */
 export const ACQUIRE_TIMEOUT_MS = 20_000
-/** How long a busy process keeps the thing while others wait for it. */
+/** How long a busy process keeps the lock while others wait. */
 const TURN_MS = 1_000
 
 export interface LockSettings extends LeaseContext {
-  /** What is taken in turns. */
+  /** Name of the locked resource. */
   readonly name: string
   readonly sleep: (ms: number) => Promise<void>
 }
 
-/** Exclusive use of one thing, shared between processes by a lease of the ledger. */
+/** A lock shared between processes, by a lease of the ledger. */
 export class DistributedLock {
   readonly #settings: LockSettings
   #lease: Lease | undefined
@@ -261,8 +334,8 @@ export class DistributedLock {
   }
 
   /**
-   * Waits for the thing, for `ms` milliseconds at the most; undefined when another process does not give it away. A new
-   * turn has a higher fence.
+   * Acquires the lock within `ms` milliseconds; undefined when another process keeps it. Each acquisition has a
+   * higher fencing token.
    */
   async acquire(ms: number = ACQUIRE_TIMEOUT_MS): Promise<Lease | undefined> {
     const { now, sleep } = this.#settings
@@ -276,20 +349,19 @@ export class DistributedLock {
     }
   }
 
-  /** Whether the thing is still this turn's, and will be for the next `ms` milliseconds, which are less than a lease. */
+  /** Whether the lock is still held, for the next `ms` milliseconds, which must be less than a lease. */
   async extend(ms: number): Promise<boolean> {
     const held = this.#lease
     if (held === undefined || this.#until - this.#settings.now() > ms) return held !== undefined
     const renewed = await this.#renew()
     if (renewed === undefined || renewed.fencingToken === held.fencingToken) return renewed !== undefined
-    // Another process has had it in the meantime: what it has left counts, and not what this turn knew before.
+    // Another process has held it in the meantime: the state it has left counts, not the one known here.
     await this.release(renewed.leaseState)
     return false
   }
 
   /**
-   * Lets a waiting process have the thing when this turn has been a long one: a busy process would never end its own.
-   * Never throws, as `release`.
+   * Releases the lock to a waiting process after a long time: a busy process would never end its own. Never throws.
    */
   async yieldIfContended(left: LeaseState | undefined): Promise<void> {
     const { now, sleep } = this.#settings
@@ -301,7 +373,7 @@ export class DistributedLock {
     }
   }
 
-  /** Never throws: what was done under the lease is done, and an unreachable store lets it end by itself. */
+  /** Never throws: the work under the lock is done, and with an unreachable store the lease expires. */
   async release(left: LeaseState | undefined): Promise<void> {
     const lease = this.#lease
     this.#lease = undefined
@@ -318,7 +390,7 @@ export class DistributedLock {
     return lease
   }
 
-  /** Puts this process on the list of those who wait, which has one place; false when another one is on it. */
+  /** Registers this process as waiting, in a single place; false when another one has it. */
   async #askFor(ms: number): Promise<boolean> {
     const { ledger, name, owner, now } = this.#settings
     return (await ledger.lease(`${name}:waiting`, owner, now(), now() + ms)) !== undefined

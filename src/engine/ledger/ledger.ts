@@ -9,11 +9,11 @@ import type { Queue } from './payment-lifecycle.ts'
  * What it gives out is a copy. `test/contract/ledger.ts` says what an implementation has to do.
  */
 export interface Ledger {
-  /** For people: `lmdb`, `redis`. */
+  /** Name for people: `lmdb`, `redis`. */
   readonly name: string
-  /** What the payments have bought. */
+  /** The answers that payments have bought. */
   readonly answers: AnswerStore
-  /** The clock by which leases are measured, the same for all processes: milliseconds since the epoch. */
+  /** The clock of all leases, the same for all processes: milliseconds since the epoch. */
   readonly now: () => number
   /**
    * Rejects with `LedgerError` when the store is there and must not be trusted with new payments: somebody has deleted
@@ -23,17 +23,17 @@ export interface Ledger {
   get(key: string): Promise<PaymentRecord | undefined>
   /** By public id: `paymentId` of its key. */
   find(id: string): Promise<PaymentRecord | undefined>
-  /** Stores a new entry and resolves to undefined; else to the one in its way, which has its key or its identifier. */
+  /** Stores a new record and resolves to undefined, or to the existing record with its key or identifier. */
   insert(entry: PaymentRecord): Promise<PaymentRecord | undefined>
-  /** Makes all changes or none; false when somebody else has changed one of the entries. */
+  /** Makes all changes or none; false when another process has changed one of the records. */
   commit(changes: readonly Change[]): Promise<boolean>
-  /** A commit of one change. */
+  /** Commits one change. */
   replace(previous: PaymentRecord, next: PaymentRecord): Promise<boolean>
-  /** A commit that forgets one entry. */
+  /** Commits the deletion of one record. */
   remove(entry: PaymentRecord): Promise<boolean>
-  /** Every entry, oldest first. */
+  /** Every record, oldest first. */
   entries(): AsyncIterable<PaymentRecord>
-  /** Entries of a queue whose `due` has come by `now`, longest overdue first, `limit` at most. */
+  /** Records of a queue that are due at `now`, longest overdue first, `limit` at most. */
   due(queue: Queue, now: number, limit: number): Promise<readonly PaymentRecord[]>
   /**
    * What was worked for a buyer since a time, or paid by it, or perhaps, and is not known to have arrived: newest first,
@@ -45,7 +45,7 @@ export interface Ledger {
    * number of facts that are kept under the name then: of several that are new at once, one alone makes it 1.
    */
   addExpiring(name: string, fact: string, until: number): Promise<number>
-  /** The facts under a name whose end has not come at `now`, in no order. */
+  /** The unexpired facts under a name at `now`, in no order. */
   listExpiring(name: string, now: number): Promise<readonly string[]>
   /**
    * Takes or renews the lease `name` for `owner` until `until`; undefined when another owner holds it. A store with a
@@ -53,9 +53,9 @@ export interface Ledger {
    * future, by a clock that was wrong, ends its length after now.
    */
   lease(name: string, owner: string, now: number, until: number): Promise<Lease | undefined>
-  /** Gives the lease back and remembers `left` for the next holder; without effect once somebody has taken it over. */
+  /** Releases the lease and stores `left` for the next holder; without effect once another process holds it. */
   release(lease: Lease, left: LeaseState | undefined): Promise<void>
-  /** May be called again; nothing else may be called after it. */
+  /** May be called repeatedly; no other call may follow it. */
   close(): Promise<void>
 }
 
@@ -68,15 +68,15 @@ export interface Change {
   readonly next: PaymentRecord | undefined
 }
 
-/** What the holder of a lease leaves to the next. */
+/** State that the holder of a lease leaves to the next. */
 export interface LeaseState {
   /** For a signer, the next account nonce. */
   readonly value: number
-  /** When the value was known to be right: milliseconds since the epoch. */
+  /** When the value was last known to be right, in milliseconds since the epoch. */
   readonly at: number
 }
 
-/** Exclusive use of a named thing for a while; `fence` grows with every holder, so that a late one is recognised. */
+/** A temporary lock by name; `fence` grows with every holder, so that a late one is recognised. */
 export interface Lease {
   readonly name: string
   readonly owner: string

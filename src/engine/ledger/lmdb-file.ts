@@ -1,14 +1,17 @@
 import { closeSync, openSync, readSync, statSync, truncateSync } from 'node:fs'
 
-/** What every LMDB file has near its beginning. */
+/** Number near the beginning of every LMDB file. */
 const MAGIC = 0xbeefc0de
-/** Where the first of two meta pages has its members: after the header of the page, little-endian. */
+/** Offsets in the first of two meta pages, after its header, little-endian. */
 const META = { magic: 24, pageSize: 48, lastPage: 144, transaction: 152 }
 const HEADER_BYTES = 160
-/** Free pages at the end of the file need not have been written. */
+/** Free pages at the end of the file may be missing. */
 const UNWRITTEN_PAGES = 64n
 
-/** The library ends the whole process with a signal when the file is not one of its own, or shorter than it says. */
+export const RESTORE =
+  'restore it from a backup, or move the directory aside, start with an empty one and compare with "ratecard payments reconcile"'
+
+/** The library kills the process when a file is not an LMDB file, or is shorter than it states. */
 export function checkFile(file: string): void {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
   if (size === 0) return
@@ -30,7 +33,7 @@ export function checkFile(file: string): void {
     const needed = pages * BigInt(pageSize)
     if (BigInt(size) >= needed) return
     if (BigInt(size) < needed - UNWRITTEN_PAGES * BigInt(pageSize)) throw new Error(cutOff(size, needed))
-    // To read behind the end of a file ends the process.
+    // Reading beyond the end of a file kills the process.
     truncateSync(file, Number(needed))
   } finally {
     closeSync(descriptor)
@@ -39,5 +42,5 @@ export function checkFile(file: string): void {
 
 function cutOff(size: number, needed?: bigint): string {
   const whole = needed === undefined ? '' : ` of ${needed}`
-  return `data.mdb is cut off (${size}${whole} bytes): restore it from a backup, or move the directory aside, start with an empty one and compare with "ratecard payments reconcile"`
+  return `data.mdb is cut off (${size}${whole} bytes): ${RESTORE}`
 }

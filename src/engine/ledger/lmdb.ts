@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { mkdirSync, realpathSync, statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type RootDatabase, open } from 'lmdb'
-import { openAnswerFiles } from './answers.ts'
+import { openAnswerFiles, openLmdbAnswers } from './answers.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import type { Change, Ledger, Lease, LeaseState } from './ledger.ts'
 import { checkFile } from './lmdb-file.ts'
@@ -13,15 +13,12 @@ import {
   redact,
   withPaymentOrder,
   casToken,
-  decodeRecord,
-  encodeRecord,
   isUndelivered,
   queueOf,
   type Queue,
-  LedgerError,
-  FORMAT,
-  refuseFormat,
 } from './payment-lifecycle.ts'
+import { LedgerError } from '../errors.ts'
+import { decodeRecord, encodeRecord, FORMAT, refuseFormat } from './payment-lifecycle.ts'
 
 interface Held {
   readonly owner: string
@@ -40,9 +37,9 @@ interface Held {
  */
 export async function openLmdbLedger(directory: string): Promise<Ledger> {
   const { root, check, checkFormat, close } = await openStore(directory)
-  // By public id, which is short and plain whatever the key is.
+  // By public id, which is short and plain, unlike the key.
   const payments = root.openDB<string, string>({ name: 'payments', encoding: 'string' })
-  // Apart from the records: pages that have once held a long value stay half empty when it goes.
+  // Separate from the records: pages that once held a long value stay half empty after its deletion.
   const orders = root.openDB<string, string>({ name: 'orders', encoding: 'string' })
   const leases = root.openDB<Held, string>({ name: 'leases', encoding: 'json' })
   const indexes = openIndexes(root)
@@ -61,12 +58,13 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
     const order = orders.get(id)
     return { ...entry, dispatch: order === undefined ? dispatch : withPaymentOrder(dispatch, order) }
   }
+  /** Stored texts: a record whose text is unchanged need not be decoded for a comparison. */
+  const texts = new WeakMap<PaymentRecord, string>()
   const put = (previous: PaymentRecord | undefined, next: PaymentRecord): void => {
     const { dispatch } = next
-    void payments.put(
-      next.id,
-      encodeRecord(dispatch === undefined ? next : { ...next, dispatch: redact(dispatch) }),
-    )
+    const text = encodeRecord(dispatch === undefined ? next : { ...next, dispatch: redact(dispatch) })
+    texts.set(next, text)
+    void payments.put(next.id, text)
     const order = paymentOrderOf(dispatch)
     if (order !== paymentOrderOf(previous?.dispatch))
       void (order === undefined ? orders.remove(next.id) : orders.put(next.id, order))
@@ -75,6 +73,7 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
   const commitAll = (changes: readonly Change[]): Promise<boolean> =>
     change(() => {
       const made = changes.flatMap(({ previous, next }) => {
+        if (payments.get(previous.id) === (texts.get(previous) ?? '')) return [{ standing: previous, next }]
         const standing = read(previous.id)
         return standing !== undefined && casToken(standing) === casToken(previous) ? [{ standing, next }] : []
       })
@@ -93,7 +92,12 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
 
   return {
     name: 'lmdb',
-    answers: openAnswerFiles(join(directory, 'answers')),
+    answers: openLmdbAnswers({
+      values: root.openDB({ name: 'answers', encoding: 'binary' }),
+      change,
+      now: () => Date.now(),
+      files: openAnswerFiles(join(directory, 'answers')),
+    }),
     now: () => Date.now(),
     check: async () => check(),
     get: async (key) => read(paymentId(key)),
@@ -153,13 +157,13 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
   }
 }
 
-/** How many entries are looked up at once while all are listed. */
+/** Records per look-up while all are listed. */
 const PAGE = 100
 
-/** When an entry was made, and its id. */
+/** Creation time and id of a record. */
 type Age = [number, string]
 
-/** The ways to entries besides their ids: kept in the same transactions as the entries. */
+/** Indexes of the records, updated in the same transactions. */
 function openIndexes(root: RootDatabase) {
   const ages = root.openDB<string, Age>({ name: 'ages', encoding: 'string' })
   const buyers = root.openDB<string, [string, number, string]>({ name: 'undelivered', encoding: 'string' })
@@ -167,7 +171,7 @@ function openIndexes(root: RootDatabase) {
   const identifiers = root.openDB<string, string>({ name: 'identifiers', encoding: 'string' })
 
   return {
-    /** Takes the place of what was stored (undefined: nothing) in every index. */
+    /** Replaces what was stored (undefined: nothing) in every index. */
     move: (previous: PaymentRecord | undefined, next: PaymentRecord | undefined): void => {
       if (previous === undefined && next !== undefined) void ages.put([next.createdAt, next.id], '')
       if (previous !== undefined && next === undefined) void ages.remove([previous.createdAt, previous.id])
@@ -180,7 +184,7 @@ function openIndexes(root: RootDatabase) {
         if (next?.identifier !== undefined) void identifiers.put(next.identifier, next.id)
       }
     },
-    /** Id of the entry that has the identifier of this one, if there is one. */
+    /** Id of the record with the identifier of this one. */
     identified: ({ identifier }: PaymentRecord): string[] => {
       const id = identifier === undefined ? undefined : identifiers.get(identifier)
       return id === undefined ? [] : [id]
@@ -192,7 +196,7 @@ function openIndexes(root: RootDatabase) {
       const newestFirst = { start: [buyer, Number.MAX_SAFE_INTEGER], end: [buyer, since], reverse: true }
       return Array.from(buyers.getKeys({ ...newestFirst, limit }), ([, , id]) => id)
     },
-    /** The next entries in the order of their age; undefined: the oldest. */
+    /** The next records by age; undefined: from the oldest. */
     after: (last: Age | undefined, limit: number): Age[] =>
       Array.from(
         ages.getKeys({ ...(last === undefined ? {} : { start: last, exclusiveStart: true }), limit }),
@@ -209,10 +213,10 @@ interface Fact {
   readonly until: number
 }
 
-/** Names and facts are of any characters and length, and keys are not. */
+/** Keys are limited in characters and length, names and facts are not. */
 type Key = [name: string, fact: string]
 
-/** What is kept under names for a while. `remember` and `forget` are called in a transaction. */
+/** Facts that expire, by name. `remember` and `forget` are called in a transaction. */
 function openFacts(root: RootDatabase) {
   const facts = root.openDB<Fact, Key>({ name: 'facts', encoding: 'json' })
   const ends = root.openDB<string, [number, ...Key]>({ name: 'ends', encoding: 'string' })
@@ -229,9 +233,9 @@ function openFacts(root: RootDatabase) {
       const found = facts.getRange(under(name))
       return Array.from(found).flatMap(({ value }) => (value.until > now ? [value.fact] : []))
     },
-    /** Whether a fact of any name has ended. */
+    /** Whether any fact has expired. */
     haveEnded: (now: number): boolean => Array.from(ends.getKeys({ end: [now + 1], limit: 1 })).length > 0,
-    /** Drops facts of all names that have ended: some at a time. */
+    /** Deletes some of the expired facts. */
     forget: (now: number): void => {
       for (const [until, ...key] of Array.from(ends.getKeys({ end: [now + 1], limit: BATCH }))) {
         void facts.remove(key)
@@ -243,7 +247,7 @@ function openFacts(root: RootDatabase) {
 
 const BATCH = 1_000
 
-/** Comes after every digest. */
+/** Sorts after every digest. */
 const AFTER = '~'
 
 function under(name: string): { start: [string]; end: [string, string] } {
@@ -252,22 +256,22 @@ function under(name: string): { start: [string]; end: [string, string] } {
 }
 
 function digest(text: string): string {
-  return createHash('sha256').update(text, 'utf16le').digest('base64url')
+  return hash('sha256', Buffer.from(text, 'utf16le'), 'base64url')
 }
 
 interface Store {
   readonly root: RootDatabase
-  /** Throws `LedgerError` when the files are not those any more that were opened. */
+  /** Throws `LedgerError` when the files are not the opened ones any more. */
   readonly check: () => void
   /** Throws `LedgerError` when a newer version has changed the format. */
   readonly checkFormat: () => void
   readonly close: () => Promise<void>
 }
 
-/** LMDB's lock belongs to the process: its main thread, opening a store for the second time, would wait for itself. */
+/** LMDB's lock belongs to the process: opening a store twice would make the main thread wait for itself. */
 const opened = new Set<string>()
 
-/** Throws `LedgerError` when the directory cannot be used, or holds a store of another format, which stays as it is. */
+/** Throws `LedgerError` when the directory is unusable, or has a store of another format, which stays unchanged. */
 async function openStore(directory: string): Promise<Store> {
   const { root, file, close } = openDirectory(directory)
   const { ino } = statSync(file)
@@ -296,7 +300,7 @@ async function openStore(directory: string): Promise<Store> {
   return { root, check, checkFormat, close }
 }
 
-function openDirectory(directory: string): Pick<Store, 'root' | 'close'> & { readonly file: string } {
+export function openDirectory(directory: string): Pick<Store, 'root' | 'close'> & { readonly file: string } {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const path = realpathSync(directory)
@@ -321,13 +325,14 @@ function openDirectory(directory: string): Pick<Store, 'root' | 'close'> & { rea
  */
 const DURABLE = { overlappingSync: false, eventTurnBatching: false }
 
-/** Opening anew puts the pointer right. */
+/** Opening the environment again corrects the pointer. */
 const OPENINGS = 20
 
-/** Opens the environment and leaves it only when its pointer is right: another process that opens it may have set it back. */
+/** Opens the environment until its pointer is right: another process that opens it may have set it back. */
 function openCurrent(path: string): RootDatabase {
   for (let openings = 1; ; openings += 1) {
-    const root = open({ ...DURABLE, path, encoding: 'json', maxDbs: 12 })
+    // Without `noSubdir: false` a dot in the name of the folder makes it a file.
+    const root = open({ ...DURABLE, path, noSubdir: false, encoding: 'json', maxDbs: 12 })
     if (openings === OPENINGS || !root.transactionSync(() => isBehind(root))) return root
     void root.close()
   }
@@ -343,7 +348,7 @@ function isBehind(root: RootDatabase): boolean {
   return root.getWriteTxnId() !== lastOf(root) + 1
 }
 
-/** By the file. `getStats` of the library tells it too, and walks the list of free pages for it. */
+/** From the file: `getStats` of the library returns it too, but walks the list of free pages. */
 function lastOf(root: RootDatabase): number {
   if (!('env' in root) || typeof root.env !== 'object' || root.env === null) throw new Error(UNTOLD)
   const { env } = root
@@ -355,18 +360,18 @@ function lastOf(root: RootDatabase): number {
   return lastTxnId
 }
 
-const UNTOLD = 'this lmdb does not tell the number of its last transaction'
+const UNTOLD = 'this version of lmdb does not expose the number of its last transaction'
 
-/** Between looks at a pointer that the process that set it back is about to put right. */
+/** Pause between checks of a pointer that the other process is about to correct. */
 const LOOK_MS = 5
 const LONGEST_LOOKS = 1_000
 
 const BEHIND = Symbol('behind')
 
 const STUCK =
-  'the process that opened it last has died on the way: open it once more, with "ratecard payments list", and this process goes on'
+  'the process that opened it last has ended unexpectedly: open it again, for example with "ratecard payments list", and this process continues'
 
-/** Reads and writes that happen together or not at all, and are on disk when this resolves. */
+/** Reads and writes that happen as a whole or not at all, and are on disk when this resolves. */
 async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {
   try {
     for (let looks = 1; ; looks += 1) {
@@ -381,7 +386,7 @@ async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {
   }
 }
 
-/** The library tells why a commit has failed in a second promise, which has to be taken as well. */
+/** The library reports the reason of a failed commit in a second promise, which must be awaited too. */
 async function reasonOf(fault: unknown): Promise<string> {
   if (!(fault instanceof Error && 'commitError' in fault)) return messageOf(fault)
   return Promise.resolve(fault.commitError).then(messageOf, messageOf)

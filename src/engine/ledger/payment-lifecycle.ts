@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Charged } from '../errors.ts'
 import type {
   AnswerReference,
@@ -17,16 +17,16 @@ import type {
  */
 export type Queue = 'money' | 'cleanup'
 
-/** A block later than the end of a payment has to be there before anybody can say that it was never used. */
+/** A payment counts as unused only after a block beyond its expiry. */
 const AFTER_END_MS = 30_000
 
-/** Longest time for which an unpaid record is kept, however late the signed payment expires. */
+/** Longest time for which an unpaid record is kept, whatever the expiry of the signed payment. */
 const LONGEST_UNPAID_MS = 3_600_000
 
 const FIRST_CHECK_MS = 5_000
 const LONGEST_WAIT_MS = 300_000
 
-/** When a signed payment stops being waited for: payers choose `validBefore`, and some choose the year 9999. */
+/** When a signed payment is no longer awaited: payers choose `validBefore`, some the year 9999. */
 export function payableUntil({
   createdAt,
   validBefore,
@@ -34,16 +34,16 @@ export function payableUntil({
   return Math.min(validBefore, createdAt + LONGEST_UNPAID_MS)
 }
 
-/** How long an owner that has died keeps others waiting. */
+/** How long a dead owner blocks others. */
 export const LEASE_MS = 10_000
-/** A lease that ends later than one that begins now, and this, was written by a clock that was wrong. */
+/** A lease that ends later than a new one by more than this was written with a wrong clock. */
 const CLOCK_TOLERANCE_MS = 2_000
 
 export function isLeased({ leaseUntil }: PaymentRecord, now: number): boolean {
   return leaseUntil > now && leaseUntil <= now + LEASE_MS + CLOCK_TOLERANCE_MS
 }
 
-/** When somebody has to look after an entry, by what it is; undefined: never again. */
+/** When a record must be processed next, by its state; undefined: never again. */
 export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefined {
   const { state, receipt, pendingWrite, leaseUntil, updatedAt } = entry
   if (receipt !== undefined || state === 'settled' || state === 'sent') return afterSettlement(entry)
@@ -52,7 +52,7 @@ export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefin
     case 'settling':
       return leaseUntil
     case 'fulfilled': {
-      // The work is done and nobody has asked for the money yet: the payment may come again until its end.
+      // The work is done and nothing was sent: the payment may arrive again until it expires.
       const end = payableUntil(entry) + AFTER_END_MS
       return updatedAt < end ? Math.max(leaseUntil, end) : updatedAt + backoff(entry)
     }
@@ -64,7 +64,7 @@ export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefin
   }
 }
 
-/** Less and less often: what fails now may fail for long. */
+/** Increasing pauses: a failure may last. */
 function backoff({ attempts }: Pick<PaymentRecord, 'attempts'>): number {
   return Math.min(FIRST_CHECK_MS * 2 ** Math.min(attempts, 10), LONGEST_WAIT_MS)
 }
@@ -81,44 +81,55 @@ function afterSettlement(entry: Omit<PaymentRecord, 'due'>): number | undefined 
   const times: number[] = []
   if (answer !== undefined || redeliver > 0) times.push((settledAt ?? 0) + redeliver)
   if (paymentOrderOf(entry.dispatch) !== undefined) times.push(payableUntil(entry) + AFTER_END_MS)
-  return times.length === 0 ? undefined : Math.max(leaseUntil, Math.min(...times))
+  if (times.length > 0) return Math.max(leaseUntil, Math.min(...times))
+  return isRefundDue(entry, Infinity) ? NEVER : undefined
 }
+
+/** Keeps due refunds in the index, but never due: the year 2286. */
+export const NEVER = 10_000_000_000_000
 
 export function queueOf({
   state,
   receipt,
   pendingWrite,
-}: Pick<PaymentRecord, 'state' | 'receipt' | 'pendingWrite'>): Queue {
-  if (pendingWrite !== undefined) return 'money'
+  due,
+}: Pick<PaymentRecord, 'state' | 'receipt' | 'pendingWrite' | 'due'>): Queue {
+  if (pendingWrite !== undefined || due === NEVER) return 'money'
   const over = state === 'reserved' || state === 'voided' || state === 'settled' || state === 'sent'
   return over || receipt !== undefined ? 'cleanup' : 'money'
 }
 
-/** Worked for, paid for, or perhaps, and not known to have arrived. */
+/** Answered or possibly charged, without a confirmed delivery. */
 export function isUndelivered({ state, receipt, redeliver }: PaymentRecord): boolean {
   if (receipt !== undefined) return state !== 'sent' && redeliver > 0
   return state === 'fulfilled' || state === 'settling' || state === 'unknown'
 }
 
-/** Charged before the work, and the work has not succeeded: stays so until it is refunded. */
+/** Charged before the work, which has not succeeded; remains so until a refund. */
 export function isOwed({ flow, state, refund }: Pick<PaymentRecord, 'flow' | 'state' | 'refund'>): boolean {
   return flow === 'upfront' && state === 'settled' && refund?.kind !== 'sent'
 }
 
-/** Nothing but a refund settles it: the work fails whenever it is run, or the time to run it again is over. */
-export function isRefundDue(entry: PaymentRecord, now: number): boolean {
+/** Due when the work fails at every run, or the period to run it again is over; undefined: no refund is due. */
+export function refundStateOf(entry: Omit<PaymentRecord, 'due'>, now: number): Refund['kind'] | undefined {
   const { receipt, settledAt = 0, redeliver, refund } = entry
-  if (receipt === undefined || refund?.kind === 'sent') return false
-  return refund !== undefined || (isOwed(entry) && settledAt + redeliver <= now)
+  if (receipt === undefined || refund !== undefined) return refund?.kind
+  return isOwed(entry) && settledAt + redeliver <= now ? 'due' : undefined
 }
 
-/** What an entry says of the money: a receipt is the proof, and without one only an order that was sent leaves a doubt. */
+/** Only a refund can resolve it. */
+export function isRefundDue(entry: Omit<PaymentRecord, 'due'>, now: number): boolean {
+  const state = refundStateOf(entry, now)
+  return state === 'due' || state === 'sending'
+}
+
+/** What was charged: a receipt proves it, and without one only an attempt that was sent is uncertain. */
 export function chargeStatus({ state, receipt }: Pick<PaymentRecord, 'state' | 'receipt'>): Charged {
   if (receipt !== undefined) return 'yes'
   return state === 'settling' || state === 'unknown' ? 'unknown' : 'no'
 }
 
-/** What would move the money if it were sent again: a signed transaction, or a facilitator's request. */
+/** What could move money if sent again: a signed transaction, or a facilitator's request. */
 export function paymentOrderOf(dispatch: SettlementAttempt | undefined): string | undefined {
   return dispatch?.kind === 'facilitator' ? dispatch.request : dispatch?.raw
 }
@@ -127,7 +138,7 @@ export function withPaymentOrder(dispatch: SettlementAttempt, order: string): Se
   return dispatch.kind === 'facilitator' ? { ...dispatch, request: order } : { ...dispatch, raw: order }
 }
 
-/** Erases what works as a payment order. */
+/** Erases what could be used as a payment order. */
 export function redact(dispatch: SettlementAttempt): SettlementAttempt {
   if (dispatch.kind === 'facilitator') {
     const { request: _request, ...rest } = dispatch
@@ -152,25 +163,59 @@ export function closed({ answer: _answer, redeliveryToken: _token, ...entry }: P
   }
 }
 
-/** Changes when stored records change their shape: another format is refused, never misread. */
-export const FORMAT = 4
-
-/** For the operator: `store` says what has the format (`the ledger in …`), `found` is what is written there. */
-export function refuseFormat(store: string, found: unknown): string {
-  const format =
-    typeof found === 'number' && Number.isSafeInteger(found) ? `format ${found}` : 'an unknown format'
-  return `${store} has ${format}, this version works with format ${FORMAT}: start the version that has written it, or move the store aside and start with an empty one`
-}
-
 /**
- * What a compare-and-set compares. The version alone is not enough: it begins anew when an entry is removed and the
+ * What a compare-and-set compares. The version alone is not enough: it starts again when an entry is removed and the
  * payment comes again, and a process that had stopped in the meantime would write over somebody else's entry.
  */
 export function casToken({ version, createdAt, owner }: PaymentRecord): string {
   return `${version}:${createdAt}:${owner}`
 }
 
-/** In this order, so that names need not be stored with every record. */
+/** Public id of a payment, which discloses neither payer nor nonce. */
+export function paymentId(key: string): string {
+  return `pay_${hash('sha256', key, 'base64url').slice(0, 22)}`
+}
+
+export function newRecord(purchase: Purchase, owner: string, now: number, leaseMs: number): PaymentRecord {
+  return {
+    ...purchase,
+    id: paymentId(purchase.key),
+    state: 'reserved',
+    owner,
+    leaseUntil: now + leaseMs,
+    due: now + leaseMs,
+    attempts: 1,
+    createdAt: now,
+    updatedAt: now,
+    version: 1,
+  }
+}
+
+/** Key for equal purchases: the same payer, operation and arguments. */
+export function buyerKeyOf(payer: string, operation: string, digest: string): string {
+  return nameOf(['buyerKey', payer.toLowerCase(), operation, digest])
+}
+
+/** Key of a client's identifier, which is unique for its payer. */
+export function identifierName(payer: string, identifier: string): string {
+  return nameOf(['identifier', payer.toLowerCase(), identifier])
+}
+
+function nameOf(parts: readonly string[]): string {
+  return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 32)
+}
+
+/** Increased when the stored form of records changes: another format is refused, never misread. */
+export const FORMAT = 4
+
+/** For the operator: `store` names the store (`the ledger in …`), `found` is its format. */
+export function refuseFormat(store: string, found: unknown): string {
+  const format =
+    typeof found === 'number' && Number.isSafeInteger(found) ? `format ${found}` : 'an unknown format'
+  return `${store} has ${format}, this version works with format ${FORMAT}: start the version that has written it, or move the store aside and start with an empty one`
+}
+
+/** The order of stored members, so that their names need not be stored. */
 const FIELDS = [
   'key',
   'protocol',
@@ -203,28 +248,30 @@ const FIELDS = [
   'pendingWrite',
   'buyerKey',
   'refund',
+  'runs',
 ] as const satisfies readonly (keyof PaymentRecord)[]
-const RECEIPT = ['transaction', 'network', 'payer', 'amount'] as const satisfies readonly (keyof Receipt)[]
-const DISPATCH = ['kind', 'hash', 'signer', 'nonce', 'url', 'raw', 'request'] as const satisfies readonly (
-  keyof OwnTransaction | keyof FacilitatorRequest
-)[]
-const ANSWER = [
-  'digest',
-  'size',
-  'attempt',
+type Keys<T> = readonly (keyof T)[]
+const RECEIPT: Keys<Receipt> = ['transaction', 'network', 'payer', 'amount', 'gasCost']
+const DISPATCH: Keys<OwnTransaction & Omit<FacilitatorRequest, 'kind'>> = [
   'kind',
-  'mediaType',
-  'headers',
-] as const satisfies readonly (keyof AnswerReference)[]
+  'hash',
+  'signer',
+  'nonce',
+  'url',
+  'raw',
+  'request',
+  'members',
+]
+const ANSWER: Keys<AnswerReference> = ['digest', 'size', 'attempt', 'kind', 'mediaType', 'headers']
 const REFUND = ['kind', 'hash', 'raw', 'nonce', 'reason'] as const
 const JSON_ANSWER = { kind: 'json', mediaType: 'application/json' } as const
 
-/** A record as it is stored: lists in the place of objects, and without what follows from other members. */
+/** A stored record: lists instead of objects, without derivable members. */
 interface StoredRecord extends Omit<
   PaymentRecord,
   'id' | 'key' | 'buyerKey' | 'receipt' | 'dispatch' | 'answer' | 'refund'
 > {
-  /** In a list: only what follows the start that x402 gives it. */
+  /** In a list: only the part after the prefix that x402 uses. */
   readonly key: string | readonly [string]
   readonly buyerKey?: string
   readonly receipt?: readonly unknown[]
@@ -233,7 +280,7 @@ interface StoredRecord extends Omit<
   readonly refund?: readonly unknown[]
 }
 
-/** A record as a list. What follows from other members is left out. */
+/** Encodes a record as a list without derivable members. */
 export function encodeRecord(entry: PaymentRecord): string {
   const { key, network, payer, amount, operation, digest, buyerKey, receipt, dispatch, answer, refund } =
     entry
@@ -244,10 +291,10 @@ export function encodeRecord(entry: PaymentRecord): string {
       ...shiftTimes(entry, -entry.createdAt),
       key: key.startsWith(start) ? [pack(key.slice(start.length))] : key,
       buyerKey: buyerKey === buyerKeyOf(payer, operation, digest) ? undefined : buyerKey,
-      receipt: receipt && toList(RECEIPT, without(receipt, { network, payer, amount })),
-      dispatch: dispatch && toList(DISPATCH, without(dispatch, { hash: receipt?.transaction })),
-      answer: answer && toList(ANSWER, without(answer, JSON_ANSWER)),
-      refund: refund && toList(REFUND, { ...refund }),
+      receipt: receipt && toList(RECEIPT, receipt, { network, payer, amount }),
+      dispatch: dispatch && toList(DISPATCH, dispatch, { hash: receipt?.transaction }),
+      answer: answer && toList(ANSWER, answer, JSON_ANSWER),
+      refund: refund && toList(REFUND, refund),
     }),
   )
 }
@@ -290,7 +337,7 @@ export function decodeRecord(text: string): PaymentRecord {
   }
 }
 
-/** What keys of x402 begin with. */
+/** Prefix of x402 keys. */
 function keyStart(record: Pick<PaymentRecord, 'protocol' | 'network' | 'asset' | 'payer'>): string {
   const { protocol, network, asset, payer } = record
   return `${protocol}:${network}:${asset}:${payer}:`.toLowerCase()
@@ -298,7 +345,7 @@ function keyStart(record: Pick<PaymentRecord, 'protocol' | 'network' | 'asset' |
 
 type Times = Pick<PaymentRecord, 'validBefore' | 'leaseUntil' | 'due' | 'settledAt' | 'updatedAt'>
 
-/** They are stored as milliseconds after `createdAt`. */
+/** Times are stored as milliseconds after `createdAt`. */
 function shiftTimes(entry: Times, by: number): Times {
   const { validBefore, leaseUntil, due, settledAt, updatedAt } = entry
   return {
@@ -310,22 +357,32 @@ function shiftTimes(entry: Times, by: number): Times {
   }
 }
 
-function toList(names: readonly string[], members: Readonly<Record<string, unknown>>): unknown[] {
-  const list = names.map((name) => pack(members[name]))
-  return list.slice(0, list.findLastIndex((member) => member !== undefined) + 1)
+/** Without the members that are the same in `known`. */
+function toList(names: readonly string[], value: object, known: Members = {}): readonly unknown[] {
+  const members: Members = { ...value }
+  const list: unknown[] = []
+  for (const name of names) {
+    const member = members[name]
+    list.push(member === known[name] ? undefined : pack(member))
+  }
+  while (list.length > 0 && list.at(-1) === undefined) list.pop()
+  return list
 }
 
-/** `T` is what `toList` was given: the format number of the store vouches for it. */
+type Members = Readonly<Record<string, unknown>>
+
+/** `T` is what `toList` received, which the format number of the store ensures. */
 function fromList<T extends object>(
   names: readonly string[],
   list: readonly unknown[],
   known: object = {},
 ): T {
-  const members = names.map((name, place) => {
-    const member = unpack(list[place] ?? undefined)
-    return member === undefined ? {} : { [name]: member }
-  })
-  return Object.assign({}, known, ...members)
+  const members: Record<string, unknown> = {}
+  for (const [place, stored] of list.entries()) {
+    const name = names[place]
+    if (name !== undefined && stored !== null) members[name] = unpack(stored)
+  }
+  return Object.assign({}, ...Array.of<object>(known, members))
 }
 
 /** Hashes as base64url after a tilde: two thirds of the length. */
@@ -339,60 +396,4 @@ function pack(member: unknown): unknown {
 function unpack(member: unknown): unknown {
   if (typeof member !== 'string' || !member.startsWith('~')) return member
   return member.startsWith('~~') ? member.slice(1) : `0x${Buffer.from(member, 'base64url').toString('hex')}`
-}
-
-/** Leaves out members that are the same there. */
-function without<T extends object>(value: T, known: Readonly<Record<string, unknown>>) {
-  return Object.fromEntries(Object.entries(value).filter(([name, member]) => member !== known[name]))
-}
-
-/** Public name of a payment: says nothing about payer or nonce. */
-export function paymentId(key: string): string {
-  return `pay_${createHash('sha256').update(key).digest('base64url').slice(0, 22)}`
-}
-
-export function newRecord(purchase: Purchase, owner: string, now: number, leaseMs: number): PaymentRecord {
-  return {
-    ...purchase,
-    id: paymentId(purchase.key),
-    state: 'reserved',
-    owner,
-    leaseUntil: now + leaseMs,
-    due: now + leaseMs,
-    attempts: 1,
-    createdAt: now,
-    updatedAt: now,
-    version: 1,
-  }
-}
-
-/** Names who buys what: the same payer, operation and arguments give the same name. */
-export function buyerKeyOf(payer: string, operation: string, digest: string): string {
-  return nameOf(['buyerKey', payer.toLowerCase(), operation, digest])
-}
-
-/** Names a client's identifier among those of its payer. */
-export function identifierName(payer: string, identifier: string): string {
-  return nameOf(['identifier', payer.toLowerCase(), identifier])
-}
-
-function nameOf(parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 32)
-}
-
-/**
- * The store cannot be used, or could not store a change and has not: the message is for the operator.
- *
- * @example
- * import { LedgerError } from 'ratecard'
- *
- * process.on('unhandledRejection', (fault) => {
- *   process.exitCode = fault instanceof LedgerError ? 75 : 70
- * })
- */
-export class LedgerError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'LedgerError'
-  }
 }

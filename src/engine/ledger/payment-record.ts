@@ -2,7 +2,7 @@ import type { ErrorCode } from '../errors.ts'
 import type { Json } from '../json.ts'
 
 /**
- * Where a payment stands. The arrows, for work that is paid for when it is done:
+ * The state of a payment. Transitions, for settlement after the work:
  *
  *     reserved → fulfilled → settling → settled → sent
  *         └─────────┴────────────┴→ voided (usable again)
@@ -14,23 +14,23 @@ import type { Json } from '../json.ts'
  */
 export type State = 'reserved' | 'fulfilled' | 'settling' | 'settled' | 'sent' | 'voided' | 'unknown'
 
-/** When the money moves: after the work, or before it. The words are x402's. */
+/** Whether settlement comes after or before the work, in the terms of x402. */
 export type Flow = 'authorization' | 'upfront'
 
-/** The answer a payment bought, as a value: whatever is sent again is rendered anew from it. */
+/** The purchased answer as a value: each redelivery is rendered from it. */
 export type StoredAnswer =
   | { readonly kind: 'json'; readonly value: Json }
   | (AnswerHead & { readonly kind: 'text'; readonly text: string })
   | (AnswerHead & { readonly kind: 'bytes'; readonly bytes: Uint8Array })
 
-interface AnswerHead {
+export interface AnswerHead {
   /** Media type. */
   readonly type: string
-  /** Response headers that go with it. */
+  /** Its response headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** Where an answer is in the answer store, and what it must be: one that differs counts as missing. */
+/** Location and digest of an answer in the answer store: one that differs counts as missing. */
 export interface AnswerReference {
   readonly kind: StoredAnswer['kind']
   readonly mediaType: string
@@ -39,7 +39,7 @@ export interface AnswerReference {
   readonly size: number
   /** SHA-256 of the payment id and the bytes, base64url. */
   readonly digest: string
-  /** The attempt that has written it: a process that was too late writes to another place. */
+  /** The attempt that has written it: a late process writes to another place. */
   readonly attempt: number
 }
 
@@ -58,16 +58,18 @@ export interface OwnTransaction {
   readonly signer: string
   /** The signer’s account nonce. */
   readonly nonce: number
+  /** Payments of a batch, whose bytes are kept once for all of them (`keepBatch`) instead of as `raw`. */
+  readonly members?: number
 }
 
-/** A transaction the payer has signed and we broadcast. */
+/** A transaction that the payer has signed and we broadcast. */
 export interface PayerTransaction {
   readonly kind: 'payer'
   readonly hash: string
   readonly raw?: string
 }
 
-/** A settlement asked of a facilitator: the same request may go to the same one again, and to no other. */
+/** A settlement by a facilitator: the same request may be sent to the same facilitator again, and to no other. */
 export interface FacilitatorRequest {
   readonly kind: 'facilitator'
   readonly url: string
@@ -82,26 +84,28 @@ export interface Receipt {
   readonly payer: string
   /** Atomic units. */
   readonly amount: string
+  /** Wei that our signer paid for it; in a batch, its share. */
+  readonly gasCost?: string
 }
 
-/** Money that goes back to its payer, by `ratecard payments refund`. From then on the payment buys nothing any more. */
+/** A refund by `ratecard payments refund`. From then on the payment buys nothing. */
 export type Refund =
-  /** Charged, and the work fails whenever it is run. */
+  /** Charged, and the handler fails at every run. */
   | { readonly kind: 'due'; readonly reason: ErrorCode }
   /** Recorded before it is broadcast: after a crash the same bytes are sent again. */
   | { readonly kind: 'sending'; readonly hash: string; readonly raw: string; readonly nonce: number }
   | { readonly kind: 'sent'; readonly hash: string }
 
-/** What is bought with a payment, fixed when it is reserved. */
+/** What a payment buys, fixed when it is reserved. */
 export interface Purchase {
-  /** The signed fields that make the payment unique, never header bytes: whatever is re-encoded stays one payment. */
+  /** The signed fields that make the payment unique, not header bytes: a re-encoded copy is the same payment. */
   readonly key: string
   readonly protocol: string
   readonly network: string
   readonly asset: string
   readonly payer: string
   readonly payee: string
-  /** Digest of everything that was signed: another authorization under the same key is another payment. */
+  /** Digest of all signed fields: another authorization with the same key is another payment. */
   readonly authorizationHash: string
   /** Atomic units. */
   readonly amount: string
@@ -112,38 +116,40 @@ export interface Purchase {
   readonly digest: string
   /** Revision of the catalog that made the offer. */
   readonly revision: string
-  /** Random token of the challenge, which only the buyer has seen; undefined when the client does not echo it. */
+  /** Random token of the challenge, known to the buyer only; undefined when the client does not echo it. */
   readonly redeliveryToken: string | undefined
   readonly flow: Flow
-  /** Milliseconds after its settlement in which the same payment is answered again; 0 once they are over. */
+  /** Milliseconds after settlement in which the same payment is answered again; 0 afterwards. */
   readonly redeliver: number
-  /** Name of "this payer asks for this operation with these arguments": finds what such a buyer has paid for lately. */
+  /** Key of this payer, operation and arguments: finds recent equal purchases of a buyer. */
   readonly buyerKey: string
-  /** Name of "this payer’s payment-identifier": one at a time in a ledger. */
+  /** Key of this payer’s payment-identifier: unique in a ledger. */
   readonly identifier: string | undefined
 }
 
-/** One payment’s whole story. */
+/** The record of one payment. */
 export interface PaymentRecord extends Purchase {
-  /** Public name of the payment. */
+  /** Public id of the payment. */
   readonly id: string
   readonly state: State
-  /** Process that works on it, until the lease ends. */
+  /** Process that works on it until the lease ends. */
   readonly owner: string
   readonly leaseUntil: number
-  /** When somebody has to look after it: to finish it, or to forget its answer. Undefined: never again. */
+  /** When it must be processed: to be finished, or for the deletion of its answer. Undefined: never again. */
   readonly due: number | undefined
   readonly answer?: AnswerReference
   readonly dispatch?: SettlementAttempt
   readonly receipt?: Receipt
   readonly settledAt?: number
   readonly refund?: Refund
-  /** The handler has stored something for this payment, which waits for its commit or abort. */
+  /** Whether the handler has prepared a write that waits for its commit or abort. */
   readonly pendingWrite?: true
-  /** How many times a process has taken it up. */
+  /** Number of streams started for it. */
+  readonly runs?: number
+  /** How often a process has taken it over. */
   readonly attempts: number
   readonly createdAt: number
   readonly updatedAt: number
-  /** Grows with every change: the guard of compare-and-set. */
+  /** Grows with every change, for compare-and-set. */
   readonly version: number
 }

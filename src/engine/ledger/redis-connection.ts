@@ -1,16 +1,16 @@
 import type { Redis } from 'ioredis'
 import { readRedisAddress } from '../redis-address.ts'
-import { LedgerError } from './payment-lifecycle.ts'
+import { LedgerError } from '../errors.ts'
 
-/** One connection to one Redis, which comes back by itself. */
+/** A connection to a Redis, which reconnects automatically. */
 export interface RedisConnection {
-  /** `host:port`: what may be told. */
+  /** `host:port`, which may be logged. */
   readonly place: string
-  /** For what does no harm twice: sent again when the connection is lost. Throws `LedgerError`. */
+  /** For idempotent commands: sent again when the connection is lost. Throws `LedgerError`. */
   readonly ask: <T>(command: Send<T>) => Promise<T>
-  /** For what may happen once: sent once. Throws `RedisRefusal` when nothing has changed, else `LedgerError`. */
+  /** For commands that must run once. Throws `RedisRefusal` when nothing has changed, otherwise `LedgerError`. */
   readonly change: <T>(command: Send<T>) => Promise<T>
-  /** May be called again. */
+  /** May be called repeatedly. */
   readonly close: () => Promise<void>
 }
 
@@ -21,7 +21,7 @@ type Send<T> = (redis: Redis) => Promise<T>
  * a restart takes less; who asks after them does not wait.
  */
 const TIMEOUT_MS = 3_000
-/** How long replicas may take for a change. */
+/** Longest wait for replicas to confirm a change. */
 const REPLICATION_MS = 1_000
 
 /**
@@ -35,7 +35,7 @@ const ONCE = {
   maxRetriesPerRequest: 0,
 } as const
 
-/** It would tell the console about users who may not do these. */
+/** The check would print warnings for users without permission for its commands. */
 const QUIET = { enableReadyCheck: false, disableClientInfo: true } as const
 
 /**
@@ -69,7 +69,7 @@ export async function connectRedis(url: string, replicas: number): Promise<Redis
     )
   }
   await redis.connect().catch(() => undefined)
-  // A database that is not there is an error besides: the library goes on in another one.
+  // A missing database is reported as an error only: the library continues in another one.
   if (redis.status !== 'ready' || fault !== undefined) {
     redis.disconnect()
     throw unreachable()
@@ -80,7 +80,7 @@ export async function connectRedis(url: string, replicas: number): Promise<Redis
   let closed: Promise<void> | undefined
   const send = async <T>(command: Send<T>, lost: () => Promise<T>): Promise<T> => {
     if (closed !== undefined) throw new LedgerError(`the ledger in Redis at ${place} is closed`)
-    // A connection that ends is still called ready for a moment.
+    // A connection that ends still counts as ready for a moment.
     if (redis.status !== 'ready' || !redis.stream.writable)
       await (back ??= comesBack(redis)).catch(() => {
         throw unreachable()
@@ -99,7 +99,7 @@ export async function connectRedis(url: string, replicas: number): Promise<Redis
     ask: (command) => send(command, () => send(command, () => silence(''))),
     change: async (command) => {
       const unknown = (): Promise<never> => silence(': whether the change was stored cannot be known')
-      // Sent at once, so that nobody else's change comes in between and is waited for, too.
+      // Sent at once, so that no other change comes in between and is waited for too.
       const [done, reached] = await send(
         (redis) =>
           Promise.all([command(redis), replicas > 0 ? redis.wait(replicas, REPLICATION_MS) : replicas]),
@@ -128,7 +128,7 @@ function comesBack(redis: Redis): Promise<void> {
   })
 }
 
-/** Redis has understood and not done what was asked: nothing has changed. */
+/** Redis has refused a command: nothing has changed. */
 export class RedisRefusal extends LedgerError {}
 
 /**
@@ -145,7 +145,7 @@ export function refusalOf(fault: unknown, place: string): RedisRefusal | undefin
   return new RedisRefusal(`the ledger in Redis at ${place} has refused: ${sentence} (${word})`)
 }
 
-/** By Redis's words, wherever they stand: a script's error begins with other ones. */
+/** By the words of Redis anywhere in the message: errors of scripts begin with other ones. */
 const SENTENCES = {
   FORMAT: 'a newer version has migrated it, or it was emptied; start the newer version, or this one again',
   OOM: 'it has no memory left; raise maxmemory',

@@ -1,35 +1,36 @@
-import { type Queue, FORMAT } from './payment-lifecycle.ts'
+import type { Queue } from './payment-lifecycle.ts'
+import { FORMAT } from './payment-lifecycle.ts'
 
 /** The braces keep all keys of the ledger in one slot of a cluster. */
 const PREFIX = '{ratecard}:'
 
 export const KEYS = {
   format: `${PREFIX}format`,
-  /** Sorted by the text of its members: time of creation, id. */
+  /** Sorted by the text of its members: creation time, id. */
   ages: `${PREFIX}ages`,
-  /** Sorted by the text of its members: buyer, time of creation, id. */
+  /** Sorted by the text of its members: buyer, creation time, id. */
   undelivered: `${PREFIX}undelivered`,
-  /** Ids of a queue by the time when they are due. */
+  /** Ids of a queue by their due time. */
   dues: (queue: Queue) => `${PREFIX}dues:${queue}`,
-  /** Id of the entry that has an identifier. */
+  /** Id of the record with an identifier. */
   identifiers: `${PREFIX}identifiers`,
-  /** Names of facts by the time when the last of each ends. */
+  /** Names of facts by the time at which the last of each expires. */
   ends: `${PREFIX}ends`,
   payment: (id: string) => `${PREFIX}payment:${id}`,
-  /** Facts of a name by their ends. */
+  /** Facts of a name by their expiry. */
   facts: (name: string) => `${PREFIX}facts:${name}`,
   lease: (name: string) => `${PREFIX}lease:${name}`,
   answer: (id: string, attempt: number, place: number) => `${PREFIX}answer:${id}:${attempt}:${place}`,
 } as const
 
-/** A program that Redis runs as one step: all of it happens, or nothing. */
+/** A program that Redis runs atomically. */
 export interface Script {
   readonly lua: string
   readonly keys: readonly string[]
   readonly values: readonly (string | number)[]
 }
 
-/** The program knows keys and values by their names here. */
+/** The program uses keys and values by the names given here. */
 function script(
   keys: Readonly<Record<string, string>>,
   values: Readonly<Record<string, string | number>>,
@@ -47,13 +48,13 @@ function script(
   }
 }
 
-/** A newer version may have come and migrated the store, or somebody may have emptied it. */
+/** A newer version may have migrated the store, or somebody may have emptied it. */
 function guarded(...[keys, values, program]: Parameters<typeof script>): Script {
   const guard = "if redis.call('GET', format) ~= FORMAT then return redis.error_reply('FORMAT') end"
   return script({ format: KEYS.format, ...keys }, { FORMAT, ...values }, `${guard}\n${program}`)
 }
 
-/** Gives an empty store our format; the answer is the format of the store. */
+/** Sets the format of an empty store; returns the format of the store. */
 export function settleFormat(): Script {
   return script(
     { format: KEYS.format },
@@ -63,7 +64,7 @@ export function settleFormat(): Script {
   )
 }
 
-/** What is kept of an entry; an empty text stands for what it does not have. */
+/** The stored parts of a record; an empty text stands for a missing one. */
 export interface Stored {
   readonly id: string
   readonly token: string
@@ -83,7 +84,7 @@ const INDEXES = {
   identifiers: KEYS.identifiers,
 }
 
-/** Puts an entry into its place and into all indexes. */
+/** Stores a record and updates all indexes. */
 const PUT = `
 local function put(payment, id, token, record, member, queue, due, identifier)
   redis.call('SET', payment, token .. '\\n' .. identifier .. '\\n' .. record)
@@ -102,7 +103,7 @@ function putValues({ id, token, record, undelivered, queue, due, identifier }: S
   return [id, token, record, undelivered, queue, due, identifier]
 }
 
-/** Answers with the entry in the way, if there is one. */
+/** Returns the conflicting record, if there is one. */
 export function insert(stored: Stored): Script {
   const { id, token, record, age, undelivered: member, queue, due, identifier } = stored
   return guarded(
@@ -120,11 +121,11 @@ export function insert(stored: Stored): Script {
 }
 
 interface StoredChange {
-  readonly previous: Stored
+  readonly previous: Pick<Stored, 'id' | 'token' | 'age' | 'undelivered'>
   readonly next: Stored | undefined
 }
 
-/** Answers 1, or 0 when one of the entries does not have the previous token any more: then nothing has changed. */
+/** Returns 1, or 0 when a record does not have the previous token any more: then nothing has changed. */
 export function commit(changes: readonly StoredChange[]): Script {
   const { lua, keys, values } = guarded(
     INDEXES,
@@ -179,7 +180,7 @@ export function remember(name: string, fact: string, until: number): Script {
   )
 }
 
-/** Answers with the facts of a name. Those that have ended are dropped, and some names of which all have. */
+/** Returns the facts of a name. Deletes expired ones, and some names whose facts have all expired. */
 export function recall(name: string, now: number): Script {
   return guarded(
     { facts: KEYS.facts(name), ends: KEYS.ends },
@@ -216,7 +217,7 @@ export function lease(name: string, owner: string, length: number): Script {
   )
 }
 
-/** Does nothing when the fence is another one: somebody has taken the lease over. */
+/** Does nothing when the fence differs: another process holds the lease. */
 export function release(name: string, fence: number, left: string): Script {
   return guarded(
     { lease: KEYS.lease(name) },

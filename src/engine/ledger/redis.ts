@@ -2,17 +2,9 @@ import type { Redis } from 'ioredis'
 import * as scripts from './redis-scripts.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import type { Change, Ledger, LeaseState } from './ledger.ts'
-import {
-  LedgerError,
-  paymentId,
-  isUndelivered,
-  queueOf,
-  casToken,
-  decodeRecord,
-  encodeRecord,
-  FORMAT,
-  refuseFormat,
-} from './payment-lifecycle.ts'
+import { paymentId, isUndelivered, queueOf, casToken } from './payment-lifecycle.ts'
+import { LedgerError } from '../errors.ts'
+import { decodeRecord, encodeRecord, FORMAT, refuseFormat } from './payment-lifecycle.ts'
 import { connectRedis, type RedisConnection, RedisRefusal } from './redis-connection.ts'
 import { KEYS, type Script, type Stored } from './redis-scripts.ts'
 import { readPieces, writePieces, type AnswerStore } from './answers.ts'
@@ -20,9 +12,9 @@ import { readPieces, writePieces, type AnswerStore } from './answers.ts'
 export interface RedisLedgerSettings {
   /** `redis://` or `rediss://`, with credentials and the number of a database. */
   readonly url: string
-  /** `unchecked`: the operator answers for `appendonly yes` and `noeviction`. */
+  /** `unchecked`: the operator ensures `appendonly yes` and `noeviction`. */
   readonly settings: 'checked' | 'unchecked'
-  /** Replicas that must have a change before it counts as stored. */
+  /** Replicas that must confirm a change before it counts as stored. */
   readonly replicas: number
 }
 
@@ -40,7 +32,7 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
   let checkedAt = performance.now()
   let unsafe: LedgerError | undefined
   let checking: Promise<void> | undefined
-  /** A check that gets no answer is made again by the next payment. */
+  /** A check without an answer is repeated by the next payment. */
   const recheck = async (): Promise<void> => {
     await clock.synchronize()
     unsafe = settings === 'checked' ? await faultOf(checkSettings(connection)) : undefined
@@ -60,7 +52,7 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     throw fault
   }
   const once = (script: Script): Promise<unknown> => change((redis) => runIn(redis, script))
-  /** Of the same owner, a lease that is taken or given back once more is the same lease. */
+  /** Acquiring or releasing a lease again as the same owner has the same result. */
   const again = (script: Script): Promise<unknown> => ask((redis) => runIn(redis, script))
   const find = async (id: string): Promise<PaymentRecord | undefined> => {
     const value = await ask((redis) => redis.get(KEYS.payment(id)))
@@ -73,7 +65,7 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
   }
   const commit = async (changes: readonly Change[]): Promise<boolean> => {
     const made = changes.map(({ previous, next }) => ({
-      previous: storedOf(previous),
+      previous: namesOf(previous),
       next: next === undefined ? undefined : storedOf(next),
     }))
     return (await once(scripts.commit(made))) === 1
@@ -106,7 +98,7 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     },
     due: async (queue, now, limit) => {
       const ids = await ask((redis) => redis.zrangebyscore(KEYS.dues(queue), '-inf', now, 'LIMIT', 0, limit))
-      // Somebody may have looked after one of them since.
+      // Another process may have processed one of them since.
       return (await found(ids)).filter(
         (entry) => entry.due !== undefined && entry.due <= now && queueOf(entry) === queue,
       )
@@ -141,7 +133,7 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
   }
 }
 
-/** How many entries are fetched at once while all are listed: their answers together have to fit into the memory. */
+/** Records per request while all are listed: their answers together must fit into memory. */
 const PAGE = 32
 
 async function checkFormat({ ask, place }: RedisConnection): Promise<void> {
@@ -153,30 +145,33 @@ function runIn(redis: Redis, { lua, keys, values }: Script): Promise<unknown> {
   return redis.eval(lua, keys.length, ...keys, ...values)
 }
 
-function storedOf(entry: PaymentRecord): Stored {
-  const { id, buyerKey: buyer, createdAt, due, identifier } = entry
+/** The keys under which a record is found. */
+function namesOf(entry: PaymentRecord): Pick<Stored, 'id' | 'token' | 'age' | 'undelivered'> {
+  const { id, buyerKey: buyer, createdAt } = entry
   const age = `${timeOf(createdAt)}:${id}`
+  return { id, token: casToken(entry), age, undelivered: isUndelivered(entry) ? `${buyer}:${age}` : '' }
+}
+
+function storedOf(entry: PaymentRecord): Stored {
+  const { due, identifier } = entry
   return {
-    id,
-    token: casToken(entry),
+    ...namesOf(entry),
     record: encodeRecord(entry),
-    age,
-    undelivered: isUndelivered(entry) ? `${buyer}:${age}` : '',
     queue: queueOf(entry),
     due: due === undefined ? '' : String(due),
     identifier: identifier ?? '',
   }
 }
 
-/** A record behind what scripts read of it: the token of compare-and-set and the identifier, a line each. */
+/** The record after the lines that scripts read: compare-and-set token and identifier. */
 function entryOf(value: string): PaymentRecord {
   return decodeRecord(value.slice(value.indexOf('\n', value.indexOf('\n') + 1) + 1))
 }
 
-/** How often a Redis is asked for its settings and its time while payments come. */
+/** Interval of the checks of Redis's settings and clock during payments. */
 const CHECK_MS = 60_000
 
-/** The clock of Redis, kept by one that nobody sets. */
+/** The clock of Redis, advanced by a monotonic local clock. */
 function createClock({ ask }: RedisConnection): {
   readonly now: () => number
   readonly synchronize: () => Promise<void>
@@ -202,7 +197,7 @@ async function faultOf(check: Promise<void>): Promise<LedgerError | undefined> {
   }
 }
 
-/** Texts in the order of their times. */
+/** Texts that sort like their times. */
 function timeOf(time: number): string {
   return String(time).padStart(String(Number.MAX_SAFE_INTEGER).length, '0')
 }
@@ -217,10 +212,10 @@ function leftOf(json: string): LeaseState | undefined {
   return left
 }
 
-/** Small enough that no command holds Redis up. */
+/** Small enough that no command blocks Redis. */
 const PIECE_BYTES = 256 * 1024
 
-/** Answers as keys of one piece each, which Redis lets expire. */
+/** Answers as keys of one piece each, which expire in Redis. */
 function openRedisAnswers({ ask }: Pick<RedisConnection, 'ask'>): AnswerStore {
   const drop = async (id: string, attempt: number, pieces: number): Promise<void> => {
     const keys = Array.from({ length: pieces }, (_, place) => KEYS.answer(id, attempt, place))
@@ -250,12 +245,12 @@ function openRedisAnswers({ ask }: Pick<RedisConnection, 'ask'>): AnswerStore {
           (await ask((redis) => redis.getBuffer(KEYS.answer(id, reference.attempt, place)))) ?? undefined,
       ),
     delete: (id, { attempt, size }) => drop(id, attempt, Math.ceil(size / PIECE_BYTES)),
-    // They expire.
+    // Redis deletes expired keys itself.
     sweep: async () => 0,
   }
 }
 
-/** What Redis has to be set to, and what happens to payments otherwise. */
+/** Required settings of Redis, with the consequence for payments otherwise. */
 const NEEDED = {
   appendonly: { value: 'yes', otherwise: 'a restart loses payments' },
   'maxmemory-policy': { value: 'noeviction', otherwise: 'payments are dropped when memory runs out' },

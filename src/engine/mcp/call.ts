@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Address } from '../address.ts'
-import { Failure, type InvalidParameter } from '../errors.ts'
+import { quoteMembers } from '../catalog/price-text.ts'
+import { Failure, NOT_CHARGED, type ErrorCode, type InvalidParameter } from '../errors.ts'
 import type { Arguments } from '../handler.ts'
 import { compact, type JsonObject } from '../json.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import { formatPrice } from '../money.ts'
-import type { Payment, Protocol, Refusal } from '../protocols/protocol.ts'
+import { formatShort, type Micros } from '../money.ts'
+import type { Detection, Payment, Protocol, Refusal } from '../protocols/protocol.ts'
 import { judgeProof, readProof, signInDemand, type Judged } from '../protocols/x402/siwx.ts'
 import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } from '../purchase/execution.ts'
 import {
@@ -19,12 +20,18 @@ import {
   type Paid,
   type PurchaseResult,
 } from '../purchase/request.ts'
-import { findPayment, purchaseCall, type PaidCallDeps } from '../purchase/purchase.ts'
+import {
+  findPayment,
+  purchaseCall,
+  quoteCall,
+  type PaidCall,
+  type PaidCallDeps,
+} from '../purchase/purchase.ts'
 import { withMetrics, type RouteCounters } from '../usage/usage.ts'
-import { answered, failed, invalid, problem, refused, type ToolReply } from './result.ts'
+import { answered, failed, invalid, problem, refused, type AnswerLink, type ToolReply } from './result.ts'
 import type { ServedTool, ToolServer } from './tool-server.ts'
 
-/** What answering calls needs besides the call. */
+/** What tool calls need besides the call. */
 export interface ToolCallDeps extends PaidCallDeps, FaultDeps {
   readonly baseUrl: string
 }
@@ -34,25 +41,27 @@ export interface ToolCall {
   readonly server: ToolServer
   readonly tool: ServedTool
   readonly operations: Operations
-  /** Of the catalog. */
+  /** Revision of the catalog. */
   readonly revision: string
   readonly arguments: unknown
   readonly meta: JsonObject
   readonly headers: IncomingHttpHeaders
-  /** Names of the extensions of MCP the client knows. */
+  /** Names of the MCP extensions that the client supports. */
   readonly extensions: ReadonlySet<string>
   readonly counters: RouteCounters
-  /** Aborted when the client has gone away before its answer. */
+  /** Aborted when the client disconnects before its answer. */
   readonly gone: AbortSignal
 }
 
 export interface Answered {
   readonly reply: ToolReply
-  /** Set when the reply is the paid answer: its arrival is recorded. */
+  /** Set when the reply is a paid answer, whose delivery is tracked. */
   readonly delivered?: PaymentRecord
+  /** The price of the call, if its arguments are valid. */
+  readonly price?: Micros
 }
 
-/** Arguments, then the payment, then the work: what is wrong before the last costs nothing. */
+/** Checks arguments, then the payment, then runs the handler: errors before that cost nothing. */
 export async function answerCall(deps: ToolCallDeps, call: ToolCall): Promise<Answered> {
   const { tool, counters } = call
   const checked = tool.check(call.arguments)
@@ -65,43 +74,56 @@ export async function answerCall(deps: ToolCallDeps, call: ToolCall): Promise<An
   counters.count(detection.kind === 'none' ? 'unpaid' : 'presented')
   if (checked.kind === 'invalid') return { reply: invalid(checked.errors) }
   const { args } = checked
+  const bought = { args, quote: quoteCall(tool.served.operation, args) }
+  return { ...(await answerPaid(deps, call, detection, bought)), price: bought.quote.amount }
+}
+
+async function answerPaid(
+  deps: ToolCallDeps,
+  call: ToolCall,
+  detection: Detection,
+  bought: Bought,
+): Promise<Answered> {
   if (detection.kind === 'none') {
-    // What is missing is said at once where a payment would buy nothing.
-    const unready = unreadyFailure(tool.served.readiness)
-    if (unready !== undefined) return { reply: failed(unready, 'no', {}) }
-    const detail = 'this tool answers once it is paid for'
-    return { reply: offer(call, args, { code: 'payment_required', detail }) }
+    // A missing setting is reported at once, since a payment would buy nothing.
+    const unready = unreadyFailure(call.tool.served.readiness)
+    if (unready !== undefined) return { reply: failed(unready) }
+    return { reply: offer(call, bought, { code: 'payment_required', detail: priceSentence(call, bought) }) }
   }
   return withMetrics(deps.now, call, async () => {
     switch (detection.kind) {
       case 'malformed':
         return { reply: problem(detection.code, detection.detail, { charged: 'no' }) }
       case 'refused':
-        return { reply: offer(call, args, detection) }
+        return { reply: offer(call, bought, detection) }
       case 'payment':
-        return pay(deps, call, detection.payment, args)
+        return pay(deps, call, detection.payment, bought)
     }
   })
 }
 
-function offer(call: ToolCall, args: Arguments, refusal: Refusal, meta: JsonObject = {}): ToolReply {
-  const { operation } = call.tool.served
-  return paymentRequired(call, scopeOf(operation, digestArguments(operation, args)), refusal, meta)
+/** For people whose client shows the result unchanged. */
+function priceSentence({ tool, server: { identity, url } }: ToolCall, { quote }: Bought): string {
+  const { name } = tool.endpoint.tool
+  const link = identity.websiteUrl ?? url
+  return `${name} costs ${formatShort(quote.amount)} USD for this call; nothing was run or charged. How to pay, also with a client that cannot: ${link}`
 }
 
-async function pay(deps: ToolCallDeps, call: ToolCall, payment: Payment, args: Arguments): Promise<Answered> {
+/** The arguments of a call and their price. */
+type Bought = Pick<PaidCall, 'args' | 'quote'>
+
+async function pay(deps: ToolCallDeps, call: ToolCall, payment: Payment, bought: Bought): Promise<Answered> {
   const { tool, operations, revision, gone } = call
   const { endpoint, served } = tool
-  const paid = { payment, endpoint, resource: endpoint.url, served, operations, revision, args, gone }
-  const result = await purchaseCall(deps, paid)
-  return renderResult(deps, call, result, (refusal, meta) => offer(call, args, refusal, meta))
+  const paid = { payment, endpoint, resource: endpoint.url, served, operations, revision, ...bought, gone }
+  return renderResult(deps, call, { ...bought, key: payment.key }, await purchaseCall(deps, paid))
 }
 
-/** What is free runs without a payment, for those who have signed in or anybody. */
+/** Runs a free tool without a payment, for a signed-in caller or anybody. */
 async function runFree(deps: ToolCallDeps, call: ToolCall, args: Arguments): Promise<ToolReply> {
   const { endpoint, served } = call.tool
   const unready = unreadyFailure(served.readiness)
-  if (unready !== undefined) return failed(unready, 'no', {})
+  if (unready !== undefined) return failed(unready)
   try {
     const found = await findSigner(deps, call)
     if (found.kind === 'refused') return found.reply
@@ -110,7 +132,7 @@ async function runFree(deps: ToolCallDeps, call: ToolCall, args: Arguments): Pro
     const caller = { payment: undefined, signer: found.signer }
     return answered(await invoke(deps, { endpoint, served, operations, args, caller, timeLeft }), {})
   } catch (fault) {
-    return thrown(toPublicError(deps, fault, 'no'), 'no', {})
+    return thrown(toPublicError(deps, fault, 'no'))
   }
 }
 
@@ -118,24 +140,32 @@ async function runFree(deps: ToolCallDeps, call: ToolCall, args: Arguments): Pro
  * The answer to a call without a payment that can be taken: every protocol's offer, each where its clients look for it. A
  * client that knows an extension of MCP for it gets that instead.
  */
-function paymentRequired(
+function offer(
   { tool, extensions }: ToolCall,
-  scope: string,
+  { args, quote }: Bought,
   { code, detail }: Refusal,
-  meta: JsonObject,
+  meta: JsonObject = {},
 ): ToolReply {
-  const { endpoint, challenges, served } = tool
-  if (challenges.length === 0) return failed(NO_OFFER, 'no', meta)
+  const { endpoint, challengesOf, served } = tool
+  const { operation } = served
+  const scope = scopeOf(operation, digestArguments(operation, args))
+  const challenges = [...challengesOf(quote.amount).values()]
+  if (challenges.length === 0) return failed(NO_OFFER, NOT_CHARGED, meta)
   const demands = challenges.map((challenge) =>
     challenge.demand({ resource: endpoint.url, scope, error: code }),
   )
   const known = demands.find(({ extension }) => extension !== undefined && extensions.has(extension.name))
   if (known?.extension !== undefined) return { status: 402, result: { ...known.extension.result } }
-  const { price } = served.operation
+  const { price } = operation
   const content = {
+    // The first thing to read. A text block before the JSON would break clients: x402 puts the offer into the first one.
+    detail,
     ...joined(demands.map((each) => each.content)),
-    ...problemMembers(code, detail, 'no'),
-    ...(price === undefined ? {} : { price: { amount: formatPrice(price), currency: 'USD' } }),
+    // A missing payment is no problem: its members would be repeated in each copy.
+    ...(code === 'payment_required'
+      ? { status: 402, code, charged: 'no' }
+      : problemMembers(code, detail, 'no')),
+    ...(price === undefined ? {} : { price: quoteMembers(price, quote) }),
   }
   return refused(402, content, joined([...demands.map((each) => each.meta), meta]))
 }
@@ -144,26 +174,31 @@ function joined(objects: readonly JsonObject[]): JsonObject {
   return objects.reduce<JsonObject>((all, each) => ({ ...all, ...each }), {})
 }
 
-/** The answer that was bought, or what went wrong and what was charged. `offer` asks for another payment. */
+/** The purchased answer, or the error and what was charged. */
 function renderResult(
   deps: ToolCallDeps,
   call: ToolCall,
+  bought: Bought & Pick<Payment, 'key'>,
   result: PurchaseResult,
-  offer: (refusal: Refusal, meta: JsonObject) => ToolReply,
 ): Answered {
   const reply = replyTo(deps, result)
   switch (reply.kind) {
-    case 'answered':
-      return { reply: answered(reply.answer, receiptMeta(call, reply, 200)), delivered: reply.entry }
+    case 'answered': {
+      // The answer of an earlier payment comes with that payment's receipt.
+      const earlier = reply.entry.key === bought.key ? {} : { 'ratecard/charged': 'earlier' }
+      const meta = { ...receiptMeta(call, reply, 200), ...earlier }
+      const link = linkOf(deps, call, reply.entry)
+      return { reply: answered(reply.answer, meta, link), delivered: reply.entry }
+    }
     case 'offer': {
       const { refusal, failed: entry } = reply
       const meta = entry && protocolOf(call, entry)?.tools.failure(entry, refusal.code)
-      return { reply: offer(refusal, meta ?? {}) }
+      return { reply: offer(call, bought, refusal, meta) }
     }
     case 'fault': {
-      const { fault, charged, paid } = reply
+      const { fault, charge, paid } = reply
       const status = fault instanceof Failure ? fault.status : 422
-      return { reply: thrown(fault, charged, paid === undefined ? {} : receiptMeta(call, paid, status)) }
+      return { reply: thrown(fault, charge, paid === undefined ? {} : receiptMeta(call, paid, status)) }
     }
     case 'problem': {
       const { code, detail, charged, payment, retryAfter } = reply
@@ -175,13 +210,30 @@ function renderResult(
   }
 }
 
-/** What a handler has thrown, as the caller may see it. */
-function thrown(fault: Failure | InvalidParameter, charged: 'no' | 'yes', meta: JsonObject): ToolReply {
-  if (fault instanceof Failure) return failed(fault, charged, meta)
-  return invalid([{ ...toValidationError(fault), loc: ['arguments', fault.parameter] }], charged, meta)
+/** The first revision of MCP with links to resources. */
+const LINKS_SINCE = '2025-06-18'
+
+/** Undefined when the answer is not stored. */
+function linkOf(
+  { baseUrl }: ToolCallDeps,
+  { headers }: ToolCall,
+  { id, answer, settledAt = 0, redeliver }: PaymentRecord,
+): AnswerLink | undefined {
+  if (answer === undefined) return undefined
+  return {
+    uri: `${baseUrl}/payments/${id}/${answer.digest}`,
+    until: new Date(settledAt + redeliver).toISOString(),
+    isKnown: String(headers['mcp-protocol-version'] ?? '') >= LINKS_SINCE,
+  }
 }
 
-/** Its id is the one under which the payment's state is told. */
+/** A handler's error as the caller may see it. */
+function thrown(fault: Failure | InvalidParameter, charge = NOT_CHARGED, meta: JsonObject = {}): ToolReply {
+  if (fault instanceof Failure) return failed(fault, charge, meta)
+  return invalid([{ ...toValidationError(fault), loc: ['arguments', fault.parameter] }], charge, meta)
+}
+
+/** The id under which the payment's state is available. */
 const PAYMENT = 'ratecard/payment'
 
 function receiptMeta(call: ToolCall, { entry, receipt }: Paid, status: number): JsonObject {
@@ -192,33 +244,35 @@ function protocolOf({ server }: ToolCall, { protocol }: PaymentRecord): Protocol
   return server.protocols.find(({ name }) => name === protocol)
 }
 
-/** Where a proof stands in the `_meta` of a call, and x402's header for it; the first goes before the second. */
+/** The proof in the `_meta` of a call, and the header of x402; `_meta` takes precedence. */
 const META = 'sign-in-with-x'
 
 type Found =
   | { readonly kind: 'known'; readonly signer: Address | undefined }
   | { readonly kind: 'refused'; readonly reply: ToolReply }
 
-/** Who has signed in with a call of a free tool: nobody, an address, or somebody whose proof is not good. */
+/** The signer of a call of a free tool: none, an address, or an invalid proof. */
 async function findSigner(deps: ToolCallDeps, call: ToolCall): Promise<Found> {
   const { server, tool, meta, headers } = call
   const sent = meta[META] ?? headers[META]
+  const refuse = (detail: string, code: ErrorCode = 'signature_refused'): Found => {
+    const options = { charged: 'no', extra: demandOf(deps, call) } as const
+    return { kind: 'refused', reply: problem(code, detail, options) }
+  }
   if (sent === undefined) {
     if (tool.endpoint.tool.requires !== 'signer') return { kind: 'known', signer: undefined }
     const detail = 'sign the message of extensions["sign-in-with-x"] with the wallet you call for'
-    return refuseSigner('signature_required', detail, demandOf(deps, call))
+    return refuse(detail, 'signature_required')
   }
   const proof = readProof(sent)
-  if (proof === undefined)
-    return refuseSigner('signature_refused', 'the proof cannot be read', demandOf(deps, call))
+  if (proof === undefined) return refuse('the proof cannot be read')
   const judged = judgeProof(proof, server.url, deps.now())
-  if (judged.kind === 'refused') return refuseSigner('signature_refused', judged.detail, demandOf(deps, call))
-  if (await isUsed(deps, judged))
-    return refuseSigner('signature_refused', 'this proof was used before', demandOf(deps, call))
+  if (judged.kind === 'refused') return refuse(judged.detail)
+  if (await isUsed(deps, judged)) return refuse('this proof was used before')
   return { kind: 'known', signer: judged.address }
 }
 
-/** Takes a nonce, once over all processes: of copies that come at once, the first mark is the only one when it is kept. */
+/** Uses a nonce once across all processes: of concurrent copies, at most the one that stores the only mark passes. */
 async function isUsed(
   { purchases: { ledger }, random }: ToolCallDeps,
   { address, nonce, until }: Extract<Judged, { readonly kind: 'signer' }>,
@@ -230,12 +284,4 @@ async function isUsed(
 function demandOf({ random, now }: ToolCallDeps, { server: { url, networks } }: ToolCall): JsonObject {
   const nonce = Buffer.from(random(16)).toString('hex')
   return { extensions: { [META]: signInDemand({ uri: url, nonce, networks }, now()) } }
-}
-
-function refuseSigner(
-  code: 'signature_required' | 'signature_refused',
-  detail: string,
-  extra: JsonObject,
-): Found {
-  return { kind: 'refused', reply: problem(code, detail, { charged: 'no', extra }) }
 }

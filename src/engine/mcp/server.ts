@@ -1,7 +1,7 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { ServerCapabilities, StandardSchemaV1 } from '@modelcontextprotocol/server'
 import type { Catalog } from '../catalog/catalog.ts'
-import { isJsonObject, type JsonObject } from '../json.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import type { ToolServer } from './tool-server.ts'
 
 /** A call as it came, free of the SDK. */
@@ -47,7 +47,7 @@ export async function handleMessage(
       { name, title, version, description, ...(websiteUrl === undefined ? {} : { websiteUrl }) },
       {
         capabilities: capabilitiesOf(tools),
-        ...(tools.description === undefined ? {} : { instructions: tools.description }),
+        ...(tools.instructions === undefined ? {} : { instructions: tools.instructions }),
         cacheHints: {
           'tools/list': { ttlMs: LIST_MS, cacheScope: 'public' },
           'server/discover': { ttlMs: LIST_MS, cacheScope: 'public' },
@@ -102,9 +102,6 @@ function capabilitiesOf({ protocols }: ToolServer): ServerCapabilities {
   }
 }
 
-/** More than any call needs: arguments are texts of some thousand characters. */
-const LARGEST_BODY = 262_144
-
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 
 /** Hosts that requests may name: those of the service's own addresses, and this machine's own while nobody else can come. */
@@ -114,77 +111,32 @@ export function hostsOf(addresses: Iterable<string>, bound: string | undefined):
   return new Set(local ? [...own, ...LOOPBACK] : own)
 }
 
-/** Why a request is not let in: a page of another site may have sent it, through a name that leads to this machine. */
+/**
+ * Why a request is not let in: a page of another site may have sent it, through a name that leads to this machine.
+ * `origins` are those whose pages may call besides our own; `*` stands for all.
+ */
 export function refusalOf(
   { host, origin }: { readonly host: string; readonly origin: string | undefined },
   hosts: ReadonlySet<string>,
+  origins: readonly string[],
 ): string | undefined {
   if (!hosts.has(hostnameOf(`http://${host}`))) return 'this Host is not served here'
-  if (origin !== undefined && !hosts.has(hostnameOf(origin))) return 'this Origin may not call here'
-  return undefined
+  if (origin === undefined || hosts.has(hostnameOf(origin))) return undefined
+  const isAllowed = origins.includes('*') || origins.includes(origin)
+  return isAllowed ? undefined : 'this Origin may not call here: its operator can add it to MCP_ORIGINS'
 }
 
 function hostnameOf(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : ''
 }
 
-type Body =
-  | { readonly kind: 'json'; readonly value: unknown }
-  | { readonly kind: 'fault'; readonly status: 400 | 413; readonly code: number; readonly message: string }
-  /** The client has gone away in the middle of it. */
-  | { readonly kind: 'aborted' }
-
-/** Reads what was posted. */
-export async function readBody(request: IncomingMessage): Promise<Body> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of request) {
-      const piece = Buffer.from(chunk)
-      bytes += piece.length
-      if (bytes > LARGEST_BODY) return TOO_LARGE
-      chunks.push(piece)
-    }
-  } catch (fault) {
-    if (request.destroyed) return { kind: 'aborted' }
-    throw fault
-  }
-  try {
-    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-    if (isDeeperThan(DEEPEST, value)) return TOO_DEEP
-    return { kind: 'json', value: Array.isArray(value) ? value.map(nestMeta) : nestMeta(value) }
-  } catch {
-    return { kind: 'fault', status: 400, code: -32700, message: 'the body is not JSON' }
-  }
+/** The posted message; undefined if it is not JSON. */
+export function parseMessage(bytes: Buffer): unknown {
+  const value = parseJson(bytes.toString('utf8'))
+  return Array.isArray(value) ? value.map(nestMeta) : nestMeta(value)
 }
 
-const TOO_LARGE: Body = {
-  kind: 'fault',
-  status: 413,
-  code: -32000,
-  message: `the body is larger than ${LARGEST_BODY / 1024} KiB`,
-}
-
-/** More than any schema of arguments has; what reads them is recursive. */
-const DEEPEST = 64
-
-const TOO_DEEP: Body = {
-  kind: 'fault',
-  status: 400,
-  code: -32600,
-  message: `the body is nested more than ${DEEPEST} levels deep`,
-}
-
-function isDeeperThan(levels: number, value: unknown): boolean {
-  let level = [value]
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > levels) return true
-    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
-  }
-  return false
-}
-
-/** MPP allows `_meta` beside `params` too, where MCP knows none. */
+/** MPP allows `_meta` next to `params` too, where MCP knows none. */
 function nestMeta(message: unknown): unknown {
   if (!isJsonObject(message)) return message
   const { _meta: outer, ...rest } = message

@@ -1,12 +1,15 @@
 import type { Binding, Catalog, Operation, Tool, ToolEndpoint } from '../catalog/catalog.ts'
+import { isJsonMedia } from '../catalog/body.ts'
 import { inputSchema, toArgument } from '../catalog/parameter.ts'
+import { highestOf } from '../catalog/price.ts'
 import { compileArguments, type Validated } from '../catalog/validator.ts'
 import type { Facts } from '../documents/registry.ts'
-import { identifyServer, type ServerIdentity } from '../documents/servers.ts'
+import { desktopPayment, identifyServer, type ServerIdentity } from '../documents/servers.ts'
 import { sentence, useWhen } from '../documents/copy.ts'
 import { compact, isJsonObject, type JsonObject } from '../json.ts'
-import { formatPrice } from '../money.ts'
-import type { Challenge, Protocol } from '../protocols/protocol.ts'
+import { ruleNote, spellPrice } from '../catalog/price-text.ts'
+import { formatPrice, type Micros } from '../money.ts'
+import { challengesOf, type Challenge, type Protocol } from '../protocols/protocol.ts'
 import type { ServedOperation } from '../purchase/execution.ts'
 
 /** One tool with all that answers its calls. */
@@ -14,23 +17,26 @@ export interface ServedTool {
   readonly endpoint: ToolEndpoint
   readonly served: ServedOperation
   readonly check: (given: unknown) => Validated
-  /** One for each protocol it can be paid with; none for what is free. */
-  readonly challenges: readonly Challenge[]
+  /** One for each protocol it can be paid with, by the amount of a call. */
+  readonly challengesOf: (amount: Micros) => ReadonlyMap<string, Challenge>
 }
 
-/** One companion server: what it lists, and what it answers. */
+/** One MCP server: its tools and its answers. */
 export interface ToolServer {
   readonly identity: ServerIdentity
-  readonly description: string | undefined
-  /** Of its endpoint. */
+  /** What it is for, and how to pay. */
+  readonly instructions: string | undefined
+  /** URL of its endpoint. */
   readonly url: string
-  /** By name; those that cannot be called now too, so that callers learn why. */
+  /** By name, including unavailable tools, so that callers learn why. */
   readonly tools: ReadonlyMap<string, ServedTool>
-  /** What can be called, in the order of the catalog. */
+  /** The callable tools, in the order of the catalog. */
   readonly listed: readonly ToolDescription[]
   readonly protocols: readonly Protocol[]
-  /** CAIP-2 names of the chains the catalog takes money on. */
+  /** CAIP-2 ids of the networks that the catalog accepts. */
   readonly networks: readonly string[]
+  /** Largest request in bytes: enough for the arguments and body of each tool. */
+  readonly largestMessage: number
 }
 
 interface ToolServerSettings {
@@ -40,7 +46,7 @@ interface ToolServerSettings {
   readonly served: (operation: Operation) => ServedOperation
 }
 
-/** The companion servers of a catalog by name, made once a revision. */
+/** Creates the MCP servers of a catalog by name, once per revision. */
 export function createToolServers(settings: ToolServerSettings): ReadonlyMap<string, ToolServer> {
   const { catalog, facts, protocols } = settings
   return new Map(
@@ -54,16 +60,38 @@ export function createToolServers(settings: ToolServerSettings): ReadonlyMap<str
       const ready = tools.filter(({ served }) => served.readiness === 'ready')
       const server: ToolServer = {
         identity: identifyServer(catalog, facts, name),
-        description,
+        instructions: instructionsOf(description, ready, facts),
         url,
         tools: new Map(tools.map((each) => [each.endpoint.tool.name, each])),
         listed: ready.map(({ endpoint, served }) => describeTool(endpoint, served, protocols)),
         protocols,
         networks: catalog.payments.x402?.networks ?? [],
+        largestMessage: ARGUMENT_BYTES + Math.max(0, ...tools.map(bodyBytes)),
       }
       return [[name, server]]
     }),
   )
+}
+
+/** Limit of the arguments, which are texts of some thousand characters and a payment. */
+const ARGUMENT_BYTES = 262_144
+
+/** A body in JSON: as base64, or escaped, so that two bytes may become six. */
+function bodyBytes({ endpoint: { operation } }: ServedTool): number {
+  const { kind, maxSize = 0 } = operation.body ?? {}
+  return kind === 'bytes' ? Math.ceil(maxSize / 3) * 4 : maxSize * 3
+}
+
+/** Instructions for the model, sent when it connects. */
+function instructionsOf(
+  description: string | undefined,
+  tools: readonly ServedTool[],
+  { baseUrl }: Facts,
+): string | undefined {
+  const isSold = tools.some(({ served }) => served.operation.price !== undefined)
+  const paying = `Most calls cost what their description says. A call without a payment runs nothing, costs nothing and returns how to pay. ${desktopPayment(baseUrl)}`
+  const sentences = [description, isSold ? paying : undefined].filter((each) => each !== undefined)
+  return sentences.length === 0 ? undefined : sentences.join(' ')
 }
 
 function serveTool(
@@ -91,11 +119,11 @@ function serveTool(
       parameters,
       bindings: route?.bindings ?? bindingsOf(operation, catalog),
     }),
-    challenges: protocols.flatMap((protocol) => protocol.challenge(endpoint) ?? []),
+    challengesOf: challengesOf(endpoint, protocols),
   }
 }
 
-/** Of a tool without a route: what it does not take has the default of the first declaration of the handler. */
+/** The bindings of a tool without a route: omitted arguments have the default of the handler's first declaration. */
 function bindingsOf({ handler, parameters }: Operation, { operations }: Catalog): readonly Binding[] {
   const own = new Set(parameters.map(({ name }) => name))
   const taken = operations.find((each) => each.handler === handler)?.parameters ?? []
@@ -119,7 +147,7 @@ export interface ToolDescription {
   readonly _meta?: JsonObject
 }
 
-/** What a model and its client read of a tool before they call it. */
+/** What a model and its client read about a tool before a call. */
 function describeTool(
   endpoint: ToolEndpoint,
   served: ServedOperation,
@@ -127,6 +155,7 @@ function describeTool(
 ): ToolDescription {
   const { operation, tool, parameters } = endpoint
   const { price } = operation
+  const largest = price === undefined ? undefined : highestOf(price)
   return {
     name: tool.name,
     description: [
@@ -136,27 +165,37 @@ function describeTool(
       costOf(endpoint, protocols),
     ].join(' '),
     inputSchema: inputSchema(parameters, operation.body),
-    ...(operation.responseSchema === undefined ? {} : { outputSchema: outline(operation.responseSchema) }),
+    ...outputOf(operation),
     annotations: annotationsOf(endpoint, served),
-    // Read by the client of Cloudflare's agents, which tells its model.
-    ...(price === undefined
+    // Read by the client of Cloudflare's agents, which passes it on to its model.
+    ...(largest === undefined
       ? {}
       : {
-          _meta: { 'agents-x402/paymentRequired': true, 'agents-x402/priceUSD': Number(formatPrice(price)) },
+          _meta: {
+            'agents-x402/paymentRequired': true,
+            'agents-x402/priceUSD': Number(formatPrice(largest)),
+          },
         }),
   }
 }
 
 /**
  * The members of an answer and what they mean, one level deep: a list of tools is read before every task, and clients
- * refuse an answer that breaks a promise, although it was paid for.
+ * refuse an answer that breaks a promise, although it was paid for. Of what is no JSON object nothing is promised.
  */
-function outline({ properties }: JsonObject): JsonObject {
+function outputOf({
+  responseSchema,
+  response: { mediaType, stream },
+}: Operation): Pick<ToolDescription, 'outputSchema'> {
+  const isJson = mediaType === undefined || isJsonMedia(mediaType)
+  if (responseSchema === undefined || !isJson || stream) return {}
+  const { type = 'object', properties } = responseSchema
+  if (type !== 'object') return {}
   const members = Object.entries(isJsonObject(properties) ? properties : {}).map(([name, member]) => {
     const { type, description } = isJsonObject(member) ? member : {}
     return [name, compact({ type, description })] as const
   })
-  return { type: 'object', properties: Object.fromEntries(members) }
+  return { outputSchema: { type: 'object', properties: Object.fromEntries(members) } }
 }
 
 function costOf(
@@ -167,16 +206,22 @@ function costOf(
     return tool.requires === 'signer' ? 'Free; needs a sign-in-with-x proof of your wallet.' : 'Free.'
   const ways = protocols.map(({ name }) => (name === 'mpp' ? 'MPP' : name)).join(' or ')
   const first = settle === 'upfront' ? ', charged before the work' : ''
-  return `Costs ${formatPrice(price)} USD per call${ways === '' ? '' : `, paid by ${ways}`}${first}.`
+  return `Costs ${spellPrice(price)} USD per call${ruleNote(price)}${ways === '' ? '' : `, paid by ${ways}`}${first}.`
 }
 
-/** Hints in MCP's words: by nature a tool reads, unless its handler stores; storing replaces nothing. */
+/** `top_sellers` as clients show it: Top sellers. */
+function titleOf(name: string): string {
+  const words = name.replaceAll(/[_.-]+/g, ' ').trim()
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** Hints in the terms of MCP: a tool is read-only unless its handler stores, which never overwrites. */
 function annotationsOf({ operation, tool }: ToolEndpoint, { store }: ServedOperation): JsonObject {
   const { readOnly, destructive, idempotent, openWorld } = tool.annotations
   const { method } = operation
   const reads = readOnly ?? (store === undefined && method === 'GET')
   return compact({
-    title: operation.summary,
+    title: titleOf(tool.name),
     readOnlyHint: reads,
     destructiveHint: destructive ?? (method !== 'GET' && method !== 'POST'),
     idempotentHint: idempotent ?? (reads || method === 'PUT' || method === 'DELETE'),

@@ -2,7 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Endpoint } from '../catalog/catalog.ts'
 import type { ErrorCode, Refusal } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
+import type { JointCommit } from '../ledger/lease.ts'
 import type { SettlementAttempt, PaymentRecord, Receipt } from '../ledger/payment-record.ts'
+import { once } from '../memoize.ts'
 import type { Micros } from '../money.ts'
 
 export type { Refusal }
@@ -15,9 +17,12 @@ export interface Protocol {
   /** Finds this protocol’s payment in a request: reads, never trusts. */
   detect(headers: IncomingHttpHeaders): Detection
   readonly tools: ToolBinding
-  /** What a 402 of this endpoint says in this protocol; undefined when nothing can be settled. Built once a revision. */
-  challenge(endpoint: Endpoint): Challenge | undefined
-  /** Finishes what another process began: for a payment whose header is gone. */
+  /**
+   * The 402 of this endpoint in this protocol; undefined when nothing can be settled. Built once per revision, and
+   * for a computed price once for each `amount`.
+   */
+  challenge(endpoint: Endpoint, amount?: Micros): Challenge | undefined
+  /** Finishes what another process started, for a payment without its header. */
   resolve(entry: PaymentRecord): Promise<Settlement>
   /** Headers of an answer, good or bad by its status, to a payment that has settled. */
   receiptHeaders(entry: PaymentRecord, receipt: Receipt, status: number): Readonly<Record<string, string>>
@@ -25,9 +30,9 @@ export interface Protocol {
   failureHeaders(entry: PaymentRecord, code: ErrorCode): Readonly<Record<string, string>>
 }
 
-/** How a protocol speaks in calls of MCP tools, which have no headers: under names of its own in `_meta`. */
+/** The protocol in calls of MCP tools, which have no headers: it uses members of its own in `_meta`. */
 export interface ToolBinding {
-  /** What a server that takes it says of itself. */
+  /** Capabilities that a server with this protocol announces. */
   readonly capabilities: Capabilities
   /** Finds this protocol’s payment in the `_meta` of a call: reads, never trusts. */
   detect(meta: JsonObject): Detection
@@ -44,20 +49,66 @@ export interface Challenge {
    * worked out once. `error`: why a payment was refused, else that one is required.
    */
   prepare(request: ChallengeRequest): () => IssuedChallenge
-  /** The same for a call of a tool. */
+  /** The same for a tool call. */
   demand(request: ChallengeRequest): ToolDemand
-  /** What documents say of this offer: without anything random, concrete example path. */
+  /** What documents say about this offer: without anything random, concrete example path. */
   readonly published: JsonObject
-  /** Bytes of the largest header this challenge sends. */
+  /** Size in bytes of the largest header of this challenge. */
   readonly headerBytes: number
+}
+
+/** The price of every call of an endpoint; undefined where it is free, or computed. */
+export function fixedPrice({ operation: { price } }: Pick<Endpoint, 'operation'>): Micros | undefined {
+  return typeof price === 'object' ? undefined : price
+}
+
+/** The price of the call that documents show; undefined where it is free. */
+export function exampleAmount({ price }: Endpoint['operation']): Micros | undefined {
+  return typeof price === 'object' ? price.example : price
+}
+
+/** Why a payment does not fit a computed price: it was made for other arguments. Amounts are in atomic units. */
+export function otherArguments({ operation }: Endpoint, made: string, due: string): string | undefined {
+  return typeof operation.price === 'object' && made !== due
+    ? `the payment was made for ${made}; with these arguments the call costs ${due}`
+    : undefined
+}
+
+/** Most kept challenges of one endpoint, for the amounts that were requested last. */
+const KEPT_AMOUNTS = 100
+
+/** The challenges of an endpoint in every protocol it can be paid with, by the amount of a call. */
+export function challengesOf(
+  endpoint: Endpoint,
+  protocols: readonly Protocol[],
+): (amount: Micros) => ReadonlyMap<string, Challenge> {
+  const made = (amount?: Micros): ReadonlyMap<string, Challenge> => {
+    const named = protocols.flatMap((protocol): [string, Challenge][] => {
+      const challenge = protocol.challenge(endpoint, amount)
+      return challenge === undefined ? [] : [[protocol.name, challenge]]
+    })
+    return new Map(named)
+  }
+  if (typeof endpoint.operation.price !== 'object') {
+    return once(() => made())
+  }
+  const known = new Map<Micros, ReadonlyMap<string, Challenge>>()
+  return (amount) => {
+    const found = known.get(amount) ?? made(amount)
+    known.delete(amount)
+    known.set(amount, found)
+    const [oldest] = known.keys()
+    if (known.size > KEPT_AMOUNTS && oldest !== undefined) known.delete(oldest)
+    return found
+  }
 }
 
 export interface ChallengeRequest {
   /** Absolute URL of the concrete path, no query. */
   readonly resource: string
-  /** Operation and arguments, as a digest: what a payment can be bound to. */
+  /** Digest of operation and arguments, to which a payment can be bound. */
   readonly scope: string
-  /** RFC 9530 digest of the request’s body, where it was read whole. */
+  /** RFC 9530 digest of the request’s body, if all of it was read. */
   readonly contentDigest?: string | undefined
   readonly error: ErrorCode
 }
@@ -72,7 +123,7 @@ export type Detection =
   | { readonly kind: 'none' }
   /** Cannot be read: 400. */
   | { readonly kind: 'malformed'; readonly code: ErrorCode; readonly detail: string }
-  /** Can be read, and cannot be taken: 402. */
+  /** Readable, but not acceptable: 402. */
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly detail: string }
   | { readonly kind: 'payment'; readonly payment: Payment }
 
@@ -86,13 +137,13 @@ export interface Offer extends OfferTerms {
 }
 
 export interface OfferTerms {
-  /** The operation’s price, or one that was offered lately. */
+  /** What the call costs, or cost lately. */
   readonly price: Micros
   /** Seconds an x402 payment was to be valid for when it was offered lately; absent: as offered now. */
   readonly timeoutSeconds?: number
 }
 
-/** What the payer’s signature has told. */
+/** The result of verifying the payer’s signature. */
 export type Verification =
   | {
       readonly kind: 'verified'
@@ -134,12 +185,13 @@ export interface Payment {
   release(): void
 }
 
-/** Where a settlement writes what it is about to do, before it does it. */
+/** Records each step of a settlement before it is taken. */
 export interface Journal {
-  record(dispatch: SettlementAttempt): Promise<void>
+  /** `joint`: the commit that stores it together with others. */
+  record(dispatch: SettlementAttempt, joint?: JointCommit): Promise<void>
 }
 
-/** Three outcomes, never two: what is not known is not a failure. */
+/** Three outcomes: an unknown outcome is not a failure. */
 export type Settlement =
   | { readonly kind: 'settled'; readonly receipt: Receipt }
   | { readonly kind: 'failed'; readonly refusal: Refusal }
@@ -160,7 +212,7 @@ const TOKEN_BYTES = 18
 /** Characters of a token in base64url. */
 export const TOKEN_LENGTH = 24
 
-/** Asking the system for 18 bytes, and encoding them, costs as much as for many. */
+/** Tokens per request to the system: 18 bytes and their encoding cost as much as many. */
 const TOKENS_AT_ONCE = 64
 
 /** Random tokens, one for each challenge: no two challenges are alike, of whichever process and moment. */
@@ -177,7 +229,7 @@ export function createTokens(random: (bytes: number) => Uint8Array): () => strin
   }
 }
 
-/** Base64 of texts that begin alike: the common part, whose last two characters are ASCII, is encoded once. */
+/** Base64 of texts with a common prefix that ends with two ASCII characters: the prefix is encoded once. */
 export function encodeAfter(
   beginning: string,
   encoding: 'base64' | 'base64url',
@@ -194,6 +246,7 @@ export interface SettingNames {
   readonly payTo: string
   readonly signerKeys: string
   readonly facilitators: string
+  readonly cdpSecret: string
   readonly mppRecipient: string
   readonly mppSecretKeys: string
   readonly baseUrl: string
@@ -207,7 +260,7 @@ export interface Capabilities {
   readonly experimental?: Record<string, { methods: Record<string, { intents: string[] }> }>
 }
 
-/** What an unpaid call is told in one protocol. */
+/** The 402 of a tool call in one protocol. */
 export interface ToolDemand {
   /** Members of the result's structured content, and of its text. */
   readonly content: JsonObject

@@ -1,22 +1,20 @@
 import { keccak256, stringToHex } from 'viem'
 import { sign } from 'viem/accounts'
 import { Transaction } from 'viem/tempo'
-import { isAddress, type Address } from '../address.ts'
-import { LogScanner, addressTopic, isTransactionHash } from '../chains/evm/logs.ts'
+import { isAddress, sameAddress, type Address } from '../address.ts'
+import { LogScanner, addressTopic, isTransactionHash, readTransfer } from '../chains/evm/logs.ts'
 import {
   broadcast,
   Chain,
-  createRpc,
   isHex,
-  isRevert,
   poll,
   word,
-  type Caller,
   type Clock,
   type Log,
   type LogFilter,
   type SignedTransaction,
-} from '../chains/evm/rpc.ts'
+} from '../chains/evm/chain.ts'
+import { createRpc, isRevert, type RpcTransport } from '../chains/evm/json-rpc.ts'
 import { openAccount } from '../chains/evm/batch-signer.ts'
 import { acquireExpired, type LeaseContext, type PaymentLease } from '../ledger/lease.ts'
 import { chargeStatus } from '../ledger/payment-lifecycle.ts'
@@ -28,7 +26,7 @@ import { AUTHORIZATION_USED, authorizationDigest, transferCall } from './x402/ei
 export interface RefundSettings extends LeaseContext, Clock {
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
-  readonly caller: Caller
+  readonly caller: RpcTransport
   /** Private key of the account that holds the money and pays the gas: the same in every attempt. */
   readonly key: `0x${string}`
 }
@@ -70,6 +68,7 @@ export async function refundPayment(settings: RefundSettings, entry: PaymentReco
 const PACE = { first: 100, factor: 1.5, longest: 2_000, patience: 60_000 }
 /** An authorization that is not carried out by then never is. */
 const VALID_S = 3_600
+const BALANCE_CALL = keccak256(stringToHex('balanceOf(address)')).slice(2, 10)
 const TRANSFER_CALL = keccak256(stringToHex('transferWithMemo(address,uint256,bytes32)')).slice(2, 10)
 
 interface RefundContext extends Clock {
@@ -95,8 +94,7 @@ async function send(settings: RefundContext, lease: PaymentLease): Promise<Refun
   if (signed.kind === 'refused') return signed
   const { hash, raw, nonce } = signed
   await lease.refund({ kind: 'sending', hash, raw, nonce })
-  await broadcast(settings.chain, { hash, raw }, settings)
-  const result = await wait(settings, transfer, hash)
+  const result = await submit(settings, transfer, { hash, raw })
   return result.kind === 'sent' ? finish(hash) : result
 }
 
@@ -105,6 +103,8 @@ interface RefundTransfer {
   readonly from: Address
   readonly token: Address
   readonly isTempo: boolean
+  /** Atomic units. */
+  readonly amount: bigint
   readonly data: `0x${string}`
   readonly proof: LogFilter
 }
@@ -117,11 +117,18 @@ async function planTransfer(
   const from = openAccount(key).address
   if (receipt === undefined || !isAddress(asset) || !isAddress(receipt.payer)) return undefined
   const { payer: to, amount: value } = receipt
-  const mark = keccak256(stringToHex(`ratecard refund of ${id}, 1`))
+  const mark = markOf(id)
   if (protocol === 'mpp') {
     const data = `0x${TRANSFER_CALL}${word(to)}${word(BigInt(value))}${mark.slice(2)}` as const
     const topics = [TRANSFER_WITH_MEMO, addressTopic(from), addressTopic(to), mark]
-    return { from, token: asset, isTempo: true, data, proof: { address: asset, topics } }
+    return {
+      from,
+      token: asset,
+      isTempo: true,
+      amount: BigInt(value),
+      data,
+      proof: { address: asset, topics },
+    }
   }
   const known = findNetwork(network)
   if (known === undefined || known.token.address.toLowerCase() !== asset.toLowerCase()) return undefined
@@ -134,9 +141,32 @@ async function planTransfer(
     from,
     token: asset,
     isTempo: false,
+    amount: BigInt(value),
     data,
     proof: { address: asset, topics: [AUTHORIZATION_USED, addressTopic(from), mark] },
   }
+}
+
+/** The name of a payment's refund on the chain: the nonce of its authorization, or the memo of its transfer. */
+function markOf(id: string): `0x${string}` {
+  return keccak256(stringToHex(`ratecard refund of ${id}, 1`))
+}
+
+/** Whether the logs of a transaction show the refund of a payment, whichever account has sent it. */
+export function showsRefund({ id, protocol, asset, receipt }: PaymentRecord, logs: readonly Log[]): boolean {
+  const [event, place] = protocol === 'mpp' ? [TRANSFER_WITH_MEMO, 3] : [AUTHORIZATION_USED, 2]
+  const ours = logs.filter(({ address }) => sameAddress(address, asset))
+  const isMarked = ours.some(
+    ({ topics }) => topics[0] === event && topics[place]?.toLowerCase() === markOf(id),
+  )
+  return (
+    isMarked &&
+    ours
+      .flatMap((log) => readTransfer(log) ?? [])
+      .some(
+        ({ to, amount }) => sameAddress(to, receipt?.payer ?? '') && amount.toString() === receipt?.amount,
+      )
+  )
 }
 
 /** Goes on with a transaction that an earlier attempt has recorded; undefined when it can never be mined any more. */
@@ -150,12 +180,27 @@ async function resume(
   const mined = head.kind === 'result' ? await chain.minedNonce(transfer.from, head.result) : head
   if (mined.kind !== 'result') return { kind: 'unconfirmed', hash }
   const isSpent = mined.result > BigInt(nonce)
-  if (!isSpent && isHex(raw)) await broadcast(chain, { hash, raw }, settings)
-  if (!isSpent) return wait(settings, transfer, hash)
+  if (!isSpent) return isHex(raw) ? submit(settings, transfer, { hash, raw }) : wait(settings, transfer, hash)
   // Its nonce is spent: by this transaction, which has succeeded or reverted, or by another one.
   const receipt = await chain.receipt(hash)
   if (receipt.kind !== 'result') return { kind: 'unconfirmed', hash }
   return isProof(transfer, receipt.result?.logs ?? []) ? { kind: 'sent', hash } : undefined
+}
+
+async function submit(
+  settings: RefundContext,
+  transfer: RefundTransfer,
+  transaction: SignedTransaction,
+): Promise<RefundResult> {
+  const outcome = await broadcast(settings.chain, transaction, settings)
+  return outcome === 'unfunded' ? noGas(transfer) : wait(settings, transfer, transaction.hash)
+}
+
+function noGas({ from }: RefundTransfer): Extract<RefundResult, { readonly kind: 'refused' }> {
+  return {
+    kind: 'refused',
+    reason: `${from} holds too little to pay for the gas: fund it and run the refund again`,
+  }
 }
 
 async function wait(settings: RefundContext, transfer: RefundTransfer, hash: string): Promise<RefundResult> {
@@ -195,16 +240,24 @@ type SignedRefund =
 
 async function signTransaction(
   { chain, chainId, key }: RefundContext,
-  { from, token, data, isTempo }: RefundTransfer,
+  transfer: RefundTransfer,
 ): Promise<SignedRefund> {
-  const [gas, fees, nonce] = await Promise.all([
+  const { from, token, data, amount, isTempo } = transfer
+  const [gas, fees, nonce, coins, tokens] = await Promise.all([
     chain.estimateGas(from, token, data),
     chain.fees(),
     chain.nextNonce(from),
+    chain.balance(from),
+    chain.read(token, `0x${BALANCE_CALL}${word(from)}`),
   ])
+  if (tokens.kind === 'result' && BigInt(tokens.result === '0x' ? 0 : tokens.result) < amount)
+    return {
+      kind: 'refused',
+      reason: `${from} holds too little of the token: fund it and run the refund again`,
+    }
   if (isRevert(gas))
-    return { kind: 'refused', reason: `${from} cannot send it: it holds too little of the token, or of gas` }
-  if (gas.kind !== 'result' || fees.kind !== 'result' || nonce.kind !== 'result')
+    return { kind: 'refused', reason: 'the token refuses it: it may have been refunded before' }
+  if (gas.kind !== 'result' || fees.kind !== 'result' || nonce.kind !== 'result' || coins.kind !== 'result')
     return { kind: 'refused', reason: 'the network cannot be reached now' }
   const { base, tip } = fees.result
   const limits = {
@@ -214,6 +267,7 @@ async function signTransaction(
     maxFeePerGas: base * 3n + tip,
     maxPriorityFeePerGas: tip,
   }
+  if (!isTempo && coins.result < limits.gas * limits.maxFeePerGas) return noGas(transfer)
   const signed = isTempo
     ? await signTempo({ type: 'tempo', ...limits, calls: [{ to: token, data }] }, key)
     : openAccount(key).sign({ ...limits, to: token, data })

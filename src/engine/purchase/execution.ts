@@ -1,18 +1,18 @@
 import { hash } from 'node:crypto'
-import { setMaxListeners } from 'node:events'
 import type { Cache, Fetched, Served } from '../cache/cache.ts'
 import type { Endpoint, Operation, Response, Route } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
+import { priceMembers } from '../catalog/price-text.ts'
 import type { IgnoredParameter } from '../catalog/validator.ts'
 import { Failure } from '../errors.ts'
 import {
-  isAnswer,
   staleWarning,
   type Answer,
   type Argument,
   type Arguments,
   type Context,
   type Part,
+  type StreamAnswer,
   type UntypedCheck,
   type UntypedHandler,
   type VerbatimAnswer,
@@ -20,31 +20,32 @@ import {
 } from '../handler.ts'
 import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
-import { formatPrice } from '../money.ts'
 import type { Refusal } from '../protocols/protocol.ts'
-import type { Store } from './request.ts'
+import { limited, openController, within } from '../runtime.ts'
+import { isStreaming, type OpenStream, type Store } from './request.ts'
+import { collect, openStream } from './stream.ts'
 
 export type Preview = (body: JsonObject) => JsonObject
 
-/** One operation with all it takes to run it, whichever endpoint it is asked through. */
+/** An operation with everything needed to run it, through any endpoint. */
 export interface ServedOperation {
   readonly operation: Operation
   readonly handler: UntypedHandler
   readonly preview: Preview | undefined
-  /** Of work that is paid for first. */
+  /** The check of a handler that is paid upfront. */
   readonly check: UntypedCheck | undefined
-  /** Of a handler that stores something. */
+  /** The store of a handler that writes. */
   readonly store: Store | undefined
   readonly readiness: Readiness
 }
 
-/** By the name of their handlers, for handlers that ask others. */
+/** By handler name, for handlers that call others. */
 export type Operations = ReadonlyMap<string, ServedOperation>
 
-/** Whether an operation can be run at all. */
+/** Whether an operation can be run. */
 export type Readiness = 'ready' | 'planned' | 'not_configured'
 
-/** Part of every 402 of such a route: an error, with its stack, is made only where it is thrown. */
+/** Part of every 402 of such a route; an error with a stack is created only where it is thrown. */
 export const UNREADY: Readonly<Record<Readiness, Refusal | undefined>> = {
   ready: undefined,
   planned: { code: 'not_implemented', detail: 'this route is announced and not served yet' },
@@ -56,12 +57,12 @@ export function unreadyFailure(readiness: Readiness): Failure | undefined {
   return unready === undefined ? undefined : new Failure(unready.code, unready.detail)
 }
 
-/** What a payment can be bound to: one operation with its arguments, however they were spelled. */
+/** What a payment is bound to: one operation with its normalized arguments. */
 export function scopeOf({ id }: Operation, digest: string): string {
   return `${id}:${digest}`
 }
 
-/** Equal for equal arguments, whichever endpoint of the operation they came through. */
+/** Equal for equal arguments, through any endpoint of the operation. */
 export function digestArguments(operation: Operation, args: Arguments): string {
   const { url, headers = {} } = operation.upstream ?? {}
   const named: Record<string, Json> = {}
@@ -76,28 +77,28 @@ export function digestArguments(operation: Operation, args: Arguments): string {
   })
 }
 
-/** What running handlers needs of the world. */
+/** External dependencies of running handlers. */
 export interface ExecutionDeps {
   readonly cache: Cache
   readonly now: () => number
   readonly random: (bytes: number) => Uint8Array
 }
 
-/** What is known of the caller. */
-export type Caller = Pick<Context, 'payment' | 'signer'>
+/** Facts about the caller. */
+export type CallIdentity = Pick<Context, 'payment' | 'signer'>
 
-export const ANONYMOUS: Caller = { payment: undefined, signer: undefined }
+export const ANONYMOUS: CallIdentity = { payment: undefined, signer: undefined }
 
 export interface HandlerRun {
   readonly operation: Operation
   readonly handler: UntypedHandler
   readonly args: Arguments
-  readonly caller: Caller
-  /** Milliseconds this caller can wait. */
+  readonly caller: CallIdentity
+  /** Milliseconds that this caller can wait. */
   readonly timeLeft: number
-  /** `never` for work that leaves something behind: each payment has its own. */
+  /** `never` for work that leaves something behind, which each payment needs separately. */
   readonly reuse: 'cached' | 'never'
-  /** What the handler may ask. */
+  /** The operations that the handler may call. */
   readonly operations: Operations
 }
 
@@ -108,7 +109,7 @@ export interface HandlerRun {
 export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Served<Answer>> {
   const { operation, args, timeLeft } = work
   const began = deps.now()
-  // What a handler keeps for several answers may be older than its answer.
+  // Values that a handler caches for several answers may be older than its answer.
   const told = (served: Served<Answer>): Served<Answer> => ({
     ...served,
     cached: served.cached || served.at < began,
@@ -126,7 +127,7 @@ export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Se
   return told({ ...served, value: fromKept(served.value) })
 }
 
-/** As a cache keeps it, which knows JSON: bytes as base64. */
+/** The JSON form in which a cache stores it: bytes as base64. */
 type KeptAnswer = Answer | KeptBytes
 
 interface KeptBytes {
@@ -137,6 +138,18 @@ function isKeptBytes(value: unknown): value is KeptBytes {
   if (!isJsonObject(value) || !isJsonObject(value['content'])) return false
   const { type, base64 } = value['content']
   return typeof type === 'string' && typeof base64 === 'string'
+}
+
+/** Whether a value has the form of an answer: a cached one may be from another version. */
+function isAnswer(value: unknown): value is Answer {
+  if (!isJsonObject(value)) return false
+  const { content, source, body, warnings = [] } = value
+  if (isJsonObject(content))
+    return (
+      typeof content['type'] === 'string' &&
+      ('bytes' in content ? content['bytes'] instanceof Uint8Array : typeof content['text'] === 'string')
+    )
+  return Array.isArray(source) && Array.isArray(warnings) && isJsonObject(body)
 }
 
 function isKeptAnswer(value: unknown): value is KeptAnswer {
@@ -159,21 +172,48 @@ function fromKept(kept: KeptAnswer): Answer {
 export interface Call extends Omit<HandlerRun, 'operation' | 'handler' | 'reuse'> {
   readonly endpoint: Endpoint
   readonly served: ServedOperation
-  /** Parameters of the request that were ignored: the answer says so. */
+  /** Ignored parameters of the request, which the answer lists as warnings. */
   readonly ignored?: readonly IgnoredParameter[] | undefined
 }
 
-/** Runs an operation, and puts the result into the form that is sold and stored. */
-export async function invoke(deps: ExecutionDeps, call: Call): Promise<StoredAnswer> {
+/** Runs an operation, and wraps its result in the form that is sold and stored. */
+export async function invoke(deps: ExecutionDeps, call: Call): Promise<StoredAnswer | OpenStream> {
   const { endpoint, served, ignored, ...rest } = call
   const { operation, handler, preview, store } = served
-  // An answer to somebody who has signed in is theirs alone.
+  if (operation.response.stream) {
+    const began = deps.now()
+    const stream = await open(deps, { ...rest, operation, handler, reuse: 'never' })
+    if (isStreaming(endpoint)) return stream
+    return collect(stream, Math.min(operation.timeout, rest.timeLeft) - (deps.now() - began))
+  }
+  // An answer for a signed-in caller is private.
   const reuse = store === undefined && rest.caller.signer === undefined ? 'cached' : 'never'
   const result = await execute(deps, { ...rest, operation, handler, reuse })
   return wrapResponse(endpoint, result, preview, deps.now(), ignored)
 }
 
-/** What a handler checks before it is paid for: rejects when the work would fail for good. */
+/** Starts a handler whose answer is a stream. */
+async function open(
+  deps: ExecutionDeps,
+  { operation: { response, timeout }, handler, args, caller, timeLeft, operations }: HandlerRun,
+): Promise<OpenStream> {
+  const controller = openController()
+  const most = Math.min(timeout, timeLeft)
+  const context = contextOf(deps, operations, { signal: controller.signal, timeout: most, ...caller })
+  try {
+    const answer = await within(most, handler(args, context))
+    if (!isStream(answer))
+      throw new TypeError('the handler returned no stream: { content: { type, stream } } is expected')
+    const { type, headers, stream } = answer.content
+    const limits = { maxSize: response.maxSize, patience: timeout, now: deps.now }
+    return openStream({ type, ...passedOn(headers, response) }, stream, limits, controller)
+  } catch (fault) {
+    controller.abort()
+    throw fault
+  }
+}
+
+/** Runs the check of a handler before the payment: rejects when the work would fail at every run. */
 export async function preflightCall(
   deps: ExecutionDeps,
   { served: { operation }, operations, args, timeLeft }: Omit<Call, 'endpoint' | 'caller'>,
@@ -189,14 +229,15 @@ async function run(
   deps: ExecutionDeps,
   { handler, args, operations }: HandlerRun,
   timeout: number,
-  caller: Caller,
+  caller: CallIdentity,
 ): Promise<Fetched<Answer>> {
   const { now } = deps
   const answer = await limited(timeout, (signal) =>
     handler(args, contextOf(deps, operations, { signal, timeout, ...caller })),
   )
+  if (isStream(answer)) throw new TypeError('only routes with "response.stream" answer with a stream')
   if ('content' in answer) return { value: answer, at: now() }
-  // JavaScript lets a handler return anything: an answer without its content must not be sold.
+  // A JavaScript handler can return anything: an answer without its content must not be sold.
   if (!isAnswer(answer))
     throw new TypeError('the handler returned no answer: { source: [{ name }], body: { … } } is expected')
   const { fetchedAt, freshFor, ...value } = answer
@@ -204,7 +245,11 @@ async function run(
   return freshFor === undefined ? { value, at } : { value, at, freshFor }
 }
 
-interface Occasion extends Caller, Pick<Context, 'signal'> {
+function isStream(answer: Answer | StreamAnswer): answer is StreamAnswer {
+  return 'content' in answer && 'stream' in answer.content
+}
+
+interface Occasion extends CallIdentity, Pick<Context, 'signal'> {
   readonly timeout: number
 }
 
@@ -244,6 +289,7 @@ async function ask(
   if (unready !== undefined) throw unready
   if (store !== undefined || operation.method !== 'GET')
     throw new Error(`${name} has effects: it is for those who pay for it`)
+  if (operation.response.stream) throw new Error(`${name} answers with a stream, which has no parts`)
   const args = withDefaults(operation, parameters)
   const timeLeft = operation.timeout
   const work: HandlerRun = {
@@ -267,40 +313,7 @@ function withDefaults({ parameters }: Operation, given: Arguments): Arguments {
   return { ...Object.fromEntries(defaults), ...given }
 }
 
-/** Gives the work a signal that ends with it. */
-async function limited<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const controller = new AbortController()
-  // Handlers may ask many sources at once: that is no leak.
-  setMaxListeners(0, controller.signal)
-  try {
-    return await within(ms, work(controller.signal))
-  } finally {
-    // Whatever still waits for a source has nobody to wait for any more.
-    controller.abort()
-  }
-}
-
-/** Longest delay of a timer: above it, timers fire at once. */
-const LONGEST_MS = 2 ** 31 - 1
-
-function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => {
-        const seconds = Math.max(1, Math.ceil(ms / 1000))
-        const words = seconds === 1 ? 'a second' : `${seconds} seconds`
-        reject(new Failure('handler_timeout', `the answer took longer than ${words}`))
-      },
-      Math.min(ms, LONGEST_MS),
-    )
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
-}
-
-/** Results of tools are JSON that models read. */
-const TOOL_BYTES = 1_000_000
-
-/** The answer as it is sent: the service's envelope around an endpoint's own fields, or the text as it is. */
+/** The answer as it is sent: the endpoint's own members in the service's envelope, or a text unchanged. */
 export function wrapResponse(
   endpoint: Endpoint,
   served: Served<Answer>,
@@ -310,8 +323,7 @@ export function wrapResponse(
 ): StoredAnswer {
   const { value: answer, stale } = served
   const at = new Date(served.at)
-  const { maxSize: most } = endpoint.operation.response
-  const maxSize = endpoint.kind === 'tool' ? Math.min(most, TOOL_BYTES) : most
+  const { maxSize } = endpoint.operation.response
   if ('content' in answer) {
     const { content } = answer
     const head = { type: content.type, ...passedOn(content.headers, endpoint.operation.response) }
@@ -336,7 +348,7 @@ export function wrapResponse(
   return sized({ kind: 'json', value }, Buffer.byteLength(JSON.stringify(value)), maxSize)
 }
 
-/** The headers that the catalog names. */
+/** The headers that the catalog lists. */
 function passedOn(
   given: Readonly<Record<string, string>> = {},
   { headers }: Response,
@@ -360,7 +372,7 @@ function previewMembers(route: Route, cut: boolean): JsonObject {
   const full =
     price === undefined || route.full === undefined
       ? {}
-      : { full: { path: route.full, price: { amount: formatPrice(price), currency: 'USD' } } }
+      : { full: { path: route.full, price: { ...priceMembers(price), currency: 'USD' } } }
   return { preview: true, truncated, ...full }
 }
 

@@ -1,10 +1,12 @@
-import type { Catalog, Endpoint } from '../catalog/catalog.ts'
+import type { Catalog, Endpoint, Operation } from '../catalog/catalog.ts'
+import { type PriceRule, type Quote, quotePrice, tryRule } from '../catalog/price.ts'
 import type { IgnoredParameter } from '../catalog/validator.ts'
 import type { Arguments } from '../handler.ts'
-import { canonicalJson } from '../json.ts'
+import { canonicalJson, type Json } from '../json.ts'
 import { isReusable, reserve, type LeaseContext } from '../ledger/lease.ts'
 import type { Purchase } from '../ledger/payment-record.ts'
-import { LedgerError, buyerKeyOf, identifierName } from '../ledger/payment-lifecycle.ts'
+import { buyerKeyOf, identifierName } from '../ledger/payment-lifecycle.ts'
+import { LedgerError } from '../errors.ts'
 import { toMicros } from '../money.ts'
 import type { Detection, Offer, OfferTerms, Payment, Refusal } from '../protocols/protocol.ts'
 import {
@@ -22,9 +24,12 @@ import type {
   Fulfillment,
   PurchaseDeps,
   PurchaseRequest,
+  Verified,
   VerifiedPurchase,
 } from './request.ts'
-import { dedupeByIdentifier, findUndelivered, replay } from './redelivery.ts'
+import { dedupeByIdentifier } from './idempotency.ts'
+import { findUndelivered } from './redelivery.ts'
+import { replay } from './replay.ts'
 import { chooseFlow, start, tooLate, withLease } from './settlement-flow.ts'
 
 export interface PaidCallDeps extends ExecutionDeps {
@@ -35,14 +40,16 @@ export interface PaidCallDeps extends ExecutionDeps {
 export interface PaidCall {
   readonly payment: Payment
   readonly endpoint: Endpoint
-  /** Absolute URL of what is asked for. */
+  /** Absolute URL of the call. */
   readonly resource: string
   readonly served: ServedOperation
   readonly operations: Operations
-  /** Of the catalog that makes the offer. */
+  /** Revision of the catalog that makes the offer. */
   readonly revision: string
   readonly args: Arguments
-  /** What its challenge is bound to where that is not its arguments. */
+  /** The price with these arguments. */
+  readonly quote: Quote
+  /** What the challenge is bound to, if not to the arguments. */
   readonly scope?: string
   /** RFC 9530 digest of the request’s body. */
   readonly contentDigest?: string
@@ -52,7 +59,13 @@ export interface PaidCall {
   readonly gone: AbortSignal
 }
 
-/** The payment of a request that may carry one of each protocol. */
+/** The price of a call with these arguments: computed once per request, before the challenge. */
+export function quoteCall({ price }: Operation, args: Arguments): Quote {
+  if (price === undefined) throw new Error('the operation has no price')
+  return quotePrice(price, args)
+}
+
+/** The payment in a request, which may carry one of each protocol. */
 export function findPayment(detections: readonly Detection[]): Detection {
   const [found = NONE, another] = detections.filter(({ kind }) => kind !== 'none')
   if (another === undefined) return found
@@ -62,22 +75,31 @@ export function findPayment(detections: readonly Detection[]): Detection {
 
 const NONE: Detection = { kind: 'none' }
 
-/** Buys one call: a payment is good for the operation and its arguments, however they came. */
+/** Buys one call: a payment is bound to the operation and its arguments, whatever the transport. */
 export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<PurchaseResult> {
-  const { payment, endpoint, resource, served, args, revision, gone, contentDigest } = call
+  const { payment, endpoint, resource, served, args, quote, revision, gone, contentDigest } = call
   const { operation } = served
   const digest = digestArguments(operation, args)
-  if (operation.price === undefined) throw new Error('what is paid for has a price')
   const { scope = scopeOf(operation, digest) } = call
-  const offer = { endpoint, resource, scope, contentDigest, price: operation.price }
+  const offer = { endpoint, resource, scope, contentDigest, price: quote.amount }
+  const identifier = payment.identifier ?? identifierOf(operation, args)
   const fulfillment = fulfillmentOf(deps, call)
+  const request = { payment, offer, revision, args, digest, identifier, fulfillment, gone }
   try {
-    return await purchase(deps.purchases, { payment, offer, revision, digest, fulfillment, gone })
+    return await purchase(deps.purchases, request)
   } catch (fault) {
     if (!(fault instanceof LedgerError)) throw fault
     deps.purchases.report(fault)
     return { kind: 'unavailable' }
   }
+}
+
+/** The identifier from parameters declared as idempotency keys. As JSON it never equals the identifier of a payment. */
+function identifierOf({ id, parameters }: Operation, args: Arguments): string | undefined {
+  const keys = parameters.flatMap(({ name, isIdempotencyKey }) =>
+    isIdempotencyKey ? [args[name] ?? ''] : [],
+  )
+  return keys.every((key) => key === '') ? undefined : JSON.stringify([id, ...keys])
 }
 
 function fulfillmentOf(
@@ -86,7 +108,7 @@ function fulfillmentOf(
 ): Fulfillment {
   const { check, store, readiness } = served
   const unready = unreadyFailure(readiness)
-  // The ledger is asked first: what was paid for while the operation was served is answered all the same.
+  // The ledger is read first: a call that was paid while the operation was ready is answered anyway.
   const refuse = (): Promise<never> => Promise.reject(unready)
   if (unready !== undefined) return { run: refuse, preflight: refuse, store }
   return {
@@ -103,13 +125,14 @@ function fulfillmentOf(
   }
 }
 
-/** Why a payment would not be taken, before anything else is done for its request. */
+/** Why a payment would be refused, before anything else is done for its request. */
 export async function preverify(deps: PurchaseDeps, payment: Payment): Promise<Refusal | undefined> {
   const verified = await payment.verify()
   if (verified.kind === 'refused') return verified.refusal
   try {
-    // What has been used already may still be owed its answer.
-    return (await deps.ledger.get(payment.key)) === undefined ? await payment.simulate() : undefined
+    // A payment that was used already may still be owed its answer.
+    if ((await deps.ledger.get(payment.key)) !== undefined) return undefined
+    return isDenied(deps, verified) ? DENIED : await payment.simulate()
   } catch (fault) {
     if (!(fault instanceof LedgerError)) throw fault
     deps.report(fault)
@@ -119,25 +142,40 @@ export async function preverify(deps: PurchaseDeps, payment: Payment): Promise<R
   }
 }
 
-/** Takes the payment, does the work once, charges once, and answers everyone who holds the payment. */
+const DENIED: Refusal = {
+  code: 'payer_denied',
+  detail: 'payments from this address are not accepted; nothing was charged',
+}
+
+/** Checked after the signature, so that nobody learns whether the address of another is denied. */
+function isDenied({ denied }: PurchaseDeps, { payer }: Verified): boolean {
+  return denied.has(payer.toLowerCase())
+}
+
+/** Accepts a payment: runs the handler once, charges once, and answers every request with this payment. */
 export async function purchase(deps: PurchaseDeps, request: PurchaseRequest): Promise<PurchaseResult> {
   const { payment, offer } = request
   const known = await deps.ledger.get(payment.key)
   if (known !== undefined && !isReusable(known, deps.now())) {
     const verified = await payment.verify()
-    if (verified.kind === 'verified') return replay({ deps, request, verified }, known, buyIfOffered)
-    // Who pays could not be asked: what became of the payment is not to be said either way.
+    if (verified.kind === 'verified') {
+      // A payment that was sent to the chain is finished and answered, even of a denied payer.
+      const isSent = known.receipt !== undefined || known.state === 'settling' || known.state === 'unknown'
+      if (!isSent && isDenied(deps, verified)) return { kind: 'refused', refusal: DENIED }
+      return replay({ deps, request, verified }, known, buyIfOffered)
+    }
+    // The payer could not be verified, so the outcome of the payment must not be disclosed.
     return verified.refusal.code === 'chain_unavailable' ? { kind: 'pending', id: known.id } : verified
   }
   const refusal = payment.check(offer, deps.now())
   const verified = await payment.verify()
   if (verified.kind === 'refused') return refusal === undefined ? verified : { kind: 'refused', refusal }
-  // What was offered lately is asked of other processes: for those who have signed a payment, and for nobody else.
+  // Recent offers of other processes are looked up only for a verified payment.
   if (refusal !== undefined && !(await fitsRecentOffer(deps, request))) return { kind: 'refused', refusal }
   return buy({ deps, request, verified })
 }
 
-/** While it waited for another purchase, its offer may have ended. */
+/** Checks the offer again: it may have ended while the request waited for another purchase. */
 async function buyIfOffered(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   const { deps, request } = purchase
   const refusal = request.payment.check(request.offer, deps.now())
@@ -145,18 +183,22 @@ async function buyIfOffered(purchase: VerifiedPurchase): Promise<PurchaseResult>
   return buy(purchase)
 }
 
-/** Whether the payment was signed for an offer that was withdrawn a moment ago. */
-async function fitsRecentOffer(deps: PurchaseDeps, { payment, offer }: PurchaseRequest): Promise<boolean> {
-  const recent = await deps.recentOffers(offer.endpoint.operation.id)
+/** Whether the payment was signed for an offer that was withdrawn within `reprice_grace`. */
+async function fitsRecentOffer(
+  deps: PurchaseDeps,
+  { payment, offer, args }: PurchaseRequest,
+): Promise<boolean> {
+  const recent = await deps.recentOffers(offer.endpoint.operation, args)
   return recent.some((terms) => {
     const withdrawn: Offer = { ...offer, ...terms }
     return payment.check(withdrawn, deps.now()) === undefined
   })
 }
 
-/** A payment that has bought nothing yet. */
+/** Buys with a payment that has bought nothing yet. */
 async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   const { deps, request, verified } = purchase
+  if (isDenied(deps, verified)) return { kind: 'refused', refusal: DENIED }
   const [earlier, purchased] = await Promise.all([findUndelivered(purchase), describe(purchase)])
   if (earlier.kind !== 'new') return earlier
   const refusal = tooLate(deps, purchased.flow, verified)
@@ -172,8 +214,7 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
 
 async function describe(purchase: VerifiedPurchase): Promise<Purchase> {
   const { deps, request, verified } = purchase
-  const { payment, offer, revision, digest } = request
-  const { identifier } = payment
+  const { payment, offer, revision, digest, identifier } = request
   const { payer, validBefore } = verified
   const operation = offer.endpoint.operation.id
   return {
@@ -207,13 +248,14 @@ const OFFERS = 'offers'
 const MEMO_MS = 1_000
 
 interface Fact {
-  readonly prices: Readonly<Record<string, string | undefined>>
+  /** By operation: micro-dollars, or the rule. */
+  readonly prices: Readonly<Record<string, string | PriceRule | undefined>>
   readonly timeoutSeconds?: number
 }
 
 /**
  * Offers that buyers may have signed a moment ago. Every process writes its offers down for the others and for the one
- * that comes after it, so that a change of price or timeout, a restart or an older process beside a newer one fails
+ * that comes after it, so that a change of price or timeout, a restart or an older process next to a newer one fails
  * nobody’s payment.
  */
 export class RecentOffers {
@@ -234,13 +276,24 @@ export class RecentOffers {
     return this.#remember(catalog, grace)
   }
 
-  /** How an operation was offered lately, by one process or another. */
-  async of(operation: string): Promise<readonly OfferTerms[]> {
+  /** How a call was offered lately, by one process or another. */
+  async of(
+    { id, parameters }: Pick<Operation, 'id' | 'parameters'>,
+    args: Arguments,
+  ): Promise<readonly OfferTerms[]> {
     const facts = await this.#recall()
+    const known = new Set(['body', ...parameters.map(({ name }) => name)])
     return facts.flatMap(({ prices, timeoutSeconds }) => {
-      const price = prices[operation]
+      const offered = prices[id]
+      if (offered === undefined) return []
+      const price =
+        typeof offered === 'string'
+          ? toMicros(BigInt(offered))
+          : [...offered.per, ...offered.by].every(({ argument }) => known.has(argument))
+            ? tryRule(offered, args)
+            : undefined
       if (price === undefined) return []
-      return { price: toMicros(BigInt(price)), ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) }
+      return { price, ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) }
     })
   }
 
@@ -259,8 +312,8 @@ export class RecentOffers {
 
   async #remember({ operations, payments: { x402 } }: Catalog, ms: number): Promise<void> {
     const { ledger, owner, now } = this.#deps
-    const prices = operations.flatMap(({ id, price }): [string, string][] =>
-      price === undefined ? [] : [[id, price.toString()]],
+    const prices = operations.flatMap(({ id, price }): [string, Json][] =>
+      price === undefined ? [] : [[id, typeof price === 'object' ? price.rule : price.toString()]],
     )
     // By process: one that stops offering a price must not take it back for another that still does.
     const fact = canonicalJson({

@@ -8,16 +8,16 @@ import type { Store } from './request.ts'
 import { finishWrite, noteFailure } from './settlement-flow.ts'
 
 export interface RecoveryDeps extends LeaseContext {
-  /** The ways to be paid that are offered now. */
+  /** The protocols that are offered now. */
   readonly protocols: () => readonly Protocol[]
-  /** What decides over the things an operation has stored; undefined when it stores nothing. */
+  /** The store of an operation's handler; undefined when it stores nothing. */
   readonly storeOf: (operation: string) => Store | undefined
   readonly report: (fault: unknown) => void
 }
 
-/** Payments of one round, all at once: one that waits for its block must not hold up the others. */
+/** Payments per round, processed concurrently: one that waits for its block must not delay the others. */
 const AT_ONCE = 50
-/** Read beyond that, so that entries which only another process can finish do not take every place. */
+/** Records read beyond that, so that those which only another process can finish do not fill the round. */
 const READ_AHEAD = 4 * AT_ONCE
 
 /**
@@ -33,11 +33,11 @@ export async function recover(deps: RecoveryDeps): Promise<number> {
   return entries.length + cleaned
 }
 
-/** A block that was seen longer ago than this is not undone any more. */
+/** A block that was seen longer ago than this is final. */
 const REORG_MS = 120_000
-/** How long the transaction of a settled payment is kept, at the most. */
+/** Longest time for which the transaction of a settled payment is kept. */
 const KEPT_MS = 3_900_000
-/** Payments that a start looks at again, at most. */
+/** Most payments that are checked again at a start. */
 const RECHECKED = 500
 
 /**
@@ -50,7 +50,8 @@ export async function recheckSettled(deps: RecoveryDeps): Promise<void> {
   const recheck = async (entry: PaymentRecord): Promise<void> => {
     const { id, protocol, dispatch, settledAt = 0 } = entry
     if (entry.owner === owner || settledAt < now() - REORG_MS) return
-    if (dispatch === undefined || dispatch.kind === 'facilitator' || dispatch.raw === undefined) return
+    if (dispatch === undefined || dispatch.kind === 'facilitator') return
+    if (dispatch.raw === undefined && (dispatch.kind !== 'own' || dispatch.members === undefined)) return
     const settlement = await protocols()
       .find(({ name }) => name === protocol)
       ?.resolve(entry)
@@ -61,7 +62,7 @@ export async function recheckSettled(deps: RecoveryDeps): Promise<void> {
     await Promise.all(entries.slice(first, first + AT_ONCE).map((entry) => recheck(entry).catch(report)))
 }
 
-/** A process that does not have the operation leaves what it stored to one that does, as long as the answer is owed. */
+/** A process without the operation leaves its pending write to one that has it, while the answer is owed. */
 function isForAnotherProcess({ storeOf, now }: RecoveryDeps, entry: PaymentRecord): boolean {
   const { operation, pendingWrite, createdAt, redeliver } = entry
   return pendingWrite !== undefined && storeOf(operation) === undefined && now() - createdAt < redeliver
@@ -73,7 +74,7 @@ async function recoverEntry(deps: RecoveryDeps, entry: PaymentRecord): Promise<v
     lease = await acquireExpired(deps, entry)
     if (lease !== undefined) await finish(deps, lease)
   } catch (fault) {
-    // Another process is faster, or the store is away: the next round sees what is left.
+    // Another process is faster, or the store is unavailable: the next round continues.
     if (!(fault instanceof LeaseLostError)) deps.report(fault)
   } finally {
     lease?.stopRenewal()
@@ -83,7 +84,7 @@ async function recoverEntry(deps: RecoveryDeps, entry: PaymentRecord): Promise<v
 async function finish(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
   const { state, receipt, answer } = lease.entry
   if (receipt !== undefined) {
-    // Work that was paid for and failed has left nothing worth keeping: it is done again.
+    // Paid work that failed has left nothing worth keeping: it is done again.
     await decide(deps, lease, answer === undefined ? 'abort' : 'commit')
     const { pendingWrite } = lease.entry
     if (pendingWrite === undefined && !isRedeliverable(lease.entry, deps.now())) await lease.purgeAnswer()
@@ -122,7 +123,7 @@ async function resolve(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
       const { id, payer, answer, dispatch } = entry
       if (answer !== undefined && dispatch !== undefined)
         await noteFailure(ledger, payer, id, now()).catch(report)
-      // The payment may come again until it ends, and be charged then: the work is not done twice.
+      // The payment may arrive again and be charged until it expires: the answer is kept for it.
       if (answer !== undefined && now() < payableUntil(entry)) return lease.keepForRetry()
       await lease.void()
       await decide(deps, lease, 'abort')
@@ -131,13 +132,13 @@ async function resolve(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
   }
 }
 
-/** Commits or aborts what the handler has stored for the payment. */
+/** Commits or aborts the handler's pending write for the payment. */
 async function decide(deps: RecoveryDeps, lease: PaymentLease, decision: 'commit' | 'abort'): Promise<void> {
   const { id, operation, pendingWrite } = lease.entry
   if (pendingWrite === undefined) return
   const store = deps.storeOf(operation)
   if (store !== undefined) return finishWrite(deps, lease, store, decision)
-  // A reload may have removed the operation since the entry was taken over.
+  // A reload may have removed the operation since the record was taken over.
   if (isForAnotherProcess(deps, lease.entry)) return
   deps.report(new Error(`${operation} is gone: no ${decision} of what it stored for payment ${id}`))
   await lease.clearPending()

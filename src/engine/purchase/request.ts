@@ -1,19 +1,36 @@
-import { ERRORS, Failure, InvalidParameter, type Charged, type ErrorCode } from '../errors.ts'
+import type { Readable } from 'node:stream'
+import type { Endpoint } from '../catalog/catalog.ts'
+import {
+  type Charged,
+  type ChargeMembers,
+  type ErrorCode,
+  ERRORS,
+  Failure,
+  InvalidParameter,
+  LedgerError,
+  NOT_CHARGED,
+} from '../errors.ts'
+import type { Operation } from '../catalog/catalog.ts'
+import type { Arguments } from '../handler.ts'
 import type { JsonObject } from '../json.ts'
 import type { PaymentLease, LeaseContext } from '../ledger/lease.ts'
-import { nextCheckAt, LedgerError, chargeStatus } from '../ledger/payment-lifecycle.ts'
-import type { PaymentRecord, StoredAnswer, Receipt } from '../ledger/payment-record.ts'
+import { nextCheckAt, chargeStatus } from '../ledger/payment-lifecycle.ts'
+import type { AnswerHead, PaymentRecord, StoredAnswer, Receipt } from '../ledger/payment-record.ts'
 import type { Offer, OfferTerms, Payment, Verification, Refusal } from '../protocols/protocol.ts'
 
 /** What purchases need besides the payment: the same for every request of a revision. */
 export interface PurchaseDeps extends LeaseContext {
   readonly sleep: (ms: number) => Promise<void>
-  /** Milliseconds a settled payment is answered again. */
+  /** Milliseconds in which a settled payment is answered again. */
   readonly redeliver: number
-  /** How an operation was offered lately, the present offer among them perhaps. */
-  readonly recentOffers: (operation: string) => Promise<readonly OfferTerms[]>
+  /** Denied payers, in lower case. */
+  readonly denied: ReadonlySet<string>
+  /** Recent offers of an operation, possibly including the present one. */
+  readonly recentOffers: (operation: Operation, args: Arguments) => Promise<readonly OfferTerms[]>
   readonly buyers: ConnectedBuyers
-  /** Called with faults whose request is answered all the same. */
+  /** Aborted when this process ends: open streams are cut off, and another process may run them again. */
+  readonly stopping: AbortSignal
+  /** Called with errors of requests that are answered anyway. */
   readonly report: (fault: unknown) => void
 }
 
@@ -21,34 +38,59 @@ export interface PurchaseDeps extends LeaseContext {
 export interface PurchaseRequest {
   readonly payment: Payment
   readonly offer: Offer
-  /** Of the catalog that makes the offer. */
+  /** Revision of the catalog that makes the offer. */
   readonly revision: string
-  /** Digest of what is bought: the operation’s arguments. */
+  readonly args: Arguments
+  /** Digest of the operation’s arguments. */
   readonly digest: string
+  /** The buyer's identifier of this purchase: two payments with the same one are charged once. */
+  readonly identifier: string | undefined
   readonly fulfillment: Fulfillment
-  /** Aborted when the client has gone away. */
+  /** Aborted when the client disconnects. */
   readonly gone: AbortSignal
 }
 
 /** What the payment buys. */
 export interface Fulfillment {
-  run(call: HandlerCall): Promise<StoredAnswer>
-  /** Before work that is paid for first: rejects when it would fail for good. `timeLeft`: milliseconds it may take. */
+  run(call: HandlerCall): Promise<StoredAnswer | OpenStream>
+  /** Runs before upfront settlement: rejects when the work would fail. `timeLeft`: its limit in milliseconds. */
   readonly preflight: ((timeLeft: number) => Promise<void>) | undefined
-  /** Of a handler that stores something: decides what becomes of it once the payment is decided. */
+  /** The store of a handler that writes: decides about its pending write after the payment. */
   readonly store: Store | undefined
 }
 
+/** A stream of which nothing has been read yet. */
+export interface OpenStream extends AnswerHead {
+  readonly kind: 'stream'
+  /** Rejects when the stream is cut off, too large, or idle for too long. */
+  readonly chunks: AsyncIterator<Uint8Array, void>
+  /** Cancels the work; without effect after its end. */
+  readonly close: () => void
+}
+
+/** Whether this endpoint sends its answer while it is produced. Tools do not: their results have one piece. */
+export function isStreaming({ kind, operation }: Endpoint): boolean {
+  return kind !== 'tool' && operation.response.stream
+}
+
+/** A stream that is sent to the buyer and recorded. */
+export interface StreamedAnswer extends AnswerHead {
+  readonly kind: 'stream'
+  readonly body: Readable
+  /** Resolves when the record is complete, or the stream has ended without one. */
+  readonly recorded: Promise<void>
+}
+
 export interface HandlerCall {
-  /** Public id of the payment, the idempotency key: a second run for it takes the place of the first. */
+  /** Public id of the payment, the idempotency key: a second run replaces the first. */
   readonly payment: string
   readonly payer: string
   readonly account: Verified['account']
-  /** Milliseconds the work may take. */
+  /** Milliseconds that the work may take. */
   readonly timeLeft: number
 }
 
-/** Both may be called again for the same payment, also by another process, and for one nothing was prepared for. */
+/** Both may be called again for the same payment, also by another process and without a prepared write. */
 export interface Store {
   commit(payment: string): Promise<void>
   abort(payment: string): Promise<void>
@@ -63,10 +105,12 @@ export interface VerifiedPurchase {
   readonly verified: Verified
 }
 
-/** A request that works on a payment record, which no other request does. */
+/** A request that holds the lease of a payment record. */
 export interface LeasedPurchase extends VerifiedPurchase {
-  /** On the record of the request’s payment, or of an earlier one by the same buyer. */
+  /** The lease of the request’s payment, or of an earlier one by the same buyer. */
   readonly lease: PaymentLease
+  /** The stream of work that started before its payment is settled. */
+  readonly opened?: OpenStream
 }
 
 /**
@@ -77,7 +121,7 @@ export interface LeasedPurchase extends VerifiedPurchase {
 export class ConnectedBuyers {
   readonly #connections = new Map<string, Set<AbortSignal>>()
 
-  /** `gone` is aborted when this connection breaks. */
+  /** `gone` is aborted when this connection closes. */
   connect(payment: string, gone: AbortSignal): void {
     const connections = this.#connections.get(payment)
     if (connections === undefined) this.#connections.set(payment, new Set([gone]))
@@ -90,7 +134,7 @@ export class ConnectedBuyers {
     if (connections?.size === 0) this.#connections.delete(payment)
   }
 
-  /** Nobody waits for this payment any more. */
+  /** Removes all connections of this payment. */
   forget(payment: string): void {
     this.#connections.delete(payment)
   }
@@ -101,60 +145,63 @@ export class ConnectedBuyers {
   }
 }
 
-/** The answer has arrived: from now on more than the signature is asked for it. */
+/** Records the delivery: from now on a copy needs more than the signature. */
 export function markReceived(desk: LeaseContext, entry: PaymentRecord): Promise<void> {
   return change(desk, entry, (current) => ({ ...current, state: 'sent' }))
 }
 
-/** The answer is not known to have arrived and no request works on it any more: the buyer need not wait. */
+/** Records that the delivery is unconfirmed and no request works on it: the buyer need not wait. */
 export function markUndelivered(desk: LeaseContext, entry: PaymentRecord): Promise<void> {
   return change(desk, entry, (current) => ({ ...current, leaseUntil: desk.now() }))
 }
 
-/** Without effect when the entry has been taken up again since it was delivered, or has been marked before. */
+/** Without effect when the record was taken over since the delivery, or is marked already. */
 async function change(
   { ledger, now }: LeaseContext,
   delivered: PaymentRecord,
   mark: (current: PaymentRecord) => PaymentRecord,
 ): Promise<void> {
-  const current = await ledger.get(delivered.key)
-  if (current?.receipt === undefined || current.attempts !== delivered.attempts || current.state === 'sent')
-    return
-  const marked = { ...mark(current), updatedAt: now(), version: current.version + 1 }
-  await ledger.replace(current, { ...marked, due: nextCheckAt(marked) })
+  const replace = async (current: PaymentRecord | undefined): Promise<boolean> => {
+    if (current?.receipt === undefined || current.attempts !== delivered.attempts || current.state === 'sent')
+      return false
+    const marked = { ...mark(current), updatedAt: now(), version: current.version + 1 }
+    return ledger.replace(current, { ...marked, due: nextCheckAt(marked) })
+  }
+  // As a rule nobody has changed it since, and it need not be read.
+  if (!(await replace(delivered))) await replace(await ledger.get(delivered.key))
 }
 
-/** How a purchase ended for the one who sent it; what was charged follows from the kind. */
+/** The result of a purchase; its kind determines what was charged. */
 export type PurchaseResult =
   | Answered
-  /** Not charged: the payment cannot be taken. */
+  /** Not charged: the payment is not acceptable. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   /** Not charged: the work was done and the settlement has definitely failed. */
   | { readonly kind: 'settlementFailed'; readonly entry: PaymentRecord; readonly refusal: Refusal }
   /** Not charged: the work failed. */
   | { readonly kind: 'failed'; readonly fault: unknown }
-  /** Charged before the work, which failed: the same payment has it run again without a charge. */
+  /** Charged before the work, which failed: the same payment runs it again without a charge. */
   | ({ readonly kind: 'paidUnfulfilled'; readonly fault: unknown } & Paid)
-  /** The payment, or its identifier, belongs to something else. */
+  /** The payment or its identifier belongs to another purchase. */
   | {
       readonly kind: 'replayRejected'
       readonly entry: PaymentRecord
       readonly code: keyof typeof REJECTED
     }
-  /** Not known yet: the same payment will tell. */
+  /** Unknown yet: ask with the same payment again. */
   | { readonly kind: 'pending'; readonly id: string }
-  /** Not charged: nobody is there to answer. */
+  /** Not charged: the buyer has disconnected. */
   | { readonly kind: 'disconnected' }
-  /** Not known: the ledger could not be asked about this payment. */
+  /** Unknown: the ledger is unavailable. */
   | { readonly kind: 'unavailable' }
 
-/** Charged once, however often it is asked for. */
+/** Charged once, however often it is requested. */
 export interface Answered extends Paid {
   readonly kind: 'answered'
-  readonly answer: StoredAnswer
+  readonly answer: StoredAnswer | StreamedAnswer
 }
 
-/** A record and the proof that its money has moved. */
+/** A record with the proof that its money has moved. */
 export interface Paid {
   readonly entry: PaymentRecord
   readonly receipt: Receipt
@@ -162,7 +209,7 @@ export interface Paid {
 
 const PAYMENT_PROBLEMS = 'https://paymentauth.org/problems/'
 
-/** Failures the Payment authentication scheme has a problem type for; its clients tell them apart by it. */
+/** Errors with a problem type of the Payment authentication scheme, by which its clients distinguish them. */
 const PAYMENT_TYPES: Partial<Record<ErrorCode, string>> = {
   payment_required: 'payment-required',
   malformed_credential: 'malformed-credential',
@@ -172,7 +219,7 @@ const PAYMENT_TYPES: Partial<Record<ErrorCode, string>> = {
   multiple_payments: 'bad-request',
 }
 
-/** URI of a failure’s kind. Every 402 has one of the scheme, whichever protocol the payment came by. */
+/** URI of an error's type. Every 402 has one of the scheme, whatever its protocol. */
 export function problemType(code: ErrorCode): string {
   const type = PAYMENT_TYPES[code] ?? (ERRORS[code].status === 402 ? 'verification-failed' : undefined)
   return type === undefined ? `/docs/errors#${code}` : PAYMENT_PROBLEMS + type
@@ -193,7 +240,7 @@ export type PurchaseReply =
   | {
       readonly kind: 'fault'
       readonly fault: Failure | InvalidParameter
-      readonly charged: 'no' | 'yes'
+      readonly charge: ChargeMembers
       readonly paid?: Paid
     }
   | PurchaseProblem
@@ -218,12 +265,12 @@ export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply 
       return { kind: 'offer', refusal: result.refusal, failed: result.entry }
     case 'paidUnfulfilled': {
       const fault = toPublicError(deps, result.fault, 'yes')
-      const { refund } = result.entry
-      const told = refund !== undefined && fault instanceof Failure ? withRefund(fault) : fault
-      return { kind: 'fault', fault: told, charged: 'yes', paid: result }
+      const charge: ChargeMembers =
+        result.entry.refund === undefined ? { charged: 'yes' } : { charged: 'yes', refund: 'due' }
+      return { kind: 'fault', fault, charge, paid: result }
     }
     case 'failed':
-      return { kind: 'fault', fault: toPublicError(deps, result.fault, 'no'), charged: 'no' }
+      return { kind: 'fault', fault: toPublicError(deps, result.fault, 'no'), charge: NOT_CHARGED }
     case 'refused': {
       const { code, detail, retryAfter = 5 } = result.refusal
       const { status, retryable } = ERRORS[code]
@@ -242,7 +289,7 @@ export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply 
       return { kind, code: 'payment_pending', detail, charged: 'unknown', payment, retryAfter: 2 }
     }
     case 'disconnected':
-      return { kind, code: 'payment_pending', detail: 'the request was given up', charged: 'no' }
+      return { kind, code: 'payment_pending', detail: 'the request was abandoned', charged: 'no' }
     case 'unavailable': {
       const detail = 'the record of payments cannot be reached now'
       return { kind, code: 'ledger_unavailable', detail, charged: 'unknown', retryAfter: 2 }
@@ -264,7 +311,7 @@ const REJECTED = {
   },
   idempotency_conflict: {
     code: 'idempotency_conflict',
-    detail: 'this payment-identifier belongs to another request of the same payer; nothing was charged now',
+    detail: 'this idempotency key belongs to another request of the same payer; nothing was charged now',
   },
   body_differs: {
     code: 'idempotency_conflict',
@@ -274,13 +321,6 @@ const REJECTED = {
 
 const REFUNDED =
   'this payment was charged for work that fails whenever it is run: its money goes back to the payer, and it buys nothing'
-
-/** `refund`: the buyer need not send the payment again. */
-function withRefund(fault: Failure): Failure {
-  const { code, detail, retryAfter, extra, cause } = fault
-  const options = { extra: { ...extra, refund: 'due' }, cause }
-  return new Failure(code, detail, retryAfter === undefined ? options : { ...options, retryAfter })
-}
 
 export interface FaultDeps {
   /** Called with every failure nobody has foreseen. */
@@ -303,7 +343,7 @@ export function toPublicError(
   return new Failure('internal', `something went wrong here; ${money}`)
 }
 
-/** What a handler says of one of its parameters, in the words of the 422. */
+/** An InvalidParameter of a handler in the form of the 422. */
 export function toValidationError({ sentence, ctx }: InvalidParameter): {
   readonly type: string
   readonly msg: string

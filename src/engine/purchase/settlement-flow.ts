@@ -4,14 +4,18 @@ import type { PaymentRecord, Flow, Receipt, State, StoredAnswer } from '../ledge
 import type { Ledger } from '../ledger/ledger.ts'
 import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { Refusal, Settlement } from '../protocols/protocol.ts'
-import type {
-  PurchaseResult,
-  LeasedPurchase,
-  PurchaseDeps,
-  Store,
-  Verified,
-  VerifiedPurchase,
+import {
+  isStreaming,
+  type PurchaseResult,
+  type LeasedPurchase,
+  type OpenStream,
+  type Paid,
+  type PurchaseDeps,
+  type Store,
+  type Verified,
+  type VerifiedPurchase,
 } from './request.ts'
+import { recordStream } from './stream.ts'
 
 /** States in which money may have moved: a fault then leaves the outcome unknown. */
 const MOVING: ReadonlySet<State> = new Set<State>(['settling', 'settled', 'unknown'])
@@ -25,7 +29,7 @@ export async function withLease(
   const { id } = lease.entry
   deps.buyers.connect(id, request.gone)
   const result = await guarded(deps, lease, () => work(purchase)).finally(() => request.payment.release())
-  // An answer is watched on its way to the buyer, who counts as connected for as long.
+  // The delivery of an answer is tracked, and its buyer counts as connected until it ends.
   if (result.kind !== 'answered') deps.buyers.disconnect(id, request.gone)
   return result
 }
@@ -35,18 +39,24 @@ async function guarded(
   lease: PaymentLease,
   work: () => Promise<PurchaseResult>,
 ): Promise<PurchaseResult> {
+  let result: PurchaseResult | undefined
   try {
-    return await work()
+    return (result = await work())
   } catch (fault) {
-    // Another process has decided that we are dead and has taken the payment over: it will answer the next copy.
+    // Another process has taken over the payment: it answers the next copy.
     if (fault instanceof LeaseLostError) return { kind: 'pending', id: lease.entry.id }
     const { entry } = lease
     if (!MOVING.has(entry.state) && entry.receipt === undefined) return { kind: 'failed', fault }
     report(fault)
     return { kind: 'pending', id: entry.id }
   } finally {
-    lease.stopRenewal()
+    // A stream that is under way needs its lease to the end.
+    if (!isStreamed(result)) lease.stopRenewal()
   }
+}
+
+function isStreamed(result: PurchaseResult | undefined): boolean {
+  return result?.kind === 'answered' && result.answer.kind === 'stream'
 }
 
 /**
@@ -64,15 +74,40 @@ export async function start(
     await lease.delete()
     return { kind: 'refused', refusal }
   }
-  if (flow === 'upfront') {
-    try {
-      await request.fulfillment.preflight?.(timeToWork(deps, verified))
-    } catch (fault) {
-      await lease.delete()
-      return { kind: 'failed', fault }
-    }
-  } else if (unsold !== undefined) await adopt(deps, lease, unsold)
-  return resume(purchase)
+  if (flow === 'authorization') {
+    if (unsold !== undefined) await adopt(deps, lease, unsold)
+    return resume(purchase)
+  }
+  try {
+    await request.fulfillment.preflight?.(timeToWork(deps, verified))
+  } catch (fault) {
+    await lease.delete()
+    return { kind: 'failed', fault }
+  }
+  return (await opensFirst(purchase)) ? openFirst(purchase) : resume(purchase)
+}
+
+/** Whether to settle first: work that may stay unpaid is not started for payers with failed settlements. */
+async function opensFirst({ deps, request: { offer }, verified }: LeasedPurchase): Promise<boolean> {
+  const { endpoint } = offer
+  if (!isStreaming(endpoint) || endpoint.operation.settle === 'upfront') return false
+  return !(await isThrottled(deps.ledger, verified.payer, deps.now()))
+}
+
+/** The money moves once the stream has begun well, and before any of it is read. */
+async function openFirst(purchase: LeasedPurchase): Promise<PurchaseResult> {
+  const { deps, verified, lease } = purchase
+  const done = await run(purchase, timeToWork(deps, verified))
+  if (done.kind === 'fault' || done.answer.kind !== 'stream') {
+    await lease.delete()
+    return { kind: 'failed', fault: done.kind === 'fault' ? done.fault : new TypeError('this is no stream') }
+  }
+  let result: PurchaseResult | undefined
+  try {
+    return (result = await resume({ ...purchase, opened: done.answer }))
+  } finally {
+    if (!isStreamed(result)) done.answer.close()
+  }
 }
 
 /** The work is not done twice: the new payment buys the answer of the earlier one, which is deleted. */
@@ -84,14 +119,14 @@ async function adopt(deps: PurchaseDeps, lease: PaymentLease, unsold: PaymentRec
   if (answer !== undefined) await lease.advance('fulfilled', { answer })
 }
 
-/** Goes on from wherever the payment stands, to its answer. */
+/** Continues a payment from its state to its answer. */
 export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> {
   const { deps, request, verified, lease } = purchase
   const { entry } = lease
   if (entry.receipt !== undefined) return fulfil(purchase, entry, entry.receipt)
   if (entry.state === 'settling' || entry.state === 'unknown') {
     const settlement = await request.payment.protocol.resolve(entry)
-    // A transaction that was lost has moved nothing: below, it is made anew.
+    // A lost transaction has moved nothing: below, it is created again.
     if (settlement.kind !== 'failed') return conclude(purchase, settlement)
   }
   if (entry.flow === 'authorization' && (await lease.readAnswer()) === undefined) {
@@ -101,6 +136,7 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
       await lease.void()
       return { kind: 'failed', fault: done.fault }
     }
+    if (done.answer.kind === 'stream') throw new TypeError('streams are paid for first')
     await lease.advance('fulfilled', { answer: done.answer })
   }
   return settle(purchase)
@@ -120,27 +156,27 @@ async function settle(purchase: LeasedPurchase): Promise<PurchaseResult> {
   try {
     if (hasLeft(purchase)) throw new Disconnected()
     const settlement = await request.payment.settle({
-      record: async (dispatch) => {
-        // A signer may write a payment down anew: what was recorded already goes on.
+      record: async (dispatch, joint) => {
+        // A signer may record a payment again: the existing record continues.
         if (!recording && hasLeft(purchase)) throw new Disconnected()
         recording = true
-        await lease.advance('settling', { dispatch })
+        await lease.dispatch({ dispatch, ...(purchase.opened && { runs: 1 }) }, joint)
       },
     })
     return await conclude(purchase, settlement)
   } catch (fault) {
     if (fault instanceof Disconnected) return await abandon(purchase)
-    // The record may have been stored although the store said no: then recovery sends it, and the money moves.
+    // The record may have been stored despite the error: then recovery sends it, and the money moves.
     if (!recording || fault instanceof LeaseLostError) throw fault
     deps.report(fault)
     return { kind: 'pending', id: lease.entry.id }
   }
 }
 
-/** Work for a buyer who is not there to pay for it counts like work that could not be charged, and nothing of it is kept. */
+/** Work for a buyer who has disconnected counts as a failed settlement, and its answer is not kept. */
 async function abandon(purchase: LeasedPurchase): Promise<PurchaseResult> {
-  const { deps, request, lease } = purchase
-  if (lease.entry.answer !== undefined) await countFailure(deps, lease.entry)
+  const { deps, request, lease, opened } = purchase
+  if (lease.entry.answer !== undefined || opened !== undefined) await countFailure(deps, lease.entry)
   await finishWrite(deps, lease, request.fulfillment.store, 'abort')
   // What could not be rolled back is left to recovery.
   if (lease.entry.pendingWrite === undefined) await lease.delete()
@@ -148,7 +184,7 @@ async function abandon(purchase: LeasedPurchase): Promise<PurchaseResult> {
   return { kind: 'disconnected' }
 }
 
-/** Goes on from what became of the money. */
+/** Continues after the outcome of a settlement. */
 export async function conclude(purchase: LeasedPurchase, settlement: Settlement): Promise<PurchaseResult> {
   const { deps, lease } = purchase
   switch (settlement.kind) {
@@ -189,16 +225,19 @@ async function recordReceipt(
 }
 
 /** The money of this payment has definitely not moved. */
-async function fail({ deps, request, lease }: LeasedPurchase, refusal: Refusal): Promise<PurchaseResult> {
+async function fail(
+  { deps, request, lease, opened }: LeasedPurchase,
+  refusal: Refusal,
+): Promise<PurchaseResult> {
   const { answer } = lease.entry
   if (refusal.code === 'chain_unavailable') {
-    // Nothing is wrong with the payment: what was worked for it waits for the same buyer to come again.
+    // The payment is valid: its answer waits for the same buyer.
     if (answer === undefined) await lease.delete()
     else await lease.keepForRetry()
     return { kind: 'refused', refusal }
   }
   const entry = await lease.void()
-  if (answer === undefined) return { kind: 'refused', refusal }
+  if (answer === undefined && opened === undefined) return { kind: 'refused', refusal }
   await finishWrite(deps, lease, request.fulfillment.store, 'abort')
   await countFailure(deps, entry)
   return { kind: 'settlementFailed', entry, refusal }
@@ -209,10 +248,10 @@ function countFailure({ ledger, now, report }: PurchaseDeps, { payer, id }: Paym
 }
 
 type Run =
-  | { readonly kind: 'answer'; readonly answer: StoredAnswer }
+  | { readonly kind: 'answer'; readonly answer: StoredAnswer | OpenStream }
   | { readonly kind: 'fault'; readonly fault: unknown }
 
-/** Runs the handler; what it has stored is rolled back when it fails. `timeLeft`: milliseconds it may take. */
+/** Runs the handler; rolls back its pending write when it fails. `timeLeft`: its limit in milliseconds. */
 async function run(
   { deps, request, verified: { payer, account }, lease }: LeasedPurchase,
   timeLeft: number,
@@ -238,26 +277,39 @@ async function fulfil(
   entry: PaymentRecord,
   receipt: Receipt,
 ): Promise<PurchaseResult> {
-  const { deps, request, lease } = purchase
+  const { deps, request, lease, opened } = purchase
+  const paid = (): Paid => ({ entry: lease.entry.receipt === undefined ? entry : lease.entry, receipt })
   let answer = await lease.readAnswer()
   if (answer === undefined) {
-    const done = await run(purchase, Infinity)
+    const done = opened ? { kind: 'answer' as const, answer: opened } : await run(purchase, Infinity)
     if (done.kind === 'fault') {
-      const reason = lastingFault(done.fault)
-      if (reason !== undefined) await lease.refund({ kind: 'due', reason }).catch(deps.report)
-      await lease.release().catch(deps.report)
-      return {
-        kind: 'paidUnfulfilled',
-        entry: lease.entry.receipt === undefined ? entry : lease.entry,
-        receipt,
-        fault: done.fault,
-      }
+      await leaveOwed(purchase, done.fault)
+      return { kind: 'paidUnfulfilled', ...paid(), fault: done.fault }
+    }
+    if (done.answer.kind === 'stream') {
+      const { runs = 0 } = lease.entry
+      // Counted before its first byte: a process that dies while it streams has run it anyway.
+      if (opened === undefined) await lease.update({ runs: runs + 1 }).catch(deps.report)
+      const streamed = recordStream(purchase, done.answer, (fault) => leaveOwed(purchase, fault))
+      return { kind: 'answered', ...paid(), answer: streamed }
     }
     answer = done.answer
     await store(purchase, answer, receipt).catch(deps.report)
   }
   await finishWrite(deps, lease, request.fulfillment.store, 'commit').catch(deps.report)
-  return { kind: 'answered', entry: lease.entry.receipt === undefined ? entry : lease.entry, answer, receipt }
+  return { kind: 'answered', ...paid(), answer }
+}
+
+/** A stream that has broken off so often breaks off again. */
+const MOST_RUNS = 3
+
+/** Charged, and the work has failed: the same payment has it run again, or its money goes back. */
+async function leaveOwed({ deps, lease }: LeasedPurchase, fault: unknown): Promise<void> {
+  const isOver = (lease.entry.runs ?? 0) >= MOST_RUNS && !deps.stopping.aborted
+  const code = fault instanceof Failure ? fault.code : 'internal'
+  const reason = lastingFault(fault) ?? (isOver ? code : undefined)
+  if (reason !== undefined) await lease.refund({ kind: 'due', reason }).catch(deps.report)
+  await lease.release().catch(deps.report)
 }
 
 /** Why the same work would fail again; undefined when it may succeed the next time. */
@@ -267,13 +319,13 @@ function lastingFault(fault: unknown): ErrorCode | undefined {
   return ERRORS[fault.code].retryable ? undefined : fault.code
 }
 
-/** Stores the answer, and first the receipt, if the store was away when the money moved. */
+/** Stores the answer, and before it the receipt if the store was unavailable when the money moved. */
 async function store({ lease }: LeasedPurchase, answer: StoredAnswer, receipt: Receipt): Promise<void> {
   if (lease.entry.receipt === undefined) await lease.settle(receipt)
   await lease.advance('fulfilled', { answer })
 }
 
-/** Ends what the handler has prepared for this payment. What fails here is done again by recovery. */
+/** Ends the handler's pending write for this payment. Recovery repeats it after a failure. */
 export async function finishWrite(
   { report }: Pick<PurchaseDeps, 'report'>,
   lease: PaymentLease,
@@ -299,10 +351,14 @@ const CLOSE_MS = 600_000
 /** …for this long after the second. */
 const UPFRONT_MS = 3_600_000
 
-/** Before the work where the catalog says so, for work that would outlive the payment, and for payers whose settlements fail. */
+/**
+ * Settles before the work if the catalog says so, the work would outlast the payment, the answer is a stream, or the
+ * payer's settlements have failed.
+ */
 export async function chooseFlow({ deps, request, verified }: VerifiedPurchase): Promise<Flow> {
-  const { operation } = request.offer.endpoint
-  if (operation.settle === 'upfront' || operation.timeout > request.payment.protocol.longestWork)
+  const { endpoint } = request.offer
+  const { settle, timeout } = endpoint.operation
+  if (settle === 'upfront' || timeout > request.payment.protocol.longestWork || isStreaming(endpoint))
     return 'upfront'
   return (await isThrottled(deps.ledger, verified.payer, deps.now())) ? 'upfront' : 'authorization'
 }
@@ -321,7 +377,7 @@ export function tooLate(deps: PurchaseDeps, flow: Flow, verified: Verified): Ref
   }
 }
 
-/** Remembers that work was done for a payer who then could not be charged. */
+/** Records that a payer could not be charged after the work. */
 export async function noteFailure(ledger: Ledger, payer: string, id: string, now: number): Promise<void> {
   await ledger.addExpiring(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + CLOSE_MS)
 }

@@ -60,7 +60,7 @@ type Stages = Readonly<Record<Stage, number>>
 /** What has become of the requests to one route. */
 export interface Counts {
   readonly stages: Stages
-  /** Of paid and free answers with status 200. */
+  /** Latency of paid and free answers with status 200. */
   readonly latency: Latency
   /** Milliseconds since the epoch; 0: never. */
   readonly lastSuccess: number
@@ -240,7 +240,7 @@ const RECALL_MS = 5_000
 
 /**
  * What was counted lately, over all processes of a ledger and their restarts. Every run of a process writes a page a
- * day, and writes it anew as a whole, so that one written twice or half-way counts nothing twice; readers add the pages
+ * day, and writes it again as a whole, so that one written twice or half-way counts nothing twice; readers add the pages
  * up. A process that is killed takes with it what it has counted since it last wrote.
  */
 export class UsageStore {

@@ -7,7 +7,7 @@ interface IERC1271 {
 
 /// @title Money without value, for a chain that lives on one machine.
 /// @notice Answers a payment as USDC does (ERC-20, EIP-3009, ERC-1271) down to the revert strings, because the code that
-/// reads them must not notice the difference. Left out: proxy, roles, pause, permit. Anyone may mint and blacklist.
+/// reads them must not notice the difference. Left out: roles, permit. Anyone may mint, blacklist and pause.
 contract TestUSDC {
     uint8 public constant decimals = 6;
     string public constant symbol = "USDC";
@@ -27,20 +27,31 @@ contract TestUSDC {
     // Immutables live in the code, not in storage: code copied to another address keeps its name and version.
     bytes32 private immutable packedName;
     bytes32 private immutable packedVersion;
+    bytes32 private immutable nameHash;
+    bytes32 private immutable versionHash;
 
+    bool public paused;
     uint256 public totalSupply;
-    mapping(address => uint256) public balanceOf;
+    /// A balance, with the blacklist in its highest bit: one slot for each account, as in FiatTokenV2_2, so that a
+    /// payment costs the gas it costs there.
+    mapping(address => uint256) private balanceAndBlacklistState;
     mapping(address => mapping(address => uint256)) public allowance;
     mapping(address => mapping(bytes32 => bool)) public authorizationState;
-    mapping(address => bool) public isBlacklisted;
 
     event Transfer(address indexed from, address indexed to, uint256 value);
     event Approval(address indexed owner, address indexed spender, uint256 value);
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
     event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
 
+    uint256 private constant BLACKLISTED = 1 << 255;
+
+    modifier whenNotPaused() {
+        require(!paused, "Pausable: paused");
+        _;
+    }
+
     modifier notBlacklisted(address account) {
-        require(!isBlacklisted[account], "Blacklistable: account is blacklisted");
+        require(!isBlacklisted(account), "Blacklistable: account is blacklisted");
         _;
     }
 
@@ -48,6 +59,16 @@ contract TestUSDC {
     constructor(bytes32 name_, bytes32 version_) {
         packedName = name_;
         packedVersion = version_;
+        nameHash = keccak256(bytes(unpack(name_)));
+        versionHash = keccak256(bytes(unpack(version_)));
+    }
+
+    function balanceOf(address account) public view returns (uint256) {
+        return balanceAndBlacklistState[account] & ~BLACKLISTED;
+    }
+
+    function isBlacklisted(address account) public view returns (bool) {
+        return balanceAndBlacklistState[account] >= BLACKLISTED;
     }
 
     function name() public view returns (string memory) {
@@ -61,9 +82,7 @@ contract TestUSDC {
     /// @notice Computed on every call, since the same code serves at another address and on another chain id.
     function DOMAIN_SEPARATOR() public view returns (bytes32) {
         return keccak256(
-            abi.encode(
-                DOMAIN_TYPEHASH, keccak256(bytes(name())), keccak256(bytes(version())), block.chainid, address(this)
-            )
+            abi.encode(DOMAIN_TYPEHASH, nameHash, versionHash, block.chainid, address(this))
         );
     }
 
@@ -72,22 +91,31 @@ contract TestUSDC {
     function mint(address to, uint256 value) external {
         require(to != address(0), "ERC20: mint to the zero address");
         totalSupply += value;
-        balanceOf[to] += value;
+        balanceAndBlacklistState[to] += value;
         emit Transfer(address(0), to, value);
     }
 
     function blacklist(address account) external {
-        isBlacklisted[account] = true;
+        balanceAndBlacklistState[account] |= BLACKLISTED;
     }
 
     function unBlacklist(address account) external {
-        isBlacklisted[account] = false;
+        balanceAndBlacklistState[account] &= ~BLACKLISTED;
+    }
+
+    function pause() external {
+        paused = true;
+    }
+
+    function unpause() external {
+        paused = false;
     }
 
     // ERC-20
 
     function transfer(address to, uint256 value)
         external
+        whenNotPaused
         notBlacklisted(msg.sender)
         notBlacklisted(to)
         returns (bool)
@@ -98,6 +126,7 @@ contract TestUSDC {
 
     function approve(address spender, uint256 value)
         external
+        whenNotPaused
         notBlacklisted(msg.sender)
         notBlacklisted(spender)
         returns (bool)
@@ -110,6 +139,7 @@ contract TestUSDC {
 
     function transferFrom(address from, address to, uint256 value)
         external
+        whenNotPaused
         notBlacklisted(msg.sender)
         notBlacklisted(from)
         notBlacklisted(to)
@@ -145,7 +175,7 @@ contract TestUSDC {
         uint256 validBefore,
         bytes32 nonce,
         bytes memory signature
-    ) public notBlacklisted(from) notBlacklisted(to) {
+    ) public whenNotPaused notBlacklisted(from) notBlacklisted(to) {
         bytes32 kind = TRANSFER_WITH_AUTHORIZATION_TYPEHASH;
         redeem(kind, from, to, value, validAfter, validBefore, nonce, signature);
     }
@@ -172,7 +202,7 @@ contract TestUSDC {
         uint256 validBefore,
         bytes32 nonce,
         bytes memory signature
-    ) public notBlacklisted(from) notBlacklisted(to) {
+    ) public whenNotPaused notBlacklisted(from) notBlacklisted(to) {
         require(to == msg.sender, "FiatTokenV2: caller must be the payee");
         bytes32 kind = RECEIVE_WITH_AUTHORIZATION_TYPEHASH;
         redeem(kind, from, to, value, validAfter, validBefore, nonce, signature);
@@ -182,7 +212,7 @@ contract TestUSDC {
         cancelAuthorization(authorizer, nonce, abi.encodePacked(r, s, v));
     }
 
-    function cancelAuthorization(address authorizer, bytes32 nonce, bytes memory signature) public {
+    function cancelAuthorization(address authorizer, bytes32 nonce, bytes memory signature) public whenNotPaused {
         requireUnused(authorizer, nonce);
         requireSignature(authorizer, keccak256(abi.encode(CANCEL_AUTHORIZATION_TYPEHASH, authorizer, nonce)), signature);
         authorizationState[authorizer][nonce] = true;
@@ -214,9 +244,9 @@ contract TestUSDC {
     function move(address from, address to, uint256 value) private {
         require(from != address(0), "ERC20: transfer from the zero address");
         require(to != address(0), "ERC20: transfer to the zero address");
-        require(value <= balanceOf[from], "ERC20: transfer amount exceeds balance");
-        balanceOf[from] -= value;
-        balanceOf[to] += value;
+        require(value <= balanceOf(from), "ERC20: transfer amount exceeds balance");
+        balanceAndBlacklistState[from] -= value;
+        balanceAndBlacklistState[to] += value;
         emit Transfer(from, to, value);
     }
 

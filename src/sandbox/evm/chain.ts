@@ -1,12 +1,15 @@
 import { encodeDeployData, isHex, parseAbi, stringToHex, type Address, type Hex } from 'viem'
 import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
 import { connect, genesisOf, isChain, type Connection, type NodeRecord } from '../connection.ts'
+import { MULTICALL3 } from '../../engine/internal.ts'
+import multicall from './multicall.json' with { type: 'json' }
+import proxy from './proxy.json' with { type: 'json' }
 import token from './token.json' with { type: 'json' }
 
 /** What a chain is started with. */
 export interface EvmChainOptions {
   readonly chainId: number
-  /** Where the test token stands. */
+  /** Where the test token is. */
   readonly asset: Address
   /** EIP-712 name of the token, at most 31 bytes. */
   readonly tokenName: string
@@ -23,7 +26,7 @@ export interface EvmChainRecord extends NodeRecord {
   readonly asset: Address
 }
 
-/** A local EVM chain with a token whose money anybody can make. */
+/** A local EVM chain with a token whose money anybody can make, and the contract that settles in batches. */
 export interface EvmChain extends EvmChainRecord {
   /** Makes tokens, in atomic units (6 decimals); resolves when mined. */
   mint(to: Address, amount: bigint): Promise<void>
@@ -42,26 +45,49 @@ const TOKEN_ABI = parseAbi([
   'function balanceOf(address owner) view returns (uint256)',
 ])
 
+/** The code behind the token's proxy. */
+const IMPLEMENTATION: Address = '0x000000000000000000000000000000000003009a'
+/** Storage of the proxy: implementation and administrator, as FiatTokenProxy has them. */
+const PROXY_STORAGE: readonly { readonly slot: Hex; readonly value: Address }[] = [
+  { slot: '0x7050c9e0f4ca769c69bd3a8ef740bc37934f8e2c036e5a723fd8ee048ed3f8c3', value: IMPLEMENTATION },
+  {
+    slot: '0x10d6a54a4754c8869d6886b5f5d7fbfa5b4522237ea5c60d11bc4e7a1ff9390b',
+    value: '0x00000000000000000000000000000000000ad314',
+  },
+]
+
 /** Sends the minting transactions; nobody has its key, the node signs for it. */
 const FAUCET = '0x00000000000000000000000000000000000fa0ce'
 
 /**
- * Starts a chain with the test token at `asset`; resolves when it can be paid on.
+ * Starts a chain with the test token at `asset` and a Multicall3 at its usual address; resolves when it can be paid on.
  *
  * @example
  * const chain = await startEvmChain({ chainId: 84532, asset: BASE_SEPOLIA_USDC, tokenName: 'USDC', tokenVersion: '2' })
  */
 export async function startEvmChain(options: EvmChainOptions): Promise<EvmChain> {
   const { chainId, asset, tokenName, tokenVersion, blockTime, flags = [] } = options
-  const code = tokenCreationCode(tokenName, tokenVersion)
+  const contracts = [
+    { address: IMPLEMENTATION, creation: tokenCreationCode(tokenName, tokenVersion) },
+    { address: asset, creation: bytecodeOf(proxy) },
+    { address: MULTICALL3, creation: bytecodeOf(multicall) },
+  ]
   const mining = blockTime === undefined ? [] : ['--block-time', String(blockTime)]
   const anvil = await startAnvil(chainId, [...mining, ...flags])
   try {
     const client = connect(anvil.rpcUrl, chainId)
-    // A creation that is only called answers the code it would have deployed.
-    const { data } = await client.call({ data: code })
-    if (data === undefined) throw new Error('The test token could not be created.')
-    await client.setCode({ address: asset, bytecode: data })
+    for (const { address, creation } of contracts) {
+      // A creation that is only called answers the code it would have deployed.
+      const { data } = await client.call({ data: creation })
+      if (data === undefined) throw new Error('The contracts of the sandbox could not be created.')
+      await client.setCode({ address, bytecode: data })
+    }
+    for (const { slot, value } of PROXY_STORAGE)
+      await client.setStorageAt({
+        address: asset,
+        index: slot,
+        value: `0x${value.slice(2).padStart(64, '0')}`,
+      })
     await client.impersonateAccount({ address: FAUCET })
     await client.setBalance({ address: FAUCET, value: 10n ** 24n })
     const genesis = await genesisOf(client)
@@ -98,7 +124,8 @@ function chain(
         functionName: 'mint',
         args: [to, amount],
       })
-      await client.waitForTransactionReceipt({ hash })
+      // While viem looks for a replacement it misses the block, which is the last one when nothing else is sent.
+      await client.waitForTransactionReceipt({ hash, checkReplacement: false })
     },
     balance: (of) =>
       client.readContract({ address: asset, abi: TOKEN_ABI, functionName: 'balanceOf', args: [of] }),
@@ -109,10 +136,14 @@ function chain(
 }
 
 function tokenCreationCode(name: string, version: string): Hex {
-  if (!isHex(token.bytecode)) throw new Error('The committed token artifact is damaged; run: npm run token')
   return encodeDeployData({
     abi: TOKEN_ABI,
-    bytecode: token.bytecode,
+    bytecode: bytecodeOf(token),
     args: [stringToHex(name, { size: 32 }), stringToHex(version, { size: 32 })],
   })
+}
+
+function bytecodeOf({ bytecode }: { readonly bytecode: string }): Hex {
+  if (!isHex(bytecode)) throw new Error('A committed contract is damaged; run: npm run token')
+  return bytecode
 }

@@ -1,4 +1,4 @@
-// Rebuilds token.json from TestUSDC.sol, byte for byte: `npm run token`, which puts the pinned compiler on the PATH.
+// Rebuilds the artifacts of the contracts next to it, byte for byte: `npm run token`, which puts the pinned compiler on the PATH.
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -8,30 +8,37 @@ const bin = process.env.PATH?.split(delimiter).find((directory) => existsSync(jo
 if (bin === undefined) throw new Error('The compiler is not on the PATH; run: npm run token')
 const solc = createRequire(join(bin, 'solcjs'))('../solc')
 
-const source = readFileSync(new URL('TestUSDC.sol', import.meta.url), 'utf8')
 const settings = {
   evmVersion: 'cancun',
   optimizer: { enabled: true, runs: 200 },
   viaIR: true,
   metadata: { appendCBOR: false, bytecodeHash: 'none' },
 }
-const output = JSON.parse(
-  solc.compile(
-    JSON.stringify({
-      language: 'Solidity',
-      sources: { 'TestUSDC.sol': { content: source } },
-      settings: { ...settings, outputSelection: { '*': { TestUSDC: ['abi', 'evm.bytecode.object'] } } },
-    }),
-  ),
-)
-if (output.errors) throw new Error(output.errors.map((error) => error.formattedMessage).join('\n'))
+for (const [contract, file] of [
+  ['TestUSDC', 'token.json'],
+  ['Proxy', 'proxy.json'],
+  ['Multicall', 'multicall.json'],
+]) {
+  const name = `${contract}.sol`
+  const source = readFileSync(new URL(name, import.meta.url), 'utf8')
+  const output = JSON.parse(
+    solc.compile(
+      JSON.stringify({
+        language: 'Solidity',
+        sources: { [name]: { content: source } },
+        settings: { ...settings, outputSelection: { '*': { [contract]: ['abi', 'evm.bytecode.object'] } } },
+      }),
+    ),
+  )
+  if (output.errors) throw new Error(output.errors.map((error) => error.formattedMessage).join('\n'))
 
-const { abi, evm } = output.contracts['TestUSDC.sol'].TestUSDC
-const artifact = {
-  compiler: solc.version(),
-  settings,
-  sourceSha256: createHash('sha256').update(source).digest('hex'),
-  abi,
-  bytecode: `0x${evm.bytecode.object}`,
+  const { abi, evm } = output.contracts[name][contract]
+  const artifact = {
+    compiler: solc.version(),
+    settings,
+    sourceSha256: createHash('sha256').update(source).digest('hex'),
+    abi,
+    bytecode: `0x${evm.bytecode.object}`,
+  }
+  writeFileSync(new URL(file, import.meta.url), `${JSON.stringify(artifact, null, 2)}\n`)
 }
-writeFileSync(new URL('token.json', import.meta.url), `${JSON.stringify(artifact, null, 2)}\n`)

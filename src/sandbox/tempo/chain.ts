@@ -88,7 +88,7 @@ async function chain(
         functionName: 'transfer',
         args: [to, amount],
       })
-      await client.waitForTransactionReceipt({ hash })
+      await client.waitForTransactionReceipt({ hash, checkReplacement: false })
     },
     balance: (of) => client.readContract({ ...token, functionName: 'balanceOf', args: [of] }),
     async stop() {

@@ -2,15 +2,15 @@ import type { ServiceCall } from 'ratecard'
 import type { Settings } from '../settings.ts'
 import { worldOf } from '../shop.ts'
 import { LISTS } from '../sources/sanctions/lists.ts'
-import type { ListStanding } from '../sources/sanctions/standing.ts'
+import type { ListStatus } from '../sources/sanctions/list-status.ts'
 import { Sanctions } from '../sources/sanctions.ts'
-import { SourceRecords } from '../sources/source-record.ts'
+import { MetricsBySource } from '../sources/source-metrics.ts'
 
 type Call = ServiceCall<Settings>
 
 function openLists({ context }: Call): Sanctions {
   const world = worldOf(context)
-  return new Sanctions({ lists: LISTS, ...context.settings.sanctions }, world, new SourceRecords(world.now))
+  return new Sanctions({ lists: LISTS, ...context.settings.sanctions }, world, new MetricsBySource(world.now))
 }
 
 /** Fetches the lists that answers are looked up in, so that a server starts with them. */
@@ -52,7 +52,7 @@ export async function dataStatus(call: Call): Promise<number> {
 
 const HEAD = ['LIST', 'AS OF', 'ENTRIES', 'AGE', 'STATE']
 
-function print({ terminal, table }: Call, reports: readonly ListStanding[]): void {
+function print({ terminal, table }: Call, reports: readonly ListStatus[]): void {
   const rows = reports.map(({ id, configured, variable, published_at, entries, age_seconds, problem }) => [
     id,
     published_at ?? '-',

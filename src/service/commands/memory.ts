@@ -7,11 +7,14 @@ import { requestForget } from '../memory/forget-requests.ts'
 import { Memories, type Place } from '../memory/memories.ts'
 import type { Settings } from '../settings.ts'
 import { placeOfMemories, worldOf } from '../shop.ts'
-import { SourceRecords } from '../sources/source-record.ts'
+import { MetricsBySource } from '../sources/source-metrics.ts'
 
 type Call = ServiceCall<Settings>
 
-/** Where a server of this environment keeps memories. Throws when there are none: a mistyped directory is not an empty one. */
+/**
+ * Location of the memories of a server with this environment. Throws when there are none: a mistyped directory must
+ * not count as empty.
+ */
 function placeOf({ flags, context }: Call): Place {
   const payments = flags.given('sandbox') ? 'sandbox' : 'real'
   const dataDir = flags.text('data-dir') ?? context.dataDir
@@ -31,7 +34,7 @@ interface OpenMemories {
 
 async function open({ context }: Call, place: Place): Promise<OpenMemories> {
   const world = worldOf(context)
-  const embedder = chooseEmbedder(context.settings.model, world, new SourceRecords(world.now))
+  const embedder = chooseEmbedder(context.settings.model, world, new MetricsBySource(world.now))
   const memories = new Memories()
   const title = await memories.open(place, embedder)
   const way = embedder.semantic ? 'meaning' : 'their words'

@@ -1,6 +1,6 @@
 /**
- * Who gives mailboxes away to everybody, and what typing slips of their names look like. From the providers' own
- * registration pages, 2026-11; editorial, and not complete.
+ * Free mail providers and typical misspellings of their domains. From the providers' own registration pages,
+ * 2026-11; editorial, and not complete.
  */
 export const FREE_PROVIDERS: ReadonlySet<string> = new Set(
   (
@@ -28,7 +28,7 @@ export const OFTEN_MISTYPED: readonly string[] = [
   'comcast.net',
 ]
 
-/** One letter away from a provider, and somebody else's good name. */
+/** Valid domains of others that differ from a provider by one letter. */
 export const NO_SLIPS: ReadonlySet<string> = new Set([
   'cloud.com',
   'gail.com',

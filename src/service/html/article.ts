@@ -24,7 +24,7 @@ interface Weight {
 
 /**
  * Finds the article by the method of Arc90's Readability: paragraphs give points to what holds them, links take points
- * away, and what stands next to the winner joins it when it reads like it. One walk, so no page takes long.
+ * away, and what is next to the winner joins it when it reads like it. One walk, so no page takes long.
  */
 export function findArticle(root: Element): Article {
   const weights = new Map<Element, Weight>()
@@ -102,7 +102,7 @@ function weigh(element: Element, above: readonly Element[], weights: Map<Element
   return weight
 }
 
-/** For each paragraph a little: a class says what its author meant, not what is there. */
+/** A small bonus per paragraph: a class shows the author's intention, not the content. */
 function bonus({ tag, attributes }: Element): number {
   const names = `${attributes.get('class') ?? ''} ${attributes.get('id') ?? ''}`
   const meant = (GOOD.test(names) ? 1 : 0) - (BAD.test(names) ? 2 : 0)

@@ -8,7 +8,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
 )
 
 export interface Written {
-  /** Paragraphs, separated by empty lines; code keeps its line breaks, cells of a table row stand in one line. */
+  /** Paragraphs, separated by empty lines; code keeps its line breaks, cells of a table row are in one line. */
   readonly text: string
   readonly links: number
   /** What the page has for programs only, or hides from people. */

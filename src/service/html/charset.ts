@@ -1,8 +1,8 @@
-/** Bytes as text, and what they were taken for. */
+/** Decoded text, and its character set. */
 export interface Decoded {
   readonly text: string
   readonly charset: string
-  /** A name of a character set that nobody knows; UTF-8 was read in its place. */
+  /** Name of an unknown character set; the text was decoded as UTF-8. */
   readonly unknown: string | undefined
 }
 

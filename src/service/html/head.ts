@@ -1,6 +1,6 @@
 import { descendants, textOf, type Element } from './tree.ts'
 
-/** What a page says about itself. */
+/** The metadata of a page. */
 export interface Head {
   readonly title: string | null
   readonly description: string | null

@@ -6,7 +6,7 @@ export type Token =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'comment'; readonly text: string }
 
-/** Elements whose content is text whatever it looks like (HTML §13.2.5). */
+/** Elements whose content is always text (HTML §13.2.5). */
 const RAW: ReadonlySet<string> = new Set([
   'script',
   'style',

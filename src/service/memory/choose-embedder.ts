@@ -1,5 +1,5 @@
-import type { SourceRecords } from '../sources/source-record.ts'
-import type { Runtime } from '../sources/world.ts'
+import type { MetricsBySource } from '../sources/source-metrics.ts'
+import type { Runtime } from '../sources/runtime.ts'
 import type { Embedder } from './embedder.ts'
 import { hashEmbedder } from './hash-embedder.ts'
 import { LIVE_MODEL_EMBEDDER, ModelEmbedder } from './model-embedder.ts'
@@ -14,7 +14,7 @@ export interface EmbeddingModel {
 export function chooseEmbedder(
   model: EmbeddingModel | undefined,
   world: Runtime,
-  records: SourceRecords,
+  records: MetricsBySource,
 ): Embedder {
   if (model?.embeddingModel === undefined) return hashEmbedder
   const { baseUrl, apiKey, embeddingModel } = model

@@ -5,7 +5,7 @@ export type Row = Readonly<Record<string, unknown>>
 
 /** One SQL for two engines: embedded or PostgreSQL. */
 export interface Database {
-  /** As operators know it: `embedded` or `PostgreSQL at db.example.com`. */
+  /** Name for operators: `embedded` or `PostgreSQL at db.example.com`. */
   readonly name: string
   /** One statement, which is carried out whole or not at all. Throws `DatabaseError`. */
   query(sql: string, values: readonly Value[]): Promise<readonly Row[]>
@@ -26,7 +26,7 @@ export class DatabaseError extends Error {
   }
 }
 
-/** The store cannot be used as it stands: the message tells the operator what to do. */
+/** The store cannot be used: the message tells the operator what to do. */
 export class StoreRefusal extends Error {
   constructor(message: string) {
     super(message)

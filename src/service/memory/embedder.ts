@@ -18,12 +18,12 @@ export async function embedOne(embedder: Embedder, text: string, signal: AbortSi
   return vector
 }
 
-/** As pgvector reads it; it keeps seven digits. */
+/** In pgvector's format, which keeps seven digits. */
 export function toLiteral(vector: Float32Array): string {
   return `[${Array.from(vector, (value) => String(Number(value.toPrecision(8)))).join(',')}]`
 }
 
-/** Everything may have cancelled out; then the first direction stands for the text. */
+/** If all components cancel out, the first direction represents the text. */
 export function toUnit(vector: Float32Array): Float32Array {
   const length = Math.hypot(...vector)
   if (length === 0) return Float32Array.of(1, ...vector.slice(1))

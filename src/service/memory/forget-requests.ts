@@ -31,7 +31,7 @@ export function serveForgetRequests(
         rmSync(join(folder, name), { force: true })
       }
     } catch {
-      // The request stays for the next look, and who asks is told that nobody answers.
+      // The request stays for the next check, and its caller learns that nobody answers.
     } finally {
       busy = false
     }

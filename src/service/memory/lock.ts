@@ -5,7 +5,7 @@ import { StoreRefusal } from './database.ts'
 
 /** A directory that is held for this process alone. */
 export interface Hold {
-  /** Whether it still is: a process that stood still for long may have been taken for dead. */
+  /** Whether it is still held: a process that was suspended for long may have been taken for dead. */
   readonly held: () => boolean
   release(): void
 }
@@ -76,7 +76,7 @@ function where(): string {
   }
 }
 
-/** When a process began, in ticks of the machine; undefined when there is none. Elsewhere than on Linux, only whether. */
+/** Start time of a process in ticks; undefined when there is none. Outside of Linux, only whether it runs. */
 function startOf(pid: number): string | undefined {
   try {
     process.kill(pid, 0)
@@ -84,7 +84,7 @@ function startOf(pid: number): string | undefined {
     if (isCode(error, 'ESRCH')) return undefined
   }
   try {
-    // The name of the program stands in parentheses and may hold anything.
+    // The name of the program is in parentheses and may hold anything.
     return readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ')[19]

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Failure } from 'ratecard/handler'
 import { StoreRefusal, type Database } from './database.ts'
 import { openEmbedded } from './embedded.ts'
@@ -11,7 +12,7 @@ import { openPostgres } from './postgres.ts'
 import { migrate } from './schema.ts'
 import { Upkeep } from './upkeep.ts'
 
-/** Where memories are kept. */
+/** Location of the memories. */
 export type Place =
   | { readonly kind: 'embedded'; readonly directory: string }
   | { readonly kind: 'postgres'; readonly url: string }
@@ -19,7 +20,7 @@ export type Place =
 interface Opened {
   readonly database: Database
   readonly embedder: Embedder
-  /** Of a directory; a server of databases looks after itself. */
+  /** Lock of a directory; a database server needs none. */
   readonly hold: Hold | undefined
   /** Whether there were no files yet. */
   readonly fresh: boolean
@@ -30,6 +31,8 @@ interface Opened {
 export class Memories {
   #opened: Opened | undefined
   #ready: Promise<MemoryStore> | undefined
+  #opening: Promise<unknown> = Promise.resolve()
+  #isClosed = false
 
   /** Names the place for people. Throws `StoreRefusal` when another process holds it. Nothing is read yet. */
   async open(place: Place, embedder: Embedder): Promise<string> {
@@ -48,13 +51,32 @@ export class Memories {
     return database.name
   }
 
+  /** Opens a place that another process is about to release; who asks for the store waits. */
+  openWhenFree(place: Place, embedder: Embedder): void {
+    const open = async (): Promise<void> => {
+      for (let waited = 0; !this.#isClosed; waited += RETRY_MS) {
+        try {
+          await this.open(place, embedder)
+          return
+        } catch (fault) {
+          if (!(fault instanceof StoreRefusal) || waited > RELEASED_MS) throw fault
+          await delay(RETRY_MS)
+        }
+      }
+    }
+    this.#opening = open()
+    this.#opening.catch(() => undefined)
+  }
+
   /** The store, once it is open; a request after a failed attempt opens it again. Throws `Failure`. */
   async store(): Promise<MemoryStore> {
-    if (this.#opened === undefined)
-      throw new Failure('not_configured', 'The memory was not in the catalog when the server was started')
     try {
+      await this.#opening
+      if (this.#opened === undefined)
+        throw new Failure('not_configured', 'The memory was not in the catalog when the server was started')
       return await this.#store(this.#opened)
     } catch (cause) {
+      if (cause instanceof Failure) throw cause
       throw new Failure('source_error', 'The memory store cannot be opened', { cause })
     }
   }
@@ -86,6 +108,8 @@ export class Memories {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#opening.catch(() => undefined)
     const opened = this.#opened
     this.#opened = undefined
     this.#ready = undefined
@@ -94,5 +118,9 @@ export class Memories {
     opened?.hold?.release()
   }
 }
+
+const RETRY_MS = 100
+/** As long as a process answers requests in flight. */
+const RELEASED_MS = 90_000
 
 const LOST = 'another process has taken the memory store over while this one stood still: restart it'

@@ -15,7 +15,7 @@ export interface Draft {
   readonly wallet: string
   readonly text: string
   readonly tags: readonly string[]
-  /** Of the wallet: what has been written under it is not written again. */
+  /** Idempotency key of the wallet: a text is stored under it once. */
   readonly key: string | undefined
 }
 
@@ -30,7 +30,7 @@ export interface Written {
   readonly id: string
   readonly createdAt: Date
   readonly bytes: number
-  /** Whether it stood there before, under the same key. */
+  /** Whether it was there before, under the same key. */
   readonly repeated: boolean
 }
 
@@ -50,7 +50,7 @@ export interface Hit extends Memory {
 
 export interface Page {
   readonly memories: readonly Memory[]
-  /** Where the next page begins; undefined after the last. */
+  /** Start of the next page; undefined after the last. */
   readonly next: string | undefined
   /** Memories on the pages after this one. */
   readonly remaining: number
@@ -99,7 +99,7 @@ export class MemoryStore {
     const bytes = Buffer.byteLength(JSON.stringify({ text: draft.text, tags: draft.tags }))
     await this.#admit(payment, draft.wallet, bytes)
     const vector = await embedOne(this.embedder, draft.text, signal)
-    // Who has paid is told that time is over, and the payment aborted: nothing may be written after that.
+    // The caller learns of the timeout and the payment is aborted: nothing may be written afterwards.
     signal.throwIfAborted()
     const { wallet, text, tags } = draft
     const values = [payment, id, wallet, text, tags, [...new Set(termsOf(text))], this.embedder.name]
@@ -173,7 +173,7 @@ export class MemoryStore {
     return { memories, bytes: readNumber(row, 'bytes'), span }
   }
 
-  /** Of all wallets together. */
+  /** Totals of all wallets. */
   async totals(): Promise<{ readonly memories: number; readonly wallets: number }> {
     const sql = 'select count(*) as memories, count(distinct wallet) as wallets from memories'
     const [row] = await this.#query(sql, [])
@@ -228,7 +228,7 @@ function askedTerms(query: string): { term: string; word: number; share: number 
 
 const QUOTA_SENTENCE = `A wallet keeps at most ${QUOTA.memories} memories, or ${QUOTA.bytes / 1_000_000} MB of them`
 
-/** The same text says the same id, in whichever process. */
+/** The same text gives the same id in every process. */
 function idOf(parts: readonly string[]): string {
   const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
   // RFC 9562 §5.8, version 8: of our own making.

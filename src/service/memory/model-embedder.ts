@@ -1,8 +1,8 @@
 import { Failure } from 'ratecard/handler'
 import { JsonSource } from '../sources/json-source.ts'
 import { compileShape } from '../sources/shape.ts'
-import type { SourceRecords } from '../sources/source-record.ts'
-import type { Runtime } from '../sources/world.ts'
+import type { MetricsBySource } from '../sources/source-metrics.ts'
+import type { Runtime } from '../sources/runtime.ts'
 import { toUnit, type Embedder } from './embedder.ts'
 
 export interface ModelEmbedderOptions {
@@ -47,7 +47,7 @@ export class ModelEmbedder implements Embedder {
   readonly #options: ModelEmbedderOptions
   readonly #source: JsonSource
 
-  constructor(options: ModelEmbedderOptions, world: Runtime, records: SourceRecords) {
+  constructor(options: ModelEmbedderOptions, world: Runtime, records: MetricsBySource) {
     this.name = `openai:${options.model}`
     this.#options = options
     this.#source = new JsonSource(

@@ -16,7 +16,7 @@ export async function openPostgres(url: string): Promise<Database> {
     statement_timeout: STATEMENT_MS,
     application_name: 'ratecard',
   })
-  // A connection that breaks while nobody uses it: the next statement opens another.
+  // An idle connection was lost: the next statement opens another.
   pool.on('error', () => undefined)
   const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
     try {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { brotliDecompressSync } from 'node:zlib'
 
-/** A term that says something similar, and how much of a match it is: above 0, below 1. */
+/** A term of similar meaning, and its share of a match: above 0, below 1. */
 export interface RelatedTerm {
   readonly term: string
   readonly share: number

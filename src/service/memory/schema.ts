@@ -2,7 +2,7 @@ import { DatabaseError, StoreRefusal, type Database } from './database.ts'
 import { readNumber } from './row.ts'
 
 /**
- * One script a version, in their order; those that were carried out stand in `memory_schema`.
+ * One script a version, in their order; those that were carried out are in `memory_schema`.
  *
  * A vector has no fixed size, so that another embedder needs no other table. There is no index of vectors: all memories of
  * one wallet are compared, which is exact, and fast up to some ten thousand.
@@ -62,7 +62,7 @@ function step(version: number, migration: string): string {
   end $step$`
 }
 
-/** Of the extension: it is not installed on the machine, or this user may not create it. */
+/** Errors of the extension: not installed on the machine, or not permitted for this user. */
 const MISSING: ReadonlySet<string | undefined> = new Set(['0A000', '58P01', '42501'])
 
 async function addVectors(database: Database): Promise<void> {

@@ -6,7 +6,7 @@ const WORDS = /[\p{L}\p{N}\p{M}]+/gu
 /** Accents, vowel points and harakat; signs that make another letter, as in Japanese and Hindi, stay. */
 const ACCENTS = /[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]/g
 
-/** Of the languages that agents write most; a text of nothing else keeps them. */
+/** Stop words of the languages that agents use most; a text of nothing else keeps them. */
 const STOP_WORDS = new Set(
   (
     'a about an and are as at be been but by can did do does for from had has have he her his how i if in into is it ' +
@@ -27,7 +27,7 @@ const ENDINGS =
     .split(' ')
     .sort((a, b) => b.length - a.length)
 
-/** A text in the form in which its words are compared: compatibility forms, case and accents are gone. */
+/** Normalizes a text for comparisons: without compatibility forms, case and accents. */
 export function fold(text: string): string {
   return text.normalize('NFKD').toLowerCase().replace(ACCENTS, '').normalize('NFC')
 }
@@ -36,7 +36,7 @@ export function fold(text: string): string {
  * The words of a text as they are looked up: folded, without stop words, cut down to a stem; pairs of signs in scripts
  * without spaces. In their order, with repetitions; empty for a text without letters and digits.
  *
- * Stored beside each memory, so a change of it is a migration of the store.
+ * Stored next to each memory, so a change of it is a migration of the store.
  */
 export function termsOf(text: string): string[] {
   const words = fold(text).match(WORDS) ?? []

@@ -55,7 +55,7 @@ export class Upkeep {
     }
   }
 
-  /** Deletes everything an address has written, on whatever chain, also what is not paid for yet. */
+  /** Deletes everything that an address has written, on every chain, including unpaid writes. */
   async forget(address: string): Promise<number> {
     const [row] = await this.#database.query(
       `with pending as (delete from pending_memories where ${OF_ADDRESS}),

@@ -13,3 +13,20 @@ export async function attempt<Value>(work: Promise<Value>): Promise<Attempt<Valu
     throw error
   }
 }
+
+/** Ways to the same answer, tried one after the other; the failure of the first is the one to report. */
+export class Fallbacks {
+  #first: Failure | undefined
+
+  /** Undefined when this way fails; what is no `Failure` is thrown. */
+  async attempt<Value>(work: () => Promise<Value>): Promise<Value | undefined> {
+    const attempted = await attempt(work())
+    if (attempted.kind === 'done') return attempted.value
+    this.#first ??= attempted.failure
+    return undefined
+  }
+
+  get failure(): Failure {
+    return this.#first ?? new Failure('internal', 'The fallbacks ended without an answer or a failure')
+  }
+}

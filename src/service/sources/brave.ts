@@ -2,11 +2,11 @@ import type { Source } from 'ratecard/handler'
 import { JsonSource } from './json-source.ts'
 import { HITS, type SearchEngine, type SearchHit } from './search.ts'
 import { compileShape } from './shape.ts'
-import type { SourceRecords } from './source-record.ts'
-import type { Runtime } from './world.ts'
+import type { MetricsBySource } from './source-metrics.ts'
+import type { Runtime } from './runtime.ts'
 
 export interface BraveOptions {
-  /** As answers name where their data comes from. */
+  /** Source name in answers. */
   readonly source: Source
   readonly baseUrl: string
   readonly apiKey: string
@@ -22,7 +22,7 @@ export const LIVE_BRAVE: Omit<BraveOptions, 'apiKey'> = {
 }
 
 const MOST_HITS = '20'
-/** Of a query; longer ones are refused. */
+/** Longest query; longer ones are refused. */
 const LONGEST = 400
 const MOST_WORDS = 50
 
@@ -52,7 +52,11 @@ export class Brave implements SearchEngine {
   readonly #api: JsonSource
   readonly #headers: Readonly<Record<string, string>>
 
-  constructor({ source, baseUrl, apiKey, timeoutMs }: BraveOptions, world: Runtime, records: SourceRecords) {
+  constructor(
+    { source, baseUrl, apiKey, timeoutMs }: BraveOptions,
+    world: Runtime,
+    records: MetricsBySource,
+  ) {
     this.source = source
     this.#headers = { 'x-subscription-token': apiKey }
     // The smallest plan allows one call a second.

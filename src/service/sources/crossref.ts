@@ -1,20 +1,15 @@
 import type { Source } from 'ratecard/handler'
-import { JsonSource } from './json-source.ts'
+import { JsonSource, type SourceOptions } from './json-source.ts'
 import { compileShape } from './shape.ts'
-import type { SourceRecords } from './source-record.ts'
+import type { MetricsBySource } from './source-metrics.ts'
 import { CITED, MESSAGE, type Message } from './works/crossref-message.ts'
 import { readMessage } from './works/read-message.ts'
 import type { Work } from './works/work.ts'
-import type { Runtime } from './world.ts'
+import type { Runtime } from './runtime.ts'
 
-export interface CrossrefOptions {
-  /** As answers name where their data comes from. */
-  readonly source: Source
-  readonly baseUrl: string
+export interface CrossrefOptions extends SourceOptions {
   /** Whom Crossref may write to about our calls; it answers those faster who say. */
   readonly mailto: string | undefined
-  /** For each question; one search and one work must fit into the time of a request. */
-  readonly timeoutMs: number
 }
 
 /** Crossref itself; a caller replaces what differs. */
@@ -69,7 +64,7 @@ export class Crossref {
   constructor(
     { source, baseUrl, mailto, timeoutMs }: CrossrefOptions,
     world: Runtime,
-    records: SourceRecords,
+    records: MetricsBySource,
   ) {
     this.source = source
     this.#polite = mailto === undefined ? {} : { mailto }

@@ -1,21 +1,13 @@
 import type { Source } from 'ratecard/handler'
-import { JsonSource } from './json-source.ts'
-import type { SourceRecords } from './source-record.ts'
+import { JsonSource, type SourceOptions } from './json-source.ts'
+import type { MetricsBySource } from './source-metrics.ts'
 import { DATACITE_WORK } from './works/datacite-attributes.ts'
 import { readAttributes } from './works/read-attributes.ts'
 import type { Work } from './works/work.ts'
-import type { Runtime } from './world.ts'
-
-export interface DataCiteOptions {
-  /** As answers name where their data comes from. */
-  readonly source: Source
-  readonly baseUrl: string
-  /** For a question. */
-  readonly timeoutMs: number
-}
+import type { Runtime } from './runtime.ts'
 
 /** DataCite itself; a caller replaces what differs. */
-export const LIVE_DATACITE: DataCiteOptions = {
+export const LIVE_DATACITE: SourceOptions = {
   source: { name: 'DataCite', url: 'https://datacite.org/', licence: 'CC0-1.0' },
   baseUrl: 'https://api.datacite.org',
   timeoutMs: 3000,
@@ -26,7 +18,7 @@ export class DataCite {
   readonly source: Source
   readonly #api: JsonSource
 
-  constructor({ source, baseUrl, timeoutMs }: DataCiteOptions, world: Runtime, records: SourceRecords) {
+  constructor({ source, baseUrl, timeoutMs }: SourceOptions, world: Runtime, records: MetricsBySource) {
     this.source = source
     // 3,000 calls in five minutes are allowed.
     const rate = { perSecond: 5, burst: 10 }

@@ -10,7 +10,7 @@ export interface CertificateAuthority {
   readonly value: string
 }
 
-/** `none`: the name does not exist or has no such record. `unknown`: it could not be found out. */
+/** `none`: the name does not exist or has no such record. `unknown`: it could not be determined. */
 export type Lookup<Record> =
   | { readonly kind: 'found'; readonly records: readonly Record[] }
   | { readonly kind: 'none'; readonly exists: boolean }
@@ -30,7 +30,7 @@ export class Dns {
     if (servers.length > 0) this.#resolver.setServers(servers)
   }
 
-  /** IPv4 first; none when the name does not exist or has none. Rejects when it cannot be found out. */
+  /** IPv4 first; none when the name does not exist or has none. Rejects when it cannot be determined. */
   async addresses(host: string): Promise<readonly string[]> {
     if (isIP(host) !== 0) return [host]
     const both = await Promise.all([this.a(host), this.aaaa(host)])

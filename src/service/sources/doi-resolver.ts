@@ -2,22 +2,15 @@ import { Failure, isJsonObject, type Json, type JsonObject, type Source } from '
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import type { Egress } from './egress.ts'
 import type { Outcome } from './egress/outcome.ts'
+import type { SourceOptions } from './json-source.ts'
 import { compileShape } from './shape.ts'
-import type { SourceRecord } from './source-record.ts'
+import type { SourceMetrics } from './source-metrics.ts'
 import { CITED, MESSAGE } from './works/crossref-message.ts'
 import { readMessage } from './works/read-message.ts'
 import type { Work } from './works/work.ts'
 
-export interface DoiResolverOptions {
-  /** As answers name where their data comes from. */
-  readonly source: Source
-  readonly baseUrl: string
-  /** For a question, with all that doi.org leads to. */
-  readonly timeoutMs: number
-}
-
 /** The DOI Foundation's own; a caller replaces what differs. */
-export const LIVE_DOI_RESOLVER: DoiResolverOptions = {
+export const LIVE_DOI_RESOLVER: SourceOptions = {
   source: { name: 'doi.org', url: 'https://www.doi.org/' },
   baseUrl: 'https://doi.org',
   timeoutMs: 3000,
@@ -33,7 +26,7 @@ const JSON_TYPE = /^application\/([\w.-]+\+)?json\s*(;|$)/i
 const IS_MESSAGE = compileShape(MESSAGE, { vital: CITED })
 
 /**
- * What an agency says of a DOI, whichever it belongs to: doi.org sends on to it, and it is asked for CSL-JSON. Where that
+ * What an agency says about a DOI, whichever it belongs to: doi.org sends on to it, and it is asked for CSL-JSON. Where that
  * leads is for agencies to say, hence by way of the egress.
  */
 export class DoiResolver {
@@ -41,10 +34,10 @@ export class DoiResolver {
   readonly #baseUrl: string
   readonly #timeoutMs: number
   readonly #egress: Egress
-  readonly #record: SourceRecord
+  readonly #record: SourceMetrics
 
   /** What others ask through `egress` takes nothing from the budget of this one. */
-  constructor({ source, baseUrl, timeoutMs }: DoiResolverOptions, egress: Egress, record: SourceRecord) {
+  constructor({ source, baseUrl, timeoutMs }: SourceOptions, egress: Egress, record: SourceMetrics) {
     this.source = source
     this.#baseUrl = baseUrl
     this.#timeoutMs = timeoutMs

@@ -48,7 +48,7 @@ export class Egress {
   readonly #options: EgressOptions
   readonly #now: () => Date
   readonly #budget: SiteBudget
-  /** By origin; promises, so that a site is asked once by all who want to know at the same time. */
+  /** By origin; promises, so that concurrent callers share one request. */
   readonly #robots = new Map<string, { readonly until: number; readonly verdict: Promise<Verdict> }>()
 
   constructor(options: EgressOptions, now: () => Date, terms?: SiteTerms) {
@@ -142,7 +142,7 @@ export class Egress {
       if (this.#robots.size <= ROBOTS_KEPT) break
       this.#robots.delete(oldest)
     }
-    // Who waits with us shares the mishap; who comes later asks again.
+    // Concurrent callers share the failure; later ones ask again.
     if ('mishap' in (await verdict)) this.#robots.delete(origin)
     return verdict
   }

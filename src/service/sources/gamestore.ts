@@ -6,11 +6,11 @@ import { PLAYERS, REVIEWS, type ReviewTotals } from './gamestore/figures.ts'
 import { attempt } from './attempt.ts'
 import { titleOfFeatured, titleOfStoreItem, type Title } from './gamestore/title.ts'
 import { JsonSource } from './json-source.ts'
-import type { SourceRecord, SourceRecords } from './source-record.ts'
-import type { Runtime } from './world.ts'
+import type { SourceMetrics, MetricsBySource } from './source-metrics.ts'
+import type { Runtime } from './runtime.ts'
 
 export interface GamestoreOptions {
-  /** As answers name where their data comes from. */
+  /** Source name in answers. */
   readonly source: Source
   /** Base addresses of the two hosts. */
   readonly storeUrl: string
@@ -27,7 +27,7 @@ export const LIVE_GAMESTORE: GamestoreOptions = {
   timeoutMs: 4000,
 }
 
-/** A place in a ranking; without a title when the ranking itself says no more, or the store has no data for it. */
+/** A position in a ranking; without a title when neither the ranking nor the store has one. */
 export interface Listing {
   readonly appid: number
   readonly title: Title | undefined
@@ -44,7 +44,7 @@ export interface Discounted {
   readonly missingPages: number
 }
 
-/** Of a page of the store's query, which gives up to 1,000 entries: so many stay below the size of an answer we read. */
+/** Entries per page of the store's query, which allows 1,000: fewer stay below our size limit for answers. */
 const PAGE = 500
 /** Entries of the query that are read at most. */
 const MOST_DISCOUNTED = 2000
@@ -54,7 +54,7 @@ const MOST_DISCOUNTED = 2000
  */
 const TOP_SELLERS = 10
 
-/** What the store prices a country in when our table does not know: so it says of itself. */
+/** The store's default currency for countries that are not in our table. */
 const ELSEWHERE = 'USD'
 const LANGUAGE = 'english'
 const DETAILS = {
@@ -74,13 +74,13 @@ export class Gamestore {
   readonly source: Source
   readonly #store: JsonSource
   readonly #api: JsonSource
-  readonly #storeRecord: SourceRecord
-  readonly #apiRecord: SourceRecord
+  readonly #storeRecord: SourceMetrics
+  readonly #apiRecord: SourceMetrics
 
   constructor(
     { source, storeUrl, apiUrl, timeoutMs }: GamestoreOptions,
     world: Runtime,
-    records: SourceRecords,
+    records: MetricsBySource,
   ) {
     this.source = source
     this.#storeRecord = records.of('steam-store')
@@ -243,9 +243,9 @@ export class Gamestore {
     return data ? exact([data], detailsOf, this.#storeRecord)[0] : undefined
   }
 
-  /** Review totals over all languages and ways of buying; zeros when nobody has written one. */
+  /** Review totals of all languages and ways of buying; zeros without reviews. */
   async reviews(appid: number, signal: AbortSignal): Promise<ReviewTotals> {
-    // Unless told otherwise, the store counts those in English by buyers in the store only.
+    // By default, the store counts English reviews of its own buyers only.
     const query = {
       json: '1',
       language: 'all',
@@ -292,7 +292,7 @@ function ranking(listings: readonly Listing[]): readonly Listing[] {
 function exact<Entry, Result>(
   entries: readonly Entry[],
   read: (entry: Entry) => Result,
-  record: SourceRecord,
+  record: SourceMetrics,
 ): (Result | undefined)[] {
   let odd = 0
   const results = entries.map((entry) => {

@@ -1,21 +1,13 @@
 import type { Source } from 'ratecard/handler'
 import { EXTERNAL, GAMES, TIMES, type Game, type TimeToBeat } from './igdb/shapes.ts'
-import { JsonSource } from './json-source.ts'
+import { JsonSource, type SourceOptions } from './json-source.ts'
 import type { Shape } from './shape.ts'
-import type { SourceRecords } from './source-record.ts'
+import type { MetricsBySource } from './source-metrics.ts'
 import type { TwitchAccess } from './twitch/access.ts'
-import type { Runtime } from './world.ts'
-
-export interface IgdbOptions {
-  /** As answers name where their data comes from. */
-  readonly source: Source
-  readonly baseUrl: string
-  /** For each question; three of them, one after the other, must fit into the time of a request. */
-  readonly timeoutMs: number
-}
+import type { Runtime } from './runtime.ts'
 
 /** IGDB itself; a caller replaces what differs. */
-export const LIVE_IGDB: IgdbOptions = {
+export const LIVE_IGDB: SourceOptions = {
   source: { name: 'IGDB', url: 'https://www.igdb.com/' },
   baseUrl: 'https://api.igdb.com/v4',
   timeoutMs: 4000,
@@ -40,10 +32,10 @@ export class Igdb {
   readonly #api: JsonSource
 
   constructor(
-    { source, baseUrl, timeoutMs }: IgdbOptions,
+    { source, baseUrl, timeoutMs }: SourceOptions,
     access: TwitchAccess,
     world: Runtime,
-    records: SourceRecords,
+    records: MetricsBySource,
   ) {
     this.source = source
     this.#access = access
@@ -72,7 +64,7 @@ export class Igdb {
     return this.#ask('/games', `fields ${FIELDS}; where id = (${ids}); limit ${CANDIDATES};`, GAMES, signal)
   }
 
-  /** How long players take for a game; empty when nobody has told. */
+  /** Playing times of a game; empty without any. */
   timesToBeat(id: number, signal: AbortSignal): Promise<readonly TimeToBeat[]> {
     const text = `fields hastily,normally,completely,count; where game_id = ${id}; limit 1;`
     return this.#ask('/game_time_to_beats', text, TIMES, signal)

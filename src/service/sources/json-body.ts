@@ -1,10 +1,10 @@
-import type { Reply, ReplyBody } from './world.ts'
+import type { Reply, ReplyBody } from './runtime.ts'
 
 export type JsonBody =
   | { readonly kind: 'json'; readonly value: unknown }
   | { readonly kind: 'fault'; readonly fault: 'not JSON' | 'empty' | 'too large' | 'a refusal' }
 
-/** SteamSpy says so with status 200. */
+/** SteamSpy's refusal, sent with status 200. */
 const REFUSAL = /^[^{[]{0,200}too many (?:connections|requests)/i
 
 /**
@@ -23,12 +23,12 @@ export async function readJson(reply: Reply, maxBytes: number): Promise<JsonBody
   return parse(Buffer.concat(chunks))
 }
 
-/** Frees the connection of a reply nobody will read. */
+/** Frees the connection of an unread response. */
 export async function discard(body: ReplyBody | null): Promise<void> {
   try {
     await body?.cancel()
   } catch {
-    // The connection is gone already, which is what was asked for.
+    // The connection is closed already.
   }
 }
 

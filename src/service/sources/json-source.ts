@@ -1,14 +1,23 @@
-import { Failure } from 'ratecard/handler'
+import { Failure, type Source } from 'ratecard/handler'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import { discard, readJson } from './json-body.ts'
 import { parseReset, parseRetryAfter } from './retry-after.ts'
 import type { Shape } from './shape.ts'
-import type { SourceRecord } from './source-record.ts'
+import type { SourceMetrics } from './source-metrics.ts'
 import { TokenBucket, type Rate } from './token-bucket.ts'
-import type { FetchOptions, Reply, Runtime } from './world.ts'
+import type { FetchOptions, Reply, Runtime } from './runtime.ts'
+
+/** What differs between a source and its stand-in. */
+export interface SourceOptions {
+  /** Source name in answers. */
+  readonly source: Source
+  readonly baseUrl: string
+  /** For each question; all that follow one another must fit into the time of a request. */
+  readonly timeoutMs: number
+}
 
 export interface JsonSourceOptions {
-  /** As failures name it, at the start of a sentence: `The game store`. */
+  /** Name at the start of error sentences: `The game store`. */
   readonly name: string
   readonly baseUrl: string
   readonly rate: Rate
@@ -62,11 +71,11 @@ const MOST_REDIRECTS = 2
 export class JsonSource {
   readonly #options: JsonSourceOptions
   readonly #world: Runtime
-  readonly #record: SourceRecord
+  readonly #record: SourceMetrics
   readonly #bucket: TokenBucket
   #pause = { from: 0, until: 0 }
 
-  constructor(options: JsonSourceOptions, world: Runtime, record: SourceRecord) {
+  constructor(options: JsonSourceOptions, world: Runtime, record: SourceMetrics) {
     this.#options = options
     this.#world = world
     this.#record = record
@@ -80,7 +89,7 @@ export class JsonSource {
     return answer
   }
 
-  /** The answer; undefined when the source says 404. */
+  /** The answer; undefined for a 404. */
   async find<Answer>(question: Question<Answer>, signal: AbortSignal): Promise<Answer | undefined> {
     const outcome = await this.#recorded(() => this.#ask(question, signal))
     if (outcome.kind === 'absent') return undefined
@@ -147,7 +156,7 @@ export class JsonSource {
     }
   }
 
-  /** Waits until the rate allows a call, or fails at once when that is too far away. */
+  /** Waits until the rate limit allows a call, or fails at once when that takes too long. */
   async #turn(signal: AbortSignal): Promise<void> {
     this.#refuseWhilePaused()
     // Half of the time may go by waiting, the other half belongs to the call.
@@ -216,7 +225,7 @@ export class JsonSource {
   }
 }
 
-/** Where a source sends on to within its own host; a source that sends elsewhere has moved, or wants a log-in. */
+/** A redirect within the host; a redirect elsewhere means that the source has moved or wants a log-in. */
 function redirectWithin({ origin, href }: URL, { status, headers }: Reply): URL | undefined {
   const location = [301, 302, 303, 307, 308].includes(status) ? headers.get('location') : null
   if (location === null || !URL.canParse(location, href)) return undefined

@@ -3,19 +3,19 @@ import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import type { Dns, Lookup, MailServer } from './dns.ts'
 import { isPublicAddress } from './egress/address.ts'
 import { registrableDomain } from './public-suffix.ts'
-import type { SourceRecord } from './source-record.ts'
-import { keepWhole } from './whole.ts'
+import type { SourceMetrics } from './source-metrics.ts'
+import { cacheIfComplete } from './cache-if-complete.ts'
 
-/** Who takes the mail of a domain, as DNS says it. A type, not an interface, so that it counts as JSON. */
+/** The mail servers of a domain, from DNS. A type alias, so that it counts as JSON. */
 export type MailSetup = {
   readonly exists: boolean
-  /** By priority, at most ten; empty when the domain has none of its own. */
+  /** By priority, at most ten; empty when the domain has none. */
   readonly servers: readonly MailServer[]
   /** No servers, but an address: mail goes to the domain itself (RFC 5321 §5.1). */
   readonly implicit: boolean
-  /** The domain says that it takes no mail (RFC 7505). */
+  /** Whether the domain accepts no mail (RFC 7505). */
   readonly refuses: boolean
-  /** Whether one of the servers has a public address; null when that could not be found out. */
+  /** Whether one of the servers has a public address; null when that could not be determined. */
   readonly reachable: boolean | null
   readonly spf: boolean | null
   readonly dmarc: 'none' | 'quarantine' | 'reject' | null
@@ -24,29 +24,29 @@ export type MailSetup = {
 }
 
 const SHOWN = 10
-/** Of a hostile domain's thousand servers, so many are looked up. */
+/** Most servers that are looked up, since a hostile domain may have a thousand. */
 const LOOKED_UP = 5
 const FIRST_MS = 8000
 const SECOND_MS = 4000
-/** Answers without gaps are kept; the rest is asked anew. */
+/** Answers without gaps are kept; the rest is asked again. */
 const KEPT = { ttl: 3_600_000, staleIfError: 0 }
 
 /** Asks name servers who takes the mail of a domain; the mail servers themselves are never asked anything. */
 export class MailServers {
   readonly #dns: Dns
-  readonly #record: SourceRecord
+  readonly #record: SourceMetrics
 
-  constructor(dns: Dns, record: SourceRecord) {
+  constructor(dns: Dns, record: SourceMetrics) {
     this.#dns = dns
     this.#record = record
   }
 
-  /** `domain` in ASCII. Throws `Failure` when it cannot be found out whether there are mail servers. */
+  /** `domain` in ASCII. Throws `Failure` when it cannot be determined whether there are mail servers. */
   async find(
     domain: string,
     context: Pick<Context, 'keep' | 'now' | 'signal'>,
   ): Promise<{ readonly setup: MailSetup; readonly at: Date }> {
-    const { value, at } = await keepWhole(
+    const { value, at } = await cacheIfComplete(
       context,
       `mail-servers-v2:${domain}`,
       KEPT,
@@ -87,13 +87,13 @@ export class MailServers {
     if (mx.kind === 'unknown' || (mx.kind === 'none' && isEitherUnknown(a, aaaa)))
       throw new Failure('source_error', 'No name server could say who takes the mail of the domain')
     const listed = found(mx).toSorted((one, other) => one.priority - other.priority)
-    // A server whose name is the root is none (RFC 7505 §3).
+    // A server named "." means that there is none (RFC 7505 §3).
     const servers = listed.filter(({ exchange }) => exchange !== '' && exchange !== '.')
     const addresses = [...found(a), ...found(aaaa)]
     const implicit = mx.kind === 'none' && addresses.length > 0
     const ownRecord = dmarcIn(ownPolicy)
     const dmarc = ownRecord ?? dmarcIn(abovePolicy)
-    // The record above counts only where there is none of its own: then what was not answered is a gap.
+    // The parent's record counts only when there is none for the domain: an unanswered query is then a gap.
     const policies = {
       kind: ownRecord === undefined && abovePolicy.kind === 'unknown' ? 'unknown' : ownPolicy.kind,
     }
@@ -134,7 +134,7 @@ function dmarcIn(lookup: Lookup<string>): string | undefined {
   return found(lookup).find((text) => /^v=DMARC1\s*;/i.test(text))
 }
 
-/** The first of the tags that says one (RFC 7489 §6.3): `sp` is what a domain asks for those below it. */
+/** The first tag with a policy (RFC 7489 §6.3): `sp` is the one for subdomains. */
 function policyIn(record: string | undefined, tags: readonly ('p' | 'sp')[]): MailSetup['dmarc'] {
   const parts = (record ?? '').toLowerCase().split(';')
   const values = parts.map((part) => part.split('=').map((side) => side.trim()))

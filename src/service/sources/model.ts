@@ -2,13 +2,13 @@ import { Failure, type JsonObject, type Source } from 'ratecard/handler'
 import { JsonSource, Refused } from './json-source.ts'
 import { isStrict } from './model/strict.ts'
 import { compileShape, type Shape } from './shape.ts'
-import type { SourceRecords } from './source-record.ts'
-import type { Runtime } from './world.ts'
+import type { MetricsBySource } from './source-metrics.ts'
+import type { Runtime } from './runtime.ts'
 
 export interface ModelOptions {
-  /** As answers name who wrote. */
+  /** Name of the model, as source in answers. */
   readonly source: Source
-  /** Of an endpoint that speaks as OpenAI does: `https://api.openai.com/v1`. */
+  /** URL of an OpenAI-compatible endpoint: `https://api.openai.com/v1`. */
   readonly baseUrl: string
   /** A model on the operator's own machine wants none. */
   readonly apiKey: string | undefined
@@ -17,7 +17,7 @@ export interface ModelOptions {
   readonly timeoutMs: number
 }
 
-/** As long as an operation that is paid for afterwards may take. */
+/** The longest time of an operation that settles after the work. */
 export const LIVE_MODEL: Pick<ModelOptions, 'timeoutMs'> = { timeoutMs: 15_000 }
 
 export interface Message {
@@ -25,7 +25,7 @@ export interface Message {
   readonly content: string
 }
 
-/** What is to be written, and the schema it is to satisfy: the caller checks that it does. */
+/** The prompt, and the schema of the answer, which the caller validates. */
 export interface ModelRequest {
   readonly messages: readonly Message[]
   /** Letters, digits and `_`. */
@@ -33,7 +33,7 @@ export interface ModelRequest {
   readonly schema: JsonObject
 }
 
-/** Of what is written, thoughts included; more is more than anybody pays for. */
+/** Limit of tokens, including reasoning. */
 const MOST_TOKENS = 8192
 const NAME = 'The language model'
 
@@ -82,7 +82,7 @@ export class LanguageModel {
   readonly #headers: Readonly<Record<string, string>>
   readonly #api: JsonSource
 
-  constructor(options: ModelOptions, world: Runtime, records: SourceRecords) {
+  constructor(options: ModelOptions, world: Runtime, records: MetricsBySource) {
     const { source, baseUrl, apiKey, model, timeoutMs } = options
     this.source = source
     this.#model = model
@@ -91,7 +91,7 @@ export class LanguageModel {
     this.#api = new JsonSource({ name: NAME, baseUrl, rate, timeoutMs }, world, records.of('language-model'))
   }
 
-  /** The text of the answer: JSON, if the model did as it was told. */
+  /** The text of the answer, which should be JSON. */
   async write(assignment: ModelRequest, signal: AbortSignal): Promise<string> {
     try {
       return textOf(await this.#complete(assignment, formOf(assignment), signal))

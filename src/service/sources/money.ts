@@ -9,7 +9,7 @@ export type Money = {
   readonly formatted: string
 }
 
-/** As it stands in a cache. */
+/** The form in a cache. */
 export const MONEY: JSONSchemaType<Money> = {
   type: 'object',
   required: ['amount', 'amount_minor', 'currency', 'formatted'],

@@ -1,9 +1,9 @@
 import { isJsonObject, type Context, type Json, type JsonObject } from 'ratecard/handler'
 import type { Egress } from './egress.ts'
-import type { SourceRecord } from './source-record.ts'
-import { keepWhole } from './whole.ts'
+import type { SourceMetrics } from './source-metrics.ts'
+import { cacheIfComplete } from './cache-if-complete.ts'
 
-/** What a registry says of a name. Nothing of the people behind it is read. */
+/** A registry's data of a name, without personal data. */
 export interface Registration {
   readonly registered: boolean
   readonly registrar: string | null
@@ -16,7 +16,7 @@ export interface Registration {
 }
 
 export type Registered =
-  /** `at`: when the registry said so. */
+  /** `at`: time of the registry's answer. */
   | { readonly kind: 'known'; readonly registration: Registration; readonly at: Date }
   /** The registry of this top-level domain has no such service. */
   | { readonly kind: 'unsupported' }
@@ -40,10 +40,10 @@ const REGISTRY = { perSecond: 5, burst: 100, atOnce: 50 }
 export class Rdap {
   readonly #egress: Egress
   readonly #bootstrap: string
-  readonly #record: SourceRecord
+  readonly #record: SourceMetrics
 
   /** Registries have a budget of their own, each: nothing of it is taken from the sites that callers name. */
-  constructor(egress: Egress, bootstrap: string, record: SourceRecord) {
+  constructor(egress: Egress, bootstrap: string, record: SourceMetrics) {
     this.#egress = egress.apart(REGISTRY)
     this.#bootstrap = bootstrap
     this.#record = record
@@ -55,7 +55,7 @@ export class Rdap {
     if (base instanceof NoList) return { kind: 'unknown' }
     if (base === undefined) return { kind: 'unsupported' }
     const address = `${base.replace(/\/*$/, '/')}domain/${domain}`
-    const { value, at } = await keepWhole(
+    const { value, at } = await cacheIfComplete(
       context,
       `rdap/1/${domain}`,
       KEPT_DOMAIN,
@@ -86,8 +86,15 @@ export class Rdap {
     for (const field of EXPECTED)
       if (!Array.isArray(answer[field])) this.#record.countSkipped(`${field}: absent`)
     const registration = registrationOf(answer)
-    const { registrar, created_at: created, expires_at: expires, status: states } = registration
-    if (registrar !== null || created !== null || expires !== null || states.length > 0) return registration
+    const {
+      registrar,
+      created_at: created,
+      expires_at: expires,
+      updated_at: updated,
+      status: states,
+    } = registration
+    if (states.length > 0 || [registrar, created, expires, updated].some((each) => each !== null))
+      return registration
     // A registry says at least one of these of every name: nothing was understood.
     this.#record.countDrifted('events, status, entities: absent')
     return 'unknown'

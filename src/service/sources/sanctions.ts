@@ -1,13 +1,13 @@
 import { Failure } from 'ratecard/handler'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
-import { Holding, type Refreshed } from './sanctions/holding.ts'
+import { ListCache, type Refreshed } from './sanctions/list-cache.ts'
 import type { ListId, ListTerms } from './sanctions/lists.ts'
-import { standingOf, type ListStanding } from './sanctions/standing.ts'
-import type { ListFacts } from './sanctions/shelf.ts'
+import { listStatus, type ListStatus } from './sanctions/list-status.ts'
+import type { ListFacts } from './sanctions/build-index.ts'
 import { ListThread } from './sanctions/thread.ts'
 import type { ListHit, Outcome, Threshold } from './sanctions/worker.ts'
-import type { SourceRecords } from './source-record.ts'
-import type { Runtime } from './world.ts'
+import type { MetricsBySource } from './source-metrics.ts'
+import type { Runtime } from './runtime.ts'
 
 export interface SanctionsOptions {
   readonly lists: readonly ListTerms[]
@@ -47,7 +47,7 @@ export interface Question {
 export interface ListUpdate {
   readonly id: ListId
   readonly kind: Refreshed['kind']
-  /** Why it failed, in words that go on after "the list". */
+  /** Why it failed, phrased to follow "the list". */
   readonly reason?: string
 }
 
@@ -66,50 +66,50 @@ const RETRY_AFTER_SECONDS = 30
  * const { hits, consulted } = await sanctions.search({ name: 'Mahan Air', threshold, limit: 10 }, context.signal)
  */
 export class Sanctions {
-  readonly #holdings: readonly Holding[]
+  readonly #caches: readonly ListCache[]
   readonly #thread: ListThread
   readonly #now: () => Date
-  #tending: Promise<void> | undefined
+  #updating: Promise<void> | undefined
 
-  constructor({ lists, directory, urls }: SanctionsOptions, world: Runtime, records: SourceRecords) {
+  constructor({ lists, directory, urls }: SanctionsOptions, world: Runtime, records: MetricsBySource) {
     this.#now = world.now
     this.#thread = new ListThread(() => {
-      for (const holding of this.#holdings) holding.forget()
+      for (const cache of this.#caches) cache.forget()
     })
-    this.#holdings = lists.map((terms) => {
+    this.#caches = lists.map((terms) => {
       const options = { terms, directory, url: urls[terms.id] }
-      return new Holding(options, this.#thread, world, records.of(terms.source))
+      return new ListCache(options, this.#thread, world, records.of(terms.source))
     })
   }
 
   async search(question: Question, signal: AbortSignal): Promise<Findings> {
     await this.#ready(signal)
-    const consulted = this.#holdings.flatMap(({ isConfigured, terms, facts }) =>
+    const consulted = this.#caches.flatMap(({ isConfigured, terms, facts }) =>
       isConfigured && facts !== undefined ? [{ terms, facts }] : [],
     )
     const found = await this.#ask(question, signal)
-    // A thread that has just been started anew holds nothing: that is no answer.
+    // A thread that has just been started again holds nothing: that is no answer.
     if (consulted.some(({ terms }) => !found.searched.includes(terms.id)))
       throw unavailable('The lists are being loaded again')
-    const notConsulted = this.#holdings.filter((each) => !each.isConfigured).map(({ terms }) => terms)
+    const notConsulted = this.#caches.filter((each) => !each.isConfigured).map(({ terms }) => terms)
     return { ...found, consulted, notConsulted }
   }
 
   /** Fetches every list that has an address, one after the other; `progress` is told how many bytes have come. */
   async update(progress: (id: ListId, bytes: number) => void): Promise<ListUpdate[]> {
     const updates: ListUpdate[] = []
-    for (const holding of this.#holdings.filter(({ url }) => url !== undefined)) {
-      const { id } = holding.terms
-      await holding.look()
-      updates.push({ id, ...(await holding.refresh((bytes) => progress(id, bytes))) })
+    for (const cache of this.#caches.filter(({ url }) => url !== undefined)) {
+      const { id } = cache.terms
+      await cache.loadStored()
+      updates.push({ id, ...(await cache.refresh((bytes) => progress(id, bytes))) })
     }
     return updates
   }
 
   /** How the lists stand that are loaded or on disk; nothing is fetched. */
-  async status(): Promise<ListStanding[]> {
-    for (const holding of this.#holdings) await holding.look()
-    return this.#holdings.map((holding) => standingOf(holding, this.#now()))
+  async status(): Promise<ListStatus[]> {
+    for (const cache of this.#caches) await cache.loadStored()
+    return this.#caches.map((cache) => listStatus(cache, this.#now()))
   }
 
   /** Ends the thread and gives its memory back; the next question loads the lists again. */
@@ -119,24 +119,24 @@ export class Sanctions {
 
   /** Returns when every configured list may be relied on; what is due is fetched meanwhile, in one go for all who ask. */
   async #ready(signal: AbortSignal): Promise<void> {
-    this.#tending ??= this.#tend().finally(() => {
-      this.#tending = undefined
+    this.#updating ??= this.#update().finally(() => {
+      this.#updating = undefined
     })
-    const tending = this.#tending
+    const updating = this.#updating
     // Nobody may be waiting when it fails: the lists themselves then say what is missing.
-    tending.catch(() => undefined)
+    updating.catch(() => undefined)
     if (this.#refusal() === undefined) return
-    const cause = await beforeDeadline(signal, PATIENCE_MS, () => tending).catch((fault: unknown) => fault)
+    const cause = await beforeDeadline(signal, PATIENCE_MS, () => updating).catch((fault: unknown) => fault)
     const refusal = this.#refusal(cause)
     if (refusal !== undefined) throw refusal
   }
 
-  async #tend(): Promise<void> {
-    await Promise.all(this.#holdings.map((holding) => holding.tend()))
+  async #update(): Promise<void> {
+    await Promise.all(this.#caches.map((cache) => cache.updateIfDue()))
   }
 
   #refusal(cause?: unknown): Failure | undefined {
-    const configured = this.#holdings.filter(({ isConfigured }) => isConfigured)
+    const configured = this.#caches.filter(({ isConfigured }) => isConfigured)
     if (configured.length === 0) return unavailable('No sanctions list is set up', cause)
     const missing = configured.find(({ problem }) => problem !== undefined)
     return missing && unavailable(`The list ${missing.terms.id} ${missing.problem}`, cause)

@@ -2,8 +2,8 @@ import type { Source } from 'ratecard/handler'
 import { JsonSource } from './json-source.ts'
 import { HITS, type SearchEngine, type SearchHit } from './search.ts'
 import { compileShape } from './shape.ts'
-import type { SourceRecords } from './source-record.ts'
-import type { Runtime } from './world.ts'
+import type { MetricsBySource } from './source-metrics.ts'
+import type { Runtime } from './runtime.ts'
 
 export interface SearxngOptions {
   /** As answers name where their data comes from. */
@@ -32,12 +32,12 @@ const ANSWER = compileShape<Answer>(
   { rows: 'results' },
 )
 
-/** An engine that the operator runs. It answers with 403 unless `json` stands under `search.formats` of its settings. */
+/** An engine that the operator runs. It answers with 403 unless `json` is under `search.formats` of its settings. */
 export class Searxng implements SearchEngine {
   readonly source: Source
   readonly #api: JsonSource
 
-  constructor({ source, baseUrl, timeoutMs }: SearxngOptions, world: Runtime, records: SourceRecords) {
+  constructor({ source, baseUrl, timeoutMs }: SearxngOptions, world: Runtime, records: MetricsBySource) {
     this.source = source
     const rate = { perSecond: 2, burst: 10 }
     this.#api = new JsonSource(

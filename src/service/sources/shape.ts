@@ -31,7 +31,7 @@ export type Reading<Answer> =
 
 /** A field that was left out, or whose row was, and how often. */
 export interface Flaw {
-  /** Names of fields and what is wrong with them, never what stood in them: `items/#/price: type`. */
+  /** Names of fields and what is wrong with them, never what was in them: `items/#/price: type`. */
   readonly where: string
   readonly count: number
 }

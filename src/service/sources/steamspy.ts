@@ -1,19 +1,11 @@
 import type { Source } from 'ratecard/handler'
-import { JsonSource } from './json-source.ts'
+import { JsonSource, type SourceOptions } from './json-source.ts'
 import { compileShape } from './shape.ts'
-import type { SourceRecords } from './source-record.ts'
-import type { Runtime } from './world.ts'
-
-export interface SteamSpyOptions {
-  /** As answers name where their data comes from. */
-  readonly source: Source
-  readonly baseUrl: string
-  /** For a question. */
-  readonly timeoutMs: number
-}
+import type { MetricsBySource } from './source-metrics.ts'
+import type { Runtime } from './runtime.ts'
 
 /** The site itself; a caller replaces what differs. */
-export const LIVE_STEAMSPY: SteamSpyOptions = {
+export const LIVE_STEAMSPY: SourceOptions = {
   source: { name: 'SteamSpy', url: 'https://steamspy.com/' },
   baseUrl: 'https://steamspy.com',
   timeoutMs: 4000,
@@ -78,7 +70,7 @@ export class SteamSpy {
   readonly source: Source
   readonly #site: JsonSource
 
-  constructor({ source, baseUrl, timeoutMs }: SteamSpyOptions, world: Runtime, records: SourceRecords) {
+  constructor({ source, baseUrl, timeoutMs }: SourceOptions, world: Runtime, records: MetricsBySource) {
     this.source = source
     // One call a second is asked for; five at once are the titles of one dossier.
     const rate = { perSecond: 1, burst: 5 }

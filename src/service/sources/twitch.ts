@@ -1,20 +1,12 @@
 import type { Source } from 'ratecard/handler'
-import { JsonSource } from './json-source.ts'
-import type { SourceRecords } from './source-record.ts'
+import { JsonSource, type SourceOptions } from './json-source.ts'
+import type { MetricsBySource } from './source-metrics.ts'
 import { CATEGORIES, STREAMS, type Category, type Stream } from './twitch/shapes.ts'
 import type { TwitchAccess } from './twitch/access.ts'
-import type { Runtime } from './world.ts'
-
-export interface TwitchOptions {
-  /** As answers name where their data comes from. */
-  readonly source: Source
-  readonly baseUrl: string
-  /** For each question. */
-  readonly timeoutMs: number
-}
+import type { Runtime } from './runtime.ts'
 
 /** Twitch itself; a caller replaces what differs. */
-export const LIVE_TWITCH: TwitchOptions = {
+export const LIVE_TWITCH: SourceOptions = {
   source: { name: 'Twitch', url: 'https://www.twitch.tv/' },
   baseUrl: 'https://api.twitch.tv/helix',
   timeoutMs: 4000,
@@ -36,10 +28,10 @@ export class Twitch {
   readonly #helix: JsonSource
 
   constructor(
-    { source, baseUrl, timeoutMs }: TwitchOptions,
+    { source, baseUrl, timeoutMs }: SourceOptions,
     access: TwitchAccess,
     world: Runtime,
-    records: SourceRecords,
+    records: MetricsBySource,
   ) {
     this.source = source
     this.#access = access

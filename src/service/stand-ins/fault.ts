@@ -26,7 +26,7 @@ export type Fault =
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' }
 const PAGE = '<!doctype html><title>Sorry</title><p>Please come back later.'
 
-/** Answers with the fault in the place of the answer that was due. */
+/** Answers with the fault instead of the requested answer. */
 export function fail(fault: Fault, { body }: StandInResponse, response: ServerResponse): void {
   switch (fault) {
     case 'html':

@@ -62,7 +62,7 @@ export interface StandIns {
   readonly stop: () => Promise<void>
 }
 
-/** Starts one local server that stands in for every outside source: no network, invented data. */
+/** Starts one local server that replaces every outside source: no network, invented data. */
 export async function startStandIns({ faults = {}, spoil }: StandInsOptions = {}): Promise<StandIns> {
   const asked = new Map<string, number>()
   const userAgents = new Set<string>()
@@ -86,7 +86,7 @@ export async function startStandIns({ faults = {}, spoil }: StandInsOptions = {}
     // Who has gone away while asking needs no answer.
     answer(request, response).catch(() => response.destroy())
   })
-  server.listen(0, '127.0.0.1')
+  server.listen({ port: 0, host: '127.0.0.1', exclusive: true })
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { Failure, InvalidParameter } from 'ratecard/handler'
 import type { Reply } from './reply.ts'
-import { OVERRUN, Thread, type ThreadLimits } from './thread.ts'
+import { LIMIT_EXCEEDED, Thread, type ThreadLimits } from './thread.ts'
 
 export interface PoolOptions extends ThreadLimits {
   /** How many tasks may run at once; a thread is started when one is first needed. */
@@ -15,7 +15,7 @@ export interface PoolOptions extends ThreadLimits {
  * @example
  * const pool = new ThreadPool<Task, Result>(entryBeside(import.meta.url, './worker'), { threads: 2, milliseconds: 1000, megabytes: 128 })
  * const result = await pool.perform(task, context.signal)
- * if (result === OVERRUN) throw new InvalidParameter('data', 'data is too complex')
+ * if (result === LIMIT_EXCEEDED) throw new InvalidParameter('data', 'data is too complex')
  */
 export class ThreadPool<Task, Result> {
   readonly #idle: Thread[]
@@ -29,11 +29,11 @@ export class ThreadPool<Task, Result> {
    * The result, once a thread is free: tasks wait in the order they came. Throws what the task throws, and
    * `handler_timeout` when the signal is given before its turn.
    */
-  async perform(task: Task, signal: AbortSignal): Promise<Result | typeof OVERRUN> {
+  async perform(task: Task, signal: AbortSignal): Promise<Result | typeof LIMIT_EXCEEDED> {
     const thread = await this.#turn(signal)
     try {
       const outcome = await thread.perform(task)
-      return outcome === OVERRUN ? OVERRUN : judge<Result>(outcome)
+      return outcome === LIMIT_EXCEEDED ? LIMIT_EXCEEDED : judge<Result>(outcome)
     } finally {
       const [next] = this.#waiting
       if (next === undefined) this.#idle.push(thread)
@@ -70,7 +70,7 @@ export function entryBeside(url: string, path: string): URL {
   return new URL(`${path}${extname(url)}`, url)
 }
 
-function judge<Result>(text: string): Result | typeof OVERRUN {
+function judge<Result>(text: string): Result | typeof LIMIT_EXCEEDED {
   const reply: Reply<Result> = JSON.parse(text)
   switch (reply.kind) {
     case 'performed':
@@ -80,7 +80,7 @@ function judge<Result>(text: string): Result | typeof OVERRUN {
     case 'failed':
       throw new Failure(reply.code, reply.detail)
     case 'exhausted':
-      return OVERRUN
+      return LIMIT_EXCEEDED
     case 'broken':
       throw new Failure('internal', 'The operation failed unexpectedly', { cause: new Error(reply.reason) })
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 
 /** A task ran out of time or memory; its thread is gone. */
-export const OVERRUN = Symbol('overrun')
+export const LIMIT_EXCEEDED = Symbol('limit exceeded')
 
 export interface ThreadLimits {
   /** For one task, on the clock of the wall. */
@@ -26,11 +26,11 @@ export class Thread {
     this.#limits = limits
   }
 
-  async perform(task: unknown): Promise<string | typeof OVERRUN> {
+  async perform(task: unknown): Promise<string | typeof LIMIT_EXCEEDED> {
     const worker = this.#worker ?? (await this.#start())
     worker.ref()
     const outcome = await run(worker, task, this.#limits.milliseconds)
-    if (outcome === OVERRUN) await worker.terminate()
+    if (outcome === LIMIT_EXCEEDED) await worker.terminate()
     else worker.unref()
     return outcome
   }
@@ -50,17 +50,17 @@ export class Thread {
   }
 }
 
-function run(worker: Worker, task: unknown, milliseconds: number): Promise<string | typeof OVERRUN> {
+function run(worker: Worker, task: unknown, milliseconds: number): Promise<string | typeof LIMIT_EXCEEDED> {
   return new Promise((settle) => {
-    const end = (outcome: string | typeof OVERRUN): void => {
+    const end = (outcome: string | typeof LIMIT_EXCEEDED): void => {
       clearTimeout(timer)
-      worker.off('message', answer).off('exit', overrun)
+      worker.off('message', answer).off('exit', stop)
       settle(outcome)
     }
     const answer = (text: string): void => end(text)
-    const overrun = (): void => end(OVERRUN)
-    const timer = setTimeout(overrun, milliseconds)
-    worker.on('message', answer).on('exit', overrun)
+    const stop = (): void => end(LIMIT_EXCEEDED)
+    const timer = setTimeout(stop, milliseconds)
+    worker.on('message', answer).on('exit', stop)
     worker.postMessage(task)
   })
 }

@@ -1,35 +1,35 @@
 import { startPeer } from '../servers/peer.mjs'
-import { freePort } from '../market.mjs'
+import { freePort } from '../shop.mjs'
 import { ask, payStock } from './buyer.mjs'
 
-/** Started while what settles for it is away, which comes back after the first unpaid request. */
-export async function bootAlone(market) {
-  const { node } = market
-  market.kill()
+/** Starts the seller while its node or facilitator is down; that comes back after the first unpaid request. */
+export async function bootAlone(shop) {
+  const { node } = shop
+  shop.kill()
   node.set('down')
-  const rows = await boot(market, 'Started while the node is down', {}, async () => node.set('open'))
+  const rows = await boot(shop, 'Started while the node is down', {}, async () => node.set('open'))
   const port = await freePort()
-  const { settlerKey, chain } = market
+  const { settlerKey, chain } = shop
   let facilitator
-  const means = { facilitatorUrl: `http://127.0.0.1:${port}`, settlerKey: undefined, rpcUrl: undefined }
+  const settings = { facilitatorUrl: `http://127.0.0.1:${port}`, settlerKey: undefined, rpcUrl: undefined }
   rows.push(
-    ...(await boot(market, 'Started while its facilitator over HTTP is down', means, async () => {
+    ...(await boot(shop, 'Started while its facilitator over HTTP is down', settings, async () => {
       facilitator = await startPeer('facilitator', { port, settlerKey, rpcUrl: chain.rpcUrl })
     })),
   )
   facilitator?.stop()
-  await market.start()
+  await shop.start()
   return rows
 }
 
 const STARTED_WITHIN_MS = 20_000
 
-async function boot(market, words, means, bringBack) {
-  const started = await within(STARTED_WITHIN_MS, market.start(means))
-  const unpaid = started ? await request(market, ask) : '–'
+async function boot(shop, words, settings, bringBack) {
+  const started = await within(STARTED_WITHIN_MS, shop.start(settings))
+  const unpaid = started ? await request(shop, ask) : '–'
   await bringBack()
-  const paid = started ? await request(market, payStock, await market.wallet()) : '–'
-  market.kill()
+  const paid = started ? await request(shop, payStock, await shop.wallet()) : '–'
+  shop.kill()
   return [
     [`${words}: starts`, started ? 'yes' : 'no'],
     ['… an unpaid request gets', unpaid],
@@ -37,9 +37,9 @@ async function boot(market, words, means, bringBack) {
   ]
 }
 
-async function request(market, way, credential) {
-  const { text } = await way(market, market.path('/paid/work'), credential)
-  return market.alive() ? text : `${text}; the process has ended`
+async function request(shop, call, credential) {
+  const { text } = await call(shop, shop.path('/paid/work'), credential)
+  return shop.alive() ? text : `${text}; the process has ended`
 }
 
 async function within(ms, starting) {

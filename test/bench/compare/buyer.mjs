@@ -1,10 +1,10 @@
-// What buyers do.
+// The requests of buyers.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { challengeOf, send, sign, stockFetch } from '../../support/payment.ts'
 
 const LOST = { status: undefined, text: 'no answer' }
 
-/** One request to its end; never throws. */
+/** Reads the response to a request; never throws. */
 async function read(request) {
   try {
     const response = await request
@@ -15,35 +15,32 @@ async function read(request) {
   }
 }
 
-/** Status with the code of our problems, or with what the body says instead. */
+/** The status, with the error code if the body has one. */
 function describe(status, body) {
   if (status === 200) return '200'
   const code = /"code":"(\w+)"/.exec(body)?.[1]
   return code === undefined ? String(status) : `${status} ${code}`
 }
 
-export async function signedFor(market, key) {
-  return (await sign(await challengeOf(market.url('/paid/work')), key)).header
+export async function signedFor(shop, key) {
+  return (await sign(await challengeOf(shop.url('/paid/work')), key)).header
 }
 
-export const sendPayment = (market, path, header) => read(send(market.url(path), header))
+export const sendPayment = (shop, path, header) => read(send(shop.url(path), header))
 
-/** @x402/fetch as it comes from the registry: asks, signs what it is asked for, and sends that once. */
-export const payStock = (market, path, key) => read(stockFetch(key)(market.url(path)))
+/** The unmodified @x402/fetch: requests, signs the offer and sends the payment once. */
+export const payStock = (shop, path, key) => read(stockFetch(key)(shop.url(path)))
 
-export const ask = (market, path, options = {}) => read(fetch(market.url(path), options))
+export const ask = (shop, path, options = {}) => read(fetch(shop.url(path), options))
 
-/** Longer than any lease of a dead process. */
+/** Longer than the lease of a killed process. */
 const PATIENCE_MS = 60_000
 
-/**
- * Sends the same payment until it is answered or refused: again when there was no answer, or one that says when to
- * come back.
- */
-export async function insist(market, path, header) {
+/** Sends the same payment until it is answered or refused: repeats after a lost answer, and after a 503 with `Retry-After`. */
+export async function resend(shop, path, header) {
   const until = Date.now() + PATIENCE_MS
   for (;;) {
-    const answer = await sendPayment(market, path, header)
+    const answer = await sendPayment(shop, path, header)
     const pause = answer.response?.headers.get('retry-after')
     const passing = answer.status === undefined || (answer.status === 503 && pause !== null)
     if (!passing || Date.now() > until) return answer

@@ -1,4 +1,4 @@
-// The comparison as Markdown, ready for a README.
+// Prints the comparison as Markdown.
 import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { show } from '../figures.mjs'
@@ -6,7 +6,7 @@ import { show } from '../figures.mjs'
 const ours = packageAt('../../../package.json')
 const peers = packageAt('../package.json').dependencies
 
-/** `counted`: the rows of each seller, alike in order; `paid`: one row of figures each. */
+/** `counted`: the rows of each seller, in the same order; `paid`: one row of figures for each seller. */
 export function printComparison(sellers, counted, paid, scale) {
   const [first, ...others] = counted
   const rows = first.map(([words, value], index) => [words, value, ...others.map((other) => other[index][1])])
@@ -16,7 +16,7 @@ export function printComparison(sellers, counted, paid, scale) {
     ['---', ...sellers.map(() => '---')],
     ...rows,
     across('Paid calls a second, 32 at once', ({ rate }) => show(rate, 0)),
-    across('… milliseconds of processor a call', ({ cost }) => show(cost, 1)),
+    across('… CPU ms per call', ({ cost }) => show(cost, 1)),
     across('… payments sent', ({ sold }) => sold),
     across('… charges', ({ charges }) => charges),
   ]
@@ -41,7 +41,7 @@ function notes({ kills, drops, paidRounds, calls }) {
     'Each seller has a chain of its own. Charges are transfers to the seller in the logs of that chain; handler runs are',
     'counted where the work is done; an answer is a 200. Money lost is 0.01 USD for each charge without an answer of its own.',
     `@x402/express runs with the facilitator of @x402/core ${peers['@x402/core']} in its process: one key, transactions sent one`,
-    'after the other, receipts looked for every 10 ms, all else as the packages have it.',
+    'after the other, receipts polled every 10 ms, all other settings at the defaults of the packages.',
     '',
     '- Copies: the same header in 50 requests at once, for work of 0.1 s.',
     `- kill -9: SIGKILL with 8 buyers under way, ${kills} times at each instant, then a restart. A buyer sends the same payment`,

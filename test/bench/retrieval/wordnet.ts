@@ -92,7 +92,7 @@ function synsetOf(part: string, line: string): [string, Synset] {
   ]
 }
 
-/** A line of index.*: the senses stand at its end, the most frequent first. */
+/** A line of index.*: the senses are at its end, the most frequent first. */
 function relate(part: string, fields: readonly string[]): void {
   const [lemma = '', , senses = '0'] = fields
   const keys = fields.slice(-Number(senses)).map((offset) => part + offset)

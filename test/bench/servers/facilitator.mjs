@@ -4,8 +4,8 @@ import express from 'express'
 import { given } from './ready.mjs'
 import { createFacilitator } from './settle.mjs'
 
-const { port, ...means } = await given()
-const facilitator = createFacilitator(means)
+const { port, ...settings } = await given()
+const facilitator = createFacilitator(settings)
 const app = express()
 app.use(express.json())
 app.post('/verify', async ({ body: { paymentPayload, paymentRequirements } }, response) => {

@@ -1,4 +1,4 @@
-// Loaded into a server: watches how late its event loop comes, and tells on SIGUSR2, counting anew from then. On Linux the
+// Loaded into a server: watches how late its event loop comes, and tells on SIGUSR2, counting again from then. On Linux the
 // kernel says how long the thread was ready and got no processor: what is left of the lag is the work of the loop itself.
 import { readFileSync } from 'node:fs'
 

@@ -7,13 +7,15 @@ import { ExactEvmScheme } from '@x402/evm/exact/server'
 import { given, ready } from './ready.mjs'
 import { createFacilitator, NETWORK } from './settle.mjs'
 
-const means = await given()
-const { payTo, facilitatorUrl, workplace } = means
+const settings = await given()
+const { payTo, facilitatorUrl, upstream } = settings
 const facilitator =
-  facilitatorUrl === undefined ? createFacilitator(means) : new HTTPFacilitatorClient({ url: facilitatorUrl })
+  facilitatorUrl === undefined
+    ? createFacilitator(settings)
+    : new HTTPFacilitatorClient({ url: facilitatorUrl })
 
 const route = {
-  description: 'Asks the workplace of the measurement',
+  description: 'Asks the upstream of the measurement',
   mimeType: 'application/json',
   accepts: { scheme: 'exact', network: NETWORK, payTo, price: '$0.01', maxTimeoutSeconds: 60 },
 }
@@ -22,7 +24,7 @@ const app = express()
 app.disable('x-powered-by')
 app.use(paymentMiddleware({ 'GET /paid/work': route, 'GET /paid/answer': route }, resources))
 app.get('/paid/work', async ({ query }, response) => {
-  const work = await fetch(`${workplace}/${Number(query.n)}`)
+  const work = await fetch(`${upstream}/${Number(query.n)}`)
   response.status(work.status).json({ n: Number(query.n), run: await work.json() })
 })
 app.get('/paid/answer', ({ query }, response) => {

@@ -3,7 +3,7 @@ import { catalogClaims, READERS } from '../../../src/cli/doctor/claim-readers.ts
 import { compareClaims, type Mismatch, type RouteClaims } from '../../../src/cli/doctor/route-claims.ts'
 import { createRevision, type Catalog } from '../../../src/engine/internal.ts'
 import { compileHarbour } from '../../support/documents.ts'
-import { BASE_URL, quietX402, shippedCatalog } from '../../support/x402.ts'
+import { BASE_URL, quietX402, shippedCatalog } from '../../support/shipped-catalog.ts'
 
 /** The documents of a catalog as they are served, by path. */
 function pagesOf(catalog: Catalog): ReadonlyMap<string, string> {

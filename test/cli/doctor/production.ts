@@ -1,14 +1,16 @@
 import { createServer as createSecureServer } from 'node:https'
 import { createServer } from 'node:http'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { SITE_CERTIFICATE, SITE_KEY } from '../../../src/service/stand-ins/web/certificates.ts'
 import { startBase } from '../../support/base-chain.ts'
-import { catalogText } from '../../support/catalog-files.ts'
-import { runLine } from '../../support/command.ts'
-import { listening } from '../../support/listening.ts'
-import { openOddNode } from '../../support/odd-node.ts'
+import { catalogText } from '../../support/catalogs.ts'
+import { runLine } from '../../support/run-command.ts'
+import { listening } from '../../support/http.ts'
+import { openRpcInterceptor } from '../../support/rpc-proxy.ts'
+import { makeRecord } from '../../support/payment-records.ts'
 import { addressOf, randomKey } from '../../support/payment.ts'
 import { redisAbsence, startRedis } from '../../support/redis.ts'
 import { runProgram, startServer } from '../../support/server.ts'
@@ -53,22 +55,22 @@ const MEANS = {
 const server = await startServer({ args: files, env: { ...MEANS, HOST: '127.0.0.1' } })
 t.teardown(() => server.stop())
 
-interface Verdict {
+interface CheckResult {
   readonly level: string
   readonly subject: string
-  readonly says: string
+  readonly message: string
 }
 
 async function examine(
   variables: Readonly<Record<string, string>>,
   ...argv: string[]
-): Promise<{ readonly code: number; readonly said: string; readonly verdicts: readonly Verdict[] }> {
+): Promise<{ readonly code: number; readonly said: string; readonly results: readonly CheckResult[] }> {
   const { code, out } = await runLine(['doctor', ...argv, '--production', '--json', ...files], { variables })
-  const { verdicts } = JSON.parse(out) as { verdicts: Verdict[] }
+  const { results } = JSON.parse(out) as { results: CheckResult[] }
   return {
     code,
-    verdicts,
-    said: verdicts.map(({ level, subject, says }) => `${level} ${subject}: ${says}`).join('\n'),
+    results,
+    said: results.map(({ level, subject, message }) => `${level} ${subject}: ${message}`).join('\n'),
   }
 }
 
@@ -140,7 +142,7 @@ t.test('finds every setting that would lose money before the first payment', asy
 
 t.test('finds a token that buyers refuse to sign for', async (t) => {
   // Every word of the token is another one's.
-  const other = await openOddNode(chain.rpcUrl, ({ method }) =>
+  const other = await openRpcInterceptor(chain.rpcUrl, ({ method }) =>
     method === 'eth_call'
       ? { status: 200, body: JSON.stringify({ jsonrpc: '2.0', id: 1, result: `0x${'0'.repeat(64)}` }) }
       : undefined,
@@ -161,7 +163,7 @@ t.test('finds a facilitator that refuses us or settles on other networks', async
   t.teardown(() => facilitator.close())
   const means = { PAY_TO: PAYEE, FACILITATOR_URL: facilitator.url, FACILITATOR_TOKEN: 'token-of-ours' }
   const refused = await examine(means)
-  t.match(refused.said, /^fails facilitator: .*check its token/m)
+  t.match(refused.said, /^fails facilitator: .*check its credentials/m)
   t.notMatch(refused.said, 'token-of-ours')
   supported = {
     kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:8453' }],
@@ -219,7 +221,7 @@ t.test('finds a proxy in front of the server that removes headers or query param
   t.match(said, /fails TLS: .*its certificate is not accepted/)
   const strange = await listening(createServer((_, response) => response.end('hello')))
   t.teardown(() => strange.close())
-  t.match((await examine(MEANS, strange.url)).said, /fails BASE_URL: .* answers 200 where 402 is due/)
+  t.match((await examine(MEANS, strange.url)).said, /fails BASE_URL: .* answers 200 instead of 402/)
 })
 
 t.test('finds a Redis that would lose payments', { skip: redisAbsence() ?? false }, async (t) => {
@@ -233,6 +235,23 @@ t.test('finds a Redis that would lose payments', { skip: redisAbsence() ?? false
     (await examine({ ...MEANS, REDIS_URL: redis.url })).said,
     /^ok ledger: redis at .*append-only and without eviction/m,
   )
+})
+
+t.test('finds a damaged ledger, and says what to do', async (t) => {
+  const dataDir = t.testdir()
+  const directory = join(dataDir, 'ledger')
+  const ledger = await openLmdbLedger(directory)
+  const entries = Array.from({ length: 100 }, (_, number) => makeRecord(`x402:${number}`))
+  await Promise.all(entries.map((entry) => ledger.insert(entry)))
+  await ledger.close()
+  t.match((await examine({ ...MEANS, DATA_DIR: dataDir })).said, /^warn ledger: .* on this machine only/m)
+  const file = join(directory, 'data.mdb')
+  const whole = readFileSync(file)
+  // Everything but the two pages that say where the others are.
+  writeFileSync(file, whole.fill(0xff, 2 * whole.readUInt32LE(48)))
+  const { code, said } = await examine({ ...MEANS, DATA_DIR: dataDir })
+  t.equal(code, 1)
+  t.match(said, /^fails ledger: the ledger in \S+ is damaged \(.*\): restore it from a backup, or move/m)
 })
 
 t.test('reports the errors of a catalog and stops there', async (t) => {

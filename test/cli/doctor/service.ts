@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { runLine } from '../../support/command.ts'
+import { runLine } from '../../support/run-command.ts'
 import { randomKey } from '../../support/payment.ts'
 import { runProgram, startServer } from '../../support/server.ts'
 
@@ -88,7 +88,7 @@ t.test('passes a service whose documents, challenges and catalog agree', async (
 
 t.test('shows which documents still state the old price before a new one is deployed', async (t) => {
   const text = readFileSync(CATALOG, 'utf8').replace('price: 0.001', 'price: 0.009')
-  // Beside it stand the examples it names.
+  // Next to it stand the examples it names.
   const place = t.testdir({
     'catalog.yaml': text,
     src: t.fixture('symlink', join(dirname(CATALOG), 'src')),
@@ -203,10 +203,10 @@ t.test('says in plain words that an address serves another program', async (t) =
   const cases: readonly (readonly [string, RegExp])[] = [
     ['http://127.0.0.1:2', /cannot be reached: nothing listens there/],
     ['http://nobody.invalid', /cannot be reached: (?:there is no such host|the name server does not answer)/],
-    [page, /a web page where JSON is due/],
+    [page, /a web page instead of JSON/],
     [foreign, /this is another service/],
-    [moved, /leads on to https:\/\/elsewhere\.example\//],
-    [absent, /answers 404: this is no Ratecard/],
+    [moved, /redirects to https:\/\/elsewhere\.example\//],
+    [absent, /answers 404: this is not Ratecard/],
     [gone, /cannot be reached: the connection was closed before the answer/],
   ]
   for (const [url, words] of cases) {

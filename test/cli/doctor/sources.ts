@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import type { Fault } from '../../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
-import { writeShop } from '../../support/catalog-files.ts'
+import { writeShop } from '../../support/catalogs.ts'
 import { MAIN } from '../../support/server.ts'
 
 t.setTimeout(120_000)
@@ -28,6 +28,9 @@ async function examine(
     STEAM_API_URL: `${standIns.url}/steam-api`,
     STEAMSPY_URL: `${standIns.url}/steamspy`,
     CROSSREF_URL: `${standIns.url}/crossref`,
+    DATACITE_URL: `${standIns.url}/datacite`,
+    DOI_URL: `${standIns.url}/doi`,
+    EGRESS_ALLOW: new URL(standIns.url).host,
     SEARXNG_URL: `${standIns.url}/searxng`,
     OPENAI_BASE_URL: `${standIns.url}/model`,
     LLM_MODEL: 'stand-in',
@@ -85,6 +88,7 @@ t.test(
       'Steam Web API',
       'SteamSpy',
       'Crossref',
+      'DataCite',
       'SearXNG',
       'The language model',
     ])
@@ -95,6 +99,8 @@ t.test(
     t.match(out, /^Steam storefront +#\/data\/platforms: absent +[1-9]/m)
     t.notMatch(out, /^\/paid\/\S+ +answers$/m, 'routes that answer are left out')
     t.equal(asked('/crossref/works/10.1038%2Fnature14539'), 1)
+    t.ok(Number(/^.*doi\.org.* +([1-9]\d*) +0 +0 +0 +\w+$/m.exec(out)?.[1]) > 0, 'doi.org')
+    t.match(out, /^util\/citation \{"doi":"10\.5281\/.* fails +not_found: /m, 'unknown to the stand-ins')
     t.equal(asked('/searxng/search'), 1)
     t.equal(asked('/steam-api/IStoreQueryService/Query/v1/'), 0, 'one question tells enough')
   },

@@ -1,9 +1,13 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import { Mppx, tempo } from 'mppx/server'
 import t, { type Test } from 'tap'
-import { createPublicClient, http } from 'viem'
+import { createClient, createPublicClient, http } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { tempo as tempoChain } from 'viem/tempo/chains'
 import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/json.ts'
-import { startTempoChain } from '../../../src/sandbox/tempo/chain.ts'
-import { runLine, type Ran } from '../../support/command.ts'
-import { openMppxShop, type MppxShop, type MppxShopOptions } from '../../support/mppx-seller.ts'
+import { startTempoChain, type TempoChain } from '../../../src/sandbox/tempo/chain.ts'
+import { listening } from '../../support/http.ts'
+import { runLine, type Ran } from '../../support/run-command.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
 
 t.setTimeout(120_000)
@@ -16,8 +20,68 @@ await chain.give(payer, 100_000_000n)
 const RPC = { RPC_URL_42431: chain.rpcUrl }
 const WALLET = { PAYER_PRIVATE_KEY: payerKey, ...RPC }
 
-async function open(t: Test, options?: MppxShopOptions): Promise<MppxShop> {
-  const shop = await openMppxShop(chain, options)
+/** A seller built on the unmodified `mppx/server`, at 0.005 USD per call, on a real chain. */
+interface MppxServer {
+  readonly url: string
+  readonly recipient: Hex
+  /** Authorization headers received so far. */
+  readonly credentials: readonly string[]
+  readonly close: () => Promise<void>
+}
+
+/** Changes an answer, by the number of credentials received; undefined cuts the connection. */
+type Spoil = (response: Response, credentials: number) => Response | undefined
+
+interface MppxServerOptions {
+  readonly spoil?: Spoil
+  /** Pays the network’s fee for the payer. */
+  readonly sponsorKey?: Hex
+}
+
+async function openMppxServer(
+  { rpcUrl, chainId, currency }: Pick<TempoChain, 'rpcUrl' | 'chainId' | 'currency'>,
+  { spoil = (response) => response, sponsorKey }: MppxServerOptions = {},
+): Promise<MppxServer> {
+  const recipient = addressOf(randomKey())
+  const chain = { ...tempoChain, id: chainId, rpcUrls: { default: { http: [rpcUrl] } } }
+  const client = createClient({ chain, transport: http(rpcUrl, { retryCount: 0 }) })
+  const method = tempo.charge({
+    currency,
+    recipient,
+    chainId,
+    supportedModes: ['pull'],
+    getClient: () => client,
+    ...(sponsorKey === undefined ? {} : { feePayer: privateKeyToAccount(sponsorKey) }),
+  })
+  const mppx = Mppx.create({ realm: 'shop.test', secretKey: randomKey(), methods: [method] })
+  const charge = mppx.charge({ amount: '0.005', description: 'one "quote", or two', scope: 'quote' })
+  const credentials: string[] = []
+  const answer = async (incoming: IncomingMessage): Promise<Response | undefined> => {
+    const { authorization } = incoming.headers
+    if (authorization !== undefined) credentials.push(authorization)
+    const headers = authorization === undefined ? {} : { authorization }
+    const result = await charge(new Request(`http://shop.test${incoming.url ?? '/'}`, { headers }))
+    const response =
+      result.status === 402 ? result.challenge : result.withReceipt(Response.json({ sold: true }))
+    return spoil(response, credentials.length)
+  }
+  const { url, close } = await listening(
+    createServer((incoming, outgoing) => {
+      answer(incoming).then(
+        async (response) => {
+          if (response === undefined) return incoming.socket.destroy()
+          const headers = Object.fromEntries(response.headers)
+          return outgoing.writeHead(response.status, headers).end(await response.text())
+        },
+        () => incoming.socket.destroy(),
+      )
+    }),
+  )
+  return { url, recipient, credentials, close }
+}
+
+async function open(t: Test, options?: MppxServerOptions): Promise<MppxServer> {
+  const shop = await openMppxServer(chain, options)
   t.teardown(() => shop.close())
   return shop
 }
@@ -136,7 +200,7 @@ t.test('prefers x402 where both protocols are offered, unless MPP is requested',
   ]
   const required = (accepts: Json): string =>
     Buffer.from(JSON.stringify({ x402Version: 2, accepts })).toString('base64')
-  const shopWith = (accepts: Json): Promise<MppxShop> =>
+  const shopWith = (accepts: Json): Promise<MppxServer> =>
     open(t, {
       spoil: (response) => {
         if (response.status === 402) response.headers.set('payment-required', required(accepts))

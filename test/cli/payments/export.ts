@@ -1,25 +1,25 @@
 import t, { type Test } from 'tap'
 import { parse as parseCsv } from 'csv-parse/sync'
 import { csvLine } from '../../../src/cli/payments/export.ts'
-import { runLine, type Ran } from '../../support/command.ts'
+import { runLine, type Ran } from '../../support/run-command.ts'
 import {
   HOUR,
-  loseSight,
+  loseOutcome,
   MINUTE,
-  openBooks,
+  openLedgerFixture,
   PAYEE,
   purchaseOf,
   receiptOf,
   SECRETS,
   sell,
   USDC,
-  type Books,
-} from '../../support/books.ts'
+  type LedgerFixture,
+} from '../../support/ledger-fixture.ts'
 
 const HEAD =
-  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision,refund,refund_transaction'
+  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision,refund,refund_transaction,gas_cost_wei,payments_in_transaction'
 
-async function exported(t: Test, { dataDir }: Books, ...flags: string[]): Promise<Ran> {
+async function exported(t: Test, { dataDir }: LedgerFixture, ...flags: string[]): Promise<Ran> {
   const ran = await runLine(['payments', 'export', '--data-dir', dataDir, ...flags])
   t.equal(ran.code, 0)
   for (const secret of SECRETS) t.notMatch(ran.out + ran.err, secret, 'nothing secret is printed')
@@ -27,14 +27,14 @@ async function exported(t: Test, { dataDir }: Books, ...flags: string[]): Promis
 }
 
 t.test('exports one exact row for each charge', async (t) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const at = Date.UTC(2026, 8, 30, 23, 59, 59, 500)
   const sold = purchaseOf({ amount: '12345678', revision: 'rev-9' })
-  const receipt = receiptOf(sold)
-  const entry = await books.book(sold, at, sell(receipt))
-  await books.book(purchaseOf(), at, (claim) => claim.void())
-  await books.book(purchaseOf(), at)
-  const { out, err } = await exported(t, books)
+  const receipt = { ...receiptOf(sold), gasCost: '66100000' }
+  const entry = await fixture.record(sold, at, sell(receipt))
+  await fixture.record(purchaseOf(), at, (claim) => claim.void())
+  await fixture.record(purchaseOf(), at)
+  const { out, err } = await exported(t, fixture)
   t.equal(err, '')
   t.strictSame(out.split('\n'), [
     HEAD,
@@ -56,6 +56,8 @@ t.test('exports one exact row for each charge', async (t) => {
       'rev-9',
       '',
       '',
+      '66100000',
+      '1',
     ].join(','),
   ])
 })
@@ -63,12 +65,12 @@ t.test('exports one exact row for each charge', async (t) => {
 t.test(
   'exports a charge whose answer is still owed as revenue, and names one in doubt outside of the rows',
   async (t) => {
-    const books = openBooks(t)
+    const fixture = openLedgerFixture(t)
     const owed = purchaseOf({ flow: 'upfront' })
-    const { id } = await books.book(owed, Date.now() - HOUR, (claim) => claim.settle(receiptOf(owed)))
-    await books.book(purchaseOf(), Date.now() - HOUR, loseSight('unknown'))
-    await books.book(purchaseOf(), Date.now() - HOUR, loseSight('settling'))
-    const { out, err } = await exported(t, books)
+    const { id } = await fixture.record(owed, Date.now() - HOUR, (claim) => claim.settle(receiptOf(owed)))
+    await fixture.record(purchaseOf(), Date.now() - HOUR, loseOutcome('unknown'))
+    await fixture.record(purchaseOf(), Date.now() - HOUR, loseOutcome('settling'))
+    const { out, err } = await exported(t, fixture)
     t.equal(out.split('\n').length, 2)
     t.match(out, id)
     t.equal(err, 'left out: 2 payments whose charge is unknown')
@@ -76,15 +78,15 @@ t.test(
 )
 
 t.test('two adjacent periods export every charge once, by the time of its settlement', async (t) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const meeting = Date.UTC(2026, 9, 1)
   const keys = []
   for (const at of [meeting - 1, meeting, meeting + 1]) {
     const purchase = purchaseOf()
-    keys.push((await books.book(purchase, at, sell(receiptOf(purchase)))).id)
+    keys.push((await fixture.record(purchase, at, sell(receiptOf(purchase)))).id)
   }
   const rowsOf = async (...flags: string[]): Promise<string[]> =>
-    (JSON.parse((await exported(t, books, '--format', 'json', ...flags)).out) as { payment: string }[]).map(
+    (JSON.parse((await exported(t, fixture, '--format', 'json', ...flags)).out) as { payment: string }[]).map(
       ({ payment }) => payment,
     )
   t.strictSame(await rowsOf('--until', '2026-10-01'), keys.slice(0, 1))
@@ -94,24 +96,24 @@ t.test('two adjacent periods export every charge once, by the time of its settle
 })
 
 t.test('exports the same columns as JSON, as an array also when it is empty', async (t) => {
-  const books = openBooks(t)
-  await books.book(purchaseOf(), Date.now())
-  t.strictSame(JSON.parse((await exported(t, books, '--format', 'json')).out), [])
-  t.equal((await exported(t, books)).out, HEAD)
+  const fixture = openLedgerFixture(t)
+  await fixture.record(purchaseOf(), Date.now())
+  t.strictSame(JSON.parse((await exported(t, fixture, '--format', 'json')).out), [])
+  t.equal((await exported(t, fixture)).out, HEAD)
   const purchase = purchaseOf()
-  await books.book(purchase, Date.now() - 1, sell(receiptOf(purchase)))
-  const [row = {}] = JSON.parse((await exported(t, books, '--format', 'json')).out) as object[]
+  await fixture.record(purchase, Date.now() - 1, sell(receiptOf(purchase)))
+  const [row = {}] = JSON.parse((await exported(t, fixture, '--format', 'json')).out) as object[]
   t.equal(Object.keys(row).join(','), HEAD)
 })
 
 t.test('escapes formulas that a stranger has put into a payment', async (t) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const nasty = ['=HYPERLINK("http://evil","x")', '+1', '-1', '@SUM(A1)', 'a,"b"', '\t=1', 'x\n=2', "'quoted"]
   for (const transaction of nasty) {
     const purchase = purchaseOf()
-    await books.book(purchase, Date.now() - MINUTE, sell(receiptOf(purchase, transaction)))
+    await fixture.record(purchase, Date.now() - MINUTE, sell(receiptOf(purchase, transaction)))
   }
-  const { out } = await exported(t, books)
+  const { out } = await exported(t, fixture)
   const rows = parseCsv(out, { columns: true }) as Record<string, string>[]
   t.equal(rows.length, nasty.length)
   for (const row of rows) for (const cell of Object.values(row)) t.notMatch(cell, /^[=+\-@\t\r]/)

@@ -1,24 +1,24 @@
 import t, { type Test } from 'tap'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runLine, type Ran } from '../../support/command.ts'
+import { runLine, type Ran } from '../../support/run-command.ts'
 import {
   HOUR,
-  loseSight,
+  loseOutcome,
   MINUTE,
-  openBooks,
+  openLedgerFixture,
   purchaseOf,
   receiptOf,
   SECRETS,
   sell,
-  type Books,
-} from '../../support/books.ts'
+  type LedgerFixture,
+} from '../../support/ledger-fixture.ts'
 import type { PaymentRecord } from '../../../src/engine/ledger/payment-record.ts'
 
 const PAYER = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 
 interface Shelf {
-  readonly books: Books
+  readonly fixture: LedgerFixture
   readonly old: PaymentRecord
   readonly doubtful: PaymentRecord
   readonly voided: PaymentRecord
@@ -27,19 +27,19 @@ interface Shelf {
 
 /** Four payments of the last days, written by the engine. */
 async function fill(t: Test): Promise<Shelf> {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const now = Date.now()
   const first = purchaseOf({ amount: '250000', operation: 'bundle/market-snapshot', payer: PAYER })
-  const old = await books.book(first, now - 49 * HOUR, sell(receiptOf(first)))
-  const doubtful = await books.book(purchaseOf(), now - 2 * HOUR, loseSight('unknown'))
-  const voided = await books.book(purchaseOf(), now - HOUR, (claim) => claim.void())
+  const old = await fixture.record(first, now - 49 * HOUR, sell(receiptOf(first)))
+  const doubtful = await fixture.record(purchaseOf(), now - 2 * HOUR, loseOutcome('unknown'))
+  const voided = await fixture.record(purchaseOf(), now - HOUR, (claim) => claim.void())
   const last = purchaseOf({ identifier: 'identifier-7f3a' })
-  const latest = await books.book(last, now - MINUTE, sell(receiptOf(last)))
-  return { books, old, doubtful, voided, latest }
+  const latest = await fixture.record(last, now - MINUTE, sell(receiptOf(last)))
+  return { fixture, old, doubtful, voided, latest }
 }
 
-async function list(t: Test, { books }: Pick<Shelf, 'books'>, ...flags: string[]): Promise<Ran> {
-  const ran = await runLine(['payments', 'list', '--data-dir', books.dataDir, ...flags])
+async function list(t: Test, { fixture }: Pick<Shelf, 'fixture'>, ...flags: string[]): Promise<Ran> {
+  const ran = await runLine(['payments', 'list', '--data-dir', fixture.dataDir, ...flags])
   for (const secret of SECRETS) t.notMatch(ran.out + ran.err, secret, 'nothing secret is printed')
   return ran
 }
@@ -153,16 +153,16 @@ t.test('filters the list', async (t) => {
 })
 
 t.test('prints every payment as one JSON array', async (t) => {
-  const books = openBooks(t)
-  for (let number = 0; number < 60; number += 1) await books.book(purchaseOf(), Date.now() - number)
-  t.equal(ids(await list(t, { books }, '--json')).length, 60)
-  const { out } = await list(t, { books })
+  const fixture = openLedgerFixture(t)
+  for (let number = 0; number < 60; number += 1) await fixture.record(purchaseOf(), Date.now() - number)
+  t.equal(ids(await list(t, { fixture }, '--json')).length, 60)
+  const { out } = await list(t, { fixture })
   t.equal(out.split('\n').filter((line) => line.includes('pay_')).length, 50)
 })
 
 t.test('aligns the columns on a terminal and shortens long values', async (t) => {
-  const { books, latest } = await fill(t)
-  const { out } = await runLine(['payments', 'list', '--data-dir', books.dataDir], { reader: 'person' })
+  const { fixture, latest } = await fill(t)
+  const { out } = await runLine(['payments', 'list', '--data-dir', fixture.dataDir], { reader: 'person' })
   const [head = '', first = ''] = out.split('\n')
   t.equal(first.indexOf(latest.id), head.indexOf('ID'))
   t.equal(first.indexOf('util/workday'), head.indexOf('OPERATION'))
@@ -177,55 +177,55 @@ t.test('says that a list is empty, and prints an empty array as JSON', async (t)
 })
 
 t.test('escapes control characters in a transaction that a facilitator reports', async (t) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const purchase = purchaseOf()
-  await books.book(
+  await fixture.record(
     purchase,
     Date.now() - MINUTE,
     sell(receiptOf(purchase, '0x\u001b]0;owned\u0007\u009b2J\nrow')),
   )
   for (const flags of [[], ['--json']]) {
-    const { out } = await list(t, { books }, ...flags)
+    const { out } = await list(t, { fixture }, ...flags)
     for (const control of ['\u001b', '\u0007', '\u009b', '\nrow']) t.notOk(out.includes(control))
     t.match(out, /0x\u{FFFD}\]0;owned/u)
   }
 })
 
 t.test('reports a mistyped directory', async (t) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   for (const words of [['list'], ['show', `pay_${'a'.repeat(22)}`], ['export'], ['reconcile']]) {
-    const { code, out, err } = await runLine(['payments', ...words, '--data-dir', books.dataDir], {
+    const { code, out, err } = await runLine(['payments', ...words, '--data-dir', fixture.dataDir], {
       variables: { PAY_TO: PAYER },
     })
     t.equal(code, 1)
     t.equal(out, '')
     t.match(
       err,
-      `ratecard payments ${words[0]}: there is no ledger in ${books.dataDir}/ledger; name the server’s with --data-dir`,
+      `ratecard payments ${words[0]}: there is no ledger in ${fixture.dataDir}/ledger; name the server’s with --data-dir`,
     )
   }
 })
 
 t.test('lists sandbox payments with --sandbox only, and real ones without it only', async (t) => {
-  const books = openBooks(t, ['sandbox', 'ledger'])
-  await books.book(purchaseOf(), Date.now())
-  const without = await list(t, { books })
+  const fixture = openLedgerFixture(t, ['sandbox', 'ledger'])
+  await fixture.record(purchaseOf(), Date.now())
+  const without = await list(t, { fixture })
   t.equal(without.code, 1)
   t.match(without.err, 'a sandbox has one: add --sandbox')
-  t.equal(ids(await list(t, { books }, '--sandbox', '--json')).length, 1)
-  const shared = await runLine(['payments', 'list', '--sandbox', '--json', '--data-dir', books.dataDir], {
+  t.equal(ids(await list(t, { fixture }, '--sandbox', '--json')).length, 1)
+  const shared = await runLine(['payments', 'list', '--sandbox', '--json', '--data-dir', fixture.dataDir], {
     variables: { REDIS_URL: 'redis://127.0.0.1:1' },
   })
   t.equal(ids(shared).length, 1, 'play money is in no Redis')
-  const own = openBooks(t)
-  await own.book(purchaseOf(), Date.now())
-  const mistaken = await list(t, { books: own }, '--sandbox')
+  const own = openLedgerFixture(t)
+  await own.record(purchaseOf(), Date.now())
+  const mistaken = await list(t, { fixture: own }, '--sandbox')
   t.equal(mistaken.code, 1)
   t.match(mistaken.err, /there is no ledger of a sandbox/)
 })
 
 t.test('reports a file that is another program’s in one line', async (t) => {
-  const { dataDir } = openBooks(t)
+  const { dataDir } = openLedgerFixture(t)
   mkdirSync(join(dataDir, 'ledger'))
   writeFileSync(join(dataDir, 'ledger', 'data.mdb'), 'x'.repeat(9000))
   const { code, err } = await runLine(['payments', 'list', '--data-dir', dataDir])

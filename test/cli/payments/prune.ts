@@ -11,15 +11,15 @@ import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
 import {
   HOUR,
-  loseSight,
+  loseOutcome,
   MINUTE,
   parse,
   purchaseOf,
   receiptOf,
   sell,
-  type Work,
-} from '../../support/books.ts'
-import { runLine, type Ran } from '../../support/command.ts'
+  type Processing,
+} from '../../support/ledger-fixture.ts'
+import { runLine, type Ran } from '../../support/run-command.ts'
 import { redisAbsence, startRedis } from '../../support/redis.ts'
 
 const NOW = Date.now()
@@ -31,7 +31,12 @@ interface Place {
   readonly open: () => Promise<Ledger>
 }
 
-async function book(ledger: Ledger, at: number, changes: Partial<Purchase>, work?: Work): Promise<string> {
+async function book(
+  ledger: Ledger,
+  at: number,
+  changes: Partial<Purchase>,
+  work?: Processing,
+): Promise<string> {
   const purchase = purchaseOf({ validBefore: at + MINUTE, redeliver: HOUR, ...changes })
   const reservation = await reserve({ ledger, owner: 'a server', now: () => at }, purchase)
   if (reservation.kind !== 'claimed') throw new Error(reservation.entry.state)
@@ -43,14 +48,14 @@ async function book(ledger: Ledger, at: number, changes: Partial<Purchase>, work
 async function fill({ open }: Place): Promise<{ readonly finished: string[]; readonly kept: string[] }> {
   const ledger = await open()
   const upfront = purchaseOf({ flow: 'upfront' })
-  const settle: Work = (claim) => claim.settle(receiptOf(upfront))
+  const settle: Processing = (claim) => claim.settle(receiptOf(upfront))
   const finished = await Promise.all(Array.from({ length: 250 }, (_, n) => book(ledger, OLD + n, {})))
   const kept = [
     await book(ledger, OLD, { redeliver: 72 * HOUR }),
     await book(ledger, OLD, { validBefore: NOW + HOUR }),
     await book(ledger, OLD, { flow: 'upfront' }, settle),
-    await book(ledger, OLD, {}, loseSight('unknown')),
-    await book(ledger, OLD, {}, loseSight('settling')),
+    await book(ledger, OLD, {}, loseOutcome('unknown')),
+    await book(ledger, OLD, {}, loseOutcome('settling')),
     await book(ledger, NOW - 2 * HOUR, {}),
   ]
   await cleanUp({ ledger, now: () => NOW })
@@ -106,6 +111,6 @@ t.test('prune deletes exactly the finished payments of a ledger in Redis', async
 t.test('prune requires a time in the past', async (t) => {
   const prune = (...words: string[]): Promise<Ran> => runLine(['payments', 'prune', ...words])
   t.match(await prune(), { code: 64, err: /--before is missing: name a time, such as 90d or 2026-10-01/ })
-  t.match(await prune('--before', '2999-01-01'), { code: 64, err: /--before 2999-01-01 lies in the future/ })
+  t.match(await prune('--before', '2999-01-01'), { code: 64, err: /--before 2999-01-01 is in the future/ })
   t.match(await prune('--before', 'soon'), { code: 64, err: /--before takes how long ago or a date/ })
 })

@@ -15,17 +15,17 @@ import {
   ANSWER,
   HOUR,
   MINUTE,
-  openBooks,
+  openLedgerFixture,
   parse,
   purchaseOf,
   randomHash,
   RAW,
   SECRETS,
   sell,
-  type Books,
-  type Work,
-} from '../../support/books.ts'
-import { runLine } from '../../support/command.ts'
+  type LedgerFixture,
+  type Processing,
+} from '../../support/ledger-fixture.ts'
+import { runLine } from '../../support/run-command.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
 
 t.setTimeout(120_000)
@@ -58,7 +58,7 @@ function memoOf(challenge: string): Hex {
 }
 
 async function mined(hash: Hex): Promise<Hex> {
-  await node.waitForTransactionReceipt({ hash })
+  await node.waitForTransactionReceipt({ hash, checkReplacement: false })
   return hash
 }
 
@@ -82,12 +82,12 @@ function purchase(payTo: Hex, challenge: string, changes: Partial<Purchase> = {}
   })
 }
 
-function sold(transaction: string, amount = '5000'): Work {
+function sold(transaction: string, amount = '5000'): Processing {
   return sell({ transaction, network: 'eip155:42431', payer: payer.address, amount })
 }
 
 /** The signed transaction was sent, and then nothing is known any more. */
-function lost(hash: string): Work {
+function lost(hash: string): Processing {
   return async (claim) => {
     await claim.advance('fulfilled', { answer: ANSWER })
     await claim.advance('settling', { dispatch: { kind: 'payer', hash, raw: RAW } })
@@ -101,7 +101,7 @@ interface Found {
   readonly chain: { readonly shows: string; readonly transaction?: string }
 }
 
-async function reconcile(t: Test, { dataDir }: Books, code: number) {
+async function reconcile(t: Test, { dataDir }: LedgerFixture, code: number) {
   const ran = await runLine(['payments', 'reconcile', '--json', '--data-dir', dataDir], {
     variables: { RPC_URL_42431: anvil.rpcUrl, PAY_TO: addressOf(randomKey()) },
   })
@@ -117,31 +117,31 @@ async function reconcile(t: Test, { dataDir }: Books, code: number) {
 }
 
 t.test('confirms MPP payments that are recorded correctly among other transfers', async (t) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const payTo = addressOf(randomKey())
   for (const challenge of ['one', 'two'])
-    await books.book(purchase(payTo, challenge), Date.now() - HOUR, sold(await pay(payTo, challenge)))
+    await fixture.record(purchase(payTo, challenge), Date.now() - HOUR, sold(await pay(payTo, challenge)))
   const write = { address: PATH_USD, abi: ABI } as const
   const foreign: Hex = `0x${'ab'.repeat(32)}`
   await mined(await wallet.writeContract({ ...write, functionName: 'transfer', args: [payTo, 3n] }))
   await mined(
     await wallet.writeContract({ ...write, functionName: 'transferWithMemo', args: [payTo, 4n, foreign] }),
   )
-  const statement = await reconcile(t, books, 0)
+  const statement = await reconcile(t, fixture, 0)
   t.match(statement, { agreed: 2, differences: [], other_transfers: { count: 2, amount: '0.000007' } })
 })
 
 t.test('finds an MPP payment on which ledger and chain differ, and shows the chain’s side', async (t) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const payTo = addressOf(randomKey())
   const at = Date.now() - 30 * MINUTE
   const ids: string[] = []
   const book = async (
     challenge: string,
-    work: Work,
+    work: Processing,
     changes: Partial<Purchase> = {},
   ): Promise<PaymentRecord> => {
-    const entry = await books.book(purchase(payTo, challenge, changes), at, work)
+    const entry = await fixture.record(purchase(payTo, challenge, changes), at, work)
     ids.push(entry.id)
     return entry
   }
@@ -166,7 +166,7 @@ t.test('finds an MPP payment on which ledger and chain differ, and shows the cha
   const voided = await pay(payTo, 'voided')
   await book('voided', (claim) => claim.void())
   const stranger = await pay(payTo, 'stranger')
-  const { agreed, differences } = await reconcile(t, books, 2)
+  const { agreed, differences } = await reconcile(t, fixture, 2)
   t.equal(agreed, 0)
   const told = new Map(differences.map((each) => [each.ledger?.payment, each]))
   t.equal(told.size, ids.length + 1)
@@ -187,12 +187,12 @@ t.test('finds an MPP payment on which ledger and chain differ, and shows the cha
 })
 
 t.test('finds an MPP challenge that was paid twice', async (t) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const payTo = addressOf(randomKey())
   const first = await pay(payTo, 'twice')
   const second = await pay(payTo, 'twice')
-  await books.book(purchase(payTo, 'twice'), Date.now() - HOUR, sold(first))
-  const { agreed, differences } = await reconcile(t, books, 2)
+  await fixture.record(purchase(payTo, 'twice'), Date.now() - HOUR, sold(first))
+  const { agreed, differences } = await reconcile(t, fixture, 2)
   t.equal(agreed, 1)
   t.match(differences, [{ kind: 'not_in_ledger', chain: { transaction: second } }])
 })

@@ -6,9 +6,9 @@ import type { JsonObject } from '../../../src/engine/json.ts'
 import {
   ANSWER,
   HOUR,
-  loseSight,
+  loseOutcome,
   MINUTE,
-  openBooks,
+  openLedgerFixture,
   parse,
   purchaseOf,
   randomHash,
@@ -16,19 +16,19 @@ import {
   SECRETS,
   sell,
   USDC,
-  type Books,
-  type Work,
-} from '../../support/books.ts'
-import { runLine, type Ran } from '../../support/command.ts'
+  type LedgerFixture,
+  type Processing,
+} from '../../support/ledger-fixture.ts'
+import { runLine, type Ran } from '../../support/run-command.ts'
 import {
-  openOddNode,
+  openRpcInterceptor,
   rpcRefusal,
   rpcResult,
-  type OddNode,
-  type OddReply,
+  type RpcInterceptor,
+  type RpcReply,
   type RpcCall,
-} from '../../support/odd-node.ts'
-import { signTransfer, startOldChain, type OldChain } from '../../support/old-chain.ts'
+} from '../../support/rpc-proxy.ts'
+import { signTransfer, startBackdatedChain, type BackdatedChain } from '../../support/backdated-chain.ts'
 import { addressOf, randomKey, type Faults, type Hex, type SignedPayment } from '../../support/payment.ts'
 
 t.setTimeout(170_000)
@@ -37,38 +37,43 @@ const USED = toEventSelector('AuthorizationUsed(address,bytes32)')
 
 const NOW = Date.now()
 
-/** Somebody who is paid on a chain that began four hours ago, and keeps books of it. */
-interface Stall {
-  readonly past: OldChain
-  readonly books: Books
+/** A seller with a ledger, paid on a chain that began four hours ago. */
+interface Seller {
+  readonly past: BackdatedChain
+  readonly fixture: LedgerFixture
   readonly payTo: Hex
   readonly key: Hex
   sign(faults?: Faults): Promise<SignedPayment>
-  /** Books a payment as the server that took it would have. */
-  book(payment: SignedPayment, work: Work, changes?: Partial<Purchase>, at?: number): Promise<PaymentRecord>
+  /** Records a payment as a server would have. */
+  record(
+    payment: SignedPayment,
+    work: Processing,
+    changes?: Partial<Purchase>,
+    at?: number,
+  ): Promise<PaymentRecord>
   reconcile(flags?: readonly string[], variables?: Readonly<Record<string, string>>): Promise<Ran>
 }
 
-async function openStall(t: Test): Promise<Stall> {
-  const books = openBooks(t)
+async function openSeller(t: Test): Promise<Seller> {
+  const fixture = openLedgerFixture(t)
   const payTo = addressOf(randomKey())
-  const past = await startOldChain(NOW - 4 * HOUR)
+  const past = await startBackdatedChain(NOW - 4 * HOUR)
   t.teardown(() => past.chain.stop())
   const key = await past.wallet()
   return {
     past,
-    books,
+    fixture,
     payTo,
     key,
-    // Signed when there was still an hour to go, and long over now.
+    // Valid for an hour when it was signed, and expired long ago.
     sign: (faults) => signTransfer(key, payTo, { validBefore: seconds(NOW - 2 * HOUR), ...faults }),
-    book: (
+    record: (
       { authorization: { from, nonce, validBefore, value } },
       work,
       changes = {},
       at = NOW - 3.5 * HOUR,
     ) =>
-      books.book(
+      fixture.record(
         purchaseOf({
           key: ['x402', 'eip155:8453', USDC, from, nonce].join(':').toLowerCase(),
           payer: from,
@@ -81,13 +86,13 @@ async function openStall(t: Test): Promise<Stall> {
         work,
       ),
     reconcile: async (flags = ['--json'], variables = {}) => {
-      const before = await books.all()
-      const ran = await runLine(['payments', 'reconcile', '--data-dir', books.dataDir, ...flags], {
+      const before = await fixture.all()
+      const ran = await runLine(['payments', 'reconcile', '--data-dir', fixture.dataDir, ...flags], {
         variables: { PAY_TO: payTo, RPC_URL_8453: past.chain.rpcUrl, ...variables },
       })
       for (const secret of SECRETS) t.notMatch(ran.out + ran.err, secret, 'nothing secret is printed')
       t.notMatch(ran.out + ran.err, /127\.0\.0\.1|localhost/, 'no endpoint is printed')
-      t.strictSame(await books.all(), before, 'the ledger is what it was')
+      t.strictSame(await fixture.all(), before, 'the ledger is what it was')
       return ran
     },
   }
@@ -98,7 +103,7 @@ function seconds(ms: number): bigint {
 }
 
 /** Sells for a payment that the chain has carried out in `transaction`. */
-function sold({ authorization: { from, value } }: SignedPayment, transaction: string): Work {
+function sold({ authorization: { from, value } }: SignedPayment, transaction: string): Processing {
   return sell({ transaction, network: 'eip155:8453', payer: from, amount: String(value) })
 }
 
@@ -128,51 +133,51 @@ function network(ran: Ran): Checked {
 }
 
 /** What happens is four hours ago, and then the chain goes on until now. */
-async function happen({ past }: Stall, work: () => Promise<void>): Promise<void> {
+async function happen({ past }: Seller, work: () => Promise<void>): Promise<void> {
   await work()
   await past.mineNow()
 }
 
 t.test('confirms correct records, and counts transfers of others apart', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const payments = await Promise.all([stall.sign(), stall.sign(), stall.sign()])
-  await happen(stall, async () => {
+  const seller = await openSeller(t)
+  const { past } = seller
+  const payments = await Promise.all([seller.sign(), seller.sign(), seller.sign()])
+  await happen(seller, async () => {
     for (const payment of payments)
-      await stall.book(payment, sold(payment, await past.witness.submit(payment)))
-    await past.witness.drain(addressOf(stall.key), stall.payTo, 1_500_000n)
-    await past.chain.mint(stall.payTo, 7n)
+      await seller.record(payment, sold(payment, await past.onchain.submit(payment)))
+    await past.onchain.drain(addressOf(seller.key), seller.payTo, 1_500_000n)
+    await past.chain.mint(seller.payTo, 7n)
   })
-  const ran = await stall.reconcile()
+  const ran = await seller.reconcile()
   t.equal(ran.code, 0)
   t.match(network(ran), {
     network: 'eip155:8453',
     protocol: 'x402',
     status: 'checked',
-    payees: [stall.payTo],
+    payees: [seller.payTo],
     agreed: 3,
     underway: 0,
     other_transfers: { count: 2, amount: '1.500007' },
   })
   t.strictSame(network(ran).differences, [])
-  const text = await stall.reconcile([])
+  const text = await seller.reconcile([])
   t.equal(text.code, 0)
   t.match(text.out, /3 agreed, 0 under way, 2 other transfers \(1\.500007 USDC\)/)
   t.match(text.out, /no difference; nothing was changed$/)
 })
 
 t.test('tells the payments of many simultaneous buyers apart', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
+  const seller = await openSeller(t)
+  const { past } = seller
   const keys: Hex[] = []
   while (keys.length < 55) keys.push(await past.wallet())
-  await happen(stall, async () => {
+  await happen(seller, async () => {
     for (const key of keys) {
-      const payment = await signTransfer(key, stall.payTo, { validBefore: seconds(NOW - 2 * HOUR) })
-      await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+      const payment = await signTransfer(key, seller.payTo, { validBefore: seconds(NOW - 2 * HOUR) })
+      await seller.record(payment, sold(payment, await past.onchain.submit(payment)))
     }
   })
-  t.match(network(await stall.reconcile()), {
+  t.match(network(await seller.reconcile()), {
     agreed: keys.length,
     other_transfers: { count: 0 },
     differences: [],
@@ -180,11 +185,11 @@ t.test('tells the payments of many simultaneous buyers apart', async (t) => {
 })
 
 t.test('counts a gift in the transaction of a payment to others as a gift', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  await stall.book(await stall.sign(), (claim) => claim.void())
-  await happen(stall, () => past.witness.drain(addressOf(stall.key), stall.payTo, 5000n))
-  const topics = [toEventSelector('Transfer(address,address,uint256)'), null, pad(stall.payTo)]
+  const seller = await openSeller(t)
+  const { past } = seller
+  await seller.record(await seller.sign(), (claim) => claim.void())
+  await happen(seller, () => past.onchain.drain(addressOf(seller.key), seller.payTo, 5000n))
+  const topics = [toEventSelector('Transfer(address,address,uint256)'), null, pad(seller.payTo)]
   const search = { address: USDC, topics, fromBlock: '0x0', toBlock: 'latest' }
   const [gift] = (await past.call('eth_getLogs', [search])) as { topics: string[] }[]
   for (const [usedAt, kind] of [
@@ -193,13 +198,13 @@ t.test('counts a gift in the transaction of a payment to others as a gift', asyn
   ] as const) {
     // As a contract would leave it that first pays somebody else by an authorization, and then sends us something.
     const used = { ...gift, topics: [USED, gift?.topics[1], `0x${'07'.repeat(32)}`], logIndex: usedAt }
-    const node = await openNode(t, stall, ({ method, params }) => {
+    const node = await openNode(t, seller, ({ method, params }) => {
       if (method !== 'eth_getLogs') return undefined
       const asked = (params[0] as { topics: string[] }).topics[0]
       return rpcResult([asked === USED ? used : { ...gift, logIndex: '0x5' }])
     })
     const { differences, other_transfers: others } = network(
-      await stall.reconcile(['--json'], { RPC_URL_8453: node.url }),
+      await seller.reconcile(['--json'], { RPC_URL_8453: node.url }),
     )
     t.equal(differences.length, kind === 'payment' ? 1 : 0, kind)
     t.match(others, { count: kind === 'payment' ? 0 : 1 }, kind)
@@ -207,43 +212,43 @@ t.test('counts a gift in the transaction of a payment to others as a gift', asyn
 })
 
 t.test('counts only payments to our payee when another payee is invalid', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const [ours, theirs] = [await stall.sign(), await signTransfer(stall.key, addressOf(randomKey()))]
-  await happen(stall, async () => {
-    await past.witness.submit(theirs)
-    await stall.book(ours, (claim) => claim.void(), { payee: 'nobody' })
+  const seller = await openSeller(t)
+  const { past } = seller
+  const [ours, theirs] = [await seller.sign(), await signTransfer(seller.key, addressOf(randomKey()))]
+  await happen(seller, async () => {
+    await past.onchain.submit(theirs)
+    await seller.record(ours, (claim) => claim.void(), { payee: 'nobody' })
   })
-  const ran = await stall.reconcile(['--json'], {
+  const ran = await seller.reconcile(['--json'], {
     PAY_TO: '',
-    CATALOG: join(stall.books.dataDir, 'none.yaml'),
+    CATALOG: join(seller.fixture.dataDir, 'none.yaml'),
   })
   t.match(networks(ran), [{ status: 'unchecked', reason: 'no address of a payee is known' }])
   t.equal(ran.code, 1)
 })
 
 t.test('finds a sale that is missing on chain, with the state of its authorization', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
+  const seller = await openSeller(t)
+  const { past } = seller
   const [gone, open, canceled, elsewhere] = await Promise.all([
-    stall.sign(),
-    stall.sign({ validBefore: seconds(NOW + HOUR) }),
-    stall.sign(),
-    stall.sign(),
+    seller.sign(),
+    seller.sign({ validBefore: seconds(NOW + HOUR) }),
+    seller.sign(),
+    seller.sign(),
   ])
   const { nonce } = elsewhere.authorization
-  const other = await signTransfer(stall.key, addressOf(randomKey()), {
+  const other = await signTransfer(seller.key, addressOf(randomKey()), {
     nonce,
     validBefore: seconds(NOW - 2 * HOUR),
   })
   const ids: string[] = []
-  await happen(stall, async () => {
-    await past.cancel(stall.key, canceled.authorization.nonce)
-    await past.witness.submit(other)
+  await happen(seller, async () => {
+    await past.cancel(seller.key, canceled.authorization.nonce)
+    await past.onchain.submit(other)
     for (const payment of [gone, open, canceled, elsewhere])
-      ids.push((await stall.book(payment, sold(payment, randomHash()))).id)
+      ids.push((await seller.record(payment, sold(payment, randomHash()))).id)
   })
-  const ran = await stall.reconcile()
+  const ran = await seller.reconcile()
   t.equal(ran.code, 2)
   const { differences, agreed } = network(ran)
   t.equal(agreed, 0)
@@ -255,66 +260,63 @@ t.test('finds a sale that is missing on chain, with the state of its authorizati
     ),
   )
   for (const { advice } of differences) t.match(advice, /ask another node first/)
-  const text = await stall.reconcile([])
+  const text = await seller.reconcile([])
   t.match(text.out, `missing on chain: ${ids[0]}, 0.005000 USDC for util/workday`)
-  t.match(text.out, /on the chain it was never used, and its time is over\./)
+  t.match(text.out, /on the chain it was never used and has expired\./)
   t.match(text.out, /4 differences; nothing was changed/)
 })
 
-t.test(
-  'finds money without a sale: a stranger’s authorization, and each payment that was given up',
-  async (t) => {
-    const stall = await openStall(t)
-    const { past } = stall
-    const [unknown, voided, reserved, fulfilled] = await Promise.all([
-      stall.sign({ value: 7000n }),
-      stall.sign(),
-      stall.sign(),
-      stall.sign(),
-    ])
-    const hashes: string[] = []
-    const ids: string[] = []
-    await happen(stall, async () => {
-      for (const payment of [unknown, voided, reserved, fulfilled])
-        hashes.push(await past.witness.submit(payment))
-      ids.push((await stall.book(voided, (claim) => claim.void())).id)
-      ids.push((await stall.book(reserved, async () => undefined)).id)
-      ids.push((await stall.book(fulfilled, (claim) => claim.advance('fulfilled', { answer: ANSWER }))).id)
-    })
-    const ran = await stall.reconcile()
-    t.equal(ran.code, 2)
-    const [first, ...rest] = network(ran).differences
-    t.match(first, {
-      kind: 'not_in_ledger',
-      ledger: null,
-      chain: { transaction: hashes[0], payer: addressOf(stall.key), payee: stall.payTo, amount: '0.007000' },
-      advice: `refund 0.007000 USDC to ${addressOf(stall.key)}`,
-    })
-    t.strictSame(
-      rest.map(({ kind, ledger, chain: { transaction } }) => [kind, ledger?.payment, transaction]),
-      ids.map((id, place) => ['not_booked', id, hashes[place + 1]]),
-    )
-    t.strictSame(
-      rest.map(({ ledger }) => ledger?.['state']),
-      ['voided', 'reserved', 'fulfilled'],
-    )
-    t.match(rest[2]?.advice, /by sending the same payment again, which also books it/)
-  },
-)
+t.test('finds money without a sale: a third party’s authorization, and each abandoned payment', async (t) => {
+  const seller = await openSeller(t)
+  const { past } = seller
+  const [unknown, voided, reserved, fulfilled] = await Promise.all([
+    seller.sign({ value: 7000n }),
+    seller.sign(),
+    seller.sign(),
+    seller.sign(),
+  ])
+  const hashes: string[] = []
+  const ids: string[] = []
+  await happen(seller, async () => {
+    for (const payment of [unknown, voided, reserved, fulfilled])
+      hashes.push(await past.onchain.submit(payment))
+    ids.push((await seller.record(voided, (claim) => claim.void())).id)
+    ids.push((await seller.record(reserved, async () => undefined)).id)
+    ids.push((await seller.record(fulfilled, (claim) => claim.advance('fulfilled', { answer: ANSWER }))).id)
+  })
+  const ran = await seller.reconcile()
+  t.equal(ran.code, 2)
+  const [first, ...rest] = network(ran).differences
+  t.match(first, {
+    kind: 'not_in_ledger',
+    ledger: null,
+    chain: { transaction: hashes[0], payer: addressOf(seller.key), payee: seller.payTo, amount: '0.007000' },
+    advice: `refund 0.007000 USDC to ${addressOf(seller.key)}`,
+  })
+  t.strictSame(
+    rest.map(({ kind, ledger, chain: { transaction } }) => [kind, ledger?.payment, transaction]),
+    ids.map((id, place) => ['not_booked', id, hashes[place + 1]]),
+  )
+  t.strictSame(
+    rest.map(({ ledger }) => ledger?.['state']),
+    ['voided', 'reserved', 'fulfilled'],
+  )
+  t.match(rest[2]?.advice, /by sending the same payment again, which also records it/)
+})
 
 t.test('finds amounts that differ from the chain, each by its name', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const [amount, transaction] = await Promise.all([stall.sign(), stall.sign()])
-  const dearer = await stall.sign({ nonce: amount.authorization.nonce, value: 9000n })
+  const seller = await openSeller(t)
+  const { past } = seller
+  const [amount, transaction] = await Promise.all([seller.sign(), seller.sign()])
+  const otherAmount = await seller.sign({ nonce: amount.authorization.nonce, value: 9000n })
   const right: string[] = []
-  await happen(stall, async () => {
+  await happen(seller, async () => {
     // The payer signed twice under one nonce, and the other authorization was carried out.
-    right.push(await past.witness.submit(dearer), await past.witness.submit(transaction))
-    await stall.book(amount, sold(amount, right[0] ?? ''))
-    await stall.book(transaction, sold(transaction, randomHash()))
+    right.push(await past.onchain.submit(otherAmount), await past.onchain.submit(transaction))
+    await seller.record(amount, sold(amount, right[0] ?? ''))
+    await seller.record(transaction, sold(transaction, randomHash()))
   })
-  const ran = await stall.reconcile()
+  const ran = await seller.reconcile()
   t.equal(ran.code, 2)
   t.match(network(ran).differences, [
     { kind: 'differs', fields: ['amount'], says: /amount: ledger 0\.005000 USDC, chain 0\.009000 USDC/ },
@@ -323,17 +325,17 @@ t.test('finds amounts that differ from the chain, each by its name', async (t) =
 })
 
 t.test('finds a recorded payer or payee that differs from the chain', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const [payer, payee] = await Promise.all([stall.sign(), stall.sign()])
+  const seller = await openSeller(t)
+  const { past } = seller
+  const [payer, payee] = await Promise.all([seller.sign(), seller.sign()])
   const stranger = addressOf(randomKey())
-  await happen(stall, async () => {
-    const [a, b] = [await past.witness.submit(payer), await past.witness.submit(payee)]
+  await happen(seller, async () => {
+    const [a, b] = [await past.onchain.submit(payer), await past.onchain.submit(payee)]
     const receipt = { transaction: a, network: 'eip155:8453', payer: stranger, amount: '5000' }
-    await stall.book(payer, sell(receipt))
-    await stall.book(payee, sold(payee, b), { payee: stranger })
+    await seller.record(payer, sell(receipt))
+    await seller.record(payee, sold(payee, b), { payee: stranger })
   })
-  const { differences } = network(await stall.reconcile())
+  const { differences } = network(await seller.reconcile())
   t.strictSame(
     differences.map(({ kind, fields }) => [kind, fields]),
     [
@@ -344,25 +346,25 @@ t.test('finds a recorded payer or payee that differs from the chain', async (t) 
 })
 
 t.test('resolves payments of unknown outcome from the chain, at any age', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
+  const seller = await openSeller(t)
+  const { past } = seller
   const [moved, lost, open, settling, ancient] = await Promise.all([
-    stall.sign(),
-    stall.sign(),
-    stall.sign({ validBefore: seconds(NOW + HOUR) }),
-    stall.sign(),
-    stall.sign(),
+    seller.sign(),
+    seller.sign(),
+    seller.sign({ validBefore: seconds(NOW + HOUR) }),
+    seller.sign(),
+    seller.sign(),
   ])
   const ids: string[] = []
-  await happen(stall, async () => {
-    const hash = await past.witness.submit(moved)
-    ids.push((await stall.book(moved, loseSight('unknown', hash))).id)
-    ids.push((await stall.book(lost, loseSight('unknown'))).id)
-    ids.push((await stall.book(open, loseSight('unknown'))).id)
-    ids.push((await stall.book(settling, loseSight('settling'))).id)
-    ids.push((await stall.book(ancient, loseSight('unknown'), {}, NOW - 40 * 24 * HOUR)).id)
+  await happen(seller, async () => {
+    const hash = await past.onchain.submit(moved)
+    ids.push((await seller.record(moved, loseOutcome('unknown', hash))).id)
+    ids.push((await seller.record(lost, loseOutcome('unknown'))).id)
+    ids.push((await seller.record(open, loseOutcome('unknown'))).id)
+    ids.push((await seller.record(settling, loseOutcome('settling'))).id)
+    ids.push((await seller.record(ancient, loseOutcome('unknown'), {}, NOW - 40 * 24 * HOUR)).id)
   })
-  const ran = await stall.reconcile()
+  const ran = await seller.reconcile()
   t.equal(ran.code, 2)
   const told = new Map(
     network(ran).differences.map(({ kind, ledger, chain: { shows }, advice }) => [
@@ -374,124 +376,124 @@ t.test('resolves payments of unknown outcome from the chain, at any age', async 
   for (const [place, shows] of ['moved', 'expired', 'open', 'expired', 'expired'].entries())
     t.match(told.get(ids[place] ?? ''), { kind: 'unresolved', shows }, shows)
   t.match(told.get(ids[0] ?? '')?.advice, /the buyer gets the answer by sending the same payment again/)
-  t.match(told.get(ids[2] ?? '')?.advice, /look again once it has expired/)
+  t.match(told.get(ids[2] ?? '')?.advice, /check again once it has expired/)
 })
 
 t.test('accepts payments that a server is settling right now', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const [working, settling, fresh] = await Promise.all([stall.sign(), stall.sign(), stall.sign()])
-  await happen(stall, async () => {
-    await past.witness.submit(working)
-    await past.witness.submit(settling)
+  const seller = await openSeller(t)
+  const { past } = seller
+  const [working, settling, fresh] = await Promise.all([seller.sign(), seller.sign(), seller.sign()])
+  await happen(seller, async () => {
+    await past.onchain.submit(working)
+    await past.onchain.submit(settling)
     // Its lease runs for another minute.
-    await stall.book(working, async () => undefined, {}, Date.now() + MINUTE)
-    await stall.book(settling, loseSight('settling'), {}, Date.now() - MINUTE)
-    await stall.book(fresh, sold(fresh, randomHash()), {}, Date.now())
+    await seller.record(working, async () => undefined, {}, Date.now() + MINUTE)
+    await seller.record(settling, loseOutcome('settling'), {}, Date.now() - MINUTE)
+    await seller.record(fresh, sold(fresh, randomHash()), {}, Date.now())
   })
-  const ran = await stall.reconcile()
+  const ran = await seller.reconcile()
   t.equal(ran.code, 0)
   t.match(network(ran), { agreed: 0, underway: 3, differences: [] })
 })
 
 t.test('accepts a sale at the edge of the requested period whose block lies outside', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const [before, after] = await Promise.all([stall.sign(), stall.sign()])
+  const seller = await openSeller(t)
+  const { past } = seller
+  const [before, after] = await Promise.all([seller.sign(), seller.sign()])
   const blocks: number[] = []
-  await happen(stall, async () => {
-    const early = await past.witness.submit(before)
+  await happen(seller, async () => {
+    const early = await past.onchain.submit(before)
     await past.pass(10)
     const between = await past.headTime()
     blocks.push(between)
     await past.pass(10)
-    const late = await past.witness.submit(after)
+    const late = await past.onchain.submit(after)
     // Booked after the edge, mined before it; and the other way round.
-    await stall.book(before, sold(before, early), {}, between + 5000)
-    await stall.book(after, sold(after, late), {}, between - 5000)
+    await seller.record(before, sold(before, early), {}, between + 5000)
+    await seller.record(after, sold(after, late), {}, between - 5000)
   })
   const since = new Date(blocks[0] ?? 0).toISOString()
-  const ran = await stall.reconcile(['--json', '--since', since])
+  const ran = await seller.reconcile(['--json', '--since', since])
   t.equal(ran.code, 0)
   t.match(network(ran), { agreed: 2, differences: [] })
 })
 
 t.test('searches from the first block of the requested period on', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  await stall.book(await stall.sign(), (claim) => claim.void())
+  const seller = await openSeller(t)
+  const { past } = seller
+  await seller.record(await seller.sign(), (claim) => claim.void())
   const times: number[] = []
-  await happen(stall, async () => {
+  await happen(seller, async () => {
     for (let number = 0; number < 16; number += 1) {
       await past.pass(1)
-      await past.witness.submit(await stall.sign())
+      await past.onchain.submit(await seller.sign())
       times.push(await past.headTime())
     }
   })
   for (const since of times.flatMap((time) => [time, time + 1])) {
-    const ran = await stall.reconcile(['--json', '--since', new Date(since).toISOString()])
+    const ran = await seller.reconcile(['--json', '--since', new Date(since).toISOString()])
     t.equal(network(ran).differences.length, times.filter((time) => time >= since).length)
   }
 })
 
 t.test('leaves older payments out unless they are requested', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const [missing, unbooked] = await Promise.all([stall.sign(), stall.sign()])
-  await happen(stall, async () => {
-    await past.witness.submit(unbooked)
-    await stall.book(missing, sold(missing, randomHash()))
+  const seller = await openSeller(t)
+  const { past } = seller
+  const [missing, unbooked] = await Promise.all([seller.sign(), seller.sign()])
+  await happen(seller, async () => {
+    await past.onchain.submit(unbooked)
+    await seller.record(missing, sold(missing, randomHash()))
   })
-  t.match(await stall.reconcile(['--json', '--since', '1m']), { code: 0 })
-  t.equal(network(await stall.reconcile(['--json', '--since', '5h'])).differences.length, 2)
+  t.match(await seller.reconcile(['--json', '--since', '1m']), { code: 0 })
+  t.equal(network(await seller.reconcile(['--json', '--since', '5h'])).differences.length, 2)
 })
 
 t.test('checks an address that was paid before, though the catalog has dropped it', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const [known, stranger] = await Promise.all([stall.sign(), stall.sign()])
-  await happen(stall, async () => {
-    await stall.book(known, sold(known, await past.witness.submit(known)))
-    await past.witness.submit(stranger)
+  const seller = await openSeller(t)
+  const { past } = seller
+  const [known, stranger] = await Promise.all([seller.sign(), seller.sign()])
+  await happen(seller, async () => {
+    await seller.record(known, sold(known, await past.onchain.submit(known)))
+    await past.onchain.submit(stranger)
   })
-  const elsewhere = await stall.reconcile(['--json'], { PAY_TO: addressOf(randomKey()) })
+  const elsewhere = await seller.reconcile(['--json'], { PAY_TO: addressOf(randomKey()) })
   t.equal(network(elsewhere).differences.length, 1)
-  const nowhere = await stall.reconcile(['--json'], {
+  const nowhere = await seller.reconcile(['--json'], {
     PAY_TO: '',
-    CATALOG: join(stall.books.dataDir, 'none.yaml'),
+    CATALOG: join(seller.fixture.dataDir, 'none.yaml'),
   })
   t.equal(network(nowhere).differences.length, 1)
-  t.match(nowhere.err, /only payees the ledger knows are looked at/)
+  t.match(nowhere.err, /only payees of the ledger are checked/)
 })
 
 t.test('reads the payee from the catalog when the environment leaves it open', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const payment = await stall.sign()
-  await happen(stall, async () => {
-    await past.witness.submit(payment)
-    await stall.book(await stall.sign(), async () => undefined, { payee: addressOf(randomKey()) })
+  const seller = await openSeller(t)
+  const { past } = seller
+  const payment = await seller.sign()
+  await happen(seller, async () => {
+    await past.onchain.submit(payment)
+    await seller.record(await seller.sign(), async () => undefined, { payee: addressOf(randomKey()) })
   })
   const text = `catalog: 1
 service: { name: Shop, version: '1.0.0' }
-payments: { currency: USD, pay_to: "${stall.payTo}", x402: { networks: [base] } }
+payments: { currency: USD, pay_to: "${seller.payTo}", x402: { networks: [base] } }
 routes: { /paid/greet: { price: 0.01, summary: Greets } }
 `
   const catalog = join(t.testdir({ 'catalog.yaml': text }), 'catalog.yaml')
-  const ran = await stall.reconcile(['--json', '--catalog', catalog], { PAY_TO: '' })
+  const ran = await seller.reconcile(['--json', '--catalog', catalog], { PAY_TO: '' })
   t.equal(ran.code, 2)
   t.match(network(ran).differences, [{ kind: 'not_in_ledger' }])
-  const missing = await stall.reconcile(['--json', '--catalog', `${catalog}.old`], { PAY_TO: '' })
+  const missing = await seller.reconcile(['--json', '--catalog', `${catalog}.old`], { PAY_TO: '' })
   t.match(missing, { code: 1, out: '', err: /catalog\.yaml\.old/ })
 })
 
 /** The way to the node, but for calls that are treated otherwise. */
 async function openNode(
   t: Test,
-  { past }: Stall,
-  odd: (call: RpcCall) => OddReply | RpcCall | undefined,
-): Promise<OddNode> {
-  const node = await openOddNode(past.chain.rpcUrl, odd)
+  { past }: Seller,
+  odd: (call: RpcCall) => RpcReply | RpcCall | undefined,
+): Promise<RpcInterceptor> {
+  const node = await openRpcInterceptor(past.chain.rpcUrl, odd)
   t.teardown(() => node.close())
   return node
 }
@@ -509,7 +511,7 @@ function widthOf({ fromBlock, toBlock }: Search): number {
   return Number(toBlock) - Number(fromBlock) + 1
 }
 
-function widths({ calls }: OddNode): number[] {
+function widths({ calls }: RpcInterceptor): number[] {
   return calls().flatMap((call) => {
     const search = searchOf(call)
     return search === undefined ? [] : [widthOf(search)]
@@ -517,7 +519,7 @@ function widths({ calls }: OddNode): number[] {
 }
 
 /** What providers say to a search that is too wide for them; each has words of its own. */
-const LIMITS: readonly (readonly [string, number, OddReply])[] = [
+const LIMITS: readonly (readonly [string, number, RpcReply])[] = [
   [
     'a free plan',
     10,
@@ -533,23 +535,23 @@ const LIMITS: readonly (readonly [string, number, OddReply])[] = [
 ]
 
 t.test('searches in smaller steps at providers with limits, and covers every block', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
+  const seller = await openSeller(t)
+  const { past } = seller
   const booked = 12
-  await happen(stall, async () => {
+  await happen(seller, async () => {
     for (let number = 0; number < booked; number += 1) {
-      const payment = await stall.sign()
-      await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+      const payment = await seller.sign()
+      await seller.record(payment, sold(payment, await past.onchain.submit(payment)))
       await past.pass(number === 5 ? 300 : 37)
     }
-    await past.witness.submit(await stall.sign())
+    await past.onchain.submit(await seller.sign())
   })
   for (const [name, widest, refusal] of LIMITS) {
-    const node = await openNode(t, stall, (call) => {
+    const node = await openNode(t, seller, (call) => {
       const search = searchOf(call)
       return search === undefined || widthOf(search) <= widest ? undefined : refusal
     })
-    const ran = await stall.reconcile(['--json'], { RPC_URL_8453: node.url })
+    const ran = await seller.reconcile(['--json'], { RPC_URL_8453: node.url })
     t.equal(ran.code, 2, name)
     t.match(network(ran), { agreed: booked, differences: [{ kind: 'not_in_ledger' }] }, name)
     t.ok(widths(node).some((width) => width > widest) && widths(node).some((width) => width <= widest), name)
@@ -557,15 +559,15 @@ t.test('searches in smaller steps at providers with limits, and covers every blo
 })
 
 t.test('searches a long period in steps that most nodes allow, each block once', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const payment = await stall.sign()
-  await happen(stall, async () => {
-    await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+  const seller = await openSeller(t)
+  const { past } = seller
+  const payment = await seller.sign()
+  await happen(seller, async () => {
+    await seller.record(payment, sold(payment, await past.onchain.submit(payment)))
   })
   const head = Number(await past.call('eth_blockNumber', []))
   // Thousands of blocks more, without anything in them.
-  const node = await openNode(t, stall, (call) => {
+  const node = await openNode(t, seller, (call) => {
     const hex = `0x${head.toString(16)}`
     const search = searchOf(call)
     if (call.method === 'eth_blockNumber') return rpcResult(`0x${(head + 12_000).toString(16)}`)
@@ -576,7 +578,7 @@ t.test('searches a long period in steps that most nodes allow, each block once',
       ? rpcResult([])
       : { ...call, params: [{ ...search, toBlock: hex }] }
   })
-  const ran = await stall.reconcile(['--json'], { RPC_URL_8453: node.url })
+  const ran = await seller.reconcile(['--json'], { RPC_URL_8453: node.url })
   t.equal(ran.code, 0)
   t.match(network(ran), { agreed: 1, blocks: { to: head + 12_000 } })
   const wide = widths(node).filter((width) => width > 1)
@@ -589,39 +591,39 @@ t.test('searches a long period in steps that most nodes allow, each block once',
 })
 
 t.test('asks a node again after a temporary error', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const payment = await stall.sign({ validBefore: seconds(NOW + 9 * HOUR) })
-  await happen(stall, async () => {
-    await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+  const seller = await openSeller(t)
+  const { past } = seller
+  const payment = await seller.sign({ validBefore: seconds(NOW + 9 * HOUR) })
+  await happen(seller, async () => {
+    await seller.record(payment, sold(payment, await past.onchain.submit(payment)))
   })
   const failed = new Set<string>()
-  const node = await openNode(t, stall, ({ method }) => {
+  const node = await openNode(t, seller, ({ method }) => {
     if (failed.has(method)) return undefined
     failed.add(method)
     return { status: 429, body: 'slow down' }
   })
-  const ran = await stall.reconcile(['--json'], { RPC_URL_8453: node.url })
+  const ran = await seller.reconcile(['--json'], { RPC_URL_8453: node.url })
   t.equal(ran.code, 0)
   t.equal(network(ran).agreed, 1)
   t.ok(failed.has('eth_chainId') && failed.has('eth_getBlockByNumber') && failed.has('eth_getLogs'))
 })
 
 t.test('names a network that is unreachable, and exits with an error', async (t) => {
-  const stall = await openStall(t)
-  const { past } = stall
-  const payment = await stall.sign({ validBefore: seconds(NOW + 9 * HOUR) })
-  await happen(stall, async () => {
-    await stall.book(payment, sold(payment, await past.witness.submit(payment)))
+  const seller = await openSeller(t)
+  const { past } = seller
+  const payment = await seller.sign({ validBefore: seconds(NOW + 9 * HOUR) })
+  await happen(seller, async () => {
+    await seller.record(payment, sold(payment, await past.onchain.submit(payment)))
   })
-  const dead = await openNode(t, stall, () => ({ status: 502, body: '<h1>Bad Gateway</h1>' }))
-  const mute = await openNode(t, stall, ({ method }) =>
+  const dead = await openNode(t, seller, () => ({ status: 502, body: '<h1>Bad Gateway</h1>' }))
+  const mute = await openNode(t, seller, ({ method }) =>
     method === 'eth_getLogs' ? rpcRefusal(200, -32601, 'method not found, key 7f3a') : undefined,
   )
-  const other = await openNode(t, stall, ({ method }) =>
+  const other = await openNode(t, seller, ({ method }) =>
     method === 'eth_chainId' ? rpcResult('0x1') : undefined,
   )
-  const stale = await openNode(t, stall, ({ method }) =>
+  const stale = await openNode(t, seller, ({ method }) =>
     method === 'eth_blockNumber' ? rpcResult('0x1') : undefined,
   )
   for (const [url, reason] of [
@@ -631,36 +633,36 @@ t.test('names a network that is unreachable, and exits with an error', async (t)
     [stale.url, /^its node is behind: its newest block is of 20/],
     ['', /^RPC_URL_8453 is not set$/],
   ] as const) {
-    const ran = await stall.reconcile(['--json'], { RPC_URL_8453: url })
+    const ran = await seller.reconcile(['--json'], { RPC_URL_8453: url })
     t.equal(ran.code, 1, String(reason))
     t.match(networks(ran), [{ network: 'eip155:8453', status: 'unchecked', reason }])
     t.notMatch(ran.out, /7f3a|Gateway/, 'nothing of the node’s own words')
-    const text = await stall.reconcile([], { RPC_URL_8453: url })
+    const text = await seller.reconcile([], { RPC_URL_8453: url })
     t.equal(text.out, '')
     t.match(text.err, /eip155:8453, x402: could not be checked: /)
   }
 })
 
 t.test('reports differences and unreachable networks together, and exits for the differences', async (t) => {
-  const stall = await openStall(t)
-  const payment = await stall.sign({ validBefore: seconds(NOW + 9 * HOUR) })
-  await happen(stall, async () => {
-    await stall.book(payment, sold(payment, randomHash()))
+  const seller = await openSeller(t)
+  const payment = await seller.sign({ validBefore: seconds(NOW + 9 * HOUR) })
+  await happen(seller, async () => {
+    await seller.record(payment, sold(payment, randomHash()))
     const network = 'eip155:137'
     const asset = '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359'
-    const elsewhere = purchaseOf({ key: `x402:${network}:x:y`, network, asset, payee: stall.payTo })
-    await stall.books.book(elsewhere, NOW - HOUR, sell(receiptOf(elsewhere)))
+    const elsewhere = purchaseOf({ key: `x402:${network}:x:y`, network, asset, payee: seller.payTo })
+    await seller.fixture.record(elsewhere, NOW - HOUR, sell(receiptOf(elsewhere)))
   })
-  const ran = await stall.reconcile([])
+  const ran = await seller.reconcile([])
   t.equal(ran.code, 2)
   t.match(ran.err, 'eip155:137, x402: could not be checked: RPC_URL_137 is not set')
   t.match(ran.out, /1 difference, but 1 of 2 could not be checked; nothing was changed$/)
 })
 
 t.test('reports that it checked nothing when nothing is configured', async (t) => {
-  const stall = await openStall(t)
-  await stall.book(await stall.sign(), (claim) => claim.void())
-  const ran = await stall.reconcile([], { RPC_URL_8453: '' })
+  const seller = await openSeller(t)
+  await seller.record(await seller.sign(), (claim) => claim.void())
+  const ran = await seller.reconcile([], { RPC_URL_8453: '' })
   t.match(ran, {
     code: 1,
     out: '',

@@ -1,8 +1,22 @@
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { openMetrics } from '../../../src/cli/metrics.ts'
+import { readPayment } from '../../../src/engine/http/live-pages.ts'
+import type { JsonObject } from '../../../src/engine/json.ts'
+import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
 import type { PaymentLease } from '../../../src/engine/ledger/lease.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { startBase } from '../../support/base-chain.ts'
-import { HOUR, openBooks, purchaseOf, receiptOf, sell, type Books } from '../../support/books.ts'
-import { runLine, type Ran } from '../../support/command.ts'
+import {
+  HOUR,
+  openLedgerFixture,
+  purchaseOf,
+  randomHash,
+  receiptOf,
+  sell,
+  type LedgerFixture,
+} from '../../support/ledger-fixture.ts'
+import { runLine, type Ran } from '../../support/run-command.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
 
 t.setTimeout(90_000)
@@ -14,38 +28,48 @@ const key = randomKey()
 await chain.mint(addressOf(key), 1_000_000n)
 await chain.setGas(addressOf(key), 10n ** 18n)
 
-function refund({ dataDir }: Books, words: readonly string[], variables = {}): Promise<Ran> {
+function refund({ dataDir }: LedgerFixture, words: readonly string[], variables = {}): Promise<Ran> {
   const line = ['payments', 'refund', '--data-dir', dataDir, ...words]
   const settings = { REFUND_PRIVATE_KEY: key, RPC_URL_8453: chain.rpcUrl, PAY_TO: addressOf(key) }
   return runLine(line, { variables: { ...settings, ...variables } })
 }
 
 /** Charged first, for work that fails whenever it is run. */
-async function bookDue(books: Books): Promise<{ readonly id: string; readonly payer: Hex }> {
+async function bookDue(fixture: LedgerFixture): Promise<{ readonly id: string; readonly payer: Hex }> {
   const payer = addressOf(randomKey())
   const purchase = purchaseOf({ flow: 'upfront', payer })
   const fail = async (lease: PaymentLease): Promise<void> => {
     await lease.settle(receiptOf(purchase))
     await lease.refund({ kind: 'due', reason: 'not_found' })
   }
-  const { id } = await books.book(purchase, Date.now() - HOUR, fail)
+  const { id } = await fixture.record(purchase, Date.now() - HOUR, fail)
   return { id, payer }
 }
 
+/** Booked as refunded in a transaction that is on no chain. */
+async function bookUnfit(fixture: LedgerFixture): Promise<{ readonly payment: string }> {
+  const purchase = purchaseOf({ flow: 'upfront' })
+  const { id } = await fixture.record(purchase, Date.now() - HOUR, async (lease) => {
+    await lease.settle(receiptOf(purchase))
+    await lease.refund({ kind: 'sent', hash: randomHash() })
+  })
+  return { payment: id }
+}
+
 t.test('sends exactly the refunds that are due', async (t) => {
-  const books = openBooks(t)
-  const due = [await bookDue(books), await bookDue(books)]
+  const fixture = openLedgerFixture(t)
+  const due = [await bookDue(fixture), await bookDue(fixture)]
   const delivered = purchaseOf()
-  await books.book(delivered, Date.now() - HOUR, sell(receiptOf(delivered)))
-  const dry = await refund(books, ['--due', '--dry-run'], { REFUND_PRIVATE_KEY: '' })
+  await fixture.record(delivered, Date.now() - HOUR, sell(receiptOf(delivered)))
+  const dry = await refund(fixture, ['--due', '--dry-run'], { REFUND_PRIVATE_KEY: '' })
   t.equal(dry.code, 0)
   for (const { id, payer } of due) t.match(dry.out, `${id}: would send 0.005000 USDC to ${payer}`)
-  t.match(await refund(books, ['--due', '--max', '0.009']), {
+  t.match(await refund(fixture, ['--due', '--max', '0.009']), {
     code: 1,
     err: /0\.010000 USD, more than --max/,
   })
   for (const { payer } of due) t.equal(await chain.balance(payer), 0n)
-  const sent = await refund(books, ['--due', '--max', '0.01', '--json'])
+  const sent = await refund(fixture, ['--due', '--max', '0.01', '--json'])
   t.equal(sent.code, 0, sent.err)
   t.match(
     JSON.parse(sent.out),
@@ -58,30 +82,121 @@ t.test('sends exactly the refunds that are due', async (t) => {
   )
   for (const { payer } of due) t.equal(await chain.balance(payer), 5000n)
   t.equal(await chain.balance(delivered.payer as Hex), 0n)
-  t.match(await refund(books, ['--due']), { code: 0, out: 'no refund is due' })
+  t.match(await refund(fixture, ['--due']), { code: 0, out: 'no refund is due' })
   t.notMatch(sent.out + sent.err + dry.out, key, 'the key is not printed')
 })
 
 t.test('refunds one payment by its id, also one that was delivered', async (t: Test) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const purchase = purchaseOf({ payer: addressOf(randomKey()) })
-  const { id } = await books.book(purchase, Date.now() - HOUR, sell(receiptOf(purchase)))
-  t.match(await refund(books, [id]), { code: 0, out: new RegExp(`^${id}: sent 0.005000 USDC to `) })
+  const { id } = await fixture.record(purchase, Date.now() - HOUR, sell(receiptOf(purchase)))
+  t.match(await refund(fixture, [id]), { code: 0, out: new RegExp(`^${id}: sent 0.005000 USDC to `) })
   t.equal(await chain.balance(purchase.payer as Hex), 5000n)
-  t.match(await refund(books, [id]), { code: 1, out: /not refunded: it was refunded before, in 0x/ })
+  t.match(await refund(fixture, [id]), { code: 1, out: /not refunded: it was refunded before, in 0x/ })
   t.equal(await chain.balance(purchase.payer as Hex), 5000n)
 })
 
+t.test('shows what is owed and what was sent to the buyer, in the books and in the metrics', async (t) => {
+  const fixture = openLedgerFixture(t)
+  const [first, second] = [await bookDue(fixture), await bookDue(fixture)]
+  const past = purchaseOf({ flow: 'upfront', redeliver: HOUR / 2 })
+  const { id: late } = await fixture.record(past, Date.now() - HOUR, (lease) => lease.settle(receiptOf(past)))
+  const { payment } = await bookUnfit(fixture)
+  t.equal((await refund(fixture, [first.id])).code, 0)
+
+  const command = async (...words: readonly string[]): Promise<string> => {
+    const { out } = await runLine(['payments', ...words, '--data-dir', fixture.dataDir], {
+      variables: { RPC_URL_8453: chain.rpcUrl, PAY_TO: addressOf(key) },
+    })
+    return out
+  }
+  const exported = JSON.parse(await command('export', '--format', 'json')) as {
+    payment: string
+    refund: string
+    refund_transaction: string
+  }[]
+  const row = (id: string) => exported.find((each) => each.payment === id)
+  t.match(row(first.id), { refund: 'sent', refund_transaction: /^0x[0-9a-f]{64}$/ })
+  t.match(row(second.id), { refund: 'due', refund_transaction: '' })
+  t.match(row(late), { refund: 'due' })
+  t.match(JSON.parse(await command('list', '--totals', '--json')), {
+    revenue: { payments: 4 },
+    refunded: { payments: 2, money: [{ amount: '0.010000' }] },
+    refunds_due: { payments: 2, money: [{ amount: '0.010000' }] },
+  })
+  const { networks } = JSON.parse(await command('reconcile', '--json')) as { networks: readonly JsonObject[] }
+  t.match(networks, [
+    {
+      refunds: { sent: { count: 1, amount: '0.005000' }, due: { count: 3, amount: '0.015000' } },
+      differences: [
+        {},
+        {},
+        {},
+        {},
+        { kind: 'refund_missing', ledger: { payment }, chain: { shows: 'no_refund' } },
+      ],
+    },
+  ])
+  t.match(await command('reconcile'), /^ {2}refunds: 1 \(0\.005000 USDC\) sent, 3 \(0\.015000 USDC\) due$/m)
+
+  const ledger = await openLmdbLedger(join(fixture.dataDir, 'ledger'))
+  t.teardown(() => ledger.close())
+  const told = async (id: string): Promise<unknown> =>
+    JSON.parse(String((await readPayment(ledger, { id, digest: undefined })).body))
+  const { refund_transaction: transaction } = row(first.id) ?? {}
+  t.match(await told(first.id), { charged: 'yes', refund: 'sent', refund_transaction: transaction })
+  t.match(await told(second.id), { charged: 'yes', refund: 'due', next: /the operator sends the money back/ })
+  t.match(await told(late), { charged: 'yes', refund: 'due', next: /the operator sends the money back/ })
+  await cleanUp({ ledger, now: Date.now })
+  const metrics = await openMetrics({
+    ledger,
+    now: Date.now,
+    figures: () => new Map(),
+    health: async () => [],
+    revision: () => 'r1',
+    rpcUrls: {},
+    ledgerFile: undefined,
+  })
+  const { text } = await metrics.read()
+  t.match(text, /^ratecard_refunds_due\{network="eip155:8453",token="USDC"\} 2$/m)
+  t.match(text, /^ratecard_refunds_due_amount\{network="eip155:8453",token="USDC"\} 0\.01$/m)
+})
+
+t.test(
+  'reconcile finds a refund that arrived after the command had ended, and the command records it',
+  async (t) => {
+    const fixture = openLedgerFixture(t)
+    const { id } = await bookDue(fixture)
+    await refund(fixture, [id])
+    const [entry] = await fixture.all()
+    if (entry?.refund?.kind !== 'sent') throw new Error('it is sent')
+    await fixture.amend(entry, {
+      refund: { kind: 'sending', hash: entry.refund.hash, raw: '0x00', nonce: 0 },
+    })
+    const words = ['payments', 'reconcile', '--data-dir', fixture.dataDir]
+    const { code, out } = await runLine(words, {
+      variables: { RPC_URL_8453: chain.rpcUrl, PAY_TO: addressOf(key) },
+    })
+    t.equal(code, 2)
+    t.match(out, `refunded but not booked: ${id}`)
+    t.match(out, `The chain shows a refund of 0.005000 USDC to ${entry.payer} in ${entry.refund.hash}`)
+    t.match(await refund(fixture, [id]), {
+      code: 0,
+      out: new RegExp(`sent 0.005000 USDC .* in ${entry.refund.hash}`),
+    })
+  },
+)
+
 t.test('names the missing settings before it sends anything', async (t) => {
-  const books = openBooks(t)
-  const { id } = await bookDue(books)
-  t.match(await refund(books, []), { code: 64, err: /name one payment by its id, or --due/ })
-  t.match(await refund(books, [id, '--due']), { code: 64 })
-  t.match(await refund(books, ['pay_aaaaaaaaaaaaaaaaaaaaaa']), { code: 64, err: /has no payment pay_a/ })
-  t.match(await refund(books, [id], { REFUND_PRIVATE_KEY: '' }), {
+  const fixture = openLedgerFixture(t)
+  const { id } = await bookDue(fixture)
+  t.match(await refund(fixture, []), { code: 64, err: /name one payment by its id, or --due/ })
+  t.match(await refund(fixture, [id, '--due']), { code: 64 })
+  t.match(await refund(fixture, ['pay_aaaaaaaaaaaaaaaaaaaaaa']), { code: 64, err: /has no payment pay_a/ })
+  t.match(await refund(fixture, [id], { REFUND_PRIVATE_KEY: '' }), {
     code: 64,
     err: /REFUND_PRIVATE_KEY is not set/,
   })
-  t.match(await refund(books, [id, '--max', 'all']), { code: 64, err: /--max takes dollars/ })
-  t.match(await refund(books, [id], { RPC_URL_8453: '' }), { code: 1, out: /RPC_URL_8453 is not set/ })
+  t.match(await refund(fixture, [id, '--max', 'all']), { code: 64, err: /--max takes dollars/ })
+  t.match(await refund(fixture, [id], { RPC_URL_8453: '' }), { code: 1, out: /RPC_URL_8453 is not set/ })
 })

@@ -1,35 +1,35 @@
 import t, { type Test } from 'tap'
-import { runLine, type Ran } from '../../support/command.ts'
+import { runLine, type Ran } from '../../support/run-command.ts'
 import {
   ANSWER,
   HOUR,
-  loseSight,
+  loseOutcome,
   MINUTE,
-  openBooks,
+  openLedgerFixture,
   parse,
   purchaseOf,
   randomHash,
   receiptOf,
   SECRETS,
   sell,
-  type Books,
-  type Work,
-} from '../../support/books.ts'
+  type LedgerFixture,
+  type Processing,
+} from '../../support/ledger-fixture.ts'
 import type { Purchase } from '../../../src/engine/ledger/payment-record.ts'
 
-async function show(t: Test, { dataDir }: Books, ...words: string[]): Promise<Ran> {
+async function show(t: Test, { dataDir }: LedgerFixture, ...words: string[]): Promise<Ran> {
   const ran = await runLine(['payments', 'show', '--data-dir', dataDir, ...words])
   for (const secret of SECRETS) t.notMatch(ran.out + ran.err, secret, 'nothing secret is printed')
   return ran
 }
 
 t.test('shows the history of one payment, and keeps what was sold private', async (t) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const purchase = purchaseOf({ identifier: 'identifier-7f3a' })
   const receipt = receiptOf(purchase)
   const at = Date.now() - HOUR
-  const { id, key } = await books.book(purchase, at, sell(receipt))
-  const { code, out } = await show(t, books, id, '--json')
+  const { id, key } = await fixture.record(purchase, at, sell(receipt))
+  const { code, out } = await show(t, fixture, id, '--json')
   t.equal(code, 0)
   t.match(parse(out), {
     payment: id,
@@ -49,13 +49,13 @@ t.test('shows the history of one payment, and keeps what was sold private', asyn
     means: /^Charged and answered; the same payment is answered again until/,
     advice: 'nothing',
   })
-  const text = await show(t, books, id)
+  const text = await show(t, fixture, id)
   t.match(text.out, new RegExp(`^payment +${id}$`, 'm'))
   t.match(text.out, /\n\nCharged and answered; [^]*\nTo do: nothing\.$/)
 })
 
 /** What is booked, and what the operator has to be told. */
-function stories(): readonly (readonly [string, Partial<Purchase>, number, Work, RegExp, RegExp])[] {
+function stories(): readonly (readonly [string, Partial<Purchase>, number, Processing, RegExp, RegExp])[] {
   const soon = Date.now() + HOUR
   const ago = Date.now() - HOUR
   return [
@@ -95,15 +95,15 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Work,
       'a server that died while it charged',
       {},
       ago,
-      loseSight('settling'),
+      loseOutcome('settling'),
       /whether the money has moved is not known/,
-      /start one; "ratecard payments reconcile"/,
+      /start one if none is running; "ratecard payments reconcile"/,
     ],
     [
       'an unknown outcome',
       {},
       ago,
-      loseSight('unknown'),
+      loseOutcome('unknown'),
       /the money may have moved, or may not/,
       /^no refund before it is known/,
     ],
@@ -223,42 +223,42 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Work,
 
 t.test('explains every state with what was charged and what to do', async (t) => {
   for (const [name, changes, at, work, means, advice] of stories()) {
-    const books = openBooks(t)
-    const { id } = await books.book(purchaseOf(changes), at, work)
-    const said = parse((await show(t, books, id, '--json')).out)
+    const fixture = openLedgerFixture(t)
+    const { id } = await fixture.record(purchaseOf(changes), at, work)
+    const said = parse((await show(t, fixture, id, '--json')).out)
     t.match(said, { means, advice }, name)
   }
 })
 
 t.test('keeps signed bytes, facilitator requests and addresses beyond the host private', async (t) => {
-  const books = openBooks(t)
+  const fixture = openLedgerFixture(t)
   const url = 'https://pay.example.com/key-7f3a'
-  const asked = await books.book(purchaseOf(), Date.now() - HOUR, (claim) =>
+  const asked = await fixture.record(purchaseOf(), Date.now() - HOUR, (claim) =>
     claim.advance('settling', { dispatch: { kind: 'facilitator', url, request: 'request-7f3a' } }),
   )
-  const { out } = await show(t, books, asked.id, '--json')
+  const { out } = await show(t, fixture, asked.id, '--json')
   t.notMatch(out, 'key-7f3a')
   t.match(parse(out), {
     dispatch: { kind: 'facilitator', host: 'pay.example.com', can_be_sent_again: true },
   })
-  const signed = await books.book(
+  const signed = await fixture.record(
     purchaseOf({ protocol: 'mpp', key: 'mpp:challenge' }),
     Date.now() - HOUR,
     (claim) => claim.advance('settling', { dispatch: { kind: 'payer', hash: '0x01', raw: '0xfeed7f3a' } }),
   )
-  t.match(parse((await show(t, books, signed.id, '--json')).out), {
+  t.match(parse((await show(t, fixture, signed.id, '--json')).out), {
     authorization_nonce: null,
     dispatch: { kind: 'payer', transaction: '0x01', can_be_sent_again: true },
   })
 })
 
 t.test('says whether an id is malformed or unknown', async (t) => {
-  const books = openBooks(t)
-  await books.book(purchaseOf(), Date.now() - HOUR)
+  const fixture = openLedgerFixture(t)
+  await fixture.record(purchaseOf(), Date.now() - HOUR)
   const other = `pay_${'a'.repeat(22)}`
-  t.match(await show(t, books, other), { code: 1, out: '', err: `this ledger has no payment ${other}` })
+  t.match(await show(t, fixture, other), { code: 1, out: '', err: `this ledger has no payment ${other}` })
   for (const words of [[], ['0x01'], ['pay_short'], [`${other}b`]])
-    t.match(await show(t, books, ...words), {
+    t.match(await show(t, fixture, ...words), {
       code: 64,
       out: '',
       err: /missing argument: the id of a payment/,

@@ -16,7 +16,8 @@ function issuesOf(text: string): readonly Issue[] {
     return compileText('catalog.yaml', text, {
       handlers: undefined,
       documents: documentNames,
-      read: () => Buffer.from('{}'),
+      // A schema, and a list of addresses.
+      read: (path) => Buffer.from(path.endsWith('.txt') ? `0x${'1'.repeat(40)}\n` : '{}'),
     }).warnings
   } catch (fault) {
     if (fault instanceof CatalogError) return fault.issues

@@ -14,6 +14,11 @@ const files = new Map([
   ['./good.json', '{"ok":true,"items":[1,2]}'],
   ['./broken.json', '{"ok":'],
   ['./note.html', '<p>hello</p>'],
+  [
+    './denied.txt',
+    '# nobody we know\r\n0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed # twice\n\n0x5AAEB6053F3E94C9B9A09F33669435E7EF1BEAED\n0x1111111111111111111111111111111111111111',
+  ],
+  ['./mistyped.txt', '0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed\n# short\n0x12\n'],
 ])
 const surroundings = {
   handlers: ['ping', 'util/workday', 'util/echo'],
@@ -52,7 +57,7 @@ function tell({ severity, code, message, position }: Issue): string {
   return `${position.line}:${position.column} ${mark}${code} ${message}`
 }
 
-/** The part of the value that the pattern speaks of. */
+/** The part of the value that the pattern mentions. */
 function part(value: unknown, pattern: unknown): unknown {
   if (Array.isArray(value) && Array.isArray(pattern))
     return value.map((item, index) => part(item, pattern[index]))

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { documentNames, documents } from '../../../src/engine/documents/all.ts'
+import { pagedRoutes, renderOperation } from '../../../src/engine/documents/operation-page.ts'
 import { DOCUMENTS } from '../../../src/engine/documents/registry.ts'
 import {
   renderServerJson,
@@ -31,12 +32,16 @@ t.test('equals the pinned documents, which UPDATE_GOLDEN=1 rewrites', async (t) 
   const [card] = serverCards(harbour, WITH_SERVER)
   const [page] = serverPages(harbour, WITH_SERVER)
   const [server] = listedServers(harbour, WITH_SERVER)
-  if (card === undefined || page === undefined || server === undefined) throw new Error('no server')
+  const [route] = pagedRoutes(harbour)
+  if (card === undefined || page === undefined || server === undefined || route === undefined)
+    throw new Error('no server or route')
   const texts: (readonly [string, string])[] = [
     ...documents.map(({ name, render }) => [name, render(harbour, WITH_SERVER)] as const),
     ...documents.flatMap(({ name, page }) =>
       page === undefined ? [] : [[`${name}.html`, page(harbour, WITH_SERVER)] as const],
     ),
+    ['operation.html', renderOperation(harbour, WITH_SERVER, route, 'page')],
+    ['operation.md', renderOperation(harbour, WITH_SERVER, route, 'markdown')],
     ['server-card', card.text],
     ['server.html', page.text],
     ['server.json', renderServerJson(harbour, WITH_SERVER, server)],

@@ -1,26 +1,32 @@
 import t from 'tap'
+import type { Json } from '../../../src/engine/json.ts'
 import { at, compileHarbour, FACTS, HARBOUR, items, renderJson } from '../../support/documents.ts'
 
 const entries = items(at(renderJson('ard'), 'entries'))
 
-t.test('an agent that searches for a capability finds the API and the card', async (t) => {
+t.test('an agent that searches for a capability finds the card, or else the API', async (t) => {
   t.equal(at(renderJson('ard'), 'specVersion'), '1.0')
-  t.strictSame(
-    entries.map((entry) => [at(entry, 'identifier'), at(entry, 'type'), at(entry, 'url')]),
+  const told = (listed: readonly Json[]): unknown[] =>
+    listed.map((entry) => [at(entry, 'identifier'), at(entry, 'type'), at(entry, 'url')])
+  t.strictSame(told(entries), [
     [
-      [
-        'urn:air:harbour.example:api:harbour-data',
-        'application/openapi+json',
-        'https://harbour.example/openapi.json',
-      ],
-      [
-        'urn:air:harbour.example:agent:harbour-data',
-        'application/a2a-agent-card+json',
-        'https://harbour.example/.well-known/agent-card.json',
-      ],
+      'urn:air:harbour.example:agent:harbour-data',
+      'application/a2a-agent-card+json',
+      'https://harbour.example/.well-known/agent-card.json',
     ],
-  )
+  ])
   t.strictSame(at(entries[0], 'representativeQueries'), ['high water in Bristol tonight', 'when is low tide'])
+  const plain = compileHarbour(HARBOUR.replace(/^ *skill: .*\n/gm, ''))
+  const [api, ...others] = items(at(renderJson('ard', plain), 'entries'))
+  t.strictSame(others, [])
+  t.strictSame(told([api ?? null]), [
+    [
+      'urn:air:harbour.example:api:harbour-data',
+      'application/openapi+json',
+      'https://harbour.example/openapi.json',
+    ],
+  ])
+  t.strictSame(at(api ?? null, 'representativeQueries'), at(entries[0], 'representativeQueries'))
 })
 
 t.test('lists at most five questions, all from the catalog', async (t) => {
@@ -44,7 +50,7 @@ t.test('leaves out what is unavailable now', async (t) => {
 t.test('lists a companion server once it is served', async (t) => {
   const mcpServers = new Map([['log', 'https://mcp.example/mcp']])
   const served = renderJson('ard', undefined, { ...FACTS, mcpServers })
-  t.strictSame(at(served, 'entries', 2), {
+  t.strictSame(at(served, 'entries', 1), {
     identifier: 'urn:air:harbour.example:mcp:log',
     displayName: 'Harbour log',
     type: 'application/mcp-server-card+json',

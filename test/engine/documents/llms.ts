@@ -44,6 +44,15 @@ t.test('explains paying in at most six lines and names the networks that work no
   t.notMatch(steps(['mpp']).join('\n'), 'PAYMENT-SIGNATURE')
 })
 
+t.test('names the Markdown page of a route, of which every route has one', async (t) => {
+  const told = 'tides is described in full at https://harbour.example/docs/paid_tides_port.md;'
+  t.match(text, told)
+  const silent = compileHarbour(
+    HARBOUR.replace('  docs: /docs\n', '  docs: { paths: [/docs], planned: true }\n'),
+  )
+  t.notMatch(render('llms', silent), 'described in full')
+})
+
 t.test('lists only routes that answer', async (t) => {
   const down = render('llms', compileHarbour(), { ...FACTS, available: ({ id }) => id !== 'ships/moves' })
   t.notMatch(down, 'ships/moves')

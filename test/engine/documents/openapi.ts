@@ -26,7 +26,16 @@ function collect(value: Json, key: string): Json[] {
 const VOCABULARY = {
   root: ['openapi', 'info', 'servers', 'tags', 'paths', 'components'],
   info: ['title', 'version', 'description', 'contact', 'license', 'summary', 'termsOfService'],
-  operation: ['operationId', 'summary', 'description', 'tags', 'security', 'parameters', 'responses'],
+  operation: [
+    'operationId',
+    'summary',
+    'description',
+    'tags',
+    'security',
+    'parameters',
+    'externalDocs',
+    'responses',
+  ],
   parameter: ['name', 'in', 'required', 'description', 'schema'],
   response: ['description', 'headers', 'content', '$ref'],
   media: ['schema', 'example'],
@@ -55,6 +64,22 @@ t.test('uses only the keywords of OpenAPI 3.1, at their places', async (t) => {
         t.strictSame(strangers(media, 'media'), [], path)
     }
   }
+})
+
+t.test('links each route to its page, and a sample to none', async (t) => {
+  t.strictSame(at(operation('/paid/tides/{port}'), 'externalDocs'), {
+    url: 'https://harbour.example/docs/paid_tides_port',
+  })
+  t.equal(at(operation('/sample/tides'), 'externalDocs'), undefined)
+})
+
+t.test('shows a list that an own handler returns as the answer itself, without an envelope', async (t) => {
+  const list = compileHarbour(HARBOUR.replace("example: { time: '12:00' }", "example: ['12:00']"))
+  const media = at(renderJson('openapi', list), 'paths', '/clock', 'get', 'responses', '200', 'content')
+  t.strictSame(at(media, 'application/json'), {
+    schema: { type: ['array', 'null'], items: { type: ['string', 'null'] } },
+    example: ['12:00'],
+  })
 })
 
 t.test('resolves every reference', async (t) => {
@@ -87,6 +112,16 @@ t.test('orders paid routes first, then previews, free routes and documents', asy
       ...Object.values(compileHarbour().documents).flatMap(({ paths, planned }) => (planned ? [] : paths)),
     ],
   )
+})
+
+t.test('leaves documents out where the catalog says so', async (t) => {
+  const short = renderJson('openapi', compileHarbour(`${HARBOUR}openapi_documents: omit\n`))
+  const left = operations.filter(({ operation }) => at(operation, 'x-document') === undefined)
+  t.strictSame(
+    members(at(short, 'paths')).map(([path]) => path),
+    left.map(({ path }) => path),
+  )
+  t.notMatch(JSON.stringify(at(short, 'tags')), 'discovery')
 })
 
 t.test('tells probers which routes cost money', async (t) => {

@@ -1,12 +1,7 @@
 import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import t from 'tap'
 import type { Facts } from '../../../src/engine/documents/registry.ts'
-import {
-  MCP_REVISIONS,
-  serverCards,
-  serverPages,
-  TOOL_CLIENT,
-} from '../../../src/engine/documents/servers.ts'
+import { MCP_REVISIONS, serverCards, serverPages } from '../../../src/engine/documents/servers.ts'
 import { isJsonObject, type JsonObject } from '../../../src/engine/json.ts'
 import { at, compileHarbour, HARBOUR, render, WITH_SERVER } from '../../support/documents.ts'
 
@@ -41,6 +36,12 @@ t.test('lets a client connect from the card of a server alone', async (t) => {
   })
   const [card] = serverCards(harbour, WITH_SERVER)
   t.match(card, { path: '/mcp/log/server-card', type: 'application/mcp-server-card+json' })
+})
+
+t.test('names the type of its icon only where that is known', async (t) => {
+  const icon = 'https://office.example/harbour.png'
+  const own = compileHarbour(HARBOUR.replace('  card_version:', `  icon: '${icon}'\n  card_version:`))
+  t.strictSame(at(cardOf(WITH_SERVER, own), 'icons'), [{ src: icon }])
 })
 
 t.test('names only protocol revisions that the endpoint speaks', async (t) => {
@@ -92,13 +93,10 @@ t.test('shows the configuration that adds the server to a client', async (t) => 
 
 t.test('shows price, arguments and payment of each tool on the page of its server', async (t) => {
   const page = pageOf()
-  t.match(
-    page,
-    'id="tool.log_note.title"><a href="#tool.log_note">log_note</a> <span class="price">0.002000 USD',
-  )
+  t.match(page, 'id="tool.log_note.title"><a href="#tool.log_note">log_note</a> <span class="price">$0.002')
   t.match(page, '<th scope="row"><code>text</code></th>')
   t.match(page, 'Charged first, before the work.')
-  t.match(page, '<a href="/docs#paid_tides_port"><code>GET /paid/tides/{port}</code></a>, at the same price')
+  t.match(page, '<a href="/docs/paid_tides_port"><code>GET /paid/tides/{port}</code></a>, at the same price')
   t.match(
     page,
     /&quot;name&quot;: &quot;tides&quot;,\n {2}&quot;arguments&quot;: \{\n {4}&quot;port&quot;: &quot;bristol&quot;/,
@@ -106,7 +104,8 @@ t.test('shows price, arguments and payment of each tool on the page of its serve
   t.notMatch(page, /in the path|pilot_book/)
   for (const words of ['x402/payment', 'org.paymentauth/credential', 'withX402Client', 'McpClient.wrap'])
     t.match(page, words)
-  t.match(render('docs-md', harbour, WITH_SERVER), TOOL_CLIENT)
+  for (const text of [page.replaceAll('&#x27;', "'"), render('docs-md', harbour, WITH_SERVER)])
+    t.match(text, "wallet.setSpendControls({ maxAmountPerPayment: '$0.005' })", 'what the dearest tool costs')
   const single = pageOf({ ...WITH_SERVER, protocols: ['mpp'] })
   t.notMatch(single, /x402/i)
 })

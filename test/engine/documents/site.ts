@@ -20,7 +20,6 @@ Allow: /
 Disallow: /paid/
 
 Sitemap: https://harbour.example/sitemap.xml
-Agentmap: https://harbour.example/.well-known/ard.json
 `,
   )
   const open = render('robots', compileHarbour(`${HARBOUR}crawlers: { paid: allow, training: disallow }\n`))

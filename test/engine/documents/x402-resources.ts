@@ -24,6 +24,7 @@ t.test('lists exactly what the live 402 offers, with what helps to choose', asyn
     priceUsd: '0.005000',
     useCase: 'You plan an arrival and know the port.',
     sample: '/sample/tides',
+    docs: 'https://harbour.example/docs/paid_tides_port',
     available: true,
   })
 })

@@ -12,7 +12,7 @@ import type {
 } from '../../../src/engine/handler.ts'
 import { execute, ANONYMOUS, type ExecutionDeps } from '../../../src/engine/purchase/execution.ts'
 import { createRevision, type Revision } from '../../../src/engine/http/revision.ts'
-import { compileRoutes, routeAt } from '../../support/compiled.ts'
+import { compileRoutes, routeAt } from '../../support/catalogs.ts'
 
 const CATALOG = compileRoutes(`  /paid/part:
     price: 1
@@ -46,13 +46,13 @@ function kitchen(handlers: Readonly<Record<string, UntypedHandler>>): Kitchen {
     sandbox: false,
     proxy: { fetcher: fetch, secret: () => undefined, report: () => undefined },
   })
-  const workshop: ExecutionDeps = {
+  const deps: ExecutionDeps = {
     cache: new Cache(createMemoryCache(), () => now),
     now: () => now,
     random: (bytes) => new Uint8Array(bytes),
   }
   return {
-    ...workshop,
+    ...deps,
     pass: (ms) => {
       now += ms
     },
@@ -60,7 +60,7 @@ function kitchen(handlers: Readonly<Record<string, UntypedHandler>>): Kitchen {
       const { operation } = routeAt(CATALOG, path)
       const handler = handlers[operation.handler] ?? (() => Promise.reject(new Error('no such handler')))
       const work = { operation, handler, args, caller: ANONYMOUS, timeLeft: 5_000, operations }
-      return execute(workshop, { ...work, reuse: 'cached' })
+      return execute(deps, { ...work, reuse: 'cached' })
     },
   }
 }
@@ -178,7 +178,7 @@ t.test('fetches what several answers share once, until its own expiry', async (t
   t.strictSame(kept.at(-1), { value: 2, stale: true })
 })
 
-t.test('builds an answer without a part anew as soon as it says', async (t) => {
+t.test('builds an answer without a part again as soon as it says', async (t) => {
   let runs = 0
   const handler: UntypedHandler = async () => ({ ...ofBody({ run: (runs += 1) }), freshFor: 30_000 })
   const { serve, pass } = kitchen({ whole: handler })

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import t from 'tap'
 import { clientOf } from '../../../src/engine/http/server.ts'
-import { listening } from '../../support/listening.ts'
+import { listening } from '../../support/http.ts'
 
 /** Asks over a connection of this machine, as a proxy does. */
 async function seen(forwarded: string | undefined, trustProxy: boolean): Promise<string | undefined> {

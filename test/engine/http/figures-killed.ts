@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { at } from '../../support/documents.ts'
-import { askJson } from '../../support/responses.ts'
+import { askJson } from '../../support/http.ts'
 import { addressOf, randomKey } from '../../support/payment.ts'
 import { runProgram, startServer } from '../../support/server.ts'
 

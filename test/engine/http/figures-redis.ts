@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fileURLToPath } from 'node:url'
 import { at } from '../../support/documents.ts'
-import { askJson } from '../../support/responses.ts'
+import { askJson } from '../../support/http.ts'
 import { redisAbsence, startRedis } from '../../support/redis.ts'
 import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'

@@ -163,7 +163,7 @@ t.test('writes one access line when a client leaves in the middle of an MCP body
   await new Promise((resolve) => socket.write(begun, resolve))
   await ask('/health')
   socket.destroy()
-  await mounted.said(/^access: .*"method":"POST","place":"\/mcp\/tools","status":400,/m)
+  await mounted.said(/^access: .*"method":"POST","place":"\/mcp\/tools","status":408,/m)
   t.notMatch(mounted.output(), /reported: .*(?:abort|ECONNRESET)/)
 })
 
@@ -205,7 +205,7 @@ t.test('answers 503 on a paid route without a working network, and the same to t
   t.match(content, { code: 'not_configured', charged: 'no' })
 })
 
-t.test('mounted below a path prefix it sells nothing and says why', async (t) => {
+t.test('refuses to sell below a path prefix, with the reason', async (t) => {
   const server = await startServer({ program, env: { PREFIX: '/api' } })
   t.teardown(() => server.stop())
   for (const path of ['/api/paid/echo/tea', '/api/sample/echo/tea?a=b', '/api']) {

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { livePages } from '../../../src/engine/http/live.ts'
+import { livePages } from '../../../src/engine/http/live-pages.ts'
 import { createRevision } from '../../../src/engine/http/revision.ts'
 import type { AllFigures } from '../../../src/engine/http/status.ts'
 import { findNetwork } from '../../../src/engine/networks.ts'
 import type { NetworkHealth } from '../../../src/engine/protocols/x402/networks.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { UsageStore } from '../../../src/engine/usage/usage.ts'
-import { compileRoutes } from '../../support/compiled.ts'
+import { compileRoutes } from '../../support/catalogs.ts'
 
 t.test('computes the status once a second, however many ask', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'ratecard-live-'))
@@ -43,6 +43,7 @@ t.test('computes the status once a second, however many ask', async (t) => {
       usageStore,
       figures,
       networks: async () => settling,
+      listings: async () => [],
       refused: () => undefined,
       report: (fault) => t.fail(String(fault)),
     },
@@ -68,7 +69,9 @@ t.test('computes the status once a second, however many ask', async (t) => {
   if (network === undefined) throw new Error('Base is a known network')
   const trouble = 'too many transactions have failed lately'
   const balances = new Map([['0xSigner', 5n * 10n ** 17n]])
-  settling = [{ network, balances, unmined: { count: 1, age: 0 }, reverts: 2, gasLost: 10n ** 15n, trouble }]
+  const totals = { transactions: 3, gasSpent: 10n ** 16n }
+  const unmined = { count: 1, age: 0 }
+  settling = [{ network, balances, totals, unmined, reverts: 2, gasLost: 10n ** 15n, trouble }]
   time += 1_000
   const [closed = ''] = await bodies()
   t.match(JSON.parse(closed), {

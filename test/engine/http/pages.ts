@@ -13,14 +13,14 @@ const { url } = server
 /** A browser's own words. */
 const BROWSER = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const POLICY =
-  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 const PAGES = ['/', '/docs', '/docs/errors', '/privacy', '/status']
 
 function at(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Response> {
   return fetch(url + path, { method, headers, redirect: 'manual' })
 }
 
-t.test('forbids scripts, loading, forms and frames on every page', async (t) => {
+t.test('allows files of its own origin on every page, and no script in the page and no frame', async (t) => {
   for (const path of PAGES) {
     for (const method of ['GET', 'HEAD']) {
       const page = await at(path, BROWSER, method)
@@ -28,10 +28,23 @@ t.test('forbids scripts, loading, forms and frames on every page', async (t) => 
       t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8', path)
       t.equal(page.headers.get('content-security-policy'), POLICY, path)
       t.equal(page.headers.get('x-content-type-options'), 'nosniff', path)
-      t.notMatch(await page.text(), /<script/i, path)
+      t.notMatch(await page.text(), /<script(?! type="module" src="\/page\.js"><\/script>)/i, path)
     }
   }
   t.equal((await at('/docs.md')).headers.get('content-security-policy'), null)
+})
+
+t.test('shows people a page, and programs a problem, where nothing is served', async (t) => {
+  const page = await at('/docs/nothing', BROWSER)
+  t.equal(page.status, 404)
+  t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
+  t.equal(page.headers.get('content-security-policy'), POLICY)
+  t.equal(page.headers.get('cache-control'), 'no-store')
+  t.match(page.headers.get('vary'), /Accept/)
+  t.match(await page.text(), /<h1>Page not found<\/h1>[^]*<a href="\/">All endpoints and their prices<\/a>/)
+  const problem = await at('/docs/nothing')
+  t.equal(problem.headers.get('content-type'), 'application/problem+json')
+  t.match(await problem.json(), { code: 'route_not_found', charged: 'no' })
 })
 
 t.test('answers every link of a page, with pictures and styles of the declared type', async (t) => {
@@ -50,6 +63,8 @@ t.test('answers every link of a page, with pictures and styles of the declared t
   }
   const types = {
     'brand.css': 'text/css; charset=utf-8',
+    'page.js': 'text/javascript; charset=utf-8',
+    'pay.js': 'text/javascript; charset=utf-8',
     'favicon.svg': 'image/svg+xml',
     'favicon.ico': 'image/x-icon',
   }
@@ -112,24 +127,46 @@ t.test('links the other formats of a page in its head', async (t) => {
   }
 })
 
-t.test('links a 402 to its route and price in the documentation', async (t) => {
-  const docs = await (await at('/docs')).text()
-  const markdown = await (await at('/docs.md')).text()
+t.test('links a 402 to the page of its route, which has the price, also in Markdown', async (t) => {
+  const [home, docs] = await Promise.all(['/', '/docs'].map(async (path) => (await at(path, BROWSER)).text()))
+  const manual = await (await at('/docs.md')).text()
   for (const { path, price } of PAID) {
-    const body: { docs: string; would_fail?: { status: number } } = JSON.parse(
-      await (await at(path.replace('{appid}', '730'))).text(),
-    )
-    if (body.would_fail?.status === 501) continue
-    const { pathname, hash } = new URL(body.docs)
-    t.equal(pathname, '/docs')
-    const [, article = ''] = docs.split(`<article class="offer" id="${hash.slice(1)}"`)
+    const unpaid = await (await at(path.replace('{appid}', '730'))).text()
+    const { pathname: href } = new URL(JSON.parse(unpaid).docs)
+    const row = `<a href="${href}"><code>${path}</code></a>`
+    t.ok(home?.includes(row) && docs?.includes(row), `${path} is listed with its page`)
+    const page = await at(href, BROWSER)
+    t.equal(page.status, 200, path)
+    t.equal(page.headers.get('content-security-policy'), POLICY)
     t.match(
-      article.split('</h3>')[0],
-      `GET ${path}</a> <span class="price">${Number(price).toFixed(6)} USD</span>`,
+      await page.text(),
+      `<code>GET ${path}</code> <span class="price">$${shorten(price)} per call</span>`,
     )
-    t.match(markdown, `### GET \`${path}\`: ${Number(price).toFixed(6)} USD\n`)
+    const markdown = await at(`${href}.md`)
+    t.equal(markdown.headers.get('content-type'), 'text/markdown; charset=utf-8')
+    for (const text of [await markdown.text(), manual])
+      t.match(text, `# GET \`${path}\`: $${shorten(price)}\n`)
+    const etag = page.headers.get('etag') ?? ''
+    t.equal((await at(href, { 'If-None-Match': etag })).status, 304)
   }
 })
+
+t.test(
+  'signs payments for visitors of a sandbox, and refuses whatever else its wallet is sent',
+  async (t) => {
+    const ask = (body: string): Promise<Response> => fetch(`${url}/sandbox/wallet`, { method: 'POST', body })
+    const account = await ask(JSON.stringify({ method: 'eth_requestAccounts' }))
+    t.match(await account.json(), { result: [/^0x[0-9a-fA-F]{40}$/] })
+    t.strictSame(await (await ask('{"method":"eth_chainId"}')).json(), { result: '0x14a34' })
+    const refused = ['', 'null', '[]', '{"method":"eth_sendTransaction","params":[{}]}', 'x'.repeat(100_000)]
+    const typed = ['{}', 'x', '{"domain":{},"message":{"from":"0x"}}']
+    for (const data of typed)
+      refused.push(JSON.stringify({ method: 'eth_signTypedData_v4', params: ['0x', data] }))
+    for (const body of refused)
+      t.match(await (await ask(body)).json(), { error: { code: -32602 } }, body.slice(0, 80))
+    t.equal((await at('/sandbox/wallet')).status, 404)
+  },
+)
 
 t.test('links the address of a problem to its row', async (t) => {
   const { type }: { type: string } = JSON.parse(await (await at('/nothing')).text())
@@ -186,3 +223,25 @@ t.test('covers every document of the shipped catalog', async (t) => {
   const written = documents.filter(({ type, page }) => page !== undefined || type.startsWith('text/html'))
   t.equal(written.length, PAGES.length - 1, 'all but the live page')
 })
+
+t.test('sends documents compressed to readers who accept it', async (t) => {
+  const ask = (path: string, encoding: string): Promise<Response> =>
+    fetch(url + path, { headers: { 'Accept-Encoding': encoding } })
+  for (const path of ['/openapi.json', '/llms.txt', '/docs']) {
+    const plain = await ask(path, 'identity')
+    t.equal(plain.headers.get('content-encoding'), null, path)
+    const text = await plain.text()
+    for (const encoding of ['gzip', 'br']) {
+      const packed = await ask(path, encoding)
+      t.equal(packed.headers.get('content-encoding'), encoding, path)
+      t.match(packed.headers.get('vary'), /Accept-Encoding/)
+      t.equal(packed.headers.get('etag'), plain.headers.get('etag'))
+      t.equal(await packed.text(), text)
+    }
+  }
+})
+
+/** As people write a price: without the zeros at its end. */
+function shorten(price: string): string {
+  return price.replace(/(\.\d\d\d*?)0+$/, '$1')
+}

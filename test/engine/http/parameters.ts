@@ -3,7 +3,7 @@ import type { ValidationError } from '../../../src/engine/catalog/validation-err
 import type { Arguments } from '../../../src/engine/handler.ts'
 import type { Json } from '../../../src/engine/json.ts'
 import { compileValidator, type Validator } from '../../../src/engine/catalog/validator.ts'
-import { compileRoutes, routeAt } from '../../support/compiled.ts'
+import { compileRoutes, routeAt } from '../../support/catalogs.ts'
 
 /** The check of a route with these parameters. */
 function validator(parameters: string, path = '/paid/x', unknown: 'ignore' | 'refuse' = 'ignore'): Validator {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { randomKey } from '../../support/payment.ts'
 import { startServer } from '../../support/server.ts'
-import { writeShop } from '../../support/catalog-files.ts'
+import { writeShop } from '../../support/catalogs.ts'
 
 const ROUTES = `  /paid/greeting: { price: 0.01, summary: Greets, handler: greet }
   /paid/weather: { price: 0.02, summary: Not written yet, planned: true, sample: true }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Preflights } from '../../../src/engine/http/payment-required.ts'
 import { compileValidator, type RawParameters } from '../../../src/engine/catalog/validator.ts'
-import { compileRoutes, routeAt } from '../../support/compiled.ts'
+import { compileRoutes, routeAt } from '../../support/catalogs.ts'
 
 /** A route with two parameters, and the queries that were looked at. */
 function shelf() {
@@ -37,7 +37,7 @@ t.test('binds a payment to the request, in any spelling of it', async (t) => {
   t.equal(ask('name=a').scope, scope, 'asked again')
 })
 
-t.test('foretells a refusal in ASCII, however often it is asked', async (t) => {
+t.test('predicts a refusal in ASCII, however often it is asked', async (t) => {
   const { ask, looked } = shelf()
   for (const _ of [1, 2, 3]) {
     const { scope, wouldFail } = ask('n=%C3%A9&name=a')

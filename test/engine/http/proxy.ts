@@ -7,7 +7,7 @@ import { compileParameter } from '../../../src/engine/catalog/parameter.ts'
 import { ERRORS, Failure, InvalidParameter } from '../../../src/engine/errors.ts'
 import type { Answer, Arguments } from '../../../src/engine/handler.ts'
 import { createProxy } from '../../../src/engine/http/proxy.ts'
-import { fixedContext } from '../../support/fixed-context.ts'
+import { fixedContext } from '../../support/handler-context.ts'
 
 const KEY = 'upstream-key-7f3a'
 
@@ -48,7 +48,7 @@ function proxyTo(
       method: 'GET',
       parameters: [],
       body: undefined,
-      response: { mediaType: undefined, maxSize: 1_000_000, headers: [] },
+      response: { mediaType: undefined, maxSize: 1_000_000, headers: [], stream: false },
       ...more,
       upstream: { url: '', headers: {}, credential, ...given },
     },
@@ -62,7 +62,9 @@ async function call(
   credential?: Upstream['credential'],
   more: More = {},
 ): Promise<Answer> {
-  return proxyTo(upstream, credential, undefined, more)(args, fixedContext())
+  const answer = await proxyTo(upstream, credential, undefined, more)(args, fixedContext())
+  if ('content' in answer && 'stream' in answer.content) throw new Error('an answer in pieces')
+  return answer as Answer
 }
 
 /** What the buyer would be told. */
@@ -269,7 +271,7 @@ t.test(
   },
 )
 
-t.test('tells the operator that the upstream refuses the credential', async (t) => {
+t.test('reports to the operator that the upstream refuses the credential', async (t) => {
   for (const status of [401, 403]) {
     const { url } = await upstream(t, (_, response) => response.writeHead(status).end(`bad ${KEY}`))
     reported.length = 0
@@ -285,13 +287,18 @@ t.test('tells the operator that the upstream refuses the credential', async (t) 
 
 /** A promise of the catalog about answers. */
 function promising(mediaType: string | undefined, headers: readonly string[] = []): More {
-  return { response: { mediaType, headers, maxSize: 1_000_000 } }
+  return { response: { mediaType, headers, maxSize: 1_000_000, stream: false } }
 }
 
 t.test('passes an answer on byte for byte under the media type of the upstream', async (t) => {
   const bom = '\ufeff{"a":1}'
   for (const [type, body, mediaType] of [
     ['application/json', '{ "b": 1.10,\n "a": "\\u00f8" }', undefined],
+    [
+      'application/json',
+      '{"id":12345678901234567890,"a":1.0,"b":-0,"c":1E+2,"d":0.1234567890123456789}',
+      undefined,
+    ],
     ['application/vnd.acme+json; v=2', '{"a":1}', 'application/json'],
     ['application/json', bom, undefined],
     ['text/csv', 'a,b\n1,2\n', 'text/csv'],

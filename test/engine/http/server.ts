@@ -6,11 +6,12 @@ import {
   attach,
   closeServer,
   createHttpServer,
+  handOver,
   listen,
   type HttpServer,
   type ServerSettings,
 } from '../../../src/engine/http/server.ts'
-import { dial, exchange, readAnswer } from '../../support/wire.ts'
+import { dial, exchange, readAnswer } from '../../support/http.ts'
 
 async function serving(
   t: Test,
@@ -168,3 +169,46 @@ t.test('closing ends an endless request after its limit', async (t) => {
 t.test('closes a server before it listens', async (t) => {
   await t.resolves(closeServer(createHttpServer(), 60_000))
 })
+
+t.test('hands its port over: answers what came before, and passes on what comes after', async (t) => {
+  const { app, entered, open } = gated()
+  const [old, next] = [await serving(t, {}, app), await serving(t, {}, echo())]
+  const [busy, unused] = [await dial(old.url), await dial(old.url)]
+  busy.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await entered
+  const handedOver = handOver(old, Number(new URL(next.url).port), '0.0.0.0')
+  await t.rejects(fetch(old.url), 'no connection is taken')
+  unused.write('POST /paid/x?y=1 HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nContent-Length: 4\r\n\r\nbody')
+  const passed = await readAnswer(unused)
+  t.match(passed.headers, { connection: 'close', 'x-next': 'yes' })
+  t.strictSame(JSON.parse(passed.body), { method: 'POST', url: '/paid/x?y=1', a: '1', body: 'body' })
+  open()
+  const answered = await readAnswer(busy)
+  t.equal(answered.body, 'worth the wait')
+  t.equal(answered.headers['connection'], 'close')
+  await (
+    await handedOver
+  ).closed
+})
+
+t.test('closes the connection of a request that nobody is left to answer', async (t) => {
+  const [old, next] = [await serving(t, {}, new Koa()), await serving(t)]
+  const socket = await dial(old.url)
+  await handOver(old, Number(new URL(next.url).port), '127.0.0.1')
+  next.close()
+  const closed = once(socket, 'close')
+  socket.resume().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await closed
+})
+
+/** Tells what it is asked. */
+function echo(): Koa {
+  const app = new Koa()
+  app.use(async (ctx) => {
+    let body = ''
+    for await (const chunk of ctx.req) body += String(chunk)
+    ctx.set('X-Next', 'yes')
+    ctx.body = { method: ctx.method, url: ctx.url, a: ctx.get('x-a'), body }
+  })
+  return app
+}

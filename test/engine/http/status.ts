@@ -20,7 +20,7 @@ t.test('shows in the status a source that has changed its format', async (t) => 
     unavailable: [{ path: '/paid/streaming/hype', reason: 'not_configured' }, {}],
   })
   t.match(stateOf(before), { asked: 0, drifted: 0 })
-  // A fallback answers in its place.
+  // A fallback answers instead.
   t.equal((await fetch(`${shop.url}/sample/gamestore/top-sellers?country=DE`)).status, 200)
   const response = await fetch(`${shop.url}/status.json`)
   t.match(response.headers.get('content-type'), /^application\/json/)

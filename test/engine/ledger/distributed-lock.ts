@@ -9,14 +9,14 @@ import { DistributedLock } from '../../../src/engine/ledger/lease.ts'
 
 const LEASE_MS = 15_000
 
-interface World {
+interface Fixture {
   readonly ledger: Ledger
   readonly clock: { now: number }
   readonly turn: (owner: string, over?: Ledger) => DistributedLock
 }
 
 /** Time passes by sleeping only. */
-async function newWorld(t: Test): Promise<World> {
+async function openFixture(t: Test): Promise<Fixture> {
   const directory = mkdtempSync(join(tmpdir(), 'ratecard-turn-'))
   const ledger = await openLmdbLedger(directory)
   t.teardown(async () => {
@@ -34,7 +34,7 @@ async function newWorld(t: Test): Promise<World> {
 }
 
 t.test('gives the lock to one process, and passes on the state that it leaves', async (t) => {
-  const { turn } = await newWorld(t)
+  const { turn } = await openFixture(t)
   const [one, two] = [turn('one'), turn('two')]
   t.match(await one.acquire(), { owner: 'one', fencingToken: 1, leaseState: undefined })
   t.equal(await one.extend(10_000), true)
@@ -45,7 +45,7 @@ t.test('gives the lock to one process, and passes on the state that it leaves', 
 })
 
 t.test('gives up waiting for a lock after its limit', async (t) => {
-  const { turn, clock, ledger } = await newWorld(t)
+  const { turn, clock, ledger } = await openFixture(t)
   await ledger.lease('signer', 'one', clock.now, clock.now + 60_000)
   const began = clock.now
   t.equal(await turn('two').acquire(), undefined)
@@ -53,13 +53,13 @@ t.test('gives up waiting for a lock after its limit', async (t) => {
 })
 
 t.test('takes the lock of a dead process when its lease ends', async (t) => {
-  const { turn } = await newWorld(t)
+  const { turn } = await openFixture(t)
   await turn('one').acquire()
   t.match(await turn('two').acquire(), { owner: 'two', fencingToken: 2 })
 })
 
 t.test('renews a lease before work that would outlast it', async (t) => {
-  const { turn, clock, ledger } = await newWorld(t)
+  const { turn, clock, ledger } = await openFixture(t)
   const one = turn('one')
   await one.acquire()
   clock.now += 5_000
@@ -69,7 +69,7 @@ t.test('renews a lease before work that would outlast it', async (t) => {
 })
 
 t.test('refuses the holder whose turn another process has ended', async (t) => {
-  const { turn, clock, ledger } = await newWorld(t)
+  const { turn, clock, ledger } = await openFixture(t)
   const late = turn('late')
   await late.acquire()
   clock.now += LEASE_MS
@@ -91,7 +91,7 @@ t.test('refuses the holder whose turn another process has ended', async (t) => {
 })
 
 t.test('lets a waiting process have a turn, and only then', async (t) => {
-  const { turn, clock } = await newWorld(t)
+  const { turn, clock } = await openFixture(t)
   const [busy, waiting] = [turn('busy'), turn('waiting')]
   await busy.yieldIfContended(undefined)
   await busy.acquire()
@@ -113,7 +113,7 @@ t.test('lets a waiting process have a turn, and only then', async (t) => {
 })
 
 t.test('keeps what was done when the store is away', async (t) => {
-  const { turn, ledger, clock } = await newWorld(t)
+  const { turn, ledger, clock } = await openFixture(t)
   let away = false
   const failing: Ledger = {
     ...ledger,

@@ -4,6 +4,8 @@ import { mock } from 'node:test'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
+  CommitAbandonedError,
+  JointCommit,
   LeaseLostError,
   reserve,
   acquireExpired,
@@ -12,10 +14,11 @@ import {
 } from '../../../src/engine/ledger/lease.ts'
 import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
 import type { PaymentRecord, Receipt } from '../../../src/engine/ledger/payment-record.ts'
-import { LEASE_MS, LedgerError } from '../../../src/engine/ledger/payment-lifecycle.ts'
+import { LEASE_MS } from '../../../src/engine/ledger/payment-lifecycle.ts'
+import { LedgerError } from '../../../src/engine/errors.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { asStored, makePurchase } from '../../support/entry.ts'
+import { asStored, makePurchase } from '../../support/payment-records.ts'
 import { runTogether } from '../../support/ledger-process.ts'
 
 mock.timers.enable({ apis: ['setInterval'] })
@@ -26,7 +29,7 @@ const RECEIPT: Receipt = { transaction: '0x01', network: 'eip155:84532', payer: 
 const DISPATCH = { kind: 'own', hash: '0x01', raw: '0x02', signer: '0x03', nonce: 4 } as const
 
 /** Two processes on one ledger, and a clock that is moved by hand. */
-interface World {
+interface Fixture {
   readonly ledger: Ledger
   readonly clock: { now: number }
   readonly mine: LeaseContext
@@ -40,7 +43,7 @@ function newPlace(t: Test): string {
 }
 
 /** Renewals come when the test lets time pass. */
-async function newWorld(t: Test): Promise<World> {
+async function openFixture(t: Test): Promise<Fixture> {
   const ledger = await openLmdbLedger(newPlace(t))
   t.teardown(() => ledger.close())
   const clock = { now: 1_800_000_000_000 }
@@ -64,7 +67,7 @@ async function takenOver(t: Test, desk: LeaseContext, entry: PaymentRecord): Pro
 }
 
 t.test('gives the work to one of many copies of a payment, and tells the others who has it', async (t) => {
-  const { mine, ledger, clock } = await newWorld(t)
+  const { mine, ledger, clock } = await openFixture(t)
   const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(mine, PURCHASE)))
   const winners = reservations.flatMap((each) => (each.kind === 'claimed' ? [each.claim] : []))
   t.teardown(() => winners.forEach((claim) => claim.stopRenewal()))
@@ -82,7 +85,7 @@ t.test('gives the work to one of many copies over two processes', async (t) => {
 })
 
 t.test('frees a payment whose work has failed, for another request too', async (t) => {
-  const { mine, theirs, clock } = await newWorld(t)
+  const { mine, theirs, clock } = await openFixture(t)
   const first = await claimed(t, mine)
   await first.advance('fulfilled', { answer: { kind: 'text', type: 'text/plain', text: 'old' } })
   await first.advance('settling', { dispatch: DISPATCH })
@@ -101,7 +104,7 @@ t.test('frees a payment whose work has failed, for another request too', async (
 })
 
 t.test('frees the reservation of a dead process when its lease ends', async (t) => {
-  const { mine, theirs, clock } = await newWorld(t)
+  const { mine, theirs, clock } = await openFixture(t)
   const dead = await claimed(t, mine)
   dead.stopRenewal()
   clock.now += LEASE_MS - 1
@@ -112,7 +115,7 @@ t.test('frees the reservation of a dead process when its lease ends', async (t) 
 })
 
 t.test('treats a payment whose record is deleted at that moment as new', async (t) => {
-  const { mine, ledger } = await newWorld(t)
+  const { mine, ledger } = await openFixture(t)
   let tries = 0
   const deleting: Ledger = {
     ...ledger,
@@ -125,7 +128,7 @@ t.test('treats a payment whose record is deleted at that moment as new', async (
 })
 
 t.test('gives the reservation of a dead process to one of many', async (t) => {
-  const { mine, theirs, clock } = await newWorld(t)
+  const { mine, theirs, clock } = await openFixture(t)
   ;(await claimed(t, mine)).stopRenewal()
   clock.now += LEASE_MS
   const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(theirs, PURCHASE)))
@@ -135,7 +138,7 @@ t.test('gives the reservation of a dead process to one of many', async (t) => {
 
 t.test('keeps fulfilled and charged payments from being reserved again', async (t) => {
   for (const state of ['fulfilled', 'settling', 'settled', 'sent', 'unknown'] as const) {
-    const { mine, theirs, clock } = await newWorld(t)
+    const { mine, theirs, clock } = await openFixture(t)
     const claim = await claimed(t, mine)
     await claim.advance(state)
     claim.stopRenewal()
@@ -145,7 +148,7 @@ t.test('keeps fulfilled and charged payments from being reserved again', async (
 })
 
 t.test('keeps the payments of a living process, and gives those of a dead one to one of many', async (t) => {
-  const { mine, theirs, clock } = await newWorld(t)
+  const { mine, theirs, clock } = await openFixture(t)
   const dead = await claimed(t, mine)
   const entry = await dead.advance('fulfilled', { answer: { kind: 'json', value: { a: 1 } } })
   dead.stopRenewal()
@@ -166,7 +169,7 @@ t.test('keeps the payments of a living process, and gives those of a dead one to
 })
 
 t.test('refuses changes of a process that was presumed dead', async (t) => {
-  const { mine, theirs, ledger, clock } = await newWorld(t)
+  const { mine, theirs, ledger, clock } = await openFixture(t)
   const late = await claimed(t, mine)
   const entry = await late.advance('fulfilled')
   clock.now += LEASE_MS
@@ -202,7 +205,7 @@ t.test(
         { kind: 'facilitator', url },
       ],
     ] as const) {
-      const { mine, ledger, clock } = await newWorld(t)
+      const { mine, ledger, clock } = await openFixture(t)
       const claim = await claimed(t, mine)
       await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
       await claim.advance('settling', { dispatch })
@@ -221,8 +224,59 @@ t.test(
   },
 )
 
+/** Each party that cannot store its change abandons the commit for all, as a signer does. */
+function dispatchTogether(
+  ledger: Ledger,
+  leases: readonly PaymentLease[],
+): Promise<PromiseSettledResult<PaymentRecord>[]> {
+  const joint = new JointCommit(ledger, leases.length)
+  return Promise.allSettled(
+    leases.map(async (lease) => {
+      try {
+        return await lease.dispatch({ dispatch: { ...DISPATCH, members: leases.length } }, joint)
+      } catch (fault) {
+        joint.abandon()
+        throw fault
+      }
+    }),
+  )
+}
+
+t.test('stores the changes of several payments in one commit, or none of them', async (t) => {
+  const { ledger, clock, mine, theirs } = await openFixture(t)
+  const leases: PaymentLease[] = []
+  for (const key of ['x402:one', 'x402:two', 'x402:three']) {
+    const reservation = await reserve(mine, makePurchase({ key, identifier: undefined }))
+    if (reservation.kind !== 'claimed') return t.fail(key)
+    t.teardown(() => reservation.claim.stopRenewal())
+    leases.push(reservation.claim)
+  }
+  const states = async (): Promise<unknown[]> => {
+    const entries: unknown[] = []
+    for await (const { state } of ledger.entries()) entries.push(state)
+    return entries
+  }
+  const away = new Error('the store is away')
+  const broken = { ...ledger, commit: () => Promise.reject(away) }
+  const failed = await dispatchTogether(broken, leases)
+  t.strictSame(
+    failed.map((each) => each.status === 'rejected' && each.reason),
+    [away, away, away],
+  )
+  t.strictSame(await states(), ['reserved', 'reserved', 'reserved'])
+  const stored = await dispatchTogether(ledger, leases)
+  t.strictSame(new Set(stored.map(({ status }) => status)), new Set(['fulfilled']))
+  t.strictSame(await states(), ['settling', 'settling', 'settling'])
+  clock.now += 2 * LEASE_MS
+  const [first] = leases
+  t.ok(first && (await acquireExpired(theirs, first.entry)), 'another process has one of them')
+  const abandoned = await dispatchTogether(ledger, leases)
+  for (const each of abandoned)
+    t.ok(each.status === 'rejected' && each.reason instanceof CommitAbandonedError)
+})
+
 t.test('erases the work, the signature and the identifier of a payment that is given up', async (t) => {
-  const { mine, ledger } = await newWorld(t)
+  const { mine, ledger } = await openFixture(t)
   const claim = await claimed(t, mine)
   await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
   await claim.advance('settling', { dispatch: DISPATCH })
@@ -236,7 +290,7 @@ t.test('erases the work, the signature and the identifier of a payment that is g
 })
 
 t.test('removes a dropped payment completely', async (t) => {
-  const { mine, theirs, ledger } = await newWorld(t)
+  const { mine, theirs, ledger } = await openFixture(t)
   const claim = await claimed(t, mine)
   const renewing = claim.advance('reserved')
   await claim.delete()
@@ -250,14 +304,14 @@ t.test('removes a dropped payment completely', async (t) => {
 })
 
 t.test('refuses a payment whose identifier belongs to another, and tells which', async (t) => {
-  const { mine } = await newWorld(t)
+  const { mine } = await openFixture(t)
   await claimed(t, mine)
   const reservation = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
   t.match(reservation, { kind: 'taken', entry: { key: PURCHASE.key } })
 })
 
 t.test('frees the identifier with the reservation of a dead process', async (t) => {
-  const { mine, theirs, ledger, clock } = await newWorld(t)
+  const { mine, theirs, ledger, clock } = await openFixture(t)
   ;(await claimed(t, mine)).stopRenewal()
   clock.now += LEASE_MS
   const reservation = await reserve(theirs, { ...PURCHASE, key: 'x402:another' })
@@ -268,7 +322,7 @@ t.test('frees the identifier with the reservation of a dead process', async (t) 
 })
 
 t.test('keeps the pending write of a handler whose process has died', async (t) => {
-  const { mine, theirs, ledger, clock } = await newWorld(t)
+  const { mine, theirs, ledger, clock } = await openFixture(t)
   const claim = await claimed(t, mine)
   claim.stopRenewal()
   const { entry } = claim
@@ -278,7 +332,7 @@ t.test('keeps the pending write of a handler whose process has died', async (t) 
 })
 
 t.test('records a payment that a transaction of others has settled without one of ours', async (t) => {
-  const { mine } = await newWorld(t)
+  const { mine } = await openFixture(t)
   const claim = await claimed(t, mine)
   const entry = await claim.settle(RECEIPT)
   t.notOk('dispatch' in entry)
@@ -286,7 +340,7 @@ t.test('records a payment that a transaction of others has settled without one o
 })
 
 t.test('makes simultaneous changes one after the other', async (t) => {
-  const { mine, ledger } = await newWorld(t)
+  const { mine, ledger } = await openFixture(t)
   const claim = await claimed(t, mine)
   const entries = await Promise.all([
     claim.advance('fulfilled', { answer: { kind: 'json', value: 1 } }),
@@ -301,7 +355,7 @@ t.test('makes simultaneous changes one after the other', async (t) => {
 })
 
 t.test('passes a released payment to the next process at once', async (t) => {
-  const { mine, theirs } = await newWorld(t)
+  const { mine, theirs } = await openFixture(t)
   const gone = await claimed(t, mine)
   await gone.advance('fulfilled')
   await gone.release()
@@ -311,7 +365,7 @@ t.test('passes a released payment to the next process at once', async (t) => {
 })
 
 t.test('renews its lease during long work, and stops writing once it is released', async (t) => {
-  const { mine, theirs, ledger, clock } = await newWorld(t)
+  const { mine, theirs, ledger, clock } = await openFixture(t)
   const claim = await claimed(t, mine)
   clock.now += LEASE_MS - 1
   await pass(ledger)
@@ -326,7 +380,7 @@ t.test('renews its lease during long work, and stops writing once it is released
 })
 
 t.test('renews between changes, and stops with the last one', async (t) => {
-  const { mine, ledger } = await newWorld(t)
+  const { mine, ledger } = await openFixture(t)
   const slow = slowed(ledger)
   const claim = await claimed(t, { ...mine, ledger: slow.ledger })
   const settled = claim.settle(RECEIPT)
@@ -340,7 +394,7 @@ t.test('renews between changes, and stops with the last one', async (t) => {
 })
 
 t.test('stops renewing when the payment is lost, and continues when only the store was away', async (t) => {
-  const { mine, theirs, ledger, clock } = await newWorld(t)
+  const { mine, theirs, ledger, clock } = await openFixture(t)
   let faults = 1
   const failing: Ledger = {
     ...ledger,
@@ -394,7 +448,7 @@ function slowed(ledger: Ledger): { ledger: Ledger; goOn: () => void; replaced: (
 }
 
 t.test('recognises its own change when the store’s reply was lost', async (t) => {
-  const { mine, ledger } = await newWorld(t)
+  const { mine, ledger } = await openFixture(t)
   const deaf: Ledger = {
     ...ledger,
     replace: async (previous, next) => {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { execFileSync } from 'node:child_process'
 import {
+  existsSync,
   chmodSync,
   mkdirSync,
   mkdtempSync,
@@ -13,14 +14,16 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { open } from 'lmdb'
-import { writeAnswer } from '../../../src/engine/ledger/answers.ts'
+import { readAnswer, writeAnswer } from '../../../src/engine/ledger/answers.ts'
 import { sweepAnswers } from '../../../src/engine/ledger/clean-up.ts'
-import { LedgerError } from '../../../src/engine/ledger/payment-lifecycle.ts'
+import { LedgerError } from '../../../src/engine/errors.ts'
+import { checkStore } from '../../../src/engine/ledger/lmdb-check.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { testAnswers } from '../../contract/answers.ts'
 import { testLedger } from '../../contract/ledger.ts'
-import { makeEntry, nextEntry } from '../../support/entry.ts'
+import { makeRecord, nextRecord } from '../../support/payment-records.ts'
 import { startWorker } from '../../support/ledger-process.ts'
+import { randomBytes } from '../../support/random.ts'
 
 const NOBODY = 65_534
 
@@ -33,8 +36,8 @@ function newPlace(t: { teardown(end: () => void): unknown }): string {
 testLedger('lmdb', newPlace)
 testAnswers('lmdb', newPlace)
 
-t.test('lmdb: creates a missing directory, for its owner only', async (t) => {
-  const directory = join(newPlace(t), 'data', 'ledger')
+t.test('lmdb: creates a missing directory of any name, for its owner only', async (t) => {
+  const directory = join(newPlace(t), 'data', 'shop.example')
   const ledger = await openLmdbLedger(directory)
   await ledger.close()
   t.equal(statSync(directory).mode & 0o777, 0o700)
@@ -63,15 +66,15 @@ t.test('lmdb: stops writing to a store that a newer version migrates', async (t)
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
-  const entry = makeEntry('x402:one')
+  const entry = makeRecord('x402:one')
   await ledger.insert(entry)
   const worker = startWorker(['lmdb', directory, 'migrate', ''])
   await worker.line()
   worker.begin()
   t.equal(await worker.line(), 'migrated')
   const changes: (() => Promise<unknown>)[] = [
-    () => ledger.insert(makeEntry('x402:two')),
-    () => ledger.replace(entry, nextEntry(entry)),
+    () => ledger.insert(makeRecord('x402:two')),
+    () => ledger.replace(entry, nextRecord(entry)),
     () => ledger.remove(entry),
     () => ledger.addExpiring('name', 'fact', 1),
     () => ledger.lease('name', 'owner', 1, 2),
@@ -127,10 +130,10 @@ t.test('lmdb: keeps a payment while another process opens the store', async (t) 
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
-  await ledger.insert(makeEntry('x402:one'))
-  await setBack(directory, () => ledger.insert(makeEntry('x402:two')))
+  await ledger.insert(makeRecord('x402:one'))
+  await setBack(directory, () => ledger.insert(makeRecord('x402:two')))
   t.notOk(await ledger.get('x402:two'), 'it is out of sight')
-  const writing = ledger.insert(makeEntry('x402:three'))
+  const writing = ledger.insert(makeRecord('x402:three'))
   const opener = startWorker(['lmdb', directory, 'insert', 'x402:four'])
   await opener.line()
   t.equal(await writing, undefined, 'opening the store puts it right')
@@ -141,16 +144,16 @@ t.test('lmdb: keeps a payment while another process opens the store', async (t) 
 t.test('lmdb: refuses payments on a damaged store, and explains what to do', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
-  await ledger.insert(makeEntry('x402:one'))
-  await setBack(directory, () => ledger.insert(makeEntry('x402:two')))
-  await t.rejects(ledger.insert(makeEntry('x402:three')), {
+  await ledger.insert(makeRecord('x402:one'))
+  await setBack(directory, () => ledger.insert(makeRecord('x402:two')))
+  await t.rejects(ledger.insert(makeRecord('x402:three')), {
     name: 'LedgerError',
-    message: /open it once more, with "ratecard payments list"/,
+    message: /open it again, for example with "ratecard payments list"/,
   })
   await ledger.close()
   const again = await openLmdbLedger(directory)
   t.teardown(() => again.close())
-  t.equal(await again.insert(makeEntry('x402:three')), undefined)
+  t.equal(await again.insert(makeRecord('x402:three')), undefined)
   for (const key of ['x402:one', 'x402:two', 'x402:three']) t.ok(await again.get(key), key)
 })
 
@@ -180,7 +183,7 @@ t.test('lmdb: refuses a file of another program, leaves it as it is and keeps ru
 t.test('lmdb: refuses a file that is cut off, leaves it as it is and says what to do', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
-  const payments = Array.from({ length: 1_500 }, (_, number) => makeEntry(`x402:${number}`))
+  const payments = Array.from({ length: 1_500 }, (_, number) => makeRecord(`x402:${number}`))
   await Promise.all(payments.map((entry) => ledger.insert(entry)))
   await ledger.close()
   const file = join(directory, 'data.mdb')
@@ -202,11 +205,45 @@ t.test('lmdb: refuses a file that is cut off, leaves it as it is and says what t
   t.strictSame(await again.get('x402:77'), payments[77])
 })
 
+t.test('lmdb: finds a damaged page, leaves the store as it is and says what to do', async (t) => {
+  const directory = newPlace(t)
+  const ledger = await openLmdbLedger(directory)
+  const payments = Array.from({ length: 300 }, (_, number) => makeRecord(`x402:${number}`))
+  await Promise.all(payments.map((entry) => ledger.insert(entry)))
+  await ledger.close()
+  const file = join(directory, 'data.mdb')
+  const whole = readFileSync(file)
+  const pageSize = whole.readUInt32LE(48)
+  const pages = whole.length / pageSize
+  let found = 0
+  for (let page = 2; page < pages; page += 9) {
+    const damaged = Buffer.from(whole)
+    const bytes = page % 2 === 0 ? new Uint8Array(pageSize) : randomBytes(pageSize)
+    damaged.set(bytes, page * pageSize)
+    writeFileSync(file, damaged)
+    const reason = await checkStore(directory).then(
+      () => undefined,
+      (fault: unknown) => String(fault),
+    )
+    if (reason !== undefined) {
+      found += 1
+      t.match(reason, /^LedgerError: the ledger .* restore it from a backup, or move the directory aside/)
+      t.ok(readFileSync(file).equals(damaged))
+      continue
+    }
+    // A page that holds nothing any more.
+    const opened = await openLmdbLedger(directory)
+    for (const { id } of payments) t.equal((await opened.find(id))?.id, id)
+    await opened.close()
+  }
+  t.ok(found > 2, `${found} damaged pages are in use`)
+})
+
 t.test('lmdb: notices deleted files, refuses new payments and finishes the old ones', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
-  const entry = makeEntry('x402:one')
+  const entry = makeRecord('x402:one')
   await ledger.insert(entry)
   await ledger.check()
   rmSync(directory, { recursive: true })
@@ -217,12 +254,12 @@ t.test('lmdb: notices deleted files, refuses new payments and finishes the old o
   }
   const calls: (() => Promise<unknown>)[] = [
     () => ledger.check(),
-    () => ledger.insert(makeEntry('x402:two')),
+    () => ledger.insert(makeRecord('x402:two')),
     () => ledger.addExpiring('a', 'b', 1),
     () => ledger.listExpiring('a', 1),
   ]
   for (const call of calls) await t.rejects(call(), refused)
-  t.equal(await ledger.replace(entry, nextEntry(entry, { state: 'fulfilled' })), true)
+  t.equal(await ledger.replace(entry, nextRecord(entry, { state: 'fulfilled' })), true)
 })
 
 t.test('lmdb: ends a lease of a clock that was an hour ahead after its length', async (t) => {
@@ -235,26 +272,28 @@ t.test('lmdb: ends a lease of a clock that was an hour ahead after its length', 
   t.equal((await ledger.lease('signer', 'me', now + 15_000, now + 20_000))?.fencingToken, 2)
 })
 
-t.test('lmdb: stores answers in files for their owner only, named after payments', async (t) => {
+t.test('lmdb: stores large answers in files for their owner only, named after payments', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
   const { answers } = ledger
-  const entry = makeEntry('x402:one')
+  const entry = makeRecord('x402:one')
   const { id } = entry
-  const reference = await writeAnswer(answers, entry, { kind: 'json', value: 1 })
+  const text = 'a'.repeat(20_000)
+  const large = { kind: 'text', type: 'text/plain', text } as const
+  const reference = await writeAnswer(answers, entry, large)
   const file = join(directory, 'answers', id.slice(4, 5), `${id}.1`)
-  t.equal(readFileSync(file, 'utf8'), '1')
+  t.equal(readFileSync(file, 'utf8'), text)
   t.equal(statSync(file).mode & 0o777, 0o600)
   t.equal(statSync(join(directory, 'answers')).mode & 0o777, 0o700)
-  const body = [Buffer.from('x')]
+  const body = Buffer.from(text)
   for (const bad of ['../../etc/passwd', 'pay_', `pay_${'/'.repeat(22)}`, `${id}/..`, `${id}\n`, '']) {
     const answer = { id: bad, kind: 'json', mediaType: 'a/b', attempt: 1, expiresAt: 0 } as const
     await t.rejects(answers.write(answer, body), RangeError, bad)
   }
-  writeFileSync(file, '2')
+  writeFileSync(file, text.replace('a', 'b'))
   t.equal(await answers.read(id, reference), undefined, 'changed')
-  writeFileSync(file, '1')
+  writeFileSync(file, text)
   t.not(await answers.read(id, reference), undefined)
   truncateSync(file, 0)
   t.equal(await answers.read(id, reference), undefined, 'torn')
@@ -262,9 +301,26 @@ t.test('lmdb: stores answers in files for their owner only, named after payments
   const later = Date.now() + 2 * 3_600_000
   await ledger.insert({ ...entry, answer: reference })
   writeFileSync(`${file}.tmp`, 'left behind')
-  await writeAnswer(answers, makeEntry('x402:stale'), { kind: 'json', value: 2 })
+  await writeAnswer(answers, makeRecord('x402:stale'), large)
   t.equal(await sweepAnswers(ledger, later), 2, 'what belongs to no payment goes')
   t.ok(statSync(file))
+})
+
+t.test('lmdb: stores small answers in its database, and deletes those without a payment', async (t) => {
+  const directory = newPlace(t)
+  const first = await openLmdbLedger(directory)
+  const [kept, stale] = [makeRecord('x402:kept'), makeRecord('x402:stale')]
+  const reference = await writeAnswer(first.answers, kept, { kind: 'json', value: 1 })
+  const forgotten = await writeAnswer(first.answers, stale, { kind: 'json', value: 2 })
+  await first.insert({ ...kept, answer: reference })
+  t.notOk(existsSync(join(directory, 'answers')))
+  await first.close()
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(() => ledger.close())
+  t.equal(await sweepAnswers(ledger, Date.now()), 0, 'its record may be on its way')
+  t.equal(await sweepAnswers(ledger, Date.now() + 2 * 3_600_000), 1)
+  t.strictSame(await readAnswer(ledger.answers, { ...kept, answer: reference }), { kind: 'json', value: 1 })
+  t.equal(await readAnswer(ledger.answers, { ...stale, answer: forgotten }), undefined)
 })
 
 t.test('lmdb: opens an empty file as a new store', async (t) => {
@@ -272,7 +328,7 @@ t.test('lmdb: opens an empty file as a new store', async (t) => {
   writeFileSync(join(directory, 'data.mdb'), '')
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
-  t.equal(await ledger.insert(makeEntry('x402:one')), undefined)
+  t.equal(await ledger.insert(makeRecord('x402:one')), undefined)
 })
 
 t.test('lmdb: refuses a second opening in one process', async (t) => {
@@ -282,7 +338,7 @@ t.test('lmdb: refuses a second opening in one process', async (t) => {
   for (const each of others) t.match(each, { status: 'rejected', reason: { name: 'LedgerError', message } })
   if (ledger?.status !== 'fulfilled') throw new Error('the first opening was refused')
   await t.rejects(openLmdbLedger(join(directory, '..', basename(directory))), { name: 'LedgerError' })
-  t.equal(await ledger.value.insert(makeEntry('x402:one')), undefined, 'the first one works on')
+  t.equal(await ledger.value.insert(makeRecord('x402:one')), undefined, 'the first one works on')
   await ledger.value.close()
   const again = await openLmdbLedger(directory)
   t.teardown(() => again.close())
@@ -301,7 +357,7 @@ t.test('lmdb: opens a refused store once it is repaired', async (t) => {
 t.test('lmdb: refuses a change after closing, and keeps running', async (t) => {
   const ledger = await openLmdbLedger(newPlace(t))
   await ledger.close()
-  await t.rejects(ledger.insert(makeEntry('x402:one')), { name: 'LedgerError' })
+  await t.rejects(ledger.insert(makeRecord('x402:one')), { name: 'LedgerError' })
   await t.rejects(ledger.get('x402:one'))
 })
 
@@ -336,15 +392,15 @@ t.test('lmdb: refuses a change that the disk has no space for, and keeps running
   t.not(await ledger.get('x402'), undefined)
 })
 
-t.test('lmdb: measures the five commits of a paid call (for information)', async (t) => {
+t.test('lmdb: measures the five commits of a paid call', async (t) => {
   const ledger = await openLmdbLedger(newPlace(t))
   t.teardown(() => ledger.close())
   let sold = 0
   const sell = async (): Promise<void> => {
-    let entry = makeEntry(`x402:${(sold += 1)}`)
+    let entry = makeRecord(`x402:${(sold += 1)}`)
     await ledger.insert(entry)
     for (const state of ['fulfilled', 'settling', 'settled', 'sent'] as const) {
-      const next = nextEntry(entry, { state })
+      const next = nextRecord(entry, { state })
       if (!(await ledger.replace(entry, next))) throw new Error('a change was lost')
       entry = next
     }

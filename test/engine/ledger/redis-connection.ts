@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { inspect } from 'node:util'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
-import { asStored, makeEntry, nextEntry } from '../../support/entry.ts'
+import { asStored, makeRecord, nextRecord } from '../../support/payment-records.ts'
 import { redisAbsence, startRedis, type RunningRedis } from '../../support/redis.ts'
 
 const absence = redisAbsence()
@@ -14,24 +14,24 @@ else testConnection()
 /** What becomes of payments when Redis goes away, and what is said about it. */
 function testConnection(): void {
   t.test('keeps every payment when Redis is killed and started again', async (t) => {
-    const { redis, ledger } = await newWorld(t)
-    const entry = makeEntry('x402:one')
+    const { redis, ledger } = await openFixture(t)
+    const entry = makeRecord('x402:one')
     await ledger.insert(entry)
     await redis.kill()
     await redis.restart()
     t.strictSame(await ledger.get('x402:one'), entry, 'the same ledger goes on with it')
-    const next = nextEntry(entry, { state: 'fulfilled', due: 7 })
+    const next = nextRecord(entry, { state: 'fulfilled', due: 7 })
     t.equal(await ledger.replace(entry, next), true)
     await redis.kill()
     await redis.restart()
     t.strictSame(await ledger.due('money', 7, 10), [next])
-    t.strictSame(await ledger.insert(makeEntry('x402:one')), next)
+    t.strictSame(await ledger.insert(makeRecord('x402:one')), next)
   })
 
   t.test('fails every call soon while Redis is away', async (t) => {
-    const { redis, ledger } = await newWorld(t)
+    const { redis, ledger } = await openFixture(t)
     const said = [t.capture(console, 'error'), t.capture(console, 'warn'), t.capture(console, 'log')]
-    const entry = makeEntry('x402:one')
+    const entry = makeRecord('x402:one')
     await ledger.insert(entry)
     await redis.kill()
     const message = `the ledger in Redis at 127.0.0.1:${redis.port} cannot be reached (ECONNREFUSED)`
@@ -53,8 +53,8 @@ function testConnection(): void {
   })
 
   t.test('lets callers wait while Redis starts again', async (t) => {
-    const { redis, ledger } = await newWorld(t)
-    const entry = makeEntry('x402:one')
+    const { redis, ledger } = await openFixture(t)
+    const entry = makeRecord('x402:one')
     await ledger.insert(entry)
     await redis.kill()
     const found = Promise.all([
@@ -64,14 +64,14 @@ function testConnection(): void {
     ])
     await redis.restart()
     t.strictSame(await found, [entry, entry, [entry]])
-    t.equal(await ledger.replace(entry, nextEntry(entry)), true)
+    t.equal(await ledger.replace(entry, nextRecord(entry)), true)
   })
 
   t.test('gives up a silent Redis, and reports the last call as unknown', async (t) => {
-    const { redis, ledger } = await newWorld(t)
-    const entry = makeEntry('x402:one')
+    const { redis, ledger } = await openFixture(t)
+    const entry = makeRecord('x402:one')
     await ledger.insert(entry)
-    const next = nextEntry(entry, { state: 'fulfilled' })
+    const next = nextRecord(entry, { state: 'fulfilled' })
     const place = `the ledger in Redis at 127.0.0.1:${redis.port}`
     redis.freeze()
     const [changed, read] = await Promise.allSettled([ledger.replace(entry, next), ledger.get('x402:one')])
@@ -81,7 +81,7 @@ function testConnection(): void {
       status: 'rejected',
       reason: { name: 'LedgerError', message: `${place} cannot be reached` },
     })
-    await t.rejects(ledger.insert(makeEntry('x402:two')), { name: 'LedgerError' })
+    await t.rejects(ledger.insert(makeRecord('x402:two')), { name: 'LedgerError' })
     redis.thaw()
     await comesBack(ledger)
     t.strictSame(await ledger.get('x402:one'), next, 'this time it was carried out when Redis woke up')
@@ -90,24 +90,24 @@ function testConnection(): void {
   })
 
   t.test('gives up a Redis that pauses, and reports the last call as unknown', async (t) => {
-    const { redis, ledger } = await newWorld(t)
+    const { redis, ledger } = await openFixture(t)
     await redis.command('CLIENT', 'PAUSE', 5_000, 'ALL')
-    await t.rejects(ledger.insert(makeEntry('x402:one')), { message: / cannot be known$/ })
+    await t.rejects(ledger.insert(makeRecord('x402:one')), { message: / cannot be known$/ })
     await comesBack(ledger)
     t.equal(await ledger.get('x402:one'), undefined, 'this time it was not carried out')
   })
 
   t.test('recognises its own payment that was accepted as the connection broke', async (t) => {
-    const { redis } = await newWorld(t)
+    const { redis } = await openFixture(t)
     const line = await openLine(t, redis.port)
     const ledger = await open(t, `redis://127.0.0.1:${line.port}`)
-    const entry = makeEntry('x402:one')
+    const entry = makeRecord('x402:one')
     line.cutAnswers(1)
     await t.rejects(ledger.insert(entry), { message: / cannot be known$/ })
     t.strictSame(await ledger.get('x402:one'), entry, 'it was stored')
     t.equal(line.sent().split('SETNX').length - 1, 1)
     t.equal(line.sent().split(entry.authorizationHash).length - 1, 1, 'and sent once')
-    const next = nextEntry(entry, { state: 'fulfilled' })
+    const next = nextRecord(entry, { state: 'fulfilled' })
     line.cutAnswers(1)
     await t.rejects(ledger.replace(entry, next), { message: / cannot be known$/ })
     t.strictSame(await ledger.get('x402:one'), next)
@@ -117,7 +117,7 @@ function testConnection(): void {
   })
 
   t.test('repeats idempotent calls when the connection breaks', async (t) => {
-    const { redis } = await newWorld(t)
+    const { redis } = await openFixture(t)
     const line = await openLine(t, redis.port)
     const ledger = await open(t, `redis://127.0.0.1:${line.port}`)
     const each = async <T>(call: () => Promise<T>): Promise<T> => {
@@ -140,11 +140,11 @@ function testConnection(): void {
   })
 
   t.test('reports why Redis refuses a command, in its own words', async (t) => {
-    const { redis, ledger } = await newWorld(t)
-    const entry = makeEntry('x402:one')
+    const { redis, ledger } = await openFixture(t)
+    const entry = makeRecord('x402:one')
     await ledger.insert(entry)
     const refused = async (word: string): Promise<void> => {
-      const fault: unknown = await ledger.replace(entry, nextEntry(entry)).catch((caught: unknown) => caught)
+      const fault: unknown = await ledger.replace(entry, nextRecord(entry)).catch((caught: unknown) => caught)
       t.match(fault, { name: 'LedgerError', message: new RegExp(` has refused: .* \\(${word}\\)$`) })
       t.notMatch(
         inspect(fault, { depth: 9, showHidden: true }),
@@ -165,19 +165,19 @@ function testConnection(): void {
       message: / has refused: it cannot do what was asked \(WRONGTYPE\)$/,
     })
     await redis.command('RENAME', '{ratecard}:kept', '{ratecard}:dues:cleanup')
-    t.equal(await ledger.replace(entry, nextEntry(entry)), true, 'it goes on when that is mended')
+    t.equal(await ledger.replace(entry, nextRecord(entry)), true, 'it goes on once that is repaired')
   })
 
   t.test('leaves a Redis that has become a replica, and returns when it is the master', async (t) => {
-    const { redis, ledger } = await newWorld(t)
-    const entry = makeEntry('x402:one')
+    const { redis, ledger } = await openFixture(t)
+    const entry = makeRecord('x402:one')
     await ledger.insert(entry)
     await redis.command('REPLICAOF', '127.0.0.1', 1)
     const connections = Number(
       /total_connections_received:(\d+)/.exec(String(await redis.command('INFO')))?.[1],
     )
     const replica = / has refused: it is a replica; REDIS_URL has to name the primary \(READONLY\)$/
-    await t.rejects(ledger.replace(entry, nextEntry(entry)), { message: replica })
+    await t.rejects(ledger.replace(entry, nextRecord(entry)), { message: replica })
     t.strictSame(await ledger.get('x402:one'), entry)
     const after = /total_connections_received:(\d+)/.exec(String(await redis.command('INFO')))?.[1]
     t.ok(Number(after) > connections, 'the name is looked up anew: it may lead elsewhere')
@@ -186,13 +186,13 @@ function testConnection(): void {
     )
     t.match(fault, { message: replica })
     await redis.command('REPLICAOF', 'NO', 'ONE')
-    t.equal(await ledger.replace(entry, nextEntry(entry)), true)
+    t.equal(await ledger.replace(entry, nextRecord(entry)), true)
   })
 
   t.test('names an address that is unreachable or another program’s', async (t) => {
     const silent = await listen(t, () => undefined)
     const other = await listen(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
-    const { redis } = await newWorld(t)
+    const { redis } = await openFixture(t)
     await redis.kill()
     for (const [place, reason] of [
       [`127.0.0.1:${silent}`, ''],
@@ -241,7 +241,7 @@ function testConnection(): void {
   })
 
   t.test('refuses calls after it was closed, with Redis present or away', async (t) => {
-    const { redis, ledger } = await newWorld(t)
+    const { redis, ledger } = await openFixture(t)
     const other = await open(t, redis.url)
     await ledger.close()
     const message = `the ledger in Redis at 127.0.0.1:${redis.port} is closed`
@@ -252,14 +252,14 @@ function testConnection(): void {
   })
 
   t.test('closes though Redis is silent', async (t) => {
-    const { redis, ledger } = await newWorld(t)
+    const { redis, ledger } = await openFixture(t)
     redis.freeze()
     await ledger.close()
     redis.thaw()
   })
 
   t.test('removes expired facts from the store', async (t) => {
-    const { redis, ledger } = await newWorld(t)
+    const { redis, ledger } = await openFixture(t)
     const before = await redis.command('DBSIZE')
     for (let number = 0; number < 150; number += 1) {
       await ledger.addExpiring(`name ${number}`, 'one', 1_000)
@@ -272,8 +272,8 @@ function testConnection(): void {
   })
 
   t.test('keeps all keys of the ledger in one slot of a cluster', async (t) => {
-    const { redis, ledger } = await newWorld(t)
-    const entry = asStored(makeEntry('x402:{one}'))
+    const { redis, ledger } = await openFixture(t)
+    const entry = asStored(makeRecord('x402:{one}'))
     await ledger.insert(entry)
     await ledger.addExpiring('{a} name', 'a fact', 10)
     await ledger.lease('{a} thing', 'somebody', 1, 2)
@@ -284,7 +284,7 @@ function testConnection(): void {
   })
 }
 
-async function newWorld(t: Test): Promise<{ redis: RunningRedis; ledger: Ledger }> {
+async function openFixture(t: Test): Promise<{ redis: RunningRedis; ledger: Ledger }> {
   const redis = await startRedis()
   t.teardown(() => redis.stop())
   return { redis, ledger: await open(t, redis.url) }
@@ -298,12 +298,12 @@ async function open(t: Test, url: string): Promise<Ledger> {
 
 /** Everything a ledger can be asked for. */
 function callsOf(ledger: Ledger): (() => Promise<unknown>)[] {
-  const [one, two] = [makeEntry('x402:one'), makeEntry('x402:two')]
+  const [one, two] = [makeRecord('x402:one'), makeRecord('x402:two')]
   return [
     () => ledger.get('x402:one'),
     () => ledger.find(one.id),
     () => ledger.insert(two),
-    () => ledger.replace(one, nextEntry(one)),
+    () => ledger.replace(one, nextRecord(one)),
     () => ledger.remove(one),
     () => ledger.entries()[Symbol.asyncIterator]().next(),
     () => ledger.due('money', 1, 1),

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openRedisLedger, type RedisLedgerSettings } from '../../../src/engine/ledger/redis.ts'
-import { makeEntry, nextEntry } from '../../support/entry.ts'
+import { makeRecord, nextRecord } from '../../support/payment-records.ts'
 import { redisAbsence, startRedis, type RedisOptions, type RunningRedis } from '../../support/redis.ts'
 
 const absence = redisAbsence()
@@ -133,7 +133,7 @@ function testSettings(): void {
       const clock = mock.method(performance, 'now', () => time)
       t.teardown(() => clock.mock.restore())
       const ledger = await open(t, redis.url)
-      const entry = makeEntry('x402:one')
+      const entry = makeRecord('x402:one')
       await ledger.insert(entry)
       await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
       time += 60_000
@@ -142,12 +142,12 @@ function testSettings(): void {
         message: /is not safe for a ledger: maxmemory-policy is allkeys-lru: payments are dropped/,
       }
       await t.rejects(ledger.check(), unsafe)
-      await t.rejects(ledger.insert(makeEntry('x402:two')), unsafe)
+      await t.rejects(ledger.insert(makeRecord('x402:two')), unsafe)
       await t.rejects(ledger.listExpiring('a', 1), unsafe)
-      t.equal(await ledger.replace(entry, nextEntry(entry)), true, 'what is under way goes on')
+      t.equal(await ledger.replace(entry, nextRecord(entry)), true, 'what is under way goes on')
       await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
       time += 60_000
-      t.equal(await ledger.insert(makeEntry('x402:two')), undefined)
+      t.equal(await ledger.insert(makeRecord('x402:two')), undefined)
 
       await redis.kill()
       time += 60_000
@@ -163,14 +163,14 @@ function testSettings(): void {
     const settings = { url: redis.url, settings: 'checked', replicas: 1 } as const
     const ledger = await openRedisLedger(settings)
     t.teardown(() => ledger.close())
-    await t.rejects(ledger.insert(makeEntry('x402:alone')), {
+    await t.rejects(ledger.insert(makeRecord('x402:alone')), {
       name: 'LedgerError',
       message: /has stored a change on 0 of 1 replicas: a failover may lose it$/,
     })
     await replica.command('REPLICAOF', '127.0.0.1', redis.port)
     while (!/master_link_status:up/.test(String(await replica.command('INFO', 'replication'))))
       await delay(50)
-    const entry = makeEntry('x402:one')
+    const entry = makeRecord('x402:one')
     t.equal(await ledger.insert(entry), undefined)
     await redis.kill()
     await replica.command('REPLICAOF', 'NO', 'ONE')
@@ -203,7 +203,7 @@ function testSettings(): void {
     const redis = await newRedis(t)
     const ledgers = await Promise.all([1, 2, 3].map(() => open(t, redis.url)))
     t.equal(await redis.command('GET', '{ratecard}:format'), '4')
-    t.equal(await ledgers[0]?.insert(makeEntry('x402:one')), undefined)
+    t.equal(await ledgers[0]?.insert(makeRecord('x402:one')), undefined)
     t.not(await ledgers[1]?.get('x402:one'), undefined)
   })
 }
@@ -226,7 +226,7 @@ async function open(
 
 async function works(t: Test, url: string, settings: RedisLedgerSettings['settings']): Promise<void> {
   const ledger = await open(t, url, settings)
-  const entry = makeEntry('x402:one')
+  const entry = makeRecord('x402:one')
   t.equal(await ledger.insert(entry), undefined)
   t.strictSame(await ledger.get('x402:one'), entry)
   t.strictSame(await ledger.due('cleanup', entry.due ?? 0, 1), [entry])

@@ -7,10 +7,10 @@ import { tempo as tempoChain } from 'viem/tempo/chains'
 import t from 'tap'
 import { isJsonObject, type JsonObject } from '../../../src/engine/json.ts'
 import { callTool } from '../../support/mcp.ts'
-import { openMppShop } from '../../support/mpp-shop.ts'
+import { openMppService } from '../../support/mpp.ts'
 import { stockPayer, TEMPO_CHAIN } from '../../support/tempo.ts'
 
-const shop = await openMppShop()
+const shop = await openMppService()
 t.teardown(() => shop.close())
 const tools = `${shop.url}/mcp/tools`
 const account = privateKeyToAccount(await shop.chain.wallet())

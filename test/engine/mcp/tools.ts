@@ -6,6 +6,8 @@ import { createSiweMessage } from 'viem/siwe'
 import t from 'tap'
 import type { JsonObject } from '../../../src/engine/json.ts'
 import { paymentId } from '../../../src/engine/ledger/payment-lifecycle.ts'
+import { answered } from '../../../src/engine/mcp/result.ts'
+import { at, items } from '../../support/documents.ts'
 import { callTool, listTools, rpc, type Revision, type ToolResult } from '../../support/mcp.ts'
 import {
   addressOf,
@@ -30,7 +32,7 @@ const tools = `${shop.url}/mcp/tools`
 const REVISIONS: readonly Revision[] = ['2026-07-28', '2025-06-18']
 
 async function charges(): Promise<number> {
-  const [uses, received] = await Promise.all([shop.witness.uses(), shop.witness.received(shop.payTo)])
+  const [uses, received] = await Promise.all([shop.onchain.uses(), shop.onchain.received(shop.payTo)])
   if (uses.length !== received.length) throw new Error(`${uses.length} uses, ${received.length} transfers`)
   return uses.length
 }
@@ -60,7 +62,8 @@ t.test(
     t.match(result, {
       supportedVersions: ['2026-07-28'],
       capabilities: { tools: {}, extensions: { 'org.x402/payment': {} } },
-      instructions: 'Tools that only MCP serves.',
+      instructions:
+        /^Tools that only MCP serves\. Most calls cost .*npx ratecard mcp https:\/\/api\.example\.com --max-per-call/,
     })
     const older = await rpc(
       tools,
@@ -79,7 +82,7 @@ t.test(
       const listed = await listTools(tools, { revision })
       t.strictSame(
         listed.map(({ name }) => name),
-        ['paint', 'other_work', 'whoami', 'forget'],
+        ['paint', 'other_work', 'whoami', 'forget', 'scan', 'write_json', 'write_list'],
         'without what lacks a setting',
       )
       t.strictSame(listed, await listTools(tools, { revision }), 'the same again')
@@ -89,7 +92,7 @@ t.test(
     const [paint, work, whoami, forget] = await listTools(tools)
     t.match(paint, {
       description: /Costs 0\.010000 USD per call/,
-      annotations: { readOnlyHint: true, destructiveHint: false },
+      annotations: { title: 'Paint', readOnlyHint: true, destructiveHint: false },
       _meta: { 'agents-x402/paymentRequired': true, 'agents-x402/priceUSD': 0.01 },
       inputSchema: {
         additionalProperties: false,
@@ -97,6 +100,15 @@ t.test(
       },
     })
     t.match(work?.['description'], /Costs/)
+    t.strictSame(work?.['outputSchema'], {
+      type: 'object',
+      properties: {
+        run: { type: 'integer', description: 'How often it was done' },
+        value: { type: 'string' },
+      },
+    })
+    for (const tool of await listTools(tools))
+      t.equal('outputSchema' in tool, tool['name'] === 'other_work', 'only of what is an object')
     t.notMatch(whoami?.['description'], /Costs/)
     t.notOk(whoami?.['_meta'])
     t.match(forget, {
@@ -109,23 +121,26 @@ t.test(
 )
 
 t.test('tells an unpaid call its price in every place a client may look, without running it', async (t) => {
-  const before = shop.workplace.runs()
+  const before = shop.upstream.runs()
   for (const revision of REVISIONS) {
     const { isError, content, text, meta } = await callTool(tools, 'other_work', { n: 3 }, { revision })
     t.ok(isError)
     t.equal(text, JSON.stringify(content), 'byte for byte')
     t.match(content, {
       x402Version: 2,
-      resource: { url: `${TOOLS_BASE}/mcp` },
+      resource: { url: `${TOOLS_BASE}/mcp`, description: 'The same work under another name' },
       accepts: [{ scheme: 'exact', network: 'eip155:8453', amount: '10000', payTo: shop.payTo }],
-      extensions: { bazaar: { info: { input: { type: 'mcp', toolName: 'other_work' } } } },
+      extensions: { 'payment-identifier': {}, redelivery: { info: { token: /./ } } },
       code: 'payment_required',
       charged: 'no',
+      detail:
+        /^other_work costs 0\.01 USD for this call; nothing was run or charged\. How to pay, .*: https:\/\/\S+$/,
     })
+    t.ok(text.startsWith('{"detail":"other_work costs 0.01 USD'), 'a person reads the price first')
     t.match(meta['x402/error'], { x402Version: 2, accepts: [{ amount: '10000' }] })
     t.notOk('resultType' in content)
   }
-  t.equal(shop.workplace.runs(), before)
+  t.equal(shop.upstream.runs(), before)
 })
 
 t.test('uses the extension with clients that declare it only', async (t) => {
@@ -164,13 +179,13 @@ t.test(
         transaction: /^0x[0-9a-f]{64}$/,
       })
       t.match(told['ratecard/payment'], /^pay_/)
-      t.equal(await shop.witness.charges(addressOf(key)), 1)
+      t.equal(await shop.onchain.charges(addressOf(key)), 1)
     }
   },
 )
 
 t.test('answers one payment once, whether it comes by HTTP or by MCP first', async (t) => {
-  const before = { charges: await charges(), runs: shop.workplace.runs() }
+  const before = { charges: await charges(), runs: shop.upstream.runs() }
   const byHttp = await sign(await challengeOf(`${shop.url}/paid/work?n=7`), await shop.wallet())
   const paid = await send(`${shop.url}/paid/work?n=7`, byHttp.header)
   t.equal(paid.status, 200)
@@ -188,14 +203,30 @@ t.test('answers one payment once, whether it comes by HTTP or by MCP first', asy
   const second = await send(`${shop.url}/paid/work?n=8`, byMcp.header)
   t.strictSame(await second.json(), first.content)
   t.equal((await charges()) - before.charges, 2)
-  t.equal(shop.workplace.runs() - before.runs, 2)
+  t.equal(shop.upstream.runs() - before.runs, 2)
   const reused = await callTool(game, 'work', { n: 9 }, { meta: { 'x402/payment': byMcp.payload } })
   t.match(reused.content, { code: 'payment_reused', charged: 'yes' }, 'and no other')
   t.equal((await charges()) - before.charges, 2)
 })
 
+t.test('marks an answer that an earlier payment has bought', async (t) => {
+  // Behind a proxy nobody sees whether an answer arrives, so it is given again for half a minute.
+  const server = await shop.branch({ TRUST_PROXY: '1' })
+  t.teardown(() => server.stop())
+  const url = `${server.url}/mcp/tools`
+  const key = await shop.wallet()
+  const [first, second] = [
+    await payFor(url, 'other_work', { n: 33 }, key),
+    await payFor(url, 'other_work', { n: 33 }, key),
+  ]
+  t.equal(first.meta['ratecard/charged'], undefined)
+  t.equal(second.meta['ratecard/charged'], 'earlier')
+  t.equal(second.meta['ratecard/payment'], first.meta['ratecard/payment'])
+  t.equal(await shop.onchain.charges(addressOf(key)), 1)
+})
+
 t.test('answers twenty simultaneous copies with one run and one charge', async (t) => {
-  const before = { charges: await charges(), runs: shop.workplace.runs() }
+  const before = { charges: await charges(), runs: shop.upstream.runs() }
   const { payload } = await sign(await demandOf(tools, 'other_work', { n: 20 }), await shop.wallet())
   const answers = await Promise.all(
     Array.from({ length: 20 }, () =>
@@ -206,7 +237,7 @@ t.test('answers twenty simultaneous copies with one run and one charge', async (
     [...new Set(answers.map(({ isError, text }) => `${isError} ${text}`))],
     [`false ${answers[0]?.text}`],
   )
-  t.equal(shop.workplace.runs() - before.runs, 1)
+  t.equal(shop.upstream.runs() - before.runs, 1)
   t.equal((await charges()) - before.charges, 1)
 })
 
@@ -236,7 +267,7 @@ t.test('charges two paid calls of one legacy batch once each, and once more when
   for (const bought of [2, 4]) {
     const text = await buyBoth()
     t.equal(text.match(/"success":true/g)?.length, 2, text)
-    t.equal(await shop.witness.charges(addressOf(key)), bought)
+    t.equal(await shop.onchain.charges(addressOf(key)), bought)
     await until('all are known to have arrived', async () =>
       (await Promise.all(ids.map(stateOf))).every((state) => state === 'sent'),
     )
@@ -244,7 +275,7 @@ t.test('charges two paid calls of one legacy batch once each, and once more when
 })
 
 t.test('refuses a payment of another amount, payee, network or time, with the reason', async (t) => {
-  const before = { charges: await charges(), runs: shop.workplace.runs() }
+  const before = { charges: await charges(), runs: shop.upstream.runs() }
   const faults: Record<string, Faults> = {
     invalid_exact_evm_payload_authorization_value_mismatch: { value: 999n },
     invalid_exact_evm_recipient_mismatch: { to: addressOf(randomKey()) },
@@ -269,8 +300,13 @@ t.test('refuses a payment of another amount, payee, network or time, with the re
     { meta: { 'x402/payment': { x402Version: 2 } } },
   )
   t.match(unread.content, { code: 'invalid_payload', charged: 'no' })
+  for (const garbage of ['!', 'e30', 7]) {
+    const { content } = await callTool(tools, 'other_work', { n: 2 }, { meta: { 'x402/payment': garbage } })
+    t.match(content, { code: 'invalid_payload', charged: 'no' })
+    t.notMatch(content['detail'], /header/i, 'MCP has none')
+  }
   t.equal((await charges()) - before.charges, 0)
-  t.equal(shop.workplace.runs() - before.runs, 0)
+  t.equal(shop.upstream.runs() - before.runs, 0)
 })
 
 t.test(
@@ -317,6 +353,79 @@ t.test(
   },
 )
 
+t.test('gives the JSON of an API as it was written, large numbers included', async (t) => {
+  const json = '{ "id": 12345678901234567890, "rate": 1.10 }'
+  for (const [text, told] of [
+    [json, json],
+    [`[${json}]`, `{"items":[${json}]}`],
+    ['1.10', '{"value":1.10}'],
+    ['null', '{"value":null}'],
+  ] as const) {
+    const { result } = answered({ kind: 'text', type: 'application/json', text }, {})
+    t.strictSame(result, { content: [{ type: 'text', text: told }], structuredContent: JSON.parse(told) })
+  }
+  const { result } = answered({ kind: 'text', type: 'text/plain', text: '5' }, {})
+  t.strictSame(result, { content: [{ type: 'text', text: '5' }] })
+})
+
+t.test('gives every JSON answer as an object that its output schema allows', async (t) => {
+  const key = await shop.wallet()
+  const [, work] = await listTools(tools)
+  const { content } = await payFor(tools, 'other_work', { n: 41 }, key)
+  t.ok(new Ajv2020({ strict: false }).validate(work?.['outputSchema'] as object, content))
+  const list = await payFor(tools, 'write_json', { text: '[1, 2.50]' }, key)
+  t.strictSame(list.content, { items: [1, 2.5] })
+  t.equal(list.text, '{"items":[1, 2.50]}')
+  t.equal(await shop.onchain.charges(addressOf(key)), 2)
+  const wrong = await payFor(tools, 'write_list', {}, key)
+  t.match(wrong, { isError: true, content: { code: 'internal', charged: 'no' } })
+  t.match(shop.output(), 'the handler returned no answer')
+  t.equal(await shop.onchain.charges(addressOf(key)), 2, 'a list in the place of the body is not sold')
+})
+
+t.test('embeds a file of at most 1 MB, and links to a larger one, which costs nothing more', async (t) => {
+  const key = await shop.wallet()
+  const bytesOf = (size: number): Buffer =>
+    Buffer.from(Uint8Array.from({ length: size }, (_, place) => place % 251))
+  const small = await payFor(tools, 'scan', { size: 1_000_000 }, key)
+  t.match(small.whole['content'], [{ type: 'resource', resource: { mimeType: 'application/pdf' } }])
+  t.same(
+    at(small.whole, 'content', 0, 'resource', 'blob'),
+    bytesOf(1_000_000).toString('base64'),
+    'byte for byte',
+  )
+  const large = await payFor(tools, 'scan', { size: 1_000_001 }, key)
+  const [told, link] = items(large.whole['content'])
+  t.match(link, { type: 'resource_link', name: 'answer', mimeType: 'application/pdf', size: 1_000_001 })
+  const uri = at(link, 'uri')
+  if (typeof uri !== 'string') throw new Error('the link has no address')
+  t.match(uri, /^https:\/\/api\.example\.com\/payments\/pay_[\w-]{22}\/[\w-]{43}$/)
+  t.match(at(told, 'text'), uri, 'clients that show texts only lead there, too')
+  const address = uri.replace(shop.baseUrl, shop.url)
+  for (const time of ['once', 'and once more']) {
+    const fetched = await fetch(address)
+    t.equal(fetched.headers.get('content-type'), 'application/pdf')
+    t.equal(fetched.headers.get('etag'), '"1000001"')
+    t.ok(bytesOf(1_000_001).equals(Buffer.from(await fetched.arrayBuffer())), time)
+  }
+  t.equal(await shop.onchain.charges(addressOf(key)), 2, 'one charge each')
+  const guessed = await fetch(address.slice(0, -1) + (address.endsWith('A') ? 'B' : 'A'))
+  t.equal(guessed.status, 404, 'for nobody who does not know the digest')
+  const older = await sign(await demandOf(tools, 'scan', { size: 1_000_002 }), key)
+  const { whole } = await callTool(
+    tools,
+    'scan',
+    { size: 1_000_002 },
+    {
+      meta: { 'x402/payment': older.payload },
+      revision: '2025-06-18',
+      headers: { 'mcp-protocol-version': '2025-03-26' },
+    },
+  )
+  t.match(whole['content'], [{ type: 'text', text: /\/payments\/pay_/ }])
+  t.equal(items(whole['content']).length, 1, 'clients before 2025-06-18 know no links')
+})
+
 t.test('passes lists, objects and defaults to the handler as they are', async (t) => {
   const key = await shop.wallet()
   const given = {
@@ -339,9 +448,9 @@ t.test('passes lists, objects and defaults to the handler as they are', async (t
 
 t.test('leaves failed work uncharged, and keeps internal messages out of the answer', async (t) => {
   const before = await charges()
-  shop.workplace.during(() => Promise.reject(new Error('no')))
+  shop.upstream.during(() => Promise.reject(new Error('no')))
   const failed = await payFor(tools, 'other_work', { n: 11 }, await shop.wallet())
-  shop.workplace.during(async () => {})
+  shop.upstream.during(async () => {})
   t.ok(failed.isError)
   t.match(failed.content, { code: 'internal', charged: 'no', hint: /./ })
   t.notMatch(failed.text, /viem|work\.js|http:\/\//)
@@ -352,14 +461,14 @@ t.test(
   'withholds the answer when settlement fails, and asks to repeat the same payment when its outcome is unknown',
   async (t) => {
     const key = await shop.wallet()
-    shop.workplace.during(() => shop.witness.drain(addressOf(key), shop.payTo, 100_000_000n))
+    shop.upstream.during(() => shop.onchain.drain(addressOf(key), shop.payTo, 100_000_000n))
     const unsettled = await payFor(tools, 'other_work', { n: 12 }, key)
-    shop.workplace.during(async () => {})
+    shop.upstream.during(async () => {})
     t.ok(unsettled.isError)
     t.match(unsettled.content, { charged: 'no', accepts: [{ amount: '10000' }] })
-    t.notOk('worth' in unsettled.content)
+    t.notOk('value' in unsettled.content)
     t.match(unsettled.meta['x402/payment-response'], { success: false })
-    t.equal(await shop.witness.charges(addressOf(key)), 0)
+    t.equal(await shop.onchain.charges(addressOf(key)), 0)
     const other = await shop.wallet()
     const { payload } = await sign(await demandOf(tools, 'other_work', { n: 14 }), other)
     const meta = { 'x402/payment': payload }
@@ -379,7 +488,7 @@ t.test(
       { n: 14 },
       'the same payment tells',
     )
-    t.equal(await shop.witness.charges(addressOf(other)), 1)
+    t.equal(await shop.onchain.charges(addressOf(other)), 1)
   },
 )
 
@@ -514,6 +623,46 @@ t.test('refuses calls from pages of other sites, and endless bodies', async (t) 
     413,
   )
   t.equal((await post({ body: '{' })).status, 400)
+  const deep = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":${'['.repeat(200_000)}`
+  for (const body of [deep, '['.repeat(250_000), '{"a":'.repeat(50_000)]) {
+    const refused = await post({ body })
+    t.equal(refused.status, 400)
+    t.match(JSON.parse(refused.text), {
+      error: { code: -32600, message: /nested more than 200 levels deep/ },
+    })
+  }
+})
+
+t.test('shows tools that no route offers in the status', async (t) => {
+  const { routes, unavailable } = (await (await fetch(`${shop.url}/status.json`)).json()) as JsonObject
+  const alone = (routes as JsonObject[]).filter(({ kind }) => kind === 'tool')
+  t.match(alone, [
+    { path: 'tools.paint', availability: 'available' },
+    { path: 'tools.other_work', availability: 'available' },
+    { path: 'tools.whoami', availability: 'available' },
+    { path: 'tools.forget', availability: 'available' },
+    { path: 'tools.scan', availability: 'available' },
+    { path: 'tools.write_json', availability: 'available' },
+    { path: 'tools.write_list', availability: 'available' },
+    { path: 'tools.unset', availability: 'not_configured' },
+  ])
+  t.match(alone[1], { success_rate: Number, last_success: /^20/ }, 'with what became of its calls')
+  t.strictSame(unavailable, [{ path: 'tools.unset', reason: 'not_configured' }])
+})
+
+t.test('lets the pages of other sites call that MCP_ORIGINS names', async (t) => {
+  const ask = async (server: string, origin: string): Promise<readonly [number, string | null]> => {
+    const response = await fetch(`${server}/mcp/tools`, { method: 'OPTIONS', headers: { origin } })
+    return [response.status, response.headers.get('access-control-allow-origin')]
+  }
+  const inspector = 'https://inspector.example.net'
+  const named = await shop.branch({ MCP_ORIGINS: inspector })
+  t.teardown(() => named.stop())
+  t.strictSame(await ask(named.url, inspector), [204, inspector])
+  t.strictSame(await ask(named.url, 'https://evil.example.com'), [403, null])
+  const all = await shop.branch({ MCP_ORIGINS: '*' })
+  t.teardown(() => all.stop())
+  t.strictSame(await ask(all.url, 'https://any.example.com'), [204, 'https://any.example.com'])
 })
 
 t.test(

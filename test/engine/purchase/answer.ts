@@ -5,7 +5,7 @@ import type { Answer, EnvelopedAnswer } from '../../../src/engine/handler.ts'
 import { wrapResponse as envelopAt, type Preview } from '../../../src/engine/purchase/execution.ts'
 import type { Route } from '../../../src/engine/catalog/catalog.ts'
 import type { StoredAnswer } from '../../../src/engine/ledger/payment-record.ts'
-import { compileRoutes, routeAt } from '../../support/compiled.ts'
+import { compileRoutes, routeAt } from '../../support/catalogs.ts'
 
 const CATALOG = compileRoutes(`  /paid/tides:
     price: 0.005

@@ -4,14 +4,14 @@ import { Cache, createMemoryCache } from '../../../src/engine/cache/cache.ts'
 import type { Operation } from '../../../src/engine/catalog/catalog.ts'
 import { Failure } from '../../../src/engine/errors.ts'
 import type { Answer, Context, UntypedHandler } from '../../../src/engine/handler.ts'
-import { digestArguments } from '../../../src/engine/purchase/execution.ts'
 import {
+  digestArguments,
   execute,
   ANONYMOUS,
   type HandlerRun,
   type ExecutionDeps,
 } from '../../../src/engine/purchase/execution.ts'
-import { compileRoutes, routeAt } from '../../support/compiled.ts'
+import { compileRoutes, routeAt } from '../../support/catalogs.ts'
 
 const CATALOG =
   compileRoutes(`  /paid/cached: { price: 1, summary: X, cache: { ttl: 1m, stale_if_error: 10m }, timeout: 5s }
@@ -24,14 +24,14 @@ const PLAIN = routeAt(CATALOG, '/paid/plain').operation
 const HASTY = routeAt(CATALOG, '/paid/hasty').operation
 const HASTY_CACHED = routeAt(CATALOG, '/paid/hasty_cached').operation
 
-/** A workshop whose clock the test turns. */
-function workshop(): ExecutionDeps & { pass(ms: number): void } {
+/** Dependencies whose clock the test advances. */
+function createDeps(): ExecutionDeps & { advance(ms: number): void } {
   let now = Date.parse('2026-11-20T20:00:00Z')
   return {
     cache: new Cache(createMemoryCache(), () => now),
     now: () => now,
     random: (bytes) => new Uint8Array(bytes).fill(7),
-    pass: (ms) => {
+    advance: (ms) => {
       now += ms
     },
   }
@@ -73,29 +73,29 @@ t.test('answers a hundred callers with one call of the source', async (t) => {
     await gate
     return answer(runs)
   }
-  const shop = workshop()
-  const callers = Array.from({ length: 100 }, () => execute(shop, work(CACHED, handler)))
+  const deps = createDeps()
+  const callers = Array.from({ length: 100 }, () => execute(deps, work(CACHED, handler)))
   open()
   const served = await Promise.all(callers)
   t.equal(runs, 1)
   t.ok(served.every((each) => JSON.stringify(each.value) === JSON.stringify(answer(1))))
-  t.equal((await execute(shop, work(CACHED, handler))).cached, true)
+  t.equal((await execute(deps, work(CACHED, handler))).cached, true)
   t.equal(runs, 1)
 })
 
-t.test('runs work anew for other arguments, and shares it for another order of the same', async (t) => {
+t.test('runs work again for other arguments, and shares it for another order of the same', async (t) => {
   let runs = 0
   const handler: UntypedHandler = async () => answer((runs += 1))
-  const shop = workshop()
+  const deps = createDeps()
   for (const args of [
     { a: 1, b: 2 },
     { b: 2, a: 1 },
     { a: 1, b: 2, c: undefined },
   ]) {
-    t.match(await execute(shop, work(CACHED, handler, { args })), { value: answer(1) })
+    t.match(await execute(deps, work(CACHED, handler, { args })), { value: answer(1) })
   }
   for (const args of [{ a: 1 }, { a: '1', b: 2 }, { a: [1], b: 2 }, {}])
-    await execute(shop, work(CACHED, handler, { args }))
+    await execute(deps, work(CACHED, handler, { args }))
   t.equal(runs, 5)
   t.not(digestArguments(CACHED, {}), digestArguments(PLAIN, {}), 'another operation')
 })
@@ -106,9 +106,9 @@ t.test('runs work for every caller, with their payment, when the route has no ca
     payers.push(payment?.payer)
     return answer(payers.length)
   }
-  const shop = workshop()
-  await execute(shop, work(PLAIN, handler, { caller: { ...ANONYMOUS, payment: PAYMENT } }))
-  await execute(shop, work(PLAIN, handler))
+  const deps = createDeps()
+  await execute(deps, work(PLAIN, handler, { caller: { ...ANONYMOUS, payment: PAYMENT } }))
+  await execute(deps, work(PLAIN, handler))
   t.strictSame(payers, ['0xabc', undefined])
 })
 
@@ -118,7 +118,7 @@ t.test('hides the payer from the handler of a cached answer', async (t) => {
     seen = payment
     return answer(1)
   }
-  await execute(workshop(), work(CACHED, handler, { caller: { ...ANONYMOUS, payment: PAYMENT } }))
+  await execute(createDeps(), work(CACHED, handler, { caller: { ...ANONYMOUS, payment: PAYMENT } }))
   t.equal(seen, undefined)
 })
 
@@ -128,14 +128,14 @@ t.test('answers from the last result while the source fails, as long as the cata
     if (up) return answer(1)
     throw new Failure('source_error', 'the source is down')
   }
-  const shop = workshop()
-  const first = await execute(shop, work(CACHED, handler))
+  const deps = createDeps()
+  const first = await execute(deps, work(CACHED, handler))
   up = false
-  shop.pass(61_000)
-  const second = await execute(shop, work(CACHED, handler))
+  deps.advance(61_000)
+  const second = await execute(deps, work(CACHED, handler))
   t.match(second, { value: answer(1), at: first.at, cached: true, stale: true })
-  shop.pass(600_000)
-  await t.rejects(execute(shop, work(CACHED, handler)), { code: 'source_error' })
+  deps.advance(600_000)
+  await t.rejects(execute(deps, work(CACHED, handler)), { code: 'source_error' })
 })
 
 t.test('shares a failure with the waiting callers only', async (t) => {
@@ -146,23 +146,23 @@ t.test('shares a failure with the waiting callers only', async (t) => {
     if (runs === 1) throw new Failure('source_error', 'once')
     return answer(runs)
   }
-  const shop = workshop()
-  const both = await Promise.allSettled([1, 2].map(() => execute(shop, work(CACHED, handler))))
+  const deps = createDeps()
+  const both = await Promise.allSettled([1, 2].map(() => execute(deps, work(CACHED, handler))))
   t.strictSame(
     both.map(({ status }) => status),
     ['rejected', 'rejected'],
   )
-  t.match(await execute(shop, work(CACHED, handler)), { value: answer(2) })
+  t.match(await execute(deps, work(CACHED, handler)), { value: answer(2) })
 })
 
-t.test('work that takes too long is aborted and reported', async (t) => {
+t.test('aborts and reports work that takes too long', async (t) => {
   for (const operation of [HASTY, HASTY_CACHED]) {
     let signal: AbortSignal | undefined
     const handler: UntypedHandler = (_, context) => {
       signal = context.signal
       return new Promise(() => undefined)
     }
-    await t.rejects(execute(workshop(), work(operation, handler)), { code: 'handler_timeout' })
+    await t.rejects(execute(createDeps(), work(operation, handler)), { code: 'handler_timeout' })
     t.equal(signal?.aborted, true)
   }
 })
@@ -173,11 +173,11 @@ t.test('answers from the last result while the source hangs', async (t) => {
     if (hangs) return new Promise(() => undefined)
     return answer(1)
   }
-  const shop = workshop()
-  await execute(shop, work(HASTY_CACHED, handler))
+  const deps = createDeps()
+  await execute(deps, work(HASTY_CACHED, handler))
   hangs = true
-  shop.pass(61_000)
-  t.match(await execute(shop, work(HASTY_CACHED, handler)), { value: answer(1), stale: true })
+  deps.advance(61_000)
+  t.match(await execute(deps, work(HASTY_CACHED, handler)), { value: answer(1), stale: true })
 })
 
 t.test('keeps the answer for the others when the time of one caller is over', async (t) => {
@@ -194,9 +194,9 @@ t.test('keeps the answer for the others when the time of one caller is over', as
     if (aborted) throw new Error('broken off')
     return answer(1)
   }
-  const shop = workshop()
-  const hasty = execute(shop, work(CACHED, handler, { timeLeft: 10 }))
-  const patient = execute(shop, work(CACHED, handler))
+  const deps = createDeps()
+  const hasty = execute(deps, work(CACHED, handler, { timeLeft: 10 }))
+  const patient = execute(deps, work(CACHED, handler))
   await t.rejects(hasty, { code: 'handler_timeout' })
   t.equal(aborted, false)
   open()
@@ -211,7 +211,7 @@ t.test('ends the work at its caller’s deadline when the route has no cache', a
     })
     return new Promise(() => undefined)
   }
-  await t.rejects(execute(workshop(), work(PLAIN, handler, { timeLeft: 10 })), { code: 'handler_timeout' })
+  await t.rejects(execute(createDeps(), work(PLAIN, handler, { timeLeft: 10 })), { code: 'handler_timeout' })
   t.equal(aborted, true)
 })
 
@@ -221,7 +221,9 @@ t.test('caps a deadline that lies years ahead', async (t) => {
     return answer(1)
   }
   for (const operation of [CACHED, PLAIN]) {
-    t.match(await execute(workshop(), work(operation, handler, { timeLeft: 2 ** 45 })), { value: answer(1) })
+    t.match(await execute(createDeps(), work(operation, handler, { timeLeft: 2 ** 45 })), {
+      value: answer(1),
+    })
   }
 })
 
@@ -230,7 +232,7 @@ t.test('reports a handler that throws at once like any other failure', async (t)
     throw new Failure('not_found', 'nothing here')
   }
   for (const operation of [CACHED, PLAIN]) {
-    await t.rejects(execute(workshop(), work(operation, handler)), { code: 'not_found' })
+    await t.rejects(execute(createDeps(), work(operation, handler)), { code: 'not_found' })
   }
 })
 
@@ -240,6 +242,6 @@ t.test('aborts whatever still waits when the work is over', async (t) => {
     signal = context.signal
     return answer(1)
   }
-  await execute(workshop(), work(PLAIN, handler))
+  await execute(createDeps(), work(PLAIN, handler))
   t.equal(signal?.aborted, true)
 })

@@ -7,7 +7,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import t from 'tap'
 import { isJsonObject } from '../../../src/engine/json.ts'
 import { openBreakingProxy } from '../../support/breaking-proxy.ts'
-import { openNodeProxy } from '../../support/node-proxy.ts'
+import { openRpcProxy } from '../../support/rpc-proxy.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
 import { Secrets } from '../../support/secrets.ts'
 import { openShop } from '../../support/shop.ts'
@@ -36,7 +36,7 @@ writeFileSync(
 )
 
 const tempo = await startTempo()
-const node = await openNodeProxy(tempo.rpcUrl)
+const node = await openRpcProxy(tempo.rpcUrl)
 const recipient = addressOf(randomKey())
 const secretKey = randomKey().slice(2)
 const shop = await openShop(async () => ({
@@ -53,13 +53,13 @@ t.teardown(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 t.afterEach(() => {
-  shop.workplace.during(async () => {})
+  shop.upstream.during(async () => {})
   node.onCall(async () => {})
   node.set('open')
 })
 const secrets = new Secrets()
-secrets.keep('an RPC endpoint', node.url)
-secrets.keep('the key of challenges', secretKey)
+secrets.add('an RPC endpoint', node.url)
+secrets.add('the key of challenges', secretKey)
 
 let last = 0
 function query(route = '/paid/work'): string {
@@ -78,7 +78,7 @@ interface Bought {
 
 async function read(response: Response): Promise<Bought> {
   const receipt = Buffer.from(response.headers.get('payment-receipt') ?? '', 'base64url').toString() || '{}'
-  const body: unknown = JSON.parse(await secrets.hear(response))
+  const body: unknown = JSON.parse(await secrets.scanResponse(response))
   return {
     status: response.status,
     run: isJsonObject(body) ? body['run'] : undefined,
@@ -94,7 +94,7 @@ function openPayer(key: Hex) {
     const credential = request.headers.get('authorization')
     if (credential !== null) {
       credentials.add(credential)
-      secrets.keepHeader(credential)
+      secrets.addHeader(credential)
     }
     return fetch(request)
   }
@@ -104,7 +104,7 @@ function openPayer(key: Hex) {
 
 async function sign(url: string, key: Hex): Promise<string> {
   const credential = await signTempo(tempo.rpcUrl, key, await mppChallengeOf(url))
-  secrets.keepHeader(credential)
+  secrets.addHeader(credential)
   return credential
 }
 
@@ -127,7 +127,7 @@ t.test('offers two simultaneous callers challenges that both can pay', async (t)
   for (const challenge of await twins(url)) {
     const key = await tempo.wallet()
     const credential = await signTempo(tempo.rpcUrl, key, challenge)
-    secrets.keepHeader(credential)
+    secrets.addHeader(credential)
     t.match(await read(await send(url, credential)), { status: 200, transaction: /^0x/ })
     t.equal(await chargesOf(key), 1)
   }
@@ -137,8 +137,8 @@ t.test('answers fifty copies of one credential over two processes with one run a
   const key = await tempo.wallet()
   const path = query()
   const credential = await sign(`${shop.url}${path}`, key)
-  const runs = shop.workplace.runs()
-  shop.workplace.during(() => delay(300))
+  const runs = shop.upstream.runs()
+  shop.upstream.during(() => delay(300))
   const bought = await Promise.all(
     Array.from({ length: 50 }, async (_, place) =>
       read(await send(`${place % 2 === 0 ? shop.url : branch.url}${path}`, credential)),
@@ -148,33 +148,30 @@ t.test('answers fifty copies of one credential over two processes with one run a
     bought.map(({ status }) => status).sort((a, b) => a - b),
     [200, ...Array<number>(49).fill(402)],
   )
-  t.equal(shop.workplace.runs(), runs + 1)
+  t.equal(shop.upstream.runs(), runs + 1)
   t.equal(await chargesOf(key), 1)
 })
 
-t.test(
-  'gives a stock client whose answer was cut off the answer at the next try, free of charge',
-  async (t) => {
-    for (const where of ['before', 'within'] as const) {
-      const cutter = await openBreakingProxy(shop.url)
-      t.teardown(() => cutter.close())
-      const key = await tempo.wallet()
-      const payer = openPayer(key)
-      const path = query()
-      const runs = shop.workplace.runs()
-      cutter.cut(where)
-      await t.rejects(payer.buy(`${cutter.url}${path}`), `cut off ${where} it`)
-      t.equal(await chargesOf(key), 1, 'it was charged')
-      const again = await payer.buy(`${cutter.url}${path}`)
-      t.match(again, { status: 200, run: runs + 1, transaction: /^0x/ }, 'the first answer')
-      t.equal(payer.credentials.size, 2, 'for a payment that was signed anew')
-      t.equal(await chargesOf(key), 1, 'and not charged')
-      t.equal(shop.workplace.runs(), runs + 1)
-    }
-  },
-)
+t.test('redelivers an answer that was cut off to a stock client at its next try, uncharged', async (t) => {
+  for (const where of ['before', 'within'] as const) {
+    const cutter = await openBreakingProxy(shop.url)
+    t.teardown(() => cutter.close())
+    const key = await tempo.wallet()
+    const payer = openPayer(key)
+    const path = query()
+    const runs = shop.upstream.runs()
+    cutter.cut(where)
+    await t.rejects(payer.buy(`${cutter.url}${path}`), `cut off ${where} it`)
+    t.equal(await chargesOf(key), 1, 'it was charged')
+    const again = await payer.buy(`${cutter.url}${path}`)
+    t.match(again, { status: 200, run: runs + 1, transaction: /^0x/ }, 'the first answer')
+    t.equal(payer.credentials.size, 2, 'for a payment that was signed anew')
+    t.equal(await chargesOf(key), 1, 'and not charged')
+    t.equal(shop.upstream.runs(), runs + 1)
+  }
+})
 
-t.test('charges a buyer once who hangs up during settlement and signs anew', async (t) => {
+t.test('charges a buyer once who hangs up during settlement and signs again', async (t) => {
   const key = await tempo.wallet()
   const url = `${shop.url}${query()}`
   const leaving = new AbortController()
@@ -188,21 +185,21 @@ t.test('charges a buyer once who hangs up during settlement and signs anew', asy
   t.equal(await chargesOf(key), 1)
 })
 
-interface Victim {
+interface Buyer {
   readonly key: Hex
   readonly path: string
   readonly credential: string
 }
 
-async function victim(route?: string): Promise<Victim> {
+async function newBuyer(route?: string): Promise<Buyer> {
   const key = await tempo.wallet()
   const path = query(route)
   return { key, path, credential: await sign(`${shop.url}${path}`, key) }
 }
 
-t.test('charges buyers once who sign anew after a power cut at any moment', async (t) => {
+t.test('charges buyers once who sign again after a power cut at any moment', async (t) => {
   const cut: Promise<number>[] = []
-  const pay = ({ path, credential }: Victim): void => {
+  const pay = ({ path, credential }: Buyer): void => {
     cut.push(send(`${shop.url}${path}`, credential).then(({ status }) => status))
   }
   /** Calls that come to nothing. */
@@ -212,18 +209,18 @@ t.test('charges buyers once who sign anew after a power cut at any moment', asyn
     if (stopped.has(method)) await new Promise(() => {})
   })
   const asked = (method: string): number => node.calls().filter((each) => each === method).length
-  const upfront = await victim('/paid/deep')
-  const working = await victim()
-  const sent = await victim()
-  const recorded = await victim()
-  const victims = [upfront, working, sent, recorded]
+  const upfront = await newBuyer('/paid/deep')
+  const working = await newBuyer()
+  const sent = await newBuyer()
+  const recorded = await newBuyer()
+  const buyers = [upfront, working, sent, recorded]
 
-  const runs = shop.workplace.runs()
-  shop.workplace.during(() => new Promise(() => {}))
+  const runs = shop.upstream.runs()
+  shop.upstream.during(() => new Promise(() => {}))
   pay(upfront)
   pay(working)
-  await until('both are worked for', () => shop.workplace.runs() === runs + 2)
-  shop.workplace.during(async () => {})
+  await until('both are worked for', () => shop.upstream.runs() === runs + 2)
+  shop.upstream.during(async () => {})
   stop('eth_getTransactionReceipt')
   pay(sent)
   await until('the money has moved', async () => (await chargesOf(sent.key)) === 1)
@@ -237,16 +234,16 @@ t.test('charges buyers once who sign anew after a power cut at any moment', asyn
   for (const answer of await answers)
     t.not(answer.status === 'fulfilled' && answer.value, 200, 'nobody got what was bought')
   node.onCall(async () => {})
-  t.strictSame(await Promise.all(victims.map(({ key }) => chargesOf(key))), [1, 0, 1, 0])
-  const bought = await Promise.all(victims.map(({ key, path }) => openPayer(key).buy(`${shop.url}${path}`)))
+  t.strictSame(await Promise.all(buyers.map(({ key }) => chargesOf(key))), [1, 0, 1, 0])
+  const bought = await Promise.all(buyers.map(({ key, path }) => openPayer(key).buy(`${shop.url}${path}`)))
   t.strictSame(
     bought.map(({ status }) => status),
     [200, 200, 200, 200],
   )
-  t.strictSame(await Promise.all(victims.map(({ key }) => chargesOf(key))), [1, 1, 1, 1])
+  t.strictSame(await Promise.all(buyers.map(({ key }) => chargesOf(key))), [1, 1, 1, 1])
 })
 
 t.test('keeps secrets out of the logs and out of unpaid answers', async (t) => {
-  secrets.listen(shop.output())
+  secrets.scan(shop.output())
   t.strictSame(secrets.leaked(), [])
 })

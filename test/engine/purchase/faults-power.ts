@@ -9,27 +9,27 @@ import { until } from '../../support/until.ts'
 const shop = await openShop()
 t.teardown(() => shop.close())
 const secrets = new Secrets()
-secrets.keep('an RPC endpoint', shop.node.url)
-secrets.keep('the signer’s key', shop.settlerKey.slice(2))
+secrets.add('an RPC endpoint', shop.node.url)
+secrets.add('the signer’s key', shop.settlerKey.slice(2))
 
 const called = (method: string): number => shop.node.calls().filter((each) => each === method).length
 
-interface Victim {
+interface Buyer {
   readonly key: Hex
   readonly path: string
   readonly payment: SignedPayment
 }
 
-async function victim(n: number, route = '/paid/work'): Promise<Victim> {
+async function newBuyer(n: number, route = '/paid/work'): Promise<Buyer> {
   const key = await shop.wallet()
   const payment = await sign(await challengeOf(`${shop.url}${route}`), key)
-  secrets.keepHeader(payment.header)
+  secrets.addHeader(payment.header)
   return { key, path: `${route}?n=${n}`, payment }
 }
 
-const chargesOf = ({ key }: Victim): Promise<number> => shop.witness.charges(addressOf(key))
+const chargesOf = ({ key }: Buyer): Promise<number> => shop.onchain.charges(addressOf(key))
 
-async function stateOf({ payment: { authorization } }: Victim): Promise<string | undefined> {
+async function stateOf({ payment: { authorization } }: Buyer): Promise<string | undefined> {
   const { from, nonce } = authorization
   const id = paymentId(['x402', 'eip155:8453', shop.chain.asset, from, nonce].join(':').toLowerCase())
   const response = await fetch(`${shop.url}/payments/${id}`)
@@ -37,26 +37,26 @@ async function stateOf({ payment: { authorization } }: Victim): Promise<string |
   return state
 }
 
-t.test('charges buyers once who sign anew after a power cut at any moment', async (t) => {
-  const upfront = await victim(1, '/paid/deep')
-  const working = await victim(2)
-  const awaited = await victim(3)
-  const forgotten = await victim(4)
-  const recorded = await victim(5)
-  const worked = await victim(6)
+t.test('charges buyers once who sign again after a power cut at any moment', async (t) => {
+  const upfront = await newBuyer(1, '/paid/deep')
+  const working = await newBuyer(2)
+  const awaited = await newBuyer(3)
+  const forgotten = await newBuyer(4)
+  const recorded = await newBuyer(5)
+  const worked = await newBuyer(6)
   const cut: Promise<number>[] = []
-  const pay = ({ path, payment }: Victim): void => {
+  const pay = ({ path, payment }: Buyer): void => {
     cut.push(send(`${shop.url}${path}`, payment.header).then(({ status }) => status))
   }
 
-  const runs = shop.workplace.runs()
-  shop.workplace.during(() => new Promise(() => {}))
+  const runs = shop.upstream.runs()
+  shop.upstream.during(() => new Promise(() => {}))
   pay(upfront)
   pay(working)
-  await until('both are worked for', () => shop.workplace.runs() === runs + 2)
-  shop.workplace.during(async () => {})
+  await until('both are worked for', () => shop.upstream.runs() === runs + 2)
+  shop.upstream.during(async () => {})
 
-  await shop.witness.setMining('by hand')
+  await shop.onchain.setMining('manual')
   for (const each of [awaited, forgotten]) {
     const receipts = called('eth_getTransactionReceipt')
     pay(each)
@@ -77,8 +77,8 @@ t.test('charges buyers once who sign anew after a power cut at any moment', asyn
   shop.node.onCall(async () => {})
   for (const answer of await answers)
     t.not(answer.status === 'fulfilled' && answer.value, 200, 'nobody got what was bought')
-  await shop.witness.setMining('automatic')
-  await shop.witness.mine()
+  await shop.onchain.setMining('automatic')
+  await shop.onchain.mine()
 
   const anew = [upfront, working, awaited, recorded, worked]
   const bought = await Promise.all(
@@ -96,6 +96,6 @@ t.test('charges buyers once who sign anew after a power cut at any moment', asyn
 })
 
 t.test('keeps secrets out of the logs and out of unpaid answers', async (t) => {
-  secrets.listen(shop.output())
+  secrets.scan(shop.output())
   t.strictSame(secrets.leaked(), [])
 })

@@ -22,13 +22,13 @@ async function faults(): Promise<void> {
     await redis.stop()
   })
   t.afterEach(() => {
-    shop.workplace.during(async () => {})
+    shop.upstream.during(async () => {})
     shop.node.onCall(async () => {})
   })
   const secrets = new Secrets()
-  secrets.keep('an RPC endpoint', shop.node.url)
-  secrets.keep('the signer’s key', shop.settlerKey.slice(2))
-  secrets.keep('the password of the ledger', PASSWORD)
+  secrets.add('an RPC endpoint', shop.node.url)
+  secrets.add('the signer’s key', shop.settlerKey.slice(2))
+  secrets.add('the password of the ledger', PASSWORD)
 
   const at = [shop.url, branch.url] as const
   let last = 0
@@ -39,7 +39,7 @@ async function faults(): Promise<void> {
 
   async function pay(path: string, key: Hex): Promise<SignedPayment> {
     const payment = await sign(await challengeOf(`${shop.url}${path}`), key)
-    secrets.keepHeader(payment.header)
+    secrets.addHeader(payment.header)
     return payment
   }
 
@@ -49,18 +49,18 @@ async function faults(): Promise<void> {
       const key = await shop.wallet()
       const path = query()
       const payment = await pay(path, key)
-      const runs = shop.workplace.runs()
-      shop.workplace.during(() => delay(100))
+      const runs = shop.upstream.runs()
+      shop.upstream.during(() => delay(100))
       const bought = await Promise.all(
         Array.from({ length: 50 }, async (_, place) =>
           readBought(await send(`${at[place % 2]}${path}`, payment.header)),
         ),
       )
-      const [use] = (await shop.witness.uses()).filter(({ payer }) => payer === addressOf(key))
+      const [use] = (await shop.onchain.uses()).filter(({ payer }) => payer === addressOf(key))
       const first: Bought = { status: 200, run: runs + 1, transaction: use?.transaction }
       t.strictSame(bought, Array(50).fill(first))
-      t.equal(shop.workplace.runs(), runs + 1)
-      t.equal(await shop.witness.charges(addressOf(key)), 1)
+      t.equal(shop.upstream.runs(), runs + 1)
+      t.equal(await shop.onchain.charges(addressOf(key)), 1)
     },
   )
 
@@ -70,22 +70,22 @@ async function faults(): Promise<void> {
       const key = await shop.wallet()
       const path = query()
       const payment = await pay(path, key)
-      const runs = shop.workplace.runs()
+      const runs = shop.upstream.runs()
       let killed: Promise<void> | undefined
       shop.node.onCall(async (method) => {
         if (method === 'eth_sendRawTransaction') await (killed ??= redis.kill())
       })
       const response = await send(`${shop.url}${path}`, payment.header)
       t.match(await readBought(response), { status: 200, run: runs + 1 })
-      t.equal(await shop.witness.charges(addressOf(key)), 1)
+      t.equal(await shop.onchain.charges(addressOf(key)), 1)
       await redis.restart()
       t.match(await openBuyer(key, secrets).buy(`${branch.url}${path}`), { status: 200, run: runs + 1 })
-      t.equal(await shop.witness.charges(addressOf(key)), 1, 'a payment signed anew is not charged')
+      t.equal(await shop.onchain.charges(addressOf(key)), 1, 'a payment signed anew is not charged')
       t.match(await readBought(await send(`${shop.url}${path}`, payment.header)), {
         status: 200,
         run: runs + 1,
       })
-      t.equal(shop.workplace.runs(), runs + 1)
+      t.equal(shop.upstream.runs(), runs + 1)
     },
   )
 
@@ -93,13 +93,13 @@ async function faults(): Promise<void> {
     const key = await shop.wallet()
     const path = query().replace('work', 'deep')
     const payment = await pay(path, key)
-    const runs = shop.workplace.runs()
+    const runs = shop.upstream.runs()
     let killed: Promise<void> | undefined
     shop.node.onCall(async (method) => {
       if (method === 'eth_sendRawTransaction') await (killed ??= redis.kill())
     })
-    shop.workplace.during(async () => {
-      shop.workplace.during(async () => {})
+    shop.upstream.during(async () => {
+      shop.upstream.during(async () => {})
       await redis.restart()
       await until('the process reaches its ledger', async () => {
         const unknown = await fetch(`${shop.url}/payments/pay_AAAAAAAAAAAAAAAAAAAAAA`)
@@ -118,7 +118,7 @@ async function faults(): Promise<void> {
       status: 200,
       run: runs + 1,
     })
-    t.equal(await shop.witness.charges(addressOf(key)), 1)
+    t.equal(await shop.onchain.charges(addressOf(key)), 1)
   })
 
   t.test('charges everybody once when the ledger is killed under load', async (t) => {
@@ -146,7 +146,7 @@ async function faults(): Promise<void> {
     )
     await killing
     t.strictSame(
-      await Promise.all(buyers.map(({ buyer }) => shop.witness.charges(buyer.address))),
+      await Promise.all(buyers.map(({ buyer }) => shop.onchain.charges(buyer.address))),
       Array(12).fill(1),
     )
     for (const { process } of [shop.server, branch])
@@ -154,7 +154,7 @@ async function faults(): Promise<void> {
   })
 
   t.test('keeps secrets out of the logs and out of unpaid answers', async (t) => {
-    secrets.listen(shop.output())
+    secrets.scan(shop.output())
     t.strictSame(secrets.leaked(), [])
   })
 }

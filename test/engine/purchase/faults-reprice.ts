@@ -33,26 +33,26 @@ t.teardown(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 const secrets = new Secrets()
-secrets.keep('an RPC endpoint', shop.node.url)
-secrets.keep('the signer’s key', shop.settlerKey.slice(2))
+secrets.add('an RPC endpoint', shop.node.url)
+secrets.add('the signer’s key', shop.settlerKey.slice(2))
 const branch = await shop.branch()
 
 const work = (n: number): string => `/paid/work?n=${n}`
 
 async function signed(): Promise<SignedPayment> {
   const payment = await sign(await challengeOf(`${shop.url}/paid/work`), await shop.wallet())
-  secrets.keepHeader(payment.header)
+  secrets.addHeader(payment.header)
   return payment
 }
 
 async function statusOf(url: string, { header }: SignedPayment): Promise<number> {
   const response = await send(url, header)
-  await secrets.hear(response)
+  await secrets.scanResponse(response)
   return response.status
 }
 
 const chargesOf = ({ authorization }: SignedPayment): Promise<number> =>
-  shop.witness.charges(authorization.from)
+  shop.onchain.charges(authorization.from)
 
 t.test('honours a price that changes between signature and request, in every process', async (t) => {
   const [here, there, late] = [await signed(), await signed(), await signed()]
@@ -90,7 +90,7 @@ t.test('honours a price that changes with a power cut', async (t) => {
   t.equal(await chargesOf(payment), 1)
 })
 
-t.test('gives a paid answer again after the route was removed, and charges for it once', async (t) => {
+t.test('repeats a paid answer after the route was removed, and charges for it once', async (t) => {
   const [paid, late] = [await signed(), await signed()]
   t.equal(await statusOf(`${shop.url}${work(7)}`, paid), 200)
   const standing = readFileSync(catalog, 'utf8')
@@ -118,6 +118,6 @@ t.test('refuses a network or a payee that was removed', async (t) => {
 })
 
 t.test('keeps secrets out of the logs and out of unpaid answers', async (t) => {
-  secrets.listen(shop.output())
+  secrets.scan(shop.output())
   t.strictSame(secrets.leaked(), [])
 })

@@ -2,11 +2,11 @@ import t from 'tap'
 import { OFFERING_MS, RecentOffers } from '../../../src/engine/purchase/purchase.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import type { Micros } from '../../../src/engine/money.ts'
-import { compileRoutes } from '../../support/compiled.ts'
+import { compileRoutes } from '../../support/catalogs.ts'
 import { FORGED, NOW, openShop, POOR } from '../../support/scripted-protocol.ts'
 
 const pricesOf = async (prices: RecentOffers, operation: string): Promise<Micros[]> =>
-  (await prices.of(operation)).map(({ price }) => price)
+  (await prices.of({ id: operation, parameters: [] }, {})).map(({ price }) => price)
 
 const at = (price: string) =>
   compileRoutes(`  /paid/tide:
@@ -98,7 +98,7 @@ t.test('reads the offers of other processes once a second, however many ask', as
   }
   const prices = new RecentOffers({ ...shop.deps, ledger })
   await prices.offer(at('0.005'))
-  await Promise.all(Array.from({ length: 50 }, () => prices.of('tide')))
+  await Promise.all(Array.from({ length: 50 }, () => pricesOf(prices, 'tide')))
   t.equal(read, 1)
   shop.clock.now += 1_000
   t.strictSame(await pricesOf(prices, 'tide'), [5_000n])
@@ -112,5 +112,5 @@ t.test('remembers the validity that a payment was offered', async (t) => {
   const { x402 } = catalog.payments
   if (x402 === undefined) throw new Error('the catalog takes x402')
   await prices.offer({ ...catalog, payments: { ...catalog.payments, x402: { ...x402, timeout: 90_000 } } })
-  t.match(await prices.of('tide'), [{ price: 5_000n, timeoutSeconds: 90 }])
+  t.match(await prices.of({ id: 'tide', parameters: [] }, {}), [{ price: 5_000n, timeoutSeconds: 90 }])
 })

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { Route } from '../../../src/engine/catalog/catalog.ts'
-import { Failure } from '../../../src/engine/errors.ts'
+import { Failure, LedgerError } from '../../../src/engine/errors.ts'
 import { readAnswer, writeAnswer } from '../../../src/engine/ledger/answers.ts'
 import type { PaymentRecord, State, StoredAnswer } from '../../../src/engine/ledger/payment-record.ts'
-import { LEASE_MS, LedgerError } from '../../../src/engine/ledger/payment-lifecycle.ts'
+import { LEASE_MS } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { toMicros } from '../../../src/engine/money.ts'
 import {
@@ -32,7 +32,7 @@ import {
   UNKNOWN,
   type Shop,
 } from '../../support/scripted-protocol.ts'
-import { makeEntry, nextEntry } from '../../support/entry.ts'
+import { makeRecord, nextRecord } from '../../support/payment-records.ts'
 
 const forOther = (shop: Shop, route: Route, digest: string): Promise<PurchaseResult> =>
   shop.buy({ route, digest })
@@ -147,6 +147,25 @@ t.test('reports an unreachable network as such', async (t) => {
   t.equal(shop.bank.charges, 1)
 })
 
+t.test(
+  'charges a payer who has been denied only for payments that are on their way to the chain',
+  async (t) => {
+    for (const [state, expected] of [
+      ['reserved', { kind: 'refused', refusal: { code: 'payer_denied' } }],
+      ['fulfilled', { kind: 'refused', refusal: { code: 'payer_denied' } }],
+      ['settling', { kind: 'answered' }],
+      ['unknown', { kind: 'answered' }],
+      ['settled', { kind: 'answered' }],
+    ] as const) {
+      const shop = await openShop(t)
+      await leave(shop, state)
+      const denied = new Set(['buyer'])
+      t.match(await shop.buy({ payment: shop.payment() }, { ...shop.deps, denied }), expected, state)
+      t.equal(shop.bank.charges, 0, `${state}: nothing new is sent`)
+    }
+  },
+)
+
 t.test('resolves an unknown settlement at the next copy, with one run', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [UNKNOWN]
@@ -163,7 +182,7 @@ t.test('resolves an unknown settlement at the next copy, with one run', async (t
   t.strictSame((await shop.stored())?.dispatch, TRANSACTION, 'it is kept until the payment expires')
 })
 
-t.test('settles anew, with one run, when an unknown settlement turns out to have failed', async (t) => {
+t.test('settles again, with one run, when an unknown settlement turns out to have failed', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [UNKNOWN, SETTLED]
   await shop.buy()
@@ -244,7 +263,7 @@ t.test('refuses a copy without the token that has waited since before the answer
   const first = await leave(shop, 'settling', { leaseUntil: NOW + 1 })
   const observed = shop.buy({ payment: shop.payment({ token: undefined }) })
   await delay(10)
-  await shop.ledger.replace(first, nextEntry(first, { state: 'sent', receipt: RECEIPT, settledAt: NOW }))
+  await shop.ledger.replace(first, nextRecord(first, { state: 'sent', receipt: RECEIPT, settledAt: NOW }))
   t.match(await observed, { kind: 'replayRejected', code: 'payment_reused' })
 })
 
@@ -312,7 +331,7 @@ t.test('leaves the work of a living process to it', async (t) => {
     await delay(20)
     t.strictSame(await shop.stored(), entry)
     const answer = await writeAnswer(shop.ledger.answers, entry, STORED)
-    await shop.ledger.replace(entry, nextEntry(entry, { state: 'settled', answer, receipt: RECEIPT }))
+    await shop.ledger.replace(entry, nextRecord(entry, { state: 'settled', answer, receipt: RECEIPT }))
     t.match(await copy, { kind: 'answered', answer: STORED }, state)
     t.equal(shop.runs() + shop.bank.charges + shop.bank.resolved, 0)
   }
@@ -449,7 +468,7 @@ t.test('keeps an observer of the pool waiting until the buyer on the line has th
   const leased = { token, leaseUntil: NOW + LEASE_MS, dispatch: TRANSACTION }
   const entry = await leave(shop, 'settling', leased)
   const observed = shop.buy({ payment: shop.payment({ token }) })
-  const settled = nextEntry(entry, { state: 'settled', receipt: RECEIPT, settledAt: NOW })
+  const settled = nextRecord(entry, { state: 'settled', receipt: RECEIPT, settledAt: NOW })
   await shop.ledger.replace(entry, settled)
   await delay(20)
   await markReceived(shop.deps, settled)
@@ -517,7 +536,7 @@ t.test('answers a client without a token again until it has the answer', async (
   t.match(await bare(), { kind: 'replayRejected' })
 })
 
-t.test('gives a delivered answer again to the holder of the token, for the promised time', async (t) => {
+t.test('repeats a delivered answer for the holder of the token, for the promised period', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'sent', { createdAt: NOW })
   const buyWith = (token: string | undefined): Promise<PurchaseResult> =>
@@ -592,7 +611,7 @@ t.test('runs a settled payment without an answer again, with one charge', async 
   const shop = await openShop(t)
   const entry = await leave(shop, 'settled')
   const { answer: _, ...bare } = entry
-  await shop.ledger.replace(entry, nextEntry(bare))
+  await shop.ledger.replace(entry, nextRecord(bare))
   t.match(await shop.buy(), { kind: 'answered', answer: { value: { run: 1 } }, receipt: RECEIPT })
   t.equal(shop.runs(), 1)
   t.equal(shop.bank.charges, 0)
@@ -601,7 +620,7 @@ t.test('runs a settled payment without an answer again, with one charge', async 
 t.test('treats a record that is deleted while a copy waits as a new payment', async (t) => {
   const shop = await openShop(t)
   let asked = 0
-  const dead = makeEntry(KEY, NOW, 'dead')
+  const dead = makeRecord(KEY, NOW, 'dead')
   const entry = { ...dead, operation: TIDE.operation.id, digest: 'arguments', redeliveryToken: 'secret' }
   const forgetful: Ledger = {
     ...shop.ledger,
@@ -619,13 +638,15 @@ t.test('marks only a settled answer as sent, and only the one that was given', a
   const fulfilled = await leave(shop, 'fulfilled')
   await markReceived(shop.deps, fulfilled)
   t.strictSame(await shop.stored(), fulfilled)
-  const settled = nextEntry(fulfilled, { state: 'settled', receipt: RECEIPT })
+  const settled = nextRecord(fulfilled, { state: 'settled', receipt: RECEIPT })
   await shop.ledger.replace(fulfilled, settled)
-  await markReceived(shop.deps, { ...settled, attempts: 7 })
-  t.strictSame(await shop.stored(), settled, 'it has been given out again since')
-  shop.clock.now += 5
+  const again = nextRecord(settled, { attempts: settled.attempts + 1 })
+  await shop.ledger.replace(settled, again)
   await markReceived(shop.deps, settled)
-  t.match(await shop.stored(), { state: 'sent', updatedAt: NOW + 5, version: 3 })
+  t.strictSame(await shop.stored(), again, 'it has been given out again since')
+  shop.clock.now += 5
+  await markReceived(shop.deps, again)
+  t.match(await shop.stored(), { state: 'sent', updatedAt: NOW + 5, version: 4 })
 })
 
 function newGate(): { readonly open: () => void; readonly opened: Promise<void> } {

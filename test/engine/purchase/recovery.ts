@@ -147,7 +147,7 @@ t.test(
   },
 )
 
-t.test('gives up pending writes of an operation that is gone for good', async (t) => {
+t.test('aborts pending writes of an operation that was removed', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'settled', { pendingWrite: true, settledAt: NOW })
   let rounds = 0

@@ -53,7 +53,7 @@ t.test('removes what was stored without payment', async (t) => {
   t.strictSame(told.slice(2), ['prepare pay_ 0', 'commit pay_ 1'])
 })
 
-t.test('tells a handler that fails in the middle to clean up', async (t) => {
+t.test('aborts the pending write of a handler that fails in the middle', async (t) => {
   for (const route of [undefined, DEEP]) {
     const shop = await openShop(t)
     const { told, store } = openStore(shop)

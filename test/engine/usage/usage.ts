@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { LedgerError } from '../../../src/engine/ledger/payment-lifecycle.ts'
+import { LedgerError } from '../../../src/engine/errors.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
@@ -70,7 +70,7 @@ function testUsageStore(name: string, open: (t: Test) => Promise<Ledger>): void 
     }
   })
 
-  t.test(`${name}: counts a page that is written anew once, and keeps one copy`, async (t) => {
+  t.test(`${name}: counts a page that is rewritten once, and keeps one copy`, async (t) => {
     const clock = openClock(await open(t))
     const one = clock.start('one')
     for (let minute = 0; minute < 5; minute += 1) {

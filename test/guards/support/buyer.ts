@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:http'
+import { Agent, request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Challenge as MppChallenge } from 'mppx'
 import { encode, sign, type Challenge, type Faults, type Hex } from '../../support/payment.ts'
@@ -16,28 +16,28 @@ export interface Answer {
   readonly body: string
 }
 
-export interface Question {
+export interface RequestSpec {
   readonly method?: string
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
 
-/** One connection to a server, as a buyer keeps it: the next request tells that the answer before has arrived. */
+/** A connection that is kept open: the next request shows that the answer before it has arrived. */
 export interface Connection {
-  ask(question: Question): Promise<Answer>
+  send(request: RequestSpec): Promise<Answer>
   close(): void
 }
 
 export function connect(url: string): Connection {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return {
-    ask: async ({ method = 'GET', path, headers = {}, body }) => {
+    send: async ({ method = 'GET', path, headers = {}, body }) => {
       const { hostname, port } = new URL(url)
-      const asking = request({ agent, hostname, port, path, method, headers })
+      const sent = httpRequest({ agent, hostname, port, path, method, headers })
       const answered = new Promise<Answer>((resolve, reject) => {
-        asking.once('error', reject)
-        asking.once('response', (response) => {
+        sent.once('error', reject)
+        sent.once('response', (response) => {
           const pairs = Object.entries(response.headers).map(
             ([name, value]) => [name, String(value)] as const,
           )
@@ -48,41 +48,41 @@ export function connect(url: string): Connection {
           )
         })
       })
-      asking.end(body)
+      sent.end(body)
       return answered
     },
     close: () => agent.destroy(),
   }
 }
 
-/** A payment as both faces of an operation take it. */
+/** A payment in the form of each transport. */
 export interface Payment {
   readonly http: Readonly<Record<string, string>>
   readonly mcp: Readonly<Record<string, unknown>>
 }
 
-/** What an unpaid request was told. */
+/** The offers in the answer to an unpaid request. */
 export interface Offers {
   readonly x402: Challenge
   readonly mpp: EchoedChallenge
 }
 
-/** A body in the place of arguments. */
+/** A body instead of arguments. */
 export interface RawBody {
   readonly raw?: string
   readonly type?: string
 }
 
-/** One of the two ways to an operation: `item`, or by another method `POST note`. */
-export interface Face {
+/** Calls an operation over HTTP or MCP: `item`, or with a method other than GET `POST note`. */
+export interface Transport {
   readonly name: 'http' | 'mcp'
-  question(operation: string, args: object, payment?: Payment): Question
+  request(operation: string, args: object, payment?: Payment): RequestSpec
   offers(answer: Answer): Offers
 }
 
-export const HTTP: Face = {
+export const HTTP: Transport = {
   name: 'http',
-  question: (operation, args, payment) => {
+  request: (operation, args, payment) => {
     const [method = '', name] = operation.split(' ')
     if (name !== undefined) {
       const { raw = JSON.stringify(args), type = 'application/json' } = args as RawBody
@@ -101,15 +101,19 @@ export const HTTP: Face = {
 
 const REVISION = '2026-07-28'
 
-export function toolCall(name: string, args: object, meta: Readonly<Record<string, unknown>> = {}): Question {
-  return mcpQuestion('tools/call', { name, arguments: args, _meta: meta }, { 'mcp-name': name })
+export function toolCall(
+  name: string,
+  args: object,
+  meta: Readonly<Record<string, unknown>> = {},
+): RequestSpec {
+  return mcpRequest('tools/call', { name, arguments: args, _meta: meta }, { 'mcp-name': name })
 }
 
-export function mcpQuestion(
+export function mcpRequest(
   method: string,
   params: { readonly _meta?: Readonly<Record<string, unknown>>; readonly [name: string]: unknown },
   headers: Readonly<Record<string, string>> = {},
-): Question {
+): RequestSpec {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': REVISION,
     'io.modelcontextprotocol/clientCapabilities': {},
@@ -130,12 +134,12 @@ export function mcpQuestion(
   }
 }
 
-/** The message of MCP in an answer: JSON, or a stream of one event that is. */
+/** The MCP message in an answer: a JSON body, or a stream of one event with JSON. */
 export function messageOf({ body }: Answer): unknown {
   return JSON.parse(/^data: (.*)$/m.exec(body)?.[1] ?? body)
 }
 
-interface Demand {
+interface PaymentRequiredResult {
   readonly result: {
     readonly _meta: {
       readonly 'x402/error': Challenge
@@ -144,18 +148,18 @@ interface Demand {
   }
 }
 
-const mcp: Face = {
+const mcp: Transport = {
   name: 'mcp',
-  question: (operation, args, payment) => toolCall(operation.replace('-', '_'), args, payment?.mcp),
+  request: (operation, args, payment) => toolCall(operation.replace('-', '_'), args, payment?.mcp),
   offers: (answer) => {
-    const { _meta: meta } = (messageOf(answer) as Demand).result
+    const { _meta: meta } = (messageOf(answer) as PaymentRequiredResult).result
     return { x402: meta['x402/error'], mpp: meta['org.paymentauth/payment-required'].challenges[0] }
   },
 }
 
-export const FACES: readonly Face[] = [HTTP, mcp]
+export const TRANSPORTS: readonly Transport[] = [HTTP, mcp]
 
-/** The payload of x402 in both places. */
+/** An x402 payload in the form of each transport. */
 export function x402Payment(payload: object): Payment {
   return {
     http: { 'payment-signature': encode(payload as Parameters<typeof encode>[0]) },
@@ -167,7 +171,7 @@ export async function payByX402({ x402 }: Offers, key: Hex, faults: Faults = {})
   return x402Payment((await sign(x402, key, faults)).payload)
 }
 
-/** The credential of MPP in both places. */
+/** An MPP credential in the form of each transport. */
 export function mppPayment(challenge: EchoedChallenge, signature: Hex): Payment {
   return {
     http: { authorization: credentialOf(challenge, signature) },

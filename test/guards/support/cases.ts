@@ -1,14 +1,14 @@
 import { addressOf, randomKey, sign, type Hex } from '../../support/payment.ts'
 import { ALPHA_USD, mined, signTransfer } from '../../support/tempo.ts'
 import { mppPayment, payByMpp, payByX402, x402Payment, type Payment, type RawBody } from './buyer.ts'
-import type { Buying, Lane, Wrong } from './lane.ts'
-import type { Condition } from './way.ts'
+import type { CaseContext, CaseRunner, PaymentFaults } from './case-runner.ts'
+import type { Condition } from './node-proxy.ts'
 
 const STRANGER = '0x00000000000000000000000000000000005742a9'
 
-/** What both protocols answer, each in its way. */
-export async function commonCases(lane: Lane): Promise<void> {
-  const { run } = lane
+/** Cases of both protocols. */
+export async function commonCases(runner: CaseRunner): Promise<void> {
+  const { run } = runner
   await run('unpaid', async ({ step }) => {
     await step('asked', 'item')
   })
@@ -47,7 +47,7 @@ export async function commonCases(lane: Lane): Promise<void> {
   await run('two protocols at once', async ({ key, offers, step }) => {
     const given = await offers('item')
     const x402 = await payByX402(given, key)
-    const mpp = await payByMpp(lane.site.chains.tempo.rpcUrl, given, key)
+    const mpp = await payByMpp(runner.site.chains.tempo.rpcUrl, given, key)
     await step('paid', 'item', { http: { ...x402.http, ...mpp.http }, mcp: { ...x402.mcp, ...mpp.mcp } })
   })
   await run('a source that fails, and then does not', async ({ offers, pay, step }) => {
@@ -65,6 +65,11 @@ export async function commonCases(lane: Lane): Promise<void> {
     await step('paid', 'deep', payment, { on: 'a connection of its own' })
     await step('the same payment again', 'deep', payment)
   })
+  await run('paid for first, and the work refuses a parameter', async ({ offers, pay, step }) => {
+    const payment = await pay(await offers('deep-picky'))
+    await step('paid', 'deep-picky', payment)
+    await step('the same payment again', 'deep-picky', payment)
+  })
   await run('paid for first, and the work fails twice', async ({ offers, pay, step }) => {
     const payment = await pay(await offers('deep-flaky'))
     await step('paid', 'deep-flaky', payment)
@@ -74,10 +79,10 @@ export async function commonCases(lane: Lane): Promise<void> {
   await run('a route whose source is not configured', async ({ offers, pay, step }) => {
     const payment = await pay(await offers('item'))
     await step('unpaid', 'unset')
-    if (lane.face.name === 'http') await step('paid', 'unset', await pay(await offers('unset')))
+    if (runner.transport.name === 'http') await step('paid', 'unset', await pay(await offers('unset')))
     else await step('paid', 'unset', payment)
   })
-  if (lane.face.name === 'http')
+  if (runner.transport.name === 'http')
     await run('a route that is planned', async ({ offers, pay, step }) => {
       await step('unpaid', 'planned')
       await step('paid', 'planned', await pay(await offers('planned')))
@@ -87,7 +92,7 @@ export async function commonCases(lane: Lane): Promise<void> {
     async ({ offers, pay, step }) => {
       await step('paid', 'drained', await pay(await offers('drained')))
     },
-    await lane.wallet(),
+    await runner.wallet(),
   )
   await run(
     'the payer does not have the money',
@@ -98,11 +103,11 @@ export async function commonCases(lane: Lane): Promise<void> {
   )
 }
 
-/** Each is the payment of an offer with one thing wrong. */
-export async function x402Cases(lane: Lane): Promise<void> {
-  const { run, site } = lane
+/** Payments with one fault each, among others. */
+export async function x402Cases(runner: CaseRunner): Promise<void> {
+  const { run, site } = runner
   const now = (): bigint => BigInt(Math.floor(Date.now() / 1000))
-  const wrong: Readonly<Record<string, () => Wrong['x402']>> = {
+  const faulty: Readonly<Record<string, () => PaymentFaults['x402']>> = {
     'another amount is signed': () => ({ value: 9_999n }),
     'another payee is signed': () => ({ to: STRANGER }),
     'another amount is accepted': () => ({ accepted: { amount: '1' } }),
@@ -120,23 +125,23 @@ export async function x402Cases(lane: Lane): Promise<void> {
       extensions: { 'payment-identifier': { info: { required: false, id: 'short' } } },
     }),
   }
-  for (const [title, fault] of Object.entries(wrong)) {
-    await run(title, async (buying) => {
-      await buying.step(
+  for (const [title, fault] of Object.entries(faulty)) {
+    await run(title, async (context) => {
+      await context.step(
         'paid',
         'item',
-        await buying.pay(await buying.offers('item'), { x402: fault() ?? {} }),
+        await context.pay(await context.offers('item'), { x402: fault() ?? {} }),
       )
     })
   }
   await run('an authorization that a stranger has carried out', async ({ key, offers, step }) => {
     const signed = await sign((await offers('item')).x402, key)
-    await site.chains.witness.submit(signed)
+    await site.chains.onchain.submit(signed)
     await step('paid', 'item', x402Payment(signed.payload))
   })
   await run('an authorization that was withdrawn', async ({ key, offers, step }) => {
     const signed = await sign((await offers('item')).x402, key)
-    await site.chains.witness.cancel(key, signed.authorization.nonce)
+    await site.chains.onchain.cancel(key, signed.authorization.nonce)
     await step('paid', 'item', x402Payment(signed.payload))
   })
   await run('the same payment again, without the token of its challenge', async ({ key, offers, step }) => {
@@ -155,7 +160,7 @@ export async function x402Cases(lane: Lane): Promise<void> {
   await run('a new payment with the name of a purchase', async ({ args, offers, pay, step }) => {
     const named = async (operation: string, given?: object): Promise<Payment> => {
       const given402 = await offers(operation, given)
-      const info = { required: false, id: `order-${lane.face.name}-00000000001` }
+      const info = { required: false, id: `order-${runner.transport.name}-00000000001` }
       const { extensions } = given402.x402
       return pay(given402, { x402: { extensions: { ...extensions, 'payment-identifier': { info } } } })
     }
@@ -174,19 +179,19 @@ export async function x402Cases(lane: Lane): Promise<void> {
     'a payment without an authorization': (payload) => x402Payment({ ...payload, payload: {} }),
     'a payment with a number where a text is due': (payload) => x402Payment({ ...payload, accepted: 7 }),
   }
-  for (const [title, spoil] of Object.entries(unreadable)) {
+  for (const [title, change] of Object.entries(unreadable)) {
     await run(title, async ({ key, offers, step }) => {
       const { payload } = await sign((await offers('item')).x402, key)
-      await step('paid', 'item', spoil(payload))
+      await step('paid', 'item', change(payload))
     })
   }
 }
 
-export async function mppCases(lane: Lane): Promise<void> {
-  const { run, site } = lane
+export async function mppCases(runner: CaseRunner): Promise<void> {
+  const { run, site } = runner
   const { rpcUrl, chain } = site.chains.tempo
   const seconds = (): number => Math.floor(Date.now() / 1000)
-  const wrong = {
+  const faulty = {
     'another amount is signed': { amount: 9_999n },
     'another payee is signed': { to: STRANGER },
     'another token is signed': { token: ALPHA_USD },
@@ -196,7 +201,7 @@ export async function mppCases(lane: Lane): Promise<void> {
     'a transaction of another chain': { chainId: 4217 },
     'a transaction that wants us to pay the fee': { feePayer: true },
   } as const
-  for (const [title, faults] of Object.entries(wrong)) {
+  for (const [title, faults] of Object.entries(faulty)) {
     await run(title, async ({ offers, pay, step }) => {
       await step('paid', 'item', await pay(await offers('item'), { mpp: faults }))
     })
@@ -225,8 +230,8 @@ export async function mppCases(lane: Lane): Promise<void> {
   await run('a signature that was changed', async ({ key, offers, step }) => {
     const { mpp } = await offers('item')
     const raw = await signTransfer(rpcUrl, key, mpp)
-    const spoilt: Hex = `0x${raw.slice(2, -40)}${'1'.repeat(38)}${raw.slice(-2)}`
-    await step('paid', 'item', mppPayment(mpp, spoilt))
+    const changed: Hex = `0x${raw.slice(2, -40)}${'1'.repeat(38)}${raw.slice(-2)}`
+    await step('paid', 'item', mppPayment(mpp, changed))
   })
   await run('a transaction that its payer has broadcast', async ({ key, offers, step }) => {
     const { mpp } = await offers('item')
@@ -263,12 +268,12 @@ export async function mppCases(lane: Lane): Promise<void> {
   }
 }
 
-/** What is spoiled for all lanes of a server at once, and put right. */
-export async function nodeCases(lanes: readonly Lane[]): Promise<void> {
+/** Faults that affect all runners of a server at once, until they are removed. */
+export async function nodeCases(runners: readonly CaseRunner[]): Promise<void> {
   const to = (condition: Condition) => async (): Promise<void> => {
-    for (const { site } of lanes) for (const way of Object.values(site.ways)) way.set(condition)
+    for (const { site } of runners) for (const node of Object.values(site.nodes)) node.set(condition)
   }
-  await together(lanes, 'the node cannot be reached', async ({ offers, pay, step }, meet) => {
+  await together(runners, 'the node cannot be reached', async ({ offers, pay, step }, meet) => {
     const payments = [await pay(await offers('item')), await pay(await offers('deep'))] as const
     await meet(to('down'))
     await step('paid', 'item', payments[0])
@@ -278,55 +283,55 @@ export async function nodeCases(lanes: readonly Lane[]): Promise<void> {
     await step('paid for first, the same payment again', 'deep', payments[1])
   })
   await together(
-    lanes,
+    runners,
     'nobody knows whether the money has moved',
-    async ({ offers, pay, step, look }, meet) => {
+    async ({ offers, pay, step, get }, meet) => {
       const payments = [await pay(await offers('item')), await pay(await offers('deep'))] as const
-      await meet(to('deaf after sending'))
+      await meet(to('no reply after sending'))
       const [answer] = await Promise.all([
         step('paid', 'item', payments[0], { on: 'a connection of its own' }),
         step('paid for first', 'deep', payments[1], { on: 'a connection of its own' }),
       ])
       const [path = '/payments/none'] =
         /\/payments\/pay_[\w-]+/.exec(answer.headers['location'] ?? answer.body) ?? []
-      await look('the state of the payment', path)
+      await get('the state of the payment', path)
       await meet(to('open'))
       await step('the same payment again', 'item', payments[0])
       await step('paid for first, the same payment again', 'deep', payments[1])
-      await look('the state of the payment, later', path)
+      await get('the state of the payment, later', path)
     },
   )
 }
 
 type Meet = (change: () => Promise<void>) => Promise<void>
 
-/** One case on all lanes of a server; they meet before something changes for all of them. */
+/** One case on all runners of a server. They wait for each other before something changes for all of them. */
 async function together(
-  lanes: readonly Lane[],
+  runners: readonly CaseRunner[],
   title: string,
-  work: (buying: Buying, meet: Meet) => Promise<void>,
+  work: (context: CaseContext, meet: Meet) => Promise<void>,
 ): Promise<void> {
   let waiting: (() => void)[] = []
   const meet: Meet = (change) =>
     new Promise((resolve, reject) => {
       waiting.push(resolve)
-      if (waiting.length < lanes.length) return
+      if (waiting.length < runners.length) return
       const met = waiting
       waiting = []
       change().then(() => {
         for (const go of met) go()
       }, reject)
     })
-  await Promise.all(lanes.map((lane) => lane.run(title, (buying) => work(buying, meet))))
+  await Promise.all(runners.map((runner) => runner.run(title, (context) => work(context, meet))))
 }
 
-/** The store of payments goes away, and comes back. */
+/** Stops the ledger and starts it again. */
 export async function storeCases(
-  lanes: readonly Lane[],
+  runners: readonly CaseRunner[],
   stop: () => Promise<void>,
   start: () => Promise<void>,
 ): Promise<void> {
-  await together(lanes, 'the ledger cannot be reached', async ({ offers, pay, step }, meet) => {
+  await together(runners, 'the ledger cannot be reached', async ({ offers, pay, step }, meet) => {
     const [known, fresh] = [await pay(await offers('item')), await pay(await offers('deep'))]
     await step('paid', 'item', known)
     await meet(stop)
@@ -341,10 +346,10 @@ export async function storeCases(
 }
 
 /** Calls by other methods than GET, which only HTTP has. */
-export async function bodyCases({ run }: Lane): Promise<void> {
+export async function bodyCases({ run }: CaseRunner): Promise<void> {
   for (const operation of ['POST note', 'PUT note']) {
-    await run(`${operation}, its payment once more, and with another body`, async (buying) => {
-      const { args, offers, pay, step } = buying
+    await run(`${operation}, its payment once more, and with another body`, async (context) => {
+      const { args, offers, pay, step } = context
       await step('unpaid', operation)
       const payment = await pay(await offers(operation))
       await step('paid', operation, payment, { on: 'a connection of its own' })

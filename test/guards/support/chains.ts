@@ -1,7 +1,7 @@
 import { createPublicClient, http, parseAbiItem } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { Actions } from 'viem/tempo'
-import { startBase, witness, type Witness } from '../../support/base-chain.ts'
+import { onchainClient, startBase, type OnchainClient } from '../../support/base-chain.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
 import {
   ALPHA_USD,
@@ -19,40 +19,40 @@ export interface Charged {
   readonly amount: string
 }
 
-/** Two chains that are real in everything but their money, each with a payee. */
+/** Two local chains, each with a payee. */
 export interface Chains {
-  readonly base: Ledger
-  readonly tempo: Ledger & { readonly chain: TempoChain }
-  /** What others do to authorizations on Base. */
-  readonly witness: Pick<Witness, 'submit' | 'cancel'>
+  readonly base: TestChain
+  readonly tempo: TestChain & { readonly chain: TempoChain }
+  /** What third parties can do to authorizations on Base. */
+  readonly onchain: Pick<OnchainClient, 'submit' | 'cancel'>
   /** A key with gas for settlements on Base. */
   signer(): Promise<Hex>
   readonly close: () => Promise<void>
 }
 
-interface Ledger {
+interface TestChain {
   readonly rpcUrl: string
   readonly payee: Hex
-  /** A wallet nobody has used, with tokens. */
+  /** Creates a wallet with tokens. */
   wallet(): Promise<Hex>
   charged(payer: string): Promise<Charged>
-  /** Takes all tokens of a wallet away. */
+  /** Moves all tokens out of a wallet. */
   drain(key: Hex): Promise<void>
 }
 
-export type Which = 'base' | 'tempo'
+export type ChainName = 'base' | 'tempo'
 
-const PURSE = 100_000_000n
+const WALLET_BALANCE = 100_000_000n
 const SINK = '0x00000000000000000000000000000000000051cc'
 const TRANSFER = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)')
 
 export async function startChains(): Promise<Chains> {
   const [base, tempo] = await Promise.all([startBase(), startTempo()])
   const [payTo, recipient] = [addressOf(randomKey()), addressOf(randomKey())]
-  const seen = witness(base)
-  // Accounts of the node take their nonces one after the other.
+  const onchain = onchainClient(base)
+  // Accounts of the node assign their nonces one after the other.
   let last: Promise<unknown> = Promise.resolve()
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+  const serially = <T>(work: () => Promise<T>): Promise<T> => {
     const done = last.then(work)
     last = done.catch(() => undefined)
     return done
@@ -63,11 +63,11 @@ export async function startChains(): Promise<Chains> {
       payee: payTo,
       wallet: async () => {
         const key = randomKey()
-        await inTurn(() => base.mint(addressOf(key), PURSE))
+        await serially(() => base.mint(addressOf(key), WALLET_BALANCE))
         return key
       },
       charged: (payer) => chargedOn(base.rpcUrl, base.asset, payer, payTo),
-      drain: (key) => inTurn(() => seen.drain(addressOf(key), SINK, PURSE)),
+      drain: (key) => serially(() => onchain.drain(addressOf(key), SINK, WALLET_BALANCE)),
     },
     tempo: {
       chain: tempo,
@@ -80,14 +80,14 @@ export async function startChains(): Promise<Chains> {
         await Actions.token.transferSync(client, {
           token: PATH_USD,
           to: SINK,
-          amount: PURSE,
+          amount: WALLET_BALANCE,
           feeToken: ALPHA_USD,
         })
       },
     },
-    witness: {
-      submit: (payment) => inTurn(() => seen.submit(payment)),
-      cancel: (key, nonce) => inTurn(() => seen.cancel(key, nonce)),
+    onchain: {
+      submit: (payment) => serially(() => onchain.submit(payment)),
+      cancel: (key, nonce) => serially(() => onchain.cancel(key, nonce)),
     },
     signer: async () => {
       const key = randomKey()
@@ -100,7 +100,7 @@ export async function startChains(): Promise<Chains> {
   }
 }
 
-async function chargedOn(rpcUrl: string, token: Hex, from: string, to: Hex): Promise<Charged> {
+export async function chargedOn(rpcUrl: string, token: Hex, from: string, to: Hex): Promise<Charged> {
   const client = createPublicClient({ transport: http(rpcUrl) })
   const args = { from: `0x${from.slice(2)}`, to } as const
   const logs = await client.getLogs({ address: token, event: TRANSFER, args, fromBlock: 0n, strict: true })
@@ -110,10 +110,10 @@ async function chargedOn(rpcUrl: string, token: Hex, from: string, to: Hex): Pro
   }
 }
 
-/** What a server needs to be paid on both chains, by the ways that lead to them. */
+/** Environment variables of a server that is paid on both chains, through these RPC endpoints. */
 export function payableEnv(
   { base, tempo }: Chains,
-  ways: Readonly<Record<Which, string>>,
+  rpcUrls: Readonly<Record<ChainName, string>>,
   signerKeys: readonly Hex[],
   secret: string,
 ): Record<string, string> {
@@ -122,10 +122,10 @@ export function payableEnv(
     BASE_URL: BASE_URL,
     PAY_TO: base.payee,
     SETTLER_PRIVATE_KEY: signerKeys.join(','),
-    RPC_URL_8453: ways.base,
+    RPC_URL_8453: rpcUrls.base,
     MPP_RECIPIENT: tempo.payee,
     MPP_SECRET_KEY: secret,
-    [`RPC_URL_${TEMPO_CHAIN}`]: ways.tempo,
+    [`RPC_URL_${TEMPO_CHAIN}`]: rpcUrls.tempo,
   }
 }
 

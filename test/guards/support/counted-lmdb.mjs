@@ -1,9 +1,9 @@
 /*
- * LMDB that counts its commits and kills the process at one of them. What is wrapped is the library's, so that nothing
- * depends on who calls it.
+ * LMDB that counts its commits and kills the process at one of them. The library itself is wrapped, so that every caller
+ * is counted.
  *
- * Told over the channel of the process: { arm: n, cut } begins to count at 0 and kills at the n-th commit (0: never), before
- * it is begun or when it is on disk and nobody has been told. Tells { armed: count so far } and { commit: n }.
+ * The message { arm: n, point } over the channel of the process starts to count at 0 and kills at the n-th commit (0: never):
+ * `before` it starts, or `after` it is on disk and before its promise resolves. The reply is { armed: count so far }.
  */
 import { open as openReal } from 'lmdb'
 
@@ -11,21 +11,19 @@ export * from 'lmdb'
 
 let count = 0
 let target = 0
-let cut = 'before'
+let point = 'before'
 let armed = false
 /** Writes inside of a transaction are committed with it. */
 let inside = 0
-let underWay = 0
+let pending = 0
 let waiting
 
-const tell = (message) => process.send?.(message)
-
-process.on('message', ({ arm, cut: where }) => {
+process.on('message', ({ arm, point: when }) => {
   const begin = () => {
-    tell({ armed: count })
-    ;[count, target, cut, armed] = [0, arm, where, true]
+    process.send?.({ armed: count })
+    ;[count, target, point, armed] = [0, arm, when, true]
   }
-  if (underWay === 0) begin()
+  if (pending === 0) begin()
   else waiting = begin
 })
 process.channel?.unref()
@@ -59,8 +57,8 @@ function wrap(prototype) {
       if (inside > 0) return original.apply(this, args)
       const mine = armed ? (count += 1) : 0
       const hit = mine > 0 && mine === target
-      if (hit && cut === 'before') return die()
-      underWay += 1
+      if (hit && point === 'before') return die()
+      pending += 1
       const done = original.apply(
         this,
         args.map((each) => (typeof each === 'function' ? within(each) : each)),
@@ -87,8 +85,8 @@ function within(callback) {
 }
 
 function ended() {
-  underWay -= 1
-  if (underWay > 0 || waiting === undefined) return
+  pending -= 1
+  if (pending > 0 || waiting === undefined) return
   waiting()
   waiting = undefined
 }

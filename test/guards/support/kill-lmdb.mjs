@@ -1,5 +1,5 @@
 /*
- * Loaded before a server (`node --import`): puts `counted-lmdb.mjs` in the place of the library.
+ * Loaded before a server (`node --import`): replaces the library by `counted-lmdb.mjs`.
  */
 import { register } from 'node:module'
 

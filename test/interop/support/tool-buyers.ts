@@ -2,8 +2,11 @@ import {
   Client as Client2026,
   StreamableHTTPClientTransport as Transport2026,
 } from '@modelcontextprotocol/client'
+import { StdioClientTransport as Stdio2026 } from '@modelcontextprotocol/client/stdio'
 import { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as Stdio2025 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as Transport2025 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { x402Client } from '@x402/core/client'
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
@@ -19,9 +22,9 @@ import type { Hex } from '../../support/payment.ts'
 
 const ME = { name: 'buyer', version: '1.0.0' }
 
-/** Somebody with a wallet who calls tools by a client that others have written. */
+/** A wallet with a third-party client that calls tools. */
 export interface ToolBuyer {
-  /** Names of the tools that are listed; the client then knows their schemas, and holds answers to them. */
+  /** Names of the listed tools; afterwards the client knows their schemas and validates answers against them. */
   list(): Promise<string[]>
   /** Calls a tool, pays what it asks for, and returns the result. */
   buy(name: string, args: JsonObject): Promise<JsonObject>
@@ -43,7 +46,7 @@ async function connect2026(url: URL, mode: 'legacy' | 'auto'): Promise<Client202
   return client
 }
 
-/** Pays as the documents say: what the result offers is signed and sent in `_meta`. */
+/** Pays as documented: signs the offer of the result and sends the payment in `_meta`. */
 async function payByHand(caller: Caller, key: Hex, call: Call): Promise<unknown> {
   const { structuredContent } = asObject(await caller(call))
   return caller({ ...call, _meta: { 'x402/payment': await signOffer(key, structuredContent) } })
@@ -67,7 +70,7 @@ function buyer(
   }
 }
 
-/** Each client that can pay, by what it is. */
+/** The clients that can pay. */
 export const BUYERS: Readonly<Record<string, (url: URL, key: Hex) => Promise<ToolBuyer>>> = {
   'SDK 1.x': async (url, key) => {
     const client = await connect2025(url)
@@ -108,3 +111,40 @@ function asObject(value: unknown): Record<string, Json> {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new Error('no object')
   return { ...parsed } as Record<string, Json>
 }
+
+/** A server that the client starts as its child. */
+export interface LocalServer {
+  readonly command: string
+  readonly args: string[]
+  readonly env: Record<string, string>
+  readonly cwd: string
+}
+
+/** Answers a question to the person at the client. */
+type Person = (question: string) => 'accept' | 'decline'
+
+/** The clients that cannot pay: the proxy that they start pays for them. */
+export const CLIENTS: Readonly<Record<string, (server: LocalServer, person: Person) => Promise<ToolBuyer>>> =
+  {
+    'SDK 1.x': async (server, person) => {
+      const client = new Client2025(ME, { capabilities: { elicitation: {} } })
+      client.setRequestHandler(ElicitRequestSchema, ({ params }) => ({
+        action: person(params.message),
+        content: {},
+      }))
+      await client.connect(new Stdio2025(server))
+      return buyer(client, (call) => client.callTool(call))
+    },
+    'SDK 2.x': async (server, person) => {
+      const client = new Client2026(ME, {
+        capabilities: { elicitation: { form: {} } },
+        versionNegotiation: { mode: 'auto' },
+      })
+      client.setRequestHandler('elicitation/create', ({ params }) => ({
+        action: person(params.message),
+        content: {},
+      }))
+      await client.connect(new Stdio2026(server))
+      return buyer(client, (call) => client.callTool(call))
+    },
+  }

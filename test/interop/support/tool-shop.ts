@@ -11,41 +11,41 @@ import {
 } from 'viem'
 import { baseSepolia } from 'viem/chains'
 import type { JsonObject } from '../../../src/engine/json.ts'
-import { witness, type Witness } from '../../support/base-chain.ts'
+import { onchainClient, type OnchainClient } from '../../support/base-chain.ts'
 import { at, items } from '../../support/documents.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
-import { objectIn, openSandbox, textAt, type Market } from './market.ts'
+import { objectIn, openSandbox, textAt, type ShippedService } from './shipped-service.ts'
 
-/** Makes the test token’s money; the node signs for it. */
+/** Mints the test token; the node signs for it. */
 const FAUCET = '0x00000000000000000000000000000000000fa0ce'
-const PURSE = 10_000_000n
+const WALLET_BALANCE = 10_000_000n
 const TRANSFER = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 amount)')
 const TOKEN = parseAbi(['function mint(address to, uint256 amount)'])
 
 /** The shipped service with its MCP servers, on chains of this machine. */
 export interface ToolShop {
-  readonly market: Market
-  readonly witness: Witness
+  readonly service: ShippedService
+  readonly onchain: OnchainClient
   readonly tempo: { readonly rpcUrl: string; readonly payerKey: Hex; readonly recipient: Hex }
-  /** Amounts that have come in on the chain of MPP, oldest first. */
+  /** Amounts received on the chain of MPP, oldest first. */
   received(): Promise<bigint[]>
-  /** Address of a server, as the index tells it. */
+  /** Address of an MCP server, from the index. */
   serverUrl(name: string): URL
-  /** A wallet nobody has used, with tokens. */
+  /** A new wallet with tokens. */
   wallet(): Promise<Hex>
 }
 
 export async function openToolShop(t: Parameters<typeof openSandbox>[0]): Promise<ToolShop> {
-  const market = await openSandbox(t)
-  const { evm, tempo } = readSandbox(market)
+  const service = await openSandbox(t)
+  const { evm, tempo } = readSandbox(service)
   const client = createTestClient({ mode: 'anvil', chain: baseSepolia, transport: http(evm.rpcUrl) })
     .extend(publicActions)
     .extend(walletActions)
   const tempoClient = createPublicClient({ transport: http(tempo.rpcUrl) })
-  const index = await market.readJson('/')
+  const index = await service.readJson('/')
   return {
-    market,
-    witness: witness(evm),
+    service,
+    onchain: onchainClient(evm),
     tempo,
     received: async () => {
       const logs = await tempoClient.getLogs({
@@ -68,15 +68,15 @@ export async function openToolShop(t: Parameters<typeof openSandbox>[0]): Promis
         address: evm.asset,
         abi: TOKEN,
         functionName: 'mint',
-        args: [addressOf(key), PURSE],
+        args: [addressOf(key), WALLET_BALANCE],
       })
-      await client.waitForTransactionReceipt({ hash })
+      await client.waitForTransactionReceipt({ hash, checkReplacement: false })
       return key
     },
   }
 }
 
-function readSandbox({ server }: Market) {
+function readSandbox({ server }: ShippedService) {
   const { evm, tempo } = objectIn(readFileSync(join(server.dataDir, 'sandbox.json'), 'utf8'))
   return {
     evm: { rpcUrl: textAt(at(evm, 'rpcUrl')), chainId: baseSepolia.id, asset: hexAt(evm, 'asset') },

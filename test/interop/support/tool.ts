@@ -10,7 +10,7 @@ export interface Ran {
   readonly err: string
 }
 
-/** Runs a foreign program by its file below node_modules; it may not call home. */
+/** Runs a third-party program by its file below node_modules, without network calls home. */
 export async function runTool(file: string, args: readonly string[]): Promise<Ran> {
   const child = spawn(process.execPath, [MODULES + file, ...args], {
     env: {

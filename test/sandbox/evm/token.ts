@@ -23,6 +23,9 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { startEvmChain } from '../../../src/sandbox/evm/chain.ts'
 import { randomHex } from '../../support/random.ts'
 import { base } from '../../support/base-chain.ts'
+import { TRANSFER_TYPES } from '../../support/payment.ts'
+import multicall from '../../../src/sandbox/evm/multicall.json' with { type: 'json' }
+import proxy from '../../../src/sandbox/evm/proxy.json' with { type: 'json' }
 import token from '../../../src/sandbox/evm/token.json' with { type: 'json' }
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
@@ -39,6 +42,8 @@ const ABI = parseAbi([
   'function transferFrom(address from, address to, uint256 value) returns (bool)',
   'function allowance(address owner, address spender) view returns (uint256)',
   'function blacklist(address account)',
+  'function pause()',
+  'function unpause()',
   'function unBlacklist(address account)',
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
@@ -52,17 +57,9 @@ const ABI = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
   'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
 ])
-const FIELDS = [
-  { name: 'from', type: 'address' },
-  { name: 'to', type: 'address' },
-  { name: 'value', type: 'uint256' },
-  { name: 'validAfter', type: 'uint256' },
-  { name: 'validBefore', type: 'uint256' },
-  { name: 'nonce', type: 'bytes32' },
-] as const
 const TYPES = {
-  TransferWithAuthorization: FIELDS,
-  ReceiveWithAuthorization: FIELDS,
+  ...TRANSFER_TYPES,
+  ReceiveWithAuthorization: TRANSFER_TYPES.TransferWithAuthorization,
   CancelAuthorization: [
     { name: 'authorizer', type: 'address' },
     { name: 'nonce', type: 'bytes32' },
@@ -136,7 +133,7 @@ const tryOut = (a: Authorization, signature: Hex) =>
     args: [...values(a), signature],
   })
 
-const mined = (hash: Hex) => client.waitForTransactionReceipt({ hash })
+const mined = (hash: Hex) => client.waitForTransactionReceipt({ hash, checkReplacement: false })
 
 async function reason(attempt: Promise<unknown>): Promise<string> {
   try {
@@ -152,13 +149,15 @@ async function reason(attempt: Promise<unknown>): Promise<string> {
 const isUsed = (a: Authorization) =>
   client.readContract({ ...target, functionName: 'authorizationState', args: [a.from, a.nonce] })
 
-t.test('the committed artifact equals the compiled Solidity source', async (t) => {
-  const source = readFileSync(new URL('../../../src/sandbox/evm/TestUSDC.sol', import.meta.url))
-  t.equal(
-    token.sourceSha256,
-    createHash('sha256').update(source).digest('hex'),
-    'otherwise run: npm run token',
-  )
+t.test('the committed artifacts equal the compiled Solidity sources', async (t) => {
+  for (const [name, { sourceSha256 }] of Object.entries({
+    TestUSDC: token,
+    Proxy: proxy,
+    Multicall: multicall,
+  })) {
+    const source = readFileSync(new URL(`../../../src/sandbox/evm/${name}.sol`, import.meta.url))
+    t.equal(sourceSha256, createHash('sha256').update(source).digest('hex'), 'otherwise run: npm run token')
+  }
 })
 
 t.test('shows a client the expected token under the real address', async (t) => {
@@ -313,6 +312,26 @@ t.test('stops transfers of a blacklisted side until it is lifted', async (t) => 
     await write('unBlacklist', account)
     t.equal(await reason(tryOut(a, signature)), 'no revert')
   }
+})
+
+t.test('moves nothing while it is paused', async (t) => {
+  const a = authorization()
+  const signature = await sign(a)
+  const write = (functionName: 'pause' | 'unpause') =>
+    walletOf(settler)
+      .writeContract({ ...target, functionName })
+      .then(mined)
+  await write('pause')
+  t.equal(await reason(tryOut(a, signature)), 'Pausable: paused')
+  await write('unpause')
+  t.equal(await reason(tryOut(a, signature)), 'no revert')
+})
+
+t.test('answers everybody but the administrator of its proxy', async (t) => {
+  const call = { to: USDC, data: '0x313ce567' } as const
+  t.match(await client.call({ ...call, account: settler }), { data: /6$/ })
+  const administrator = '0x00000000000000000000000000000000000ad314'
+  await t.rejects(client.call({ ...call, account: administrator }), /proxy admin/)
 })
 
 t.test('refuses a canceled authorization, which only its owner cancels', async (t) => {

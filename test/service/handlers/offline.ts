@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import { witness } from '../../support/base-chain.ts'
+import { onchainClient } from '../../support/base-chain.ts'
 import type { JsonObject } from '../../../src/engine/json.ts'
 import { callTool } from '../../support/mcp.ts'
 import { sign, stockFetch, type Challenge } from '../../support/payment.ts'
@@ -9,7 +9,7 @@ import { readSandboxFile, startServer } from '../../support/server.ts'
 const server = await startServer({ args: ['--sandbox', '--offline'] })
 t.teardown(() => server.stop())
 const { evm } = readSandboxFile(server)
-const chain = witness(evm)
+const chain = onchainClient(evm)
 const pay = stockFetch(evm.payerKey)
 
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
@@ -175,7 +175,7 @@ t.test('gives answers that match the schema of OpenAPI', async (t) => {
 
 const TEXT = 'Portal 2 came out on 18 April 2011 and costs 9.75 euros. It is still sold. Few games are.'
 
-/** The research tools: what each sells, and who has answered in the place of the world. */
+/** The research tools: what each sells, with the stand-ins that answer. */
 const TOOLS: readonly {
   readonly name: string
   readonly args: JsonObject

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ping } from '../../../src/service/handlers/ping.ts'
-import { enveloped, fixedContext, publishedExample } from '../../support/fixed-context.ts'
+import { enveloped, fixedContext, publishedExample } from '../../support/handler-context.ts'
 
 const shown = {
   protocol: 'x402',

@@ -6,9 +6,9 @@ import type { Embedder } from '../../../src/service/memory/embedder.ts'
 import { hashEmbedder } from '../../../src/service/memory/hash-embedder.ts'
 import { relatedTerms } from '../../../src/service/memory/related.ts'
 import { termsOf } from '../../../src/service/memory/terms.ts'
-import { SourceRecords } from '../../../src/service/sources/source-record.ts'
+import { MetricsBySource } from '../../../src/service/sources/source-metrics.ts'
 import { measure, readMemories } from '../../bench/retrieval/measure.ts'
-import { listening } from '../../support/listening.ts'
+import { listening } from '../../support/http.ts'
 
 const patient = new AbortController().signal
 const now = (): Date => new Date()
@@ -85,7 +85,7 @@ async function openModel(
   const { url, close } = await listening(server)
   t.teardown(close)
   const model = { baseUrl: `${url}/v1`, apiKey: 'a key that nobody may read', embeddingModel: 'nomic' }
-  return { embedder: chooseEmbedder(model, world, new SourceRecords(now)), asked }
+  return { embedder: chooseEmbedder(model, world, new MetricsBySource(now)), asked }
 }
 
 const GOOD = [

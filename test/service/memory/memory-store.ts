@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { openEmbedded } from '../../../src/service/memory/embedded.ts'
 import { openPostgres } from '../../../src/service/memory/postgres.ts'
 import { testMemoryStore, type Findings } from '../../contract/memory-store.ts'
-import { postgresAbsence, startPostgres, wireDatabase } from '../../support/postgres.ts'
+import { postgresAbsence, startPostgres, wireDatabase } from '../support/postgres.ts'
 
 t.setTimeout(240_000)
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/json.ts'
-import { differences } from '../../support/answer-schema.ts'
+import { schemaDifferences } from '../support/answer-shape.ts'
 import { callTool, listTools, type ToolResult } from '../../support/mcp.ts'
 import { addressOf, sign, type Challenge, type Hex } from '../../support/payment.ts'
 import { runProgram } from '../../support/server.ts'
@@ -14,13 +14,13 @@ t.setTimeout(240_000)
 const toText = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
 t.test('sells memories to wallets on the server that an operator runs', async (t) => {
-  // The shipped catalog in the place of the one for tests.
+  // The shipped catalog instead of the one for tests.
   const shop = await openShop(async () => ({ CATALOG: '' }))
   t.teardown(shop.close)
   const url = (): string => `${shop.url}/mcp/memory`
   const call = async (name: string, args: Json, meta: JsonObject = {}): Promise<ToolResult> => {
     const result = await callTool(url(), name, args, { meta })
-    if (!result.isError) t.strictSame(differences(name, result.content), [], 'as its schema says')
+    if (!result.isError) t.strictSame(schemaDifferences(name, result.content), [], 'as its schema says')
     return result
   }
   /** Signed for what the tool asks; sent by any client. */
@@ -60,11 +60,11 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
     const ids = twenty.filter(({ isError }) => !isError).map(({ content }) => content['id'])
     t.ok(ids.length > 0)
     t.equal(new Set(ids).size, 1)
-    t.equal(await shop.witness.charges(addressOf(key)), 1)
+    t.equal(await shop.onchain.charges(addressOf(key)), 1)
     const exported = await buy(key, 'memory_export', {})
     t.strictSame(textsOf(exported, 'memories'), [args.text])
     t.equal(exported.content['next_cursor'], null)
-    t.equal(await shop.witness.charges(addressOf(key)), 2)
+    t.equal(await shop.onchain.charges(addressOf(key)), 2)
   })
 
   t.test('states the price of a memory before the call', async (t) => {
@@ -86,7 +86,7 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
     const payment = await pay(key, 'memory_write', { text: 'This was never paid for' })
     shop.node.onCall(async (method) => {
       if (method === 'eth_sendRawTransaction')
-        await shop.witness.drain(addressOf(key), shop.payTo, 100_000_000n)
+        await shop.onchain.drain(addressOf(key), shop.payTo, 100_000_000n)
     })
     const unsettled = await call('memory_write', { text: 'This was never paid for' }, payment)
     shop.node.onCall(async () => {})
@@ -97,7 +97,7 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
     t.notOk((await buy(key, 'memory_write', { text: 'This was' })).isError)
     const exported = await buy(key, 'memory_export', {})
     t.strictSame(textsOf(exported, 'memories'), ['This was'])
-    t.equal(await shop.witness.charges(addressOf(key)), 2)
+    t.equal(await shop.onchain.charges(addressOf(key)), 2)
   })
 
   t.test('writes once under an idempotency key, whatever pays for the call', async (t) => {
@@ -107,13 +107,13 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
     t.match(first.content, { repeated: false })
     await shop.restart()
     await until('the store is open', async () => !(await call('memory_stats', {})).isError)
-    // With other arguments: the same ones would be answered as a call whose answer was lost, without a charge.
-    const second = await buy(key, 'memory_write', { ...args, tags: ['evening'] })
-    t.match(second.content, { id: first.content['id'], repeated: true })
+    const second = await buy(key, 'memory_write', args)
+    t.match(second.content, { id: first.content['id'] })
+    t.equal(second.meta['ratecard/charged'], 'earlier')
     const other = await buy(key, 'memory_write', { ...args, text: 'The lamp is lit at noon' })
     t.ok(other.isError)
-    t.match(other.content, { detail: [{ loc: ['arguments', 'idempotency_key'] }] })
-    t.equal(await shop.witness.charges(addressOf(key)), 2, 'a refusal costs nothing')
+    t.match(other.content, { code: 'idempotency_conflict', charged: 'yes' })
+    t.equal(await shop.onchain.charges(addressOf(key)), 1, 'whatever pays, one key is one charge')
     t.strictSame(textsOf(await buy(key, 'memory_export', {}), 'memories'), [args.text])
   })
 
@@ -126,7 +126,7 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
     t.equal(found.content['embedder'], 'hash-v1')
     const named = await call('memory_search', { query: 'Northbank', wallet: addressOf(mine) })
     t.ok(named.isError)
-    t.equal(await shop.witness.charges(addressOf(yours)), 2)
+    t.equal(await shop.onchain.charges(addressOf(yours)), 2)
   })
 
   t.test('charges nothing for a wrong call, and leaves the payment unspent', async (t) => {
@@ -134,9 +134,9 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
     const payment = await pay(key, 'memory_write', { text: 'x' })
     for (const args of [{}, { text: 7 }, { text: 'a\u0000b' }, { text: 'x', tags: ['t'.repeat(65)] }])
       t.ok((await call('memory_write', args, payment)).isError, JSON.stringify(args))
-    t.equal(await shop.witness.charges(addressOf(key)), 0)
+    t.equal(await shop.onchain.charges(addressOf(key)), 0)
     t.notOk((await call('memory_write', { text: 'x' }, payment)).isError)
-    t.equal(await shop.witness.charges(addressOf(key)), 1)
+    t.equal(await shop.onchain.charges(addressOf(key)), 1)
   })
 
   t.test('shows and deletes memories only with proof of the wallet', async (t) => {
@@ -155,7 +155,7 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
     t.equal(deleted.content['deleted'], 1)
     const left = await call('memory_stats', {}, await prove(owner))
     t.match(left.content['wallet'], { memories: 0 })
-    t.equal(await shop.witness.charges(addressOf(owner)), 1)
+    t.equal(await shop.onchain.charges(addressOf(owner)), 1)
   })
 
   t.test('serves everything but memory from a second process', async (t) => {
@@ -191,7 +191,7 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
       const stats = await call('memory_stats', {}, await prove(key))
       const wallet = stats.content['wallet']
       if (!isJsonObject(wallet)) return false
-      const charged = await shop.witness.charges(addressOf(key))
+      const charged = await shop.onchain.charges(addressOf(key))
       t.ok(Number(wallet['memories']) <= charged, 'every memory was paid for')
       return wallet['memories'] === charged
     })

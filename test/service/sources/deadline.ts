@@ -19,7 +19,7 @@ t.test('ends the work when its caller gives up', async (t) => {
   t.ok(told)
 })
 
-t.test('begins nothing for a caller who has gone', async (t) => {
+t.test('starts nothing for a disconnected caller', async (t) => {
   let begun = false
   const work = beforeDeadline(AbortSignal.abort(), 1000, async () => (begun = true))
   await t.rejects(work, { name: 'DeadlinePassed' })

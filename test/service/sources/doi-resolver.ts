@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import type { RequestListener } from 'node:http'
 import { DoiResolver, LIVE_DOI_RESOLVER } from '../../../src/service/sources/doi-resolver.ts'
-import { SourceRecords } from '../../../src/service/sources/source-record.ts'
-import { openSite } from '../../support/web.ts'
+import { MetricsBySource } from '../../../src/service/sources/source-metrics.ts'
+import { openSite } from '../support/stand-in-web.ts'
 
 const CSL = { 'content-type': 'application/vnd.citationstyles.csl+json' }
 const WORK = { DOI: '10.5555/a', type: 'article-journal', title: 'Silence and table manners' }
@@ -10,7 +10,7 @@ const WORK = { DOI: '10.5555/a', type: 'article-journal', title: 'Silence and ta
 async function open(t: Test, site: RequestListener, timeoutMs = 5000) {
   const { egress, url } = await openSite(t, site)
   const options = { ...LIVE_DOI_RESOLVER, baseUrl: url, timeoutMs }
-  const resolver = new DoiResolver(options, egress, new SourceRecords(() => new Date()).of('doi'))
+  const resolver = new DoiResolver(options, egress, new MetricsBySource(() => new Date()).of('doi'))
   return { egress, url, find: () => resolver.find('10.5555/a', new AbortController().signal) }
 }
 

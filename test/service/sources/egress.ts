@@ -1,8 +1,7 @@
 import t from 'tap'
-import type { Outcome } from '../../../src/service/sources/egress/outcome.ts'
-import { answerOf } from '../../../src/service/sources/egress/outcome.ts'
+import { type Outcome, answerOf } from '../../../src/service/sources/egress/outcome.ts'
 import { EXPIRED_CERTIFICATE, SITE_CERTIFICATE } from '../../../src/service/stand-ins/web/certificates.ts'
-import { openInternet } from '../../support/hostile-site.ts'
+import { openInternet } from '../support/hostile-site.ts'
 
 /** In one word what became of a request, with the text or the reason. */
 function told(outcome: Outcome): string {

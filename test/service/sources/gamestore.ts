@@ -1,7 +1,7 @@
 import t from 'tap'
-import { SourceRecords } from '../../../src/service/sources/source-record.ts'
-import type { Runtime } from '../../../src/service/sources/world.ts'
-import { standIns, storeAt, WORLD } from '../../support/gamestore.ts'
+import { MetricsBySource } from '../../../src/service/sources/source-metrics.ts'
+import type { Runtime } from '../../../src/service/sources/runtime.ts'
+import { standIns, storeAt, WORLD } from '../support/sources.ts'
 
 const { signal } = new AbortController()
 
@@ -148,7 +148,7 @@ const eight = (odd: object, count: number) => ({
 })
 
 t.test('drops an odd row or its field, and keeps the rest of the answer', async (t) => {
-  const records = new SourceRecords(WORLD.now)
+  const records = new MetricsBySource(WORLD.now)
   const read = (odd: object) =>
     storeAt('http://store.example', answering(eight(odd, 1)), 5000, records).items([1], 'US', signal)
   const price = await read({ best_purchase_option: { formatted_final_price: '4,99€' } })

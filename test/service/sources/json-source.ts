@@ -4,9 +4,9 @@ import type { Fault } from '../../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
 import { SEARCH } from '../../../src/service/sources/gamestore/shapes.ts'
 import { JsonSource, type JsonSourceOptions } from '../../../src/service/sources/json-source.ts'
-import { SourceRecord } from '../../../src/service/sources/source-record.ts'
-import type { Runtime } from '../../../src/service/sources/world.ts'
-import { standIns, watched, WORLD } from '../../support/gamestore.ts'
+import { SourceMetrics } from '../../../src/service/sources/source-metrics.ts'
+import type { Runtime } from '../../../src/service/sources/runtime.ts'
+import { standIns, watched, WORLD } from '../support/sources.ts'
 
 const SEARCH_PATH = '/search/results/'
 const QUESTION = { path: SEARCH_PATH, query: { cc: 'DE', count: '3' }, shape: SEARCH }
@@ -16,7 +16,7 @@ function source(
   url: string,
   world: Runtime,
   options: Partial<JsonSourceOptions> = {},
-  record = new SourceRecord(world.now),
+  record = new SourceMetrics(world.now),
 ): JsonSource {
   const rate = { perSecond: 100, burst: 100 }
   const baseUrl = `${url}/steam-store`
@@ -56,7 +56,7 @@ const FAULTS: readonly (readonly [Fault, string, number])[] = [
   ['drip', 'source_timeout', 1],
 ]
 for (const [fault, code, attempts] of FAULTS) {
-  t.test(`${fault}: ${code}, ${attempts === 1 ? 'asked once' : 'asked twice'}`, async (t) => {
+  t.test(`answers ${code} after ${attempts === 1 ? 'one request' : 'two requests'}: ${fault}`, async (t) => {
     const { world, asked } = watched(WORLD)
     const timeoutMs = code === 'source_timeout' ? 100 : 5000
     const failing = source(await standIns(t, { [SEARCH_PATH]: fault }), world, { timeoutMs })
@@ -174,7 +174,7 @@ t.test(
   'counts calls, failures and format changes of a source for the operator, with positions',
   async (t) => {
     const reported: string[] = []
-    const record = new SourceRecord(
+    const record = new SourceMetrics(
       () => new Date('2026-11-20T20:00:00Z'),
       (where) => reported.push(where),
     )

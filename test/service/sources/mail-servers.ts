@@ -1,9 +1,9 @@
 import t from 'tap'
 import { Dns, type Lookup } from '../../../src/service/sources/dns.ts'
 import { MailServers } from '../../../src/service/sources/mail-servers.ts'
-import { SourceRecords } from '../../../src/service/sources/source-record.ts'
+import { MetricsBySource } from '../../../src/service/sources/source-metrics.ts'
 import { startDns } from '../../../src/service/stand-ins/web/dns.ts'
-import { keepingContext } from '../../support/fixed-context.ts'
+import { keepingContext } from '../../support/handler-context.ts'
 
 const nameServer = await startDns()
 t.teardown(() => nameServer.stop())
@@ -26,7 +26,7 @@ class Altered extends Dns {
 
 function open() {
   const dns = new Altered()
-  const servers = new MailServers(dns, new SourceRecords(() => new Date()).of('dns'))
+  const servers = new MailServers(dns, new MetricsBySource(() => new Date()).of('dns'))
   const context = keepingContext({ now: Date.parse('2026-11-20T20:00:00Z') })
   return { dns, find: async (domain: string) => (await servers.find(domain, context)).setup }
 }

@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { LISTS, STAND_IN_LISTS } from '../../../src/service/sources/sanctions/lists.ts'
 import type { Findings, Sanctions } from '../../../src/service/sources/sanctions.ts'
-import { emptyDirectory, listFile, OFAC, ofacOf, openLists, openPublisher } from '../../support/lists.ts'
+import {
+  emptyDirectory,
+  listFile,
+  OFAC,
+  ofacOf,
+  openLists,
+  openPublisher,
+} from '../support/sanctions-lists.ts'
 
 const HOUR = 3_600_000
 const SEARCH = { threshold: { usual: 0.85, shortWord: 0.95 }, limit: 10 }

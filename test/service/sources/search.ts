@@ -3,9 +3,9 @@ import t, { type Test } from 'tap'
 import { Failure } from '../../../src/engine/handler.ts'
 import { Brave, LIVE_BRAVE } from '../../../src/service/sources/brave.ts'
 import { LIVE_SEARXNG, Searxng } from '../../../src/service/sources/searxng.ts'
-import { SourceRecords } from '../../../src/service/sources/source-record.ts'
-import { WORLD } from '../../support/gamestore.ts'
-import { listening } from '../../support/listening.ts'
+import { MetricsBySource } from '../../../src/service/sources/source-metrics.ts'
+import { WORLD } from '../support/sources.ts'
+import { listening } from '../../support/http.ts'
 
 const { signal } = new AbortController()
 const HIT = { url: 'https://example.com/', title: 'Example', description: 'A page', extra: 1 }
@@ -30,13 +30,13 @@ async function engine(t: Test, status: number, body: object): Promise<Engine> {
   return { url, asked }
 }
 
-function brave(baseUrl: string, records = new SourceRecords(WORLD.now)): Brave {
+function brave(baseUrl: string, records = new MetricsBySource(WORLD.now)): Brave {
   return new Brave({ ...LIVE_BRAVE, baseUrl, apiKey: 'BSA-of-the-operator' }, WORLD, records)
 }
 
 t.test('asks Brave as its documentation says, with the key of the operator', async (t) => {
   const { url, asked } = await engine(t, 200, { type: 'search', web: { results: [HIT] } })
-  const records = new SourceRecords(WORLD.now)
+  const records = new MetricsBySource(WORLD.now)
   t.match(await brave(url, records).search('  best  games ', signal), [{ url: HIT.url, title: 'Example' }])
   t.equal(asked[0]?.url.pathname, '/web/search')
   t.match(Object.fromEntries(asked[0]?.url.searchParams ?? []), { q: 'best games', count: '20' })
@@ -71,7 +71,7 @@ t.test('keeps a refused key private', async (t) => {
 
 t.test('asks SearXNG for JSON, and fails where its settings forbid it', async (t) => {
   const good = await engine(t, 200, { query: 'x', results: [HIT] })
-  const records = new SourceRecords(WORLD.now)
+  const records = new MetricsBySource(WORLD.now)
   const searxng = new Searxng({ ...LIVE_SEARXNG, baseUrl: good.url }, WORLD, records)
   t.match(await searxng.search('best games', signal), [{ url: HIT.url }])
   t.equal(good.asked[0]?.url.href, 'http://engine/search?q=best+games&format=json')

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Runtime } from '../../../src/service/sources/world.ts'
-import { standIns, steamSpyAt, WORLD } from '../../support/gamestore.ts'
+import type { Runtime } from '../../../src/service/sources/runtime.ts'
+import { standIns, steamSpyAt, WORLD } from '../support/sources.ts'
 
 const { signal } = new AbortController()
 const APP = {

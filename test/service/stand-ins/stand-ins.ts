@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GAMES, HARDWARE } from '../../../src/service/stand-ins/games.ts'
-import { standIns } from '../../support/gamestore.ts'
+import { standIns } from '../support/sources.ts'
 
 t.test('keeps serving after a malformed request', async (t) => {
   const url = await standIns(t)

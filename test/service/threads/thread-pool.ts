@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import t from 'tap'
 import { ThreadPool } from '../../../src/service/threads/thread-pool.ts'
-import { OVERRUN } from '../../../src/service/threads/thread.ts'
+import { LIMIT_EXCEEDED } from '../../../src/service/threads/thread.ts'
 
 const NEVER = new AbortController().signal
 const ENTRY = new URL('../../fixtures/threads/worker.ts', import.meta.url)
@@ -13,7 +13,7 @@ function poolOf(threads: number): ThreadPool<string, string> {
 t.test('keeps serving others during a hostile input', async (t) => {
   const pool = poolOf(1)
   for (const task of ['spin', 'regex', 'hoard', 'never', 'recurse', 'exit']) {
-    t.equal(await pool.perform(task, NEVER), OVERRUN, task)
+    t.equal(await pool.perform(task, NEVER), LIMIT_EXCEEDED, task)
     t.equal(await pool.perform('next', NEVER), 'NEXT')
   }
 })
@@ -56,7 +56,7 @@ t.test('frees the queue place of a caller that gives up', async (t) => {
   await t.rejects(pool.perform('late', AbortSignal.timeout(50)), { code: 'handler_timeout' })
   await t.rejects(pool.perform('late', AbortSignal.abort()), { code: 'handler_timeout' })
   const next = pool.perform('next', NEVER)
-  t.equal(await spinning, OVERRUN)
+  t.equal(await spinning, LIMIT_EXCEEDED)
   t.equal(await next, 'NEXT')
 })
 

@@ -1,12 +1,24 @@
+import { keccak256 } from 'js-sha3'
 import { signRecoverable } from 'tiny-secp256k1'
 import { privateKeyToAddress } from 'viem/accounts'
-import { bytesToHex, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
+import { bytesToHex, hexToBytes, serializeTransaction } from 'viem/utils'
 import type { Address } from '../../address.ts'
 import { type LeaseContext, ACQUIRE_TIMEOUT_MS } from '../../ledger/lease.ts'
 import type { Network } from '../../networks.ts'
+import {
+  batchOf,
+  CHECK_ALONE_MS,
+  CHECK_IN_BATCH_MS,
+  forgetBatch,
+  group,
+  MOST_CALLS,
+  persist,
+  single,
+  type Multicall,
+} from './batch.ts'
 import { bid, GasBalance, type FeeOracle } from './fees.ts'
-import { allocate, fillerOf, NonceLease, SHORTEST_MS, UnminedTransactions } from './nonce.ts'
-import { broadcast, BROADCAST_MS, type Broadcast, type Chain, type Fees, type Sender } from './rpc.ts'
+import { NonceLease } from './nonce.ts'
+import { broadcast, BROADCAST_MS, type Broadcast, type Chain, type Fees, type Sender } from './chain.ts'
 import {
   FEES_TOO_HIGH,
   IN_USE,
@@ -21,38 +33,38 @@ import {
   type Ready,
   type SendResult,
   type Signed,
+  type Submission,
   type SignerBusy,
   type TransactionRequest,
   type WaitMode,
   type Waiting,
 } from './transaction.ts'
+import { fillGaps, SHORTEST_MS, UnminedTransactions } from './unmined.ts'
 
-/** An account whose private key is in this process. */
+/** An account whose private key is in this process. viem takes four to five times as long to hash and sign. */
 export function openAccount(key: `0x${string}`): Account {
-  const secret = hexToBytes(key)
   return {
     address: privateKeyToAddress(key),
     sign: (unsigned) => {
       const transaction = { type: 'eip1559', ...unsigned } as const
-      const digest = keccak256(serializeTransaction(transaction), 'bytes')
-      // Compiled code: a fifth of the time, which every payment of a batch waits for.
-      const { signature, recoveryId } = signRecoverable(digest, secret)
+      const hash = (hex: string): string => keccak256(Buffer.from(hex.slice(2), 'hex'))
+      const digest = hexToBytes(`0x${hash(serializeTransaction(transaction))}`)
+      const { signature, recoveryId } = signRecoverable(digest, hexToBytes(key))
       const [r, s] = [bytesToHex(signature.subarray(0, 32)), bytesToHex(signature.subarray(32))]
       const raw = serializeTransaction(transaction, { r, s, yParity: recoveryId })
-      return { raw, hash: keccak256(raw) }
+      return { raw, hash: `0x${hash(raw)}` }
     },
   }
 }
 
-/** Requests of one batch: few enough that signing them holds nobody up, and that every pool takes them. */
-const BATCH = 32
-/** How often transactions that are not mined are maintained. */
+/** Interval of the maintenance of unmined transactions. */
 const MAINTENANCE_MS = 2_000
-/** How long a check may delay a batch, how long one may take by itself, and how long a passed one is good for. */
-const CHECK_IN_BATCH_MS = 400
-const CHECK_ALONE_MS = 5_000
+/** How long payments wait for the previous transaction in order to share the next one, and how often it is checked. */
+const GATHER_MS = 100
+const GATHER_LOOKS = 20
+/** How long a passed check stays valid. */
 const CHECKED_MS = 2_000
-/** A request gives up when other transactions hold this many of its nonces. */
+/** A request fails when other transactions hold this many of its nonces. */
 const MOST_DISPLACED = 3
 
 interface SignerSettings extends LeaseContext {
@@ -60,15 +72,16 @@ interface SignerSettings extends LeaseContext {
   readonly chain: Chain
   readonly network: Network
   readonly fees: FeeOracle
+  readonly multicall: Multicall
   readonly sleep: (ms: number) => Promise<void>
-  /** Takes a line for the operator. */
+  /** Receives a line for the operator. */
   readonly report: (line: string) => void
 }
 
 /**
- * Sends transactions from one account in batches, each of all that wait: allocating the account nonces and broadcasting
- * happen under one lease of the ledger, so that neither concurrent requests nor other processes leave a gap or use a
- * nonce twice.
+ * Sends the waiting transactions of one account together, and those that can share one transaction in a batch.
+ * Allocates nonces and broadcasts under one lease of the ledger, so that neither concurrent requests nor other
+ * processes leave a gap or use a nonce twice.
  */
 export class Signer {
   readonly #settings: SignerSettings
@@ -81,6 +94,7 @@ export class Signer {
   #checking = 0
   #timer: NodeJS.Timeout | undefined
   #maintenanceDue = false
+  #sentAt = -Infinity
 
   constructor(settings: SignerSettings) {
     const { account, network } = settings
@@ -98,12 +112,12 @@ export class Signer {
     return this.#settings.account.address
   }
 
-  /** Requests that are not done yet. */
+  /** Number of unfinished requests. */
   get waiting(): number {
     return this.#queue.length + this.#inBatch + this.#checking
   }
 
-  get unmined(): Pick<UnminedTransactions, 'count' | 'age' | 'isStuck'> {
+  get unmined(): Pick<UnminedTransactions, 'count' | 'age' | 'isStuck' | 'totals'> {
     return this.#unmined
   }
 
@@ -124,7 +138,9 @@ export class Signer {
     this.#working = true
     while (this.#queue.length > 0 || this.#maintenanceDue) {
       if (this.#maintenanceDue) await this.#maintain().catch(() => undefined)
-      const batch = this.#queue.splice(0, BATCH)
+      for (let looks = 0; looks < GATHER_LOOKS && this.#gathers(); looks += 1)
+        await this.#settings.sleep(GATHER_MS / GATHER_LOOKS)
+      const batch = this.#queue.splice(0, MOST_CALLS)
       this.#inBatch = batch.length
       try {
         if (batch.length > 0) await this.#serve(batch)
@@ -138,7 +154,13 @@ export class Signer {
     this.#schedule()
   }
 
-  /** Nobody has to come and pay for the transactions that are not mined to be replaced. */
+  /** Whether to wait until the previous transaction is in a block, for a short time at most. */
+  #gathers(): boolean {
+    const isOnItsWay = this.#unmined.count > 0 && this.#settings.now() - this.#sentAt < GATHER_MS
+    return isOnItsWay && this.#queue.length < MOST_CALLS && this.#settings.multicall.isAvailable
+  }
+
+  /** Replaces unmined transactions on a timer, so that this does not depend on another payment. */
   #schedule(): void {
     if (this.#unmined.isEmpty) {
       clearInterval(this.#timer)
@@ -168,19 +190,21 @@ export class Signer {
       return
     }
     const affordable = await this.#price(present, fees)
-    const checked = await Promise.all(affordable.map((each) => this.#check(each)))
-    const ready = affordable.filter((_, place) => checked[place] === 'passed')
-    const signed = await persist(ready, allocate(nonces, ready.length), (each, nonce) =>
+    const { together, alone } = await group(affordable, this.#settings.multicall, this.address)
+    const checked = await Promise.all(alone.map((each) => this.#check(each)))
+    const ready = alone.filter((_, place) => checked[place] === 'passed')
+    const submissions = [...batchOf(together), ...ready.map(single)]
+    const signed = await persist(this.#settings.ledger, submissions, nonces, (each, nonce) =>
       this.#sign(each, nonce),
     )
     if (signed.length > 0) await this.#broadcast(signed)
   }
 
-  /** Takes the account for those who can wait for it, and sends the others to another signer. */
+  /** Acquires the account for requests that can wait for it, and returns the others for another signer. */
   async #admit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     const hasty = batch.filter(({ mode }) => mode === 'at once')
     const patient = batch.filter(({ mode }) => mode === 'patiently')
-    // Whatever is sent now would wait for the one that is not mined, and be carried out when its payment has expired.
+    // Anything sent now would wait for the unmined transaction and be executed after its payment has expired.
     if (this.#unmined.isStuck) return answer(batch, STUCK)
     const willing = this.balance.isEmpty ? answer(hasty, NO_GAS) : hasty
     const both = [...willing, ...patient]
@@ -190,7 +214,7 @@ export class Signer {
     return answer(patient, IN_USE)
   }
 
-  /** A check that is slow holds up nobody: it goes on alone, and its request comes back to the queue. */
+  /** A slow check delays no other request: it continues alone, and its request returns to the queue. */
   async #check(ready: Ready): Promise<'passed' | 'done'> {
     const { request, price, checkedAt = -Infinity, resolve } = ready
     if (this.#settings.now() - checkedAt < CHECKED_MS) return 'passed'
@@ -213,7 +237,7 @@ export class Signer {
     else waiting.resolve({ kind: 'refused', refusal })
   }
 
-  /** Those the account can pay for, in time. */
+  /** The requests that the account can pay for in time. */
   async #price(present: readonly Waiting[], fees: Fees): Promise<readonly Ready[]> {
     const ready: Ready[] = []
     let promised = 0n
@@ -226,121 +250,89 @@ export class Signer {
       else if (expires - this.#settings.now() < SHORTEST_MS) waiting.resolve(TOO_LATE)
       else {
         promised += cost
-        ready.push({ ...waiting, price, cost })
+        ready.push({ ...waiting, price })
       }
     }
     return ready
   }
 
-  /** Somebody else may have carried it out: that is seen before anybody says that nothing was charged. */
+  /** Checks whether somebody else has settled the payment, before the buyer is told that nothing was charged. */
   async #decline({ request, resolve }: Waiting, result: SendResult | SignerBusy): Promise<void> {
     const refusal = await request.check({ from: this.address }, CHECK_ALONE_MS)
     const isKnown = refusal !== undefined && refusal.code !== 'chain_unavailable'
     resolve(isKnown ? { kind: 'refused', refusal } : result)
   }
 
-  #sign(ready: Ready, nonce: number): Signed {
+  #sign(submission: Submission, nonce: number): Signed {
     const { account, network } = this.#settings
-    const { to, data, gas } = ready.request
-    const signed = account.sign({ chainId: network.chainId, nonce, to, data, gas, ...ready.price })
-    return { ready, transaction: { kind: 'own', ...signed, signer: account.address, nonce } }
+    const { to, data, gas } = submission.call
+    const signed = account.sign({ chainId: network.chainId, nonce, to, data, gas, ...submission.price })
+    return { ...submission, transaction: { kind: 'own', ...signed, signer: account.address, nonce } }
   }
 
-  /** All at once: a node holds what comes too early until those below it are there. */
+  /** Broadcasts all at once: a node holds a transaction until those with lower nonces have arrived. */
   async #broadcast(signed: readonly Signed[]): Promise<void> {
     if (!(await this.#nonces.extend(BROADCAST_MS))) {
-      for (const { ready } of signed) ready.resolve(TAKEN_OVER)
+      await Promise.all(signed.map((each) => this.#conclude(each, 'taken over')))
       return
     }
     const outcomes = await Promise.all(
       signed.map(async (each) => {
         const outcome = await broadcast(this.#settings.chain, each.transaction, this.#settings)
-        // Nobody waits for an answer that another one's transaction does not get.
-        this.#conclude(each, outcome)
+        await this.#conclude(each, outcome)
         return outcome
       }),
     )
     const held = signed.filter((_, place) => outcomes[place] === 'taken' || outcomes[place] === 'occupied')
     this.#nonces.markTaken(held.map(({ transaction }) => transaction.nonce))
     if (outcomes.includes('unfunded')) this.balance.declareEmpty()
-    await this.#fillGaps(signed, outcomes)
+    this.#nonces.markTaken(await fillGaps(this.#settings, signed, outcomes))
   }
 
-  #conclude(signed: Signed, outcome: Broadcast): void {
-    const { ready, transaction } = signed
-    switch (outcome) {
-      case 'taken': {
-        this.balance.spend(ready.cost)
-        ready.resolve({ kind: 'sent', transaction, ...this.#unmined.add(signed) })
+  async #conclude(signed: Signed, outcome: Broadcast | 'taken over'): Promise<void> {
+    const { members, call, price, transaction } = signed
+    const isKept = outcome === 'taken' || outcome === 'unknown' || outcome === 'taken over'
+    // Otherwise it could be sent again for one payment after the buyer of another was told "not charged".
+    const isOver = isKept || (await forgetBatch(this.#settings.ledger, signed))
+    switch (isOver ? outcome : 'unknown') {
+      case 'taken':
+        this.balance.spend(call.gas * price.maxFeePerGas)
+        this.#sentAt = this.#settings.now()
+        answer(members, { kind: 'sent', transaction, ...this.#unmined.add(signed) })
         return
-      }
       case 'refused':
+        if (members.length === 1) answer(members, NOT_TAKEN)
+        else {
+          this.#settings.multicall.pause()
+          for (const member of members) this.#enqueue(member)
+        }
+        return
       case 'unfunded':
-        ready.resolve(NOT_TAKEN)
+        answer(members, NOT_TAKEN)
+        return
+      case 'taken over':
+        // A batch may have been sent again for one of its payments by the process that has taken over.
+        answer(members, members.length === 1 ? TAKEN_OVER : { kind: 'unknown', transaction })
         return
       case 'occupied':
-        // Signed anew with another nonce. Should this one be in a pool all the same, the money moves once: both carry
-        // the same authorization.
-        if (ready.displaced < MOST_DISPLACED) this.#enqueue({ ...ready, displaced: ready.displaced + 1 })
-        else ready.resolve({ kind: 'unknown', transaction })
+        // Sign again with another nonce. The money moves once even if both are mined.
+        for (const member of members)
+          if (member.displaced < MOST_DISPLACED) this.#enqueue({ ...member, displaced: member.displaced + 1 })
+          else member.resolve({ kind: 'unknown', transaction })
         return
       case 'unknown':
-        ready.resolve({ kind: 'unknown', transaction })
-    }
-  }
-
-  /**
-   * What the node has taken above a nonce it has refused would wait until the next payment comes: a transfer of nothing
-   * takes the place. A nonce of which nothing is known stays: the next transaction takes it, unless the chain has
-   * counted this one by then.
-   */
-  async #fillGaps(signed: readonly Signed[], outcomes: readonly Broadcast[]): Promise<void> {
-    const { account, chain, network } = this.#settings
-    const highest = outcomes.lastIndexOf('taken')
-    for (const [place, { ready, transaction }] of signed.entries()) {
-      const outcome = outcomes[place]
-      if (place > highest || (outcome !== 'refused' && outcome !== 'unfunded')) continue
-      const { nonce } = transaction
-      const filler = { ...fillerOf(account), chainId: network.chainId, nonce, ...ready.price }
-      const filled = await broadcast(chain, account.sign(filler), this.#settings)
-      if (filled === 'taken') this.#nonces.markTaken([nonce])
+        answer(members, { kind: 'unknown', transaction })
     }
   }
 }
 
-/** Signs and records; the nonce of one that cannot be recorded would be a gap, so those after it are signed anew. */
-async function persist(
-  ready: readonly Ready[],
-  nonces: readonly number[],
-  sign: (ready: Ready, nonce: number) => Signed,
-): Promise<readonly Signed[]> {
-  const recorded: Signed[] = []
-  let rest = ready
-  while (rest.length > 0) {
-    const free = nonces.slice(recorded.length)
-    const signed = rest.flatMap((each, place) => {
-      const nonce = free[place]
-      return nonce === undefined ? [] : [sign(each, nonce)]
-    })
-    const written = await Promise.allSettled(
-      signed.map(({ ready: { request }, transaction }) => request.journal.record(transaction)),
-    )
-    const gap = written.findIndex(({ status }) => status === 'rejected')
-    const [end, fault] = [gap === -1 ? rest.length : gap, written[gap]]
-    if (fault?.status === 'rejected') rest[gap]?.reject(fault.reason)
-    recorded.push(...signed.slice(0, end))
-    rest = rest.slice(end + 1)
-  }
-  return recorded
-}
-
-/** Nobody is left afterwards. */
+/** Resolves every request with the same result. */
 function answer(waiting: readonly Waiting[], result: SendResult | SignerBusy): readonly [] {
   for (const { resolve } of waiting) resolve(result)
   return []
 }
 
-/** The accounts that pay the gas on one network. */
+/** The accounts that pay for gas on one network. */
 export class SignerPool {
   readonly #signers: readonly Signer[]
   #next = 0
@@ -349,18 +341,27 @@ export class SignerPool {
     this.#signers = signers
   }
 
-  /** The accounts that may send now, if they can pay for the gas; empty when the chain includes nothing of theirs. */
+  /** The accounts that can send now if their gas suffices; empty when the chain includes none of their transactions. */
   get ready(): readonly Address[] {
     return this.#signers.filter(({ unmined }) => !unmined.isStuck).map(({ address }) => address)
   }
 
-  /** Wei by account, of those that are known. */
+  /** Known balances in wei, by account. */
   get balances(): ReadonlyMap<Address, bigint> {
     return new Map(
       this.#signers.flatMap(({ address, balance: { known } }) =>
         known === undefined ? [] : [[address, known]],
       ),
     )
+  }
+
+  /** Number of transactions mined since the start, and their cost in wei. */
+  get totals(): UnminedTransactions['totals'] {
+    const all = this.#signers.map(({ unmined: { totals } }) => totals)
+    return {
+      transactions: all.reduce((sum, { transactions }) => sum + transactions, 0),
+      gasSpent: all.reduce((sum, { gasSpent }) => sum + gasSpent, 0n),
+    }
   }
 
   get unmined(): { readonly count: number; readonly age: number } {
@@ -372,8 +373,8 @@ export class SignerPool {
   }
 
   /**
-   * Has the signer with the shortest queue send it. One that cannot now, for want of gas or because another process has
-   * the account, is passed over; when all are, they are waited for. Rejects when the transaction cannot be recorded.
+   * Lets the signer with the shortest queue send it. A signer without gas, or whose account another process holds,
+   * is skipped; when all are, waits for one. Rejects when the transaction cannot be recorded.
    */
   async send(request: TransactionRequest): Promise<SendResult> {
     const signers = this.#byQueue()
@@ -387,7 +388,7 @@ export class SignerPool {
     return { kind: 'unsent', detail }
   }
 
-  /** Shortest queue first; among equals, each in its turn. */
+  /** Shortest queue first; equal ones in turn. */
   #byQueue(): readonly Signer[] {
     const turned = [...this.#signers.slice(this.#next), ...this.#signers.slice(0, this.#next)]
     const ordered = turned.toSorted((a, b) => a.waiting - b.waiting)

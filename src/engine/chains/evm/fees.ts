@@ -1,20 +1,20 @@
 import type { Address } from '../../address.ts'
 import type { Network } from '../../networks.ts'
-import type { Chain, Fees } from './rpc.ts'
+import type { Chain, Fees } from './chain.ts'
 
-/** Enough for a token transfer by signature on every network of the table; contract wallets verify in code of theirs. */
+/** Gas limit of a token transfer by signature on every supported network, also for contract wallets. */
 export const GAS = 200_000n
 export const GAS_CONTRACT_WALLET = 600_000n
 
-/** What is offered for each unit of gas, in wei. */
+/** The offered price of a unit of gas, in wei. */
 export interface Bid {
   readonly maxFeePerGas: bigint
   readonly maxPriorityFeePerGas: bigint
 }
 
 /**
- * Room for twice the base fee, so that the offer outlives several full blocks, up to the limit; undefined when the
- * price of now is above the limit.
+ * Offers up to twice the base fee, so that the bid outlives several full blocks, capped at the limit; undefined when
+ * the current price is above the limit.
  */
 export function bid({ base, tip }: Fees, limit: bigint): Bid | undefined {
   if (base + tip > limit) return undefined
@@ -23,8 +23,8 @@ export function bid({ base, tip }: Fees, limit: bigint): Bid | undefined {
 }
 
 /**
- * A bid that takes the place of another one with the same nonce: nodes ask for 10 or 12.5 % more of both numbers.
- * Undefined when that, or the price of now, is above the limit.
+ * A bid that replaces another with the same nonce: nodes require 10 or 12.5 % more of both numbers. Undefined when
+ * that or the current price is above the limit.
  */
 export function raise(previous: Bid, fees: Fees, limit: bigint): Bid | undefined {
   const now = bid(fees, limit)
@@ -43,13 +43,13 @@ function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }
 
-/** How long what the node says of fees, and of a balance, is good for. */
+/** How long fees and balances of the node are cached. */
 const FEES_FRESH_MS = 4_000
 const BALANCE_FRESH_MS = 600_000
-/** How long a signer without gas is passed over before its balance is read again. */
+/** How long a signer without gas is skipped before its balance is read again. */
 const EMPTY_MS = 30_000
 
-/** The fees of a network, asked for every few seconds at the most. */
+/** The fees of a network, requested every few seconds at most. */
 export class FeeOracle {
   readonly #chain: Chain
   readonly #now: () => number
@@ -60,7 +60,7 @@ export class FeeOracle {
     this.#now = now
   }
 
-  /** Undefined when the node does not say. */
+  /** Undefined when the node does not answer. */
   async current(): Promise<Fees | undefined> {
     if (this.#asked === undefined || this.#now() - this.#asked.at >= FEES_FRESH_MS)
       this.#asked = { fees: this.#ask(), at: this.#now() }
@@ -81,24 +81,24 @@ export type GasCheck =
       readonly kind: 'known'
       /** Wei. */
       readonly balance: bigint
-      /** How many more settlements it pays for at these fees, at the least. */
+      /** Lower bound of the settlements it can still pay for at these fees. */
       readonly payments: bigint
     }
   | { readonly kind: 'unreachable' }
 
-/** Looks how long a signer can go on. */
+/** Reads how many settlements a signer can still pay for. */
 export async function checkGas(chain: Chain, signer: Address, { base, tip }: Fees): Promise<GasCheck> {
   const answer = await chain.balance(signer)
   if (answer.kind !== 'result') return { kind: 'unreachable' }
-  // A node does not take a transaction that its sender could not pay for in the worst case.
+  // A node refuses a transaction that its sender could not pay for in the worst case.
   const each = GAS * (base * 2n + tip)
   return { kind: 'known', balance: answer.result, payments: answer.result / (each === 0n ? 1n : each) }
 }
 
-/** Fewer payments than this are worth a warning. */
+/** Number of payments below which a warning is given. */
 export const FEW = 200n
 
-/** A line for the operator whose signer will soon be unable to settle; undefined while there is no need. */
+/** A warning for an operator whose signer will soon run out of gas; undefined while it has enough. */
 export function gasWarning(
   { title, id, coin }: Network,
   signer: Address,
@@ -109,7 +109,7 @@ export function gasWarning(
   return `x402: ${title} (${id}): signer ${signer} has ${formatCoin(check.balance)} ${coin}, ${left}: send it more`
 }
 
-/** To a billionth of the coin, rounded down. */
+/** Formats wei as a billionth of the coin, rounded down. */
 export function formatCoin(wei: bigint): string {
   const digits = (wei / 1_000_000_000n).toString().padStart(10, '0')
   const fraction = digits.slice(-9).replace(/0+$/, '')
@@ -121,13 +121,13 @@ interface GasBalanceSettings {
   readonly network: Network
   readonly address: Address
   readonly now: () => number
-  /** Takes a line for the operator. */
+  /** Receives a line for the operator. */
   readonly report: (line: string) => void
 }
 
 /**
- * What a signer has for gas, as far as is known without asking for it at every payment: the balance of the last look,
- * less the most that was promised since.
+ * The gas balance of a signer without a request per payment: the last balance read, less the maximum cost of what
+ * was sent since.
  */
 export class GasBalance {
   readonly #settings: GasBalanceSettings
@@ -140,17 +140,17 @@ export class GasBalance {
     this.#settings = settings
   }
 
-  /** Wei; undefined before the first look. */
+  /** Wei; undefined before the first read. */
   get known(): bigint | undefined {
     return this.#lookedAt === undefined ? undefined : this.#balance
   }
 
-  /** It was empty a moment ago. */
+  /** Whether it was empty recently. */
   get isEmpty(): boolean {
     return this.#emptyAt !== undefined && this.#settings.now() - this.#emptyAt < EMPTY_MS
   }
 
-  /** Whether it pays for this; when the node does not say, yes: it has the last word on the transaction. */
+  /** Whether it can pay this cost; true when the node does not answer, since the node decides anyway. */
   async covers(cost: bigint, fees: Fees): Promise<boolean> {
     const fresh = this.#lookedAt !== undefined && this.#settings.now() - this.#lookedAt < BALANCE_FRESH_MS
     if (fresh && this.#emptyAt === undefined && this.#balance >= cost) return true
@@ -176,7 +176,7 @@ export class GasBalance {
     this.#balance -= cost
   }
 
-  /** The node has said that there is not enough in it. */
+  /** Records that the node found the balance too small. */
   declareEmpty(): void {
     this.#emptyAt = this.#settings.now()
   }

@@ -5,12 +5,12 @@ import {
   type Chain,
   type Log,
   type LogFilter,
-  type RpcAnswer,
   type Span,
   type TransactionReceipt,
-} from './rpc.ts'
+} from './chain.ts'
+import type { RpcAnswer } from './json-rpc.ts'
 
-/** The node has not answered, or not enough: the message is for the operator and holds nothing of the node's own. */
+/** The node did not answer, or not completely. The message is for the operator and contains nothing from the node. */
 export class RpcUnavailableError extends Error {
   constructor(message: string) {
     super(message)
@@ -18,7 +18,7 @@ export class RpcUnavailableError extends Error {
   }
 }
 
-/** The most blocks a search asks for at once: what most nodes allow. */
+/** Most blocks of one request: the limit of most nodes. */
 const WIDEST = 5_000n
 const TRIES = 3
 const PAUSE_MS = 500
@@ -35,8 +35,8 @@ interface FoundLogs {
 }
 
 /**
- * Reads the history of a chain up to its newest block. Everything here may be asked again, so a node's outage is waited
- * out for a moment. What cannot be read throws `RpcUnavailableError`.
+ * Reads the history of a chain up to its newest block. Every request is repeatable, so short outages of the node are
+ * waited out. Throws `RpcUnavailableError` when it cannot be read.
  */
 export class LogScanner {
   readonly head: bigint
@@ -61,7 +61,7 @@ export class LogScanner {
     return new LogScanner(settings, head, Number(timestamp) * 1000)
   }
 
-  /** Number of the first block not older than a time in milliseconds; head + 1 when there is none. */
+  /** Number of the first block that is not older than a time in milliseconds; head + 1 when there is none. */
   async blockAt(time: number): Promise<bigint> {
     let [low, high] = [0n, this.head + 1n]
     while (low < high) {
@@ -82,16 +82,16 @@ export class LogScanner {
     return time
   }
 
-  /** Null when the transaction is in no block. */
+  /** Null when no block contains the transaction. */
   receipt(hash: string): Promise<TransactionReceipt | null> {
     return patiently(this.#settings, () => this.#settings.chain.receipt(hash))
   }
 
   call(to: Address, data: `0x${string}`): Promise<`0x${string}`> {
-    return patiently(this.#settings, () => this.#settings.chain.call(to, data))
+    return patiently(this.#settings, () => this.#settings.chain.read(to, data))
   }
 
-  /** Logs from the first block to the last, in as many steps as the node needs. */
+  /** Logs from the first block to the last, in as many steps as the node requires. */
   async *logs(filter: LogFilter, { from, to }: Span): AsyncGenerator<FoundLogs> {
     const { chain, sleep } = this.#settings
     let width = WIDEST
@@ -106,14 +106,14 @@ export class LogScanner {
       }
       if (width === 1n)
         throw new RpcUnavailableError('its node does not give out logs, not even of one block')
-      // A refusal names the limit, in words nobody can foresee; no answer at all may mean the same, or a bad moment.
+      // A refusal names the limit in words that differ by node; a missing answer may mean the same, or an outage.
       width = narrower(width, answer.kind === 'refused' ? 2n : 4n)
       if (answer.kind === 'unreachable') await sleep(PAUSE_MS)
     }
   }
 }
 
-/** From the first of these logs to the last. */
+/** The blocks from the first of these logs to the last. */
 export function spanOf(logs: readonly Log[]): Span {
   const blocks = logs.map(({ block }) => block)
   const [first = 0n] = blocks
@@ -140,7 +140,7 @@ async function patiently<T>({ sleep }: LogScannerSettings, ask: () => Promise<Rp
 /** keccak256 of `Transfer(address,address,uint256)` (ERC-20). */
 export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 
-/** Money that has moved, by the event of a token. */
+/** A transfer, from the event of a token. */
 export interface Transfer {
   readonly from: Address
   readonly to: Address
@@ -161,7 +161,7 @@ export function readTransfer({ topics, data }: Log): Transfer | undefined {
     : { from: payer, to: payee, amount: BigInt(data) }
 }
 
-/** Whether a log is this transfer. Topics are compared as they are: decoding them would hash every address. */
+/** Whether a log is this transfer. Compares encoded topics: decoding them would hash every address. */
 export function isTransfer(
   { address, topics, data }: Log,
   { token, from, to, amount }: Transfer & { readonly token: Address },
@@ -179,18 +179,18 @@ export function topicAddress(topic: string | undefined): Address | undefined {
   return isAddress(address) ? toChecksum(address) : undefined
 }
 
-/** Whether a text can be a transaction hash: what a facilitator calls one may be anything. */
+/** Whether a text is a transaction hash: facilitators may return anything. */
 export function isTransactionHash(text: string | undefined): text is `0x${string}` {
   return text !== undefined && /^0x[0-9a-fA-F]{64}$/.test(text)
 }
 
-/** How many blocks earlier than the exact one the answer may be. */
+/** How many blocks earlier than the exact one the result may be. */
 const CLOSE = 16n
 const FIRST_STEP = 5_000n
 
 /**
- * A block that is not younger than a time (seconds since the epoch), and hardly older than need be; undefined when the
- * chain cannot be asked. Growing steps back from the newest block, for most of what is looked for is recent; then halves.
+ * A block at or shortly before a time (seconds since the epoch); undefined when the chain cannot be read. Searches
+ * back from the newest block with growing steps, since most searches are for recent times, then bisects.
  */
 export async function blockAt(chain: Chain, time: bigint, newest: Block): Promise<bigint | undefined> {
   if (newest.timestamp <= time) return newest.number

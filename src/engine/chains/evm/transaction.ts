@@ -1,8 +1,10 @@
 import type { Address } from '../../address.ts'
 import type { Refusal } from '../../errors.ts'
+import type { JointCommit } from '../../ledger/lease.ts'
 import type { OwnTransaction } from '../../ledger/payment-record.ts'
 import type { Bid } from './fees.ts'
-import type { Sender, SignedTransaction, TransactionReceipt } from './rpc.ts'
+import type { Sender, SignedTransaction, TransactionReceipt } from './chain.ts'
+import type { RpcAnswer } from './json-rpc.ts'
 
 /** An account that pays the gas. */
 export interface Account {
@@ -19,46 +21,54 @@ interface UnsignedTransaction extends Bid {
   readonly gas: bigint
 }
 
-/** One transaction to be sent. */
-export interface TransactionRequest {
+/** The effect of a transaction, and its deadline. */
+export interface TransactionCall {
   readonly to: Address
   readonly data: `0x${string}`
   readonly gas: bigint
-  /** Wei for each unit of gas, at the most. */
+  /** Maximum wei for each unit of gas. */
   readonly maxFeePerGas: bigint
-  /** Milliseconds since the epoch; from then on it would be in vain. */
+  /** Milliseconds since the epoch; afterwards the call would fail. */
   readonly expires: number
-  /** The last check before it is signed, within `timeout` milliseconds: a refusal keeps it here. Never rejects. */
-  readonly check: (sender: Sender, timeout: number) => Promise<Refusal | undefined>
-  /** Where the signed transaction is written before it is sent. */
-  readonly journal: { record(transaction: OwnTransaction): Promise<void> }
 }
 
-/** A transaction on its way to a block. A replacement at a higher fee has another hash, and the same effect or none. */
+/** A call to send, in its own transaction or in a batch. */
+export interface TransactionRequest extends TransactionCall {
+  /** The account that signed the payload. Such a call may share a transaction. Undefined: it is sent alone. */
+  readonly payer?: Address
+  /** The last check before signing, within `timeout` milliseconds: a refused request is not sent. Never rejects. */
+  readonly check: (sender: Sender, timeout: number) => Promise<Refusal | undefined>
+  /** Records the signed transaction before it is sent. */
+  readonly journal: { record(transaction: OwnTransaction, joint?: JointCommit): Promise<void> }
+}
+
+/** An unmined transaction. A replacement at a higher fee has another hash, and the same effect or none. */
 export interface Tracked {
-  /** Every hash it was sent under, newest first. */
-  readonly hashes: () => readonly string[]
-  /** To be called when a block with it is seen. */
+  /** Requests the receipt for every hash under which it was sent; concurrent callers share one request. */
+  readonly receipt: () => Promise<RpcAnswer<TransactionReceipt | null>>
+  /** The payers of a batch; empty for a single call. */
+  readonly payers: readonly Address[]
+  /** Called when a block with it is seen. */
   readonly mined: (receipt: TransactionReceipt) => void
 }
 
 export type SendResult =
-  /** In the pool: whether it will succeed is for the chain to say. */
+  /** In the pool; the chain decides whether it succeeds. */
   | ({ readonly kind: 'sent'; readonly transaction: OwnTransaction } & Tracked)
-  /** The last check has found that it would fail: nothing was recorded or sent. */
+  /** The last check predicts that it would fail: nothing was recorded or sent. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   /** Nothing was sent, and nothing will be. */
   | { readonly kind: 'unsent'; readonly detail: string }
-  /** The node gave no answer after the transaction was handed to it. */
+  /** The transaction was handed to the node, which gave no answer. */
   | { readonly kind: 'unknown'; readonly transaction: OwnTransaction }
 
-/** This signer cannot now, and another may: nothing was recorded or sent. */
+/** This signer is unavailable, another may not be: nothing was recorded or sent. */
 export interface SignerBusy {
   readonly kind: 'busy'
   readonly detail: string
 }
 
-/** How much a signer tries: only when it can at once, or until it has waited for others and looked at its balance anew. */
+/** Whether a signer answers at once when it is busy, or waits for other processes and reads its balance again. */
 export type WaitMode = 'at once' | 'patiently'
 
 export const IN_USE: SignerBusy = { kind: 'busy', detail: 'the signer is in use by another process' }
@@ -66,7 +76,7 @@ export const NO_GAS: SignerBusy = {
   kind: 'busy',
   detail: 'the service cannot pay the fees of the network now',
 }
-/** What a check answers when its node says that the sender cannot pay for the gas. */
+/** The result of a check when the node reports that the sender cannot pay for the gas. */
 export const SENDER_UNFUNDED: Refusal = {
   code: 'chain_unavailable',
   detail: `${NO_GAS.detail}; nothing was charged`,
@@ -96,19 +106,24 @@ export interface Waiting {
   readonly mode: WaitMode
   readonly resolve: (result: SendResult | SignerBusy) => void
   readonly reject: (fault: unknown) => void
-  /** When its check was passed outside of a batch: milliseconds since the epoch. */
+  /** When its check passed outside of a batch, in milliseconds since the epoch. */
   readonly checkedAt?: number
-  /** How often another transaction turned out to hold its nonce. */
+  /** How often another transaction was found to have its nonce. */
   readonly displaced: number
 }
 
-/** One that may be signed. */
+/** A request whose cost the account can pay. */
 export interface Ready extends Waiting {
   readonly price: Bid
-  readonly cost: bigint
 }
 
-export interface Signed {
-  readonly ready: Ready
+/** A transaction that is ready for its signature: of one request, or a batch of several. */
+export interface Submission {
+  readonly members: readonly Ready[]
+  readonly call: TransactionCall
+  readonly price: Bid
+}
+
+export interface Signed extends Submission {
   readonly transaction: OwnTransaction & { readonly raw: `0x${string}` }
 }

@@ -1,6 +1,6 @@
 import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { Endpoint } from '../../catalog/catalog.ts'
-import { canonicalJson, compact, slim, type Json, type JsonObject } from '../../json.ts'
+import { canonicalJson, slim, type Json, type JsonObject } from '../../json.ts'
 import { toAtomic, type Micros } from '../../money.ts'
 import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
 
@@ -16,7 +16,7 @@ export interface Terms {
   readonly recipient: string
 }
 
-/** Of every TIP-20 token. */
+/** Decimals of every TIP-20 token. */
 const DECIMALS = 6
 
 /** How long a challenge can be paid: the scheme’s clients and mppx use the same. */
@@ -35,9 +35,18 @@ export function requestOf(terms: Terms, price: Micros): string {
   return encode(plainRequest(terms, price))
 }
 
+/** A price in atomic units. */
+export function requestAmount(price: Micros): string {
+  return toAtomic(price, DECIMALS).toString()
+}
+
 function plainRequest({ chainId, currency, recipient }: Terms, price: Micros): JsonObject {
-  const amount = toAtomic(price, DECIMALS).toString()
-  return { amount, currency, recipient, methodDetails: { chainId, supportedModes: ['pull'] } }
+  return {
+    amount: requestAmount(price),
+    currency,
+    recipient,
+    methodDetails: { chainId, supportedModes: ['pull'] },
+  }
 }
 
 /**
@@ -67,7 +76,7 @@ interface ChallengeSettings {
 }
 
 /**
- * What a 402 of one route says (Payment authentication scheme, “The Payment Challenge”): everything but id, expiry and
+ * The 402 of one route (Payment authentication scheme, “The Payment Challenge”): everything but id, expiry and
  * `opaque` is serialised once.
  */
 export function createChallenge(
@@ -109,14 +118,9 @@ export function createChallenge(
       return () => write(nextNonce())
     },
     demand: ({ scope }) => {
-      const plain = { ...named, request: plainRequest(terms, price) }
-      const told = description === '' ? undefined : description
-      const challenge = compact({
-        ...make(prepareOpaque(scope)(nextNonce())),
-        ...plain,
-        description: told,
-      })
-      // Transport MCP: the challenge stands in the result, for an error could not carry x402’s as well.
+      const moving = make(prepareOpaque(scope)(nextNonce()))
+      const challenge = { ...moving, ...named, request: plainRequest(terms, price) }
+      // Transport MCP: the challenge is in the result, because an error could not carry that of x402 as well.
       return {
         content: {},
         meta: { 'org.paymentauth/payment-required': { httpStatus: 402, challenges: [challenge] } },
@@ -125,7 +129,7 @@ export function createChallenge(
     published: {
       intent: INTENT,
       method: METHOD,
-      amount: toAtomic(price, DECIMALS).toString(),
+      amount: requestAmount(price),
       currency,
     },
     headerBytes: longest?.length ?? 0,
@@ -136,7 +140,7 @@ export function createChallenge(
 const DIGEST_LENGTH = 43
 const LONGEST_DESCRIPTION = 200
 
-/** Display only, and not bound: what parsers in the field stumble over is left out. */
+/** For display only, and not bound: without characters that known parsers fail on. */
 function descriptionOf({ summary }: Endpoint): string {
   return summary
     .normalize('NFKD')
@@ -144,7 +148,7 @@ function descriptionOf({ summary }: Endpoint): string {
     .slice(0, LONGEST_DESCRIPTION)
 }
 
-/** What a challenge’s id is bound to, each as it stands on the wire. */
+/** What a challenge’s id is bound to, each as it is on the wire. */
 export interface BoundParameters {
   readonly realm: string
   readonly method: string
@@ -170,8 +174,8 @@ function bindId(
 const BLOCK = 64
 
 /**
- * HMAC-SHA256 of ASCII texts that begin alike, in base64url. RFC 2104 taken apart: two calls of the hash, and none of the
- * objects that `createHmac` makes, which cost more than the hash.
+ * HMAC-SHA256 of ASCII texts with a common prefix, in base64url. RFC 2104 as two hash calls, without the objects of
+ * `createHmac`, which cost more than the hash.
  */
 function prepareHmac(secretKey: string, beginning: string): (rest: string) => string {
   const secret = Buffer.from(secretKey, 'utf8')
@@ -206,7 +210,7 @@ export function isIssued(
   return secretKeys.some((secretKey) => isSame(bindId(secretKey, challenge), challenge.id))
 }
 
-/** In constant time, whatever their lengths. */
+/** Compares in constant time, whatever the lengths. */
 function isSame(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))

@@ -14,7 +14,7 @@ export interface Credential {
   readonly challenge: EchoedChallenge
   /** RLP of the transaction. */
   readonly transaction: `0x${string}`
-  /** The whole credential in base64url, as it came. */
+  /** The whole credential in base64url, as received. */
   readonly token: string
 }
 
@@ -47,7 +47,7 @@ export function findCredential(header: string | undefined): FoundCredential {
   return token === undefined ? unreadable('it is not base64url without padding') : decode(token)
 }
 
-/** What is longer than this is none of ours, and is not kept. */
+/** Longer values are not from our challenges and are not kept. */
 const text = { type: 'string', maxLength: 8192 }
 
 const schema = {
@@ -71,7 +71,7 @@ function decode(token: string): FoundCredential {
   return read(parseJson(Buffer.from(token, 'base64url').toString('utf8')), token)
 }
 
-/** Reads a credential that came as JSON, where the request of its challenge is JSON too. */
+/** Reads a credential from JSON, in which the request of the challenge is JSON too. */
 export function readCredential(value: unknown): FoundCredential {
   const challenge = isJsonObject(value) ? value['challenge'] : undefined
   if (!isJsonObject(value) || !isJsonObject(challenge))

@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto'
 import { toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
-import { Chain, createRpc, type Caller, type Clock } from '../../chains/evm/rpc.ts'
+import { Chain, type Clock } from '../../chains/evm/chain.ts'
+import { createRpc, type RpcTransport } from '../../chains/evm/json-rpc.ts'
 import type { Refusal } from '../../errors.ts'
 import { isJsonObject, parseJson, type JsonObject } from '../../json.ts'
 import type { PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
 import { isLoopback } from '../../origin.ts'
 import {
   createTokens,
+  fixedPrice,
+  otherArguments,
   SETTLEMENT_FAILED,
   type Detection,
   type Payment,
@@ -16,7 +19,16 @@ import {
   type Settlement,
   type ToolBinding,
 } from '../protocol.ts'
-import { createChallenge, INTENT, isIssued, METHOD, realmOf, requestOf, type Terms } from './challenge.ts'
+import {
+  createChallenge,
+  INTENT,
+  isIssued,
+  METHOD,
+  realmOf,
+  requestAmount,
+  requestOf,
+  type Terms,
+} from './challenge.ts'
 import { findCredential, readCredential, type Credential, type FoundCredential } from './credential.ts'
 import {
   checkNonce,
@@ -37,17 +49,17 @@ interface MppSettings extends Clock {
   readonly secretKeys: readonly string[]
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
-  readonly caller: Caller
+  readonly caller: RpcTransport
   readonly random: (bytes: number) => Uint8Array
-  /** Receives faults whose payment is answered all the same. */
+  /** Receives errors of payments that are answered anyway. */
   readonly report: (fault: unknown) => void
 }
 
-/** Where payments are taken by MPP, for every revision of the catalog: a new one keeps the thread of the old. */
+/** The MPP networks of all revisions of the catalog: a new revision keeps the thread of the old one. */
 export interface MppNetworks {
   /** Undefined while something is missing. */
   of(mpp: MppTerms): Protocol | undefined
-  /** Settings without which nothing can be taken. */
+  /** Required settings that are missing. */
   missing(mpp: MppTerms): readonly string[]
   close(): Promise<void>
 }
@@ -110,12 +122,10 @@ export function createMpp(context: PaymentContext, random: (bytes: number) => Ui
     longestWork: LONGEST_WORK_MS,
     detect: ({ authorization }) => take(findCredential(authorization)),
     tools: toolsOf(take),
-    challenge: (endpoint) => {
-      const { price } = endpoint.operation
-      return price === undefined || secretKey === undefined
+    challenge: (endpoint, amount = fixedPrice(endpoint)) =>
+      amount === undefined || secretKey === undefined
         ? undefined
-        : createChallenge(endpoint, price, { terms, secretKey, now, nextNonce })
-    },
+        : createChallenge(endpoint, amount, { terms, secretKey, now, nextNonce }),
     resolve: (entry) => resolve(context, entry),
     receiptHeaders: (entry, receipt, status) =>
       status >= 200 && status < 300 ? { 'Payment-Receipt': encode(receiptOf(entry, receipt)) } : {},
@@ -124,7 +134,7 @@ export function createMpp(context: PaymentContext, random: (bytes: number) => Ui
   return protocol
 }
 
-/** Where clients put what they have signed. */
+/** The member in which clients send a credential. */
 const CREDENTIAL = 'org.paymentauth/credential'
 
 function toolsOf(take: (found: FoundCredential) => Detection): ToolBinding {
@@ -211,13 +221,16 @@ function chargePayment(
     token: undefined,
     identifier: undefined,
     copies: SPENT,
-    check: ({ price, scope, contentDigest }, now) => {
+    check: ({ endpoint, price, scope, contentDigest }, now) => {
       if (!isIssued(challenge, secretKeys))
         return refuse('invalid_challenge', 'the challenge was not issued here, or has been changed')
       if (!(Date.parse(challenge.expires ?? '') > now))
         return refuse('payment_expired', 'the challenge has expired')
       if (challenge.realm !== terms.realm || challenge.request !== requestOf(terms, price))
-        return refuse('invalid_challenge', 'the challenge asks for another price than this path has')
+        return refuse(
+          'invalid_challenge',
+          otherArguments(endpoint, amount.toString(), requestAmount(price)) ?? OTHER_PRICE,
+        )
       if (scopeOf(challenge.opaque) !== scope)
         return refuse('invalid_challenge', 'the challenge was made for another path or other parameters')
       if (challenge.digest !== undefined && challenge.digest !== contentDigest)
@@ -237,7 +250,7 @@ function chargePayment(
     },
     simulate,
     release: () => undefined,
-    // Simulates once more, for the payer’s funds may have moved while the work was done.
+    // Simulates again, since the payer’s funds may have moved during the work.
     settle: async (journal) => {
       const reading = await read()
       if (reading.kind !== 'transfer') return { kind: 'failed', refusal: refusalOf(reading) }
@@ -269,14 +282,16 @@ const SPENT: Refusal = {
   detail: 'this challenge has been paid, or its payment is at work',
 }
 
-/** What the echoed request says; one that says nothing is not of our making, and fails its binding. */
+const OTHER_PRICE = 'the challenge asks for another price than this path has'
+
+/** The amount of the echoed request; a request without one is not ours, and fails its binding. */
 function amountOf(request: string): bigint {
   const value = parseJson(Buffer.from(request, 'base64url').toString('utf8'))
   const amount = isJsonObject(value) ? value['amount'] : undefined
   return typeof amount === 'string' && /^\d{1,38}$/.test(amount) ? BigInt(amount) : 0n
 }
 
-/** What the echo says it was made for; `isIssued` tells whether it was. */
+/** What the echoed challenge claims to be for; `isIssued` verifies that. */
 function scopeOf(opaque = ''): unknown {
   const value = parseJson(Buffer.from(opaque, 'base64url').toString('utf8'))
   return isJsonObject(value) ? value['_mppx_scope'] : undefined

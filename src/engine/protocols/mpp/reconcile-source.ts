@@ -1,4 +1,4 @@
-import { keccak_256 } from '@noble/hashes/sha3'
+import { keccak256 } from 'js-sha3'
 import { sameAddress, type Address } from '../../address.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import {
@@ -10,7 +10,7 @@ import {
   type LogScanner,
   type Transfer,
 } from '../../chains/evm/logs.ts'
-import type { Log, Span } from '../../chains/evm/rpc.ts'
+import type { Log, Span } from '../../chains/evm/chain.ts'
 import type { IncomingSpan, OnchainStatus, Incoming, ReconcileSource } from '../reconcile/compare.ts'
 
 export const TRANSFER_WITH_MEMO =
@@ -20,15 +20,15 @@ export const TRANSFER_WITH_MEMO =
 const MARK = `0x${fingerprint('mpp', 4)}01`
 
 /**
- * Payments of the Tempo method: a Transfer and, as the very next log, a TransferWithMemo whose memo ends with a
- * fingerprint of the challenge that was paid.
+ * Payments of the Tempo method: a Transfer, followed directly by a TransferWithMemo whose memo ends with a
+ * fingerprint of the paid challenge.
  */
 export class MppSource implements ReconcileSource {
   readonly #scanner: LogScanner
   readonly #token: Address
   readonly #keys: ReadonlyMap<string, string>
 
-  /** `keys`: the keys of the ledger’s payments by what the chain calls them (`onchainNames`). */
+  /** `keys`: the keys of the ledger’s payments by their name on the chain (`onchainNames`). */
   constructor(scanner: LogScanner, token: Address, keys: ReadonlyMap<string, string>) {
     this.#scanner = scanner
     this.#token = token
@@ -87,7 +87,7 @@ export class MppSource implements ReconcileSource {
 /** Hexadecimal digits of a challenge’s fingerprint. */
 const FINGERPRINT = 14
 
-/** What the chain calls a payment: its transaction, and the fingerprint of its challenge, which ends its ledger key. */
+/** The names of a payment on the chain: its transaction, and the fingerprint at the end of its ledger key. */
 export function onchainNames(entry: PaymentRecord): string[] {
   const challenge = entry.key.slice(entry.key.lastIndexOf(':') + 1)
   const transaction = transactionOf(entry)
@@ -99,7 +99,7 @@ function transactionOf({ receipt, dispatch }: PaymentRecord): string | undefined
 }
 
 function fingerprint(text: string, bytes: number): string {
-  return Buffer.from(keccak_256(Buffer.from(text, 'utf8'))).toString('hex', 0, bytes)
+  return keccak256(text).slice(0, 2 * bytes)
 }
 
 /** The transfer of this payment’s amount; one transaction may hold several. */

@@ -1,14 +1,7 @@
 import type { Address } from '../../address.ts'
 import { isTransfer, type Transfer } from '../../chains/evm/logs.ts'
-import {
-  isHex,
-  isRevert,
-  poll,
-  word,
-  type Chain,
-  type Clock,
-  type TransactionReceipt,
-} from '../../chains/evm/rpc.ts'
+import { isHex, poll, word, type Chain, type Clock, type TransactionReceipt } from '../../chains/evm/chain.ts'
+import { isRevert } from '../../chains/evm/json-rpc.ts'
 import type { Refusal } from '../../errors.ts'
 import type { PayerTransaction } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
@@ -27,9 +20,9 @@ export interface PayerTransfer {
   readonly validBefore: number
 }
 
-/** How long a broadcast transaction is waited for before the buyer is told to ask again. */
+/** How long a broadcast transaction is awaited before the buyer is asked to try again. */
 const PACE = { first: 50, factor: 1.5, longest: 1_000, patience: 30_000 }
-/** How far a node may be behind the one that has told the time. */
+/** How far a node may be behind the one that returned the time. */
 const LAG_MS = 5_000
 
 export const UNAVAILABLE: Refusal = {
@@ -38,8 +31,8 @@ export const UNAVAILABLE: Refusal = {
 }
 
 /**
- * Whether the token would carry the transfer out now. mppx has the node try the whole transaction, fee and validity
- * included, but not every node carries out the calls inside when it is only asked: anvil does not.
+ * Simulates the transfer alone. mppx lets the node simulate the whole transaction, including fee and validity, but
+ * not every node runs the inner calls in a simulation: anvil does not.
  */
 export async function simulateTransfer(
   chain: Chain,
@@ -61,8 +54,8 @@ const NONCE_MANAGER = '0x4e4F4E4345000000000000000000000000000000'
 const GET_NONCE = '0x89535803'
 
 /**
- * A transaction waits for those before it in its sequence: one that is far ahead of its account would have the work done
- * and never be mined. Nodes simulate it without looking at the gap.
+ * A transaction waits for those before it in its sequence: one far ahead of its account would never be mined, after
+ * the work was done. Nodes ignore the gap in simulations.
  */
 export async function checkNonce(
   chain: Chain,
@@ -71,7 +64,7 @@ export async function checkNonce(
   // Nothing can be missing before the first of a sequence.
   if (nonceKey === EXPIRING || nonce <= MOST_AHEAD) return undefined
   const call = `${GET_NONCE}${word(payer)}${word(nonceKey)}` as const
-  const answer = await (nonceKey === 0n ? chain.nextNonce(payer) : chain.call(NONCE_MANAGER, call))
+  const answer = await (nonceKey === 0n ? chain.nextNonce(payer) : chain.read(NONCE_MANAGER, call))
   if (answer.kind !== 'result' || answer.result === '0x') return UNAVAILABLE
   if (nonce <= BigInt(answer.result) + MOST_AHEAD) return undefined
   const detail = `the nonce of the transaction is more than ${MOST_AHEAD} ahead of its account`
@@ -87,7 +80,7 @@ export async function send(context: ChainContext, transfer: PayerTransfer): Prom
   return wait(context, transfer)
 }
 
-/** Finds out what became of a transaction that another attempt has sent, or was about to send. */
+/** Finds the outcome of a transaction that another attempt has sent, or was about to send. */
 export async function resume(context: ChainContext, transfer: PayerTransfer): Promise<Settlement> {
   const seen = await findReceipt(context, transfer)
   if (seen !== undefined) return seen

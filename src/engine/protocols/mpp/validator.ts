@@ -16,16 +16,16 @@ export interface Demand {
 
 /** A transaction that would pay the demand, shown to be its payer’s. */
 export interface SignedTransfer {
-  /** In the one encoding nodes hash, whatever the client has sent. */
+  /** In the encoding that nodes hash, whatever the client has sent. */
   readonly raw: `0x${string}`
   readonly hash: `0x${string}`
   readonly payer: Address
   /** Seconds since the epoch. */
   readonly validBefore: number
-  /** Of the payer’s account, by the key of its sequence. */
+  /** Nonce of the payer’s account, for the key of its sequence. */
   readonly nonce: bigint
   readonly nonceKey: bigint
-  /** Calldata of the transfer when it stands alone: after a swap it cannot be tried by itself. */
+  /** Calldata of the transfer when it is the only call: after a swap it cannot be simulated separately. */
   readonly call: `0x${string}` | undefined
 }
 
@@ -39,7 +39,7 @@ export type Answer =
   /** The chain would carry it out now. */
   | { readonly kind: 'fit' }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** Could not be found out: chain or thread gave no answer. */
+  /** Could not be determined: chain or thread gave no answer. */
   | { readonly kind: 'unavailable' }
 
 /** Everything a thread is started with. */
@@ -72,8 +72,8 @@ const DEADLINE_MS = 20_000
 const ENTRY = new URL(`./worker${extname(import.meta.url)}`, import.meta.url)
 
 /**
- * Reads and simulates payments in a thread of its own: what it takes is large, slow to load and busy with elliptic
- * curves. The thread starts at the first question; one that has died or hangs is replaced at the next.
+ * Reads and simulates payments in a thread: the libraries are large, slow to load, and busy with elliptic curves.
+ * The thread starts with the first request; a dead or hanging one is replaced at the next.
  */
 export class Validator {
   readonly #settings: ValidatorSettings
@@ -90,7 +90,7 @@ export class Validator {
     this.#asked += 1
     const id = this.#asked
     return new Promise((resolve) => {
-      // The others that wait are told by its end.
+      // Its end rejects the other pending requests.
       const timer = setTimeout(() => void worker.terminate(), DEADLINE_MS)
       this.#waiting.set(id, (answer) => {
         clearTimeout(timer)

@@ -1,10 +1,10 @@
 import { sameAddress, type Address } from '../../address.ts'
-import type { Span } from '../../chains/evm/rpc.ts'
+import type { Span } from '../../chains/evm/chain.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 
 /** A payment to one of our addresses, as the chain tells it. */
 export interface OnchainPayment {
-  /** Key of its ledger entry; undefined when the chain alone does not tell it. */
+  /** Key of its record; undefined when the chain alone does not show it. */
   readonly key: string | undefined
   readonly transaction: string
   readonly block: bigint
@@ -22,7 +22,7 @@ export type Incoming =
 /** What the chain shows of one payment, up to its newest block. */
 export type OnchainStatus =
   | { readonly kind: 'moved'; readonly payment: OnchainPayment }
-  /** It was used up, and what it was signed for did not come to our address. */
+  /** The authorization was used, but the money did not go to our address. */
   | { readonly kind: 'elsewhere'; readonly transaction: string }
   /** The payer has withdrawn it. */
   | { readonly kind: 'canceled'; readonly transaction: string }
@@ -48,9 +48,9 @@ export interface IncomingSpan {
   readonly incoming: readonly Incoming[]
 }
 
-/** Where the ledger and the chain do not tell the same; entries come without their answers. */
+/** A difference between ledger and chain; records without their answers. */
 export type Difference =
-  /** The ledger says charged, and the chain shows no such movement. */
+  /** Charged by the ledger, without such a transfer on the chain. */
   | { readonly kind: 'missing_on_chain'; readonly entry: PaymentRecord; readonly status: OnchainStatus }
   /** A payment has come in that the ledger has never heard of. */
   | { readonly kind: 'not_in_ledger'; readonly payment: OnchainPayment }
@@ -63,12 +63,17 @@ export type Difference =
       readonly payment: OnchainPayment
       readonly fields: readonly Field[]
     }
-  /** The ledger has not known for long whether it was charged; `status` is what the chain says. */
+  /** The outcome has been unknown to the ledger for long; `status` is the chain's. */
   | { readonly kind: 'unresolved'; readonly entry: PaymentRecord; readonly status: OnchainStatus }
+
+  /** Refunded or being refunded by the ledger, without such a refund on the chain. */
+  | { readonly kind: 'refund_missing'; readonly entry: PaymentRecord }
+  /** The money was sent back, and the ledger does not know that it has arrived. */
+  | { readonly kind: 'refund_not_booked'; readonly entry: PaymentRecord }
 
 export type Field = 'amount' | 'payer' | 'payee' | 'transaction'
 
-/** What there is to say of one token on one network. */
+/** The result for one token on one network. */
 export type Statement = Checked | Unchecked
 
 export interface Checked {
@@ -80,11 +85,18 @@ export interface Checked {
   readonly span: Span
   /** Payments on which both agree. */
   readonly agreed: number
-  /** Payments somebody is at right now. */
+  /** Payments that are being processed now. */
   readonly underway: number
   /** Money that has come in without being a payment. */
-  readonly transfers: { readonly count: number; readonly amount: bigint }
+  readonly transfers: Sum
+  /** Owed refunds of any age, and refunds within the examined period. */
+  readonly refunds: { readonly due: Sum; readonly sent: Sum }
   readonly differences: readonly Difference[]
+}
+
+export interface Sum {
+  readonly count: number
+  readonly amount: bigint
 }
 
 interface Unchecked {
@@ -98,7 +110,7 @@ interface Unchecked {
 
 /** A healthy payment is settled or given up long before. */
 const STALE_MS = 600_000
-/** Nodes behind one address are not all at the same block: what is as new as this may not show on every one of them. */
+/** Nodes behind one address may be at different blocks, so newer transfers may not be on each of them. */
 const FRESH_MS = 60_000
 
 export type Verdict = { readonly kind: 'agreed' } | { readonly kind: 'underway' } | Difference
@@ -127,12 +139,18 @@ export function comparePayment(
   }
 }
 
+/** A refund that was sent, or may have been; `isShown`: its transaction shows it. Undefined: both agree. */
+export function compareRefund(entry: PaymentRecord, isShown: boolean): Difference | undefined {
+  if (!isShown) return { kind: 'refund_missing', entry: bare(entry) }
+  return entry.refund?.kind === 'sent' ? undefined : { kind: 'refund_not_booked', entry: bare(entry) }
+}
+
 /** Whether the chain has to be asked for an entry that it has not shown by itself. */
 export function isQuestionable({ receipt, state }: PaymentRecord): boolean {
   return receipt !== undefined || state === 'settling' || state === 'unknown'
 }
 
-/** A questionable entry, and what the chain says when it is asked for it. */
+/** Compares a questionable record with the present state of the chain. */
 export function compareEntry(entry: PaymentRecord, status: OnchainStatus, now: number): Verdict {
   const { receipt, settledAt = 0 } = entry
   if (receipt === undefined)
@@ -160,7 +178,7 @@ function compare(payment: OnchainPayment, entry: PaymentRecord): Verdict {
 
 const FIELDS: readonly Field[] = ['amount', 'payer', 'payee', 'transaction']
 
-/** Answers may be large, and nobody reads them here. */
+/** Without the answer, which may be large and is not needed. */
 function bare({ answer: _answer, ...entry }: PaymentRecord): PaymentRecord {
   return entry
 }

@@ -1,14 +1,18 @@
 import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
 import { LogScanner, RpcUnavailableError } from '../../chains/evm/logs.ts'
-import { Chain, createRpc, type Caller } from '../../chains/evm/rpc.ts'
+import { Chain } from '../../chains/evm/chain.ts'
+import { createRpc, type RpcTransport } from '../../chains/evm/json-rpc.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
+import { isRefundDue } from '../../ledger/payment-lifecycle.ts'
 import { findNetwork, NETWORKS } from '../../networks.ts'
 import { MppSource, onchainNames } from '../mpp/reconcile-source.ts'
+import { showsRefund } from '../refund.ts'
 import { X402Source } from '../x402/reconcile-source.ts'
 import {
   compareEntry,
   comparePayment,
+  compareRefund,
   isQuestionable,
   type Checked,
   type Difference,
@@ -26,7 +30,7 @@ interface ReconcileSettings {
   readonly payTo: string | undefined
   /** Milliseconds since the epoch. */
   readonly since: number
-  readonly caller: Caller
+  readonly caller: RpcTransport
   readonly now: () => number
   readonly sleep: (ms: number) => Promise<void>
   /** Told how far the search on a network is. */
@@ -47,14 +51,14 @@ export async function reconcile(settings: ReconcileSettings): Promise<Statement[
 }
 
 async function statementOf(settings: ReconcileSettings, account: ReceivingAccount): Promise<Statement[]> {
-  const { protocol, network, asset, questionable } = account
+  const { protocol, network, asset, questionable, refunds } = account
   const chainId = Number(/^eip155:(\d+)$/.exec(network)?.[1])
   const url = settings.rpcUrls[chainId]
   // A network of the past, with nothing to confirm on it.
-  if (url === undefined && questionable.size === 0) return []
+  if (url === undefined && questionable.size + refunds.size === 0) return []
   try {
     if (url === undefined) throw new RpcUnavailableError(`RPC_URL_${chainId} is not set`)
-    // A search for nobody would find everybody.
+    // A search without an address would find all transfers.
     if (account.payees.size === 0) throw new RpcUnavailableError('no address of a payee is known')
     const { caller, sleep, now } = settings
     const scanner = await LogScanner.open({ chain: new Chain(createRpc(url, caller)), sleep }, chainId)
@@ -119,14 +123,27 @@ async function check(
     if (entry !== undefined && isQuestionable(entry))
       comparison.take(compareEntry(entry, await source.status(entry), now()))
   }
+  for (const key of account.refunds) {
+    const entry = await ledger.get(key)
+    const refund = entry?.refund
+    if (entry === undefined || refund === undefined || refund.kind === 'due') {
+      if (entry !== undefined && isRefundDue(entry, now())) comparison.refund('due', entry)
+      continue
+    }
+    const receipt = await scanner.receipt(refund.hash)
+    const isShown = receipt !== null && showsRefund(entry, receipt.logs)
+    comparison.refund(isShown ? 'sent' : 'due', entry)
+    const difference = compareRefund(entry, isShown)
+    if (difference !== undefined) comparison.take(difference)
+  }
   return { kind: 'checked', protocol, network, asset, payees, span, ...comparison.sums() }
 }
 
 class Comparison {
   #agreed = 0
   #underway = 0
-  #count = 0
-  #amount = 0n
+  readonly #transfers = { count: 0, amount: 0n }
+  readonly #refunds = { due: { count: 0, amount: 0n }, sent: { count: 0, amount: 0n } }
   readonly #differences: Difference[] = []
 
   take(verdict: Verdict): void {
@@ -136,17 +153,27 @@ class Comparison {
   }
 
   transfer(amount: bigint): void {
-    this.#count += 1
-    this.#amount += amount
+    this.#transfers.count += 1
+    this.#transfers.amount += amount
   }
 
-  sums(): Pick<Checked, 'agreed' | 'underway' | 'transfers' | 'differences'> {
-    const transfers = { count: this.#count, amount: this.#amount }
-    return { agreed: this.#agreed, underway: this.#underway, transfers, differences: this.#differences }
+  refund(kind: 'due' | 'sent', { receipt }: PaymentRecord): void {
+    this.#refunds[kind].count += 1
+    this.#refunds[kind].amount += BigInt(receipt?.amount ?? 0)
+  }
+
+  sums(): Pick<Checked, 'agreed' | 'underway' | 'transfers' | 'refunds' | 'differences'> {
+    return {
+      agreed: this.#agreed,
+      underway: this.#underway,
+      transfers: this.#transfers,
+      refunds: this.#refunds,
+      differences: this.#differences,
+    }
   }
 }
 
-/** Where money comes in: one token on one network, with the addresses it comes in to. */
+/** One token on one network, with the addresses that receive it. */
 interface ReceivingAccount {
   readonly protocol: string
   readonly network: string
@@ -154,7 +181,9 @@ interface ReceivingAccount {
   readonly payees: ReadonlySet<Address>
   /** Keys of the entries the chain has to confirm, if it does not show them by itself. */
   readonly questionable: ReadonlySet<string>
-  /** Keys of recent payments by what the chain calls them, where it has a name of its own for them. */
+  /** Keys of the records with an owed or a recent refund. */
+  readonly refunds: ReadonlySet<string>
+  /** Keys of recent payments by their name on the chain, if that differs. */
   readonly keys: ReadonlyMap<string, string>
 }
 
@@ -173,7 +202,7 @@ interface AccountSettings {
 /** An entry is older than its settlement, by less than this. */
 const LEAD_MS = 3_600_000
 
-/** Goes through the whole ledger once; an entry that has not come to an end counts however old it is. */
+/** Reads the whole ledger once; an unfinished record counts whatever its age. */
 async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount[]> {
   const { ledger, chains, payTo, since, namesOf } = settings
   const accounts = new Map<string, Growing>()
@@ -187,6 +216,7 @@ async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount
       asset,
       payees: new Set<Address>(),
       questionable: new Set<string>(),
+      refunds: new Set<string>(),
       keys: new Map<string, string>(),
     }
     accounts.set(name, account)
@@ -202,6 +232,8 @@ async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount
     if (isAddress(payee)) account.payees.add(toChecksum(payee))
     if (createdAt >= since - LEAD_MS) for (const name of namesOf(entry)) account.keys.set(name, key)
     const recent = (settledAt ?? createdAt) >= since
+    if (isRefundDue(entry, ledger.now()) || (entry.refund !== undefined && entry.updatedAt >= since))
+      account.refunds.add(key)
     if (isQuestionable(entry) && (recent || entry.receipt === undefined)) account.questionable.add(key)
   }
   return [...accounts.values()]
@@ -210,5 +242,6 @@ async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount
 interface Growing extends ReceivingAccount {
   readonly payees: Set<Address>
   readonly questionable: Set<string>
+  readonly refunds: Set<string>
   readonly keys: Map<string, string>
 }

@@ -6,35 +6,46 @@ import {
   type Route,
   type ToolEndpoint,
 } from '../../catalog/catalog.ts'
-import { bodyExample } from '../../catalog/body.ts'
+import { bodyExample, JSON_MEDIA, kindOf } from '../../catalog/body.ts'
 import { inputSchema, parameterSchema } from '../../catalog/parameter.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
-/** How much a challenge says of its route. */
+/** How much a challenge contains about its route. */
 export interface Detail {
-  /** Everything, no descriptions, types and defaults only, or types only. */
+  /** Everything; no descriptions of parameters; types and defaults, without tags and icon; or types only. */
   readonly input: 'full' | 'plain' | 'outline' | 'bare'
-  /** Levels of the example of the answer, and how many members of its first one; at 0 nothing is said of the answer. */
+  /** Levels of the example answer, members of the first level, and members of each further one; at 0 it is omitted. */
   readonly levels: number
   readonly members: number
+  readonly row: number
+  /** Length of its texts in characters; at 0 the description of the route is its summary alone. */
+  readonly text: number
 }
 
-/** From the most to the least a challenge can say, for as long as it does not fit the header budget. */
+/** Whether to omit what other documents contain: the dialect of the schema, tags and icon. */
+export function isShort({ input }: Detail): boolean {
+  return input === 'outline' || input === 'bare'
+}
+
+/** Used where no header limits the size: in listings, and for facilitators. */
+export const COMPLETE: Detail = { input: 'full', levels: 4, members: Infinity, row: Infinity, text: 300 }
+
+/**
+ * From the most to the least a challenge can say, for as long as it does not fit the header budget. Words that help to
+ * choose and to call outlast the example of the answer, of which one member stays.
+ */
 export function* detailsOf({ kind, operation }: Endpoint): Iterable<Detail> {
-  yield { input: 'full', levels: 2, members: Infinity }
   // A tool has no header that could become too large.
-  if (kind === 'tool') return
-  yield { input: 'plain', levels: 2, members: Infinity }
-  yield { input: 'plain', levels: 1, members: Infinity }
-  yield { input: 'outline', levels: 1, members: Infinity }
+  if (kind === 'tool') return yield COMPLETE
+  const [levels, text] = [2, 40]
+  for (const row of [Infinity, 4, 2]) yield { input: 'full', levels, members: Infinity, row, text }
+  const row = 2
   const all = isJsonObject(operation.example) ? Object.keys(operation.example).length : 0
-  for (let members = all - 1; members > FEW; members -= 1) yield { input: 'outline', levels: 1, members }
-  for (let members = FEW; members >= 0; members -= 1) yield { input: 'bare', levels: 1, members }
-  yield { input: 'bare', levels: 0, members: 0 }
+  for (let members = all - 1; members > 0; members -= 1) yield { input: 'full', levels, members, row, text }
+  for (const input of ['plain', 'outline', 'bare'] as const) yield { input, levels, members: 1, row, text }
+  for (const shorter of [text, 0]) yield { input: 'bare', levels, members: 0, row, text: shorter }
+  yield { input: 'bare', levels: 0, members: 0, row, text: 0 }
 }
-
-/** Members of an answer's example that say more than the defaults of the parameters. */
-const FEW = 3
 
 /**
  * The bazaar extension: what facilitators list a route by. Schemas are inlined (a `$ref` is refused), examples satisfy
@@ -69,16 +80,16 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
       input: {
         type: 'http',
         method,
-        ...(bodyType === undefined ? {} : { bodyType, body: bodyExample(body, route.parameters) ?? {} }),
+        ...(bodyType === undefined
+          ? {}
+          : { bodyType, body: bodyExample(body, route.parameters) ?? (bodyType === 'text' ? '' : {}) }),
         queryParams: exampleValues(query),
         ...(path.length === 0 ? {} : { pathParams: exampleValues(path, String) }),
       },
-      ...(detail.levels === 0
-        ? {}
-        : { output: { type: 'json', example: outputExample(route.operation.example, detail) } }),
+      ...(detail.levels === 0 ? {} : { output: outputOf(route, detail) }),
     },
     schema: {
-      ...(detail.input === 'bare' ? {} : { $schema: 'https://json-schema.org/draft/2020-12/schema' }),
+      ...(isShort(detail) ? {} : { $schema: 'https://json-schema.org/draft/2020-12/schema' }),
       type: 'object',
       properties: {
         input: {
@@ -94,7 +105,17 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
           },
           required: ['type', 'method', ...(bodyType === undefined ? [] : ['bodyType', 'body'])],
         },
-        ...(detail.levels === 0 ? {} : { output: OUTPUT_SCHEMA }),
+        ...(detail.levels === 0
+          ? {}
+          : {
+              output: {
+                type: 'object',
+                properties: {
+                  type: { const: outputType(route) },
+                  example: { type: outputType(route) === 'json' ? 'object' : 'string' },
+                },
+              },
+            }),
       },
       required: ['input'],
     },
@@ -105,7 +126,7 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
 /** The official form knows these three. */
 const BODY_TYPES = { json: 'json', form: 'form-data', text: 'text', bytes: undefined } as const
 
-/** The schema of a whole body may be too long for a header: it is said where everything is. */
+/** The schema of a whole body may be too long for a header: only the complete form contains it. */
 function bodySchema({ parameters, operation: { body } }: Route, detail: Detail): JsonObject {
   if (body?.form === 'properties')
     return valuesSchema(
@@ -136,9 +157,20 @@ const TOOL_SCHEMA: JsonObject = {
   required: ['input'],
 }
 
-const OUTPUT_SCHEMA: JsonObject = {
-  type: 'object',
-  properties: { type: { const: 'json' }, example: { type: 'object' } },
+/** The extension names `json` and `text`, and leaves the other types open; its `format` refines them. */
+function outputType({ operation: { response } }: Route): 'json' | 'text' | 'binary' {
+  const { mediaType = JSON_MEDIA, stream } = response
+  const kind = kindOf(mediaType)
+  if (kind === 'json') return kind
+  return kind === 'bytes' && !stream && !mediaType.endsWith('xml') ? 'binary' : 'text'
+}
+
+function outputOf(route: Route, detail: Detail): JsonObject {
+  const { example, response } = route.operation
+  const type = outputType(route)
+  return type === 'json'
+    ? { type, ...(detail.members === 0 ? {} : { example: outputExample(example, detail) }) }
+    : compact({ type, format: response.mediaType })
 }
 
 /** What a probe should send: required parameters, and those that have an example. */
@@ -193,22 +225,35 @@ function pathSchema(parameters: readonly Parameter[]): JsonObject {
   }
 }
 
-const LONGEST_TEXT = 40
-
-/** The example's shape in little: the first element of lists, a level or two, short texts. */
-function outputExample(example: Json | undefined, { levels, members }: Detail): JsonObject {
+/** The example in little: the first element of lists, so many levels and members, short texts; nothing hollow. */
+function outputExample(example: Json | undefined, { levels, members, row, text }: Detail): JsonObject {
   if (!isJsonObject(example)) return {}
-  const shown = shrink(example, levels)
-  return isJsonObject(shown) ? Object.fromEntries(Object.entries(shown).slice(0, members)) : {}
+  const shrink = (value: Json, left: number): Json | undefined => {
+    if (typeof value === 'string') return shorten(value, text)
+    if (Array.isArray(value)) {
+      const [first] = value
+      const shown = first === undefined ? undefined : shrink(first, left - 1)
+      return shown === undefined ? undefined : [shown]
+    }
+    if (!isJsonObject(value)) return value
+    if (left <= 0) return undefined
+    const shown = shrinkMembers(value, left, row)
+    return Object.keys(shown).length === 0 ? undefined : shown
+  }
+  const shrinkMembers = (value: JsonObject, left: number, most: number): JsonObject =>
+    Object.fromEntries(
+      Object.entries(value)
+        .flatMap(([key, member]): [string, Json][] => {
+          const shown = shrink(member, left - 1)
+          return shown === undefined ? [] : [[key, shown]]
+        })
+        .slice(0, most),
+    )
+  return shrinkMembers(example, levels, members)
 }
 
-function shrink(value: Json, levels: number): Json {
-  if (typeof value === 'string') return Array.from(value).slice(0, LONGEST_TEXT).join('')
-  if (Array.isArray(value)) {
-    const [first] = value
-    return first === undefined || levels === 0 ? [] : [shrink(first, levels - 1)]
-  }
-  if (!isJsonObject(value)) return value
-  if (levels === 0) return {}
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, shrink(member, levels - 1)]))
+/** A text that is cut shows it: half an address would be a plausible wrong one. */
+function shorten(text: string, most: number): string {
+  const characters = Array.from(text)
+  return characters.length <= most ? text : `${characters.slice(0, most).join('')}...`
 }

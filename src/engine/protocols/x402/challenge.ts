@@ -1,11 +1,21 @@
+import { JSON_MEDIA } from '../../catalog/body.ts'
 import { error, warning, type Issue, type Position } from '../../catalog/issue.ts'
-import { examplePath, routeKey, type Catalog, type Endpoint, type Service } from '../../catalog/catalog.ts'
+import {
+  examplePath,
+  ownIconUrl,
+  routeKey,
+  type Catalog,
+  type Endpoint,
+  type Service,
+} from '../../catalog/catalog.ts'
+import { highestOf } from '../../catalog/price.ts'
 import { ERRORS } from '../../errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../../json.ts'
+import { once } from '../../memoize.ts'
 import type { Micros } from '../../money.ts'
 import { findNetwork } from '../../networks.ts'
 import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
-import { bazaarExtension, detailsOf, type Detail } from './bazaar.ts'
+import { bazaarExtension, COMPLETE, detailsOf, isShort, type Detail } from './bazaar.ts'
 import {
   IDENTIFIER,
   IDENTIFIER_EXTENSION,
@@ -15,7 +25,7 @@ import {
   type Requirements,
 } from './payload.ts'
 
-/** Bytes of PAYMENT-REQUIRED: some facilitators fail silently above the first, proxies drop the answer above the second. */
+/** Bytes of PAYMENT-REQUIRED: some facilitators fail silently above the first, proxies drop it above the second. */
 export const HEADER_TARGET = 2_900
 const HEADER_LIMIT = 4_096
 
@@ -42,8 +52,8 @@ interface ListedChallenge extends Challenge {
 }
 
 /**
- * What a 402 of one endpoint says (x402 v2 core §5.1): everything that does not change between requests is serialised
- * here, once; a request adds its URL, the reason and a random token.
+ * The 402 of one endpoint (x402 v2 core §5.1): everything that is the same for all requests is serialised here once;
+ * a request adds its URL, the reason and a random token.
  */
 export function createChallenge(
   endpoint: Endpoint,
@@ -54,52 +64,67 @@ export function createChallenge(
     requirementsOf(network, price, endpoint.operation.settle),
   )
   const example = endpoint.kind === 'tool' ? endpoint.url : settings.baseUrl + examplePath(endpoint)
-  const { prepare, resource, bazaar, headerBytes } = fit(endpoint, accepts, settings.service, example)
+  // Documents need no header, and the thread that renders them makes a challenge of every route.
+  const draft = once(() => fit(endpoint, accepts, settings, example))
+  // No header limits a listing.
+  const listed = resourceOf(endpoint, settings, COMPLETE)
+  const listing = bazaarExtension(endpoint, COMPLETE)
   return {
     prepare: ({ resource: url, error }) => {
-      const write = prepare(url, error)
+      const write = draft().prepare(url, error)
       return () => write(settings.nextToken())
     },
     demand: ({ resource: url, error }) => {
       const redelivery = { info: { token: settings.nextToken() }, schema: TOKEN_SCHEMA }
+      // The tool list has the schemas, and facilitators get the listing from us.
       const paymentRequired = {
         x402Version: 2,
         error,
-        resource: { url, ...resource },
+        resource: {
+          url,
+          description: endpoint.summary,
+          mimeType: JSON_MEDIA,
+          serviceName: settings.service.name,
+        },
         accepts: accepts.map(publish),
-        extensions: { bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
+        extensions: { [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
       }
       // Transport MCP: both bindings, and the place where some clients look for the first.
       return {
         content: paymentRequired,
-        meta: { 'x402/error': paymentRequired },
+        meta: { 'x402/error': { ...paymentRequired, resource: { url }, extensions: { redelivery } } },
         extension: { name: MCP_EXTENSION, result: { resultType: 'payment_required', paymentRequired } },
       }
     },
     published: {
       x402Version: 2,
-      resource: { url: example, ...resource },
+      resource: { url: example, ...listed },
       accepts: accepts.map(publish),
-      extensions: { bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION },
+      extensions: { bazaar: listing, [IDENTIFIER]: IDENTIFIER_EXTENSION },
     },
-    headerBytes,
-    listing: { resource, extensions: { bazaar } },
+    get headerBytes() {
+      return draft().headerBytes
+    },
+    listing: { operation: endpoint.operation.id, resource: listed, extensions: { bazaar: listing } },
   }
 }
 
 /** One wording of a challenge, and how large its header gets. */
 interface Draft {
   readonly prepare: (url: string, error: string) => (token: string) => IssuedChallenge
-  readonly resource: JsonObject
-  readonly bazaar: JsonObject
   readonly headerBytes: number
 }
 
 /** The most detail that stays within the header target. */
-function fit(endpoint: Endpoint, accepts: readonly Requirements[], service: Service, example: string): Draft {
+function fit(
+  endpoint: Endpoint,
+  accepts: readonly Requirements[],
+  settings: ChallengeSettings,
+  example: string,
+): Draft {
   let draft: Draft | undefined
   for (const detail of detailsOf(endpoint)) {
-    draft = draw(endpoint, accepts, service, example, detail)
+    draft = draw(endpoint, accepts, settings, example, detail)
     if (draft.headerBytes <= HEADER_TARGET) break
   }
   if (draft === undefined) throw new Error('a endpoint has at least one detail')
@@ -109,11 +134,11 @@ function fit(endpoint: Endpoint, accepts: readonly Requirements[], service: Serv
 function draw(
   endpoint: Endpoint,
   accepts: readonly Requirements[],
-  service: Service,
+  settings: ChallengeSettings,
   example: string,
   detail: Detail,
 ): Draft {
-  const resource = resourceOf(endpoint, service, detail)
+  const resource = resourceOf(endpoint, settings, detail)
   const bazaar = bazaarExtension(endpoint, detail)
   // A described resource holds one member at least: its URL is put before it.
   const described = JSON.stringify(resource).slice(1)
@@ -131,7 +156,7 @@ function draw(
     }
   }
   const longest = prepare(example, LONGEST_CODE)('x'.repeat(TOKEN_LENGTH)).headers['PAYMENT-REQUIRED']
-  return { prepare, resource, bazaar, headerBytes: longest?.length ?? 0 }
+  return { prepare, headerBytes: longest?.length ?? 0 }
 }
 
 /** The longest reason a 402 gives. */
@@ -145,16 +170,21 @@ function publish(requirements: Requirements): JsonObject {
   return { scheme, network, amount, asset, payTo, maxTimeoutSeconds, extra: extra ?? {} }
 }
 
+/** Limit in a header; the largest registry refuses more than 500 characters. */
 const LONGEST_DESCRIPTION = 200
 
-function resourceOf(endpoint: Endpoint, service: Service, detail: Detail): JsonObject {
-  const words = [endpoint.summary, endpoint.operation.useWhen].filter((text) => text !== undefined)
-  const description = detail.input === 'full' ? words.join('. ') : endpoint.summary
+function resourceOf(endpoint: Endpoint, { service, baseUrl }: ChallengeSettings, detail: Detail): JsonObject {
+  const { useWhen, category, response } = endpoint.operation
+  // A server for tools may be about something else than the service.
+  const tags = endpoint.kind === 'tool' ? [category ?? endpoint.tool.server] : service.tags
+  const words = [endpoint.summary, ...(useWhen === undefined ? [] : [`Use when: ${useWhen}`])]
+  const description = detail.text === 0 ? endpoint.summary : words.join('. ')
   return compact({
-    description: Array.from(description).slice(0, LONGEST_DESCRIPTION).join(''),
-    mimeType: 'application/json',
+    description: Array.from(description).slice(0, Math.max(LONGEST_DESCRIPTION, detail.text)).join(''),
+    mimeType: endpoint.kind === 'tool' ? JSON_MEDIA : (response.mediaType ?? JSON_MEDIA),
     serviceName: service.name,
-    tags: service.tags.length === 0 || detail.input === 'bare' ? undefined : service.tags,
+    tags: tags.length === 0 || isShort(detail) ? undefined : tags,
+    iconUrl: isShort(detail) ? undefined : ownIconUrl(service, baseUrl),
   })
 }
 
@@ -175,12 +205,12 @@ export function measureHeaders(
     routes.flatMap((route): [string, number][] => {
       const { price } = route.operation
       if (route.kind !== 'paid' || price === undefined) return []
-      return [[routeKey(route), createChallenge(route, price, settings).headerBytes]]
+      return [[routeKey(route), createChallenge(route, highestOf(price), settings).headerBytes]]
     }),
   )
 }
 
-/** Routes whose PAYMENT-REQUIRED stays too large after everything that may be left out is left out. */
+/** Routes whose PAYMENT-REQUIRED remains too large after all optional parts are omitted. */
 export function checkHeaderBudget(
   catalog: Catalog,
   {
@@ -188,14 +218,14 @@ export function checkHeaderBudget(
     at,
   }: {
     readonly baseUrl: string
-    /** Where a route stands in the file, by its path. */
+    /** Position of a route in the file, by its path. */
     readonly at: (path: string) => Position
   },
 ): Issue[] {
   return [...measureHeaders(catalog, baseUrl)].flatMap(([path, bytes]) => headerIssue(bytes, at(path)) ?? [])
 }
 
-/** What is to be said of a header of this size; undefined while it is small enough. */
+/** The issue of a header of this size; undefined while it is small enough. */
 export function headerIssue(bytes: number, position: Position): Issue | undefined {
   if (bytes <= HEADER_TARGET) return undefined
   const said = `its PAYMENT-REQUIRED header takes ${bytes} bytes`

@@ -1,8 +1,9 @@
-import { keccak_256 } from '@noble/hashes/sha3'
+import { keccak256 } from 'js-sha3'
 import { isPrivate, pointFromScalar, recover } from 'tiny-secp256k1'
 import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import { TRANSFER } from '../../chains/evm/logs.ts'
-import { isRevert, word, type Chain, type Log, type RpcAnswer, type Sender } from '../../chains/evm/rpc.ts'
+import { word, type Chain, type Log, type Sender } from '../../chains/evm/chain.ts'
+import { isRevert, type RpcAnswer } from '../../chains/evm/json-rpc.ts'
 import { SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import type { Network } from '../../networks.ts'
@@ -24,7 +25,7 @@ export interface ExpectedTransfer {
   readonly to: Address
   /** Atomic units. */
   readonly value: bigint
-  /** Of the authorization. */
+  /** Nonce of the authorization. */
   readonly nonce: `0x${string}`
 }
 
@@ -33,6 +34,18 @@ interface TokenReader {
   readonly chain: Chain
   readonly token: Address
 }
+
+/** What a payer signs, as typed data (EIP-712) of EIP-3009. */
+export const TRANSFER_TYPES = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const
 
 const FIELDS = 'address,address,uint256,uint256,uint256,bytes32'
 /** The parts of Circle’s FiatTokenV2_2 that a payment needs (EIP-20, EIP-3009), and of contract wallets. */
@@ -43,24 +56,16 @@ const BALANCE = selector('balanceOf(address)')
 const IS_VALID_SIGNATURE = selector('isValidSignature(bytes32,bytes)')
 const ERROR = selector('Error(string)')
 
-export const AUTHORIZATION_USED = `0x${hash('AuthorizationUsed(address,bytes32)')}` as const
-export const AUTHORIZATION_CANCELED = `0x${hash('AuthorizationCanceled(address,bytes32)')}` as const
+export const AUTHORIZATION_USED = `0x${keccak256('AuthorizationUsed(address,bytes32)')}` as const
+export const AUTHORIZATION_CANCELED = `0x${keccak256('AuthorizationCanceled(address,bytes32)')}` as const
 
 function selector(signature: string): string {
-  return hash(signature).slice(0, 8)
+  return keccak256(signature).slice(0, 8)
 }
 
-function hash(text: string): string {
-  return hex(keccak_256(Buffer.from(text, 'utf8')))
-}
-
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('hex')
-}
-
-/** Of bytes in hexadecimal digits. */
-function hashHex(...parts: readonly string[]): Uint8Array {
-  return keccak_256(Buffer.from(parts.join(''), 'hex'))
+/** Hash of bytes in hexadecimal digits. */
+function hashHex(...parts: readonly string[]): string {
+  return keccak256(Buffer.from(parts.join(''), 'hex'))
 }
 
 /** A word that holds 32 bytes already. */
@@ -68,7 +73,7 @@ function bytes32(hex: `0x${string}`): string {
   return hex.slice(2)
 }
 
-/** Bytes at the end of calldata: their length, and the bytes filled up to whole words. */
+/** Bytes at the end of calldata: their length, then the bytes padded to whole words. */
 function bytes(hex: `0x${string}`): string {
   const digits = hex.slice(2)
   return word(BigInt(digits.length / 2)) + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0')
@@ -80,14 +85,17 @@ function fieldsOf({ from, to, value, validAfter, validBefore, nonce }: Authoriza
   return [word(from), word(to), ...numbers, bytes32(nonce)].join('')
 }
 
-const TYPE_HASH = hash(
+const TYPE_HASH = keccak256(
   'TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)',
 )
-const DOMAIN_HASH = hash('EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)')
+const DOMAIN_HASH = keccak256(
+  'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)',
+)
 
 /** EIP-712 digest of an EIP-3009 authorization for the network’s token. */
 export function authorizationDigest(network: Network, authorization: Authorization): Uint8Array {
-  return hashHex('1901', domainSeparator(network), hex(hashHex(TYPE_HASH, fieldsOf(authorization))))
+  const fields = hashHex(TYPE_HASH, fieldsOf(authorization))
+  return Buffer.from(hashHex('1901', domainSeparator(network), fields), 'hex')
 }
 
 const separators = new WeakMap<Network, string>()
@@ -97,8 +105,8 @@ export function domainSeparator(network: Network): string {
   const known = separators.get(network)
   if (known !== undefined) return known
   const { token, chainId } = network
-  const names = hash(token.name) + hash(token.version)
-  const separator = hex(hashHex(DOMAIN_HASH, names, word(BigInt(chainId)), word(token.address)))
+  const names = keccak256(token.name) + keccak256(token.version)
+  const separator = hashHex(DOMAIN_HASH, names, word(BigInt(chainId)), word(token.address))
   separators.set(network, separator)
   return separator
 }
@@ -122,7 +130,7 @@ export function splitSignature(signature: string): SplitSignature | undefined {
   return { r: `0x${signature.slice(2, 66)}`, s: `0x${s}`, v }
 }
 
-/** The address whose key has signed `digest`, in lower case; undefined when nobody’s can have. */
+/** The address whose key has signed `digest`, in lower case; undefined for an invalid signature. */
 export function recoverSigner(digest: Uint8Array, { r, s, v }: SplitSignature): Address | undefined {
   try {
     const point = recover(digest, Buffer.from(r.slice(2) + s.slice(2), 'hex'), v === 27 ? 0 : 1, false)
@@ -141,12 +149,12 @@ export function addressOfKey(key: `0x${string}`): Address | undefined {
 }
 
 function addressOfPoint(point: Uint8Array): Address {
-  return `0x${hex(keccak_256(point.subarray(1)).subarray(12))}`
+  return `0x${keccak256(point.subarray(1)).slice(24)}`
 }
 
 /**
- * Calldata that carries out the authorization: the (v,r,s) form for the signature of a key, the bytes form for what a
- * contract wallet calls a signature, which must reach it unchanged.
+ * Calldata of the transfer: the (v,r,s) form for the signature of a key, and the bytes form for that of a contract
+ * wallet, which must receive it unchanged.
  */
 export function transferCall({ authorization, signature, signedBy }: SignedAuthorization): `0x${string}` {
   const fields = fieldsOf(authorization)
@@ -229,7 +237,7 @@ export async function balanceOf(
   { chain, token }: TokenReader,
   account: Address,
 ): Promise<bigint | undefined> {
-  return numberIn(await chain.call(token, `0x${BALANCE}${word(account)}`))
+  return numberIn(await chain.read(token, `0x${BALANCE}${word(account)}`))
 }
 
 /** Whether the authorization was used or canceled, now or up to a block; undefined when the node does not say. */
@@ -239,7 +247,7 @@ export async function isUsed(
   block?: bigint,
 ): Promise<boolean | undefined> {
   const data = stateCall(from, nonce)
-  const answer = await (block === undefined ? chain.call(token, data) : chain.callAt(block, token, data))
+  const answer = await chain.read(token, data, block)
   const state = numberIn(answer)
   return state === undefined ? undefined : state === 1n
 }
@@ -255,7 +263,7 @@ export async function verifyErc1271(
   digest: Uint8Array,
   signature: `0x${string}`,
 ): Promise<Refusal | undefined> {
-  const head = hex(digest) + word(64n)
+  const head = Buffer.from(digest).toString('hex') + word(64n)
   const answer = await chain.call(wallet, `0x${IS_VALID_SIGNATURE}${head}${bytes(signature)}`)
   if (answer.kind === 'result' && VALID.test(answer.result.slice(0, 66))) return undefined
   if (answer.kind !== 'result' && !isRevert(answer)) return NODE_UNREACHABLE
@@ -292,8 +300,9 @@ export function containsTransfer(
 export function settled(
   { networkId }: { readonly networkId: string },
   { from, value }: ExpectedTransfer,
-  transaction: string,
+  { hash: transaction, gasCost }: { readonly hash: string; readonly gasCost?: bigint },
 ): Settlement {
-  const receipt = { transaction, network: networkId, payer: from, amount: value.toString() }
+  const moved = { transaction, network: networkId, payer: from, amount: value.toString() }
+  const receipt = gasCost === undefined ? moved : { ...moved, gasCost: gasCost.toString() }
   return { kind: 'settled', receipt }
 }

@@ -1,6 +1,9 @@
 import { isTransactionHash } from '../../chains/evm/logs.ts'
 import { isJsonObject, parseJson } from '../../json.ts'
 import type { Network } from '../../networks.ts'
+import type { Runtime } from '../../runtime.ts'
+import { cdpToken, readCdpKey, type CdpCredentials } from './cdp-token.ts'
+import { EXTENSION_RESPONSES, readListingResponse, type ListingResponse } from './listing-reports.ts'
 
 /** A service that verifies and settles payments for others (x402 v2 core §7), over HTTP. */
 export interface Facilitator {
@@ -19,16 +22,18 @@ export interface FacilitatorAccess {
   readonly url: string
   /** Sent as a bearer token. */
   readonly token: string | undefined
+  /** Signs a token for each request, instead of a fixed one. */
+  readonly cdp?: CdpCredentials | undefined
 }
 
-/** What a facilitator has answered, or what is known of the request without an answer. */
+/** The answer of a facilitator, or what is known of the request without one. */
 export type FacilitatorAnswer<T> =
   | { readonly kind: 'answer'; readonly value: T }
   /** No connection came about: the facilitator has seen nothing of the request. */
   | { readonly kind: 'unreached' }
-  /** Turned away at the door: by its token, its rate, its address. Nothing was begun. */
+  /** Refused by its token, rate limit or address before anything was started. */
   | { readonly kind: 'declined'; readonly status: number }
-  /** No answer that can be read: what was asked for may have been done or not. */
+  /** No readable answer: the request may have been executed or not. */
   | { readonly kind: 'lost' }
 
 interface VerifyResponse {
@@ -38,9 +43,11 @@ interface VerifyResponse {
 
 export interface SettleResponse {
   readonly success: boolean
-  /** Hash, in hexadecimal; undefined when there is none. */
+  /** Transaction hash in hexadecimal; undefined when there is none. */
   readonly transaction: string | undefined
   readonly errorReason: string | undefined
+  /** What its registry makes of the operation that was paid for. */
+  readonly listing: ListingResponse | undefined
 }
 
 interface SupportedKind {
@@ -57,24 +64,40 @@ const SETTLE_MS = 30_000
 /** A real answer is below 4 KB. */
 const LARGEST_BYTES = 65_536
 
-/** One attempt a call: what may be repeated is decided by who calls. Nothing of URL, token or text gets into a result. */
-export function createFacilitator({ url, token }: FacilitatorAccess, fetcher: typeof fetch): Facilitator {
+/** One attempt per call: the caller decides what is repeated. No result contains URL, token or response text. */
+export function createFacilitator(
+  { url, token, cdp }: FacilitatorAccess,
+  { fetcher, now, random }: Pick<Runtime, 'fetcher' | 'now' | 'random'>,
+): Facilitator {
+  const key = cdp === undefined ? undefined : readCdpKey(cdp)
+  const authorizationOf = (method: 'GET' | 'POST', path: string): { readonly authorization?: string } => {
+    const bearer =
+      key === undefined ? token : cdpToken(key, { method, url: `${url}/${path}`, now: now(), random })
+    return bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+  }
   const headers = {
     accept: 'application/json',
-    // A connection that is kept may be closed at the other end while a settlement is written to it: nobody could say then
-    // whether it was read. A new one fails before that.
+    // A reused connection may be closed by the other end while a settlement is written to it, so that nobody knows
+    // whether it was read. A new connection fails before that.
     connection: 'close',
-    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   }
   const ask = async <T>(
     path: string,
-    init: RequestInit,
-    read: (body: unknown) => T | undefined,
+    { body, milliseconds }: { readonly body?: string; readonly milliseconds: number },
+    read: (body: unknown, response: Response) => T | undefined,
   ): Promise<FacilitatorAnswer<T>> => {
+    const method = body === undefined ? 'GET' : 'POST'
+    const sent = body === undefined ? {} : { 'content-type': 'application/json' }
     try {
-      // A redirect would send the payment to another host.
-      const response = await fetcher(`${url}/${path}`, { ...init, redirect: 'manual' })
-      const value = read(await bodyOf(response))
+      const response = await fetcher(`${url}/${path}`, {
+        method,
+        headers: { ...headers, ...sent, ...authorizationOf(method, path) },
+        ...(body === undefined ? {} : { body }),
+        signal: AbortSignal.timeout(milliseconds),
+        // A redirect would send the payment to another host.
+        redirect: 'manual',
+      })
+      const value = read(await bodyOf(response), response)
       if (value !== undefined) return { kind: 'answer', value }
       const { status } = response
       return isAtTheDoor(status) ? { kind: 'declined', status } : { kind: 'lost' }
@@ -82,18 +105,11 @@ export function createFacilitator({ url, token }: FacilitatorAccess, fetcher: ty
       return { kind: wasNeverSent(fault) ? 'unreached' : 'lost' }
     }
   }
-  const post = (body: string, milliseconds: number): RequestInit => ({
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body,
-    signal: AbortSignal.timeout(milliseconds),
-  })
   return {
     url,
-    verify: (request) => ask('verify', post(request, VERIFY_MS), asVerifyResponse),
-    settle: (request) => ask('settle', post(request, SETTLE_MS), asSettleResponse),
-    supported: () =>
-      ask('supported', { headers, signal: AbortSignal.timeout(SUPPORTED_MS) }, asSupportedKinds),
+    verify: (body) => ask('verify', { body, milliseconds: VERIFY_MS }, asVerifyResponse),
+    settle: (body) => ask('settle', { body, milliseconds: SETTLE_MS }, asSettleResponse),
+    supported: () => ask('supported', { milliseconds: SUPPORTED_MS }, asSupportedKinds),
   }
 }
 
@@ -122,13 +138,14 @@ function asVerifyResponse(body: unknown): VerifyResponse | undefined {
   return { isValid: body['isValid'], invalidReason: asText(body['invalidReason']) }
 }
 
-function asSettleResponse(body: unknown): SettleResponse | undefined {
+function asSettleResponse(body: unknown, { headers }: Response): SettleResponse | undefined {
   if (!isJsonObject(body) || typeof body['success'] !== 'boolean') return undefined
   const transaction = asText(body['transaction'])
   return {
     success: body['success'],
     transaction: isTransactionHash(transaction) ? transaction : undefined,
     errorReason: asText(body['errorReason']),
+    listing: readListingResponse(headers.get(EXTENSION_RESPONSES)),
   }
 }
 
@@ -150,7 +167,7 @@ function asText(value: unknown): string | undefined {
 /** Faults of a certificate end the handshake, before the request is written. */
 const CERTIFICATE = /^(?:CERT_|ERR_TLS_CERT|ERR_SSL_WRONG_VERSION|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/
 
-/** Whether the connection failed before a byte of the request was written, by what Node and undici throw then. */
+/** Whether the connection failed before a byte of the request was written, by the errors of Node and undici. */
 export function wasNeverSent(fault: unknown): boolean {
   if (!(fault instanceof Error)) return false
   if (fault instanceof AggregateError && fault.errors.length > 0) return fault.errors.every(wasNeverSent)
@@ -185,7 +202,7 @@ export async function surveyFacilitators(
         return []
       case 'declined':
         return answer.status === 401 || answer.status === 403
-          ? [`${name} refuses us (${answer.status}): check its token`]
+          ? [`${name} refuses us (${answer.status}): check its credentials`]
           : [`${name} has no /supported (${answer.status}): check its URL`]
       case 'unreached':
       case 'lost':

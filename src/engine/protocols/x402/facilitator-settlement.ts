@@ -1,10 +1,11 @@
-import { poll, type Clock, type Pace } from '../../chains/evm/rpc.ts'
+import { poll, type Clock, type Pace } from '../../chains/evm/chain.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import type { SettlementAttempt } from '../../ledger/payment-record.ts'
 import type { Journal, Settlement } from '../protocol.ts'
 import { settled, simulate, verifyErc1271, type ExpectedTransfer } from './eip3009.ts'
 import type { Facilitator, FacilitatorAnswer, SettleResponse } from './facilitator-client.ts'
 import { findTransfer, type ChainReader } from './onchain-status.ts'
+import type { ListingReports } from './listing-reports.ts'
 import type { SettlementRequest, Settler } from './settlement.ts'
 
 /** What it takes to have payments of one network settled by others. */
@@ -12,13 +13,14 @@ interface FacilitatorContext extends Clock {
   readonly networkId: string
   /** In order of preference. */
   readonly facilitators: readonly Facilitator[]
-  /** A node that decides what has happened; without one the word of the facilitator has to do. */
+  /** A node that decides what has happened; without one, the facilitator is trusted. */
   readonly reader: ChainReader | undefined
+  readonly listings: Pick<ListingReports, 'note'>
 }
 
-/** How long the outcome is looked for, after the request has ended, before the buyer is told to ask again. */
+/** How long the outcome is awaited after the request has ended, before the buyer is asked to try again. */
 const PACE = { first: 100, factor: 1.5, longest: 1_000, patience: 10_000 }
-/** The same after a refusal of a payment that the token would still carry out. */
+/** The same after a refusal of a payment that the token would still accept. */
 const REFUSED_PACE = { first: 100, factor: 2, longest: 500, patience: 1_000 }
 /** How long a node may take for a simulation. */
 const SIMULATION_MS = 5_000
@@ -53,7 +55,7 @@ export function createFacilitatorSettler(context: FacilitatorContext): Settler {
       const { authorization, signature } = request.payload.payload
       if (reader !== undefined) return verifyErc1271(reader.chain, authorization.from, digest, signature)
       const refusal = await verifyFirst(request)
-      // A payment that is used up, or cannot be carried out now, shows nobody who has signed it.
+      // A used payment, or one that cannot be executed now, does not prove who has signed it.
       return refusal === undefined || refusal.code === 'invalid_exact_evm_signature' ? refusal : UNREACHABLE
     },
     settle: async (request, journal) => {
@@ -71,7 +73,7 @@ type Verified =
   | { readonly kind: 'verified'; readonly by: Facilitator }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
-/** Asks one after the other until one knows. */
+/** Asks one facilitator after the other until one knows the answer. */
 async function verify(facilitators: readonly Facilitator[], request: SettlementRequest): Promise<Verified> {
   const body = bodyOf(request)
   for (const facilitator of facilitators) {
@@ -105,6 +107,7 @@ async function settle(
     const { by } = verified
     await journal.record({ kind: 'facilitator', url: by.url, request: body })
     const answer = await by.settle(body)
+    noteListing(context, by, request, answer)
     if (answer.kind !== 'unreached') {
       const { reader } = context
       return reader === undefined
@@ -115,16 +118,28 @@ async function settle(
     verified = await verify(others, request)
   }
   const { refusal } = verified
-  // Nobody of ours was asked to settle: nothing has moved, unless somebody else has carried the payment out.
+  // No request was sent: nothing has moved, unless somebody else has settled the payment.
   if (refusal.code !== 'invalid_exact_evm_nonce_already_used') return { kind: 'failed', refusal }
   return context.reader === undefined
     ? PENDING
     : watch(context, context.reader, request.expected, since, PACE)
 }
 
+/** The settlement does not wait for it. */
+function noteListing(
+  { listings }: FacilitatorContext,
+  { url }: Facilitator,
+  { operation }: SettlementRequest,
+  answer: FacilitatorAnswer<SettleResponse>,
+): void {
+  const listing = answer.kind === 'answer' ? answer.value.listing : undefined
+  if (listing === undefined || operation === undefined) return
+  void listings.note({ ...listing, facilitator: new URL(url).host, operation })
+}
+
 /**
  * The chain decides, whatever the facilitator has said. Its refusal counts when the token would not carry the payment out
- * either, or when the chain does not show the payment in the time of a block: what was sent all the same is seen by then.
+ * either, or when the chain does not show the payment in the time of a block: what was sent anyway is seen by then.
  */
 async function confirm(
   context: FacilitatorContext,
@@ -162,7 +177,7 @@ function refusalIn(answer: FacilitatorAnswer<SettleResponse>): Refusal | undefin
     : { code, detail: 'the facilitator did not settle this payment; nothing was charged' }
 }
 
-/** Waits until the chain shows what became of it. */
+/** Waits until the chain shows the outcome. */
 async function watch(
   context: FacilitatorContext,
   reader: ChainReader,
@@ -177,7 +192,7 @@ async function watch(
   return (await poll(context, pace, look)) ?? PENDING
 }
 
-/** Without a node: its word, and while it says "pending", the same request again, which it knows by its nonce. */
+/** Without a node: trusts the facilitator, and repeats the request while it answers "pending". */
 async function believe(
   context: FacilitatorContext,
   expected: ExpectedTransfer,
@@ -192,7 +207,7 @@ async function believe(
   let answer: FacilitatorAnswer<SettleResponse> = first
   while (answer.kind === 'answer') {
     const { success, transaction, errorReason } = answer.value
-    if (success && transaction !== undefined) return settled(context, expected, transaction)
+    if (success && transaction !== undefined) return settled(context, expected, { hash: transaction })
     if (success || errorReason !== 'settlement_pending') return PENDING
     if (context.now() + PACE.longest > end) return PENDING
     await context.sleep(PACE.longest)
@@ -209,7 +224,7 @@ async function resolve(
   since: number,
 ): Promise<Settlement> {
   const { reader } = context
-  // When nothing was sent for it, an authorization that is unused now has failed, whatever its end.
+  // When nothing was sent for it, an authorization that is unused now has failed, whatever its expiry.
   const end = dispatch === undefined ? 0 : validBefore
   const seen = reader === undefined ? undefined : await findTransfer(reader, expected, end, since)
   if (seen !== undefined && seen.kind !== 'unknown') return seen
@@ -217,7 +232,7 @@ async function resolve(
   const again = await settleAgain(context, dispatch, validBefore)
   if (again?.success !== true || again.transaction === undefined) return PENDING
   return reader === undefined
-    ? settled(context, expected, again.transaction)
+    ? settled(context, expected, { hash: again.transaction })
     : watch(context, reader, expected, since, PACE)
 }
 
@@ -229,7 +244,7 @@ const NOT_SENT: Settlement = {
   },
 }
 
-/** The same request to the same facilitator: it carries a payment out once. */
+/** Repeats the request to the same facilitator, which executes a payment once. */
 async function settleAgain(
   { facilitators, now }: FacilitatorContext,
   dispatch: SettlementAttempt,
@@ -298,7 +313,7 @@ const NOT_SERVED: ReadonlySet<string> = new Set([
   'invalid_exact_evm_eip3009_not_supported',
 ])
 
-/** The refusal as the buyer sees it; undefined when it says nothing about the payment and another facilitator may know. */
+/** The refusal as the buyer sees it; undefined when another facilitator may accept the payment. */
 export function verifyRefusal(reason: string | undefined): ErrorCode | undefined {
   if (reason === undefined) return REFUSED
   if (NONCE.has(reason)) return USED
@@ -307,7 +322,7 @@ export function verifyRefusal(reason: string | undefined): ErrorCode | undefined
 }
 
 /**
- * The same of a settlement. Undefined when money may have moved all the same: a used nonce may be used by this very
+ * The same of a settlement. Undefined when money may have moved anyway: a used nonce may be used by this very
  * payment, a failed transaction may have come second, and what is not in a table is not known.
  */
 export function settleRefusal(reason: string | undefined): ErrorCode | undefined {

@@ -1,22 +1,23 @@
 import type { Address } from '../../address.ts'
 import { checkGas, gasWarning, type GasCheck } from '../../chains/evm/fees.ts'
-import { Chain, createRpc, isRevert, type Caller, type RpcAnswer } from '../../chains/evm/rpc.ts'
+import { Chain } from '../../chains/evm/chain.ts'
+import { createRpc, isRevert, type RpcTransport, type RpcAnswer } from '../../chains/evm/json-rpc.ts'
 import type { Network } from '../../networks.ts'
 import { decodeText, domainSeparator } from './eip3009.ts'
 
 /** A network as its own node describes it. */
 export interface NetworkCheck {
   readonly token: TokenCheck
-  /** Of each signer once; empty when the node does not say what gas costs. */
+  /** One entry per signer; empty when the node does not return the gas price. */
   readonly gas: readonly { readonly signer: Address; readonly check: GasCheck }[]
 }
 
-/** Asks a node of a network everything that settling on it depends on. Never rejects. */
+/** Asks a node for everything that settlement on its network depends on. Never rejects. */
 export async function checkNetwork(
   network: Network,
   rpcUrl: string,
   signers: readonly Address[],
-  caller: Caller,
+  caller: RpcTransport,
 ): Promise<NetworkCheck> {
   const chain = new Chain(createRpc(rpcUrl, caller))
   const [token, fees] = await Promise.all([checkToken(chain, network), chain.fees()])
@@ -40,14 +41,14 @@ export function warningsOf(network: Network, { token, gas }: NetworkCheck): stri
 }
 
 /** Which chain a node is of; undefined when it does not answer. */
-export async function askChainId(rpcUrl: string, caller: Caller): Promise<bigint | undefined> {
+export async function askChainId(rpcUrl: string, caller: RpcTransport): Promise<bigint | undefined> {
   const answer = await new Chain(createRpc(rpcUrl, caller)).chainId()
   return answer.kind === 'result' ? answer.result : undefined
 }
 
 type TokenCheck =
   | { readonly kind: 'agrees' }
-  /** Buyers would sign for another token than the one that stands here: nothing could ever be settled. */
+  /** Buyers would sign for a token other than the one at this address: nothing could be settled. */
   | { readonly kind: 'differs'; readonly detail: string }
   | { readonly kind: 'unreachable' }
 
@@ -60,12 +61,12 @@ const VERSION = '0x54fd4d50'
 
 /** Whether the token of a network signs under the EIP-712 domain that our offers name. Never rejects. */
 export async function checkToken(chain: Chain, network: Network): Promise<TokenCheck> {
-  const answer = await chain.call(network.token.address, DOMAIN_SEPARATOR)
+  const answer = await chain.read(network.token.address, DOMAIN_SEPARATOR)
   if (answer.kind !== 'result' && !isRevert(answer)) return { kind: 'unreachable' }
   const expected = `0x${domainSeparator(network)}`
   if (answer.kind === 'result' && answer.result.toLowerCase() === expected) return { kind: 'agrees' }
   if (answer.kind !== 'result' || answer.result === '0x') {
-    const described = await chain.call(network.token.address, EIP712_DOMAIN)
+    const described = await chain.read(network.token.address, EIP712_DOMAIN)
     if (described.kind === 'result' && describes(described.result, network)) return { kind: 'agrees' }
   }
   const detail = await explain(chain, network)
@@ -97,8 +98,8 @@ function describes(answer: string, { chainId, token }: Network): boolean {
 async function explain(chain: Chain, { chainId, title, token }: Network): Promise<string | undefined> {
   const [id, name, version] = await Promise.all([
     chain.chainId(),
-    chain.call(token.address, NAME),
-    chain.call(token.address, VERSION),
+    chain.read(token.address, NAME),
+    chain.read(token.address, VERSION),
   ])
   if (id.kind !== 'result') return undefined
   if (id.result !== BigInt(chainId))

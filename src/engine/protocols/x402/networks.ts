@@ -1,6 +1,7 @@
 import { isAddress, toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
-import { Chain, createRpc, type Caller } from '../../chains/evm/rpc.ts'
+import { Chain } from '../../chains/evm/chain.ts'
+import { createRpc, type RpcTransport } from '../../chains/evm/json-rpc.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
 import { onceResolved } from '../../memoize.ts'
@@ -12,6 +13,7 @@ import {
   type FacilitatorAccess,
 } from './facilitator-client.ts'
 import { createFacilitatorSettler } from './facilitator-settlement.ts'
+import { ListingReports, type ListingReport } from './listing-reports.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
 import type { AcceptedNetwork } from './payload.ts'
 import { createLocalSettler, openContext, type SettlementContext, type Settler } from './settlement.ts'
@@ -32,8 +34,9 @@ export interface NetworkSettings {
   /** To the facilitators. */
   readonly fetcher: typeof fetch
   /** To the nodes. */
-  readonly caller: Caller
+  readonly caller: RpcTransport
   readonly now: () => number
+  readonly random: (bytes: number) => Uint8Array
   readonly sleep: (ms: number) => Promise<void>
   /** Takes a line for the operator. */
   readonly report: (line: string) => void
@@ -44,13 +47,15 @@ type Inspection = 'as before' | 'changed'
 
 type Look = (x402: X402Terms, report: (line: string) => void) => Promise<Inspection>
 
-/** How settling on one network has gone, in this process. */
+/** State of settlement on one network, in this process. */
 export interface NetworkHealth {
   readonly network: Network
   /** Wei by the address of the signer, of those that have sent something. */
   readonly balances: ReadonlyMap<string, bigint>
   /** Transactions of ours that are in no block yet, and the age of the oldest in milliseconds. */
   readonly unmined: { readonly count: number; readonly age: number }
+  /** Number of transactions mined since the start, and their cost in wei. */
+  readonly totals: { readonly transactions: number; readonly gasSpent: bigint }
   /** Transactions that reverted since the start. */
   readonly reverts: number
   /** Wei that reverted transactions have cost in the last hour, over all processes. */
@@ -61,7 +66,7 @@ export interface NetworkHealth {
 
 type X402Terms = NonNullable<Payments['x402']>
 
-/** The networks of the catalog that payments are taken on here, each with what it takes to settle. */
+/** The networks of the catalog on which payments are accepted, each with its settlement. */
 export interface X402Networks {
   /** Networks of the catalog that can be offered now. */
   of(x402: X402Terms): readonly AcceptedNetwork[]
@@ -73,10 +78,12 @@ export interface X402Networks {
   cautions(x402: X402Terms): readonly string[]
   /** Looks at the networks we settle on ourselves. */
   readonly inspect: Look
-  /** Asks the facilitators whether they settle what is offered. For after the start: it takes seconds when they are slow. */
+  /** Asks the facilitators whether they settle the offered networks, after the start: it may take seconds. */
   readonly survey: Look
-  /** Of the networks that were paid on since the start and are settled by this process. */
+  /** Health of networks with payments since the start that this process settles. */
   health(): Promise<readonly NetworkHealth[]>
+  /** Reports of facilitators about listings. */
+  listings(): Promise<readonly ListingReport[]>
 }
 
 /**
@@ -84,15 +91,16 @@ export interface X402Networks {
  * before the first payment, and a new revision of the catalog keeps the signers of the old one.
  */
 export function openX402Networks(settings: NetworkSettings): X402Networks {
-  const facilitators = settings.facilitators.map((access) => createFacilitator(access, settings.fetcher))
+  const facilitators = settings.facilitators.map((access) => createFacilitator(access, settings))
+  const listings = new ListingReports(settings)
   const contexts: Contexts = new Map()
   const settlers = new Map(
     NETWORKS.map((network) => [
       network.id,
-      onceResolved(() => openSettler(network, settings, facilitators, contexts)),
+      onceResolved(() => openSettler(network, { ...settings, listings }, facilitators, contexts)),
     ]),
   )
-  /** Networks whose token is another one than our offers name, or that nobody settles on. */
+  /** Networks with another token than the offers name, and networks that nobody settles. */
   const withdrawn = new Set<string>()
   const [inspected, surveyed] = [new Reports(), new Reports()]
   const withdraw = ({ id }: Network, isWithdrawn: boolean): Inspection => {
@@ -140,7 +148,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           const check = await checkNetwork(network, url, signers, settings.caller)
           warningsOf(network, check).forEach(report)
           const { kind } = check.token
-          // A node that does not answer says neither.
+          // A node that does not answer proves nothing.
           return kind === 'unreachable' ? 'as before' : withdraw(network, kind === 'differs')
         }),
       )
@@ -161,6 +169,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           return context === undefined ? [] : [healthOf(network, context)]
         }),
       ),
+    listings: () => listings.list(),
   }
 }
 
@@ -173,8 +182,8 @@ async function healthOf(
   const { isClosed, reverts } = losses.totals
   const stuck = signers.ready.length === 0 ? 'the network does not include our transactions' : undefined
   const trouble = isClosed ? 'too many transactions have failed lately' : stuck
-  const { balances, unmined } = signers
-  return { network, balances, unmined, reverts, gasLost: await losses.lastHour(), trouble }
+  const { balances, unmined, totals } = signers
+  return { network, balances, unmined, totals, reverts, gasLost: await losses.lastHour(), trouble }
 }
 
 /** Lines of a look that is repeated: each is reported when it is new. */
@@ -200,7 +209,7 @@ function missing(network: Network, settings: NetworkSettings): string[] {
   ]
 }
 
-/** Networks whose payments are settled by others. */
+/** Networks whose payments are settled by facilitators. */
 function facilitated(networks: readonly Network[], settings: NetworkSettings): Network[] {
   if (settings.facilitators.length === 0) return []
   return networks.filter(({ chainId }) => !settlesItself(chainId, settings))
@@ -214,22 +223,22 @@ function settlesItself(chainId: number, { rpcUrls, signerKeys }: NetworkSettings
 type Limited = (limits: Limits) => Settler
 
 /**
- * Our own signer wherever there is one, brought up at the first payment. What was once given to a facilitator is finished
- * there, and only there is the whole truth known of it.
+ * Our own signer if there is one, opened at the first payment. A settlement that was sent to a facilitator is
+ * finished by that facilitator, which alone knows its state.
  */
 async function openSettler(
   network: Network,
-  settings: NetworkSettings,
+  settings: NetworkSettings & { readonly listings: ListingReports },
   facilitators: readonly Facilitator[],
   contexts: Contexts,
 ): Promise<Limited> {
-  const { rpcUrls, caller, now, sleep } = settings
+  const { rpcUrls, caller, now, sleep, listings } = settings
   const { id: networkId, chainId } = network
   const url = rpcUrls[chainId]
   const chain = url === undefined ? undefined : new Chain(createRpc(url, caller))
   const theirs: Limited = (limits) => {
     const reader = chain === undefined ? undefined : { networkId, chain, limits }
-    return createFacilitatorSettler({ networkId, facilitators, reader, now, sleep })
+    return createFacilitatorSettler({ networkId, facilitators, reader, now, sleep, listings })
   }
   if (!settlesItself(chainId, settings) || chain === undefined) return theirs
   const context = await openContext({ ...settings, network, chain })

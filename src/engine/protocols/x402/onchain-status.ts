@@ -1,5 +1,7 @@
+import { sameAddress, type Address } from '../../address.ts'
+import type { Multicall } from '../../chains/evm/batch.ts'
 import { addressTopic, blockAt } from '../../chains/evm/logs.ts'
-import type { Block, Chain, Log } from '../../chains/evm/rpc.ts'
+import type { Block, Chain, Log, TransactionReceipt } from '../../chains/evm/chain.ts'
 import type { Limits } from '../../networks.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
 import {
@@ -10,12 +12,21 @@ import {
   settled,
   type ExpectedTransfer,
 } from './eip3009.ts'
+import type { GasLosses, PayerLimits } from './payer-limits.ts'
 
-/** What it takes to see what became of a payment on one network. */
+/** What is needed to see the outcome of a payment on one network. */
 export interface ChainReader {
   readonly networkId: string
   readonly chain: Chain
   readonly limits: Limits
+}
+
+/** What is needed to see the effect and the cost of our own transactions. */
+export interface ReceiptReader extends ChainReader {
+  readonly token: Address
+  readonly multicall: Multicall
+  readonly payers: PayerLimits
+  readonly losses: GasLosses
 }
 
 /**
@@ -37,7 +48,7 @@ export async function findTransfer(
  * undefined while it may still become something else, or the node cannot say: to be asked again. The truth is the log
  * of its use with its transfer, in any transaction of anybody.
  *
- * `since`: milliseconds since the epoch, before which it was not used. `hasFailed` says of one that is unused up to a
+ * `since`: milliseconds since the epoch, before which it was not used. `hasFailed` applies to one that is unused up to a
  * block whether it stays so.
  *
  * Everything is asked of one block, by its number: behind one address there may be several nodes, and one that has not
@@ -55,9 +66,10 @@ export async function onchainStatus(
   const used = await isUsed(chain, expected, block.number)
   if (used === undefined) return undefined
   if (used) return statusOfUse(reader, expected, since, block)
-  // It may be used in a block that does not count yet.
-  if (limits.confirmations > 1 && (await isUsed(chain, expected)) !== false) return undefined
-  return (await hasFailed(block)) ? SETTLEMENT_FAILED : undefined
+  if (!(await hasFailed(block))) return undefined
+  // It may be used in a block that does not count yet, or that was mined between the two questions: not every node
+  // answers for exactly the block that it is asked for.
+  return (await isUsed(chain, expected)) === false ? SETTLEMENT_FAILED : undefined
 }
 
 async function statusOfUse(
@@ -73,7 +85,7 @@ async function statusOfUse(
   if (receipt.kind !== 'result' || receipt.result === null) return undefined
   // Else it was used for another transfer that was signed under the same nonce.
   return containsTransfer(receipt.result.logs, expected)
-    ? settled(reader, expected, log.transactionHash)
+    ? settled(reader, expected, { hash: log.transactionHash })
     : SETTLEMENT_FAILED
 }
 
@@ -96,7 +108,7 @@ const WIDEST = 5_000n
 const NARROWER = 10n
 /** Most questions for one payment. */
 const MOST = 100
-/** By how much our clock may be ahead of the chain’s, in seconds. */
+/** How far our clock may be ahead of the chain’s, in seconds. */
 const SKEW = 30n
 
 /**
@@ -133,4 +145,69 @@ async function findAuthorization(
     else return undefined
   }
   return undefined
+}
+
+/** How long accounts may keep a payment waiting. */
+const ACCOUNTS_MS = 5_000
+
+/** A transaction of ours. */
+interface Carrier {
+  /** Payments it was to carry out. */
+  readonly members: number
+  /** The payers of a batch that this process has sent. */
+  readonly payers: readonly Address[]
+  /** Milliseconds since the epoch, before which the payment was not used. */
+  readonly since: number
+}
+
+/**
+ * What became of a payment that its transaction has not carried out: somebody else may have been faster, or another
+ * transaction of ours. `left out`: it was in a batch, and can still be carried out.
+ */
+export async function explainFailure(
+  context: ReceiptReader,
+  expected: ExpectedTransfer,
+  receipt: TransactionReceipt,
+  { members, payers, since }: Carrier,
+): Promise<Settlement | 'left out' | undefined> {
+  const { hash, block, succeeded, gasCost } = receipt
+  // A node that is behind the one that has shown the receipt does not know yet.
+  const status = await onchainStatus(context, expected, since, ({ number }) => number >= block)
+  if (status?.kind !== 'failed') return status
+  if (payers.length > 0) {
+    await chargeLoss(context, expected, receipt, payers)
+    return 'left out'
+  }
+  if (succeeded) return status
+  const { from, nonce } = expected
+  // The responsible payer of another process's batch is unknown.
+  const payer = members === 1 ? from : undefined
+  if (payer !== undefined) context.payers.note({ payer }, 'reverted')
+  const cost = gasCost / BigInt(members)
+  await context.losses.add({ payer, hash, gasCost: cost, nonce }, context.limits.maxGasLoss)
+  return status
+}
+
+/**
+ * Whose fault it was that a batch has moved nothing for a payment. A payer whose account has taken code since the
+ * simulation may have burned the gas of all; where all are left out and nobody has, the batch itself was wrong, which
+ * counts against nobody, and no batch is sent for a while. Otherwise it was the payment's own.
+ */
+async function chargeLoss(
+  { multicall, payers: limits, losses, token, limits: { maxGasLoss } }: ReceiptReader,
+  { from: payer, nonce }: ExpectedTransfer,
+  { hash, logs, gasCost }: TransactionReceipt,
+  payers: readonly Address[],
+): Promise<void> {
+  const share = gasCost / BigInt(payers.length)
+  const withCode = await multicall.withCode(payers, ACCOUNTS_MS)
+  const isEmpty = !logs.some(({ address }) => sameAddress(address, token))
+  if (withCode === undefined || (isEmpty && withCode.size === 0)) {
+    multicall.pause()
+    return losses.add({ payer: undefined, hash, gasCost: share, nonce }, maxGasLoss)
+  }
+  if (withCode.size > 0 && !withCode.has(payer)) return
+  limits.note({ payer }, 'reverted')
+  const lost = isEmpty ? gasCost / BigInt(withCode.size) : share
+  await losses.add({ payer, hash, gasCost: lost, nonce }, maxGasLoss)
 }

@@ -1,6 +1,6 @@
 import type { Address } from '../../address.ts'
 import { formatCoin } from '../../chains/evm/fees.ts'
-import type { Clock } from '../../chains/evm/rpc.ts'
+import type { Clock } from '../../chains/evm/chain.ts'
 import type { Refusal } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../networks.ts'
@@ -10,10 +10,10 @@ import { NODE_UNREACHABLE } from './eip3009.ts'
 const FIRST_KEY = 8
 const FIRST_CONTRACT = 1
 const MOST = 64
-/** How long a payment waits, before the work, for earlier ones of its payer that are being settled. */
+/** How long a payment waits before the work while earlier ones of its payer are settled. */
 const PATIENCE_MS = 5_000
 const PAUSE_MS = 200
-/** Payers whose settled payments are remembered. */
+/** Number of payers whose settled payments are counted. */
 const PAYERS = 10_000
 /** How long a balance that was read is reckoned with. */
 const FRESH_MS = 2_000
@@ -22,7 +22,7 @@ const YOUNG_MS = 100
 /** One payment, as far as its payer’s limits go. */
 export interface Exposure {
   readonly payer: Address
-  /** Tells it from others of its payer. */
+  /** Distinguishes it from others of its payer. */
   readonly nonce: string
   /** Atomic units. */
   readonly value: bigint
@@ -67,10 +67,7 @@ export class PayerLimits {
     if (known !== undefined) this.#forget(payer, known)
   }
 
-  /**
-   * Runs the settlement of a payment in its turn: when the amounts of its payer that are being settled leave room for
-   * it. `isLate` ends the waiting.
-   */
+  /** Settles a payment when its payer's other pending amounts leave room for it. `isLate` ends the wait. */
   async whileSettling<T>(
     { payer, nonce, value, signedBy }: Exposure,
     settle: () => Promise<T>,
@@ -97,7 +94,7 @@ export class PayerLimits {
     }
   }
 
-  /** A payment has settled; a payer whose transaction reverts begins anew. */
+  /** Counts a settled payment; a reverted transaction resets the payer. */
   note({ payer }: Pick<Exposure, 'payer'>, outcome: 'settled' | 'reverted'): void {
     const known = this.#payer(payer)
     known.settled = outcome === 'settled' ? known.settled + 1 : 0
@@ -135,7 +132,7 @@ class Holding {
   readonly #now: () => number
   readonly #amounts = new Map<string, bigint>()
   #sum = 0n
-  /** What is left of the balance that was read is reckoned without what has left since: it may have been spent. */
+  /** The remaining balance ignores amounts that have left since it was read: they may have been spent. */
   #seen: { balance: bigint; readonly at: number } | undefined
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -196,7 +193,7 @@ const SHORT: Refusal = {
 /** A payer with so many reverted transactions within the time is refused until the first of them is that old. */
 const MOST_REVERTS = 2
 const HOUR_MS = 3_600_000
-/** How long what other processes have lost is known late. */
+/** How old the known losses of other processes may be. */
 const LOSSES_FRESH_MS = 5_000
 
 interface GasLossSettings {
@@ -209,8 +206,11 @@ interface GasLossSettings {
 
 /** A transaction of ours that was mined and has moved nothing. */
 interface Revert {
-  readonly payer: Address
+  /** Undefined when no payer is responsible. */
+  readonly payer: Address | undefined
   readonly hash: string
+  /** Tells the payments of one transaction apart. */
+  readonly nonce: string
   /** Wei. */
   readonly gasCost: bigint
 }
@@ -240,7 +240,7 @@ export class GasLosses {
     this.#settings = settings
   }
 
-  /** By this process, since it started. */
+  /** Totals of this process since its start. */
   get totals(): { readonly reverts: number; readonly gasLost: bigint; readonly isClosed: boolean } {
     return { reverts: this.#reverts, gasLost: this.#gasLost, isClosed: this.#closed }
   }
@@ -251,20 +251,18 @@ export class GasLosses {
     return sumOf((await this.#losses()).filter(({ at }) => at > since))
   }
 
-  async add({ payer, hash, gasCost }: Revert, budget: bigint): Promise<void> {
+  async add({ payer, hash, nonce, gasCost }: Revert, budget: bigint): Promise<void> {
     const { ledger, network, now } = this.#settings
     this.#reverts += 1
     this.#gasLost += gasCost
-    const fact = `${now()} ${gasCost} ${hash}`
+    const fact = `${now()} ${gasCost} ${hash} ${nonce}`
     const until = now() + HOUR_MS
-    await Promise.all([
-      ledger.addExpiring(this.#nameOf('payer', payer.toLowerCase()), fact, until),
-      ledger.addExpiring(this.#nameOf('all'), fact, until),
-    ])
+    const names = payer === undefined ? [['all']] : [['all'], ['payer', payer.toLowerCase()]]
+    await Promise.all(names.map((name) => ledger.addExpiring(this.#nameOf(...name), fact, until)))
     this.#spent = undefined
     const lost = sumOf(await this.#losses())
     this.#report(
-      `transaction ${hash} for payer ${payer} reverted and cost ${formatCoin(gasCost)} ${network.coin}; ${formatCoin(lost)} of at most ${formatCoin(budget)} ${network.coin} were lost in the last hour`,
+      `transaction ${hash} for ${payer === undefined ? 'several payers' : `payer ${payer}`} reverted and cost ${formatCoin(gasCost)} ${network.coin}; ${formatCoin(lost)} of at most ${formatCoin(budget)} ${network.coin} were lost in the last hour`,
     )
   }
 
@@ -297,8 +295,11 @@ export class GasLosses {
     )
   }
 
+  /** At most an hour, although the clock of the process that has recorded the loss may be ahead of this one. */
   #secondsUntilOver(loss: Loss | undefined): number {
-    return Math.max(1, Math.ceil(((loss?.at ?? 0) + HOUR_MS - this.#settings.now()) / 1000))
+    const now = this.#settings.now()
+    const start = Math.min(loss?.at ?? 0, now)
+    return Math.max(1, Math.ceil((start + HOUR_MS - now) / 1000))
   }
 
   #losses(): Promise<readonly Loss[]> {

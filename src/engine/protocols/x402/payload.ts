@@ -17,7 +17,7 @@ export interface Requirements {
   readonly extra?: Readonly<Record<string, Json>> | null
 }
 
-/** A network that payments are taken on. */
+/** A network on which payments are accepted. */
 export interface AcceptedNetwork {
   readonly network: Network
   /** EIP-55. */
@@ -35,7 +35,7 @@ export function requirementsOf(
   return offerOf(accepted, toAtomic(price, accepted.network.token.decimals).toString(), settle)
 }
 
-/** The offer of an amount in atomic units. The usual flow goes unsaid, as the official SDK has it. */
+/** The offer of an amount in atomic units. The default flow is omitted, as in the official SDK. */
 export function offerOf(
   { network, payTo, timeoutSeconds }: AcceptedNetwork,
   amount: string,
@@ -76,7 +76,7 @@ export interface PaymentPayload {
   readonly extensions?: Extensions | null
 }
 
-/** What a client adds to a payment, and what it copies from the challenge. */
+/** Extensions of a payment: added by the client, or copied from the challenge. */
 interface Extensions {
   readonly [IDENTIFIER]?: { readonly info?: { readonly id?: string } | null } | null
   readonly [name: string]: unknown
@@ -88,7 +88,7 @@ interface Extensions {
  */
 export const IDENTIFIER = 'payment-identifier'
 
-/** What a challenge says of it. The form of an id is the specification’s; every byte here is sent with every 402. */
+/** The extension in a challenge. The specification defines the form of an id; every byte is sent with every 402. */
 export const IDENTIFIER_EXTENSION = { info: { required: false }, schema: { type: 'object' } }
 
 /** The extension as a payment carries it, with an id or without. */
@@ -166,9 +166,9 @@ export type Decoded =
 
 /** Reads a PAYMENT-SIGNATURE header: standard base64 (padding optional) of a UTF-8 JSON PaymentPayload. */
 export function decodePayload(header: string): Decoded {
-  if (header.length > LONGEST || !BASE64.test(header)) return malformed('the header is not standard base64')
+  if (header.length > LONGEST || !BASE64.test(header)) return malformed('the text is not standard base64')
   const value = parseJson(Buffer.from(header, 'base64').toString('utf8'))
-  return isJsonObject(value) ? readPayload(value) : malformed('the header does not hold a JSON object')
+  return isJsonObject(value) ? readPayload(value) : malformed('the text is not the base64 of a JSON object')
 }
 
 /** Reads a payment that came as JSON. */
@@ -212,16 +212,18 @@ function wrongVersion(version: unknown): Decoded {
 
 /** What a client of another version has to send instead. */
 export const VERSION_2 =
-  'Send the header PAYMENT-SIGNATURE: base64 of a JSON object with "x402Version": 2, ' +
-  'one offer copied unchanged into "accepted", and "payload". ' +
-  'The offers stand in the PAYMENT-REQUIRED header of this path without a payment.'
+  'Send a JSON object with "x402Version": 2, one offer copied unchanged into "accepted", and "payload": ' +
+  'its base64 in the header PAYMENT-SIGNATURE, or the object in _meta["x402/payment"] of a call of a tool. ' +
+  'The offers are in the response to an unpaid call; over HTTP, in its PAYMENT-REQUIRED header.'
 
 function malformed(detail: string): Decoded {
   return { kind: 'malformed', code: 'invalid_payload', detail }
 }
 
-/** What a facilitator may list a route by: the members of its 402 that a payment repeats. */
+/** The listing data for a facilitator: the members of the 402 that a payment repeats. */
 export interface Listing {
+  /** Id of the operation. */
+  readonly operation: string
   /** Without its URL. */
   readonly resource: JsonObject
   readonly extensions: JsonObject

@@ -11,7 +11,7 @@ import {
   type LogScanner,
   type Transfer,
 } from '../../chains/evm/logs.ts'
-import type { Log, Span } from '../../chains/evm/rpc.ts'
+import type { Log, Span } from '../../chains/evm/chain.ts'
 import type {
   IncomingSpan,
   OnchainStatus,
@@ -25,7 +25,7 @@ import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, stateCall } from './eip3009
 /** Payers asked for at once: nodes limit how many alternatives a topic may have. */
 const PAYERS = 50
 
-/** How long before its entry a payment may have been carried out: authorizations live for an hour at the most. */
+/** How long before its record a payment may have been executed: authorizations are valid for an hour at most. */
 const LEAD_MS = 3_600_000
 
 /**
@@ -61,7 +61,7 @@ export class X402Source implements ReconcileSource {
     return { kind: 'payment', payment: this.#payment(log.transactionHash, log.block, transfer, nonce) }
   }
 
-  /** Nonces of the authorizations that those who have paid here have used in these blocks, by their place. */
+  /** Nonces that known payers have used in these blocks, by log position. */
   async #noncesBefore(logs: readonly Log[]): Promise<Map<string, `0x${string}`>> {
     const nonces = new Map<string, `0x${string}`>()
     const payers = [...new Set(logs.flatMap(({ topics }) => topicAddress(topics[1]) ?? []))]

@@ -1,4 +1,5 @@
-import { isAddress, type Address } from '../../address.ts'
+import { isAddress } from '../../address.ts'
+import { findBatch, Multicall, SimulationQueue } from '../../chains/evm/batch.ts'
 import { bid, FeeOracle, GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/fees.ts'
 import {
   isHex,
@@ -7,9 +8,8 @@ import {
   type Block,
   type Chain,
   type Clock,
-  type RpcAnswer,
-  type TransactionReceipt,
-} from '../../chains/evm/rpc.ts'
+  type Sender,
+} from '../../chains/evm/chain.ts'
 import type { SignerPool } from '../../chains/evm/batch-signer.ts'
 import {
   FEES_TOO_HIGH,
@@ -23,7 +23,7 @@ import type { Refusal } from '../../errors.ts'
 import type { SettlementAttempt, OwnTransaction } from '../../ledger/payment-record.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../networks.ts'
-import { UNCONFIRMED, type Journal, type Settlement } from '../protocol.ts'
+import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../protocol.ts'
 import {
   balanceOf,
   containsTransfer,
@@ -34,7 +34,7 @@ import {
   type ExpectedTransfer,
   type SignedAuthorization,
 } from './eip3009.ts'
-import { findTransfer, isOver, onchainStatus, type ChainReader } from './onchain-status.ts'
+import { explainFailure, findTransfer, isOver, onchainStatus, type ReceiptReader } from './onchain-status.ts'
 import {
   offerOf,
   type AcceptedNetwork,
@@ -44,12 +44,14 @@ import {
 } from './payload.ts'
 import { GasLosses, PayerLimits, type Exposure } from './payer-limits.ts'
 
-/** One payment to be carried out: one object for its whole life. */
+/** A payment to settle: one object for its whole life. */
 export interface SettlementRequest {
   readonly payload: PaymentPayload
   readonly signedBy: SignedAuthorization['signedBy']
   readonly requirements: Requirements
   readonly expected: ExpectedTransfer
+  /** Id of the operation that a facilitator may list; undefined when none is named to it. */
+  readonly operation: string | undefined
 }
 
 /**
@@ -73,25 +75,26 @@ export function settlementRequestOf(
       payload: { signature, authorization: { from, to, value, validAfter, validBefore, nonce } },
       ...(listed === undefined ? {} : { extensions: listed.extensions }),
     },
-    // Until the signature says otherwise.
+    // Until the signature shows otherwise.
     signedBy: 'key',
     requirements,
+    operation: listed?.operation,
     expected: { token: network.network.token.address, from, to, value: BigInt(value), nonce },
   }
 }
 
-/** Who carries authorizations out on one network: this process with a signer of its own, or a facilitator. */
+/** The settlement of one network: by a signer of this process, or a facilitator. */
 export interface Settler {
-  /** Whether a contract wallet accepts a signature that no key has made; `digest` is what was signed. */
+  /** Whether a contract wallet accepts a signature that no key has made; `digest` is the signed message. */
   verifyContract(request: SettlementRequest, digest: Uint8Array): Promise<Refusal | undefined>
   /** Whether the token would carry the authorization out now. */
   simulate(request: SettlementRequest): Promise<Refusal | undefined>
-  /** The HTTP request with it is done: what `simulate` has reserved is free again. */
+  /** The HTTP request has ended: frees what `simulate` has reserved. */
   release(request: SettlementRequest): void
   settle(request: SettlementRequest, journal: Journal): Promise<Settlement>
   /**
-   * Finds out what became of a payment; `dispatch` is what was sent for it, if anything was. `validBefore` and `since`,
-   * the time the payment came: milliseconds since the epoch.
+   * Finds the outcome of a payment; `dispatch` is what was sent for it. `validBefore` and `since`, the time the
+   * payment arrived, are milliseconds since the epoch.
    */
   resolve(
     expected: ExpectedTransfer,
@@ -102,12 +105,11 @@ export interface Settler {
 }
 
 /** What it takes to settle on one network with signers of this process. */
-export interface SettlementContext extends ChainReader, Clock {
-  readonly token: Address
+export interface SettlementContext extends ReceiptReader, Clock {
+  readonly ledger: Ledger
+  readonly simulations: SimulationQueue<Refusal | undefined>
   readonly signers: SignerPool
   readonly fees: FeeOracle
-  readonly payers: PayerLimits
-  readonly losses: GasLosses
 }
 
 interface ContextSettings extends Clock {
@@ -127,7 +129,9 @@ export async function openContext({
   ...settings
 }: ContextSettings): Promise<Omit<SettlementContext, 'limits'>> {
   const { openAccount, Signer, SignerPool } = await import('../../chains/evm/batch-signer.ts')
-  const { network, chain, now, sleep } = settings
+  const { network, chain, ledger, now, sleep } = settings
+  const multicall = new Multicall(chain, settings)
+  void multicall.look()
   const token = network.token.address
   const fees = new FeeOracle(chain, now)
   // A key that is listed twice is one account: two queues would use its nonces twice.
@@ -136,9 +140,12 @@ export async function openContext({
     networkId: network.id,
     token,
     chain,
+    ledger,
+    multicall,
+    simulations: new SimulationQueue(multicall, settings),
     fees,
     signers: new SignerPool(
-      Array.from(accounts.values(), (account) => new Signer({ ...settings, account, fees })),
+      Array.from(accounts.values(), (account) => new Signer({ ...settings, account, fees, multicall })),
     ),
     payers: new PayerLimits((payer) => balanceOf({ chain, token }, payer), { now, sleep }),
     losses: new GasLosses(settings),
@@ -151,7 +158,7 @@ export async function openContext({
 const SIMULATION_MS = 5_000
 /** Seconds after which a network that cannot settle may be able to. */
 const RETRY_AFTER = 10
-/** How long a broadcast transaction is waited for before the buyer is told to ask again; nine looks in the two seconds of a usual block, for operators pay their node by the call. */
+/** Polls of a broadcast transaction: nine in the two seconds of a usual block, since node calls cost money. */
 const PACE = { first: 15, factor: 1.6, longest: 1_000, patience: 30_000 }
 /** Who has used it longer ago than this is found when the payment is resolved, by the time it came. */
 const RECENT_MS = 600_000
@@ -173,7 +180,7 @@ export function createLocalSettler(context: SettlementContext): Settler {
   }
 }
 
-/** Before the work: whether this payment could be sent now and would be carried out, besides others of its payer. */
+/** Before the work: whether this payment could be sent now and would succeed, besides others of its payer. */
 async function preflight(
   context: SettlementContext,
   request: SettlementRequest,
@@ -182,7 +189,8 @@ async function preflight(
   const signed = signedOf(request)
   const exposure = exposureOf(request.expected, signed)
   const { ready } = signers
-  if (ready.length === 0) return unavailable(STUCK.detail)
+  const [from] = ready
+  if (from === undefined) return unavailable(STUCK.detail)
   const [suspended, fees] = await Promise.all([
     losses.refuse(exposure.payer, signed.signedBy, limits.maxGasLoss),
     context.fees.current(),
@@ -193,12 +201,21 @@ async function preflight(
   if (price === undefined) return unavailable(FEES_TOO_HIGH.detail)
   const short = await payers.reserve(exposure)
   if (short !== undefined) return short
-  let refusal: Refusal | undefined = SENDER_UNFUNDED
-  for (const from of ready) {
-    refusal = await simulate(context, signed, { from, gas: gasFor(signed), ...price }, SIMULATION_MS)
-    if (refusal !== SENDER_UNFUNDED) break
+  const alone = async (): Promise<Refusal | undefined> => {
+    let refusal: Refusal | undefined = SENDER_UNFUNDED
+    for (const from of ready) {
+      refusal = await simulate(context, signed, { from, gas: gasFor(signed), ...price }, SIMULATION_MS)
+      if (refusal !== SENDER_UNFUNDED) break
+    }
+    return refusal
   }
-  if (refusal !== undefined) payers.release(exposure)
+  const call = { to: request.expected.token, data: transferCall(signed) }
+  const refusal =
+    signed.signedBy === 'key' && context.multicall.isAvailable
+      ? await context.simulations.simulate({ call, sender: { from, ...price }, alone })
+      : await alone()
+  if (refusal === undefined || refusal === 'passed') return undefined
+  payers.release(exposure)
   return refusal
 }
 
@@ -225,7 +242,7 @@ function exposureOf(
 
 /**
  * Simulates once more right before it is sent, for the buyer’s funds may have moved while the handler ran and while
- * others were served; then waits for the block.
+ * others were served; then waits for the block. What its transaction has left out is sent once more, by itself.
  */
 export async function settle(
   context: SettlementContext,
@@ -238,16 +255,20 @@ export async function settle(
   const settlement = await context.payers.whileSettling(
     exposure,
     async () => {
-      const result = await context.signers.send({
+      const request = {
         to: expected.token,
         data: transferCall(signed),
         gas: gasFor(signed),
         maxFeePerGas: context.limits.maxFeePerGas,
         expires: validBefore,
-        check: (sender, timeout) => simulate(context, signed, sender, timeout),
+        check: (sender: Sender, timeout: number) => simulate(context, signed, sender, timeout),
         journal,
-      })
-      return follow(context, expected, validBefore, result)
+      }
+      const shared = signed.signedBy === 'key' ? { ...request, payer: expected.from } : request
+      const first = await follow(context, expected, validBefore, await context.signers.send(shared))
+      if (first !== 'left out') return first
+      const alone = await follow(context, expected, validBefore, await context.signers.send(request))
+      return alone === 'left out' ? SETTLEMENT_FAILED : alone
     },
     () => context.now() >= validBefore,
   )
@@ -261,7 +282,7 @@ async function follow(
   expected: ExpectedTransfer,
   validBefore: number,
   sent: SendResult,
-): Promise<Settlement> {
+): Promise<Settlement | 'left out'> {
   const since = context.now() - RECENT_MS
   const seen = (): Promise<Settlement | undefined> => onchainStatus(context, expected, since, () => false)
   switch (sent.kind) {
@@ -275,15 +296,18 @@ async function follow(
       // Somebody else may have carried it out.
       return (await seen()) ?? { kind: 'failed', refusal }
     }
-    case 'unknown':
-      // A node that answers again tells what has become of it; one that does not is asked again by the next request or by recovery.
-      return resume(context, expected, sent.transaction, validBefore, since)
+    case 'unknown': {
+      // If the node answers again, its state is known; otherwise the next request or recovery asks again.
+      const outcome = await resume(context, expected, sent.transaction, validBefore, since)
+      // Another transaction has used its nonce, such as that of a dead process which recovery has sent again.
+      return outcome.kind === 'failed' ? 'left out' : outcome
+    }
     case 'sent':
       return confirm(context, expected, sent.transaction, since, sent)
   }
 }
 
-/** Finds out what became of a transaction that another attempt has sent, or was about to send. */
+/** Finds the outcome of a transaction that another attempt has sent, or was about to send. */
 export async function resume(
   context: SettlementContext,
   expected: ExpectedTransfer,
@@ -291,32 +315,43 @@ export async function resume(
   validBefore: number,
   since: number,
 ): Promise<Settlement> {
-  const { chain } = context
-  const seen = await chain.receipt(transaction.hash)
+  const seen = await context.chain.receipt(transaction.hash)
   if (seen.kind !== 'result') return UNCONFIRMED
   if (seen.result === null) {
-    // While it stands in no block, it is over with it once its time or its account nonce is gone.
+    // While it is unmined, it has failed once it has expired or its account nonce is used.
     const status = (): Promise<Settlement | undefined> =>
       onchainStatus(
         context,
         expected,
         since,
-        async (block) => isOver(block, validBefore) || (await isSpent(chain, transaction, block)),
+        async (block) => isOver(block, validBefore) || (await isSpent(context.chain, transaction, block)),
       )
-    const known = await status()
-    if (known !== undefined) return known
-    if ((await resend(chain, transaction)) === 'refused') return (await status()) ?? UNCONFIRMED
+    const known = (await status()) ?? (await resend(context, transaction, status))
+    // Mined in the meantime: its receipt has the gas cost.
+    const isMined = known?.kind === 'settled' && known.receipt.transaction === transaction.hash
+    if (known !== undefined && !isMined) return known
   }
-  return confirm(context, expected, transaction, since)
+  const outcome = await confirm(context, expected, transaction, since)
+  return outcome === 'left out' ? SETTLEMENT_FAILED : outcome
 }
 
-/** Whether the account nonce of a transaction has gone to another one, or to itself. */
+/** Whether the account nonce of a transaction is used, by another transaction or by itself. */
 async function isSpent(chain: Chain, { signer, nonce }: OwnTransaction, block: Block): Promise<boolean> {
   const mined = isAddress(signer) ? await chain.minedNonce(signer, block.number) : undefined
   return mined?.kind === 'result' && mined.result > BigInt(nonce)
 }
 
-async function resend(chain: Chain, { raw }: OwnTransaction): Promise<'sent' | 'refused'> {
+/** Undefined when it may be mined now; otherwise the outcome of a payment whose transaction the node refuses. */
+async function resend(
+  { chain, ledger }: SettlementContext,
+  { hash, members, raw }: OwnTransaction,
+  status: () => Promise<Settlement | undefined>,
+): Promise<Settlement | undefined> {
+  const bytes = members === undefined ? raw : await findBatch(ledger, hash)
+  return (await submit(chain, bytes)) === 'refused' ? ((await status()) ?? UNCONFIRMED) : undefined
+}
+
+async function submit(chain: Chain, raw: string | undefined): Promise<'sent' | 'refused'> {
   if (!isHex(raw)) return 'sent'
   const answer = await chain.broadcast(raw)
   return answer.kind === 'refused' && !isKnown(answer.message) ? 'refused' : 'sent'
@@ -328,19 +363,23 @@ async function confirm(
   expected: ExpectedTransfer,
   transaction: OwnTransaction,
   since: number,
-  tracked: Tracked = { hashes: () => [transaction.hash], mined: () => undefined },
-): Promise<Settlement> {
+  tracked: Tracked = {
+    receipt: () => context.chain.receipt(transaction.hash),
+    payers: [],
+    mined: () => undefined,
+  },
+): Promise<Settlement | 'left out'> {
   const { chain, limits } = context
   let mined = false
   // What has just come to a pool is in no block yet.
   await context.sleep(PACE.first)
   const found = await poll(context, PACE, async () => {
-    // Before the receipt: what is there afterwards lies as deep as this says.
+    // Read before the receipt, so that the receipt is at least as deep as this block.
     const head = limits.confirmations === 1 ? undefined : await chain.blockNumber()
-    const seen = await findReceipt(chain, tracked.hashes())
+    const seen = await tracked.receipt()
     if (seen.kind !== 'result') return undefined
     // A block that is undone takes its transactions with it, and not every node puts them back into its pool.
-    if (mined && seen.result === null) await resend(chain, transaction)
+    if (mined && seen.result === null) await submit(chain, transaction.raw)
     mined = seen.result !== null
     if (seen.result === null) return undefined
     const counts =
@@ -348,38 +387,13 @@ async function confirm(
       (head.kind === 'result' && seen.result.block + BigInt(limits.confirmations) - 1n <= head.result)
     if (!counts) return undefined
     tracked.mined(seen.result)
-    return readReceipt(context, expected, seen.result, since)
+    const { succeeded, logs, hash, gasCost } = seen.result
+    const { members = Math.max(1, tracked.payers.length) } = transaction
+    return succeeded && containsTransfer(logs, expected)
+      ? settled(context, expected, { hash, gasCost: gasCost / BigInt(members) })
+      : explainFailure(context, expected, seen.result, { since, members, payers: tracked.payers })
   })
-  if (found !== undefined && found.kind !== 'unknown') return found
+  if (found === 'left out' || (found !== undefined && found.kind !== 'unknown')) return found
   // Another process may have replaced the transaction.
   return (await onchainStatus(context, expected, since, () => false)) ?? UNCONFIRMED
-}
-
-async function findReceipt(
-  chain: Chain,
-  hashes: readonly string[],
-): Promise<RpcAnswer<TransactionReceipt | null>> {
-  let last: RpcAnswer<TransactionReceipt | null> = { kind: 'unreachable' }
-  for (const hash of hashes) {
-    last = await chain.receipt(hash)
-    if (last.kind === 'result' && last.result !== null) return last
-  }
-  return last
-}
-
-/** Our own revert may mean that somebody else was faster, or another transaction of ours. */
-async function readReceipt(
-  context: SettlementContext,
-  expected: ExpectedTransfer,
-  { hash, block, succeeded, logs, gasCost }: TransactionReceipt,
-  since: number,
-): Promise<Settlement | undefined> {
-  if (succeeded && containsTransfer(logs, expected)) return settled(context, expected, hash)
-  // A node that is behind the one that has shown the receipt does not know yet.
-  const status = await onchainStatus(context, expected, since, ({ number }) => number >= block)
-  if (status?.kind !== 'failed' || succeeded) return status
-  const payer = expected.from
-  context.payers.note({ payer }, 'reverted')
-  await context.losses.add({ payer, hash, gasCost }, context.limits.maxGasLoss)
-  return status
 }

@@ -1,11 +1,11 @@
-import { keccak_256 } from '@noble/hashes/sha3'
+import { keccak256 } from 'js-sha3'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import { isJsonObject, type JsonObject } from '../../json.ts'
 import { once } from '../../memoize.ts'
 import { recoverSigner, splitSignature } from './eip3009.ts'
 
-/** A proof of x402's extension sign-in-with-x: the fields of an EIP-4361 message, and who has signed it. */
+/** A proof of x402's extension sign-in-with-x: the fields of an EIP-4361 message and its signer. */
 export interface Proof {
   readonly domain: string
   readonly address: string
@@ -23,7 +23,7 @@ export interface Proof {
   readonly signature: string
 }
 
-/** A proof is good for so long after its message was made, and once. */
+/** How long a proof is valid after its message was made; it is accepted once. */
 const PROOF_MS = 300_000
 
 /** Clocks of clients go wrong by a little. */
@@ -62,7 +62,7 @@ const proofForm = once(() => new Ajv2020().compile<Proof>(schema))
 /** Longest text that is looked at. */
 const LONGEST = 16_384
 
-/** Reads a proof: an object, or the text of the header (base64 of its JSON); undefined when it is none. */
+/** Reads a proof: an object, or the text of the header (base64 of its JSON); undefined when it is invalid. */
 export function readProof(sent: unknown): Proof | undefined {
   if (typeof sent !== 'string') return proofForm()(sent) ? sent : undefined
   if (sent.length > LONGEST) return undefined
@@ -75,22 +75,22 @@ export function readProof(sent: unknown): Proof | undefined {
 }
 
 export type Judged =
-  /** `until`: milliseconds since the epoch; the nonce is not to be taken again before. */
+  /** `until`: milliseconds since the epoch, until which the nonce must not be accepted again. */
   | { readonly kind: 'signer'; readonly address: Address; readonly nonce: string; readonly until: number }
   | { readonly kind: 'refused'; readonly detail: string }
 
-/** Whether an address has signed, for this place and now. That its nonce is new remains to be seen. */
+/** Whether an address has signed, for this origin and time. The caller checks that the nonce is new. */
 export function judgeProof(proof: Proof, uri: string, now: number): Judged {
   const { host } = new URL(uri)
   if (proof.domain !== host) return refuse(`domain is not ${host}`)
   if (proof.uri !== uri) return refuse(`uri is not ${uri}`)
   const issued = Date.parse(proof.issuedAt)
-  if (!(issued <= now + SKEW_MS)) return refuse('issuedAt lies in the future')
+  if (!(issued <= now + SKEW_MS)) return refuse('issuedAt is in the future')
   if (!(issued > now - PROOF_MS)) return refuse('issuedAt is more than five minutes ago')
   if (proof.expirationTime !== undefined && !(Date.parse(proof.expirationTime) > now))
     return refuse('expirationTime has passed')
   if (proof.notBefore !== undefined && !(Date.parse(proof.notBefore) <= now + SKEW_MS))
-    return refuse('notBefore lies in the future')
+    return refuse('notBefore is in the future')
   const split = splitSignature(proof.signature)
   const signer = split === undefined ? undefined : recoverSigner(digestOf(messageOf(proof)), split)
   if (signer === undefined || !sameAddress(signer, proof.address))
@@ -102,7 +102,7 @@ function refuse(detail: string): Judged {
   return { kind: 'refused', detail }
 }
 
-/** What somebody has to sign to prove an address: the extension as a challenge has it. */
+/** The message that proves an address when signed: the extension as a challenge contains it. */
 export function signInDemand(
   {
     uri,
@@ -150,5 +150,5 @@ function messageOf(proof: Proof): string {
 function digestOf(message: string): Uint8Array {
   const bytes = Buffer.from(message, 'utf8')
   const prefix = Buffer.from(`\u0019Ethereum Signed Message:\n${bytes.length}`, 'utf8')
-  return keccak_256(Buffer.concat([prefix, bytes]))
+  return new Uint8Array(keccak256.arrayBuffer(Buffer.concat([prefix, bytes])))
 }

@@ -6,7 +6,17 @@ import type { ErrorCode, Refusal } from '../../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../json.ts'
 import type { PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
 import type { Network } from '../../networks.ts'
-import { createTokens, type Detection, type Payment, type Protocol, type Settlement } from '../protocol.ts'
+import {
+  createTokens,
+  exampleAmount,
+  fixedPrice,
+  otherArguments,
+  type Challenge,
+  type Detection,
+  type Payment,
+  type Protocol,
+  type Settlement,
+} from '../protocol.ts'
 import { createChallenge, MCP_EXTENSION } from './challenge.ts'
 import {
   decodePayload,
@@ -32,9 +42,9 @@ export interface SettleableNetwork extends AcceptedNetwork {
 interface X402Settings {
   readonly service: Service
   readonly baseUrl: string
-  /** In order of preference: clients pay the first they can. */
+  /** In order of preference: clients pay the first one they can. */
   readonly offered: readonly AcceptedNetwork[]
-  /** Every network that can be settled on, offered or not: a payment that was taken is finished wherever it was made. */
+  /** Every network with settlement, offered or not: an accepted payment is finished on its network. */
   readonly reachable: readonly SettleableNetwork[]
   readonly random: (bytes: number) => Uint8Array
 }
@@ -43,7 +53,18 @@ interface X402Settings {
 export function createX402({ service, baseUrl, offered, reachable, random }: X402Settings): Protocol {
   const settings = { service, baseUrl, networks: offered, nextToken: createTokens(random) }
   const listings = new WeakMap<Endpoint, Listing>()
-  const context: OfferContext = { offered, listingOf: (endpoint) => listings.get(endpoint) }
+  const challenge = (endpoint: Endpoint, amount = fixedPrice(endpoint)): Challenge | undefined => {
+    if (amount === undefined || offered.length === 0) return undefined
+    const made = createChallenge(endpoint, amount, settings)
+    listings.set(endpoint, made.listing)
+    return made
+  }
+  /** A payment may come before its endpoint was asked for without one. */
+  const listingOf = (endpoint: Endpoint): Listing | undefined => {
+    if (!listings.has(endpoint)) challenge(endpoint, exampleAmount(endpoint.operation))
+    return listings.get(endpoint)
+  }
+  const context: OfferContext = { offered, listingOf }
   const networkOf = (id: string): SettleableNetwork | undefined =>
     reachable.find(({ network }) => network.id === id)
   const take = (decoded: Decoded): Detection => {
@@ -55,7 +76,7 @@ export function createX402({ service, baseUrl, offered, reachable, random }: X40
   }
   const protocol: Protocol = {
     name: 'x402',
-    // A payment says itself how long it is valid.
+    // An authorization contains its own validity.
     longestWork: Infinity,
     detect: (headers) => detect(headers, take),
     tools: {
@@ -68,13 +89,7 @@ export function createX402({ service, baseUrl, offered, reachable, random }: X40
       receipt: (_, receipt) => ({ 'x402/payment-response': settlementResponse(receipt) }),
       failure: (entry, code) => ({ 'x402/payment-response': failureResponse(entry, code) }),
     },
-    challenge: (endpoint) => {
-      const { price } = endpoint.operation
-      if (price === undefined || offered.length === 0) return undefined
-      const challenge = createChallenge(endpoint, price, settings)
-      listings.set(endpoint, challenge.listing)
-      return challenge
-    },
+    challenge,
     resolve: (entry) => resolve(networkOf(entry.network), entry),
     receiptHeaders: (_, receipt) => ({ 'PAYMENT-RESPONSE': encode(settlementResponse(receipt)) }),
     failureHeaders: (entry, code) => ({ 'PAYMENT-RESPONSE': encode(failureResponse(entry, code)) }),
@@ -82,9 +97,10 @@ export function createX402({ service, baseUrl, offered, reachable, random }: X40
   return protocol
 }
 
+const NO_OFFER_OF_OURS = '"accepted" is not one of the offers made here'
 const NOT_OFFERED = 'payments on this network are not offered here'
 
-/** x402 v1 sends X-PAYMENT: said clearly, for its clients would otherwise meet one 402 after the other. */
+/** x402 v1 sends X-PAYMENT: reported clearly, since its clients would otherwise get one 402 after the other. */
 function detect(headers: IncomingHttpHeaders, take: (decoded: Decoded) => Detection): Detection {
   const header = headers['payment-signature']
   if (typeof header === 'string') return take(decodePayload(header.trim()))
@@ -124,10 +140,10 @@ async function resolve(network: SettleableNetwork | undefined, entry: PaymentRec
 
 /** Seconds of validity a payment must still have, as every x402 implementation asks. */
 const MARGIN_SECONDS = 6
-/** Seconds a payment may outlast its offer, for buyers whose clocks are fast: what is kept for it has to end. */
+/** Seconds a payment may be valid beyond its offer, for fast clocks; its record is kept as long. */
 const SLACK_SECONDS = 600
 
-/** What new payments are taken for. */
+/** What new payments are checked against. */
 interface OfferContext {
   /** The networks; an older payment may have used another one. */
   readonly offered: readonly AcceptedNetwork[]
@@ -173,7 +189,10 @@ function exactPayment(
         return refuse('no_matching_requirements', NOT_OFFERED)
       const offer = requirementsOf({ ...accepted, timeoutSeconds }, price, endpoint.operation.settle)
       if (!matches(payload.accepted, offer))
-        return refuse('no_matching_requirements', '"accepted" is not one of the offers made here')
+        return refuse(
+          'no_matching_requirements',
+          otherArguments(endpoint, payload.accepted.amount, offer.amount) ?? NO_OFFER_OF_OURS,
+        )
       if (!namesResource(payload.resource?.url, resource))
         return refuse('payment_wrong_resource', 'the payment was made for another path')
       const listing = listingOf(endpoint)
@@ -222,7 +241,7 @@ function checkAuthorization(
   }
   if (BigInt(validAfter) > BigInt(seconds)) {
     const early = 'invalid_exact_evm_payload_authorization_valid_after'
-    return refuse(early, 'authorization.validAfter lies in the future')
+    return refuse(early, 'authorization.validAfter is in the future')
   }
   return undefined
 }
@@ -235,7 +254,7 @@ export function paymentKey(network: Network, { from, nonce }: Pick<Authorization
   return ['x402', network.id, network.token.address, from, nonce].join(':').toLowerCase()
 }
 
-/** Reads a ledger key back, for payments whose header is gone. */
+/** Parses a ledger key, for payments without their header. */
 export function readPaymentKey(
   key: string,
 ): { readonly from: Address; readonly nonce: `0x${string}` } | undefined {

@@ -107,14 +107,14 @@ function firstTitle(row: JsonObject | undefined): JsonObject {
   return { metadata, similar_titles: similar }
 }
 
-/** Trouble of a source comes first: of what it would have said nothing is known. */
+/** The failure of a source takes precedence: its answer would be unknown. */
 function whyNone(apps: readonly Attempt<Part>[]): Failure {
   const failures = apps.flatMap((app) => (app.kind === 'failed' ? app.failure : []))
   const trouble = failures.find(({ code }) => code !== 'not_found')
   return trouble ?? new Failure('not_found', 'None of these apps was found')
 }
 
-/** Of each app its name, players, owners and what its reviews say; of the first title its name and two neighbours. */
+/** Name, players, owners and reviews of each app; name and two neighbours of the first title. */
 function preview({ apps = [], first_title: title = null, appids = [] }: JsonObject): JsonObject {
   const rows = Array.isArray(apps) ? apps.filter(isJsonObject) : []
   return {

@@ -22,7 +22,7 @@ import { attempt } from '../../sources/attempt.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { fold, rankMatches, type Match } from './match.ts'
 
-/** Of a name without a match too: who asks again within the hour costs no call. */
+/** Also for a name without a match: repeating the search within the hour costs no call. */
 const SEARCH = { ttl: 60 * 60_000, staleIfError: 24 * 60 * 60_000 }
 /** Without its times the answer is not kept for a day. */
 const PARTIAL = 5 * 60_000

@@ -10,7 +10,7 @@ export interface AppPage {
 }
 
 /**
- * What the store says of an app: its page, else its entry in the item batch, which knows some apps whose page is not
+ * What the store says about an app: its page, else its entry in the item batch, which knows some apps whose page is not
  * shown in the country. Throws `not_found` when neither knows it, and the failure of the page when that is what is wrong.
  */
 export async function readAppPage(

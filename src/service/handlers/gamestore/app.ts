@@ -7,7 +7,7 @@ import { attempt, type Attempt } from '../../sources/attempt.ts'
 import type { Handler } from '../catalog.ts'
 import { readAppPage } from './app-page.ts'
 import { ownersByReviews, ownersBySteamSpy, ownersRow } from './owners.ts'
-import { readSpied } from './spied.ts'
+import { readEstimate } from './steamspy-cache.ts'
 
 const COUNTRY = 'US'
 /** An answer with gaps is kept no longer: they may be filled. */
@@ -16,20 +16,25 @@ const WITH_GAPS = 30_000
 /** All that is known of one app now. Only its page must be there; each other part may be missing, and a warning says so. */
 export function app(store: Gamestore, steamSpy: SteamSpy): Handler<'gamestore/app'> {
   return async ({ appid }, { signal, now, keep }) => {
-    const [{ details, warnings }, players, reviews, spied] = await Promise.all([
+    const [{ details, warnings }, players, reviews, spyAttempt] = await Promise.all([
       readAppPage(store, appid, COUNTRY, signal),
       attempt(store.players(appid, signal)),
       attempt(store.reviews(appid, signal)),
-      attempt(readSpied(steamSpy, appid, keep)),
+      attempt(readEstimate(steamSpy, appid, keep)),
     ])
     const gaps = [
       ...gapOf(players, store.source.name, ['live_players']),
       ...gapOf(reviews, store.source.name, ['reviews']),
-      ...gapOf(spied, steamSpy.source.name, ['owners_estimate', 'playtime', 'peak_ccu_yesterday', 'tags']),
+      ...gapOf(spyAttempt, steamSpy.source.name, [
+        'owners_estimate',
+        'playtime',
+        'peak_ccu_yesterday',
+        'tags',
+      ]),
     ]
     const totals = valueOf(reviews)
     const current = valueOf(players)
-    const kept = valueOf(spied)
+    const kept = valueOf(spyAttempt)
     const estimate = kept?.value.estimate ?? null
     const owners = [
       estimate && ownersBySteamSpy(estimate.owners),

@@ -1,4 +1,5 @@
 import { Failure, type Warning } from 'ratecard/handler'
+import { Fallbacks } from '../../sources/attempt.ts'
 import type { Gamestore, Listing } from '../../sources/gamestore.ts'
 
 /** A ranking with what is known of its titles. */
@@ -16,19 +17,10 @@ const CONSIDERED = 50
  * the failure of the first when none can be had.
  */
 export async function readChart(store: Gamestore, country: string, signal: AbortSignal): Promise<Chart> {
-  const failures: Failure[] = []
-  async function attempt<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      failures.push(error)
-      return undefined
-    }
-  }
+  const fallbacks = new Fallbacks()
   async function withDetails(listings: readonly Listing[]): Promise<readonly Listing[] | undefined> {
     const appids = listings.slice(0, CONSIDERED).map(({ appid }) => appid)
-    const titles = await attempt(async () => {
+    const titles = await fallbacks.attempt(async () => {
       const found = await store.items(appids, country, signal)
       if (found.size === 0)
         throw new Failure('source_error', 'The game store has no data for its top sellers')
@@ -38,11 +30,11 @@ export async function readChart(store: Gamestore, country: string, signal: Abort
   }
   const warn = (code: string, message: string): Warning => ({ code, message, source: store.source.name })
 
-  const live = await attempt(() => store.search(country, 'all', CONSIDERED, signal))
+  const live = await fallbacks.attempt(() => store.search(country, 'all', CONSIDERED, signal))
   const detailed = live && (await withDetails(live))
   if (detailed) return { ranking: 'steam_store_topsellers', listings: detailed, warnings: [] }
 
-  const featured = await attempt(() => store.featured(country, 'top_sellers', signal))
+  const featured = await fallbacks.attempt(() => store.featured(country, 'top_sellers', signal))
   if (featured) {
     // With a live ranking in hand it was the details that failed: they are not asked for again.
     const better = live ? undefined : await withDetails(featured)
@@ -52,10 +44,10 @@ export async function readChart(store: Gamestore, country: string, signal: Abort
     return { ranking: 'steam_store_featured', listings: better ?? featured, warnings }
   }
 
-  const weekly = await attempt(() => store.weekly(country, CONSIDERED, signal))
+  const weekly = await fallbacks.attempt(() => store.weekly(country, CONSIDERED, signal))
   if (weekly) {
     const fallback = warn('ranking_fallback', 'No live ranking now: the official chart of last week')
     return { ranking: 'steam_weekly_top_sellers', listings: weekly, warnings: [fallback] }
   }
-  throw failures[0] ?? new Failure('internal', 'The charts failed without a failure')
+  throw fallbacks.failure
 }

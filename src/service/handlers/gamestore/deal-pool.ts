@@ -1,5 +1,6 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
 import { Failure } from 'ratecard/handler'
+import { Fallbacks } from '../../sources/attempt.ts'
 import type { Discounted, Gamestore } from '../../sources/gamestore.ts'
 import type { Title } from '../../sources/gamestore/title.ts'
 import { MONEY, moneyFromHundredths, type Money } from '../../sources/money.ts'
@@ -20,7 +21,7 @@ export type Deal = {
   readonly endsAt?: string | null
 }
 
-/** Everything worth ranking at one moment, whatever a buyer filters by. */
+/** All deals worth ranking at one time, before any filter of a buyer. */
 export type DealPool = {
   readonly origin: 'store_query' | 'store_search' | 'store_featured'
   readonly deals: readonly Deal[]
@@ -36,7 +37,7 @@ export const COUNTRY = 'US'
 const CURRENCY = 'USD'
 /** The item batch takes no more. */
 const SEARCHED = 100
-/** Below this, a share of positive reviews says nothing. */
+/** Number of reviews below which their share of positive ones means nothing. */
 const FEWEST_REVIEWS = 10
 
 const DEAL: JSONSchemaType<Deal> = {
@@ -83,30 +84,23 @@ export const isDealPool = compileShape<DealPool>({
  * each with one call for prices and reviews. Throws the failure of the first when none can be had: without reviews there is no score.
  */
 export async function readDealPool(store: Gamestore, signal: AbortSignal): Promise<DealPool> {
-  const failures: Failure[] = []
-  async function attempt<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      failures.push(error)
-      return undefined
-    }
-  }
-  const queried = await attempt(async () => poolOf(await store.discounted(COUNTRY, signal)))
+  const fallbacks = new Fallbacks()
+  const queried = await fallbacks.attempt(async () => poolOf(await store.discounted(COUNTRY, signal)))
   if (queried) return queried
 
-  const searched = await attempt(() => store.search(COUNTRY, 'discounted', SEARCHED, signal))
-  const listed = searched ?? (await attempt(() => store.featured(COUNTRY, 'specials', signal)))
+  const searched = await fallbacks.attempt(() => store.search(COUNTRY, 'discounted', SEARCHED, signal))
+  const listed = searched ?? (await fallbacks.attempt(() => store.featured(COUNTRY, 'specials', signal)))
   const appids = listed?.map(({ appid }) => appid)
   const detailed =
     appids &&
-    (await attempt(async () => some(dealsOf((await store.items(appids, COUNTRY, signal)).values()))))
+    (await fallbacks.attempt(async () =>
+      some(dealsOf((await store.items(appids, COUNTRY, signal)).values())),
+    ))
   if (detailed) {
     const origin = searched ? 'store_search' : 'store_featured'
     return { origin, deals: detailed, read: appids.length, total: null, missingPages: 0 }
   }
-  throw failures[0] ?? new Failure('internal', 'The deals failed without a failure')
+  throw fallbacks.failure
 }
 
 function poolOf({ titles, read, total, missingPages }: Discounted): DealPool {

@@ -54,7 +54,7 @@ interface Valued {
   readonly value: ValueScore
 }
 
-/** By the score as it is shown, so that the order can be understood; then more reviews, then the older app. */
+/** Sorts by the displayed score, so that the order is understandable; then by number of reviews, then by age. */
 function byValue(one: Valued, other: Valued): number {
   return (
     other.value.score - one.value.score ||

@@ -57,7 +57,7 @@ export function ownersByReviews(app: {
   }
 }
 
-/** The better estimate with the others beside it; null when there is none. */
+/** The better estimate with the others; null without any. */
 export function ownersRow(estimates: readonly OwnersEstimate[]): JsonObject | null {
   const [best, ...others] = estimates
   if (best === undefined) return null

@@ -2,7 +2,7 @@ import { Failure, InvalidParameter } from 'ratecard/handler'
 import type { Memories } from '../../memory/memories.ts'
 import { namespaceOfKey } from '../../memory/namespace.ts'
 import type { Handler } from '../catalog.ts'
-import { SOURCE } from './storable.ts'
+import { SOURCE } from './validate.ts'
 
 /** Deletes for good what the wallet that has signed in has written: one memory, or all. */
 export function deleteOwn(memories: Memories): Handler<'memory/delete'> {

@@ -2,8 +2,8 @@ import { InvalidParameter } from 'ratecard/handler'
 import type { Memories } from '../../memory/memories.ts'
 import { namespaceOf } from '../../memory/namespace.ts'
 import type { Handler } from '../catalog.ts'
-import { LARGEST_BYTES, tell } from './telling.ts'
-import { payerOf, SOURCE } from './storable.ts'
+import { LARGEST_BYTES, serializeMemory } from './serialize.ts'
+import { payerOf, SOURCE } from './validate.ts'
 
 const START = '0'
 
@@ -16,7 +16,7 @@ export function exportAll(memories: Memories): Handler<'memory/export'> {
     const store = await memories.store()
     const page = await store.page(wallet, cursor, LARGEST_BYTES)
     const body = {
-      memories: page.memories.map(tell),
+      memories: page.memories.map(serializeMemory),
       count: page.memories.length,
       remaining: page.remaining,
       next_cursor: page.next ?? null,

@@ -2,23 +2,23 @@ import type { Hit } from '../../memory/memory-store.ts'
 import type { Memories } from '../../memory/memories.ts'
 import { namespaceOf } from '../../memory/namespace.ts'
 import type { Handler } from '../catalog.ts'
-import { LARGEST_BYTES, sizeOf, tell } from './telling.ts'
-import { payerOf, SOURCE, storableTags, storableText } from './storable.ts'
+import { LARGEST_BYTES, sizeOf, serializeMemory } from './serialize.ts'
+import { payerOf, SOURCE, validateTags, validateText } from './validate.ts'
 
 /** The memories of the paying wallet that fit a question best. */
 export function search(memories: Memories): Handler<'memory/search'> {
   return async ({ query, k, tags, since }, { payment, signal }) => {
     const question = {
       wallet: namespaceOf(payerOf(payment)),
-      query: storableText('query', query),
+      query: validateText('query', query),
       most: k,
-      tags: storableTags(tags),
+      tags: validateTags(tags),
       since: since === undefined ? undefined : new Date(since),
     }
     const store = await memories.store()
     const hits = await store.search(question, signal)
     const told = fitting(hits)
-    const results = told.map(({ score, ...memory }) => ({ ...tell(memory), score }))
+    const results = told.map(({ score, ...memory }) => ({ ...serializeMemory(memory), score }))
     const body = {
       results,
       count: told.length,

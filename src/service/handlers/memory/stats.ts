@@ -3,7 +3,7 @@ import type { Memories } from '../../memory/memories.ts'
 import { QUOTA, type Usage } from '../../memory/memory-store.ts'
 import { namespaceOfKey } from '../../memory/namespace.ts'
 import type { Handler } from '../catalog.ts'
-import { SOURCE } from './storable.ts'
+import { SOURCE } from './validate.ts'
 
 /** Counting goes over all rows, and anybody may ask for it. */
 const COUNTED = { ttl: 60_000, staleIfError: 0 }
@@ -13,7 +13,7 @@ interface Totals {
   readonly wallets: number
 }
 
-/** How much the memory holds and allows; of one wallet, only what it asks about itself. */
+/** Size and limits of the memory of a wallet; a wallet sees only its own figures. */
 export function stats(memories: Memories): Handler<'memory/stats'> {
   return async (_parameters, { keep, signer }) => {
     const store = await memories.store()

@@ -1,7 +1,7 @@
 import type { Memories } from '../../memory/memories.ts'
 import { namespaceOf } from '../../memory/namespace.ts'
 import type { StoringHandler } from '../catalog.ts'
-import { payerOf, SOURCE, storableTags, storableText } from './storable.ts'
+import { payerOf, SOURCE, validateTags, validateText } from './validate.ts'
 
 /** Keeps a text for the wallet that pays; it is found from the moment the payment has settled. */
 export function write(memories: Memories): StoringHandler<'memory/write'> {
@@ -10,9 +10,9 @@ export function write(memories: Memories): StoringHandler<'memory/write'> {
       const payer = payerOf(payment)
       const draft = {
         wallet: namespaceOf(payer),
-        text: storableText('text', text),
-        tags: storableTags(tags),
-        key: key === undefined ? undefined : storableText('idempotency_key', key),
+        text: validateText('text', text),
+        tags: validateTags(tags),
+        key: key === undefined ? undefined : validateText('idempotency_key', key),
       }
       const store = await memories.store()
       const { id, createdAt, bytes, repeated } = await store.prepare(payer.id, draft, now(), signal)

@@ -1,7 +1,7 @@
 import { Failure, InvalidParameter, type JsonObject } from 'ratecard/handler'
 import type { LanguageModel, Message } from '../../sources/model.ts'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
-import { OVERRUN } from '../../threads/thread.ts'
+import { LIMIT_EXCEEDED } from '../../threads/thread.ts'
 import type { ConfigurableHandler } from '../catalog.ts'
 import type { Case, Judgement } from './extract-structured/judgement.ts'
 import { refuseSchema } from './extract-structured/limits.ts'
@@ -20,7 +20,7 @@ const TASK =
 /** Shown to the model, and to the buyer when it has not helped. */
 const MOST_ERRORS = 10
 
-/** What a schema asks for, out of a text: written by a model, held against the schema, written once more if need be. */
+/** Extracts data for a schema from a text: a model writes it, the schema validates it, and one retry corrects it. */
 export function extractStructured(
   model: LanguageModel | undefined,
 ): ConfigurableHandler<'research/extract-structured'> {
@@ -63,7 +63,7 @@ async function examine(schema: JsonObject, signal: AbortSignal): Promise<string>
 
 async function judge(task: Case, signal: AbortSignal): Promise<Judgement> {
   const judgement = await pool.perform(task, signal)
-  if (judgement !== OVERRUN) return judgement
+  if (judgement !== LIMIT_EXCEEDED) return judgement
   throw new InvalidParameter('schema', `schema is too complex to be checked within ${MILLISECONDS} ms`)
 }
 

@@ -6,8 +6,8 @@ const LINK =
   /\b(?:[a-z][a-z0-9+.-]{1,20}:\/\/|(?:javascript|data|mailto):)[^\s<>"')\]。、，；）]+|\bwww\.[^\s<>"')\]。、，；）]+|\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?:\/|[?#](?=[\w%])|:\d)[^\s<>"')\]。、，；）]*|\b(?:[a-z0-9-]{1,63}\.){2,8}[a-z]{2,24}\b/gi
 
 /**
- * The text without addresses other than the known ones: what has read a hostile page must not lead anybody anywhere, for
- * an address can carry away what was read with it.
+ * Removes addresses other than the known ones: a model that has read a hostile page must not lead anybody elsewhere,
+ * since an address can carry away what was read.
  */
 export function withoutLinks(text: string, known: (address: string) => boolean): string {
   return text.replaceAll(LINK, (found) => {

@@ -4,7 +4,7 @@ import { UNSEEN } from '../util/extract/reading.ts'
 
 const BOUNDARY_BYTES = 12
 
-/** Texts that nobody vouches for, as a model is to see them. */
+/** Untrusted texts in the form in which a model sees them. */
 export interface Material {
   /** What the text is: `text`, `page 3`. */
   readonly label: string

@@ -9,7 +9,7 @@ import { promptOf } from './prompt.ts'
 
 /** Raised when the same text gets another excerpt than before. */
 const VERSION = '1.0.0'
-/** Of an excerpt, at most; a shorter text gives a fifth of its sentences. */
+/** Most sentences of an excerpt; a shorter text yields a fifth of its sentences. */
 const MOST_SENTENCES = 7
 const SHARE = 5
 const LONGEST_SUMMARY = 8000

@@ -12,7 +12,7 @@ export interface ResearchMeans {
   /** Undefined: not configured. */
   readonly engine: SearchEngine | undefined
   readonly egress: Egress
-  /** As answers name the pages. */
+  /** Source of the pages, as named in answers. */
   readonly pages: Source
   /** Undefined: the brief consists of sentences of the pages. */
   readonly model: LanguageModel | undefined
@@ -21,7 +21,7 @@ export interface ResearchMeans {
 /** What every page may have, and no injection needs. */
 const HARMLESS = 'hidden_text'
 
-/** Searches the web, reads what was found and says what it says, each statement with the page it rests on. */
+/** Searches the web, reads the pages and summarises them, with a citation for each statement. */
 export function webResearch({
   engine,
   egress,

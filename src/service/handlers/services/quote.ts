@@ -80,7 +80,7 @@ export const quote: HandlerWithPreview<'services/quote'> = {
         options: optionsFor(category, cents),
         occasion: occasion === '' ? null : occasionFor(occasion, calendar, today, category),
         recipient: recipient === '' ? null : recipient,
-        questions: category.questions,
+        questions: openQuestions(category, quantity),
         valid_until: addDays(today, VALID_DAYS),
         quote_id: `q_${idOf({ ...parameters, day: today, version: servicePrices().version })}`,
         disclaimer: 'Indicative; not an offer.',
@@ -97,6 +97,16 @@ export const quote: HandlerWithPreview<'services/quote'> = {
   }),
 }
 
+/** Questions that a seller would ask, except for a quantity that the need states. */
+function openQuestions({ questions, counted }: Category, quantity: number | undefined): string[] {
+  if (quantity === undefined || counted == null) return [...questions]
+  const known = counted.words.split(' ')
+  return questions.filter(
+    (question) =>
+      !/how many/i.test(question) || !(question.match(/\w+/g) ?? []).some((word) => known.includes(word)),
+  )
+}
+
 function dollars(cents: number): number {
   return cents / 100
 }
@@ -106,7 +116,7 @@ function idOf(question: JsonObject): string {
   return Buffer.from(digestJson(question), 'base64url').toString('hex').slice(0, 12)
 }
 
-/** The next day of an occasion that the table knows; without a date for birthdays and the like. */
+/** The next day of a known occasion; without a date for birthdays and similar ones. */
 function occasionFor(said: string, calendar: Calendar, today: Day, category: Category): JsonObject {
   const known = findOccasion(said)
   const next = known && nextDay(known, calendar.country, today)

@@ -19,7 +19,7 @@ export type Sampled = {
   readonly top: { readonly login: string; readonly viewers: number; readonly language?: string | null }
 }
 
-/** The most watched categories at one moment, whatever number of them a buyer asks for. */
+/** The most watched categories at one time, independent of the number a buyer asks for. */
 export type HypePool = {
   readonly categories: readonly Sampled[]
   /** Over all categories, those that are not listed too. */

@@ -1,6 +1,6 @@
 /** What one category is measured by. */
 export interface Attention {
-  /** Of all viewers sampled, 0 to 100. */
+  /** Share of all sampled viewers, 0 to 100. */
   readonly sharePercent: number
   /** Against earlier samples, in percent; null when there are none. */
   readonly momentumPercent: number | null

@@ -65,7 +65,7 @@ function judge(category: Sampled, pool: HypePool, history: HypeHistory, at: Date
   }
 }
 
-/** By the score as it is shown, so that the order can be understood; then more viewers, then the older category. */
+/** Sorts by the displayed score, so that the order is understandable; then by viewers, then by age. */
 function byScore(one: Judged, other: Judged): number {
   return other.hype.score - one.hype.score || other.viewers - one.viewers || Number(one.id) - Number(other.id)
 }

@@ -11,7 +11,7 @@ import type { Contributor, Work } from '../../sources/works/work.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { cslJson } from './citation/csl-json.ts'
 import { doiAddress, readDoi } from './citation/doi.ts'
-import { likeness, wordsOf } from './citation/likeness.ts'
+import { similarity, wordsOf } from './citation/similarity.ts'
 import { inFull, givenFirst } from './citation/names.ts'
 import { resolve, type Agencies, type Resolved } from './citation/resolve.ts'
 import { ris } from './citation/ris.ts'
@@ -19,7 +19,7 @@ import { references } from './citation/styles.ts'
 
 /** Another work may have come to fit better by tomorrow; a DOI means the same for ever. */
 const FOUND_FOR = 24 * 60 * 60_000
-/** Who was passed over may know better, of a retraction above all. */
+/** Cache time when an agency was skipped, which may know better, above all about a retraction. */
 const PASSED_OVER_FOR = 5 * 60_000
 const UNSURE = 0.5
 const SHOWN_IN_SAMPLE = 3
@@ -60,7 +60,7 @@ async function search(q: string, crossref: Crossref, { signal }: Context): Promi
   if (wordsOf(q).size === 0) throw new InvalidParameter('q', 'q must contain words')
   const hits = await crossref.search(q, signal)
   return hits
-    .map((hit) => ({ ...hit, confidence: likeness(q, hit.work) }))
+    .map((hit) => ({ ...hit, confidence: similarity(q, hit.work) }))
     .toSorted((one, other) => other.confidence - one.confidence)
 }
 
@@ -131,7 +131,7 @@ function nameOf(person: Contributor): JsonObject {
   return { name: givenFirst(person, inFull), given, family, orcid }
 }
 
-/** As much of `YYYY-MM-DD` as is known. */
+/** `YYYY-MM-DD`, as far as known. */
 function dateOf(date: readonly number[]): string | null {
   if (date.length === 0) return null
   return date.map((part, place) => String(part).padStart(place === 0 ? 4 : 2, '0')).join('-')

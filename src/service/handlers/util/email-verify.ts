@@ -9,7 +9,7 @@ import { judge } from './email-verify/verdict.ts'
 
 export interface EmailVerifySources {
   readonly mailServers: MailServers
-  /** As answers name where the records come from. */
+  /** Source of the records, as named in answers. */
   readonly dns: Source
 }
 
@@ -145,7 +145,7 @@ function providerOf(servers: MailSetup['servers']): string | null {
   return MAIL_HOSTS.find(([ending]) => exchange === ending || exchange.endsWith(`.${ending}`))?.[1] ?? null
 }
 
-/** Throw-away domains hand out subdomains, and lend their servers to other names. */
+/** Disposable domains give out subdomains, and their servers serve other names. */
 async function isAnyDisposable(hosts: readonly string[]): Promise<boolean> {
   const list = await throwAway()
   return hosts.some((host) => {

@@ -6,7 +6,7 @@ import {
   type JsonObject,
 } from 'ratecard/handler'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
-import { OVERRUN } from '../../threads/thread.ts'
+import { LIMIT_EXCEEDED } from '../../threads/thread.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 
 /** No text is known that takes a tenth of it. */
@@ -21,7 +21,7 @@ const pool = new ThreadPool<string, EnvelopedAnswer>(entryBeside(import.meta.url
 export const guard: HandlerWithPreview<'util/guard'> = {
   run: async ({ text }, { signal }) => {
     const answer = await pool.perform(text, signal)
-    if (answer !== OVERRUN) return answer
+    if (answer !== LIMIT_EXCEEDED) return answer
     throw new InvalidParameter('text', `input too complex to process within ${MILLISECONDS} ms`)
   },
 

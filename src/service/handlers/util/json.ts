@@ -1,6 +1,6 @@
 import { InvalidParameter } from 'ratecard/handler'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
-import { OVERRUN } from '../../threads/thread.ts'
+import { LIMIT_EXCEEDED } from '../../threads/thread.ts'
 import type { Handler } from '../catalog.ts'
 import type { Performed, Request } from './json/operations.ts'
 
@@ -24,7 +24,7 @@ const pool = new ThreadPool<Request, Performed>(entryBeside(import.meta.url, './
 export const json: Handler<'util/json'> = async (parameters, { signal, now }) => {
   const started = now().getTime()
   const performed = await pool.perform(parameters, signal)
-  if (performed === OVERRUN)
+  if (performed === LIMIT_EXCEEDED)
     throw new InvalidParameter('data', `input too complex to process within ${MILLISECONDS} ms`)
   return {
     source: [{ name: 'computed', version: VERSION }],

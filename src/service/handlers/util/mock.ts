@@ -11,7 +11,7 @@ const fakerPackage: { readonly version: string } = createRequire(import.meta.url
   '@faker-js/faker/package.json',
 )
 
-/** Dates lie around this day, whatever today is: the same seed gives the same rows next year. */
+/** Dates are relative to this day, not to the present one: the same seed gives the same rows next year. */
 const REFERENCE_DATE = '2026-01-01T00:00:00Z'
 
 const KINDS: Readonly<Record<Parameters['util/mock']['kind'], Kind>> = {
@@ -27,7 +27,10 @@ const KINDS: Readonly<Record<Parameters['util/mock']['kind'], Kind>> = {
   iot,
 }
 
-/** Made-up rows that reach nobody; the same kind and seed give the same rows, and more rows only add to them. */
+/**
+ * Made-up rows with reserved names and addresses; the same kind and seed give the same rows, and a larger count only
+ * adds to them.
+ */
 export const mock: HandlerWithPreview<'util/mock'> = {
   run: async ({ kind, n, seed }, { random }) => {
     const usedSeed = seed === '' ? Buffer.from(random(4)).toString('hex') : seed

@@ -13,7 +13,7 @@ const SHOWN_IN_SAMPLE = 3
 
 type Entry = JsonObject & { readonly date: Day; readonly name: string; readonly is_public_holiday: boolean }
 
-/** What is celebrated in the coming days: holidays, observances, commercial and personal days, with a day to order by. */
+/** Upcoming holidays, observances, commercial and personal days, with a day to order by. */
 export const occasion: HandlerWithPreview<'util/occasion'> = {
   run: async ({ country, from_date: fromDate, days, personal }, { now }) => {
     const own = parsePersonal(personal)

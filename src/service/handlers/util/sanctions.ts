@@ -8,7 +8,7 @@ const THRESHOLD = { usual: 0.85, shortWord: 0.95 }
 const BANDS = { strong: 0.95, probable: 0.9 }
 const SHOWN = 10
 const SHOWN_ALIASES = 10
-/** The rest stands on the list's own page. */
+/** The rest is on the list's own page. */
 const LONGEST_REMARK = 1000
 
 const NOTICE =
@@ -16,7 +16,7 @@ const NOTICE =
 
 /**
  * Whether a name resembles one on the sanctions lists that are loaded: a lookup by name alone, with aliases, spellings,
- * scripts, typing errors and word order. What the score means stands at `resemblance`.
+ * scripts, typing errors and word order. `nameSimilarity` defines the score.
  */
 export function sanctions(lists: Sanctions, source?: Source): HandlerWithPreview<'util/sanctions'> {
   return {

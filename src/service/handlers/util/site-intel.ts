@@ -9,7 +9,7 @@ import { answerOf, type Outcome, type Reply } from '../../sources/egress/outcome
 import { isPublicName, registrableDomain } from '../../sources/public-suffix.ts'
 import type { Rdap, Registered } from '../../sources/rdap.ts'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
-import { OVERRUN } from '../../threads/thread.ts'
+import { LIMIT_EXCEEDED } from '../../threads/thread.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { readRecords } from './site-intel/records.ts'
 import { judgeSecurity } from './site-intel/security.ts'
@@ -39,7 +39,7 @@ const pool = new ThreadPool<FrontPageTask, Head>(entryBeside(import.meta.url, '.
   megabytes: 128,
 })
 
-/** Who runs a site, since when and with what care. A part that cannot be read is null and has a warning. */
+/** The operator, age and care of a site. A part that cannot be read is null and has a warning. */
 export function siteIntel({ egress, dns, rdap }: SiteIntelSources): HandlerWithPreview<'util/site-intel'> {
   return {
     run: async ({ target }, context) => {
@@ -139,7 +139,7 @@ async function headOf(reply: Reply, signal: AbortSignal): Promise<Head | undefin
   const contentType = reply.header('content-type') ?? ''
   if (!/^\s*(?:text\/html|application\/xhtml\+xml|$)/i.test(contentType)) return undefined
   const head = await pool.perform({ bytes: reply.body, contentType }, signal)
-  return head === OVERRUN ? undefined : head
+  return head === LIMIT_EXCEEDED ? undefined : head
 }
 
 function registrationOf(registered: Registered, now: Date): JsonObject | null {

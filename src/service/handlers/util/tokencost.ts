@@ -1,6 +1,6 @@
 import { InvalidParameter, type EnvelopedAnswer, type Json } from 'ratecard/handler'
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
-import { OVERRUN } from '../../threads/thread.ts'
+import { LIMIT_EXCEEDED } from '../../threads/thread.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import type { PricingTask } from './tokencost/pricing.ts'
 
@@ -20,7 +20,7 @@ const pool = new ThreadPool<PricingTask, EnvelopedAnswer>(
 export const tokencost: HandlerWithPreview<'util/tokencost'> = {
   run: async (parameters, { now, signal }) => {
     const answer = await pool.perform({ parameters, at: now().getTime() }, signal)
-    if (answer !== OVERRUN) return answer
+    if (answer !== LIMIT_EXCEEDED) return answer
     throw new InvalidParameter('text', `input too complex to process within ${MILLISECONDS} ms`)
   },
   preview: (body) => ({ ...body, models: firstOf(body['models'], 3) }),

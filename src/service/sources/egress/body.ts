@@ -3,7 +3,7 @@ import { createBrotliDecompress, createGunzip } from 'node:zlib'
 
 /** How much of a body is read, and what becomes of one that has more: it is given up, or its beginning is taken. */
 export interface Measure {
-  /** On the wire and, once more, after decompression. */
+  /** Limit on the wire, and again after decompression. */
   readonly bytes: number
   readonly beyond: 'refuse' | 'cut'
 }
@@ -12,7 +12,7 @@ export type Body =
   | { readonly kind: 'read'; readonly bytes: Uint8Array; readonly cut: boolean }
   | { readonly kind: 'failed'; readonly reason: 'too_large' | 'encoding' }
 
-/** What is asked for in Accept-Encoding; anything else, and one coding inside another, is not unpacked. */
+/** Value of Accept-Encoding; other codings, and nested ones, are not decoded. */
 export const ENCODINGS = 'gzip, br'
 
 /**

@@ -14,11 +14,11 @@ export interface SiteTerms extends Rate {
   readonly atOnce: number
 }
 
-/** Of a site that a caller names. */
+/** Limits of a site that a caller names. */
 const CALLERS: SiteTerms = { perSecond: 0.5, burst: 30, atOnce: 8 }
 const SITES = 10_000
 
-/** Keeps what callers make us ask of one site below what a site notices: nobody is flooded through us. */
+/** Limits requests to one site on behalf of callers, so that nobody is flooded through this service. */
 export class SiteBudget {
   readonly #now: () => Date
   readonly #terms: SiteTerms

@@ -19,7 +19,7 @@ export interface Certificate {
 
 const MS = 5000
 
-/** Looks at the certificate of a host by name, valid or not, and sends no request. Undefined when there is none. */
+/** Reads the certificate of a host, valid or not, without a request. Undefined when there is none. */
 export async function showCertificate(
   url: URL,
   policy: Policy,

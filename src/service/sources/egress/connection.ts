@@ -5,7 +5,7 @@ import { hostOf, isAllowed, mayConnect, portOf, type Policy } from './target.ts'
 
 /** How names are resolved, and where connections end that would leave a closed world. */
 export interface Wire {
-  /** All addresses of a name, IPv4 first; none when it does not exist. Rejects when that cannot be found out. */
+  /** All addresses of a name, IPv4 first; none when it does not exist. Rejects when that cannot be determined. */
   readonly resolve: (host: string) => Promise<readonly string[]>
   /** Leads every connection elsewhere, after all checks: for a sandbox without a network. */
   readonly divert?: (port: number) => { readonly address: string; readonly port: number }

@@ -28,7 +28,7 @@ const HEADERS_MS = 8000
 const HEADER_BYTES = 32 * 1024
 const MOVED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** Asks one address over a connection of its own: none is left over that could belong to somebody else. */
+/** Requests one address over a new connection, which nobody else can reuse. */
 export async function hop(
   url: URL,
   { headers, measure, policy, wire }: HopOptions,
@@ -49,7 +49,7 @@ export async function hop(
       signal,
     })
     const { statusCode: status, body } = answer
-    // A body that nobody reads would end the process when its connection is closed.
+    // An error of an unread body would end the process when its connection closes.
     body.on('error', () => undefined)
     const header = (name: string): string | undefined =>
       [answer.headers[name] ?? []].flat().join(', ') || undefined

@@ -2,7 +2,7 @@ import { Failure, InvalidParameter, type ErrorCode } from 'ratecard/handler'
 import { REFUSALS, type Refusal } from './target.ts'
 
 export interface Reply {
-  /** Where the answer came from, after redirects. */
+  /** Final address after redirects. */
   readonly url: URL
   readonly status: number
   /** One text for each name, in lower case; repeated fields are joined with a comma. */

@@ -1,4 +1,4 @@
-/** What a robots.txt says to one program: the rules of its group, the longest that matches counts (RFC 9309 §2.2.2). */
+/** The rules of a robots.txt for one program: those of its group; the longest match counts (RFC 9309 §2.2.2). */
 export interface Rules {
   /** One to a line, `+` before what is allowed and `-` before what is not: a thousand sites are kept in few bytes. */
   readonly lines: string
@@ -7,7 +7,7 @@ export interface Rules {
 export const OPEN: Rules = { lines: '' }
 export const CLOSED: Rules = { lines: '-/' }
 
-/** More rules than this are nobody's policy: those before count, so that no site makes us keep what it likes. */
+/** Limit of kept rules: earlier ones count, so that no site can fill the memory. */
 const MOST_CHARACTERS = 20_000
 
 /**

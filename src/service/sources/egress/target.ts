@@ -10,7 +10,7 @@ export const REFUSALS = {
   credentials: 'names a user or a password',
   port: 'names a port other than 80 and 443',
   name: 'names no host of the public Internet',
-  // One sentence for a name that does not exist and one that leads inside: nobody may map a network with our help.
+  // The same sentence for unknown names and internal addresses, so that nobody can map a network.
   address: 'leads to no public address',
   own: 'leads back to this service',
   robots: 'is closed to programs by the robots.txt of its site',
@@ -20,9 +20,9 @@ export type Refusal = keyof typeof REFUSALS
 
 /** What callers may reach. */
 export interface Policy {
-  /** Names of this service itself: a call to them would be paid for by nobody, and might call again. */
+  /** Names of this service: a call to itself would be unpaid and might recurse. */
   readonly own: readonly string[]
-  /** `host:port` the operator has opened, whatever they lead to: hosts as names or addresses, IPv6 without brackets. */
+  /** `host:port` pairs that the operator allows, as names or addresses, IPv6 without brackets. */
   readonly allow: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export function readTarget(text: string): URL | Refusal {
   return new URL(trimmed)
 }
 
-/** All that can be told from the address alone; what a name leads to is looked at when it is connected to. */
+/** Checks the address alone; the addresses of a name are checked at the connection. */
 export function refuseTarget(url: URL, policy: Policy): Refusal | undefined {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'scheme'
   if (url.username !== '' || url.password !== '') return 'credentials'

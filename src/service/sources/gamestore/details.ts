@@ -158,7 +158,7 @@ export const APP_PAGES = compileShape<Readonly<Record<string, Page>>>(
   },
 )
 
-/** What a store page says. Throws RangeError for an amount the currency cannot hold. */
+/** The data of a store page. Throws RangeError for an amount that the currency cannot represent. */
 export function detailsOf(data: AppData): Details {
   const { price_overview: overview } = data
   const price = data.is_free || !overview ? null : priced(overview.final, overview, overview.final_formatted)

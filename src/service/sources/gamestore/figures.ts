@@ -12,7 +12,7 @@ export interface ReviewTotals {
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 
-/** `appreviews`: `success` is 1, and the figures are zero for an app nobody knows. */
+/** `appreviews`: `success` is 1 and the figures are zero for an unknown app. */
 export const REVIEWS = compileShape<{ readonly success: 1; readonly query_summary: ReviewTotals }>({
   type: 'object',
   required: ['success', 'query_summary'],

@@ -3,7 +3,7 @@ export interface ReleaseDate {
   /** `YYYY-MM-DD`; null when the store names no day. */
   readonly date: string | null
   readonly year: number | null
-  /** As the store words it. */
+  /** In the store's words. */
   readonly text: string
 }
 

@@ -129,7 +129,7 @@ const STORE_ITEM: JSONSchemaType<StoreItem> = {
   },
 }
 
-/** `search/results` with `json=1`: the app id stands only in the address of the logo. */
+/** `search/results` with `json=1`: only the address of the logo contains the app id. */
 export const SEARCH = compileShape<{ readonly items: readonly { readonly logo: string }[] }>(
   {
     type: 'object',

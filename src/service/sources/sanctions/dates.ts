@@ -2,15 +2,15 @@ const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 
 /**
  * A date of a list as `YYYY-MM-DD`, `YYYY-MM` or `YYYY`, whichever is known: reads `23 Nov 1962`, `Nov 1962`,
- * `23/11/1962`, `00/00/1975`, `1962-11-23` and what follows it. Anything else (`circa 1960`) stays as it is.
+ * `23/11/1962`, `00/00/1975`, `dd/mm/1975`, `1962-11-23` and what follows it. Anything else (`circa 1960`) stays as it is.
  */
 export function isoDate(text: string): string {
   const said = text.trim()
   const [, day, name = '', year] = /^(?:(\d{1,2})[ -])?([A-Za-z]{3})[a-z]*[ -](\d{4})$/.exec(said) ?? []
   const month = MONTHS.indexOf(name.toLowerCase()) + 1
   if (year !== undefined && month > 0) return partsOf(year, month, Number(day ?? 0))
-  const slashed = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(said)
-  if (slashed !== null) return partsOf(slashed[3] ?? '', Number(slashed[2]), Number(slashed[1]))
+  const slashed = /^(\d{1,2}|dd)\/(\d{1,2}|mm)\/(\d{4})$/i.exec(said)
+  if (slashed !== null) return partsOf(slashed[3] ?? '', Number(slashed[2]) || 0, Number(slashed[1]) || 0)
   return /^\d{4}(?:-\d{2}(?:-\d{2})?)?(?=$|T|[+]|Z)/.exec(said)?.[0] ?? said
 }
 

@@ -1,6 +1,6 @@
 import { beforeDeadline, DeadlinePassed } from '../deadline.ts'
 import { discard } from '../json-body.ts'
-import type { Reply, Runtime } from '../world.ts'
+import type { Reply, Runtime } from '../runtime.ts'
 import type { ListFile } from './reading.ts'
 
 /** What a publisher said of the file we have, so that it need not send the same again. */
@@ -22,7 +22,7 @@ const MAX_REDIRECTS = 5
 /** Told how many bytes have come. */
 export type Progress = (bytes: number) => void
 
-/** Fetches a list; with OFAC's SDN.CSV and CONS_PRIM.CSV also the aliases from beside it. */
+/** Fetches a list; with OFAC's SDN.CSV and CONS_PRIM.CSV also the aliases from next to it. */
 export async function download(
   url: string,
   held: Validators | undefined,

@@ -10,6 +10,8 @@ export interface ListedEntry {
   readonly nationalities: readonly string[]
   /** Numbers of ships and aircraft only: those of people are on the list's own page. */
   readonly identifiers: readonly string[]
+  /** Accounts on EVM chains, in lower case; read from OFAC's XML only. */
+  readonly wallets?: readonly string[]
   readonly title: string | null
   readonly remarks: string | null
   /** Where the list shows the entry. */
@@ -30,12 +32,12 @@ export interface ListContent {
   /** The day the list says it is of, `2026-11-18`; null where it does not say. */
   readonly publishedAt: string | null
   readonly entries: readonly ListedEntry[]
-  /** What is odd about a list that is used all the same, and how often, for its operator. */
+  /** Irregularities in a list that is used, with counts, for the operator. */
   readonly oddities: readonly Oddity[]
 }
 
 export interface Oddity {
-  /** Names of fields or columns, never what stood in them. */
+  /** Names of fields or columns, never what was in them. */
   readonly where: string
   readonly count: number
 }

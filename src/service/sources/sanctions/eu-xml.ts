@@ -30,11 +30,11 @@ export function readEuXml(onEntry: (entry: ListedEntry) => void) {
 const UNKNOWN_COUNTRY = /^00$/
 
 function entryOf(entry: Element): ListedEntry {
-  const aliases = all(entry, 'nameAlias')
+  const aliases = all(entry, 'nameAlias').toSorted((one, other) => rankOf(other) - rankOf(one))
   return {
     uid: orNull(entry.attributes['euReferenceNumber']) ?? entry.attributes['logicalId'] ?? '',
     kind: all(entry, 'subjectType')[0]?.attributes['classificationCode'] === 'P' ? 'individual' : 'entity',
-    names: aliases.map(nameOf).filter(({ text }) => text !== ''),
+    names: namesOf(aliases),
     programmes: distinct(all(entry, 'regulation').map(({ attributes }) => attributes['programme'])),
     datesOfBirth: distinct(all(entry, 'birthdate').map(bornOn)),
     nationalities: distinct(
@@ -49,14 +49,31 @@ function entryOf(entry: Element): ListedEntry {
   }
 }
 
-/** The first name is the entry's own, the others are aliases. */
-function nameOf({ attributes }: Element, place: number): ListedName {
-  const { wholeName, firstName, middleName, lastName, strong } = attributes
-  return {
-    text: orNull(wholeName) ?? joinName([firstName, middleName, lastName]),
-    kind: place === 0 ? 'primary' : 'alias',
-    weak: strong === 'false',
+/**
+ * No name is marked as the entry's own, and translations and abbreviations may come first: a name with its parts is the
+ * likeliest, then one in English or in no language.
+ */
+function rankOf(alias: Element): number {
+  const { lastName, nameLanguage } = alias.attributes
+  const isPlain = ['EN', undefined].includes(orNull(nameLanguage)?.toUpperCase())
+  return 4 * Number(!isWeak(alias)) + 2 * Number(isPlain) + Number(orNull(lastName) !== null)
+}
+
+/** The first name is the entry's own, the others are aliases; each amendment of a regulation repeats some. */
+function namesOf(aliases: readonly Element[]): ListedName[] {
+  const names = new Map<string, ListedName>()
+  for (const alias of aliases) {
+    const { wholeName, firstName, middleName, lastName } = alias.attributes
+    const text = orNull(wholeName) ?? joinName([firstName, middleName, lastName])
+    if (text === '' || names.has(text)) continue
+    names.set(text, { text, kind: names.size === 0 ? 'primary' : 'alias', weak: isWeak(alias) })
   }
+  return [...names.values()]
+}
+
+/** The list calls every name strong; the remarks say which ones it doubts. */
+function isWeak(alias: Element): boolean {
+  return alias.attributes['strong'] === 'false' || /\blow quality\b/i.test(textOf(alias, 'remark') ?? '')
 }
 
 function bornOn({ attributes }: Element): string | undefined {

@@ -10,7 +10,7 @@ export interface StoredList {
 
 const FORMS = ['xml', 'csv'] as const
 
-/** Where a list stands in a directory: `us_ofac_sdn.xml`, or `us_ofac_sdn.csv` and its aliases in `us_ofac_sdn.alt.csv`. */
+/** Where a list is in a directory: `us_ofac_sdn.xml`, or `us_ofac_sdn.csv` and its aliases in `us_ofac_sdn.alt.csv`. */
 function place(directory: string, id: string, form: string): string {
   return join(directory, `${id}.${form}`)
 }
@@ -54,6 +54,24 @@ export async function store(directory: string, id: string, { file, fetchedAt }: 
   await Promise.all(
     FORMS.filter((other) => other !== form).map((other) => rm(place(directory, id, other), { force: true })),
   )
+}
+
+/**
+ * Writes the accounts on EVM chains that a list names to `us_ofac_sdn.addresses.txt`, which `payments.payers.deny` of a
+ * catalog can name. Removed when the list names none: a missing file is noticed, an old one is not.
+ */
+export async function storeWallets(directory: string, id: string, wallets: readonly string[]): Promise<void> {
+  const path = place(directory, id, 'addresses.txt')
+  if (wallets.length === 0) return rm(path, { force: true })
+  const text = [`# digital currency addresses of ${id}`, ...[...new Set(wallets)].sort(), ''].join('\n')
+  // A catalog that names the file is read again whenever it is written.
+  const isWritten = await readFile(path, 'utf8').then(
+    (before) => before === text,
+    () => false,
+  )
+  if (isWritten) return
+  await mkdir(directory, { recursive: true })
+  await put(path, Buffer.from(text), Date.now())
 }
 
 /** The list on disk is still current. */

@@ -80,7 +80,7 @@ function remarked(remarks: string, word: string): string[] {
     .flatMap((part) => (part.startsWith(`${word} `) ? part.slice(word.length + 1) : []))
 }
 
-/** Names the list doubts stand in the remarks only: `a.k.a. 'BNC'`. */
+/** Names the list doubts are in the remarks only: `a.k.a. 'BNC'`. */
 function weakAliases(remarks: string): ListedName[] {
   return Array.from(remarks.matchAll(/(?:a|f|n)\.k\.a\. '([^']+)'/g), ([, text = '']) => ({
     text,

@@ -55,6 +55,7 @@ function entryOf(entry: Element): ListedEntry {
       ...textsOf(entry, 'citizenshipList', 'citizenship', 'country'),
     ]),
     identifiers: kind === 'vessel' || kind === 'aircraft' ? identifiersOf(entry) : [],
+    wallets: walletsOf(entry),
     title: orNull(textOf(entry, 'title')),
     remarks: orNull(textOf(entry, 'remarks')),
     url: ofacPage(uid),
@@ -79,6 +80,16 @@ function namesOf(entry: Element): ListedName[] {
 
 function fullName(element: Element): string {
   return joinName([textOf(element, 'firstName'), textOf(element, 'lastName')])
+}
+
+/** `Digital Currency Address - ETH` and the like: one account may be listed under several tokens. */
+function walletsOf(entry: Element): string[] {
+  const numbers = all(entry, 'idList', 'id').flatMap((id) =>
+    textOf(id, 'idType')?.startsWith('Digital Currency Address') === true
+      ? (textOf(id, 'idNumber')?.trim().toLowerCase() ?? [])
+      : [],
+  )
+  return distinct(numbers.filter((number) => /^0x[0-9a-f]{40}$/.test(number)))
 }
 
 function identifiersOf(entry: Element): string[] {

@@ -25,7 +25,7 @@ const WANTED = new Set(
 )
 
 /**
- * Reads the UK Sanctions List, whose first line says of which day it is. An entry has a row for each of its names,
+ * Reads the UK Sanctions List, whose first line has its date. An entry has a row for each of its names,
  * addresses and dates.
  */
 export function readUkCsv(text: string): ListContent {
@@ -112,7 +112,8 @@ function rowsOf(table: string): { readonly rows: Row[]; readonly odd: number } {
 
 function linesOf(table: string): string[][] {
   try {
-    return parse(table, { relax_column_count: true, skip_empty_lines: true, trim: true })
+    // Names hold quotation marks, and not every edition doubles them.
+    return parse(table, { relax_column_count: true, relax_quotes: true, skip_empty_lines: true, trim: true })
   } catch {
     throw new ListFault('is cut off, or is not CSV')
   }

@@ -1,12 +1,12 @@
 import { parentPort } from 'node:worker_threads'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { ListFault } from './entry.ts'
-import { loadStored, store } from './files.ts'
+import { loadStored, store, storeWallets } from './files.ts'
 import { LISTS, type ListId, type ListTerms } from './lists.ts'
 import { readName, surnamesOf } from './name.ts'
 import type { ListFile } from './reading.ts'
-import type { Hit } from './register.ts'
-import { shelve, type ListFacts, type Shelved } from './shelf.ts'
+import type { Hit } from './name-index.ts'
+import { buildIndex, type ListFacts, type IndexedList } from './build-index.ts'
 
 /** What the thread is asked; it answers with the number. */
 export type Task =
@@ -29,8 +29,8 @@ export interface Threshold {
 }
 
 export type Outcome =
-  /** `unkept`: in use, but not on disk, and why. */
-  | { readonly kind: 'shelved'; readonly facts: ListFacts; readonly unkept?: string }
+  /** `storeError`: in use, but not on disk, and why. */
+  | { readonly kind: 'indexed'; readonly facts: ListFacts; readonly storeError?: string }
   | { readonly kind: 'absent' }
   /** What was in use still is. `reason` goes on after the list's name. */
   | { readonly kind: 'refused'; readonly reason: string }
@@ -51,7 +51,7 @@ export type ListHit = Hit & {
   readonly surnameOnly: boolean
 }
 
-const shelf = new Map<ListId, Shelved>()
+const lists = new Map<ListId, IndexedList>()
 const SHORT = 5
 /** No exact surname of a longer name scores less. */
 const LEAST_SURNAME = 0.65
@@ -61,15 +61,16 @@ async function perform(task: Task): Promise<Outcome> {
   const { list, directory } = task
   const given = task.kind === 'take' ? task : await loadStored(task.directory, list.id)
   if (given === undefined) return { kind: 'absent' }
-  const shelved = await shelve(list, given.file, given.fetchedAt, shelf.get(list.id), () => breathe())
-  shelf.set(list.id, shelved)
-  if (task.kind === 'load' || directory === undefined) return { kind: 'shelved', facts: shelved.facts }
+  const indexed = await buildIndex(list, given.file, given.fetchedAt, lists.get(list.id), () => breathe())
+  lists.set(list.id, indexed)
+  if (directory === undefined) return { kind: 'indexed', facts: indexed.facts }
   try {
-    await store(directory, list.id, task)
-    return { kind: 'shelved', facts: shelved.facts }
+    await storeWallets(directory, list.id, indexed.wallets)
+    if (task.kind === 'take') await store(directory, list.id, task)
+    return { kind: 'indexed', facts: indexed.facts }
   } catch (fault) {
     if (!isSystemFault(fault)) throw fault
-    return { kind: 'shelved', facts: shelved.facts, unkept: `could not be kept on disk (${fault.code})` }
+    return { kind: 'indexed', facts: indexed.facts, storeError: `could not be kept on disk (${fault.code})` }
   }
 }
 
@@ -81,7 +82,7 @@ function search({ name, threshold, limit }: Task & { readonly kind: 'search' }):
   const asksSurname = words.length === 1 && !isShort
   // Always in the same order: of hits that score the same, the list that comes first is shown first.
   const hits = LISTS.flatMap(({ id }) =>
-    (shelf.get(id)?.register.search(read, asksSurname ? LEAST_SURNAME : least) ?? []).flatMap(
+    (lists.get(id)?.index.search(read, asksSurname ? LEAST_SURNAME : least) ?? []).flatMap(
       (hit): ListHit[] => {
         const surnameOnly = hit.score < least
         return surnameOnly && !isBearer(hit) ? [] : [{ list: id, ...hit, surnameOnly }]
@@ -97,7 +98,7 @@ function search({ name, threshold, limit }: Task & { readonly kind: 'search' }):
   hits.sort((a, b) => (asksSurname ? rank(a) - rank(b) : 0) || b.score - a.score || rank(a) - rank(b))
   return {
     kind: 'found',
-    searched: [...shelf.keys()],
+    searched: [...lists.keys()],
     normalized: asked,
     words: words.length,
     threshold: least,

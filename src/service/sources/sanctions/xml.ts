@@ -33,7 +33,7 @@ interface Growing extends Element {
 const DEEPEST = 32
 
 /**
- * Reads a document piece by piece, so that it never stands in memory as a tree. Entities other than the five of XML are
+ * Reads a document piece by piece, so that it never is in memory as a tree. Entities other than the five of XML are
  * not expanded. Throws `ListFault` for what is not well-formed, not complete, or another document.
  */
 export class XmlReader {

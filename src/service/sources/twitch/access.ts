@@ -1,8 +1,8 @@
 import { Failure } from 'ratecard/handler'
 import { JsonSource, Refused, type Question } from '../json-source.ts'
 import { compileShape } from '../shape.ts'
-import type { SourceRecord } from '../source-record.ts'
-import type { Runtime } from '../world.ts'
+import type { SourceMetrics } from '../source-metrics.ts'
+import type { Runtime } from '../runtime.ts'
 
 /** An application of the operator's, as Twitch's console names its parts. */
 export interface Credentials {
@@ -52,7 +52,7 @@ export class TwitchAccess {
   constructor(
     { baseUrl, credentials, timeoutMs }: TwitchAccessOptions,
     world: Runtime,
-    record: SourceRecord,
+    record: SourceMetrics,
   ) {
     this.#credentials = credentials
     this.#now = world.now

@@ -11,7 +11,7 @@ export async function startDns(
     const answer = answerTo(query, zones)
     if (answer !== undefined) socket.send(answer, port, address)
   })
-  socket.bind(0, '127.0.0.1')
+  socket.bind({ port: 0, address: '127.0.0.1', exclusive: true })
   await once(socket, 'listening')
   return {
     server: `127.0.0.1:${socket.address().port}`,

@@ -43,7 +43,7 @@ export async function startWeb(): Promise<StandInWeb> {
 }
 
 async function portOf(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
+  server.listen({ port: 0, host: '127.0.0.1', exclusive: true })
   await once(server, 'listening')
   const address = server.address()
   return typeof address === 'object' && address !== null ? address.port : 0

@@ -2,8 +2,8 @@ const source = [{ name: 'computed' }]
 
 /** Work that is counted, and lasts as long as the measurement says. */
 async function work({ n }, { signal }) {
-  const response = await fetch(`${process.env.WORKPLACE}/${n}`, { signal })
-  if (!response.ok) throw new Error(`the workplace answered ${response.status}`)
+  const response = await fetch(`${process.env.UPSTREAM}/${n}`, { signal })
+  if (!response.ok) throw new Error(`the upstream answered ${response.status}`)
   return { source, body: { n, run: await response.json() } }
 }
 

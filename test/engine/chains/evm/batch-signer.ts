@@ -9,7 +9,9 @@ import type { Lease, Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
 import type { Journal } from '../../../../src/engine/protocols/protocol.ts'
 import { FeeOracle } from '../../../../src/engine/chains/evm/fees.ts'
-import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
+import { Multicall } from '../../../../src/engine/chains/evm/batch.ts'
+import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
+import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import { openAccount, Signer } from '../../../../src/engine/chains/evm/batch-signer.ts'
 import type {
   SendResult,
@@ -18,9 +20,9 @@ import type {
   WaitMode,
 } from '../../../../src/engine/chains/evm/transaction.ts'
 import { base, startBase } from '../../../support/base-chain.ts'
-import { openNodeProxy } from '../../../support/node-proxy.ts'
+import { openRpcProxy } from '../../../support/rpc-proxy.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
-import { networkNamed } from '../../../support/x402.ts'
+import { networkNamed } from '../../../support/shipped-catalog.ts'
 
 const chain = await startBase()
 const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
@@ -55,6 +57,7 @@ async function signerOf(key: Hex, { owner, url, fetcher, over }: PaymentConfig =
     account: openAccount(key),
     chain: connection,
     fees: new FeeOracle(connection, () => clock),
+    multicall: new Multicall(connection, { now: () => clock }),
     network: networkNamed('base'),
     ledger: over ?? ledger,
     owner: owner ?? 'one',
@@ -120,6 +123,11 @@ async function mined({ address }: Signer): Promise<number> {
   }
 }
 
+/** Resolves when a signer has done what remains to be done after its answers. */
+async function becomesIdle(signer: Signer): Promise<void> {
+  while (signer.waiting > 0) await delay(5)
+}
+
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, nonce) => nonce)
 
 t.test('settles forty simultaneous payments with forty consecutive nonces', async (t) => {
@@ -136,12 +144,13 @@ t.test('keeps nonces consecutive, and charges nothing, when the node refuses a t
     sent.map((each) => (each.kind === 'sent' ? each.transaction.nonce : each)),
     [0, 1, 2, 3, { kind: 'unsent', detail: 'the network refuses the transaction' }, 5, 6, 7, 8],
   )
+  await becomesIdle(signer)
   t.equal(await mined(signer), 9, 'the place of the refused one was filled with nothing')
   t.equal(await nonceOf(signer), 9)
 })
 
 t.test('records every transaction before it is sent, byte for byte', async (t) => {
-  const proxy = await openNodeProxy(chain.rpcUrl)
+  const proxy = await openRpcProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   const signer = await signerOf(randomKey(), { url: proxy.url })
   const order: string[] = []
@@ -186,7 +195,7 @@ t.test(
 t.test(
   'reports unknown when a node falls silent after it got the transaction, and sends the next one after it',
   async (t) => {
-    const proxy = await openNodeProxy(chain.rpcUrl)
+    const proxy = await openRpcProxy(chain.rpcUrl)
     t.teardown(proxy.close)
     const signer = await signerOf(randomKey(), { url: proxy.url })
     t.equal(await nonceOf(signer), 0)
@@ -204,7 +213,7 @@ t.test(
 t.test(
   'reports unknown when a node falls silent before it got the transaction, and uses its nonce again',
   async (t) => {
-    const proxy = await openNodeProxy(chain.rpcUrl)
+    const proxy = await openRpcProxy(chain.rpcUrl)
     t.teardown(proxy.close)
     const signer = await signerOf(randomKey(), { url: proxy.url })
     t.equal(await nonceOf(signer), 0)
@@ -250,12 +259,9 @@ t.test('remembers which nonces are taken when its queue has been empty', async (
   const sent = await Promise.all(upTo(4).map(() => send(signer)))
   t.match(sent, [{ kind: 'sent' }, { kind: 'unknown', transaction: { nonce: 1 } }, { kind: 'sent' }, {}])
   broken = false
-  const becomeIdle = async (): Promise<void> => {
-    while (signer.waiting > 0) await delay(5)
-  }
-  await becomeIdle()
+  await becomesIdle(signer)
   t.equal(await nonceOf(signer), 1, 'the missing one is used')
-  await becomeIdle()
+  await becomesIdle(signer)
   t.equal(await nonceOf(signer), 4, 'and those above it are not')
   t.equal(await mined(signer), 5)
 })
@@ -276,7 +282,7 @@ t.test('returns a taken transaction while the node leaves another one unanswered
 })
 
 t.test('signs only when the node answers', async (t) => {
-  const proxy = await openNodeProxy(chain.rpcUrl)
+  const proxy = await openRpcProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   const signer = await signerOf(randomKey(), { url: proxy.url })
   const journal = newJournal()
@@ -304,7 +310,7 @@ t.test('treats a transaction that the node already has as taken', async (t) => {
 })
 
 t.test('sends a transaction once that its node refuses after it has taken it', async (t) => {
-  const proxy = await openNodeProxy(chain.rpcUrl)
+  const proxy = await openRpcProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   for (const message of ['replacement transaction underpriced', 'transaction underpriced']) {
     proxy.instead(async (method, [raw]) => {

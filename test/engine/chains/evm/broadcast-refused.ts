@@ -5,9 +5,11 @@ import t from 'tap'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
 import { FeeOracle } from '../../../../src/engine/chains/evm/fees.ts'
 import { openAccount, Signer } from '../../../../src/engine/chains/evm/batch-signer.ts'
-import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
+import { Multicall } from '../../../../src/engine/chains/evm/batch.ts'
+import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
+import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import { randomKey } from '../../../support/payment.ts'
-import { networkNamed } from '../../../support/x402.ts'
+import { networkNamed } from '../../../support/shipped-catalog.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
 const ledger = await openLmdbLedger(directory)
@@ -43,6 +45,7 @@ async function send(message: string): Promise<string> {
     account: openAccount(randomKey()),
     chain,
     fees: new FeeOracle(chain, () => Date.now()),
+    multicall: new Multicall(chain, { now: () => Date.now() }),
     network: networkNamed('base'),
     ledger,
     owner: 'one',

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { bid, gasWarning } from '../../../../src/engine/chains/evm/fees.ts'
 import { addressOf, randomKey } from '../../../support/payment.ts'
-import { networkNamed } from '../../../support/x402.ts'
+import { networkNamed } from '../../../support/shipped-catalog.ts'
 
 t.test('bids for gas up to the operator’s limit', async (t) => {
   t.strictSame(bid({ base: 10n, tip: 3n }, 100n), { maxFeePerGas: 23n, maxPriorityFeePerGas: 3n })

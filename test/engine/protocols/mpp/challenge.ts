@@ -14,9 +14,10 @@ import {
 import { findCredential } from '../../../../src/engine/protocols/mpp/credential.ts'
 import { createTokens, type IssuedChallenge } from '../../../../src/engine/protocols/protocol.ts'
 import type { Route } from '../../../../src/engine/catalog/catalog.ts'
-import { parsePrice, type Micros } from '../../../../src/engine/money.ts'
-import { paidRoutes, shippedCatalog } from '../../../support/x402.ts'
+import { parsePrice } from '../../../../src/engine/money.ts'
+import { paidRoutes, shippedCatalog } from '../../../support/shipped-catalog.ts'
 import { randomBytes } from '../../../support/random.ts'
+import { fixedPriceOf } from '../../../support/catalogs.ts'
 
 const SECRET = 'a secret of thirty-two bytes, at least'
 const TERMS = {
@@ -30,14 +31,9 @@ const SCOPE = 'gamestore/app:4wcWLuDZ5ZyyJYJdYLvTkVw_JK9hkvBhRMIVhGSgA8k'
 const NONCE = 'a-nonce-of-18-bytes-here'
 const routes = paidRoutes(shippedCatalog())
 
-function priceOf({ operation: { price } }: Route): Micros {
-  if (price === undefined) throw new Error('free')
-  return price
-}
-
 function issue(route: Route, scope = SCOPE): IssuedChallenge {
   const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW, nextNonce: () => NONCE }
-  return createChallenge(route, priceOf(route), settings).prepare({
+  return createChallenge(route, fixedPriceOf(route), settings).prepare({
     resource: 'https://api.example.com/paid/x',
     scope,
     error: 'payment_required',
@@ -75,7 +71,7 @@ t.test(
       t.ok(Challenge.verify(challenge, { secretKey: SECRET }), `${route.path} is bound`)
       t.notOk(Challenge.verify(challenge, { secretKey: `${SECRET}!` }))
       t.strictSame(JSON.parse(`{${issued.members}}`), { challengeId: challenge.id })
-      const amount = String(Number(priceOf(route)) / 1e6)
+      const amount = String(Number(fixedPriceOf(route)) / 1e6)
       const expires = new Date(NOW + 300_000)
       const theirs = await mppx.challenge.tempo.charge({
         amount,
@@ -154,7 +150,7 @@ t.test('computes an id as the HMAC with secrets of every length', async (t) => {
   if (route === undefined) throw new Error('no route')
   for (const secretKey of ['s'.repeat(32), 's'.repeat(64), 's'.repeat(65), 'é'.repeat(40)]) {
     const settings = { terms: TERMS, secretKey, now: () => NOW, nextNonce: () => NONCE }
-    const challenge = createChallenge(route, priceOf(route), settings)
+    const challenge = createChallenge(route, fixedPriceOf(route), settings)
     const issued = challenge.prepare({ resource: 'https://x', scope: SCOPE, error: 'payment_required' })()
     t.ok(Challenge.verify(Challenge.deserialize(headerOf(issued)), { secretKey }), secretKey)
   }
@@ -165,7 +161,7 @@ t.test('issues unique challenges that last five minutes', async (t) => {
   if (route === undefined) throw new Error('no route')
   const nextNonce = createTokens(randomBytes)
   const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW, nextNonce }
-  const challenge = createChallenge(route, priceOf(route), settings)
+  const challenge = createChallenge(route, fixedPriceOf(route), settings)
   const ask = (scope: string): string =>
     headerOf(challenge.prepare({ resource: 'https://x', scope, error: 'payment_required' })())
   const first = ask(SCOPE)
@@ -190,14 +186,14 @@ t.test(
 t.test('states the size of a challenge and keeps it small', async (t) => {
   for (const route of routes) {
     const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW, nextNonce: () => NONCE }
-    const challenge = createChallenge(route, priceOf(route), settings)
+    const challenge = createChallenge(route, fixedPriceOf(route), settings)
     const scope = `${route.operation.id}:${'x'.repeat(43)}`
     t.equal(headerOf(issue(route, scope)).length, challenge.headerBytes)
     t.ok(challenge.headerBytes < 1_000, `${challenge.headerBytes}`)
     t.strictSame(challenge.published, {
       intent: 'charge',
       method: 'tempo',
-      amount: priceOf(route).toString(),
+      amount: fixedPriceOf(route).toString(),
       currency: TERMS.currency,
     })
   }

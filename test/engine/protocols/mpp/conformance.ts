@@ -7,8 +7,8 @@ import { validate } from 'mppx/discovery'
 import { privateKeyToAccount } from 'viem/accounts'
 import t, { type Test } from 'tap'
 import { canonicalJson, type Json, type JsonObject } from '../../../../src/engine/json.ts'
-import { readProblem } from '../../../support/responses.ts'
-import { openMppShop } from '../../../support/mpp-shop.ts'
+import { readProblem } from '../../../support/http.ts'
+import { openMppService } from '../../../support/mpp.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 import { startServer } from '../../../support/server.ts'
 import {
@@ -23,13 +23,13 @@ import {
 } from '../../../support/tempo.ts'
 
 const PROBLEMS = 'https://paymentauth.org/problems/'
-const shop = await openMppShop()
+const shop = await openMppService()
 const key = await shop.chain.wallet()
 const payer = stockPayer(shop.chain.rpcUrl, privateKeyToAccount(key))
 t.teardown(() => shop.close())
 t.afterEach(() => {
   shop.node.set('open')
-  shop.workplace.during(async () => {})
+  shop.upstream.during(async () => {})
 })
 
 const WORK = `${shop.url}/paid/work`
@@ -137,16 +137,16 @@ t.test('7: answers a credential once', async (t) => {
   await first.text()
   // The answer has arrived for certain only after a while.
   await delay(2_500)
-  const [before, runs] = [await transfers(), shop.workplace.runs()]
+  const [before, runs] = [await transfers(), shop.upstream.runs()]
   const problem = await refused(t, await ask(WORK, credential), 402, 'invalid-challenge')
   t.not(problem['challengeId'], openCredential(credential).challenge['id'])
-  t.strictSame([await transfers(), shop.workplace.runs()], [before, runs])
+  t.strictSame([await transfers(), shop.upstream.runs()], [before, runs])
 })
 
 t.test('8: answers five simultaneous copies with one answer, one run and one transfer', async (t) => {
   const credential = await fresh()
-  const [before, runs] = [await transfers(), shop.workplace.runs()]
-  shop.workplace.during(async () => {
+  const [before, runs] = [await transfers(), shop.upstream.runs()]
+  shop.upstream.during(async () => {
     await delay(200)
   })
   const responses = await Promise.all([1, 2, 3, 4, 5].map(() => ask(WORK, credential)))
@@ -156,7 +156,7 @@ t.test('8: answers five simultaneous copies with one answer, one run and one tra
   )
   for (const response of responses.filter(({ status }) => status === 402))
     await refused(t, response, 402, 'invalid-challenge')
-  t.strictSame([(await transfers()) - before, shop.workplace.runs() - runs], [1, 1])
+  t.strictSame([(await transfers()) - before, shop.upstream.runs() - runs], [1, 1])
 })
 
 t.test('9: answers two transactions for one challenge with one answer and one transfer', async (t) => {
@@ -233,7 +233,7 @@ t.test(
         payload: { type: 'hash', hash: `0x${'1'.repeat(64)}` },
       }),
       garbage: closeCredential({ challenge, payload: { ...payload, signature: `0x76${'ab'.repeat(40)}` } }),
-      'an empty purse': await signed({}, randomKey()),
+      'an empty wallet': await signed({}, randomKey()),
     }
     for (const [name, credential] of Object.entries(wrong)) {
       t.comment(name)
@@ -262,7 +262,7 @@ t.test('19: refuses two payments in one request, and leaves both unspent', async
 t.test('20: leaves failed work uncharged, and accepts its payment again', async (t) => {
   const credential = await fresh()
   const before = await transfers()
-  shop.workplace.during(() => Promise.reject(new Error('no')))
+  shop.upstream.during(() => Promise.reject(new Error('no')))
   const failed = await ask(WORK, credential)
   t.equal(failed.status, 500)
   t.equal(failed.headers.get('payment-receipt'), null)
@@ -270,7 +270,7 @@ t.test('20: leaves failed work uncharged, and accepts its payment again', async 
   const invalid = await ask(`${WORK}?n=0`, credential)
   t.equal(invalid.status, 422)
   t.equal(await transfers(), before)
-  shop.workplace.during(async () => {})
+  shop.upstream.during(async () => {})
   t.equal((await ask(WORK, credential)).status, 200)
   t.equal((await transfers()) - before, 1)
 })
@@ -307,9 +307,9 @@ t.test(
 )
 
 t.test('25: answers unpaid requests without running the handler or asking a node', async (t) => {
-  const [runs, calls] = [shop.workplace.runs(), shop.node.calls().length]
+  const [runs, calls] = [shop.upstream.runs(), shop.node.calls().length]
   for (let n = 0; n < 20; n += 1) await (await ask(WORK)).text()
-  t.strictSame([shop.workplace.runs(), shop.node.calls().length], [runs, calls])
+  t.strictSame([shop.upstream.runs(), shop.node.calls().length], [runs, calls])
 })
 
 t.test('26: describes the offer in OpenAPI for registries, as the 402 makes it', async (t) => {

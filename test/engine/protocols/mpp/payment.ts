@@ -3,10 +3,11 @@ import { concatHex, fromRlp, keccak256, maxUint256, toRlp, type Account as ViemA
 import { privateKeyToAccount } from 'viem/accounts'
 import { Account, Actions, P256, Transaction } from 'viem/tempo'
 import t from 'tap'
-import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
+import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
+import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import { toMicros } from '../../../../src/engine/money.ts'
 import { checkNonce } from '../../../../src/engine/protocols/mpp/settlement.ts'
-import { openMppCounter } from '../../../support/mpp-counter.ts'
+import { openMppProtocol } from '../../../support/mpp.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 import {
   ALPHA_USD,
@@ -28,7 +29,7 @@ const RECIPIENT = addressOf(randomKey())
 const STRANGER = addressOf(randomKey())
 
 const chain = await startTempo()
-const counter = openMppCounter({ rpcUrl: chain.rpcUrl, recipient: RECIPIENT })
+const counter = openMppProtocol({ rpcUrl: chain.rpcUrl, recipient: RECIPIENT })
 const key = await chain.wallet()
 t.teardown(async () => {
   await counter.close()
@@ -71,7 +72,7 @@ t.test('moves exactly the price, once, for the stock client', async (t) => {
   t.strictSame(await chain.received(RECIPIENT), [5_000n], 'and moves nothing')
 })
 
-t.test('takes the signer for the payer, whatever the credential claims', async (t) => {
+t.test('treats the signer as the payer, whatever the credential claims', async (t) => {
   const credential = openCredential(await sign(counter.challenge()))
   const lying = closeCredential({ ...credential, source: `did:pkh:eip155:42431:${STRANGER}` })
   const verification = await counter.take(lying).verify()
@@ -294,7 +295,7 @@ t.test('accepts an access key for its account once the chain knows it', async (t
 t.test('accepts a challenge for one generation after the secret changed', async (t) => {
   const secrets = ['first', 'second', 'third'].map((name) => name.padEnd(32, '.')) as [string, string, string]
   const open = (...secretKeys: [string, ...string[]]) =>
-    openMppCounter({ rpcUrl: chain.rpcUrl, recipient: RECIPIENT, secretKeys })
+    openMppProtocol({ rpcUrl: chain.rpcUrl, recipient: RECIPIENT, secretKeys })
   const [before, during, after] = [
     open(secrets[0]),
     open(secrets[1], secrets[0]),

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
+import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
+import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import type { Settlement } from '../../../../src/engine/protocols/protocol.ts'
 import { resume, send } from '../../../../src/engine/protocols/mpp/settlement.ts'
 
@@ -57,14 +58,14 @@ async function meet(
     if (broadcast === undefined) return result(HASH)
     return Response.json({ jsonrpc: '2.0', id, error: { code: -32003, message: broadcast.refused } })
   }
-  const bench = {
+  const context = {
     chain: new Chain(createRpc('http://node.example', fetcher)),
     now: () => now,
     sleep: async (ms: number) => {
       now += ms
     },
   }
-  const settlement = await act(bench, {
+  const settlement = await act(context, {
     network: 'eip155:42431',
     transaction: { kind: 'payer', hash: HASH, raw: '0x76c0' },
     expected: { token: TOKEN, from: PAYER, to: PAYEE, amount: 5_000n },

@@ -9,8 +9,8 @@ import type {
 } from '../../../../src/engine/ledger/payment-record.ts'
 import { newRecord } from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import type { Payment } from '../../../../src/engine/protocols/protocol.ts'
-import { openMppCounter } from '../../../support/mpp-counter.ts'
-import { openNodeProxy, type Way } from '../../../support/node-proxy.ts'
+import { openMppProtocol } from '../../../support/mpp.ts'
+import { openRpcProxy, type ConnectionState } from '../../../support/rpc-proxy.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 import {
   ALPHA_USD,
@@ -24,13 +24,13 @@ import {
 } from '../../../support/tempo.ts'
 
 const RECIPIENT = addressOf(randomKey())
-const PURSE = 100_000_000n
+const WALLET_BALANCE = 100_000_000n
 
 const chain = await startTempo()
-const node = await openNodeProxy(chain.rpcUrl)
+const node = await openRpcProxy(chain.rpcUrl)
 /** Waiting costs no time here: it moves the clock. */
 const clock = { ahead: 0 }
-const counter = openMppCounter({
+const counter = openMppProtocol({
   rpcUrl: node.url,
   recipient: RECIPIENT,
   now: () => Date.now() + clock.ahead,
@@ -75,7 +75,12 @@ async function charges({ key }: Signed): Promise<bigint[]> {
 async function drain(key: Hex, token: Hex): Promise<void> {
   const client = clientOf(chain.rpcUrl, privateKeyToAccount(key))
   const feeToken = token === PATH_USD ? ALPHA_USD : PATH_USD
-  await Actions.token.transferSync(client, { token, to: addressOf(randomKey()), amount: PURSE, feeToken })
+  await Actions.token.transferSync(client, {
+    token,
+    to: addressOf(randomKey()),
+    amount: WALLET_BALANCE,
+    feeToken,
+  })
 }
 
 async function settle(payment: Payment, record: (dispatch: SettlementAttempt) => void = () => {}) {
@@ -125,7 +130,7 @@ t.test('loads the heavy libraries, and asks a node, at the first payment only', 
     return report.workers.length
   }
   const before = node.calls().length
-  const quiet = openMppCounter({ rpcUrl: node.url, recipient: RECIPIENT })
+  const quiet = openMppProtocol({ rpcUrl: node.url, recipient: RECIPIENT })
   t.teardown(() => quiet.close())
   const idle = threads()
   for (let n = 0; n < 10; n += 1) quiet.challenge()
@@ -136,7 +141,7 @@ t.test('loads the heavy libraries, and asks a node, at the first payment only', 
   t.equal(threads(), idle + 1, 'one thread, at the first credential')
 })
 
-const BLOCKED: readonly (readonly [Way, string])[] = [
+const BLOCKED: readonly (readonly [ConnectionState, string])[] = [
   ['down', 'cannot be reached'],
   ['html', 'is hidden behind an error page'],
   ['failing', 'answers errors'],

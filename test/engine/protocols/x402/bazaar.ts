@@ -2,11 +2,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { isJsonObject, type Json, type JsonObject } from '../../../../src/engine/json.ts'
 import { examplePath } from '../../../../src/engine/catalog/catalog.ts'
+import { curlOf } from '../../../../src/engine/documents/example.ts'
 import { NETWORKS } from '../../../../src/engine/networks.ts'
 import { createChallenge } from '../../../../src/engine/protocols/x402/challenge.ts'
-import { bazaarExtension, detailsOf } from '../../../../src/engine/protocols/x402/bazaar.ts'
-import { compileRoutes } from '../../../support/compiled.ts'
-import { paidRoutes, shippedCatalog } from '../../../support/x402.ts'
+import { bazaarExtension, COMPLETE, detailsOf } from '../../../../src/engine/protocols/x402/bazaar.ts'
+import { compileRoutes, fixedPriceOf } from '../../../support/catalogs.ts'
+import { paidRoutes, shippedCatalog } from '../../../support/shipped-catalog.ts'
 
 const routes = paidRoutes(shippedCatalog())
 // At its strictest: a keyword or a format that a facilitator does not know would drop the listing.
@@ -18,7 +19,7 @@ function member(value: Json | undefined, ...path: readonly string[]): Json | und
 
 t.test('shows a facilitator every route with an example that satisfies its schema', async (t) => {
   for (const route of routes) {
-    for (const detail of detailsOf(route)) {
+    for (const detail of [COMPLETE, ...detailsOf(route)]) {
       const { info, schema } = bazaarExtension(route, detail)
       if (!isJsonObject(schema)) throw new Error('no schema')
       const validate = ajv.compile(schema)
@@ -43,6 +44,66 @@ t.test('accepts a request with the defaults of the schema filled in', async (t) 
       }
     }
   }
+})
+
+t.test(
+  'shows a body of each form that the extension knows, with an example that satisfies its schema',
+  async (t) => {
+    const { routes } = compileRoutes(`
+  POST /paid/json: { price: 0.01, summary: Takes JSON, body: { properties: { n: { type: integer, required: true, example: 1 } } } }
+  POST /paid/form: { price: 0.01, summary: Takes a form, body: { media_type: application/x-www-form-urlencoded, properties: { n: { type: integer, required: true, example: 1 } } } }
+  POST /paid/text: { price: 0.01, summary: Takes a text, body: { media_type: text/plain, example: It's late } }
+  POST /paid/any-text: { price: 0.01, summary: Takes any text, body: { media_type: text/plain } }
+  POST /paid/image: { price: 0.01, summary: Takes an image, body: { media_type: image/png } }
+`)
+    const shown = routes.map((route) => {
+      const { info, schema } = bazaarExtension(route, COMPLETE)
+      if (!isJsonObject(schema)) throw new Error('no schema')
+      t.ok(ajv.validate(schema, info), `${route.path}: ${ajv.errorsText()}`)
+      return [route.path, member(info, 'input', 'bodyType'), member(info, 'input', 'body')]
+    })
+    t.strictSame(shown, [
+      ['/paid/json', 'json', { n: 1 }],
+      ['/paid/form', 'form-data', { n: 1 }],
+      ['/paid/text', 'text', "It's late"],
+      ['/paid/any-text', 'text', ''],
+      ['/paid/image', undefined, undefined],
+    ])
+    const commands = routes.map(
+      (route) => curlOf('https://api.example.com', route).split(' --data-binary ')[1],
+    )
+    t.strictSame(commands, [`'{"n":1}'`, `'n=1'`, `'It'\\''s late'`, '@body', '@body'])
+  },
+)
+
+t.test('says of what type an answer is, and names the media type of what is no JSON', async (t) => {
+  const { routes } = compileRoutes(`
+  /paid/json: { price: 0.01, summary: JSON, example: { n: 1 } }
+  /paid/text: { price: 0.01, summary: Text, response: { media_type: text/plain } }
+  /paid/pdf: { price: 0.01, summary: File, response: { media_type: application/pdf } }
+  /paid/feed: { price: 0.01, summary: Feed, response: { media_type: application/atom+xml } }
+  /paid/lines: { price: 0.01, summary: Stream, response: { media_type: application/x-ndjson, stream: true } }
+`)
+  const settings = { baseUrl: 'https://api.example.com', networks: [], nextToken: () => '' }
+  const shown = routes.map((route) => {
+    for (const detail of [COMPLETE, ...detailsOf(route)]) {
+      const { info, schema } = bazaarExtension(route, detail)
+      if (!isJsonObject(schema)) throw new Error('no schema')
+      t.ok(ajv.validate(schema, info), `${route.path}: ${ajv.errorsText()}`)
+      t.ok(member(schema, 'properties', 'output', 'properties', 'example') ?? detail.levels === 0)
+    }
+    const { service } = shippedCatalog()
+    const { published } = createChallenge(route, fixedPriceOf(route), { ...settings, service })
+    const { info } = bazaarExtension(route, COMPLETE)
+    return [member(info, 'output'), member(published, 'resource', 'mimeType')]
+  })
+  t.strictSame(shown, [
+    [{ type: 'json', example: { n: 1 } }, 'application/json'],
+    [{ type: 'text', format: 'text/plain' }, 'text/plain'],
+    [{ type: 'binary', format: 'application/pdf' }, 'application/pdf'],
+    [{ type: 'text', format: 'application/atom+xml' }, 'application/atom+xml'],
+    [{ type: 'text', format: 'application/x-ndjson' }, 'application/x-ndjson'],
+  ])
 })
 
 t.test('gives a templated path an example that can be called', async (t) => {
@@ -92,7 +153,7 @@ t.test('makes every route of any valid catalog fit for a facilitator’s list', 
   /paid/text: { price: 1, summary: X, example: { long: '${'é'.repeat(80)}', none: null, list: [] } }
 `)
   for (const route of odd.routes) {
-    for (const detail of detailsOf(route)) {
+    for (const detail of [COMPLETE, ...detailsOf(route)]) {
       const { info, schema, routeTemplate } = bazaarExtension(route, detail)
       if (!isJsonObject(schema)) throw new Error('no schema')
       const validate = ajv.compile(schema)
@@ -108,13 +169,106 @@ t.test('describes input and output in the 402 of every route, where probers look
     .map((network) => ({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))
   const { service } = shippedCatalog()
   for (const route of routes) {
-    const { price } = route.operation
-    if (price === undefined) throw new Error('no price')
+    const price = fixedPriceOf(route)
     const settings = { service, baseUrl: 'https://api.example.com', networks, nextToken: () => '' }
     const { published } = createChallenge(route, price, settings)
     const properties = member(published, 'extensions', 'bazaar', 'schema', 'properties')
     t.equal(member(properties, 'input', 'properties', 'queryParams', 'type'), 'object', route.path)
     t.equal(member(properties, 'output', 'properties', 'example', 'type'), 'object', route.path)
     t.ok(isJsonObject(member(published, 'extensions', 'bazaar', 'info', 'output', 'example')), route.path)
+  }
+})
+
+t.test('lists every route untrimmed, and trims its header without hollow examples', async (t) => {
+  const { service } = shippedCatalog()
+  const network = NETWORKS.find(({ id }) => id === 'eip155:8453')
+  if (network === undefined) throw new Error('no network')
+  const networks = [{ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }]
+  const settings = { service, baseUrl: 'https://api.example.com', networks, nextToken: () => '' }
+  for (const route of routes) {
+    const { published, listing } = createChallenge(route, fixedPriceOf(route), settings)
+    const { resource } = published
+    const { useWhen } = route.operation
+    if (useWhen !== undefined) t.match(member(resource, 'description'), `Use when: ${useWhen.slice(0, 20)}`)
+    t.strictSame(member(resource, 'tags'), service.tags, route.path)
+    t.strictSame(listing.extensions['bazaar'], member(published, 'extensions', 'bazaar'), route.path)
+    for (const { description, name } of route.parameters.filter((each) => each.in === 'query')) {
+      const properties = member(
+        published,
+        'extensions',
+        'bazaar',
+        'schema',
+        'properties',
+        'input',
+        'properties',
+      )
+      t.equal(member(properties, 'queryParams', 'properties', name, 'description'), description, name)
+    }
+    for (const detail of [COMPLETE, ...detailsOf(route)].filter(({ members }) => members > 0))
+      t.notMatch(
+        JSON.stringify(member(bazaarExtension(route, detail), 'info', 'output') ?? {}),
+        /[:[](?:\{\}|\[\])[,}\]]/,
+        `${route.path} ${JSON.stringify(detail)}`,
+      )
+  }
+})
+
+t.test('keeps when to use a route in a header of four networks, rather than the example', async (t) => {
+  const { service } = shippedCatalog()
+  const networks = NETWORKS.filter(({ testnet }) => !testnet)
+    .slice(0, 4)
+    .map((network) => ({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))
+  const settings = { service, baseUrl: 'https://api.example.com', networks, nextToken: () => 'x'.repeat(24) }
+  let [useful, withDefaults] = [0, 0]
+  for (const route of routes) {
+    const challenge = createChallenge(route, fixedPriceOf(route), settings)
+    const { listing } = challenge
+    const resource = `https://api.example.com${examplePath(route)}`
+    const { headers } = challenge.prepare({ resource, error: 'payment_required', scope: '' })()
+    const sent: Json = JSON.parse(Buffer.from(headers['PAYMENT-REQUIRED'] ?? '', 'base64').toString())
+    const queryOf = (value: Json | undefined): string[] => {
+      const at = ['bazaar', 'schema', 'properties', 'input', 'properties', 'queryParams', 'properties']
+      const parameters = Object.entries((member(value, ...at) ?? {}) as JsonObject)
+      return parameters.flatMap(([name, schema]) => (member(schema, 'default') === undefined ? [] : [name]))
+    }
+    t.notMatch(JSON.stringify(member(sent, 'extensions', 'bazaar', 'info', 'output')), '{}', 'nothing hollow')
+    const shown = Object.keys(
+      (member(sent, 'extensions', 'bazaar', 'info', 'output', 'example') ?? {}) as object,
+    )
+    if (JSON.stringify(member(sent, 'resource')).includes('Use when: ')) useful += 1
+    else t.strictSame(shown, [], `${route.path}: the example goes first`)
+    if (queryOf(member(sent, 'extensions')).length === queryOf(listing.extensions).length) withDefaults += 1
+    else t.ok(shown.length <= 1, `${route.path}: most of the example goes before defaults`)
+  }
+  t.ok(useful >= 20, `${useful} of ${routes.length} say when to use them`)
+  t.ok(withDefaults >= 20, `${withDefaults} of ${routes.length} have their defaults`)
+})
+
+t.test('shows the icon of the catalog to wallets and registries', async (t) => {
+  const { service } = shippedCatalog()
+  const [route] = routes
+  if (route === undefined) throw new Error('no route')
+  for (const [icon, iconUrl] of [
+    ['/logo.png', 'https://api.example.com/logo.png'],
+    ['https://cdn.example.com/logo.png', 'https://cdn.example.com/logo.png'],
+    [undefined, undefined],
+  ] as const) {
+    const settings = {
+      service: { ...service, icon },
+      baseUrl: 'https://api.example.com',
+      networks: [],
+      nextToken: () => '',
+    }
+    const challenge = createChallenge(route, fixedPriceOf(route), settings)
+    const { published, listing } = challenge
+    const { headers } = challenge.prepare({
+      resource: 'https://api.example.com/x',
+      error: 'payment_required',
+      scope: '',
+    })()
+    const sent: Json = JSON.parse(Buffer.from(headers['PAYMENT-REQUIRED'] ?? '', 'base64').toString())
+    t.equal(member(sent, 'resource', 'iconUrl'), iconUrl)
+    t.equal(member(published, 'resource', 'iconUrl'), iconUrl)
+    t.equal(listing.resource['iconUrl'], iconUrl)
   }
 })

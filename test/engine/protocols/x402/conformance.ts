@@ -1,6 +1,6 @@
 /**
  * What x402 v2 asks of a server over HTTP, with the tightenings of this service, against the program as it is run.
- * Numbers follow the check list of the protocol notes; 14 and 15 stand in copies.ts, 23 and 24 go on in trouble.ts.
+ * Numbers follow the check list of the protocol notes; 14 and 15 are in copies.ts, 23 and 24 go on in trouble.ts.
  */
 import { request } from 'node:http'
 import { once } from 'node:events'
@@ -8,7 +8,7 @@ import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { PaymentRequiredV2Schema } from '@x402/core/schemas'
 import t from 'tap'
 import { isJsonObject } from '../../../../src/engine/json.ts'
-import { readProblem } from '../../../support/responses.ts'
+import { readProblem } from '../../../support/http.ts'
 import {
   addressOf,
   challengeOf,
@@ -87,7 +87,7 @@ t.test('6 keeps an offer out of caches, and repeats it in the body', async (t) =
 })
 
 t.test('7 answers HEAD with 402 and refuses every other method', async (t) => {
-  const runs = shop.workplace.runs()
+  const runs = shop.upstream.runs()
   const { header } = await sign(challenge, key)
   const head = await fetch(work, { method: 'HEAD' })
   t.equal(head.status, 402)
@@ -102,7 +102,7 @@ t.test('7 answers HEAD with 402 and refuses every other method', async (t) => {
       await readProblem(response)
     }
   }
-  t.equal(shop.workplace.runs(), runs, 'nothing was done')
+  t.equal(shop.upstream.runs(), runs, 'nothing was done')
   t.equal((await send(work, header)).status, 200, 'the payment is still good')
 })
 
@@ -125,7 +125,7 @@ t.test('8 lets a page in a browser pay: preflight and exposed headers', async (t
 })
 
 t.test('9 protects every spelling of the path', async (t) => {
-  const runs = shop.workplace.runs()
+  const runs = shop.upstream.runs()
   for (const path of [
     '//paid/work',
     '/paid//work',
@@ -146,13 +146,13 @@ t.test('9 protects every spelling of the path', async (t) => {
     response.resume()
     t.ok([400, 402, 404].includes(response.statusCode), `${path} is answered ${response.statusCode}`)
   }
-  t.equal(shop.workplace.runs(), runs)
+  t.equal(shop.upstream.runs(), runs)
 })
 
 t.test('10 and 11 answers a payment with the proof of exactly one charge', async (t) => {
   const payment = await sign(challenge, key)
   const before = { payer: await shop.chain.balance(payer), payee: await shop.chain.balance(shop.payTo) }
-  const uses = (await shop.witness.uses()).length
+  const uses = (await shop.onchain.uses()).length
   const response = await send(work, payment.header)
   t.equal(response.status, 200)
   t.match(response.headers.get('cache-control'), /private/)
@@ -160,7 +160,7 @@ t.test('10 and 11 answers a payment with the proof of exactly one charge', async
   t.match(receipt, { success: true, transaction: /^0x[0-9a-f]{64}$/, network: 'eip155:8453', payer })
   t.equal(await shop.chain.balance(payer), before.payer - 10_000n)
   t.equal(await shop.chain.balance(shop.payTo), before.payee + 10_000n)
-  const fresh = (await shop.witness.uses()).slice(uses)
+  const fresh = (await shop.onchain.uses()).slice(uses)
   t.strictSame(fresh, [{ payer, nonce: payment.authorization.nonce, transaction: receipt['transaction'] }])
 })
 
@@ -224,13 +224,13 @@ t.test('13 answers the same payment again with the same answer and one charge', 
   const { header } = await sign(challenge, key)
   const first = await send(work, header)
   const balance = await shop.chain.balance(payer)
-  const runs = shop.workplace.runs()
+  const runs = shop.upstream.runs()
   const again = await send(work, header)
   t.equal(again.status, 200)
   t.equal(again.headers.get('payment-response'), first.headers.get('payment-response'))
   t.equal(await again.text(), await first.text())
   t.equal(await shop.chain.balance(payer), balance)
-  t.equal(shop.workplace.runs(), runs)
+  t.equal(shop.upstream.runs(), runs)
 })
 
 t.test('16 and 17 answers an unreadable payment with 400 and the reason', async (t) => {
@@ -388,10 +388,10 @@ const REFUSED: readonly {
 ]
 
 for (const { name, faults, code } of REFUSED) {
-  t.test(`${name}: refused with the reason, before any work`, async (t) => {
+  t.test(`refuses before any work, with the reason: ${name}`, async (t) => {
     const { header } = await sign(challenge, key, faults())
     const [runs, calls, balance] = [
-      shop.workplace.runs(),
+      shop.upstream.runs(),
       shop.node.calls().length,
       await shop.chain.balance(payer),
     ]
@@ -399,7 +399,7 @@ for (const { name, faults, code } of REFUSED) {
     t.equal(response.status, 402)
     t.equal(readHeader(response, 'payment-required')['error'], code)
     t.match(await readProblem(response), { code, charged: 'no' })
-    t.equal(shop.workplace.runs(), runs)
+    t.equal(shop.upstream.runs(), runs)
     // Whether the address is a contract that stands by the signature, only the network can tell.
     const questions = code === 'invalid_exact_evm_signature' ? 1 : 0
     t.equal(shop.node.calls().length - calls, questions, 'the network is asked about signatures only, once')
@@ -441,11 +441,11 @@ function swapCase(address: string): string {
 }
 
 t.test('22 tells a payer without money so before any work', async (t) => {
-  const runs = shop.workplace.runs()
+  const runs = shop.upstream.runs()
   const response = await send(work, (await sign(challenge, await shop.wallet(9_999n))).header)
   t.equal(response.status, 402)
   t.match(await readProblem(response), { code: 'invalid_exact_evm_insufficient_balance', charged: 'no' })
-  t.equal(shop.workplace.runs(), runs)
+  t.equal(shop.upstream.runs(), runs)
 })
 
 t.test('23 answers wrong parameters with 422, uncharged, before and after payment', async (t) => {
@@ -494,7 +494,7 @@ t.test('25 refuses a payment on a network that is missing from the offer, unspen
 })
 
 t.test('25 accepts two payments of the stock client in its default configuration', async (t) => {
-  const before = (await shop.witness.uses()).length
+  const before = (await shop.onchain.uses()).length
   for (const n of [41, 42]) t.equal((await stockFetch(key)(`${work}?n=${n}`)).status, 200)
-  t.equal((await shop.witness.uses()).length - before, 2)
+  t.equal((await shop.onchain.uses()).length - before, 2)
 })

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { readProblem } from '../../../support/responses.ts'
+import { readProblem } from '../../../support/http.ts'
 import { challengeOf, encode, readHeader, send, sign, type Hex } from '../../../support/payment.ts'
 import { openShop } from '../../../support/shop.ts'
 
@@ -10,7 +10,7 @@ const work = `${shop.url}/paid/work`
 
 /** Charges so far: every transfer to the payee has one authorization. */
 async function charges(): Promise<number> {
-  const [uses, received] = await Promise.all([shop.witness.uses(), shop.witness.received(shop.payTo)])
+  const [uses, received] = await Promise.all([shop.onchain.uses(), shop.onchain.received(shop.payTo)])
   if (uses.length !== received.length) throw new Error(`${uses.length} uses, ${received.length} transfers`)
   return uses.length
 }
@@ -18,8 +18,8 @@ async function charges(): Promise<number> {
 t.test('answers fifty simultaneous copies of one payment with one run and one charge', async (t) => {
   const key = await shop.wallet()
   const payment = await sign(await challengeOf(work), key)
-  const before = { runs: shop.workplace.runs(), charges: await charges() }
-  shop.workplace.during(() => delay(100))
+  const before = { runs: shop.upstream.runs(), charges: await charges() }
+  shop.upstream.during(() => delay(100))
   const answers = await Promise.all(
     Array.from({ length: 50 }, async () => {
       const response = await send(`${work}?n=5`, payment.header)
@@ -31,15 +31,15 @@ t.test('answers fifty simultaneous copies of one payment with one run and one ch
       }
     }),
   )
-  shop.workplace.during(async () => {})
+  shop.upstream.during(async () => {})
   t.strictSame([...new Set(answers.map(({ status }) => status))], [200])
   t.equal(new Set(answers.map(({ receipt }) => receipt)).size, 1, 'one receipt')
   t.equal(new Set(answers.map(({ id }) => id)).size, 1, 'one payment')
   t.equal(new Set(answers.map(({ body }) => body)).size, 1, 'one body')
-  t.equal(shop.workplace.runs() - before.runs, 1, 'the work was done once')
+  t.equal(shop.upstream.runs() - before.runs, 1, 'the work was done once')
   t.equal((await charges()) - before.charges, 1, 'it was charged once')
 
-  await t.test('gives a lost answer to its buyer again, and refuses an observer of the chain', async (t) => {
+  await t.test('redelivers a lost answer to its buyer, and refuses an observer of the chain', async (t) => {
     await delay(3_000)
     const again = await send(`${work}?n=5`, payment.header)
     t.equal(again.status, 200, 'with the token of the challenge')
@@ -54,7 +54,7 @@ t.test('answers fifty simultaneous copies of one payment with one run and one ch
       encode({ ...public_, extensions: { redelivery: { info: { token: 'x'.repeat(24) } } } }),
     )
     t.equal(guessed.status, 409, 'with a token of his own')
-    t.equal(shop.workplace.runs() - before.runs, 1)
+    t.equal(shop.upstream.runs() - before.runs, 1)
     t.equal((await charges()) - before.charges, 1)
   })
 
@@ -64,7 +64,7 @@ t.test('answers fifty simultaneous copies of one payment with one run and one ch
       t.equal(response.status, 409, url)
       t.match(await readProblem(response), { code: 'payment_reused', charged: 'yes' })
     }
-    t.equal(shop.workplace.runs() - before.runs, 1)
+    t.equal(shop.upstream.runs() - before.runs, 1)
     t.equal((await charges()) - before.charges, 1)
   })
 
@@ -87,7 +87,7 @@ t.test('refuses a settled answer to anyone who knows only payer and nonce', asyn
   t.match(await readProblem(response), { code: 'invalid_exact_evm_signature', charged: 'no' })
 })
 
-t.test('answers twenty simultaneous buyers with twenty transfers and consecutive nonces', async (t) => {
+t.test('answers twenty simultaneous buyers with twenty transfers in fewer transactions', async (t) => {
   const before = await charges()
   const keys: Hex[] = []
   while (keys.length < 20) keys.push(await shop.wallet())
@@ -100,6 +100,6 @@ t.test('answers twenty simultaneous buyers with twenty transfers and consecutive
     Array(20).fill(200),
   )
   const transactions = answers.map((answer) => readHeader(answer, 'payment-response')['transaction'])
-  t.equal(new Set(transactions).size, 20)
+  t.ok(new Set(transactions).size < 20, `${new Set(transactions).size}`)
   t.equal((await charges()) - before, 20)
 })

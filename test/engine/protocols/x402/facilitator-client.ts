@@ -3,7 +3,8 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from 'no
 import { createServer as createSocketServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createFacilitator, wasNeverSent } from '../../../../src/engine/protocols/x402/facilitator-client.ts'
-import { listening } from '../../../support/listening.ts'
+import { systemRuntime } from '../../../../src/engine/runtime.ts'
+import { listening } from '../../../support/http.ts'
 
 const HASH = `0x${'ab'.repeat(32)}`
 
@@ -30,7 +31,7 @@ function portOf(server: Server): string {
   return typeof address === 'object' && address !== null ? String(address.port) : ''
 }
 
-const settleAt = (url: string) => createFacilitator({ url, token: undefined }, fetch).settle('{}')
+const settleAt = (url: string) => createFacilitator({ url, token: undefined }, systemRuntime).settle('{}')
 
 t.test(
   'allows another facilitator after a settlement that was certainly unsent: refused, unknown, untrusted',
@@ -72,7 +73,10 @@ t.test('keeps a settlement that may have been read at its facilitator', async (t
     () =>
       Promise.reject(fault as Error)
   const thrown = (fault: unknown) =>
-    createFacilitator({ url: 'http://x', token: undefined }, fetcher(fault)).settle('')
+    createFacilitator(
+      { url: 'http://x', token: undefined },
+      { ...systemRuntime, fetcher: fetcher(fault) },
+    ).settle('')
   t.strictSame(await thrown(new DOMException('late', 'TimeoutError')), { kind: 'lost' })
   t.strictSame(await thrown('something else'), { kind: 'lost' })
 })
@@ -109,14 +113,14 @@ t.test('reads a refusal from the body under any status', async (t) => {
           : `{"success":false,"errorReason":"settlement_pending","transaction":"${HASH}","network":"eip155:8453"}`,
       )
     })
-    const facilitator = createFacilitator({ url, token: undefined }, fetch)
+    const facilitator = createFacilitator({ url, token: undefined }, systemRuntime)
     t.strictSame(await facilitator.verify('{}'), {
       kind: 'answer',
       value: { isValid: false, invalidReason: 'insufficient_funds' },
     })
     t.strictSame(await facilitator.settle('{}'), {
       kind: 'answer',
-      value: { success: false, transaction: HASH, errorReason: 'settlement_pending' },
+      value: { success: false, transaction: HASH, errorReason: 'settlement_pending', listing: undefined },
     })
   }
 })
@@ -128,7 +132,7 @@ t.test('accepts a receipt only with a transaction', async (t) => {
     )
     t.strictSame(await settleAt(url), {
       kind: 'answer',
-      value: { success: true, transaction: undefined, errorReason: undefined },
+      value: { success: true, transaction: undefined, errorReason: undefined, listing: undefined },
     })
   }
 })
@@ -203,11 +207,11 @@ t.test('sends JSON with the token, each request over a connection of its own', a
       response.end('{"isValid":true,"success":true,"kinds":[]}')
     })
   })
-  const facilitator = createFacilitator({ url, token: 'a.b.c' }, fetch)
+  const facilitator = createFacilitator({ url, token: 'a.b.c' }, systemRuntime)
   await facilitator.verify('{"a":1}')
   await facilitator.settle('{"b":2}')
   await facilitator.supported()
-  await createFacilitator({ url, token: undefined }, fetch).supported()
+  await createFacilitator({ url, token: undefined }, systemRuntime).supported()
   t.strictSame(
     seen.map(({ path, body, headers }) => [path, body, headers.authorization, headers['content-type']]),
     [
@@ -231,7 +235,7 @@ t.test('reads what a facilitator supports as far as possible', async (t) => {
     { scheme: 'exact' },
   ]
   const url = await serving(t, (_, response) => response.end(JSON.stringify({ kinds })))
-  t.strictSame(await createFacilitator({ url, token: undefined }, fetch).supported(), {
+  t.strictSame(await createFacilitator({ url, token: undefined }, systemRuntime).supported(), {
     kind: 'answer',
     value: [kind, kind],
   })

@@ -1,12 +1,13 @@
 /** Several facilitators: another one is asked only while the one before has seen nothing of the payment. */
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { VARIABLES } from '../../../../src/cli/payment-config.ts'
 import type { Settler } from '../../../../src/engine/protocols/x402/settlement.ts'
 import { openX402Networks, type NetworkSettings } from '../../../../src/engine/protocols/x402/networks.ts'
-import { readProblem } from '../../../support/responses.ts'
-import { openFacilitator, type StandIn } from '../../../support/facilitator.ts'
+import { readProblem } from '../../../support/http.ts'
+import { openFacilitator, type FacilitatorServer } from '../../../support/facilitator.ts'
 import {
   challengeOf,
   randomKey,
@@ -18,7 +19,7 @@ import {
 import { openShop } from '../../../support/shop.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
 
-const opened: StandIn[] = []
+const opened: FacilitatorServer[] = []
 const shop = await openShop(async (chain) => {
   // The first of the list never lets us in.
   opened.push(
@@ -39,7 +40,7 @@ if (stranger === undefined || first === undefined || second === undefined)
 
 t.teardown(() => Promise.all([shop.close(), ...opened.map((each) => each.close())]))
 t.afterEach(async () => {
-  shop.workplace.during(async () => {})
+  shop.upstream.during(async () => {})
   for (const each of opened) {
     each.set({})
     await each.accept()
@@ -56,7 +57,7 @@ async function fresh(): Promise<SignedPayment> {
 }
 
 async function chargesOf({ authorization }: SignedPayment): Promise<number> {
-  return (await shop.witness.uses()).filter(({ payer }) => payer === authorization.from).length
+  return (await shop.onchain.uses()).filter(({ payer }) => payer === authorization.from).length
 }
 
 async function isDelivered(t: Test, payment: SignedPayment, response: Response): Promise<void> {
@@ -75,9 +76,9 @@ t.test('passes over a facilitator that refuses the credentials, and tells the op
   const settles = settlesSince()
   const response = await stockFetch(await shop.wallet())(work(1))
   t.equal(response.status, 200)
-  t.equal((await shop.witness.uses()).length, 1)
+  t.equal((await shop.onchain.uses()).length, 1)
   t.strictSame(settles(), [0, 1, 0])
-  await shop.server.said(/x402: facilitator 127\.0\.0\.1:\d+ refuses us \(401\): check its token/)
+  await shop.server.said(/x402: facilitator 127\.0\.0\.1:\d+ refuses us \(401\): check its credentials/)
   for (const { token } of opened) t.notMatch(shop.server.output(), new RegExp(token))
 })
 
@@ -90,7 +91,7 @@ t.test('passes over an unreachable facilitator, before the work and after it', a
 
   await first.accept()
   const later = await fresh()
-  shop.workplace.during(() => first.refuse())
+  shop.upstream.during(() => first.refuse())
   await isDelivered(t, later, await send(work(3), later.header))
   t.strictSame(settles(), [0, 0, 2], 'the one that has verified has gone during the work')
 })
@@ -138,26 +139,29 @@ t.test(
 t.test('records the facilitator of a settlement before it is asked', async (t) => {
   const payment = await fresh()
   second.set({ settle: 'slow' })
-  shop.workplace.during(() => first.refuse())
+  shop.upstream.during(() => first.refuse())
   const settles = settlesSince()
   const lost = Promise.allSettled([send(work(7), payment.header)])
   while (second.settles().length === 0 || settles()[2] === 0) await delay(10)
   await shop.restart()
   t.match(await lost, [{ status: 'rejected' }])
-  shop.workplace.during(async () => {})
+  shop.upstream.during(async () => {})
   await first.accept()
   // The one that was asked remembers nothing: it sees a nonce that is used, and does not know by whom.
   const response = await send(work(7), payment.header)
   t.equal(response.status, 503, 'a used nonce is no failure: it may be ours')
   t.match(await readProblem(response), { code: 'payment_pending', charged: 'unknown' })
-  t.strictSame(settles(), [0, 0, 2], 'the first, which is there again, is not asked')
+  // Recovery may have asked it once more before this request.
+  const [one, two, three = 0] = settles()
+  t.strictSame([one, two], [0, 0], 'the first, which is there again, is not asked')
+  t.ok(three >= 2, 'the one that was asked is asked again')
   t.equal(await chargesOf(payment), 1)
 })
 
 t.test('settles an answer whose buyer hung up through a facilitator that responds', async (t) => {
   const payment = await fresh()
   const leaving = new AbortController()
-  shop.workplace.during(async () => {
+  shop.upstream.during(async () => {
     leaving.abort()
     await delay(200)
   })
@@ -165,31 +169,31 @@ t.test('settles an answer whose buyer hung up through a facilitator that respond
   await t.rejects(fetch(work(8), { headers, signal: leaving.signal }))
   await delay(600)
   t.equal(await chargesOf(payment), 0)
-  shop.workplace.during(async () => {})
+  shop.upstream.during(async () => {})
   await isDelivered(t, payment, await send(work(8), payment.header))
 })
 
 t.test('refuses work, uncharged, while every facilitator is away, and keeps the payment valid', async (t) => {
   await Promise.all([first.refuse(), second.refuse()])
   const payment = await fresh()
-  const runs = shop.workplace.runs()
+  const runs = shop.upstream.runs()
   const response = await send(work(9), payment.header)
   t.equal(response.status, 503)
   t.ok(response.headers.get('retry-after'))
   t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
-  t.equal(shop.workplace.runs(), runs)
+  t.equal(shop.upstream.runs(), runs)
   await Promise.all([first.accept(), second.accept()])
   await isDelivered(t, payment, await send(work(9), payment.header))
 
   const later = await fresh()
-  shop.workplace.during(async () => {
+  shop.upstream.during(async () => {
     await Promise.all([first.refuse(), second.refuse()])
   })
   const worked = await send(work(10), later.header)
   t.equal(worked.status, 503, 'gone during the work')
   t.match(await readProblem(worked), { code: 'chain_unavailable', charged: 'no' })
   t.equal(await chargesOf(later), 0)
-  shop.workplace.during(async () => {})
+  shop.upstream.during(async () => {})
   await Promise.all([first.accept(), second.accept()])
   await isDelivered(t, later, await send(work(10), later.header))
 })
@@ -207,6 +211,7 @@ async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'
     fetcher: fetch,
     caller: fetch,
     now: () => Date.now(),
+    random: (bytes) => randomBytes(bytes),
     sleep: async (ms) => {
       await delay(ms)
     },
@@ -243,7 +248,7 @@ t.test('gives up an unsettled payment once it has become impossible', async (t) 
   const alone = await settlerWith({ rpcUrls: {}, signerKeys: [] })
   const seeing = await settlerWith({ rpcUrls: { 8453: shop.chain.rpcUrl }, signerKeys: [] })
   const gone = { kind: 'facilitator', url: 'https://gone.example', request: '{}' } as const
-  await shop.witness.mine()
+  await shop.onchain.mine()
   const [past, future] = [Date.now() - MINUTE, Date.now() + MINUTE]
   t.match(await seeing.resolve(movement, gone, past, 0), { kind: 'failed' }, 'a block is later than its end')
   t.match(

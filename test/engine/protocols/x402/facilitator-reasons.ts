@@ -80,7 +80,7 @@ t.test('treats a reason after which money may have moved as unknown', async (t) 
     t.equal(settleRefusal(reason), undefined, String(reason))
 })
 
-t.test('blames the configuration when a facilitator serves other payments only', async (t) => {
+t.test('reports a configuration error when a facilitator serves other payments only', async (t) => {
   for (const reason of ['invalid_network', 'unsupported_scheme', 'invalid_exact_evm_token_name_mismatch']) {
     t.equal(verifyRefusal(reason), undefined, 'another one is asked')
     t.equal(settleRefusal(reason), 'chain_unavailable', 'and the payment stays good')

@@ -4,8 +4,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { readProblem } from '../../../support/responses.ts'
-import { openFacilitator, type StandIn } from '../../../support/facilitator.ts'
+import { readProblem } from '../../../support/http.ts'
+import { openFacilitator, type FacilitatorServer } from '../../../support/facilitator.ts'
 import {
   addressOf,
   challengeOf,
@@ -22,13 +22,13 @@ import { openShop, type Shop } from '../../../support/shop.ts'
 
 interface Place {
   readonly shop: Shop
-  readonly facilitator: StandIn
+  readonly facilitator: FacilitatorServer
 }
 
 type Operator = 'without an endpoint' | 'with an endpoint'
 
 async function open(operator: Operator): Promise<Place> {
-  let facilitator: StandIn | undefined
+  let facilitator: FacilitatorServer | undefined
   const shop = await openShop(async (chain) => {
     facilitator = await openFacilitator(chain)
     return {
@@ -53,7 +53,7 @@ t.afterEach(() => {
   for (const { shop, facilitator } of Object.values(places)) {
     facilitator.set({})
     shop.node.set('open')
-    shop.workplace.during(async () => {})
+    shop.upstream.during(async () => {})
   }
 })
 
@@ -65,14 +65,14 @@ const work = ({ shop }: Place, n: number): string => `${shop.url}/paid/work?n=${
 
 /** How often the wallet of a payment was charged. */
 async function chargesOf({ shop }: Place, { authorization }: SignedPayment): Promise<number> {
-  return (await shop.witness.uses()).filter(({ payer }) => payer === authorization.from).length
+  return (await shop.onchain.uses()).filter(({ payer }) => payer === authorization.from).length
 }
 
 /** The payment has its answer, true receipt and one charge. */
 async function isDelivered(t: Test, place: Place, payment: SignedPayment, response: Response): Promise<void> {
   t.equal(response.status, 200)
   await response.body?.cancel()
-  const uses = (await place.shop.witness.uses()).filter(({ payer }) => payer === payment.authorization.from)
+  const uses = (await place.shop.onchain.uses()).filter(({ payer }) => payer === payment.authorization.from)
   t.equal(uses.length, 1, 'charged once')
   t.match(readHeader(response, 'payment-response'), { success: true, transaction: uses[0]?.transaction })
 }
@@ -95,7 +95,7 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     const response = await stockFetch(key)(work(place, 7))
     t.equal(response.status, 200)
     t.match(await response.json(), { n: 7, payer })
-    const uses = (await shop.witness.uses()).filter((use) => use.payer === payer)
+    const uses = (await shop.onchain.uses()).filter((use) => use.payer === payer)
     t.equal(uses.length, 1)
     t.strictSame(readHeader(response, 'payment-response'), {
       success: true,
@@ -150,7 +150,7 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
       ['invalid_exact_evm_nonce_already_used', 'invalid_exact_evm_nonce_already_used'],
       ['a_reason_of_next_year', 'invalid_exact_evm_transaction_simulation_failed'],
     ]
-    const runs = shop.workplace.runs()
+    const runs = shop.upstream.runs()
     const settles = facilitator.settles().length
     for (const [invalid, code] of cases) {
       facilitator.set({ verify: { invalid } })
@@ -165,7 +165,7 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
       402,
       'a wallet without money, by the SDK itself',
     )
-    t.equal(shop.workplace.runs(), runs)
+    t.equal(shop.upstream.runs(), runs)
     t.equal(facilitator.settles().length, settles)
   })
 
@@ -175,11 +175,11 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
       for (const verify of ['html', 'cut', { invalid: 'unexpected_verify_error' }] as const) {
         facilitator.set({ verify })
         const payment = await fresh(place)
-        const runs = shop.workplace.runs()
+        const runs = shop.upstream.runs()
         const response = await send(work(place, 4), payment.header)
         t.equal(response.status, 503)
         t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
-        t.equal(shop.workplace.runs(), runs, 'no work was done')
+        t.equal(shop.upstream.runs(), runs, 'no work was done')
         facilitator.set({})
         await isDelivered(t, place, payment, await send(work(place, 4), payment.header))
       }
@@ -194,9 +194,9 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no' })
     t.equal(await chargesOf(place, payment), 0)
     facilitator.set({})
-    const runs = shop.workplace.runs()
+    const runs = shop.upstream.runs()
     await isDelivered(t, place, payment, await send(work(place, 5), payment.header))
-    t.equal(shop.workplace.runs(), runs, 'the work was done before')
+    t.equal(shop.upstream.runs(), runs, 'the work was done before')
   })
 
   t.test(
@@ -322,12 +322,12 @@ for (const settle of MUMBLED) {
       const place = places['without an endpoint']
       place.facilitator.set({ settle })
       const payment = await fresh(place)
-      const runs = place.shop.workplace.runs()
+      const runs = place.shop.upstream.runs()
       await isUnknown(t, await send(work(place, 12), payment.header))
       t.equal(await chargesOf(place, payment), 1)
       place.facilitator.set({})
       await isDelivered(t, place, payment, await send(work(place, 12), payment.header))
-      t.equal(place.shop.workplace.runs() - runs, 1, 'the work was done once')
+      t.equal(place.shop.upstream.runs() - runs, 1, 'the work was done once')
     },
   )
 }
@@ -355,27 +355,20 @@ t.test('treats a reason without a word about the money as unknown', async (t) =>
   }
 })
 
-t.test(
-  'believes the chain over a facilitator that settles and refuses: one charge, one answer',
-  async (t) => {
-    const place = places['with an endpoint']
-    for (const refused of [
-      'insufficient_funds',
-      'invalid_exact_evm_payload_signature',
-      'unsupported_scheme',
-    ]) {
-      place.facilitator.set({ settle: { refused, settled: true } })
-      const payment = await fresh(place)
-      await isDelivered(t, place, payment, await send(work(place, 19), payment.header))
-    }
-  },
-)
+t.test('trusts the chain over a facilitator that settles and refuses: one charge, one answer', async (t) => {
+  const place = places['with an endpoint']
+  for (const refused of ['insufficient_funds', 'invalid_exact_evm_payload_signature', 'unsupported_scheme']) {
+    place.facilitator.set({ settle: { refused, settled: true } })
+    const payment = await fresh(place)
+    await isDelivered(t, place, payment, await send(work(place, 19), payment.header))
+  }
+})
 
 t.test('answers a payment that a stranger settles during the work', async (t) => {
   const place = places['with an endpoint']
   const payment = await fresh(place)
-  place.shop.workplace.during(async () => {
-    await place.shop.witness.submit(payment)
+  place.shop.upstream.during(async () => {
+    await place.shop.onchain.submit(payment)
   })
   await isDelivered(t, place, payment, await send(work(place, 15), payment.header))
 })

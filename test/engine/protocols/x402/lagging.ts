@@ -2,31 +2,31 @@ import t from 'tap'
 import { findTransfer } from '../../../../src/engine/protocols/x402/onchain-status.ts'
 import { resume } from '../../../../src/engine/protocols/x402/settlement.ts'
 import { startBase } from '../../../support/base-chain.ts'
-import { askNode, openNodeProxy, type StandIn } from '../../../support/node-proxy.ts'
+import { askNode, openRpcProxy, type StandIn } from '../../../support/rpc-proxy.ts'
 import {
   authorize,
   newRecorder,
-  openBench,
+  openSettlementContext,
   openLedger,
-  openMischief,
+  openChainControl,
   recorded,
   settleOn,
-  type QuickBench,
-} from '../../../support/settling.ts'
+  type QuickSettlementContext,
+} from '../../../support/settlement-context.ts'
 
 const chain = await startBase()
 t.teardown(() => chain.stop())
 const ledger = await openLedger(t)
-const mischief = openMischief(chain)
-const proxy = await openNodeProxy(chain.rpcUrl)
+const chainControl = openChainControl(chain)
+const proxy = await openRpcProxy(chain.rpcUrl)
 t.teardown(proxy.close)
 
 const FAR = 64_060_588_800_000
 
-/** A bench that looks a few times only: what is behind stays behind. */
-async function openHasty(): Promise<QuickBench> {
-  const bench = await openBench(chain, { ledger, url: proxy.url })
-  return { ...bench, sleep: async () => bench.wait(10_000) }
+/** A context that asks only a few times, so that a lagging node stays behind. */
+async function openHasty(): Promise<QuickSettlementContext> {
+  const context = await openSettlementContext(chain, { ledger, url: proxy.url })
+  return { ...context, sleep: async () => context.wait(10_000) }
 }
 
 /** The questions by which an outcome is told; each may meet a node that is behind the others. */
@@ -44,42 +44,42 @@ const choices = Array.from({ length: 2 ** QUESTIONS.length }, (_, mask) =>
 
 const label = (methods: readonly string[]): string => methods.join(', ') || 'none'
 
-t.test('tells a charged buyer so although some nodes are behind', { timeout: 170_000 }, async (t) => {
-  const direct = await openBench(chain, { ledger })
+t.test('reports the charge to the buyer although some nodes are behind', { timeout: 170_000 }, async (t) => {
+  const direct = await openSettlementContext(chain, { ledger })
   const signed = await authorize(chain)
-  const old = await mischief.newest()
+  const old = await chainControl.newest()
   const journal = newRecorder()
   t.match(await settleOn(direct, signed, journal), { kind: 'settled' })
   const transaction = recorded(journal)
   for (const methods of choices) {
     proxy.instead(behind(chain.rpcUrl, old, methods))
-    const bench = await openHasty()
-    const { kind } = await resume(bench, signed.expected, transaction, FAR, Date.now())
+    const context = await openHasty()
+    const { kind } = await resume(context, signed.expected, transaction, FAR, Date.now())
     t.not(kind, 'failed', `behind: ${label(methods)}`)
     // Whether the money has moved follows from the receipt alone, or from block, state and logs of the same moment.
     const receipt = !methods.includes('eth_getTransactionReceipt')
     if (receipt) t.equal(kind, 'settled', `behind: ${label(methods)}`)
   }
-  t.equal(await mischief.charges(signed), 1)
+  t.equal(await chainControl.charges(signed), 1)
 })
 
 t.test('counts a stranger’s transaction although some nodes lack it', { timeout: 170_000 }, async (t) => {
   const signed = await authorize(chain)
-  const old = await mischief.newest()
-  await mischief.mined(mischief.submit(signed))
+  const old = await chainControl.newest()
+  await chainControl.mined(chainControl.submit(signed))
   // The simulation has met a node that knows, or there would be nothing to find.
   for (const methods of choices.filter((each) => !each.includes('eth_call'))) {
     proxy.instead(behind(chain.rpcUrl, old, methods))
-    const bench = await openHasty()
+    const context = await openHasty()
     const journal = newRecorder()
-    const { kind } = await settleOn(bench, signed, journal)
+    const { kind } = await settleOn(context, signed, journal)
     t.not(kind, 'failed', `behind: ${label(methods)}`)
     t.strictSame(journal.dispatches, [])
   }
   for (const methods of choices) {
     proxy.instead(behind(chain.rpcUrl, old, methods))
-    const bench = await openHasty()
-    const { kind } = await findTransfer(bench, signed.expected, FAR, Date.now())
+    const context = await openHasty()
+    const { kind } = await findTransfer(context, signed.expected, FAR, Date.now())
     t.not(kind, 'failed', `behind: ${label(methods)}`)
   }
 })
@@ -88,31 +88,31 @@ t.test(
   'charges a transaction that a stranger has overtaken, although some nodes are behind',
   { timeout: 170_000 },
   async (t) => {
-    const direct = await openBench(chain, { ledger })
+    const direct = await openSettlementContext(chain, { ledger })
     const signed = await authorize(chain)
-    const old = await mischief.newest()
-    await mischief.automine('off')
+    const old = await chainControl.newest()
+    await chainControl.automine('off')
     const journal = newRecorder()
     const settling = settleOn(direct, signed, journal)
     while (journal.dispatches.length === 0) await direct.sleep(0)
-    const theirs = await mischief.submit(signed)
-    await mischief.automine('on')
-    await mischief.mine()
-    // The clock of the bench may have run out by now; what happened is the same.
+    const theirs = await chainControl.submit(signed)
+    await chainControl.automine('on')
+    await chainControl.mine()
+    // The clock of the context may have run out by now; what happened is the same.
     t.not((await settling).kind, 'failed')
     for (const methods of choices) {
       proxy.instead(behind(chain.rpcUrl, old, methods))
-      const bench = await openHasty()
-      const settlement = await resume(bench, signed.expected, recorded(journal), FAR, Date.now())
+      const context = await openHasty()
+      const settlement = await resume(context, signed.expected, recorded(journal), FAR, Date.now())
       t.not(settlement.kind, 'failed', `behind: ${label(methods)}`)
       if (methods.length === 0) t.match(settlement, { receipt: { transaction: theirs } })
     }
-    t.equal(await mischief.charges(signed), 1)
+    t.equal(await chainControl.charges(signed), 1)
   },
 )
 
 /**
- * A node that has not got further than one block, in the place of one that has: for `methods`, as when one address leads
+ * A node that has not got further than one block, instead of one that has: for `methods`, as when one address leads
  * to several nodes.
  */
 function behind(node: string, block: number, methods: readonly string[]): StandIn {

@@ -1,13 +1,14 @@
 import t, { type Test } from 'tap'
 import { encodeAbiParameters, parseAbiParameters } from 'viem'
 import type { Network } from '../../../../src/engine/networks.ts'
-import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
+import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
+import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import { checkNetwork, checkToken, warningsOf } from '../../../../src/engine/protocols/x402/network-check.ts'
 import { startEvmChain } from '../../../../src/sandbox/evm/chain.ts'
 import { startBase } from '../../../support/base-chain.ts'
-import { openNodeProxy, type Way } from '../../../support/node-proxy.ts'
+import { openRpcProxy, type ConnectionState } from '../../../support/rpc-proxy.ts'
 import { addressOf, randomKey } from '../../../support/payment.ts'
-import { networkNamed } from '../../../support/x402.ts'
+import { networkNamed } from '../../../support/shipped-catalog.ts'
 
 const base = networkNamed('base')
 const chain = await startBase()
@@ -86,9 +87,9 @@ t.test('escapes control characters in the name of a token', async (t) => {
 })
 
 t.test('keeps a network in the offer while its node fails', async (t) => {
-  const proxy = await openNodeProxy(chain.rpcUrl)
+  const proxy = await openRpcProxy(chain.rpcUrl)
   t.teardown(proxy.close)
-  for (const way of ['down', 'failing', 'html'] satisfies Way[]) {
+  for (const way of ['down', 'failing', 'html'] satisfies ConnectionState[]) {
     proxy.set(way)
     const { lines, token } = await told(t, proxy.url)
     t.strictSame(token, { kind: 'unreachable' })

@@ -3,9 +3,9 @@ import { VARIABLES } from '../../../../src/cli/payment-config.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openX402Networks, type NetworkSettings } from '../../../../src/engine/protocols/x402/networks.ts'
 import { startBase } from '../../../support/base-chain.ts'
-import { openNodeProxy } from '../../../support/node-proxy.ts'
+import { openRpcProxy } from '../../../support/rpc-proxy.ts'
 import { randomKey } from '../../../support/payment.ts'
-import { PAY_TO } from '../../../support/x402.ts'
+import { PAY_TO } from '../../../support/shipped-catalog.ts'
 
 const unused = (): never => {
   throw new Error('nothing may be asked of anybody before the first payment')
@@ -43,6 +43,7 @@ function tillsWith(settings: Partial<NetworkSettings>) {
     fetcher: unused,
     caller: unused,
     now: unused,
+    random: unused,
     sleep: unused,
     report: unused,
     ...settings,
@@ -144,7 +145,7 @@ t.test('names an unreachable facilitator, and leaves its networks alone', async 
   const cases: readonly (readonly [() => Promise<Response>, RegExp])[] = [
     [
       async () => new Response('no', { status: 401 }),
-      /^x402: facilitator pay\.example refuses us \(401\): check its token/,
+      /^x402: facilitator pay\.example refuses us \(401\): check its credentials/,
     ],
     [
       async () => new Response('no', { status: 404 }),
@@ -175,7 +176,7 @@ t.test(
   'withdraws a network whose token is another one, offers it again when it agrees, and inspects what a reload adds',
   async (t) => {
     const chain = await startBase()
-    const node = await openNodeProxy(chain.rpcUrl)
+    const node = await openRpcProxy(chain.rpcUrl)
     t.teardown(async () => {
       await node.close()
       await chain.stop()

@@ -1,17 +1,17 @@
 import t, { type Test } from 'tap'
 import { blockAt } from '../../../../src/engine/chains/evm/logs.ts'
-import { findTransfer } from '../../../../src/engine/protocols/x402/onchain-status.ts'
+import { findTransfer, onchainStatus } from '../../../../src/engine/protocols/x402/onchain-status.ts'
 import { startBase } from '../../../support/base-chain.ts'
-import { askNode, type StandIn, openNodeProxy, type NodeProxy } from '../../../support/node-proxy.ts'
+import { askNode, type StandIn, openRpcProxy, type RpcProxy } from '../../../support/rpc-proxy.ts'
 import { randomKey, type Hex } from '../../../support/payment.ts'
 import {
   authorize,
-  openBench,
+  openSettlementContext,
   openLedger,
-  openMischief,
-  type QuickBench,
+  openChainControl,
+  type QuickSettlementContext,
   type Signed,
-} from '../../../support/settling.ts'
+} from '../../../support/settlement-context.ts'
 
 /** Blocks the chain seems to have for each it has, two seconds apart. */
 const MAGNIFIED = 100
@@ -20,33 +20,33 @@ const SECONDS_PER_BLOCK = 2 * MAGNIFIED
 const chain = await startBase()
 t.teardown(() => chain.stop())
 const ledger = await openLedger(t)
-const mischief = openMischief(chain)
+const chainControl = openChainControl(chain)
 
 const FAR = 64_060_588_800_000
 const far = magnified(chain.rpcUrl)
 /** As many hundreds of blocks, two seconds apart as on Base. */
-const hundreds = (count: number): Promise<void> => mischief.mine(count)
+const hundreds = (count: number): Promise<void> => chainControl.mine(count)
 
 async function openFar(
   t: Test,
   before: StandIn = async () => undefined,
-): Promise<{ readonly bench: QuickBench; readonly proxy: NodeProxy }> {
-  const proxy = await openNodeProxy(chain.rpcUrl)
+): Promise<{ readonly context: QuickSettlementContext; readonly proxy: RpcProxy }> {
+  const proxy = await openRpcProxy(chain.rpcUrl)
   t.teardown(proxy.close)
   proxy.instead(async (method, params) => (await before(method, params)) ?? far(method, params))
-  return { proxy, bench: await openBench(chain, { ledger, url: proxy.url }) }
+  return { proxy, context: await openSettlementContext(chain, { ledger, url: proxy.url }) }
 }
 
-const asked = (proxy: NodeProxy, name: string): number =>
+const asked = (proxy: RpcProxy, name: string): number =>
   proxy.calls().filter((method) => method === name).length
 
 async function now(): Promise<number> {
-  const { timestamp } = await mischief.client.getBlock()
+  const { timestamp } = await chainControl.client.getBlock()
   return Number(timestamp) * 1000
 }
 
 // A chain of some nine hours: three payments, each used by a stranger soon after it came, and a canceled one.
-await mischief.client.setBlockTimestampInterval({ interval: SECONDS_PER_BLOCK })
+await chainControl.client.setBlockTimestampInterval({ interval: SECONDS_PER_BLOCK })
 await hundreds(30)
 const validBefore = 10_000_000_000n
 const signed = () => authorize(chain, randomKey(), { validBefore })
@@ -58,34 +58,34 @@ interface Past {
 const past = async (use: (payment: Signed) => Promise<Hex>): Promise<Past> => {
   const payment = await signed()
   const came = await now()
-  const transaction = await mischief.mined(use(payment))
+  const transaction = await chainControl.mined(use(payment))
   return { payment, came, transaction }
 }
-const ancient = await past(mischief.submit)
+const ancient = await past(chainControl.submit)
 await hundreds(70)
-const canceled = await past(mischief.cancel)
-const old = await past(mischief.submit)
+const canceled = await past(chainControl.cancel)
+const old = await past(chainControl.submit)
 await hundreds(60)
-const recent = await past(mischief.submit)
+const recent = await past(chainControl.submit)
 await hundreds(1)
 
 const settledBy = (transaction: string) => ({ kind: 'settled', receipt: { transaction } })
 
 t.test('finds a payment that a stranger has settled hours ago, by its time', async (t) => {
   for (const { payment, came, transaction } of [ancient, old, recent]) {
-    const { bench, proxy } = await openFar(t)
-    t.match(await findTransfer(bench, payment.expected, FAR, came), settledBy(transaction))
+    const { context, proxy } = await openFar(t)
+    t.match(await findTransfer(context, payment.expected, FAR, came), settledBy(transaction))
     t.ok(asked(proxy, 'eth_getLogs') <= 3, `${asked(proxy, 'eth_getLogs')} questions for logs`)
     t.ok(asked(proxy, 'eth_getBlockByNumber') <= 20, `${asked(proxy, 'eth_getBlockByNumber')} for blocks`)
   }
-  const { bench, proxy } = await openFar(t)
-  await findTransfer(bench, recent.payment.expected, FAR, recent.came)
+  const { context, proxy } = await openFar(t)
+  await findTransfer(context, recent.payment.expected, FAR, recent.came)
   t.equal(asked(proxy, 'eth_getBlockByNumber'), 1, 'the newest blocks need no search')
 })
 
 t.test('reports a payment that was canceled hours ago as failed', async (t) => {
-  const { bench } = await openFar(t)
-  t.match(await findTransfer(bench, canceled.payment.expected, FAR, canceled.came), { kind: 'failed' })
+  const { context } = await openFar(t)
+  t.match(await findTransfer(context, canceled.payment.expected, FAR, canceled.came), { kind: 'failed' })
 })
 
 function widthOf(filter: unknown): number {
@@ -101,13 +101,26 @@ const REFUSALS = [
   { code: -32005, message: 'block range too large, max range: 10' },
 ]
 
+t.test('does not report a payment as failed that is settled while the chain is asked', async (t) => {
+  const { context } = await openFar(t)
+  const payment = await signed()
+  const came = await now()
+  let transaction: Hex = '0x'
+  const settledMeanwhile = async (): Promise<boolean> => {
+    transaction = await chainControl.mined(chainControl.submit(payment))
+    return true
+  }
+  t.equal(await onchainStatus(context, payment.expected, came, settledMeanwhile), undefined)
+  t.match(await onchainStatus(context, payment.expected, came, () => true), settledBy(transaction))
+})
+
 t.test('searches few blocks at a time when the provider allows few', async (t) => {
   for (const error of REFUSALS) {
-    const { bench } = await openFar(t, async (method, [filter]) => {
+    const { context } = await openFar(t, async (method, [filter]) => {
       return method === 'eth_getLogs' && widthOf(filter) > 5 ? { error } : undefined
     })
     for (const { payment, came, transaction } of [ancient, recent])
-      t.match(await findTransfer(bench, payment.expected, FAR, came), settledBy(transaction), error.message)
+      t.match(await findTransfer(context, payment.expected, FAR, came), settledBy(transaction), error.message)
   }
 })
 
@@ -124,42 +137,42 @@ t.test('ends a hopeless search, and reports unknown', async (t) => {
     },
   }
   for (const [name, before] of Object.entries(cases)) {
-    const { bench, proxy } = await openFar(t, before)
+    const { context, proxy } = await openFar(t, before)
     const since = name.includes('came') ? await now() : came
-    t.match(await findTransfer(bench, payment.expected, FAR, since), { kind: 'unknown' }, name)
+    t.match(await findTransfer(context, payment.expected, FAR, since), { kind: 'unknown' }, name)
     t.ok(proxy.calls().length < 130, `${proxy.calls().length} calls: ${name}`)
   }
 })
 
 t.test('finds the block of a time closely', async (t) => {
-  const { bench } = await openFar(t)
-  const newest = await bench.chain.block('latest')
+  const { context } = await openFar(t)
+  const newest = await context.chain.block('latest')
   if (newest.kind !== 'result') return t.fail('no block')
   const { number, timestamp } = newest.result
   const targets = [0n, 1n, 999n, 3_001n, number - 5_000n, number - 117n, number - 1n, number]
   for (const target of targets) {
-    const block = await bench.chain.block(target)
+    const block = await context.chain.block(target)
     if (block.kind !== 'result') return t.fail('no block')
-    const found = await blockAt(bench.chain, block.result.timestamp, newest.result)
+    const found = await blockAt(context.chain, block.result.timestamp, newest.result)
     if (found === undefined) return t.fail('the chain was not asked')
-    const age = block.result.timestamp - (await timeOf(bench, found))
+    const age = block.result.timestamp - (await timeOf(context, found))
     t.ok(age >= 0n && age <= 100n, `${age} s older than block ${target}`)
   }
-  t.equal(await blockAt(bench.chain, timestamp + 100n, newest.result), number)
-  t.equal(await blockAt(bench.chain, 0n, newest.result), 0n, 'a time before the chain')
+  t.equal(await blockAt(context.chain, timestamp + 100n, newest.result), number)
+  t.equal(await blockAt(context.chain, 0n, newest.result), 0n, 'a time before the chain')
 })
 
-async function timeOf(bench: QuickBench, number: bigint): Promise<bigint> {
-  const block = await bench.chain.block(number)
+async function timeOf(context: QuickSettlementContext, number: bigint): Promise<bigint> {
+  const block = await context.chain.block(number)
   return block.kind === 'result' ? block.result.timestamp : -1n
 }
 
 t.test('fails to find the block of a time when the node stops answering', async (t) => {
-  const { bench, proxy } = await openFar(t)
-  const newest = await bench.chain.block('latest')
+  const { context, proxy } = await openFar(t)
+  const newest = await context.chain.block('latest')
   if (newest.kind !== 'result') return t.fail('no block')
   proxy.set('down')
-  t.equal(await blockAt(bench.chain, 1n, newest.result), undefined)
+  t.equal(await blockAt(context.chain, 1n, newest.result), undefined)
 })
 
 /** A chain of thousands of blocks out of one of dozens, which takes no hour to mine: the blocks between are empty. */

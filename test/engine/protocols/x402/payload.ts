@@ -74,14 +74,14 @@ t.test('refuses non-standard base64 as such', async (t) => {
     url,
     `${encode(PAYLOAD)}\u00e9`,
   ]) {
-    t.match(faultOf(header), /^invalid_payload: the header is not standard base64/, JSON.stringify(header))
+    t.match(faultOf(header), /^invalid_payload: the text is not standard base64/, JSON.stringify(header))
   }
 })
 
 t.test('refuses base64 of anything but an object', async (t) => {
   for (const text of ['hello', '', '{', 'null', '[]', '7', '"pay"', 'true', '{}{}', '\u0000', '\ufeff{}']) {
     const header = Buffer.from(text).toString('base64')
-    t.match(faultOf(header), /^invalid_payload: the header/, JSON.stringify(text))
+    t.match(faultOf(header), /^invalid_payload: the text/, JSON.stringify(text))
   }
   t.match(faultOf(Buffer.from([0xff, 0xfe, 0x00]).toString('base64')), /^invalid_payload/)
 })

@@ -6,7 +6,7 @@ import { paymentKey } from '../../../../src/engine/protocols/x402/x402.ts'
 import { challengeOf, readHeader, send, sign, type SignedPayment } from '../../../support/payment.ts'
 import { openShop } from '../../../support/shop.ts'
 import { until } from '../../../support/until.ts'
-import { networkNamed } from '../../../support/x402.ts'
+import { networkNamed } from '../../../support/shipped-catalog.ts'
 
 const shop = await openShop()
 t.teardown(() => shop.close())
@@ -18,7 +18,7 @@ async function fresh(url = shop.url): Promise<SignedPayment> {
 }
 
 async function chargesOf({ authorization }: SignedPayment): Promise<number> {
-  return (await shop.witness.uses()).filter(({ payer }) => payer === authorization.from).length
+  return (await shop.onchain.uses()).filter(({ payer }) => payer === authorization.from).length
 }
 
 function called(method: string): number {
@@ -33,9 +33,9 @@ async function stateOf({ authorization }: SignedPayment): Promise<unknown> {
 
 t.test('finishes done work and payments under way once after a power cut', async (t) => {
   const [sent, unsent, unsettled] = [await fresh(), await fresh(), await fresh()]
-  const runs = shop.workplace.runs()
+  const runs = shop.upstream.runs()
 
-  await shop.witness.setMining('by hand')
+  await shop.onchain.setMining('manual')
   const receipts = called('eth_getTransactionReceipt')
   const cut = [send(work(11), sent.header)]
   await until('its block is waited for', () => called('eth_getTransactionReceipt') > receipts)
@@ -50,7 +50,7 @@ t.test('finishes done work and payments under way once after a power cut', async
   shop.node.onCall(async () => {})
   shop.node.set('open')
 
-  shop.workplace.during(async () => shop.node.set('silent'))
+  shop.upstream.during(async () => shop.node.set('silent'))
   cut.push(send(work(13), unsettled.header))
   // Its turn to be sent comes when the broadcast before it is given up.
   while ((await stateOf(unsettled)) !== 'fulfilled') await delay(10)
@@ -60,8 +60,8 @@ t.test('finishes done work and payments under way once after a power cut', async
   const given = (await lost).some((each) => each.status === 'fulfilled' && each.value.status === 200)
   t.notOk(given, 'nobody got what was bought')
   shop.node.set('open')
-  await shop.witness.setMining('automatic')
-  await shop.witness.mine()
+  await shop.onchain.setMining('automatic')
+  await shop.onchain.mine()
 
   const payments = [sent, unsent, unsettled]
   const answers = await Promise.all(payments.map(({ header }, index) => send(work(11 + index), header)))
@@ -70,8 +70,8 @@ t.test('finishes done work and payments under way once after a power cut', async
     [200, 200, 200],
   )
   t.strictSame(await Promise.all(payments.map(chargesOf)), [1, 1, 1])
-  t.equal(shop.workplace.runs() - runs, 3, 'no work was done twice')
-  const uses = await shop.witness.uses()
+  t.equal(shop.upstream.runs() - runs, 3, 'no work was done twice')
+  const uses = await shop.onchain.uses()
   for (const [index, answer] of answers.entries()) {
     const use = uses.find(({ payer }) => payer === payments[index]?.authorization.from)
     t.equal(readHeader(answer, 'payment-response')['transaction'], use?.transaction, 'the receipt is true')
@@ -81,25 +81,25 @@ t.test('finishes done work and payments under way once after a power cut', async
 t.test(
   'sends a payment again at the start whose block was undone after a power cut, and charges it once',
   async (t) => {
-    shop.workplace.during(async () => {})
+    shop.upstream.during(async () => {})
     const payment = await fresh()
     t.equal((await send(work(21), payment.header)).status, 200)
     t.equal(await chargesOf(payment), 1)
-    await shop.witness.setMining('by hand')
+    await shop.onchain.setMining('manual')
     const gone = once(shop.server.process, 'exit')
     shop.server.process.kill('SIGKILL')
     await gone
-    await shop.witness.undo(1)
+    await shop.onchain.undo(1)
     t.equal(await chargesOf(payment), 0, 'the block is gone')
     const sent = called('eth_sendRawTransaction')
     const { url } = await shop.branch()
     await until('it is sent again', () => called('eth_sendRawTransaction') > sent)
     // Blocks are a second apart at least, and the payment expires.
     await until('the payment is charged again', async () => {
-      await shop.witness.mine()
+      await shop.onchain.mine()
       return (await chargesOf(payment)) === 1
     })
-    await shop.witness.setMining('automatic')
+    await shop.onchain.setMining('automatic')
     const next = await fresh(url)
     t.equal(
       (await send(`${url}/paid/work?n=22`, next.header)).status,

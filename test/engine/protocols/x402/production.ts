@@ -42,10 +42,10 @@ t.test('charges the stock client exactly the price on the terms of real USD Coin
   t.match(receipt, { success: true, transaction: /^0x[0-9a-f]{64}$/, network: 'eip155:8453', payer })
   t.equal(await shop.chain.balance(payer), before.payer - 10_000n)
   t.equal(await shop.chain.balance(shop.payTo), before.payee + 10_000n)
-  const uses = (await shop.witness.uses()).filter((use) => use.payer === payer)
+  const uses = (await shop.onchain.uses()).filter((use) => use.payer === payer)
   t.equal(uses.length, 1)
   t.equal(uses[0]?.transaction, receipt['transaction'])
-  t.strictSame(await shop.witness.received(shop.payTo), [10_000n])
+  t.strictSame(await shop.onchain.received(shop.payTo), [10_000n])
 })
 
 t.test('keeps a settler key out of everything the service says', async (t) => {

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { witness } from '../../../support/base-chain.ts'
+import { onchainClient } from '../../../support/base-chain.ts'
 import { addressOf, readHeader, stockFetch } from '../../../support/payment.ts'
 import { readSandboxFile, runProgram, startServer } from '../../../support/server.ts'
 
 const server = await startServer({ args: ['--sandbox', '--offline'] })
 t.teardown(() => server.stop())
 const { evm } = readSandboxFile(server)
-const chain = witness(evm)
+const chain = onchainClient(evm)
 const payer = addressOf(evm.payerKey)
 const pay = stockFetch(evm.payerKey)
 
@@ -69,7 +69,7 @@ t.test('ratecard pay shows a newcomer the whole exchange, and a script its resul
   t.equal(last?.transaction, bill.transaction)
 })
 
-t.test('tells a wallet without money so, uncharged', async (t) => {
+t.test('reports an empty wallet to its owner, uncharged', async (t) => {
   const poor = stockFetch(`0x${'7'.repeat(64)}`)
   const response = await poor(`${server.url}/paid/ping`)
   t.equal(response.status, 402)

@@ -8,7 +8,7 @@ import {
   recoverSigner,
   splitSignature,
 } from '../../../../src/engine/protocols/x402/eip3009.ts'
-import type { Hex } from '../../../support/payment.ts'
+import { TRANSFER_TYPES, type Hex } from '../../../support/payment.ts'
 import { fc } from '../../../support/fast-check.ts'
 import { randomHex } from '../../../support/random.ts'
 
@@ -19,17 +19,6 @@ const hexOf = (bytes: number): fc.Arbitrary<Hex> =>
     .uint8Array({ minLength: bytes, maxLength: bytes })
     .map((each): Hex => `0x${Buffer.from(each).toString('hex')}`)
 const word = (value: bigint): string => value.toString(16).padStart(64, '0')
-
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
 
 const message = fc.record({
   from: hexOf(20),
@@ -43,7 +32,7 @@ type Message = typeof message extends fc.Arbitrary<infer T> ? T : never
 
 function typedData({ chainId, token }: Network, given: Message) {
   const domain = { name: token.name, version: token.version, chainId, verifyingContract: token.address }
-  return { domain, types: TYPES, primaryType: 'TransferWithAuthorization', message: given } as const
+  return { domain, types: TRANSFER_TYPES, primaryType: 'TransferWithAuthorization', message: given } as const
 }
 
 function digestOf(

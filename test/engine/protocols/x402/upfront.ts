@@ -1,9 +1,10 @@
 import { createServer } from 'node:http'
 import t from 'tap'
 import type { Payment } from '../../../../src/engine/protocols/protocol.ts'
-import { listening } from '../../../support/listening.ts'
+import { listening } from '../../../support/http.ts'
 import { randomKey, sign, stockFetch, type Challenge } from '../../../support/payment.ts'
-import { BASE_URL, paidRoutes, PAY_TO, quietX402, shippedCatalog } from '../../../support/x402.ts'
+import { BASE_URL, paidRoutes, PAY_TO, quietX402, shippedCatalog } from '../../../support/shipped-catalog.ts'
+import { fixedPriceOf } from '../../../support/catalogs.ts'
 
 const catalog = shippedCatalog()
 const x402 = quietX402(catalog)
@@ -16,7 +17,7 @@ function paymentIn(header: string | undefined): Payment {
 
 t.test('settles before the work exactly what costs more than 0.10 USD', async (t) => {
   for (const { path, operation } of paidRoutes(catalog))
-    t.equal(operation.settle, (operation.price ?? 0n) > 100_000n ? 'upfront' : 'after', path)
+    t.equal(operation.settle, fixedPriceOf({ operation }) > 100_000n ? 'upfront' : 'after', path)
 })
 
 t.test('accepts the stock client on an offer that is settled upfront', async (t) => {
@@ -26,7 +27,7 @@ t.test('accepts the stock client on an offer that is settled upfront', async (t)
   const issued = x402.challenge(route)?.prepare({ resource, scope: 'none', error: 'payment_required' })()
   const challenge = JSON.parse(`{${issued?.members}}`) as Challenge
   t.match(challenge.accepts, [{ extra: { paymentFlow: 'upfront' } }])
-  const offer = { endpoint: route, resource, scope: 'none', price: route.operation.price }
+  const offer = { endpoint: route, resource, scope: 'none', price: fixedPriceOf(route) }
   let paid: string | undefined
   const { url, close } = await listening(
     createServer(({ headers }, response) => {
@@ -42,7 +43,7 @@ t.test('accepts the stock client on an offer that is settled upfront', async (t)
   const { payment } = detection
   t.equal(payment.payee, PAY_TO)
   t.equal(
-    payment.check({ endpoint: route, resource, scope: 'none', price: route.operation.price }, Date.now()),
+    payment.check({ endpoint: route, resource, scope: 'none', price: fixedPriceOf(route) }, Date.now()),
     undefined,
   )
   t.match(await payment.verify(), { kind: 'verified' })

@@ -1,11 +1,12 @@
 import t from 'tap'
 import { encodeAbiParameters, encodeEventTopics, parseAbi } from 'viem'
 import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record.ts'
-import { Chain, createRpc } from '../../../../src/engine/chains/evm/rpc.ts'
+import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
+import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import { createFacilitatorSettler } from '../../../../src/engine/protocols/x402/facilitator-settlement.ts'
 import { createX402 } from '../../../../src/engine/protocols/x402/x402.ts'
 import type { Settler } from '../../../../src/engine/protocols/x402/settlement.ts'
-import { makeEntry } from '../../../support/entry.ts'
+import { makeRecord } from '../../../support/payment-records.ts'
 import { encode, randomKey, sign, type Challenge } from '../../../support/payment.ts'
 import {
   BASE_URL,
@@ -14,7 +15,8 @@ import {
   PAY_TO,
   quietX402,
   shippedCatalog,
-} from '../../../support/x402.ts'
+} from '../../../support/shipped-catalog.ts'
+import { fixedPriceOf } from '../../../support/catalogs.ts'
 
 const catalog = shippedCatalog()
 const network = networkNamed('base')
@@ -22,8 +24,7 @@ const token = network.token.address
 const [route] = paidRoutes(catalog)
 if (route === undefined) throw new Error('no route')
 const resource = `${BASE_URL}${route.path}`
-const { price } = route.operation
-if (price === undefined) throw new Error('no price')
+const price = fixedPriceOf(route)
 const offer = { endpoint: route, resource, scope: 'none', price }
 const PAYER = '0x52908400098527886E0F7030069857D2E4169EE7'
 const NONCE = `0x${'ab'.repeat(32)}` as const
@@ -77,6 +78,7 @@ function reachableOnly(node: typeof fetch) {
       networkId: network.id,
       facilitators: [],
       reader,
+      listings: { note: async () => undefined },
       now: () => Date.now(),
       sleep: async () => undefined,
     })
@@ -100,7 +102,7 @@ t.test('finds old payments on a withdrawn network, and refuses new ones', async 
 })
 
 const unknown: PaymentRecord = {
-  ...makeEntry(`x402:${network.id}:${token}:${PAYER}:${NONCE}`.toLowerCase()),
+  ...makeRecord(`x402:${network.id}:${token}:${PAYER}:${NONCE}`.toLowerCase()),
   network: network.id,
   payee: PAY_TO,
   amount: '5000',

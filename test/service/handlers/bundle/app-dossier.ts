@@ -6,9 +6,10 @@ import {
   type JsonObject,
 } from '../../../../src/engine/handler.ts'
 import { appDossier } from '../../../../src/service/handlers/bundle/app-dossier.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
-import { trimmed } from '../../../support/examples.ts'
-import { openWholeService } from '../../../support/whole-service.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { trimmed } from '../../support/answer-shape.ts'
+import { compareStorePages } from '../../support/reference-data.ts'
+import { openWholeService } from '../../support/shipped-handlers.ts'
 
 const DOSSIER = '/paid/bundle/app-dossier'
 const FIVE = [4100000010, 4100000020, 4100000030, 4100000040, 4100000050]
@@ -100,6 +101,13 @@ t.test('reads an app again after five minutes, and SteamSpy after a day', async 
   t.equal(asked.get('/steamspy/api.php'), 1)
 })
 
+t.test('reads the figures of real store pages as they are meant', (t) => {
+  const { equal, differing } = compareStorePages()
+  t.strictSame(differing, [])
+  t.ok(equal >= 28, String(equal))
+  t.end()
+})
+
 t.test('gives metadata and neighbours of the first title', async (t) => {
   const { answer, looked } = await compose({ 7: 'Seven', 8: 'Eight' }, METADATA)
   t.strictSame(looked, ['Seven'])
@@ -161,7 +169,7 @@ t.test('names an unknown app in its place, and sells the others', async (t) => {
   t.strictSame(warnings, [], 'its entry says it')
 })
 
-t.test('puts null, with a warning, in the place of an app whose source fails', async (t) => {
+t.test('puts null, with a warning, instead of an app whose source fails', async (t) => {
   const { answer } = await compose({ 7: 'Seven', 8: { fails: 'source_timeout' } }, METADATA)
   t.match(answer.body['apps'], [{ name: 'Seven' }, { appid: 8, error: 'source_timeout' }])
   t.match(answer.warnings, [{ code: 'upstream_unavailable', message: 'Without app 8: It does not work' }])

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { Failure, type EnvelopedAnswer, type JsonObject } from '../../../../src/engine/handler.ts'
 import { marketSnapshot } from '../../../../src/service/handlers/bundle/market-snapshot.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
-import { trimmed } from '../../../support/examples.ts'
-import { openWholeService } from '../../../support/whole-service.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { trimmed } from '../../support/answer-shape.ts'
+import { openWholeService } from '../../support/shipped-handlers.ts'
 
 const SNAPSHOT = '/paid/bundle/market-snapshot'
 const SEARCH = '/search/results/'

@@ -3,11 +3,15 @@ import { Failure, type Context, type EnvelopedAnswer } from '../../../../src/eng
 import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { startStandIns, type StandIns } from '../../../../src/service/stand-ins/stand-ins.ts'
 import { metadata } from '../../../../src/service/handlers/game/metadata.ts'
-import { SourceRecords } from '../../../../src/service/sources/source-record.ts'
-import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
-import { WORLD } from '../../../support/gamestore.ts'
-import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/malformed.ts'
-import { igdbAt, type TwitchTerms } from '../../../support/twitch.ts'
+import { MetricsBySource } from '../../../../src/service/sources/source-metrics.ts'
+import {
+  enveloped,
+  fixedContext,
+  keepingContext,
+  publishedExample,
+} from '../../../support/handler-context.ts'
+import { WORLD, igdbAt, type TwitchTerms } from '../../support/sources.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const GAMES = '/games'
@@ -125,7 +129,7 @@ for (const [fault, code] of FAULTS) {
 }
 
 t.test('shows the operator where the database has changed', async (t) => {
-  const records = new SourceRecords(WORLD.now)
+  const records = new MetricsBySource(WORLD.now)
   const world = spoiling(WORLD, { path: GAMES, down: [] }, [])
   const fetch: typeof WORLD.fetch = async (url, options) => {
     const reply = await world.fetch(url, options)

@@ -7,10 +7,10 @@ import {
 } from '../../../../src/engine/handler.ts'
 import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { app } from '../../../../src/service/handlers/gamestore/app.ts'
-import type { Runtime } from '../../../../src/service/sources/world.ts'
-import { enveloped, publishedExample } from '../../../support/fixed-context.ts'
-import { context, standIns, steamSpyAt, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
-import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/malformed.ts'
+import type { Runtime } from '../../../../src/service/sources/runtime.ts'
+import { enveloped, publishedExample } from '../../../support/handler-context.ts'
+import { context, standIns, steamSpyAt, storeAt, watched, WORLD } from '../../support/sources.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const GAME = 4100000050

@@ -3,9 +3,9 @@ import t from 'tap'
 import { Failure, InvalidParameter, type EnvelopedAnswer } from '../../../../src/engine/handler.ts'
 import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { topSellers } from '../../../../src/service/handlers/gamestore/top-sellers.ts'
-import type { Runtime } from '../../../../src/service/sources/world.ts'
-import { context, standIns, storeAt, watched, WORLD } from '../../../support/gamestore.ts'
-import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../support/malformed.ts'
+import type { Runtime } from '../../../../src/service/sources/runtime.ts'
+import { context, standIns, storeAt, watched, WORLD } from '../../support/sources.ts'
+import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const SEARCH = '/search/results/'
@@ -218,8 +218,8 @@ t.test('publishes an example that equals the stand-ins’ answer, cut to two', a
   t.strictSame(JSON.parse(readFileSync(file, 'utf8')), { ...answer.body, count: 2, items })
 })
 
-/** Which answer is spoilt, and which sources before it fail so that it is reached. */
-const spoilt = fc.constantFrom(
+/** The answer that is changed, and the sources that fail before it so that it is requested. */
+const targets = fc.constantFrom(
   { path: SEARCH, down: [] },
   { path: ITEMS, down: [] },
   { path: FEATURED, down: [SEARCH] },
@@ -230,7 +230,7 @@ const spoilt = fc.constantFrom(
 t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answers`, async (t) => {
   const url = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
-  const property = fc.asyncProperty(spoilt, changes, async (place, made) => {
+  const property = fc.asyncProperty(targets, changes, async (place, made) => {
     const answer = await run(url, 'DE', spoiling(WORLD, place, made)).catch((error: unknown) => {
       if (error instanceof Failure && error.code === 'source_error') return undefined
       throw error

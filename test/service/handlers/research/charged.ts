@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { JsonObject } from '../../../../src/engine/json.ts'
-import { listening } from '../../../support/listening.ts'
+import { listening } from '../../../support/http.ts'
 import { callTool, listTools, type ToolResult } from '../../../support/mcp.ts'
 import {
   addressOf,
@@ -12,7 +12,7 @@ import {
   type Faults,
   type SignedPayment,
 } from '../../../support/payment.ts'
-import { openProvider, says, type Manner } from '../../../support/provider.ts'
+import { openProvider, says, type ModelBehavior } from '../../support/model-provider.ts'
 import { startServer } from '../../../support/server.ts'
 import { openShop } from '../../../support/shop.ts'
 
@@ -90,7 +90,7 @@ async function buy(name: string, args = CALLS[name] ?? {}, faults: Faults = {}):
   return pay(name, args, await sign(await demand(name, args), key, faults))
 }
 
-const charges = (): Promise<number> => shop.witness.charges(addressOf(key))
+const charges = (): Promise<number> => shop.onchain.charges(addressOf(key))
 
 t.test('lists every tool with its price', async (t) => {
   const listed = await listTools(url)
@@ -104,7 +104,7 @@ t.test('lists every tool with its price', async (t) => {
   )
 })
 
-const FAULTS: readonly (readonly [string, Manner, RegExp])[] = [
+const FAULTS: readonly (readonly [string, ModelBehavior, RegExp])[] = [
   ['a model that fails', { kind: 'status', status: 500 }, /^source_error$/],
   ['half JSON', says('{"name": "Por'), /^(?:source_error|schema_mismatch)$/],
   ['a wrong type', says('{"name": 7, "summary": 7, "brief": 7}'), /^(?:source_error|schema_mismatch)$/],
@@ -163,7 +163,7 @@ t.test('refuses unusable input before payment', async (t) => {
 })
 
 t.test('charges an answer once at its price, and a failure leaves the payment usable', async (t) => {
-  const before = (await shop.witness.received(shop.payTo)).length
+  const before = (await shop.onchain.received(shop.payTo)).length
   provider.manner = { kind: 'status', status: 500 }
   const payment = await sign(await demand('summarize', { text: TEXT }), key)
   t.match((await pay('summarize', { text: TEXT }, payment)).content, { charged: 'no' })
@@ -191,7 +191,7 @@ t.test('charges an answer once at its price, and a failure leaves the payment us
   })
   t.notMatch(JSON.stringify(content), /evil\.example|169\.254/)
   t.equal(await charges(), 3)
-  t.strictSame((await shop.witness.received(shop.payTo)).slice(before), [10_000n, 10_000n, 20_000n])
+  t.strictSame((await shop.onchain.received(shop.payTo)).slice(before), [10_000n, 10_000n, 20_000n])
 })
 
 t.test('leaves tools out of every offer whose model or engine is unconfigured', async (t) => {

@@ -2,8 +2,8 @@ import t from 'tap'
 import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { extractStructured } from '../../../../src/service/handlers/research/extract-structured.ts'
 import type { LanguageModel } from '../../../../src/service/sources/model.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
-import { openProvider, says, standInModel, type Manner } from '../../../support/provider.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { openProvider, says, standInModel, type ModelBehavior } from '../../support/model-provider.ts'
 
 const TEXT = 'Portal 2 came out on 18 April 2011 and costs 9.75 euros.'
 const SCHEMA: JsonObject = {
@@ -51,7 +51,7 @@ t.test('refuses an answer that still violates the schema, and names where', asyn
   t.equal(asked.length, 2, 'and nobody is asked a third time')
 })
 
-const FAULTS: readonly (readonly [string, Manner, string])[] = [
+const FAULTS: readonly (readonly [string, ModelBehavior, string])[] = [
   ['429', { kind: 'status', status: 429 }, 'source_limited'],
   ['500', { kind: 'status', status: 500 }, 'source_error'],
   ['silence', { kind: 'hangs' }, 'source_timeout'],

@@ -3,8 +3,8 @@ import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engi
 import { summarize } from '../../../../src/service/handlers/research/summarize.ts'
 import { selectSentences } from '../../../../src/service/handlers/research/excerpt/selection.ts'
 import type { LanguageModel } from '../../../../src/service/sources/model.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
-import { openProvider, says, type Manner } from '../../../support/provider.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { openProvider, says, type ModelBehavior } from '../../support/model-provider.ts'
 
 const EXAMPLE =
   'Sales rose by a tenth in spring. New titles sold little, but old ones were discounted for longer and found buyers in countries where prices had been too high.'
@@ -94,7 +94,7 @@ t.test('marks the words of a model as its own, free of links', async (t) => {
   t.equal(asked[0]?.body.response_format?.json_schema.strict, true)
 })
 
-const FAULTS: readonly (readonly [string, Manner, string, string | undefined])[] = [
+const FAULTS: readonly (readonly [string, ModelBehavior, string, string | undefined])[] = [
   ['429', { kind: 'status', status: 429, headers: { 'retry-after': '7' } }, 'source_limited', undefined],
   ['500', { kind: 'status', status: 500 }, 'source_error', undefined],
   ['401', { kind: 'status', status: 401 }, 'source_error', undefined],

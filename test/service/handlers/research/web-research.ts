@@ -8,9 +8,9 @@ import { screen } from '../../../../src/service/handlers/util/guard/screening.ts
 import type { Egress } from '../../../../src/service/sources/egress.ts'
 import type { LanguageModel } from '../../../../src/service/sources/model.ts'
 import type { SearchEngine } from '../../../../src/service/sources/search.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
-import { openEngine, openProvider, says, standInEngine } from '../../../support/provider.ts'
-import { openSite, openWeb } from '../../../support/web.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { openEngine, openProvider, says, standInEngine } from '../../support/model-provider.ts'
+import { openSite, openWeb } from '../../support/stand-in-web.ts'
 
 const QUERY = 'Which games sold best in Japan last week?'
 const GUARDED: Partial<Context> = {

@@ -10,7 +10,7 @@ import { quote } from '../../../../src/service/handlers/services/quote.ts'
 import { servicePrices } from '../../../../src/service/handlers/services/quote/table.ts'
 import { deliveryRules } from '../../../../src/service/handlers/util/delivery-orderby/table.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
 
 async function ask(
   need: string,
@@ -176,7 +176,20 @@ t.test('prices follow the quantity that the need names', async (t) => {
   t.match((await ask('translate 10,000 words into French')).body, {
     estimate: { low: 400, typical: 1200, unit: 'thousand words', quantity: 10_000, units: 10 },
   })
-  t.match((await ask('translate 1000 words')).body, { estimate: { low: 40, units: 1 } })
+  t.match((await ask('translate 1000 words')).body, {
+    estimate: { low: 40, units: 1 },
+    options: [
+      { title: 'Basic translation' },
+      { title: 'Standard translation' },
+      { title: 'Premium translation' },
+    ],
+  })
+  t.strictSame((await ask('translate 1000 words')).body['questions'], ['Which languages?', 'Certified?'])
+  t.match((await ask('translate a letter')).body['questions'], [
+    'Which languages?',
+    'How many words?',
+    'Certified?',
+  ])
   t.match((await ask('dinner for six')).body, { estimate: { low: 150, quantity: 6, units: 3 } })
   t.match((await ask('hotel for three nights')).body, { estimate: { low: 210, quantity: 3 } })
   t.match((await ask('catering for 50 guests')).body, { estimate: { low: 625, quantity: 50 } })

@@ -9,10 +9,14 @@ import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { startStandIns, type StandIns } from '../../../../src/service/stand-ins/stand-ins.ts'
 import { hype } from '../../../../src/service/handlers/streaming/hype.ts'
 import { scoreHype } from '../../../../src/service/handlers/streaming/hype-score.ts'
-import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
-import { WORLD } from '../../../support/gamestore.ts'
-import { MALFORMED_CASES, assertClean, changes, fewCategories, spoiling } from '../../../support/malformed.ts'
-import { twitchAt, type TwitchTerms } from '../../../support/twitch.ts'
+import {
+  enveloped,
+  fixedContext,
+  keepingContext,
+  publishedExample,
+} from '../../../support/handler-context.ts'
+import { WORLD, twitchAt, type TwitchTerms } from '../../support/sources.ts'
+import { MALFORMED_CASES, assertClean, changes, fewCategories, spoiling } from '../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const LOGIN = '/oauth2/token'

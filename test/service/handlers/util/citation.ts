@@ -6,11 +6,16 @@ import { citation } from '../../../../src/service/handlers/util/citation.ts'
 import { Crossref, LIVE_CROSSREF } from '../../../../src/service/sources/crossref.ts'
 import { DataCite, LIVE_DATACITE } from '../../../../src/service/sources/datacite.ts'
 import { DoiResolver, LIVE_DOI_RESOLVER } from '../../../../src/service/sources/doi-resolver.ts'
-import { SourceRecords } from '../../../../src/service/sources/source-record.ts'
-import type { Runtime } from '../../../../src/service/sources/world.ts'
-import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
-import { WORLD } from '../../../support/gamestore.ts'
-import { openWeb } from '../../../support/web.ts'
+import { MetricsBySource } from '../../../../src/service/sources/source-metrics.ts'
+import type { Runtime } from '../../../../src/service/sources/runtime.ts'
+import {
+  enveloped,
+  fixedContext,
+  keepingContext,
+  publishedExample,
+} from '../../../support/handler-context.ts'
+import { WORLD } from '../../support/sources.ts'
+import { openWeb } from '../../support/stand-in-web.ts'
 
 const PAPER = '10.1038/nature14539'
 const WORK = `/works/${encodeURIComponent(PAPER)}`
@@ -27,7 +32,7 @@ interface Terms {
 async function agencies(t: Test, { faults = {}, timeoutMs = 5000, mailto, world = WORLD }: Terms = {}) {
   const standIns = await startStandIns({ faults })
   t.teardown(() => standIns.stop())
-  const records = new SourceRecords(WORLD.now)
+  const records = new MetricsBySource(WORLD.now)
   const handler = citation({
     crossref: new Crossref(
       { ...LIVE_CROSSREF, baseUrl: `${standIns.url}/crossref`, mailto, timeoutMs },

@@ -6,7 +6,7 @@ import { deliveryRules } from '../../../../src/service/handlers/util/delivery-or
 import { occasions } from '../../../../src/service/handlers/util/occasion/table.ts'
 import { openCalendar } from '../../../../src/service/handlers/util/workday/calendar.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
 
 type Service = Parameters['util/delivery-orderby']['service']
 

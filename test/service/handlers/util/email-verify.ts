@@ -6,12 +6,12 @@ import { suggestDomain } from '../../../../src/service/handlers/util/email-verif
 import { emailVerify } from '../../../../src/service/handlers/util/email-verify.ts'
 import { Dns } from '../../../../src/service/sources/dns.ts'
 import { MailServers } from '../../../../src/service/sources/mail-servers.ts'
-import { SourceRecords } from '../../../../src/service/sources/source-record.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { MetricsBySource } from '../../../../src/service/sources/source-metrics.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
 
 const nameServer = await startDns()
 t.teardown(() => nameServer.stop())
-const records = new SourceRecords(() => new Date())
+const records = new MetricsBySource(() => new Date())
 const handler = emailVerify({
   mailServers: new MailServers(new Dns([nameServer.server]), records.of('dns')),
   dns: { name: 'Sandbox name server' },

@@ -4,8 +4,8 @@ import type { RequestListener } from 'node:http'
 import { Failure, InvalidParameter, type Context, type JsonObject } from '../../../../src/engine/handler.ts'
 import { extract } from '../../../../src/service/handlers/util/extract.ts'
 import type { Egress } from '../../../../src/service/sources/egress.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
-import { openSite, openWeb } from '../../../support/web.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { openSite, openWeb } from '../../support/stand-in-web.ts'
 
 const GUARDED: Partial<Context> = {
   ask: async (handler, { text }) => ({

@@ -4,7 +4,7 @@ import { InvalidParameter, isJsonObject } from '../../../../src/engine/handler.t
 import type { JsonObject } from '../../../../src/engine/handler.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { finid } from '../../../../src/service/handlers/util/finid.ts'
-import { fixedContext } from '../../../support/fixed-context.ts'
+import { fixedContext } from '../../../support/handler-context.ts'
 
 type Given = Partial<Parameters['util/finid']>
 

@@ -5,11 +5,11 @@ import { isJsonObject, type Json, type JsonObject } from '../../../../src/engine
 import { guard } from '../../../../src/service/handlers/util/guard.ts'
 import { screen } from '../../../../src/service/handlers/util/guard/screening.ts'
 import { compileBounded, guardRules } from '../../../../src/service/handlers/util/guard/rules.ts'
-import { growthOf, MOST_GROWTH } from '../../../support/growth.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { growthOf, MOST_GROWTH } from '../../support/cpu-growth.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
 import { fc } from '../../../support/fast-check.ts'
 
-/** The least that is good enough to be sold; the bench prints what it is. */
+/** The least that is good enough to be sold; `npm run bench` prints the actual value. */
 const LEAST_RECALL = 0.9
 const LEAST_PRECISION = 0.9
 

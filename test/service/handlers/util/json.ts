@@ -5,7 +5,7 @@ import type { EnvelopedAnswer, Json, JsonObject } from '../../../../src/engine/h
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { json } from '../../../../src/service/handlers/util/json.ts'
 import { perform } from '../../../../src/service/handlers/util/json/operations.ts'
-import { fixedContext } from '../../../support/fixed-context.ts'
+import { fixedContext } from '../../../support/handler-context.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const { property, assert: check, json: anyJson } = fc

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../../../src/engine/handler.ts'
 import { isJsonObject } from '../../../../src/engine/handler.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { mock } from '../../../../src/service/handlers/util/mock.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
 
 type KindName = Parameters['util/mock']['kind']
 

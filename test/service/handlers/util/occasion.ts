@@ -2,7 +2,8 @@ import t from 'tap'
 import { InvalidParameter, type Json, type JsonObject } from '../../../../src/engine/handler.ts'
 import { occasion } from '../../../../src/service/handlers/util/occasion.ts'
 import { daysOfOccasion } from '../../../../src/service/handlers/util/occasion/table.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { compareOccasions } from '../../support/reference-data.ts'
 
 interface Terms {
   readonly from?: string
@@ -163,10 +164,37 @@ t.test('dates festivals of one country as published from 2024 to 2030', async (t
   }
 })
 
+t.test('dates the occasions of 86 countries as two other tables do, but for listed days', async (t) => {
+  const { countries, equal, differing, explained } = await compareOccasions()
+  t.equal(countries, 86)
+  t.strictSame(differing.toSorted(), explained.toSorted())
+  t.ok(equal > 1_900, String(equal))
+})
+
+t.test('dates Easter and Christmas by the church of the country', async (t) => {
+  for (const [country, easter, christmas] of [
+    ['RU', '2027-05-02', '2027-01-07'],
+    ['RS', '2027-05-02', '2027-01-07'],
+    ['GE', '2027-05-02', '2027-01-07'],
+    ['ET', '2027-05-02', '2027-01-07'],
+    ['GR', '2027-05-02', '2027-12-25'],
+    ['UA', '2027-05-02', '2027-12-25'],
+    ['DE', '2027-03-28', '2027-12-25'],
+  ] as const) {
+    const listed = entries((await ask(country, { from: '2027-01-01', days: 365 })).body['occasions'])
+    const gifts = listed.filter(({ gift_relevant: gift }) => gift)
+    const dates = (name: string): readonly Json[] => gifts.filter((each) => each['name'] === name).map(dateOf)
+    t.strictSame(dates('Easter Sunday'), [easter], country)
+    t.strictSame(dates('Christmas Day'), [christmas], country)
+  }
+})
+
 t.test('counts a feast within a holiday of several days as a public holiday', async (t) => {
   for (const [country, from, date, name] of [
     ['KR', '2026-09-20', '2026-09-25', 'Mid-Autumn Festival'],
     ['SA', '2026-05-20', '2026-05-27', 'Eid al-Adha'],
+    // Announced for the day after the one that the holiday library reckons.
+    ['MY', '2025-06-01', '2025-06-07', 'Eid al-Adha'],
   ] as const) {
     const { body } = await ask(country, { from, days: 10 })
     const found = entries(body['occasions']).filter((each) => each['name'] === name)

@@ -3,7 +3,8 @@ import { InvalidParameter, type JsonObject } from '../../../../src/engine/handle
 import { platformSpec } from '../../../../src/service/handlers/util/platform-spec.ts'
 import { platformLimits } from '../../../../src/service/handlers/util/platform-spec/table.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { compareLimits } from '../../support/reference-data.ts'
 
 type Question = Parameters['util/platform-spec']
 
@@ -124,6 +125,13 @@ t.test('keeps limits consistent: least before most, the recommended size between
       t.equal(new Date(row.verified_at).toISOString().slice(0, 10), row.verified_at, name)
     }
   }
+})
+
+t.test('has the limits that programs and schemas of others have, but where a reason is known', (t) => {
+  const { equal, differing, explained } = compareLimits()
+  t.ok(equal >= 34, String(equal))
+  t.strictSame(differing, explained)
+  t.end()
 })
 
 t.test('gives a hint that produces what the row asks for', async (t) => {

@@ -5,8 +5,8 @@ import { cut } from '../../../../src/service/handlers/util/repurpose/cutting.ts'
 import { AS_WRITTEN, ON_X, shorten, weightOf } from '../../../../src/service/handlers/util/repurpose/posts.ts'
 import { languageOf } from '../../../../src/service/handlers/util/repurpose/language.ts'
 import { sentencesOf } from '../../../../src/service/handlers/util/repurpose/sentences.ts'
-import { growthOf, MOST_GROWTH } from '../../../support/growth.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { growthOf, MOST_GROWTH } from '../../support/cpu-growth.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 const ARTICLE = [
@@ -56,6 +56,23 @@ t.test(
     t.ok(JSON.stringify(posts['linkedin']).length <= 720)
     t.match(posts['thread'], [/^1\/3 /, /^2\/3 /, /^3\/3 /])
     t.strictSame(body, publishedExample('util/repurpose'))
+  },
+)
+
+t.test(
+  'names what a text says often, with its plurals, and titles a clip with a sentence of it',
+  async (t) => {
+    const { body } = await ask(
+      'The central bank raised interest rates by a quarter point. Interest rates are now at their highest level in 16 years. The central bank said that it would watch inflation. Inflation fell to five percent in March. The central banks of both countries had raised theirs first.',
+      2,
+      15,
+    )
+    t.match(body, {
+      keywords: [{ term: 'central bank', score: 1 }, { term: 'interest rates' }, { term: 'inflation' }],
+    })
+    const [clip] = body['segments'] as [JsonObject]
+    t.match(clip, { title: 'The central bank said that it would watch inflation' })
+    t.match(body['posts'], { x: / #CentralBank #InterestRates #Inflation$/ })
   },
 )
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { sanctions } from '../../../../src/service/handlers/util/sanctions.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
-import { listFile, openLists, openPublisher } from '../../../support/lists.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { listFile, openLists, openPublisher } from '../../support/sanctions-lists.ts'
 
 const publisher = await openPublisher(t, ({ url = '' }, response) => response.end(listFile(url.slice(1))))
 const urls = { us_ofac_sdn: `${publisher.url}/ofac.xml`, un_sc: `${publisher.url}/un.xml` }

@@ -2,8 +2,13 @@ import t from 'tap'
 import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { siteIntel } from '../../../../src/service/handlers/util/site-intel.ts'
 import { Dns } from '../../../../src/service/sources/dns.ts'
-import { enveloped, fixedContext, keepingContext, publishedExample } from '../../../support/fixed-context.ts'
-import { openSite, openWeb, rdapOf, type Web } from '../../../support/web.ts'
+import {
+  enveloped,
+  fixedContext,
+  keepingContext,
+  publishedExample,
+} from '../../../support/handler-context.ts'
+import { openSite, openWeb, rdapOf, type Web } from '../../support/stand-in-web.ts'
 
 async function look(web: Web, target: string): Promise<JsonObject> {
   return enveloped(await siteIntel(web).run({ target }, fixedContext())).body
@@ -111,6 +116,22 @@ t.test('charges nothing for an answer without content', async (t) => {
   const fault = await look({ egress, dns, rdap }, 'example.com').catch((thrown: unknown) => thrown)
   t.ok(fault instanceof Failure, String(fault))
   t.match(fault, { code: 'source_error' })
+})
+
+t.test('answers from a registry that names no registrar and only the date of a change', async (t) => {
+  // The form of DENIC's answers.
+  const { egress, url } = await openSite(t, (request, response) => {
+    const changed = { eventAction: 'last changed', eventDate: '2025-03-12T21:44:25+01:00' }
+    const body =
+      request.url === '/dns.json'
+        ? { services: [[['com'], [`${url}/`]]] }
+        : { objectClassName: 'domain', events: [changed] }
+    response.end(JSON.stringify(body))
+  })
+  const web = { egress, dns: new Dns(['127.0.0.1:9']), rdap: rdapOf(egress, `${url}/dns.json`) }
+  t.match(await look(web, 'example.com'), {
+    registration: { registered: true, registrar: null, updated_at: '2025-03-12T20:44:25.000Z', status: [] },
+  })
 })
 
 t.test('previews part of the answer', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { InvalidParameter, type Context, type Json, type JsonObject } from '../../../../src/engine/handler.ts'
 import { workday } from '../../../../src/service/handlers/util/workday.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/fixed-context.ts'
+import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
 
 interface Question {
   readonly date?: string

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { EXPIRED_CERTIFICATE, SITE_CERTIFICATE } from '../../../../src/service/stand-ins/web/certificates.ts'
 import { showCertificate } from '../../../../src/service/sources/egress/certificate.ts'
-import { openInternet, type InternetOptions } from '../../../support/hostile-site.ts'
+import { openInternet, type InternetOptions } from '../../support/hostile-site.ts'
 
 const NEVER = new AbortController().signal
 

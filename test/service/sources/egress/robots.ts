@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { permits, readRobots } from '../../../../src/service/sources/egress/robots.ts'
-import { openInternet } from '../../../support/hostile-site.ts'
+import { openInternet } from '../../support/hostile-site.ts'
 
 function permitted(robots: string, path: string, agent = 'Ratecard'): boolean {
   return permits(readRobots(robots, agent), new URL(path, 'https://example.com'))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ListedEntry } from '../../../../src/service/sources/sanctions/entry.ts'
 import { readList, type Format } from '../../../../src/service/sources/sanctions/reading.ts'
-import { listFile, OFAC } from '../../../support/lists.ts'
+import { listFile, OFAC } from '../../support/sanctions-lists.ts'
 
 const breathe = async () => {}
 
@@ -105,6 +105,77 @@ t.test('reads the EU’s list, which leaves many attributes empty', async (t) =>
   t.strictSame(find(entries, 'EU.2676.1')?.nationalities, ['EG'])
 })
 
+/** In the form and with the names of the EU's list of 5 August 2026, EU.3092.36, as public copies of it show them. */
+const ASIRI = `<export generationDate="2026-08-05T16:47:04.449+02:00">
+  <sanctionEntity euReferenceNumber="EU.3092.36" logicalId="6177">
+    <subjectType code="person" classificationCode="P"/>
+    <nameAlias firstName="" lastName="" wholeName="إبراهيم حسن طالع العسيري" nameLanguage="AR" strong="true"/>
+    <nameAlias firstName="Abu" lastName="Saleh" wholeName="Abu Saleh" nameLanguage="EN" strong="true">
+      <remark>low quality alias</remark>
+    </nameAlias>
+    <nameAlias firstName="Ibrahim" middleName="Hassan" lastName="Al Asiri" wholeName="Ibrahim Hassan Al Asiri" nameLanguage="EN" strong="true">
+      <remark>good quality alias</remark>
+    </nameAlias>
+    <nameAlias firstName="" lastName="" wholeName="Abu Saleh" nameLanguage="FR" strong="true">
+      <remark>low quality alias</remark>
+    </nameAlias>
+  </sanctionEntity>
+</export>`
+
+t.test('takes from the EU’s remarks which aliases it doubts, and each name once', async (t) => {
+  const { entries } = await read('eu', ASIRI)
+  t.strictSame(find(entries, 'EU.3092.36')?.names, [
+    { text: 'Ibrahim Hassan Al Asiri', kind: 'primary', weak: false },
+    { text: 'إبراهيم حسن طالع العسيري', kind: 'alias', weak: false },
+    { text: 'Abu Saleh', kind: 'alias', weak: true },
+  ])
+})
+
+/** The columns of the UK's list as public copies of the files of February, June and October 2026 have them. */
+const UK_COLUMNS =
+  'Last Updated,Unique ID,OFSI Group ID,UN Reference Number,Name 6,Name 1,Name 2,Name 3,Name 4,Name 5,Name type,Alias strength,Title,Name non-latin script,Non-latin script type,Non-latin script language,Regime Name,Designation Type,Designation source,Sanctions Imposed,Other Information,UK Statement of Reasons,Address Line 1,Address Line 2,Address Line 3,Address Line 4,Address Line 5,Address Line 6,Address Postal Code,Address Country,Phone number,Website,Email address,Date Designated,D.O.B,Nationality(/ies),National Identifier number,National Identifier additional information,Passport number,Passport additional information,Position,Gender,Town of birth,Country of birth,Type of entity,Subsidiaries,Parent company,Business registration number (s),IMO number,Current owner/operator (s),Previous owner/operator (s),Current believed flag of ship,Previous flags,Type of ship,Tonnage of ship,Length of ship,Year Built,Hull identification number (HIN)'
+
+t.test('finds every field in the columns that the UK publishes', async (t) => {
+  const row = (fields: Readonly<Record<string, string>>): string =>
+    UK_COLUMNS.split(',')
+      .map((column) => fields[column] ?? '')
+      .join(',')
+  const table = [
+    'Report Date: 08-Oct-2026',
+    UK_COLUMNS,
+    row({
+      'Unique ID': 'RUS2176',
+      'Name 6': 'KOROLEV PROSPECT',
+      'Name type': 'Primary Name',
+      'Regime Name': 'The Russia (Sanctions) (EU Exit) Regulations 2019',
+      'Designation Type': 'Ship',
+      'IMO number': 'IMO9826902',
+    }),
+    row({
+      'Unique ID': 'AFG0001',
+      'Name 6': 'HAJI KHAIRULLAH HAJI SATTAR MONEY EXCHANGE',
+      'Name type': 'Primary Name',
+      'Name non-latin script': 'حاجی خيرالله و حاجی ستار صرافی',
+      'Regime Name': 'The Afghanistan (Sanctions) (EU Exit) Regulations 2020',
+      'Designation Type': 'Entity',
+      'Other Information': 'Afghan Money Service Provider License Number: 044.',
+    }),
+  ]
+  const { publishedAt, entries, oddities } = await read('uk', `${table.join('\n')}\n`)
+  t.equal(publishedAt, '2026-10-08')
+  t.strictSame(oddities, [])
+  t.match(find(entries, 'RUS2176'), {
+    kind: 'vessel',
+    names: [{ text: 'KOROLEV PROSPECT', kind: 'primary', weak: false }],
+    identifiers: ['IMO 9826902'],
+  })
+  t.match(find(entries, 'AFG0001'), {
+    kind: 'entity',
+    names: [{ kind: 'primary' }, { text: 'حاجی خيرالله و حاجی ستار صرافی', kind: 'original_script' }],
+    remarks: 'Afghan Money Service Provider License Number: 044.',
+  })
+})
+
 const WHOLE: readonly (readonly [Format, string, string?])[] = [
   ['ofac', 'ofac.xml'],
   ['ofac', 'ofac.csv', 'ofac.alt.csv'],
@@ -185,7 +256,7 @@ t.test('reads the UK’s list as published, aliases first and ship numbers as wr
     'Unique ID': 'AFG0006',
     'Regime Name': 'The Afghanistan (Sanctions) (EU Exit) Regulations 2020',
     'Designation Type': 'Individual',
-    'D.O.B': '00/00/1958',
+    'D.O.B': 'dd/mm/1958',
   }
   const rows = [
     row({ ...person, 'Name 6': 'AKHUND', 'Name type': 'Alias', 'Alias strength': 'Good quality a.k.a' }),
@@ -196,6 +267,16 @@ t.test('reads the UK’s list as published, aliases first and ship numbers as wr
       'Name 6': 'AKHUND',
       'Name type': 'Primary Name',
     }),
+    // The list has this name with its quotation mark.
+    row({
+      'Unique ID': 'GHR0126',
+      'Name 6': 'Lehava',
+      'Name type': 'Primary Name',
+      'Name non-latin script': 'להב"ה',
+      'Regime Name': 'The Global Human Rights Sanctions Regulations 2020',
+      'Designation Type': 'Entity',
+    }),
+    row({ ...person, 'Name 6': 'AKHUND', 'Name type': 'Alias', 'D.O.B': '24/10/1972' }),
     row({
       'Unique ID': 'RUS2176',
       'Name 6': 'KOROLEV PROSPECT',
@@ -210,7 +291,8 @@ t.test('reads the UK’s list as published, aliases first and ship numbers as wr
     ['Report Date: 13-Feb-2026', header, ...rows, ''].join('\n'),
   )
   t.equal(publishedAt, '2026-02-13')
-  t.match(find(entries, 'AFG0006'), { kind: 'individual', datesOfBirth: ['1958'] })
+  t.match(find(entries, 'AFG0006'), { kind: 'individual', datesOfBirth: ['1958', '1972-10-24'] })
+  t.strictSame(texts(find(entries, 'GHR0126')), ['Lehava', 'להב"ה'])
   t.strictSame(texts(find(entries, 'AFG0006')), ['MOHAMMAD HASSAN AKHUND', 'AKHUND'])
   t.match(find(entries, 'RUS2176'), { kind: 'vessel', identifiers: ['IMO 9826902'] })
   const older = header.replace('Designation Type', '"Individual, Entity, Ship"')
@@ -241,6 +323,13 @@ t.test('reads the EU’s list as published, with summaries inside names and unkn
     <nameAlias wholeName="Organização Abu Nidal" nameLanguage="PT" strong="true" logicalId="123121"/>
     <address countryIso2Code="00" countryDescription="UNKNOWN" logicalId="9"/>
   </sanctionEntity>
+  <sanctionEntity designationDetails="" unitedNationId="" euReferenceNumber="EU.3579.2" logicalId="191">
+    <subjectType code="person" classificationCode="P"/>
+    <nameAlias firstName="" middleName="" lastName="" wholeName="Bin Khalid Fahd Bin Adballah" gender="M" nameLanguage="FR" strong="true" logicalId="161419"/>
+    <nameAlias firstName="" middleName="" lastName="" wholeName="Henin Ashraf Refaat Nabith" gender="M" nameLanguage="" strong="true" logicalId="292"/>
+    <nameAlias firstName="Khalid Sheikh" middleName="" lastName="MOHAMMED" wholeName="Khalid Sheikh MOHAMMED" gender="M" nameLanguage="EN" strong="true" logicalId="289"/>
+    <birthdate circa="false" calendarType="GREGORIAN" city="-" birthdate="1965-04-14" dayOfMonth="14" monthOfYear="4" year="1965" countryIso2Code="PK" logicalId="183"/>
+  </sanctionEntity>
 </export>`
   const { publishedAt, entries } = await read('eu', xml)
   t.equal(publishedAt, '2026-08-05')
@@ -254,6 +343,12 @@ t.test('reads the EU’s list as published, with summaries inside names and unkn
       { text: 'T. Aziz', weak: true },
     ],
   })
+  // Nothing marks a name as the entry's own, and a translation of an alias comes first.
+  t.strictSame(texts(find(entries, 'EU.3579.2')), [
+    'Khalid Sheikh MOHAMMED',
+    'Henin Ashraf Refaat Nabith',
+    'Bin Khalid Fahd Bin Adballah',
+  ])
   t.match(find(entries, 'EU.3502.46'), { kind: 'entity', names: [{ text: 'Organização Abu Nidal' }] })
 })
 

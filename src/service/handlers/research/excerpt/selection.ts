@@ -5,16 +5,16 @@ import { sentencesOf, type Sentence } from '../../util/repurpose/sentences.ts'
 
 export interface ExcerptTask {
   readonly text: string
-  /** What is looked for; empty for what the text itself is about. */
+  /** The question; empty for the topic of the text itself. */
   readonly focus: string
   /** Sentences. */
   readonly most: number
 }
 
 export interface Excerpt {
-  /** BCP 47; `und` where it cannot be told. */
+  /** BCP 47; `und` when unknown. */
   readonly language: string
-  /** In the order of the text, where each stands as it is. */
+  /** In the order of the text, each unchanged. */
   readonly sentences: readonly Selected[]
   readonly words: number
   readonly counted: number
@@ -67,7 +67,7 @@ export function selectSentences({ text, focus, most }: ExcerptTask): Excerpt {
   }
 }
 
-/** Beside a rank of 1 at most: what is asked for comes before what the text is about. */
+/** Next to a rank of 1 at most: what is asked for comes before what the text is about. */
 function closeness(share: number): number {
   return share === 0 ? 0 : 1 + share
 }
@@ -77,7 +77,7 @@ interface Scored {
   readonly score: number
 }
 
-/** Each said once, in the order of the text. */
+/** The best sentences without repetitions, in the order of the text. */
 function best(scored: readonly Scored[], most: number): Scored[] {
   const kept = new Map<string, Scored>()
   for (const each of [...scored].sort((one, other) => other.score - one.score)) {

@@ -1,4 +1,4 @@
-import { attend } from '../../../threads/attend.ts'
+import { serveWorker } from '../../../threads/serve-worker.ts'
 import { selectSentences } from './selection.ts'
 
-attend(selectSentences)
+serveWorker(selectSentences)

@@ -4,7 +4,7 @@ import { validate } from '../../util/json/validation.ts'
 /** Both as JSON text: a plain copy into a thread would lose a member called `__proto__`. */
 export interface Case {
   readonly schema: string
-  /** What is to satisfy it; undefined to look at the schema alone. */
+  /** The data to validate; undefined to check the schema alone. */
   readonly written: string | undefined
 }
 

@@ -21,7 +21,7 @@ export function refuseSchema(schema: JsonObject): string | undefined {
     const isArray = Array.isArray(value)
     if (!isArray && !isJsonObject(value)) return undefined
     if (levels === 0) return `schema has more than ${MOST_LEVELS} levels`
-    // A list of schemas stands on the level of its keyword; a list within a list is one deeper.
+    // A list of schemas is on the level of its keyword; a list within a list is one deeper.
     if (isArray) return first(value, (each) => look(each, Array.isArray(each) ? levels - 1 : levels))
     subschemas += 1
     if (subschemas > MOST_SUBSCHEMAS) return `schema has more than ${MOST_SUBSCHEMAS} subschemas`

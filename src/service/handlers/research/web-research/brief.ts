@@ -3,20 +3,20 @@ import { withoutLinks } from '../links.ts'
 import type { Page } from './pages.ts'
 
 /** A statement and the number of the page it rests on, from 1. */
-export interface Claim {
+export interface BriefClaim {
   readonly text: string
   readonly source: number
 }
 
 export interface Brief {
   readonly brief: string
-  readonly claims: readonly Claim[]
+  readonly claims: readonly BriefClaim[]
 }
 
 const MOST_CLAIMS = 20
 const LONGEST_CLAIM = 1000
 const LONGEST_BRIEF = 8000
-/** `. [1]` and `.[1][2]`: a citation that stands behind the end of its sentence. */
+/** `. [1]` and `.[1][2]`: a citation that is behind the end of its sentence. */
 const BEHIND = /([.!?。！？]["”’]?)\s{0,3}((?:\[\d{1,3}\]\s{0,3})+)/g
 
 /**
@@ -47,7 +47,7 @@ export function citedOnly({ brief, claims }: Brief, pages: readonly Page[]): Bri
 }
 
 /** Claims as a text with citations. */
-export function joined(claims: readonly Claim[]): string {
+export function joined(claims: readonly BriefClaim[]): string {
   return claims.map(({ text, source }) => `${text} [${source}]`).join('\n')
 }
 

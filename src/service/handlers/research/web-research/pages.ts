@@ -8,7 +8,7 @@ import { identityOf } from './candidates.ts'
 
 export interface Page {
   readonly url: string
-  /** As the page says, or the engine. */
+  /** Title from the page, otherwise from the search engine. */
   readonly title: string
   readonly publishedAt: string | null
   readonly text: string
@@ -19,7 +19,7 @@ export interface Page {
 export interface Pile {
   /** In the order in which the engine gave them. */
   readonly pages: readonly Page[]
-  /** How many were tried in vain, by reason. */
+  /** Number of pages that could not be read, by reason. */
   readonly unread: Readonly<Record<string, number>>
   readonly warnings: readonly Warning[]
 }
@@ -27,14 +27,14 @@ export interface Pile {
 const MEASURE = { bytes: 512 * 1024, beyond: 'cut' } as const
 /** For one page on its way; all are asked side by side. */
 const FETCHING_MS = 4000
-/** After this, nothing is begun in the place of a page that could not be read. */
+/** After this, nothing is begun instead of a page that could not be read. */
 const BEGINNING_MS = 3000
 /** Candidates, for each page that is wanted. */
 const TRIED = 2
 const WHOLE = { longest: 10_000, overlap: 0 } as const
 const FEWEST_CHARACTERS = 80
 
-/** Reads pages until there are as many as wanted: as many at a time, each in the place of one that could not be read. */
+/** Reads pages until there are as many as wanted: as many at a time, each instead of one that could not be read. */
 export async function readPages(
   candidates: readonly SearchHit[],
   most: number,
@@ -47,7 +47,7 @@ export async function readPages(
   const warnings = new Map<string, Warning>()
   const known = new Set<string>()
   const started = context.now().getTime()
-  const lane = async (): Promise<void> => {
+  const readNext = async (): Promise<void> => {
     for (let next = tried.shift(); next !== undefined; next = tried.shift()) {
       const outcome = await readPage(next.hit, egress, context)
       const reason = typeof outcome === 'string' ? outcome : 'repeated'
@@ -61,7 +61,7 @@ export async function readPages(
       if (context.now().getTime() - started > BEGINNING_MS) return
     }
   }
-  await Promise.all(Array.from({ length: most }, lane))
+  await Promise.all(Array.from({ length: most }, readNext))
   const pages = found.sort((one, other) => one.rank - other.rank).map(({ page }) => page)
   return { pages, unread, warnings: Array.from(warnings.values()) }
 }
@@ -72,7 +72,7 @@ interface Read {
   readonly warnings: readonly Warning[]
 }
 
-/** The page, or in a word why there is none. */
+/** The page, or one word for the reason why there is none. */
 async function readPage(hit: SearchHit, egress: Egress, context: Context): Promise<Read | string> {
   const request = { accept: READABLE_TYPES, measure: MEASURE, robots: 'honour' } as const
   try {

@@ -4,7 +4,7 @@ import { unusable, type LanguageModel } from '../../../sources/model.ts'
 import { compileShape } from '../../../sources/shape.ts'
 import { takeExcerpt } from '../excerpt.ts'
 import { promptOf } from '../prompt.ts'
-import { citedOnly, joined, tidy, type Brief, type Claim } from './brief.ts'
+import { citedOnly, joined, tidy, type Brief, type BriefClaim } from './brief.ts'
 import type { Page } from './pages.ts'
 
 const SCHEMA = {
@@ -33,7 +33,7 @@ const TASK = [
   'says, and say so when the pages do not answer the question.',
 ].join('\n')
 
-/** Of each page, from its start: as many pages fit into what small models read. */
+/** Characters from the start of each page: as many pages fit into the context of small models. */
 const LONGEST_PAGE = 6000
 
 /** A brief that a model writes from the pages. Throws `source_error` when nothing of it leads back to one. */
@@ -67,17 +67,17 @@ const END_OF_SENTENCE = /[.!?…。！？]["”’»)]?$/
 
 /** Without a model: the sentences of the pages that come nearest to the question, the nearest first. */
 export async function quotePages(query: string, pages: readonly Page[], { signal }: Context): Promise<Brief> {
-  const all: (Claim & { readonly score: number })[] = []
+  const all: (BriefClaim & { readonly score: number })[] = []
   // One after the other: starting a second thread takes longer than the others need for their work.
   for (const [index, { text }] of pages.entries()) {
-    // A page has citations of its own, which would be taken for ours.
+    // A page has citations of its own, which would be confused with ours.
     const own = text.slice(0, LONGEST_TEXT).replaceAll(/\s?\[\d{1,9}\]/g, '')
     const { sentences } = await takeExcerpt({ text: own, focus: query, most: MOST_OF_ONE_PAGE }, signal)
     for (const { text: said, score } of sentences)
       all.push({ text: tidy(said, pages), source: index + 1, score })
   }
   const whole = all.filter(({ text }) => END_OF_SENTENCE.test(text))
-  const claims: Claim[] = (whole.length > 0 ? whole : all)
+  const claims: BriefClaim[] = (whole.length > 0 ? whole : all)
     .sort((one, other) => other.score - one.score || one.source - other.source)
     .slice(0, MOST_IN_ALL)
     .map(({ text, source }) => ({ text: text.replaceAll(/\s+/g, ' '), source }))

@@ -53,7 +53,7 @@ const COUNTED = new RegExp(`\\b${NUMBER}\\s+(?:\\p{L}{1,30}\\s+)?(\\p{L}{1,30})`
 const FOR_PEOPLE = new RegExp(`\\bfor\\s+${NUMBER}(?![\\d.,]|\\s+(?:hour|day|night|week))`, 'iu')
 const LARGEST = 1_000_000
 
-/** How many of what the category counts a need asks for; undefined when it does not say. */
+/** The quantity that a need asks for, in the unit of its category; undefined when it states none. */
 export function quantityIn(need: string, { counted }: Category): number | undefined {
   if (counted === undefined || counted === null) return undefined
   const units = counted.words.split(' ')

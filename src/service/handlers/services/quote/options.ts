@@ -18,7 +18,7 @@ export function optionsFor(category: Category, prices: Prices): JsonObject[] {
     const total = totals[tier]
     return {
       tier,
-      title: `${titleOf(tier)} ${category.unit}`,
+      title: `${titleOf(tier)} ${category.id.replaceAll('_', ' ')}`,
       items: itemsOf(category, total).map(({ name, cents }) => ({ name, price: cents / 100 })),
       total: total / 100,
       currency: 'USD',
@@ -28,7 +28,7 @@ export function optionsFor(category: Category, prices: Prices): JsonObject[] {
 }
 
 function titleOf(tier: (typeof TIERS)[number]): string {
-  return { budget: 'Simple', standard: 'Usual', premium: 'Generous' }[tier]
+  return { budget: 'Basic', standard: 'Standard', premium: 'Premium' }[tier]
 }
 
 /** The last item takes what rounding leaves, so that the sum is exact. */

@@ -11,7 +11,7 @@ interface Row {
   readonly unit: string
   /** What a need counts, in words separated by spaces, and how many of it one price covers. */
   readonly counted?: { readonly words: string; readonly size: number } | null
-  /** The delivery service that brings it; absent where somebody comes or goes. */
+  /** The delivery service that brings it; absent when a person comes or goes. */
   readonly delivery?: string | null
   /** What an order is made of, as shares of its price that add up to 1. */
   readonly items: Readonly<Record<string, number>>

@@ -13,7 +13,7 @@ import {
   sentence,
   titleOf,
   told,
-} from './wording.ts'
+} from './fields.ts'
 
 const MOST = 20
 const BEFORE_GAP = 19
@@ -30,7 +30,7 @@ export function apa(work: Work): string {
   return `${told(head, placeIn(work))} ${doiAddress(work.doi)}`
 }
 
-/** The day only of what was said or put up on one: a paper without pages, a document. */
+/** The day only for works published on a day: a paper without pages, a document. */
 function dateOf(work: Work): string {
   const [year] = work.date
   if (year === undefined) return 'n.d.'

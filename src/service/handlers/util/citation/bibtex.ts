@@ -1,7 +1,7 @@
 import anyAscii from 'any-ascii'
 import type { Contributor, Kind, Work } from '../../../sources/works/work.ts'
 import { doiAddress } from './doi.ts'
-import { placeOf, titleOf } from './wording.ts'
+import { placeOf, titleOf } from './fields.ts'
 
 const ENTRIES: Readonly<Record<Kind, string>> = {
   'article-journal': 'article',
@@ -49,7 +49,7 @@ export function bibtex(work: Work): string {
   return `@${ENTRIES[work.kind]}{${keyOf(work)},\n${known.join(',\n')}\n}\n`
 }
 
-/** `lecun2015deep`: the first name, the year and the first word that says something. */
+/** `lecun2015deep`: the first name, the year and the first significant word. */
 function keyOf(work: Work): string {
   const [first] = work.authors.length > 0 ? work.authors : work.editors
   const words = plainWords(titleOf(work)).filter((word) => !EMPTY.has(word))

@@ -16,7 +16,7 @@ import {
   shortPages,
   told,
   WHOLE_MONTHS,
-} from './wording.ts'
+} from './fields.ts'
 
 const MOST = 6
 const SHOWN = 3

@@ -3,7 +3,7 @@ import type { Contributor, Work } from '../../../sources/works/work.ts'
 /** Whose work it is called: its authors, or for want of them its editors. */
 export interface Credit {
   readonly people: readonly Contributor[]
-  /** Of all, also of those who are not listed. */
+  /** Number of all, including those that are not listed. */
   readonly total: number
   readonly role: 'author' | 'editor'
 }

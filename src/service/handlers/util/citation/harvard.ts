@@ -2,12 +2,12 @@ import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { doiAddress } from './doi.ts'
 import { close, familyFirst, givenFirst, inSeries } from './names.ts'
-import { editionOf, listed, placeOf, publisherOf, quoted, titleOf, told } from './wording.ts'
+import { editionOf, listed, placeOf, publisherOf, quotedAsInBritain, titleOf, told } from './fields.ts'
 
 const MOST = 3
 const STANDALONE: ReadonlySet<string> = new Set(['book', 'report', 'thesis'])
 
-/** Cite Them Right, 12th edition, as reference managers print it in American English, without italics. */
+/** Cite Them Right, 12th edition, as reference managers print it in British English, without italics. */
 export function harvard(work: Work): string {
   const title = titleOf(work)
   const year = `(${work.date[0] ?? 'no date'})`
@@ -17,11 +17,11 @@ export function harvard(work: Work): string {
   const place = placeIn(work)
   const online = `Available at: ${doiAddress(work.doi)}`
   if (by === null) {
-    const head = `${isPlain ? title : quoted(title, '')} ${year}`
+    const head = `${isPlain ? title : quotedAsInBritain(title, '')} ${year}`
     return isWhole ? told(head, place, online) : told(`${head} ${place ?? ''}`, online)
   }
   if (isPlain) return told(`${by} ${year} ${title}`, place, online)
-  const head = `${by} ${year} ${quoted(title, isWhole ? '.' : ',')}`
+  const head = `${by} ${year} ${quotedAsInBritain(title, isWhole ? '.' : ',')}`
   return isWhole ? told(head, place, online) : told(`${head} ${place ?? ''}`, online)
 }
 
@@ -29,7 +29,7 @@ function credit(work: Work): string | null {
   const { people, total, role } = creditOf(work)
   if (people.length === 0) return null
   const list = listOf(people, total, (person) => familyFirst(person, close))
-  return role === 'author' ? list : `${list} (${total === 1 ? 'ed.' : 'eds.'})`
+  return role === 'author' ? list : `${list} (${total === 1 ? 'ed.' : 'eds'})`
 }
 
 function listOf(
@@ -52,14 +52,18 @@ function placeIn(work: Work): string | null {
     case 'part': {
       const editors = editorsOf(work)
       const list = listOf(editors, editors.length, (person) => givenFirst(person, close))
-      const by = editors.length === 0 ? '' : `in ${list} (${editors.length === 1 ? 'ed.' : 'eds.'}) `
-      const edition = editionOf(work)
+      const by = editors.length === 0 ? '' : `in ${list} (${editors.length === 1 ? 'ed.' : 'eds'}) `
+      const edition = britishEdition(work)
       const publisher = publisherOf(work)
       const book = `${by}${container ?? ''}`
       if (edition === null && publisher === null) return listed(book, span)
       return told(book, edition, listed(publisher, span))
     }
     case 'whole':
-      return told(work.kind === 'thesis' && 'Dissertation', editionOf(work), publisherOf(work))
+      return told(work.kind === 'thesis' && 'Dissertation', britishEdition(work), publisherOf(work))
   }
+}
+
+function britishEdition(work: Work): string | null {
+  return editionOf(work)?.replace(/\bed\.?$/, 'edn') ?? null
 }

@@ -1,5 +1,5 @@
 import type { Work } from '../../../sources/works/work.ts'
-import { titleOf } from './wording.ts'
+import { titleOf } from './fields.ts'
 
 /** Small words that stay small inside an English title. */
 const SMALL: ReadonlySet<string> = new Set(

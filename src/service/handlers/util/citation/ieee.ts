@@ -1,7 +1,7 @@
 import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { abridged, givenFirst, inSeries, spaced } from './names.ts'
-import { editionOf, listed, placeOf, publisherOf, quoted, sentence, titleOf, told } from './wording.ts'
+import { editionOf, listed, placeOf, publisherOf, quoted, sentence, titleOf, told } from './fields.ts'
 
 const MOST = 6
 const MONTHS = ['Jan.', 'Feb.', 'Mar.', 'Apr.', 'May', 'Jun.', 'Jul.', 'Aug.', 'Sep.', 'Oct.', 'Nov.', 'Dec.']

@@ -15,7 +15,7 @@ import {
   shortPages,
   told,
   twoDigits,
-} from './wording.ts'
+} from './fields.ts'
 
 const STANDALONE: ReadonlySet<string> = new Set(['book', 'report', 'software', 'thesis', 'article-journal'])
 /** Known by the day on which they came out; of articles the month is enough. */

@@ -10,7 +10,7 @@ const PARTICLES: ReadonlySet<string> = new Set(
 /** How a given name is shown. */
 export type Given = (given: string) => string
 
-/** As it is. */
+/** Given names unchanged. */
 export const inFull: Given = (given) => given
 /** `Jean-Paul Marie` as `J.-P. M.` */
 export const spaced: Given = (given) => initials(given, '.', ' ')
@@ -19,7 +19,7 @@ export const close: Given = (given) => initials(given, '.', '')
 /** `JPM` */
 export const bare: Given = (given) => initials(given, '', '').replaceAll('-', '')
 
-/** `King, M. L., Jr.`: between family and given stands a comma, or in medicine nothing. */
+/** `King, M. L., Jr.`: a comma between family and given names, or nothing in medicine. */
 export function familyFirst(person: Contributor, given: Given, comma: ',' | '' = ','): string {
   if (person.family === null) return person.name ?? ''
   if (isInOne(person)) return person.family + (person.given ?? '')
@@ -27,7 +27,7 @@ export function familyFirst(person: Contributor, given: Given, comma: ',' | '' =
   return [person.family, first, person.suffix ?? ''].filter((part) => part !== '').join(`${comma} `)
 }
 
-/** `Schijndel, Marten van`: without the small words that stand before the family. */
+/** `Schijndel, Marten van`: without the small words that are before the family. */
 export function coreFirst(person: Contributor, given: Given): string {
   const [, particle, core] = /^((?:\p{Ll}[\p{L}’']*\s+)+)(\p{Lu}.*)$/u.exec(person.family ?? '') ?? []
   if (particle === undefined || core === undefined || person.given === null) return familyFirst(person, given)
@@ -48,7 +48,7 @@ export function givenFirst(person: Contributor, given: Given): string {
   return [first, person.family, person.suffix ?? ''].filter((part) => part !== '').join(' ')
 }
 
-/** `A, B, and C`: what stands before the last depends on whether there are two or more. */
+/** `A, B, and C`: what is before the last depends on whether there are two or more. */
 export function inSeries(names: readonly string[], two: string, more: string): string {
   const last = names.at(-1) ?? ''
   if (names.length < 2) return last

@@ -1,5 +1,5 @@
 import { Failure, type Context, type Source, type Warning } from 'ratecard/handler'
-import { keepWhole } from '../../../sources/whole.ts'
+import { cacheIfComplete } from '../../../sources/cache-if-complete.ts'
 import { isWork, type Work } from '../../../sources/works/work.ts'
 
 /** Knows works by their DOIs. `find` gives undefined for one it does not know, and throws `Failure` when it cannot tell. */
@@ -26,18 +26,18 @@ export interface Resolved {
   readonly warnings: readonly Warning[]
 }
 
-/** Under however many spellings of a DOI it is asked for; of one nobody knows, too. Not when an agency was passed over. */
+/** For all spellings of a DOI, also for unknown ones. Not when an agency was skipped. */
 const KEPT = { ttl: 60 * 60_000, staleIfError: 0 }
 
 type Found =
   { readonly by: Name; readonly work: Work; readonly silent: readonly Name[] } | { readonly by: null }
 
 /**
- * The work that has a DOI, of the first agency that knows it. One that fails is passed over; but only when all have
- * answered is a DOI said to be unknown. Throws `Failure`.
+ * The work with a DOI, from the first agency that knows it. A failing agency is skipped; but a DOI counts as unknown
+ * only when all have answered. Throws `Failure`.
  */
 export async function resolve(doi: string, agencies: Agencies, context: Context): Promise<Resolved> {
-  const { value: found, at } = await keepWhole(
+  const { value: found, at } = await cacheIfComplete(
     context,
     `citation/work/2/${doi}`,
     KEPT,

@@ -1,6 +1,6 @@
 import type { Contributor, Kind, Work } from '../../../sources/works/work.ts'
 import { doiAddress } from './doi.ts'
-import { placeOf, titleOf } from './wording.ts'
+import { placeOf, titleOf } from './fields.ts'
 
 const TYPES: Readonly<Record<Kind, string>> = {
   'article-journal': 'JOUR',

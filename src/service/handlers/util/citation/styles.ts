@@ -5,7 +5,7 @@ import { harvard } from './harvard.ts'
 import { ieee } from './ieee.ts'
 import { mla } from './mla.ts'
 import { vancouver } from './vancouver.ts'
-import { typeset } from './wording.ts'
+import { typeset } from './fields.ts'
 
 /** The reference in six styles, each in plain text. */
 export function references(work: Work) {

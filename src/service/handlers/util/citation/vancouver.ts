@@ -2,7 +2,7 @@ import type { Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { doiAddress } from './doi.ts'
 import { abridged, bare, familyFirst } from './names.ts'
-import { editionOf, placeOf, publisherOf, shortPages, titleOf, told } from './wording.ts'
+import { editionOf, placeOf, publisherOf, shortPages, titleOf, told } from './fields.ts'
 
 const MOST = 6
 const ONLINE = ' [Internet]'

@@ -54,7 +54,7 @@ export function readAddress(text: string): Address | Mistake {
   return { ...local, ...domain }
 }
 
-/** Where the @ after a quoted string stands; an @ inside belongs to it. */
+/** Position of the @ after a quoted string, which may contain others. */
 function endOfQuotes(address: string): number | undefined {
   const [quoted] = /^"(?:[^"\\]|\\.)*"(?=@)/s.exec(address) ?? []
   return quoted?.length

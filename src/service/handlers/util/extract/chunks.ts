@@ -1,5 +1,5 @@
 export interface Chunk {
-  /** Positions in the text, in UTF-16 units; `text` is what stands between them. */
+  /** Positions in the text, in UTF-16 units; `text` is what is between them. */
   readonly start: number
   readonly end: number
   readonly text: string

@@ -1,7 +1,7 @@
 import { Failure, InvalidParameter } from 'ratecard/handler'
 import type { Reply } from '../../../sources/egress/outcome.ts'
 import { entryBeside, ThreadPool } from '../../../threads/thread-pool.ts'
-import { OVERRUN } from '../../../threads/thread.ts'
+import { LIMIT_EXCEEDED } from '../../../threads/thread.ts'
 import { isHtml, type Reading, type ReadingTask } from './reading.ts'
 
 /** For an Accept header. */
@@ -20,7 +20,7 @@ const pool = new ThreadPool<ReadingTask, Reading>(entryBeside(import.meta.url, '
   megabytes: 192,
 })
 
-/** Reads what a site has sent. Throws as a caller is to be told who has named the address in `url`. */
+/** Reads the response of a site. Throws errors for the caller who named the address in `url`. */
 export async function readReply(
   reply: Reply,
   chunks: Pick<ReadingTask, 'longest' | 'overlap'>,
@@ -28,7 +28,7 @@ export async function readReply(
 ): Promise<Reading> {
   const contentType = readableType(reply)
   const reading = await pool.perform({ bytes: reply.body, contentType, ...chunks }, signal)
-  if (reading !== OVERRUN) return reading
+  if (reading !== LIMIT_EXCEEDED) return reading
   throw new InvalidParameter('url', 'url leads to a page that is too complex to read within 3 seconds')
 }
 

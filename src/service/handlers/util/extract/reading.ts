@@ -37,7 +37,7 @@ const MOST_CHUNKS = 200
 /** Without width, for another direction, or tags of Unicode: a reader does not see them, a model does. */
 export const UNSEEN = /[\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu
 
-/** Reads a page: its text, cut into chunks, and what it says about itself. */
+/** Reads a page: its text in chunks, and its metadata. */
 export function readPage({ bytes, contentType, longest, overlap }: ReadingTask): Reading {
   const { text: page, charset, unknown } = decodePage(bytes, contentType)
   const found = isHtml(contentType, page) ? readHtml(page) : readPlain(page)

@@ -11,7 +11,7 @@ import type { Reading } from './reading.ts'
 /** What the guard takes. */
 const SCREENED = 20_000
 
-/** What the guard of the same catalog finds in the text and in what is hidden; without a guard, nothing is said. */
+/** Findings of the guard of the same catalog in visible and hidden text; none without a guard. */
 export async function screenPage(
   { text, hidden, comments }: Reading,
   { ask }: Context,

@@ -1,4 +1,4 @@
-import { attend } from '../../../threads/attend.ts'
+import { serveWorker } from '../../../threads/serve-worker.ts'
 import { readPage } from './reading.ts'
 
-attend(readPage)
+serveWorker(readPage)

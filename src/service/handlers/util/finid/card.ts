@@ -101,7 +101,7 @@ interface Hit {
   readonly scheme: Scheme
   /** Digits of the range that were compared: the more, the nearer. */
   readonly length: number
-  /** Whether the digits given lie in the range whatever follows them. */
+  /** Whether the given digits are in the range whatever follows. */
   readonly certain: boolean
 }
 

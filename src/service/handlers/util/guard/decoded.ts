@@ -1,4 +1,4 @@
-/** Text that was written in another way, with the place it stands in. */
+/** Text that was written in another way, with the place it is in. */
 export interface Decoded {
   readonly text: string
   readonly start: number
@@ -7,7 +7,7 @@ export interface Decoded {
 
 const MOST_PIECES = 50
 
-/** What stands in base64, hexadecimal, percent-encoding, character references or ROT13: one layer, as far as it reads. */
+/** Text in base64, hexadecimal, percent-encoding, character references or ROT13: one layer, if readable. */
 export function decodedIn(text: string): Decoded[] {
   return [
     ...pieces(text, /(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,20000}={0,2}/g, (piece) =>

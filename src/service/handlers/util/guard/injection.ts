@@ -4,7 +4,7 @@ import { guardRules, type Rule } from './rules.ts'
 import { tokensOf } from './words.ts'
 import { foldedView, hiddenIn, plainView, type View } from './view.ts'
 
-/** A place in the original text that a rule speaks of. */
+/** A place in the original text that a rule mentions. */
 export interface Finding {
   readonly ruleId: string
   readonly category: string
@@ -31,7 +31,7 @@ export function findInjection(text: string): Finding[] {
   return apart(found.sort((one, other) => one.start - other.start || other.end - one.end))
 }
 
-/** Of several findings of one category in one place the first stands for all. */
+/** Keeps the first of several findings of one category at one position. */
 function apart(sorted: readonly Finding[]): Finding[] {
   const reach = new Map<string, number>()
   return sorted.filter(({ category, start, end }) => {

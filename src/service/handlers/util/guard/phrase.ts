@@ -3,7 +3,7 @@ import type { Token } from './words.ts'
 /** Words in this order, with others in between. */
 export interface Phrase {
   readonly steps: readonly Step[]
-  /** It is something else when one of these stands right before it, or one word earlier. */
+  /** It is something else when one of these is right before it, or one word earlier. */
   readonly unlessAfter: Alternatives
 }
 interface Step {
@@ -62,7 +62,7 @@ export function beginsWith({ steps: [first] }: Phrase, word: string): boolean {
   return first !== undefined && matches(first.words, word)
 }
 
-/** The place of the last word of a phrase that begins at `at`; `undefined` where it does not stand there. */
+/** The place of the last word of a phrase that begins at `at`; `undefined` if the phrase is not there. */
 export function endOfPhrase(
   { steps, unlessAfter }: Phrase,
   tokens: readonly Token[],

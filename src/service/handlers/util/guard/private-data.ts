@@ -58,7 +58,7 @@ function longest(match: string, isRight: (piece: string) => boolean): number {
   return ends.find((end) => isRight(match.slice(0, end))) ?? 0
 }
 
-/** 13 to 19 digits with a Luhn check digit, not all the same. */
+/** 13 to 19 digits with a Luhn check digit, not all equal. */
 function isCard(text: string): boolean {
   const digits = text.replace(/\D/g, '')
   if (digits.length < 13 || digits.length > 19 || new Set(digits).size === 1) return false

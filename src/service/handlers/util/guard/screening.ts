@@ -5,7 +5,7 @@ import { guardRules } from './rules.ts'
 
 const REVIEW_FROM = 0.35
 const BLOCK_FROM = 0.7
-/** Of each list; the counts are of all. */
+/** Most findings in each list; the counts include all. */
 const MOST_FINDINGS = 100
 const LONGEST_MATCH = 120
 
@@ -85,7 +85,7 @@ function exposed(exposures: readonly Exposure[], text: string): JsonObject {
   }
 }
 
-/** What stands for each place in the redacted text: the same value has the same name. */
+/** Placeholders in the redacted text: equal values have the same one. */
 type Names = readonly (Exposure & { readonly name: string })[]
 
 function namesOf(text: string, exposures: readonly Exposure[]): Names {

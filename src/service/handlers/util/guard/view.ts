@@ -4,7 +4,7 @@ export interface View {
   readonly origin: readonly number[]
 }
 
-/** Characters that nobody sees: soft hyphen, zero-width, direction marks, variation selectors, tags. */
+/** Invisible characters: soft hyphen, zero-width, direction marks, variation selectors, tags. */
 const INVISIBLE =
   /[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]|\p{Variation_Selector}|\u034f/u
 
@@ -46,7 +46,7 @@ export function plainView(text: string): View {
   )
 }
 
-/** As the plain one, without accents, and with what looks like a Latin letter as that letter. */
+/** The plain view without accents, with look-alikes replaced by Latin letters. */
 export function foldedView(text: string): View {
   return respelt(text, (character) => {
     if (INVISIBLE.test(character)) return ''
@@ -69,7 +69,7 @@ function respelt(text: string, spell: (character: string) => string): View {
   return { text: spelt.join(''), origin }
 }
 
-/** Where text is hidden: by tags, by turned direction, or by zero-width characters inside of words, more than one. */
+/** Ranges of hidden text: by tags, by reversed direction, or by several zero-width characters inside of words. */
 export function hiddenIn(text: string): { readonly start: number; readonly end: number } | undefined {
   // Emoji flags of regions are made of tags, too: these start with a black flag.
   const tags = /(?<!\u{1f3f4}[\u{e0000}-\u{e007f}]{0,6})[\u{e0001}-\u{e007f}]{1,20000}/u.exec(text)

@@ -7,7 +7,7 @@ export interface Token {
   readonly end: number
 }
 
-/** The words of a view; letters that stand alone in a row, and long runs, are cut into words of the vocabulary. */
+/** The words of a view; letters that are alone in a row, and long runs, are cut into words of the vocabulary. */
 export function tokensOf({ text, origin }: View, vocabulary: ReadonlySet<string>): Token[] {
   const tokens: Token[] = []
   let alone: Token[] = []
@@ -48,7 +48,7 @@ function letterOf(word: string, place: number, origin: readonly number[]): Token
   return { word, start: origin[place] ?? 0, end: origin[place + 1] ?? 0 }
 }
 
-/** The longest words first; what is none of them is left out. */
+/** Splits into words, longest first; omits the rest. */
 function cut(letters: readonly Token[], vocabulary: ReadonlySet<string>): Token[] {
   const text = letters.map(({ word }) => word).join('')
   const words: Token[] = []

@@ -15,7 +15,7 @@ import { validate } from './validation.ts'
 
 export type Request = Parameters['util/json']
 
-/** What one operation gives: its result, members beside it, and what the buyer should know. */
+/** What one operation gives: its result, members next to it, and what the buyer should know. */
 interface Outcome {
   readonly result: Json
   readonly beside?: JsonObject

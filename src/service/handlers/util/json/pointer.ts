@@ -25,12 +25,12 @@ export function pointTo(path: string, token: string | number): string {
   return `${path}/${String(token).replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** The array index a token stands for, if it is one: digits without a leading zero. */
+/** The array index of a token: digits without a leading zero. */
 export function indexOf(token: string): number | undefined {
   return /^(?:0|[1-9]\d*)$/.test(token) ? Number(token) : undefined
 }
 
-/** The member or element a token names, or undefined where there is none. */
+/** The member or element of a token; undefined when missing. */
 export function child(value: Json, token: string): Json | undefined {
   if (Array.isArray(value)) {
     const index = indexOf(token)

@@ -53,7 +53,7 @@ function regularExpression(kind: 'match' | 'search', refused: Set<string>): Filt
   }
 }
 
-/** An I-Regexp (RFC 9485), in which the dot leaves out both line ends; undefined for what is none. */
+/** Compiles an I-Regexp (RFC 9485), in which the dot matches neither line end; undefined when invalid. */
 function compileInteroperable(source: string): Pattern | undefined {
   if (!isInteroperable(source)) return undefined
   return compilePattern(

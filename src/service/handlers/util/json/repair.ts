@@ -10,7 +10,7 @@ export interface Repaired {
 }
 
 /**
- * Makes JSON of what was meant to be: missing quotes, commas and ends, comments, Python words. Values that stand in
+ * Makes JSON of what was meant to be: missing quotes, commas and ends, comments, Python words. Values that are in
  * other text, as answers of language models do, are taken out of it first; several of them become an array.
  */
 export function repair(text: string): Repaired {

@@ -25,7 +25,7 @@ const LITERAL = /true|false|null/y
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
 
 /**
- * Walks over JSON text (RFC 8259) once, without recursion. It exists beside `JSON.parse` for three things that one does
+ * Walks over JSON text (RFC 8259) once, without recursion. It exists next to `JSON.parse` for three things that one does
  * not give: a fault in our own words with its position (UTF-16 units from 0), a limit on depth that holds before
  * anything recurses, and the facts that parsing loses. Throws `InvalidParameter` for the parameter `name`.
  */

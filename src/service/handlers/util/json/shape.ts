@@ -18,7 +18,7 @@ export function inferSchema(document: Json): JsonObject {
   return { $schema: 'https://json-schema.org/draft/2020-12/schema', ...schemaOf([document]) }
 }
 
-/** One schema for values that stand at the same place. */
+/** One schema for values that are at the same place. */
 function schemaOf(values: readonly Json[]): JsonObject {
   const types = [...new Set(values.map(typeOf))].filter(
     (type, _, all) => type !== 'integer' || !all.includes('number'),

@@ -1,13 +1,13 @@
 export type Found =
-  /** The text is meant to be one value. */
+  /** The whole text is one value. */
   | { readonly kind: 'whole' }
-  /** Objects and arrays that stand in other text, trimmed; at least one. */
+  /** Objects and arrays that are in other text, trimmed; at least one. */
   | { readonly kind: 'among_text'; readonly values: readonly string[] }
 
 const REASONING = /<(think|thinking|reasoning)>[\s\S]*?<\/\1>/gi
 const FENCE = /```[a-z0-9]*[ \t]*\n?([\s\S]*?)```/gi
 const MOST_VALUES = 1_000
-/** What is nested deeper cannot be repaired. */
+/** Deeper values cannot be repaired. */
 const DEEPEST = 500
 
 /** Finds the objects and arrays in what a language model has written: after its reasoning, in fences, or in prose. */
@@ -37,7 +37,7 @@ interface Region {
 
 const CLOSES: Readonly<Record<string, string>> = { '}': '{', ']': '[' }
 
-/** What stands between an opening bracket and the one that closes it, or the end of the text; one walk. */
+/** Text between an opening bracket and its closing one or the end of the text; in one pass. */
 function regionsOf(text: string): Region[] {
   const regions: Region[] = []
   let open: string[] = []

@@ -1,4 +1,4 @@
-import { attend } from '../../../threads/attend.ts'
+import { serveWorker } from '../../../threads/serve-worker.ts'
 import { perform } from './operations.ts'
 
-attend(perform)
+serveWorker(perform)

@@ -1,8 +1,6 @@
 import type { Faker } from '@faker-js/faker'
 
-/*
- * Every address here is one that nobody can own, so that mock data sent by mistake reaches no one.
- */
+/** Addresses that nobody can own, so that mock data sent by mistake reaches no one. */
 
 /** At example.com, .net or .org (RFC 2606). */
 export function email(faker: Faker, firstName: string, lastName: string): string {

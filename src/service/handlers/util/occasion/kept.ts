@@ -13,6 +13,8 @@ export interface KeptDay {
 
 /** The library's date of the same name may be far off ours, as Teachers' Day is; half a year away is another one. */
 const NEAR = 183
+/** How many days before the date of the table the library may have the same feast: reckoned, not announced. */
+const MOST_EARLY = 3
 
 /** The days that are kept between two days, both included. */
 export function keptDays(calendar: Calendar, first: Day, last: Day): KeptDay[] {
@@ -23,9 +25,17 @@ export function keptDays(calendar: Calendar, first: Day, last: Day): KeptDay[] {
     for (const date of daysInYears(rule, yearOf(first) - 1, yearOf(last) + 1)) {
       const same = nearest([...listed], occasion, date)
       if (same !== undefined) listed.delete(same)
+      const isSameFeast = (each: Listed): boolean => {
+        const early = daysBetween(each.date, date)
+        return isNamed(each, occasion) && early >= 0 && early <= MOST_EARLY
+      }
+      if (ours) for (const each of listed) if (isSameFeast(each)) listed.delete(each)
       const day = same === undefined || ours ? date : same.date
       // A holiday of several days may have begun before the day itself.
-      const holiday = calendar.feastsOn(day).find((each) => each === same?.holiday)
+      const holiday =
+        ours && same !== undefined && isSameFeast(same)
+          ? same.holiday
+          : calendar.feastsOn(day).find((each) => each === same?.holiday)
       kept.push({ date: day, occasion, holiday })
     }
   }
@@ -55,9 +65,13 @@ function daysInYears(rule: Rule, first: number, last: number): Day[] {
   return years.flatMap((year) => [...daysBy(rule, year)])
 }
 
-function nearest(listed: readonly Listed[], { names }: Occasion, date: Day): Listed | undefined {
+function isNamed({ holiday }: Listed, { names }: Occasion): boolean {
+  return names.includes(holiday.name)
+}
+
+function nearest(listed: readonly Listed[], occasion: Occasion, date: Day): Listed | undefined {
   const distance = (each: Listed) => Math.abs(daysBetween(each.date, date))
   return listed
-    .filter((each) => names.includes(each.holiday.name) && distance(each) <= NEAR)
+    .filter((each) => isNamed(each, occasion) && distance(each) <= NEAR)
     .sort((one, other) => distance(one) - distance(other))[0]
 }

@@ -9,7 +9,7 @@ export interface PersonalDay {
   readonly name: string
   /** MM-DD. */
   readonly day: string
-  /** Of the first one, where it is known. */
+  /** Year of the first one, if known. */
   readonly since: number | undefined
 }
 

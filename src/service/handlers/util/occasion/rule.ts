@@ -11,7 +11,7 @@ export type Rule =
       readonly month: string
       readonly offset: number
     }
-  | { readonly kind: 'easter'; readonly offset: number }
+  | { readonly kind: 'easter' | 'orthodox'; readonly offset: number }
   | { readonly kind: 'lunar'; readonly calendar: Lunar; readonly name: string }
   | { readonly kind: 'dates'; readonly dates: readonly Day[]; readonly others: Rule }
   | { readonly kind: 'never' }
@@ -34,7 +34,8 @@ export function parseRule(text: string): Rule {
   const [one = '', two = '', three = '', four = '+0'] = words
   if (kind === 'never' && words.length === 0) return { kind }
   if (kind === 'fixed' && /^\d\d-\d\d$/.test(one)) return { kind, day: one }
-  if (kind === 'easter' && /^[+-]\d+$/.test(one)) return { kind, offset: Number(one) }
+  if ((kind === 'easter' || kind === 'orthodox') && /^[+-]\d+$/.test(one))
+    return { kind, offset: Number(one) }
   if (kind === 'dates' && words.every((date) => /^\d{4}-\d\d-\d\d$/.test(date))) {
     return { kind, dates: words, others: parseRule(others) }
   }
@@ -65,6 +66,8 @@ export function daysBy(rule: Rule, year: number): readonly Day[] {
       return [addDays(nthWeekday(rule.nth, rule.weekday, `${year}-${rule.month}`), rule.offset)]
     case 'easter':
       return [addDays(easterOf(year), rule.offset)]
+    case 'orthodox':
+      return [addDays(orthodoxEasterOf(year), rule.offset)]
     case 'lunar':
       return daysCalled(rule.calendar, rule.name, year)
     case 'dates': {
@@ -104,6 +107,16 @@ export function easterOf(year: number): Day {
   const f = d + e - 7 * Math.floor((a + 11 * d + 22 * e) / 451) + 114
   const month = String(Math.floor(f / 31)).padStart(2, '0')
   return `${year}-${month}-${String((f % 31) + 1).padStart(2, '0')}`
+}
+
+/** Orthodox Easter Sunday: Meeus's rule for the Julian calendar, which is 13 days behind until 2099 and 14 in 2100. */
+function orthodoxEasterOf(year: number): Day {
+  const moon = (19 * (year % 19) + 15) % 30
+  const sunday = (2 * (year % 4) + 4 * (year % 7) - moon + 34) % 7
+  const julian = moon + sunday + 114
+  const month = String(Math.floor(julian / 31)).padStart(2, '0')
+  const behind = Math.floor(year / 100) - Math.floor(year / 400) - 2
+  return addDays(`${year}-${month}-01`, (julian % 31) + behind)
 }
 
 /** The years that a list of dates covers; `undefined` for rules that hold in every year. */

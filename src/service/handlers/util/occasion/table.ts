@@ -28,7 +28,7 @@ interface Row {
   readonly recorded_at: string
 }
 
-/** A day that people celebrate or give on, beside or instead of what the holiday library knows. */
+/** A day that people celebrate or give on, next to or instead of what the holiday library knows. */
 export interface Occasion {
   readonly id: string
   readonly name: string
@@ -45,7 +45,7 @@ export interface Occasion {
 
 export interface Dating {
   readonly rule: Rule
-  /** The date of this table counts, whatever the library says. */
+  /** Whether the date of this table takes precedence over the library's. */
   readonly ours: boolean
 }
 

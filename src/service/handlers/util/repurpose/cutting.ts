@@ -1,33 +1,38 @@
 import { InvalidParameter, type EnvelopedAnswer, type JsonObject, type Warning } from 'ratecard/handler'
 import type { Parameters } from '../../catalog.ts'
-import { hashtagOf, keywordsOf } from './keywords.ts'
-import { languageOf, stopWordsOf } from './language.ts'
+import { hashtagOf, keywordsOf, termsOf } from './keywords.ts'
+import { languageOf, plainWordsOf } from './language.ts'
 import { AS_WRITTEN, postsOf, shorten } from './posts.ts'
 import { rankSentences } from './rank.ts'
 import { sentencesOf, type Sentence } from './sentences.ts'
 import { chooseWindows, type Window } from './windows.ts'
 
 /** Raised when the same request gets another answer than before. */
-const VERSION = '1.1.0'
+const VERSION = '1.2.0'
 
 /** Ranking takes time by the square of this. */
 const MOST_SENTENCES = 400
 const HOOK_WORDS = 12
 const TITLE_LENGTH = 60
 
-/** Passages near the length of a clip, and posts of the best sentences: cut out, never worded anew. */
+/** Passages near the length of a clip, and posts of the best sentences: cut out, never worded again. */
 export function cut({ text, n, target_seconds: target }: Parameters['util/repurpose']): EnvelopedAnswer {
   const language = languageOf(text)
-  const stopWords = stopWordsOf(language)
+  const stopWords = plainWordsOf(language)
   const all = sentencesOf(text, language)
   if (all.length === 0) throw new InvalidParameter('text', 'text must contain words')
   const sentences = all.slice(0, MOST_SENTENCES)
   const ranks = rankSentences(sentences, stopWords)
   const windows = chooseWindows(sentences, ranks, target, n)
-  const keywords = keywordsOf(text, sentences, stopWords, 10)
+  const terms = termsOf(text, sentences, stopWords)
+  const keywords = keywordsOf(text, sentences, stopWords, terms, 10)
   const hashtags = keywords.flatMap(({ term }) => hashtagOf(term) ?? []).slice(0, 5)
   const summary = bestOf(sentences, ranks, 3)
-  const segments = windows.map((window, index) => segmentOf(text, sentences, ranks, stopWords, window, index))
+  const segments = windows.map((window, index) => {
+    const part = sentences.slice(window.first, window.last + 1)
+    const best = keywordsOf(text, part, stopWords, terms, 5).map(({ term }) => term)
+    return segmentOf(text, part, ranks.slice(window.first, window.last + 1), best, window, index)
+  })
   const hooks = segments.map(({ hook }) => hook)
   return {
     source: [{ name: 'computed', version: VERSION }],
@@ -78,21 +83,17 @@ function bestOf(sentences: readonly Sentence[], ranks: readonly number[], most: 
 
 function segmentOf(
   text: string,
-  sentences: readonly Sentence[],
+  part: readonly Sentence[],
   ranks: readonly number[],
-  stopWords: ReadonlySet<string>,
+  keywords: readonly string[],
   window: Window,
   index: number,
 ): { readonly hook: string; readonly shown: JsonObject } {
-  const part = sentences.slice(window.first, window.last + 1)
-  const partRanks = ranks.slice(window.first, window.last + 1)
   const [start, end] = [part[0]?.start ?? 0, part.at(-1)?.end ?? 0]
-  const keywords = keywordsOf(text, part, stopWords, 5).map(({ term }) => term)
   const short = part.filter(({ words }) => words.length <= HOOK_WORDS)
-  const shortRanks = partRanks.filter((_, place) => (part[place]?.words.length ?? 0) <= HOOK_WORDS)
+  const shortRanks = ranks.filter((_, place) => (part[place]?.words.length ?? 0) <= HOOK_WORDS)
   const hook = bestOf(short, shortRanks, 1)[0] ?? firstWords(text, part[0])
-  const phrase = keywords[0] ?? hook
-  const title = shorten(phrase.charAt(0).toUpperCase() + phrase.slice(1), TITLE_LENGTH, AS_WRITTEN)
+  const title = shorten(hook.replace(/[.。]$/, ''), TITLE_LENGTH, AS_WRITTEN)
   return {
     hook,
     shown: {
@@ -104,7 +105,7 @@ function segmentOf(
       estimated_seconds: Math.round(window.seconds),
       hook,
       title,
-      keywords,
+      keywords: [...keywords],
       hashtags: keywords.flatMap((term) => hashtagOf(term) ?? []),
       score: Math.round(window.score * 100) / 100,
     },

@@ -6,34 +6,51 @@ export interface Keyword {
   readonly score: number
 }
 
-const LONGEST_PHRASE = 2
+/** Of a word longer than this, the length says no more about its weight. */
+const LONG = 12
+
+/** By root: the term as it is said first, and how much it stands for the text. */
+export type Terms = ReadonlyMap<string, { readonly term: string; readonly score: number }>
 
 /**
- * Phrases are what stands between little words and punctuation; one scores by how often it is said, and its words are.
- * No two that are kept share a word.
+ * Words, and pairs of neighbours that are said more than once. A term scores by how often it is said, and a long one up to
+ * twice as much: long words are the topics of a text more often than short ones.
  */
+export function termsOf(text: string, sentences: readonly Sentence[], stopWords: ReadonlySet<string>): Terms {
+  const said = new Map<string, { term: string; count: number }>()
+  for (const term of sentences.flatMap((sentence) => saidIn(text, sentence, stopWords))) {
+    const known = said.get(rootOf(term))
+    if (known === undefined) said.set(rootOf(term), { term, count: 1 })
+    else known.count += 1
+  }
+  return new Map(
+    Array.from(said)
+      .filter(([root, { count }]) => count > 1 || !root.includes(' '))
+      .map(([root, { term, count }]) => [
+        root,
+        { term, score: count * (1 + Math.min(term.length, LONG) / LONG) },
+      ]),
+  )
+}
+
+/** The terms of some of the sentences, the best first and then as they are said; no two share a word. */
 export function keywordsOf(
   text: string,
   sentences: readonly Sentence[],
   stopWords: ReadonlySet<string>,
+  terms: Terms,
   most: number,
 ): Keyword[] {
-  const phrases = sentences.flatMap((sentence) => phrasesOf(text, sentence, stopWords))
-  const said = new Map<string, number>()
-  for (const word of phrases.flat()) said.set(word, (said.get(word) ?? 0) + 1)
-  const scores = new Map<string, number>()
-  for (const phrase of phrases) {
-    const words = phrase.reduce((sum, word) => sum + (said.get(word) ?? 0), 0)
-    const term = phrase.join(' ')
-    scores.set(term, (scores.get(term) ?? 0) + words / phrase.length ** 0.7)
-  }
-  const sorted = [...scores].sort((one, other) => other[1] - one[1] || one[0].localeCompare(other[0]))
-  const best = sorted[0]?.[1] ?? 1
+  const roots = new Set(sentences.flatMap((sentence) => saidIn(text, sentence, stopWords)).map(rootOf))
+  const sorted = Array.from(roots)
+    .flatMap((root) => terms.get(root) ?? [])
+    .sort((one, other) => other.score - one.score)
+  const best = sorted[0]?.score ?? 1
   const kept: Keyword[] = []
   const used = new Set<string>()
-  for (const [term, score] of sorted) {
+  for (const { term, score } of sorted) {
     if (kept.length === most) break
-    const words = term.split(' ')
+    const words = rootOf(term).split(' ')
     if (words.some((word) => used.has(word))) continue
     for (const word of words) used.add(word)
     kept.push({ term, score: Math.round((score / best) * 1000) / 1000 })
@@ -41,26 +58,26 @@ export function keywordsOf(
   return kept
 }
 
-function phrasesOf(text: string, { words }: Sentence, stopWords: ReadonlySet<string>): string[][] {
-  const phrases: string[][] = []
-  let phrase: string[] = []
-  let end = -1
+/** Words that carry a topic, and pairs of them with nothing but space between. */
+function saidIn(text: string, { words }: Sentence, stopWords: ReadonlySet<string>): string[] {
+  const terms: string[] = []
+  let before: Sentence['words'][number] | undefined
   for (const word of words) {
-    const apart = end >= 0 && /[^\s]/.test(text.slice(end, word.start))
-    if (apart || phrase.length === LONGEST_PHRASE) {
-      phrases.push(phrase)
-      phrase = []
-    }
-    end = word.end
     if (stopWords.has(word.word) || word.word.length < 2 || /^\p{N}/u.test(word.word)) {
-      phrases.push(phrase)
-      phrase = []
-    } else {
-      phrase.push(word.word)
+      before = undefined
+      continue
     }
+    if (before !== undefined && text.slice(before.end, word.start).trim() === '')
+      terms.push(`${before.word} ${word.word}`)
+    terms.push(word.word)
+    before = word
   }
-  phrases.push(phrase)
-  return phrases.filter(({ length }) => length > 0)
+  return terms
+}
+
+/** Plurals in -s count with their singulars. */
+function rootOf(term: string): string {
+  return term.replace(/(?<=\p{L}{2}[^s\s])s(?= |$)/gu, '')
 }
 
 /** `#LevelDesign`; `undefined` where no letter is left. */

@@ -3,22 +3,27 @@ import { openTable } from '../../../data/table.ts'
 interface Table {
   readonly version: string
   readonly languages: Readonly<Record<string, string>>
+  readonly fillers: Readonly<Record<string, string>>
 }
 
 const stopWords = openTable(
   'stop-words.yaml',
   {
     type: 'object',
-    required: ['version', 'languages'],
+    required: ['version', 'languages', 'fillers'],
     additionalProperties: false,
     properties: {
       version: { type: 'string' },
       languages: { type: 'object', required: [], additionalProperties: { type: 'string' } },
+      fillers: { type: 'object', required: [], additionalProperties: { type: 'string' } },
     },
   },
-  ({ languages }: Table) =>
-    new Map(Object.entries(languages).map(([language, words]) => [language, new Set(words.split(' '))])),
+  ({ languages, fillers }: Table) => ({ little: setsOf(languages), fillers: setsOf(fillers) }),
 )
+
+function setsOf(lists: Readonly<Record<string, string>>): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map(Object.entries(lists).map(([language, words]) => [language, new Set(words.split(' '))]))
+}
 
 /** Scripts that go without spaces, and others that one language stands for. */
 const SCRIPTS = [
@@ -39,7 +44,7 @@ export function languageOf(text: string): string {
     if ((text.match(letter)?.length ?? 0) > letters * 0.2) return language
   }
   const words = wordsOf(text, 'und')
-  const [best] = Array.from(stopWords(), ([language, little]) => ({
+  const [best] = Array.from(stopWords().little, ([language, little]) => ({
     language,
     count: words.filter(({ word }) => little.has(word)).length,
   })).sort((one, other) => other.count - one.count)
@@ -47,7 +52,12 @@ export function languageOf(text: string): string {
 }
 
 export function stopWordsOf(language: string): ReadonlySet<string> {
-  return stopWords().get(language) ?? new Set()
+  return stopWords().little.get(language) ?? new Set()
+}
+
+/** Stop words, and what is said often and names no topic either. */
+export function plainWordsOf(language: string): ReadonlySet<string> {
+  return new Set([...stopWordsOf(language), ...(stopWords().fillers.get(language) ?? [])])
 }
 
 /** Whether reading time goes by characters, for want of spaces between words. */

@@ -5,7 +5,7 @@ type Scale = (text: string) => readonly (readonly [piece: string, weight: number
 export const AS_WRITTEN: Scale = (text) =>
   Array.from(text, (character) => [character, (character.codePointAt(0) ?? 0) > 0x10ff ? 2 : 1])
 
-/** What X shows in the place of an address, however long that is. */
+/** What X shows instead of an address, however long that is. */
 const SHORT_ADDRESS = 23
 const ADDRESS =
   /(\bhttps?:\/\/[a-z0-9.-]+\.[a-z]{2,}(?::\d+)?(?:[/?#][!-~]*)?|(?<![\w.@-])[a-z0-9][a-z0-9.-]*\.[a-z]{2,}(?![\w-])(?:\/[!-~]*)?)/i
@@ -37,7 +37,7 @@ export function shorten(text: string, most: number, scale: Scale): string {
   return `${(space > kept.length / 2 ? kept.slice(0, space) : kept).trimEnd()}…`
 }
 
-/** As many of the parts, in their order, as weigh no more than `most` together. */
+/** As many parts, in their order, as fit into `most` together. */
 function joinUpTo(parts: readonly string[], between: string, most: number, scale: Scale): string {
   let joined = ''
   for (const part of parts) {
@@ -56,7 +56,7 @@ export interface Posts {
   readonly thread: readonly string[]
 }
 
-/** Posts out of sentences that stand in the text, each within the limit of its place. */
+/** Posts out of sentences that are in the text, each within the limit of its place. */
 export function postsOf(
   hook: string,
   summary: readonly string[],

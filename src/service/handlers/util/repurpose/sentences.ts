@@ -1,6 +1,6 @@
 import { isDense, wordsOf, type Word } from './language.ts'
 
-/** A sentence where it stands in the text, without the space around it. */
+/** A sentence where it is in the text, without the space around it. */
 export interface Sentence {
   readonly start: number
   readonly end: number
@@ -24,7 +24,7 @@ export function sentencesOf(text: string, language: string): Sentence[] {
   return placesOf(text, language).flatMap((place) => cutLong(text, place, language))
 }
 
-/** Where a sentence stands, however long it is. */
+/** Position of a sentence. */
 interface Place {
   readonly start: number
   readonly end: number

@@ -14,7 +14,7 @@ const LONGEST = 1.15
 const HOOK_BONUS = 0.15
 const PRONOUN_PENALTY = 0.15
 
-/** Opens with something that stands for what was said before. */
+/** Begins with a word that refers to an earlier sentence. */
 const LOOSE_OPENING =
   /^(?:it|this|that|these|those|they|he|she|but|and|so|also|er|sie|es|dies|diese|dieser|il|elle|ils|elles|cela|ello|eso|esto|esso|questo|isso|isto)\b/i
 

@@ -1,4 +1,4 @@
-import { attend } from '../../../threads/attend.ts'
+import { serveWorker } from '../../../threads/serve-worker.ts'
 import { cut } from './cutting.ts'
 
-attend(cut)
+serveWorker(cut)

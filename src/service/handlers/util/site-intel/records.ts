@@ -1,7 +1,7 @@
 import type { JsonObject } from 'ratecard/handler'
 import type { Dns, Lookup } from '../../../sources/dns.ts'
 
-/** What DNS says of a host and of the domain it belongs to; null where it could not be found out. */
+/** DNS records of a host and of its domain; null when unknown. */
 export interface Records {
   readonly resolves: boolean | null
   /** What receivers are asked to do with forged mail; null when that is unknown. */

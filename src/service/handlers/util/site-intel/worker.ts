@@ -1,7 +1,7 @@
 import { decodePage } from '../../../html/charset.ts'
 import { readHead } from '../../../html/head.ts'
 import { parsePage } from '../../../html/tree.ts'
-import { attend } from '../../../threads/attend.ts'
+import { serveWorker } from '../../../threads/serve-worker.ts'
 
 export interface FrontPageTask {
   readonly bytes: Uint8Array
@@ -12,4 +12,4 @@ function readFrontPage({ bytes, contentType }: FrontPageTask): ReturnType<typeof
   return readHead(parsePage(decodePage(bytes, contentType).text).root)
 }
 
-attend(readFrontPage)
+serveWorker(readFrontPage)

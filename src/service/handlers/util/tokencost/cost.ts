@@ -1,7 +1,7 @@
 /** USD times 10^12: what a whole number of tokens costs at a price with six decimals per million. */
 export type Cost = bigint
 
-/** Exact: prices are published with at most six decimals, whatever a float makes of them. */
+/** Exact: prices are published with at most six decimals, which floats do not represent. */
 export function costOf(tokens: number, usdPerMillion: number): Cost {
   return BigInt(tokens) * BigInt(Math.round(usdPerMillion * 1e6))
 }

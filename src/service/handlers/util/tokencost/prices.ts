@@ -9,9 +9,9 @@ export const PRICES_PUBLISHED = '2026-09-23'
 
 /** A model that is priced by the token. */
 export interface Model {
-  /** As it was asked for. */
+  /** As requested. */
   readonly name: string
-  /** As the data set calls it. */
+  /** Id in the data set. */
   readonly id: string
   readonly provider: string
   readonly contextWindow: number | null
@@ -114,7 +114,7 @@ const LINES = [
   { maker: 'deepseek', id: /^deepseek-v(?<version>\d+(?:\.\d+)?)-(?<variant>flash|pro)$/ },
   { maker: 'mistral', id: /^mistral-(?<variant>large|medium|small)(?<version>)(?:-latest)?$/ },
 ] as const
-/** Of each maker: the newest ones. */
+/** Most models per maker: the newest ones. */
 const MOST_OF_A_LINE = 4
 
 /** Names of current models of the large makers, by what the data set knows. */

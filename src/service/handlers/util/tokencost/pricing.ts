@@ -31,7 +31,7 @@ const TOKENIZER: Source = {
   version: tokenizerPackage.version,
 }
 
-/** The model whose count stands for the input when several are compared. */
+/** The model whose tokenizer counts the input when several are compared. */
 const COUNTED_AS = 'gpt-4o'
 
 export interface PricingTask {
@@ -61,7 +61,7 @@ export async function price({ parameters, at }: PricingTask): Promise<EnvelopedA
       output_tokens: parameters.output_tokens,
       currency: 'USD',
       models: rows.map(({ shown }) => shown),
-      cheapest: rows.find(({ shown }) => shown.fits_context !== false)?.shown.model ?? null,
+      cheapest: rows.find(({ shown }) => shown.fits_context)?.shown.model ?? null,
       prices: { dataset: `genai-prices ${PRICES_VERSION}`, published_at: PRICES_PUBLISHED },
     },
   }
@@ -115,7 +115,16 @@ function rowOf(model: Model, count: Count, outputTokens: number) {
       total_cost_usd: Number(costText(total)),
       total_cost_usd_text: costText(total),
       context_window: model.contextWindow,
-      fits_context: model.contextWindow === null ? null : count.tokens + outputTokens <= model.contextWindow,
+      fits_context: fits(model.contextWindow, count, outputTokens),
     },
   }
+}
+
+/** Null where the window is not known, or nearer to an estimate than its error. */
+function fits(window: number | null, count: Count, outputTokens: number): boolean | null {
+  if (window === null) return null
+  const total = count.tokens + outputTokens
+  const error = (count.tokens * count.error_margin_percent) / 100
+  if (total + error <= window) return true
+  return total - error > window ? false : null
 }

@@ -19,7 +19,10 @@ export interface Calendar {
   readonly timezone: string
   /** Days off first. */
   readonly holidaysOn: (day: Day) => readonly Holiday[]
-  /** What is kept by the rules of the country, observances among it, whatever was decreed about the work; days off first. */
+  /**
+   * What is celebrated by the rules of the country, including observances, regardless of decrees about work; days off
+   * first.
+   */
   readonly feastsOn: (day: Day) => readonly Holiday[]
   /** Whether people work on this day by decree, though it is a weekend. */
   readonly isDecreedWorkday: (day: Day) => boolean
@@ -29,7 +32,7 @@ export interface Calendar {
   readonly gapIn: (year: number) => string | undefined
 }
 
-/** Where the law knows hardly any holiday of the whole country: the part that most people live in. */
+/** For countries with hardly any nationwide holiday: the part with most inhabitants. */
 const PARTS: Readonly<Record<string, { readonly code: string; readonly scope: string }>> = {
   GB: { code: 'ENG', scope: 'England and Wales' },
 }
@@ -147,7 +150,7 @@ const TABLES = [
 
 /** Countries whose holidays are mostly not those of the whole country. */
 const BY_STATE: Readonly<Record<string, string>> = {
-  IN: 'Most holidays of India are set by its states, or anew every year; only those of the whole country with a fixed rule are known',
+  IN: 'Most holidays of India are set by its states, or year by year; only those of the whole country with a fixed rule are known',
 }
 
 function gap(holidays: Holidays, year: number): string | undefined {

@@ -35,7 +35,7 @@ interface CorrectionTable {
   of(country: string): Corrections
 }
 
-/** What is known of one country beyond the rules of the library. */
+/** Corrections of the library's rules for one country. */
 interface Corrections {
   readonly off: ReadonlyMap<Day, Holiday>
   readonly worked: ReadonlySet<Day>

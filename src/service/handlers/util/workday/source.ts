@@ -4,7 +4,7 @@ const holidaysPackage: { readonly version: string } = createRequire(import.meta.
   'date-holidays/package.json',
 )
 
-/** The attribution that CC-BY-3.0 asks for. */
+/** The attribution that CC-BY-3.0 requires. */
 export const HOLIDAYS = {
   name: 'date-holidays',
   url: 'https://github.com/commenthol/date-holidays',

@@ -60,7 +60,7 @@ t.test('formats the reference that every style manual shows as reference manager
   )
   t.equal(
     harvard(DEEP),
-    'LeCun, Y., Bengio, Y. and Hinton, G. (2015) “Deep learning,” Nature, 521(7553), pp. 436–444. Available at: https://doi.org/10.1038/nature14539.',
+    'LeCun, Y., Bengio, Y. and Hinton, G. (2015) ‘Deep learning’, Nature, 521(7553), pp. 436–444. Available at: https://doi.org/10.1038/nature14539.',
   )
   t.equal(
     vancouver(DEEP),
@@ -183,7 +183,7 @@ t.test('formats APA’s published examples as APA prints them', async (t) => {
   }
 })
 
-t.test('one, two, eight and 21 authors are listed, joined and cut as each style has it', async (t) => {
+t.test('lists, joins and shortens one, two, eight and 21 authors as each style requires', async (t) => {
   const named = (count: number) =>
     work({
       title: ['T'],
@@ -246,7 +246,7 @@ t.test(
       apa: 'On nothing? (n.d.). Void. https://doi.org/10.5555/x',
       mla: '“On Nothing?” Void, https://doi.org/10.5555/x.',
       chicago: '“On Nothing?” n.d. Void. https://doi.org/10.5555/x.',
-      harvard: '“On nothing?” (no date) Void. Available at: https://doi.org/10.5555/x.',
+      harvard: '‘On nothing?’ (no date) Void. Available at: https://doi.org/10.5555/x.',
       vancouver: 'On nothing? Void. [date unknown]. doi:10.5555/x',
       ieee: '“On nothing?,” Void, n.d., doi: 10.5555/x.',
     })
@@ -329,7 +329,7 @@ t.test('formats a thesis, a report of its own office and a chapter without edito
       'Quill, A. (2011). Lamps. Proceedings of the Lamp Conference, 7. https://doi.org/10.5555/x',
       'Quill, Ada. “Lamps.” Proceedings of the Lamp Conference, 2011, p. 7, https://doi.org/10.5555/x.',
       'Quill, Ada. 2011. “Lamps.” Proceedings of the Lamp Conference, September, 7. https://doi.org/10.5555/x.',
-      'Quill, A. (2011) “Lamps,” Proceedings of the Lamp Conference. Lamp Society, p. 7. Available at: https://doi.org/10.5555/x.',
+      'Quill, A. (2011) ‘Lamps’, Proceedings of the Lamp Conference. Lamp Society, p. 7. Available at: https://doi.org/10.5555/x.',
       'Quill A. Lamps. In: Proceedings of the Lamp Conference [Internet]. Lamp Society; 2011. p. 7. Available from: https://doi.org/10.5555/x doi:10.5555/x',
       'A. Quill, “Lamps,” in Proceedings of the Lamp Conference, Lamp Society, Sep. 2011, p. 7. doi: 10.5555/x.',
     ],

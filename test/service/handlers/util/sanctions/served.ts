@@ -1,6 +1,6 @@
 import t from 'tap'
-import { witness } from '../../../../support/base-chain.ts'
-import { openPublisher } from '../../../../support/lists.ts'
+import { onchainClient } from '../../../../support/base-chain.ts'
+import { openPublisher } from '../../../support/sanctions-lists.ts'
 import { readHeader, stockFetch } from '../../../../support/payment.ts'
 import { readSandboxFile, startServer } from '../../../../support/server.ts'
 
@@ -8,7 +8,7 @@ t.test('sells a lookup in the sandbox, with more than the sample shows', async (
   const server = await startServer({ args: ['--sandbox', '--offline'] })
   t.teardown(() => server.stop())
   const { evm } = readSandboxFile(server)
-  const chain = witness(evm)
+  const chain = onchainClient(evm)
   const pay = stockFetch(evm.payerKey)
   const path = '/util/sanctions?name=Mahan%20Air'
 
@@ -52,7 +52,7 @@ t.test('answers 503, uncharged, while a list is missing', async (t) => {
   const server = await startServer({ args: ['--sandbox'], env: { OFAC_URL: publisher.url } })
   t.teardown(() => server.stop())
   const { evm } = readSandboxFile(server)
-  const chain = witness(evm)
+  const chain = onchainClient(evm)
   const response = await stockFetch(evm.payerKey)(`${server.url}/paid/util/sanctions?name=Mahan%20Air`)
   t.equal(response.status, 503)
   t.equal(response.headers.get('retry-after'), '30')

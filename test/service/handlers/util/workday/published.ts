@@ -3,7 +3,7 @@ import t from 'tap'
 import { isJsonObject, type Json } from '../../../../../src/engine/handler.ts'
 import { parse } from 'yaml'
 import { workday } from '../../../../../src/service/handlers/util/workday.ts'
-import { enveloped, fixedContext } from '../../../../support/fixed-context.ts'
+import { enveloped, fixedContext } from '../../../../support/handler-context.ts'
 
 const published: Readonly<Record<string, Readonly<Record<string, string>>>> = parse(
   readFileSync(new URL('../../../../fixtures/authority/holidays.yaml', import.meta.url), 'utf8'),

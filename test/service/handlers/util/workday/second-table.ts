@@ -6,7 +6,7 @@ import { workday } from '../../../../../src/service/handlers/util/workday.ts'
 import { openCalendar } from '../../../../../src/service/handlers/util/workday/calendar.ts'
 import { addDays } from '../../../../../src/service/handlers/util/workday/day.ts'
 import { isWeekend, isWorkday } from '../../../../../src/service/handlers/util/workday/working-day.ts'
-import { enveloped, fixedContext } from '../../../../support/fixed-context.ts'
+import { enveloped, fixedContext } from '../../../../support/handler-context.ts'
 
 /** Public holidays of national scope by country and year; a plus marks a weekend day on which people work. */
 const secondTable: Readonly<Record<string, Readonly<Record<string, string>>>> = parse(

@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { documentNames, type Ledger, loadCatalog, openLedger } from '../../engine/internal.ts'
+import type { Call } from '../command.ts'
+import { readSandbox } from '../pay/wallet.ts'
+
+function dataDirOf({ flags, env }: Call): string {
+  return flags.text('data-dir') ?? env.dataDir
+}
+
+/** Opens the ledger of a server in this environment, also while the server runs, and closes it afterwards. */
+export async function withLedger<T>(call: Call, work: (ledger: Ledger) => Promise<T>): Promise<T> {
+  const ledger = await openStored(call)
+  try {
+    return await work(ledger)
+  } finally {
+    await ledger.close()
+  }
+}
+
+/** Throws when there is none: a new one would answer a mistyped directory with "no payments". */
+async function openStored(call: Call): Promise<Ledger> {
+  const { flags, env } = call
+  const directory = dataDirOf(call)
+  const sandbox = join(directory, 'sandbox', 'ledger')
+  if (flags.given('sandbox')) {
+    if (!isLedger(sandbox)) throw new Error(`there is no ledger of a sandbox in ${sandbox}`)
+    return (await openLedger({ directory: sandbox })).ledger
+  }
+  const own = join(directory, 'ledger')
+  if (env.redisUrl === undefined && !isLedger(own)) {
+    const hint = isLedger(sandbox) ? 'a sandbox has one: add --sandbox' : 'name the server’s with --data-dir'
+    throw new Error(`there is no ledger in ${own}; ${hint}`)
+  }
+  return (await openLedger({ ...env, directory: own })).ledger
+}
+
+function isLedger(directory: string): boolean {
+  return existsSync(join(directory, 'data.mdb'))
+}
+
+/** Where the chains are asked, and who is paid on them. */
+interface Chains {
+  /** JSON-RPC endpoints by chain id. */
+  readonly rpcUrls: Readonly<Record<number, string>>
+  readonly payTo: string | undefined
+}
+
+/** Those of the environment and the catalog, or those of the sandbox in this data directory. Throws `CatalogError`. */
+export function chainsOf(call: Call): Chains {
+  const { flags, env, terminal } = call
+  if (flags.given('sandbox')) return sandboxChains(dataDirOf(call))
+  const { rpcUrls, payTo } = env
+  const file = flags.text('catalog')
+  if (payTo !== undefined) return { rpcUrls, payTo }
+  if (file === undefined && !existsSync(env.catalog)) {
+    terminal.err(`PAY_TO is not set and there is no ${env.catalog}: only payees of the ledger are checked`)
+    return { rpcUrls, payTo }
+  }
+  const { catalog } = loadCatalog(file ?? env.catalog, { documents: documentNames, handlers: undefined })
+  return { rpcUrls, payTo: catalog.payments.payTo }
+}
+
+function sandboxChains(dataDir: string): Chains {
+  const sandbox = readSandbox(dataDir)
+  if (sandbox !== undefined) return sandbox
+  throw new Error(`there is no sandbox here: ${join(dataDir, 'sandbox.json')} cannot be read`)
+}

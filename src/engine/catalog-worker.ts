@@ -1,0 +1,89 @@
+import { parentPort } from 'node:worker_threads'
+import type { Catalog, Operation, Route } from './catalog/catalog.ts'
+import { CatalogError } from './catalog/issue.ts'
+import type { Mark } from './catalog/load.ts'
+import {
+  type Answer,
+  loadServed,
+  type Question,
+  type SentFacts,
+  slicesOf,
+  type Slice,
+} from './catalog-thread.ts'
+import type { Facts } from './documents/registry.ts'
+import { type Pages, renderPages } from './http/pages.ts'
+import { exampleAmount } from './protocols/protocol.ts'
+import { createChallenge } from './protocols/x402/challenge.ts'
+
+let sending: Iterator<Slice> = [].values()
+const operations: Operation[] = []
+const routes: Route[] = []
+
+function answer(question: Question): Answer {
+  switch (question.kind) {
+    case 'read':
+      return read(question)
+    case 'next': {
+      const { value, done } = sending.next()
+      return { kind: 'slice', slice: done === true ? undefined : value }
+    }
+    case 'take':
+      operations.push(...question.slice.operations)
+      routes.push(...question.slice.routes)
+      return { kind: 'taken' }
+    case 'render': {
+      const catalog = { ...question.head, operations, routes }
+      return { kind: 'rendered', pages: renderPages(catalog, factsOf(catalog, question.facts)) }
+    }
+  }
+}
+
+function read({ place, loaded, baseUrl }: Question & { readonly kind: 'read' }): Answer {
+  const files = new Map<string, Mark>()
+  try {
+    const { catalog, warnings, text } = loadServed(place, loaded, baseUrl, files)
+    sending = slicesOf(catalog)
+    const { operations: _, routes: __, ...head } = catalog
+    return { kind: 'read', head, warnings, text, files }
+  } catch (fault) {
+    if (!(fault instanceof CatalogError)) throw fault
+    const { file, text, issues } = fault
+    return { kind: 'refused', file, text, issues, files }
+  }
+}
+
+/** The render facts from those that were sent, with the published challenges. */
+function factsOf(catalog: Catalog, { ready, accepted, ...facts }: SentFacts): Facts {
+  const settings = {
+    service: catalog.service,
+    baseUrl: facts.baseUrl,
+    networks: accepted,
+    nextToken: () => '',
+  }
+  const published = new Map(
+    catalog.routes.flatMap((route) => {
+      const price = exampleAmount(route.operation)
+      if (route.kind !== 'paid' || price === undefined || accepted.length === 0) return []
+      return [[route.name, createChallenge(route, price, settings).published] as const]
+    }),
+  )
+  return {
+    ...facts,
+    available: ({ id }) => ready.has(id),
+    paymentRequired: ({ name }) => published.get(name),
+  }
+}
+
+/** Memory of large pages is transferred; small pages share theirs with others and are copied. */
+function memoryOf(pages: Pages): ArrayBuffer[] {
+  const bodies = [...pages.values()].flatMap(({ body, shown }) => [body, ...(shown ? [shown.body] : [])])
+  const whole = bodies.flatMap(({ buffer, byteLength }) =>
+    buffer instanceof ArrayBuffer && byteLength > 0 && buffer.byteLength === byteLength ? [buffer] : [],
+  )
+  return [...new Set(whole)]
+}
+
+parentPort?.on('message', (question: Question) => {
+  const answered = answer(question)
+  parentPort?.postMessage(answered, answered.kind === 'rendered' ? memoryOf(answered.pages) : [])
+})

@@ -1,0 +1,187 @@
+import type { LiveDocument } from '../documents/all.ts'
+import { PAGE_TYPE } from '../documents/registry.ts'
+import { PAGE_HEADERS } from '../documents/page.ts'
+import { type RefusedReload, renderStatusPage } from '../documents/status-page.ts'
+import { compact } from '../json.ts'
+import { readAnswer } from '../ledger/answers.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { chargeStatus, isRefundDue, refundStateOf } from '../ledger/payment-lifecycle.ts'
+import { LedgerError } from '../errors.ts'
+import { isRedeliverable } from '../purchase/redelivery.ts'
+import type { UsageStore, Days } from '../usage/usage.ts'
+import type { ListingReport } from '../protocols/x402/listing-reports.ts'
+import type { NetworkHealth } from '../protocols/x402/networks.ts'
+import { JSON_TYPE, ok, problem, type Reply } from './reply.ts'
+import type { Revision } from './revision.ts'
+import { statusModel, stats, type AllFigures, type StatusSnapshot } from './status.ts'
+
+export interface LiveSettings {
+  readonly now: () => number
+  readonly ledger: Ledger
+  readonly usageStore: UsageStore
+  /** Figures of the outside sources. */
+  readonly figures: AllFigures
+  /** State of settlement on the networks of past payments. */
+  readonly networks: () => Promise<readonly NetworkHealth[]>
+  /** Reports of facilitators about listings. */
+  readonly listings: () => Promise<readonly ListingReport[]>
+  readonly refused: () => RefusedReload | undefined
+  readonly report: (fault: unknown) => void
+}
+
+/** Requests share a page that was rendered within this time. */
+const SHARED_MS = 1_000
+
+/** Pages that are rendered on request, at most once per second each. */
+export function livePages(
+  settings: LiveSettings,
+  revision: Revision,
+): (name: LiveDocument) => Promise<Reply> {
+  const shared = new Map<LiveDocument, { readonly until: number; readonly reply: Promise<Reply> }>()
+  return (name) => {
+    const now = settings.now()
+    const known = shared.get(name)
+    if (known !== undefined && now < known.until) return known.reply
+    const reply = render(settings, revision, name)
+    shared.set(name, { until: now + SHARED_MS, reply })
+    return reply
+  }
+}
+
+async function render(settings: LiveSettings, revision: Revision, name: LiveDocument): Promise<Reply> {
+  switch (name) {
+    case 'health':
+      return health(settings, revision)
+    case 'stats': {
+      const { days } = await look(settings)
+      return jsonReply(stats(revision, days, settings.now()))
+    }
+    case 'status-json':
+      return jsonReply(statusModel(revision, await see(settings)))
+    case 'status':
+      return pageReply(revision, await see(settings))
+  }
+}
+
+/** Answers 503 while payments cannot be recorded, so that a load balancer uses another process. */
+async function health({ ledger, now, report }: LiveSettings, { catalog }: Revision): Promise<Reply> {
+  try {
+    await ledger.listExpiring('health', now())
+  } catch (fault) {
+    report(fault)
+    return problem('ledger_unavailable', LEDGER_AWAY, { charged: 'no', headers: { 'Retry-After': '2' } })
+  }
+  return jsonReply({ status: 'ok', revision: catalog.revision })
+}
+
+const LEDGER_AWAY = 'the record of payments cannot be reached now'
+
+async function see(settings: LiveSettings): Promise<StatusSnapshot> {
+  const { now, figures, networks, listings, refused } = settings
+  const [seen, settling, listed] = await Promise.all([
+    look(settings),
+    networks().catch(() => []),
+    listings().catch(() => []),
+  ])
+  return { ...seen, now: now(), sources: figures(), networks: settling, listings: listed, refused: refused() }
+}
+
+/** Without the store, the figures are those of this process. */
+async function look({
+  usageStore,
+  report,
+}: LiveSettings): Promise<{ readonly days: Days; readonly ledger: StatusSnapshot['ledger'] }> {
+  try {
+    return { days: await usageStore.read(), ledger: 'reachable' }
+  } catch (fault) {
+    report(fault)
+    return { days: usageStore.own(), ledger: 'unreachable' }
+  }
+}
+
+function pageReply(revision: Revision, sight: StatusSnapshot): Reply {
+  const { catalog, facts } = revision
+  return {
+    status: 200,
+    headers: {
+      'Content-Type': PAGE_TYPE,
+      'Cache-Control': 'no-cache',
+      ...PAGE_HEADERS,
+    },
+    body: renderStatusPage(catalog, facts, statusModel(revision, sight)),
+  }
+}
+
+function jsonReply(value: unknown): Reply {
+  return {
+    status: 200,
+    headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
+    body: JSON.stringify(value),
+  }
+}
+
+const PATH = /^\/payments\/(pay_[A-Za-z0-9_-]{22})(?:\/([A-Za-z0-9_-]{43}))?$/
+
+interface PaymentPath {
+  /** The public id, as in the Location of a 503. */
+  readonly id: string
+  /** Digest of the requested answer; undefined for the state. */
+  readonly digest: string | undefined
+}
+
+export function paymentPathOf(path: string): PaymentPath | undefined {
+  const [, id, digest] = PATH.exec(path) ?? []
+  return id === undefined ? undefined : { id, digest }
+}
+
+/**
+ * What is known of a payment: its state for a caller that has its id, never who paid. Its answer is for callers who know the
+ * digest of that, which was told to the buyer alone: nobody else can compute it without the bytes.
+ */
+export async function readPayment(ledger: Ledger, { id, digest }: PaymentPath): Promise<Reply> {
+  try {
+    const entry = await ledger.find(id)
+    return digest === undefined ? stateOf(id, entry, ledger.now()) : await answerOf(ledger, entry, digest)
+  } catch (fault) {
+    if (!(fault instanceof LedgerError)) throw fault
+    const headers = { 'Retry-After': '2' }
+    return problem('ledger_unavailable', LEDGER_AWAY, { charged: 'unknown', headers })
+  }
+}
+
+function stateOf(id: string, entry: PaymentRecord | undefined, now: number): Reply {
+  if (entry === undefined) return problem('not_found', 'no payment has this id here', { charged: 'no' })
+  const { state, network, receipt, refund } = entry
+  return jsonReply(
+    compact({
+      payment: id,
+      state,
+      charged: chargeStatus(entry),
+      network,
+      transaction: receipt?.transaction,
+      refund: refundStateOf(entry, now),
+      refund_transaction: refund?.kind === 'sent' ? refund.hash : undefined,
+      next: nextStep(entry, now),
+    }),
+  )
+}
+
+/** An answer that was too large for its protocol, during the redelivery period of its payment. */
+async function answerOf(ledger: Ledger, entry: PaymentRecord | undefined, digest: string): Promise<Reply> {
+  const isKept = entry?.answer?.digest === digest && isRedeliverable(entry, ledger.now())
+  const answer = isKept ? await readAnswer(ledger.answers, entry) : undefined
+  return answer === undefined
+    ? problem('not_found', 'no answer of a payment is kept here', { charged: 'no' })
+    : ok(answer, { 'Cache-Control': 'private, no-cache' })
+}
+
+function nextStep(entry: PaymentRecord, now: number): string {
+  const { state, refund } = entry
+  if (refund?.kind === 'sent') return 'the money was sent back: a new payment buys'
+  if (isRefundDue(entry, now)) return 'the operator sends the money back: a new payment buys'
+  if (state === 'sent')
+    return 'the answer was delivered; it is given again to the payment that carries its token'
+  if (state === 'voided') return 'nothing was charged: the same payment may be sent again until it expires'
+  return 'send the same payment to the same URL again: it is charged once and answered'
+}

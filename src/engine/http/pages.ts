@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import type { Catalog } from '../catalog/catalog.ts'
+import { documents } from '../documents/all.ts'
+import { pagedRoutes, renderOperation } from '../documents/operation-page.ts'
+import { brandFiles, PAGE_HEADERS } from '../documents/page.ts'
+import { DOCUMENTS, type Facts, operationPath, PAGE_TYPE, placedDocuments } from '../documents/registry.ts'
+import { serverCards, serverPages } from '../documents/servers.ts'
+import { once } from '../memoize.ts'
+
+/** Rendered documents and files by path. */
+export type Pages = ReadonlyMap<string, Page>
+
+export interface Page {
+  readonly type: string
+  readonly body: Uint8Array
+  readonly etag: string
+  readonly planned: boolean
+  /** Headers besides those of every page. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The version for browsers. */
+  readonly shown?: Page
+}
+
+/** Renders documents, files and styles; a catalog entry at the same path takes precedence. */
+export function renderPages(catalog: Catalog, facts: Facts): Pages {
+  const own = [...renderDocuments(catalog, facts), ...renderFiles(catalog)]
+  const taken = new Set([...own.map(([path]) => path), ...catalog.routes.map(({ path }) => path)])
+  const brand = brandFiles.filter(({ path }) => !taken.has(path))
+  const servers = [...serverPages(catalog, facts), ...serverCards(catalog, facts)]
+  return new Map([
+    ...own,
+    ...servers
+      .filter(({ path }) => !taken.has(path))
+      .map(({ path, type, text, headers }): [string, Page] => [path, pageOf(type, text, headers)]),
+    ...brand.map(({ path, type, bytes }): [string, Page] => [path, pageOf(type, bytes, {})]),
+  ])
+}
+
+function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
+  const placed = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }): [string, Page][] => {
+    const document = documents.find((each) => each.name === name)
+    if (document === undefined) return []
+    const { type, render, page } = document
+    const headers = document.headers(catalog, facts)
+    const shown =
+      page === undefined
+        ? {}
+        : { shown: pageOf(PAGE_TYPE, page(catalog, facts), { ...headers, ...PAGE_HEADERS }) }
+    const served = { ...pageOf(type, render(catalog, facts), headers), ...shown }
+    return paths.map((path) => [path, served])
+  })
+  const announced = Object.values(catalog.documents).flatMap(({ paths, planned }) => (planned ? paths : []))
+  return [...placed, ...announced.map((path): [string, Page] => [path, ANNOUNCED])]
+}
+
+const ANNOUNCED: Page = { type: '', body: new Uint8Array(), etag: '', planned: true, headers: {} }
+
+function renderFiles({ files }: Catalog): [string, Page][] {
+  return files.map(({ path, type, base64, planned }) => [
+    path,
+    { ...pageOf(type, Buffer.from(base64, 'base64'), {}), planned },
+  ])
+}
+
+/** The pages of single routes by their paths, each rendered at its first use: most of a large catalog are never read. */
+export function operationPages(catalog: Catalog, facts: Facts): (path: string) => Page | undefined {
+  const made = once(
+    () =>
+      new Map(
+        pagedRoutes(catalog).flatMap((route): [string, () => Page][] => {
+          const path = operationPath(catalog, route)
+          if (path === undefined) return []
+          const render = (form: 'page' | 'markdown'): string => renderOperation(catalog, facts, route, form)
+          const { type } = DOCUMENTS['docs-md']
+          return [
+            [path, once(() => pageOf(PAGE_TYPE, render('page'), PAGE_HEADERS))],
+            [`${path}.md`, once(() => pageOf(type, render('markdown'), {}))],
+          ]
+        }),
+      ),
+  )
+  return (path) => made().get(path)?.()
+}
+
+/** A weak tag: the same document is also sent compressed. */
+export function pageOf(type: string, content: string | Buffer, headers: Page['headers']): Page {
+  const body = Buffer.from(content)
+  const etag = `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
+  return { type, body, etag, planned: false, headers }
+}

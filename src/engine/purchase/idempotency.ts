@@ -1,0 +1,25 @@
+import type { PaymentRecord } from '../ledger/payment-record.ts'
+import { answeredBy, endEarlier, poll, type Found } from './redelivery.ts'
+import type { PurchaseResult, VerifiedPurchase } from './request.ts'
+
+// The payment itself is one idempotency key of a purchase (`replay.ts`); a `payment-identifier` or parameter is
+// another.
+
+/** Answers a new payment whose identifier has been used: the same request shares the first answer and is not charged. */
+export async function dedupeByIdentifier(
+  purchase: VerifiedPurchase,
+  named: PaymentRecord,
+  buy: (purchase: VerifiedPurchase) => Promise<PurchaseResult>,
+): Promise<PurchaseResult> {
+  const { offer, digest } = purchase.request
+  if (named.operation !== offer.endpoint.operation.id || named.digest !== digest)
+    return { kind: 'replayRejected', entry: named, code: 'idempotency_conflict' }
+  const found = await poll(purchase, named, async (entry): Promise<Found | undefined> => {
+    if (entry === undefined || entry.identifier !== named.identifier) return { kind: 'free' }
+    const answered = await answeredBy(purchase.deps, entry)
+    // Only its own protocol can resolve a payment; recovery ends one of another protocol.
+    const isAlike = entry.protocol === purchase.request.payment.protocol.name
+    return answered ?? (isAlike ? endEarlier(purchase, entry) : undefined)
+  })
+  return found.kind === 'free' ? buy(purchase) : found
+}

@@ -1,0 +1,115 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { startServer, type RunningServer } from '../../support/server.ts'
+import type { SeededRandom } from './seeded-random.ts'
+import type { PaymentMethod } from './payment-method.ts'
+import { openStore, type StoreName } from './store.ts'
+import { openUpstream, type Upstream } from './upstream.ts'
+
+const HANDLERS = fileURLToPath(new URL('handlers', import.meta.url))
+
+/** Processes of the built server on one store, with an upstream that is never killed. */
+export interface Cluster {
+  readonly upstream: Upstream
+  /** Opens the ledger that the processes share. */
+  readonly openLedger: () => Promise<Ledger>
+  /** Base address of a process; until its replacement listens, that of the killed one. */
+  readonly url: (index: number) => string
+  /** Sends SIGKILL and starts another process; resolves when that one listens. */
+  readonly kill: (index: number) => Promise<void>
+  /** The same for the store; undefined when the store is not a process. */
+  readonly killStore: (() => Promise<void>) | undefined
+  /** Ends the processes; resolves to the output of all, including killed ones. */
+  readonly stop: () => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+export interface ClusterSettings {
+  readonly processes: number
+  readonly store: StoreName
+  readonly method: PaymentMethod
+  readonly random: SeededRandom
+}
+
+export async function openCluster(settings: ClusterSettings): Promise<Cluster> {
+  const { processes, method } = settings
+  const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-chaos-'))
+  const catalog = join(dataDir, 'catalog.yaml')
+  const [store, upstream] = await Promise.all([
+    openStore(settings.store, dataDir),
+    openUpstream(settings.random),
+  ])
+  writeFileSync(catalog, catalogOf(method, upstream))
+  const env = {
+    ...store.env,
+    ...method.env,
+    HOST: '127.0.0.1',
+    BASE_URL: 'https://api.example.com',
+    CATALOG: catalog,
+    UPSTREAM: upstream.url,
+  }
+  const servers: RunningServer[] = []
+  const outputs: string[] = []
+  const start = async (index: number): Promise<void> => {
+    servers[index] = await startServer({ args: ['--handlers', HANDLERS], dataDir, env })
+  }
+  const serverAt = (index: number): RunningServer => {
+    const server = servers[index]
+    if (server === undefined) throw new Error(`there is no process ${index}`)
+    return server
+  }
+  for (let index = 0; index < processes; index += 1) await start(index)
+  const stop = async (): Promise<string> => {
+    await Promise.all(servers.map((server) => server.stop()))
+    return [...outputs, ...servers.map((server) => server.output())].join('\n')
+  }
+  return {
+    upstream,
+    openLedger: () => store.open(),
+    url: (index) => serverAt(index).url,
+    kill: async (index) => {
+      const { process, output } = serverAt(index)
+      if (process.exitCode !== null || process.signalCode !== null)
+        throw new Error(`a process has ended by itself:\n${output().slice(-2_000)}`)
+      const exit = once(process, 'exit')
+      process.kill('SIGKILL')
+      await exit
+      outputs.push(output())
+      await start(index)
+    },
+    killStore: store.kill,
+    stop,
+    close: async () => {
+      await stop()
+      await Promise.all([store.close(), upstream.close()])
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/**
+ * One handler that settles after the work, one that settles before it, one that commits a write once it is paid, and
+ * two proxied routes with effects: one answers with JSON, the other with a stream.
+ */
+function catalogOf({ catalogYaml }: PaymentMethod, { url }: Upstream): string {
+  const common = '    price: 0.01\n    timeout: 10s\n    summary: Work while processes are killed\n'
+  const n = 'n: { type: integer, required: true, minimum: 1, example: 1 }'
+  const get = (name: string, more = ''): string =>
+    `  /paid/${name}:\n${common}    parameters: { ${n} }\n    example: { n: 1 }\n${more}`
+  const post = (name: string, more = ''): string =>
+    `  POST /paid/${name}:\n${common}    upstream: ${url}/${name}\n    body: { properties: { ${n} } }\n${more}`
+  return `catalog: 1
+service: { name: Chaos, version: '1.0.0' }
+payments:
+  currency: USD
+  ${catalogYaml}
+routes:
+${get('work')}${get('upfront', '    handler: work\n    settle: upfront\n')}${get('write')}${post('send')}${post(
+    'stream',
+    '    response: { stream: true, media_type: text/event-stream }\n',
+  )}`
+}

@@ -1,0 +1,33 @@
+import type { Hex } from '../../support/payment.ts'
+
+/** A chain, the clients of a protocol, and a way to match charges on the chain with signed payments. */
+export interface PaymentMethod {
+  /** Its entry below `payments` in the catalog. */
+  readonly catalogYaml: string
+  /** Environment variables of a server that accepts it. */
+  readonly env: Readonly<Record<string, string>>
+  /** Request header that carries a payment. */
+  readonly header: string
+  /** Key of a new wallet with more money than it will need. */
+  wallet(): Promise<Hex>
+  /** The client as it comes from the registry; `transport` carries its requests. */
+  client(key: Hex, transport: typeof fetch): typeof fetch
+  /** Signs one payment for the 402 of a request; resolves to the header’s value. */
+  sign(url: string, key: Hex, transport: typeof fetch): Promise<string>
+  /** The payment reference, which the chain shows for this payment only: from its header, and from its key in the ledger. */
+  readonly referenceOf: (header: string) => string
+  readonly referenceOfKey: (key: string) => string
+  /** Every transfer to the seller. */
+  charges(): Promise<Charge[]>
+  /** Transaction of the receipt in an answer. */
+  readonly receiptOf: (answer: Response) => string | undefined
+  /** Advances the chain once; called repeatedly during the run. */
+  tick(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface Charge {
+  /** Reference of the payment that moved the money. */
+  readonly reference: string
+  readonly transaction: string
+}

@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { reserve, type PaymentLease } from '../../src/engine/ledger/lease.ts'
+import type {
+  PaymentRecord,
+  Purchase,
+  Receipt,
+  StoredAnswer,
+} from '../../src/engine/ledger/payment-record.ts'
+import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
+import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
+import { addressOf, randomKey } from './payment.ts'
+import { makePurchase } from './payment-records.ts'
+import { randomHex } from './random.ts'
+
+/** USD Coin on Base. */
+export const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+export const PAYEE = '0x00000000000000000000000000000000000000A0'
+/** Secret values, one for each field of a ledger that must stay private. */
+export const SECRETS = [
+  'answer-7f3a',
+  'token-7f3a',
+  'seal-7f3a',
+  '0xfeed7f3a',
+  'request-7f3a',
+  'identifier-7f3a',
+  'digest-7f3a',
+  'buyer-7f3a',
+]
+
+export const ANSWER: StoredAnswer = { kind: 'json', value: { sold: 'answer-7f3a' } }
+export const RAW = '0xfeed7f3a'
+
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
+
+/** A purchase as x402 makes it on Base, with the secret values. */
+export function purchaseOf(changes: Partial<Purchase> = {}): Purchase {
+  const payer = changes.payer ?? addressOf(randomKey())
+  return makePurchase({
+    key: ['x402', 'eip155:8453', USDC, payer, randomHex()].join(':').toLowerCase(),
+    network: 'eip155:8453',
+    asset: USDC,
+    payer,
+    payee: PAYEE,
+    authorizationHash: 'seal-7f3a',
+    validBefore: Date.now() + HOUR,
+    operation: 'util/workday',
+    digest: 'digest-7f3a',
+    redeliveryToken: 'token-7f3a',
+    buyerKey: 'buyer-7f3a',
+    identifier: undefined,
+    ...changes,
+  })
+}
+
+export function receiptOf({ network, payer, amount }: Purchase, transaction = randomHash()): Receipt {
+  return { transaction, network, payer, amount }
+}
+
+export function randomHash(): string {
+  return randomHex()
+}
+
+/** What a server does with one payment. */
+export type Processing = (claim: PaymentLease) => Promise<unknown>
+
+export interface LedgerFixture {
+  readonly dataDir: string
+  /** Records a payment at a time, processed as the engine does; it is stored when this resolves. */
+  record(purchase: Purchase, at: number, work?: Processing): Promise<PaymentRecord>
+  /** Changes a stored record. */
+  amend(entry: PaymentRecord, changes: Partial<PaymentRecord>): Promise<void>
+  all(): Promise<PaymentRecord[]>
+}
+
+/** The ledger of a data directory, written by the engine's own leases and closed after each: a process opens it once. */
+export function openLedgerFixture(t: Test, place: readonly string[] = ['ledger']): LedgerFixture {
+  const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-ledger-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+  const directory = join(dataDir, ...place)
+  return {
+    dataDir,
+    record: async (purchase, at, work = async () => undefined) => {
+      const ledger = await openLmdbLedger(directory)
+      try {
+        const reservation = await reserve({ ledger, owner: 'a server', now: () => at }, purchase)
+        if (reservation.kind !== 'claimed') throw new Error(`the payment is ${reservation.entry.state}`)
+        const { claim } = reservation
+        await work(claim)
+        claim.stopRenewal()
+        return (await ledger.get(purchase.key)) ?? claim.entry
+      } finally {
+        await ledger.close()
+      }
+    },
+    amend: async (entry, changes) => {
+      const ledger = await openLmdbLedger(directory)
+      await ledger.replace(entry, { ...entry, ...changes, version: entry.version + 1 })
+      await ledger.close()
+    },
+    all: async () => {
+      const ledger = await openLmdbLedger(directory)
+      try {
+        const entries: PaymentRecord[] = []
+        for await (const entry of ledger.entries()) entries.push(entry)
+        return entries
+      } finally {
+        await ledger.close()
+      }
+    },
+  }
+}
+
+/** Worked, charged and answered. */
+export function sell(receipt: Receipt): Processing {
+  return async (claim) => {
+    await claim.advance('fulfilled', { answer: ANSWER })
+    await dispatch(claim, receipt.transaction)
+    await claim.settle(receipt)
+    await claim.advance('sent')
+  }
+}
+
+/** Broadcast, with an unknown outcome. */
+export function loseOutcome(state: 'settling' | 'unknown', hash = randomHash()): Processing {
+  return async (claim) => {
+    await claim.advance('fulfilled', { answer: ANSWER })
+    await dispatch(claim, hash)
+    if (state === 'unknown') await claim.advance('unknown')
+  }
+}
+
+async function dispatch(claim: PaymentLease, hash: string): Promise<void> {
+  const signer = '0x00000000000000000000000000000000000000b1'
+  await claim.advance('settling', { dispatch: { kind: 'own', hash, raw: RAW, signer, nonce: 1 } })
+}
+
+export function parse(text: string): JsonObject {
+  const value: unknown = JSON.parse(text)
+  if (!isJsonObject(value)) throw new Error(text)
+  return value
+}

@@ -1,0 +1,44 @@
+import type { PaymentRecord, Purchase } from '../../src/engine/ledger/payment-record.ts'
+import { LEASE_MS, buyerKeyOf, identifierName, newRecord } from '../../src/engine/ledger/payment-lifecycle.ts'
+
+const PAYER = '0x00000000000000000000000000000000000000b0'
+
+/** A purchase as x402 makes it, with an identifier of its key. */
+export function makePurchase(changes: Partial<Purchase> = {}): Purchase {
+  const key = changes.key ?? 'x402:eip155:84532:0x036cbd53842c5426634e7929541ec2318f3dcf7e:0xbuyer:0x01'
+  return {
+    key,
+    protocol: 'x402',
+    network: 'eip155:84532',
+    asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    payer: PAYER,
+    payee: '0x00000000000000000000000000000000000000a0',
+    authorizationHash: 'what was signed',
+    amount: '5000',
+    validBefore: 1_800_000_060_000,
+    operation: '/paid/ping',
+    digest: 'the arguments',
+    revision: 'r1',
+    redeliveryToken: 'shown to the buyer only',
+    flow: 'authorization',
+    redeliver: 86_400_000,
+    buyerKey: buyerKeyOf(PAYER, '/paid/ping', 'the arguments'),
+    identifier: identifierName(PAYER, key),
+    ...changes,
+  }
+}
+
+/** A new entry of a process called `owner`. */
+export function makeRecord(key: string, now = 1_800_000_000_000, owner = 'owner'): PaymentRecord {
+  return newRecord(makePurchase({ key }), owner, now, LEASE_MS)
+}
+
+/** The next version of `entry`, with the changes. */
+export function nextRecord(entry: PaymentRecord, changes: Partial<PaymentRecord> = {}): PaymentRecord {
+  return { ...entry, ...changes, version: entry.version + 1 }
+}
+
+/** As a ledger returns it: undefined fields are absent. */
+export function asStored<T extends PaymentRecord | undefined>(entry: T): T {
+  return entry === undefined ? entry : JSON.parse(JSON.stringify(entry))
+}
