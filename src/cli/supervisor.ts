@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import { sep } from 'node:path'
+import { dirname, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isJsonObject, type Mark, markNow } from '../engine/internal.ts'
 import type { Terminal } from './command.ts'
@@ -129,7 +129,10 @@ export async function supervise(
       void current.begun.then(() => {
         watch.note(current.modules)
         watch.start(async () => {
-          const looked = Array.from(current.modules.keys(), (path) => [path, markNow(path)] as const)
+          const looked = Array.from(current.modules.keys())
+            // Where a module that is missing may be written: not every loader reports it.
+            .flatMap((path) => [path, dirname(path)])
+            .map((path) => [path, markNow(path)] as const)
           const later = begin(current.served)
           await later.begun
           if (later.served === undefined) {
