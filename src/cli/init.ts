@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { compileText, documentNames, generateTypes, parsePrice } from '../engine/internal.ts'
 import { UsageError, type Call } from './command.ts'
@@ -123,7 +123,7 @@ function write({ terminal }: Call, folder: string, given: Files, source: Package
   const added = files.get('package.json')
   const joined =
     added !== undefined && existsSync(manifest)
-      ? joinManifests(readFileSync(manifest, 'utf8'), added)
+      ? joinManifests(readFileSync(manifest, 'utf8'), added, readdirSync(folder))
       : undefined
   if (joined?.kind === 'fault') return refuse(`${manifest} ${joined.sentence}`)
   if (joined !== undefined) files.delete('package.json')

@@ -60,12 +60,22 @@ export type JoinedManifests =
   /** Why not, as a sentence without subject. */
   | { readonly kind: 'fault'; readonly sentence: string }
 
-/** Adds what a new project needs to an existing package.json. */
-export function joinManifests(there: string, added: string): JoinedManifests {
+/** What npm writes itself, and what holds no code. */
+const NO_CODE = /^\.|^(node_modules|package\.json|package-lock\.json|license|readme)$|\.(md|tgz|txt)$/i
+
+/**
+ * Adds what a new project needs to an existing package.json. `beside` are the names next to it: `npm init` writes
+ * `"type": "commonjs"`, which is changed where no code depends on it.
+ */
+export function joinManifests(there: string, added: string, beside: readonly string[]): JoinedManifests {
   const [old, own] = [readObject(there), readObject(added)]
   if (old === undefined) return { kind: 'fault', sentence: 'is not a JSON object' }
-  if (old['type'] === 'commonjs')
-    return { kind: 'fault', sentence: 'has "type": "commonjs", and handlers are ES modules: write "module"' }
+  const code = beside.find((name) => !NO_CODE.test(name))
+  if (old['type'] === 'commonjs' && code !== undefined)
+    return {
+      kind: 'fault',
+      sentence: `has "type": "commonjs", and ${code} may depend on it: handlers are ES modules. Run "npm pkg set type=module", or choose another folder`,
+    }
   // The test script that `npm init` writes runs no test.
   const scripts = membersAt(old, 'scripts').filter(
     ([, line]) => typeof line !== 'string' || !line.includes('no test specified'),
@@ -77,6 +87,7 @@ export function joinManifests(there: string, added: string): JoinedManifests {
   const joined = {
     ...own,
     ...old,
+    type: 'module',
     scripts: { ...Object.fromEntries(membersAt(own, 'scripts')), ...Object.fromEntries(scripts) },
     ...Object.fromEntries(['dependencies', 'devDependencies'].map(both)),
   }
