@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { LedgerError } from '../errors.ts'
-import { RESTORE } from './lmdb-file.ts'
+import { damaged } from './lmdb-file.ts'
 
 /** A million payments take minutes. LMDB may also read a damaged store without end. */
 const CHECKED_WITHIN_MS = 1_800_000
@@ -29,6 +28,5 @@ export async function checkStore(directory: string): Promise<void> {
   })
   const [, signal] = await once(child, 'exit')
   reason ??= typeof signal === 'string' ? `reading it ends with ${signal}` : undefined
-  if (reason !== undefined)
-    throw new LedgerError(`the ledger in ${directory} is damaged (${reason}): ${RESTORE}`)
+  if (reason !== undefined) throw damaged(directory, reason)
 }

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync, statSync, truncateSync } from 'node:fs'
+import { LedgerError } from '../errors.ts'
 
 /** Number near the beginning of every LMDB file. */
 const MAGIC = 0xbeefc0de
@@ -8,7 +9,7 @@ const HEADER_BYTES = 160
 /** Free pages at the end of the file may be missing. */
 const UNWRITTEN_PAGES = 64n
 
-export const RESTORE =
+const RESTORE =
   'restore it from a backup, or move the directory aside, start with an empty one and compare with "ratecard payments reconcile"'
 
 /** The library kills the process when a file is not an LMDB file, or is shorter than it states. */
@@ -43,4 +44,8 @@ export function checkFile(file: string): void {
 function cutOff(size: number, needed?: bigint): string {
   const whole = needed === undefined ? '' : ` of ${needed}`
   return `data.mdb is cut off (${size}${whole} bytes): ${RESTORE}`
+}
+
+export function damaged(directory: string, reason: string): LedgerError {
+  return new LedgerError(`the ledger in ${directory} is damaged (${reason}): ${RESTORE}`)
 }

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { mkdirSync, realpathSync, statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -6,7 +5,8 @@ import { type RootDatabase, open } from 'lmdb'
 import { openAnswerFiles, openLmdbAnswers } from './answers.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import type { Change, Ledger, Lease, LeaseState } from './ledger.ts'
-import { checkFile } from './lmdb-file.ts'
+import { openFacts } from './lmdb-facts.ts'
+import { checkFile, damaged } from './lmdb-file.ts'
 import {
   paymentId,
   paymentOrderOf,
@@ -36,7 +36,16 @@ interface Held {
  * Throws `LedgerError` when the directory cannot be used or holds a store of another format.
  */
 export async function openLmdbLedger(directory: string): Promise<Ledger> {
-  const { root, check, checkFormat, close } = await openStore(directory)
+  const opening = openDirectory(directory)
+  try {
+    return openLedger(directory, await openStore(directory, opening))
+  } catch (fault) {
+    await opening.close()
+    throw fault instanceof LedgerError ? fault : unusable(directory, fault)
+  }
+}
+
+function openLedger(directory: string, { root, check, checkFormat, close }: Store): Ledger {
   // By public id, which is short and plain, unlike the key.
   const payments = root.openDB<string, string>({ name: 'payments', encoding: 'string' })
   // Separate from the records: pages that once held a long value stay half empty after its deletion.
@@ -208,72 +217,24 @@ function buyerKey({ buyerKey: buyer, createdAt, id }: PaymentRecord): [string, n
   return [buyer, createdAt, id]
 }
 
-interface Fact {
-  readonly fact: string
-  readonly until: number
-}
-
-/** Keys are limited in characters and length, names and facts are not. */
-type Key = [name: string, fact: string]
-
-/** Facts that expire, by name. `remember` and `forget` are called in a transaction. */
-function openFacts(root: RootDatabase) {
-  const facts = root.openDB<Fact, Key>({ name: 'facts', encoding: 'json' })
-  const ends = root.openDB<string, [number, ...Key]>({ name: 'ends', encoding: 'string' })
-  return {
-    remember: (name: string, fact: string, until: number): number => {
-      const key: Key = [digest(name), digest(fact)]
-      const known = facts.get(key)
-      if (known !== undefined) void ends.remove([known.until, ...key])
-      void facts.put(key, { fact, until })
-      void ends.put([until, ...key], '')
-      return facts.getKeysCount(under(name))
-    },
-    recall: (name: string, now: number): string[] => {
-      const found = facts.getRange(under(name))
-      return Array.from(found).flatMap(({ value }) => (value.until > now ? [value.fact] : []))
-    },
-    /** Whether any fact has expired. */
-    haveEnded: (now: number): boolean => Array.from(ends.getKeys({ end: [now + 1], limit: 1 })).length > 0,
-    /** Deletes some of the expired facts. */
-    forget: (now: number): void => {
-      for (const [until, ...key] of Array.from(ends.getKeys({ end: [now + 1], limit: BATCH }))) {
-        void facts.remove(key)
-        void ends.remove([until, ...key])
-      }
-    },
-  }
-}
-
-const BATCH = 1_000
-
-/** Sorts after every digest. */
-const AFTER = '~'
-
-function under(name: string): { start: [string]; end: [string, string] } {
-  const start = digest(name)
-  return { start: [start], end: [start, AFTER] }
-}
-
-function digest(text: string): string {
-  return hash('sha256', Buffer.from(text, 'utf16le'), 'base64url')
-}
-
-interface Store {
+interface Opening {
   readonly root: RootDatabase
+  readonly file: string
+  readonly close: () => Promise<void>
+}
+
+interface Store extends Omit<Opening, 'file'> {
   /** Throws `LedgerError` when the files are not the opened ones any more. */
   readonly check: () => void
   /** Throws `LedgerError` when a newer version has changed the format. */
   readonly checkFormat: () => void
-  readonly close: () => Promise<void>
 }
 
 /** LMDB's lock belongs to the process: opening a store twice would make the main thread wait for itself. */
 const opened = new Set<string>()
 
 /** Throws `LedgerError` when the directory is unusable, or has a store of another format, which stays unchanged. */
-async function openStore(directory: string): Promise<Store> {
-  const { root, file, close } = openDirectory(directory)
+async function openStore(directory: string, { root, file, close }: Opening): Promise<Store> {
   const { ino } = statSync(file)
   const meta = root.openDB<unknown, string>({ name: 'meta', encoding: 'json' })
   const checkFormat = (): void => {
@@ -286,21 +247,16 @@ async function openStore(directory: string): Promise<Store> {
         `the ledger files in ${directory} were deleted or replaced while this process uses them: no new payment is taken; stop the process, put the files back and start it again`,
       )
   }
-  try {
-    if (meta.get('format') === undefined)
-      await commit(root, () => {
-        // Another process may have opened the same store.
-        if (meta.get('format') === undefined) void meta.put('format', FORMAT)
-      })
-    checkFormat()
-  } catch (fault) {
-    await close()
-    throw fault
-  }
+  if (meta.get('format') === undefined)
+    await commit(root, () => {
+      // Another process may have opened the same store.
+      if (meta.get('format') === undefined) void meta.put('format', FORMAT)
+    })
+  checkFormat()
   return { root, check, checkFormat, close }
 }
 
-export function openDirectory(directory: string): Pick<Store, 'root' | 'close'> & { readonly file: string } {
+export function openDirectory(directory: string): Opening {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const path = realpathSync(directory)
@@ -312,10 +268,14 @@ export function openDirectory(directory: string): Pick<Store, 'root' | 'close'> 
     let closed: Promise<void> | undefined
     return { root, file, close: () => (closed ??= root.close().finally(() => opened.delete(path))) }
   } catch (fault) {
-    throw new LedgerError(`the ledger directory ${directory} cannot be used: ${messageOf(fault)}`, {
-      cause: fault,
-    })
+    throw unusable(directory, fault)
   }
+}
+
+function unusable(directory: string, fault: unknown): LedgerError {
+  const reason = messageOf(fault)
+  if (/^MDB_(CORRUPTED|PAGE_NOTFOUND|INVALID)/.test(reason)) return damaged(directory, reason)
+  return new LedgerError(`the ledger directory ${directory} cannot be used: ${reason}`, { cause: fault })
 }
 
 /**

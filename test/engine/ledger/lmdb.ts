@@ -205,6 +205,25 @@ t.test('lmdb: refuses a file that is cut off, leaves it as it is and says what t
   t.strictSame(await again.get('x402:77'), payments[77])
 })
 
+t.test('lmdb: refuses a small store that is cut off, and says what to do', async (t) => {
+  const directory = newPlace(t)
+  const ledger = await openLmdbLedger(directory)
+  await ledger.insert(makeRecord('x402:one'))
+  await ledger.close()
+  // As many pages are missing as LMDB may leave unwritten at the end of a sound file.
+  truncateSync(join(directory, 'data.mdb'), 9_000)
+  for (const opening of ['first', 'second'])
+    await t.rejects(
+      openLmdbLedger(directory),
+      {
+        name: 'LedgerError',
+        message:
+          /^the ledger in .* is damaged \(MDB_CORRUPTED.*\): restore it from a backup, or move the directory aside/,
+      },
+      opening,
+    )
+})
+
 t.test('lmdb: finds a damaged page, leaves the store as it is and says what to do', async (t) => {
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
