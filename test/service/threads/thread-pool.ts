@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import t from 'tap'
 import { ThreadPool } from '../../../src/service/threads/thread-pool.ts'
@@ -16,6 +17,15 @@ t.test('keeps serving others during a hostile input', async (t) => {
     t.equal(await pool.perform(task, NEVER), LIMIT_EXCEEDED, task)
     t.equal(await pool.perform('next', NEVER), 'NEXT')
   }
+})
+
+t.test('gives a task its time when the process gets none', async (t) => {
+  const pool = poolOf(1)
+  await pool.perform('warm', NEVER)
+  const working = pool.perform('work', NEVER)
+  // As a machine with too much to do: the clock goes on, the process does not.
+  spawn('sh', ['-c', `kill -STOP ${process.pid}; sleep 1; kill -CONT ${process.pid}`])
+  t.equal(await working, 'done')
 })
 
 t.test('keeps the event loop free during a hostile input', async (t) => {
