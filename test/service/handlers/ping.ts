@@ -1,6 +1,7 @@
 import t from 'tap'
 import { ping } from '../../../src/service/handlers/ping.ts'
 import { enveloped, fixedContext, publishedExample } from '../../support/handler-context.ts'
+import { checkedAnswer } from '../support/answer-shape.ts'
 
 const shown = {
   protocol: 'x402',
@@ -10,7 +11,7 @@ const shown = {
 const payment = { id: 'pay_1', account: 'key', ...shown } as const
 
 t.test('echoes the nonce and names the payer, as in the published example', async (t) => {
-  const { body } = enveloped(await ping.run({ nonce: 'abc' }, fixedContext({ payment })))
+  const { body } = checkedAnswer('ping', await ping.run({ nonce: 'abc' }, fixedContext({ payment })))
   t.strictSame(body, {
     ok: true,
     pong: true,
@@ -27,6 +28,6 @@ t.test('answers null and leaves payment out without a nonce and a payment', asyn
 })
 
 t.test('shows neither payer nor echo in the free sample', async (t) => {
-  const { body } = enveloped(await ping.run({ nonce: 'abc' }, fixedContext({ payment })))
+  const { body } = checkedAnswer('ping', await ping.run({ nonce: 'abc' }, fixedContext({ payment })))
   t.strictSame(ping.preview(body), { ok: true, pong: true, server_time: '2026-11-20T20:00:00.000Z' })
 })

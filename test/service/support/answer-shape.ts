@@ -4,9 +4,12 @@ import {
   documentNames,
   isJsonObject,
   loadCatalog,
+  type Answer,
+  type EnvelopedAnswer,
   type Json,
   type JsonObject,
 } from '../../../src/engine/internal.ts'
+import { enveloped } from '../../support/handler-context.ts'
 
 const ENVELOPE = [
   'endpoint',
@@ -27,8 +30,8 @@ const { catalog } = loadCatalog(fileURLToPath(new URL('../../../catalog.yaml', i
 })
 
 /**
- * How an answer of the shipped catalog differs from the schema of its route, sample or tool; nothing when it fits. A field
- * that the schema does not name is a difference, too.
+ * How an answer of the shipped catalog differs from the schema of its route, sample, tool or handler; nothing when it fits.
+ * A field that the schema does not name is a difference, too.
  */
 export function schemaDifferences(name: string, answer: unknown): string[] {
   const validate = validators.get(name) ?? validatorOf(name)
@@ -39,9 +42,19 @@ export function schemaDifferences(name: string, answer: unknown): string[] {
   )
 }
 
+/** What a handler has answered; throws where it differs from the response schema that buyers read. */
+export function checkedAnswer(handler: string, answer: Answer): EnvelopedAnswer {
+  const { body, ...rest } = enveloped(answer)
+  const differences = schemaDifferences(handler, body)
+  if (differences.length > 0) throw new Error(`${differences.join('\n')}\nin ${JSON.stringify(body)}`)
+  return { body, ...rest }
+}
+
 function validatorOf(name: string): ValidateFunction {
   const route = catalog.routes.find(({ path }) => path === name)
-  const operation = route?.operation ?? catalog.operations.find(({ tool }) => tool?.name === name)
+  const operation =
+    route?.operation ??
+    catalog.operations.find(({ tool, handler }) => tool?.name === name || handler === name)
   const schema = operation?.responseSchema
   if (schema === undefined) throw new Error(`${name} has no response schema`)
   const promised = route?.kind === 'sample' ? withoutPromises(schema) : schema

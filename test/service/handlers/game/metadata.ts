@@ -4,15 +4,11 @@ import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { startStandIns, type StandIns } from '../../../../src/service/stand-ins/stand-ins.ts'
 import { metadata } from '../../../../src/service/handlers/game/metadata.ts'
 import { MetricsBySource } from '../../../../src/service/sources/source-metrics.ts'
-import {
-  enveloped,
-  fixedContext,
-  keepingContext,
-  publishedExample,
-} from '../../../support/handler-context.ts'
+import { fixedContext, keepingContext, publishedExample } from '../../../support/handler-context.ts'
 import { WORLD, igdbAt, type TwitchTerms } from '../../support/sources.ts'
 import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const GAMES = '/games'
 const TIMES = '/game_time_to_beats'
@@ -31,7 +27,10 @@ async function standIns(t: Test, faults: Readonly<Record<string, Fault>> = {}): 
 }
 async function run(at: Pick<StandIns, 'url'>, terms: Terms = {}): Promise<EnvelopedAnswer> {
   const handler = metadata(igdbAt(at, terms))
-  return enveloped(await handler.run({ name: terms.name ?? NAME }, terms.with ?? fixedContext()))
+  return checkedAnswer(
+    'game/metadata',
+    await handler.run({ name: terms.name ?? NAME }, terms.with ?? fixedContext()),
+  )
 }
 
 t.test('publishes an example that equals the stand-ins’ answer', async (t) => {

@@ -8,10 +8,11 @@ import {
 import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { app } from '../../../../src/service/handlers/gamestore/app.ts'
 import type { Runtime } from '../../../../src/service/sources/runtime.ts'
-import { enveloped, publishedExample } from '../../../support/handler-context.ts'
+import { publishedExample } from '../../../support/handler-context.ts'
 import { context, standIns, steamSpyAt, storeAt, watched, WORLD } from '../../support/sources.ts'
 import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const GAME = 4100000050
 const FREE = 4100000030
@@ -40,7 +41,7 @@ async function run(url: string, terms: Terms = {}): Promise<EnvelopedAnswer> {
   const { appid = GAME, world = WORLD, timeoutMs = 5000 } = terms
   const handler = app(storeAt(url, world, timeoutMs), steamSpyAt(url, world, timeoutMs))
   const moment = { ...context(), now: () => new Date('2026-11-20T20:00:00Z') }
-  return enveloped(await handler({ appid }, terms.with ?? moment))
+  return checkedAnswer('gamestore/app', await handler({ appid }, terms.with ?? moment))
 }
 function codes({ warnings = [] }: EnvelopedAnswer): string[] {
   return warnings.map(({ code, source = '' }) => `${code} ${source.replace('Sandbox stand-in for ', '')}`)
@@ -68,7 +69,7 @@ t.test('says when to ask again for owners that the rate limit leaves out', async
   // Nobody waits for a turn, and the clock stands still: five questions at once, and no sixth.
   const world: Runtime = { ...WORLD, now: () => new Date('2026-11-20T20:00:00Z') }
   const handler = app(storeAt(url, world), steamSpyAt(url, world, 1000))
-  const ask = async () => enveloped(await handler({ appid: FREE }, context()))
+  const ask = async () => checkedAnswer('gamestore/app', await handler({ appid: FREE }, context()))
   for (let asked = 0; asked < 5; asked++) t.strictSame((await ask()).body['gaps'], [])
   const limited = await ask()
   t.equal(limited.body['owners_estimate'], null, 'of a free game nothing else tells')

@@ -9,10 +9,11 @@ import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { deals } from '../../../../src/service/handlers/gamestore/deals.ts'
 import { scoreValue } from '../../../../src/service/handlers/gamestore/value-score.ts'
 import type { Runtime } from '../../../../src/service/sources/runtime.ts'
-import { enveloped, publishedExample } from '../../../support/handler-context.ts'
+import { publishedExample } from '../../../support/handler-context.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../support/sources.ts'
 import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const QUERY = '/IStoreQueryService/Query/v1/'
 const ITEMS = '/IStoreBrowseService/GetItems/v1/'
@@ -32,7 +33,10 @@ interface Terms {
 async function run(url: string, terms: Terms = {}): Promise<EnvelopedAnswer> {
   const { filters, world = WORLD, timeoutMs = 5000 } = terms
   const store = storeAt(url, world, timeoutMs)
-  return enveloped(await deals(store).run({ ...USUAL, ...filters }, terms.with ?? context()))
+  return checkedAnswer(
+    'gamestore/deals',
+    await deals(store).run({ ...USUAL, ...filters }, terms.with ?? context()),
+  )
 }
 function rows({ body }: { readonly body: JsonObject }): Row[] {
   return body['items'] as unknown as Row[]

@@ -7,6 +7,7 @@ import type { Runtime } from '../../../../src/service/sources/runtime.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../support/sources.ts'
 import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const SEARCH = '/search/results/'
 const ITEMS = '/IStoreBrowseService/GetItems/v1/'
@@ -23,8 +24,7 @@ async function run(
   timeoutMs = 5000,
 ): Promise<EnvelopedAnswer> {
   const answer = await topSellers(storeAt(url, world, timeoutMs)).run({ country }, context())
-  if ('content' in answer) throw new Error('Expected an envelope')
-  return answer
+  return checkedAnswer('gamestore/top-sellers', answer)
 }
 function rows({ body }: EnvelopedAnswer): Row[] {
   return body.items as unknown as Row[]

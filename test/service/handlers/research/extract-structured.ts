@@ -2,8 +2,9 @@ import t from 'tap'
 import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { extractStructured } from '../../../../src/service/handlers/research/extract-structured.ts'
 import type { LanguageModel } from '../../../../src/service/sources/model.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
 import { openProvider, says, standInModel, type ModelBehavior } from '../../support/model-provider.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const TEXT = 'Portal 2 came out on 18 April 2011 and costs 9.75 euros.'
 const SCHEMA: JsonObject = {
@@ -13,7 +14,10 @@ const SCHEMA: JsonObject = {
 }
 
 async function extract(model: LanguageModel, schema = SCHEMA): Promise<JsonObject> {
-  return enveloped(await extractStructured(model).run({ text: TEXT, schema }, fixedContext())).body
+  return checkedAnswer(
+    'research/extract-structured',
+    await extractStructured(model).run({ text: TEXT, schema }, fixedContext()),
+  ).body
 }
 
 /** What the caller reads instead of an answer. */

@@ -8,9 +8,10 @@ import { screen } from '../../../../src/service/handlers/util/guard/screening.ts
 import type { Egress } from '../../../../src/service/sources/egress.ts'
 import type { LanguageModel } from '../../../../src/service/sources/model.ts'
 import type { SearchEngine } from '../../../../src/service/sources/search.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
 import { openEngine, openProvider, says, standInEngine } from '../../support/model-provider.ts'
 import { openSite, openWeb } from '../../support/stand-in-web.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const QUERY = 'Which games sold best in Japan last week?'
 const GUARDED: Partial<Context> = {
@@ -30,7 +31,10 @@ interface Scene {
 
 async function research({ engine, egress, model }: Scene, most = 5): Promise<JsonObject> {
   const { run } = webResearch({ engine, egress, pages: { name: 'The pages' }, model })
-  return enveloped(await run({ query: QUERY, max_sources: most }, fixedContext(GUARDED))).body
+  return checkedAnswer(
+    'research/web-research',
+    await run({ query: QUERY, max_sources: most }, fixedContext(GUARDED)),
+  ).body
 }
 
 async function refusal(work: Promise<unknown>): Promise<Failure> {

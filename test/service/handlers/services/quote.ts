@@ -10,7 +10,8 @@ import { quote } from '../../../../src/service/handlers/services/quote.ts'
 import { servicePrices } from '../../../../src/service/handlers/services/quote/table.ts'
 import { deliveryRules } from '../../../../src/service/handlers/util/delivery-orderby/table.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 async function ask(
   need: string,
@@ -18,7 +19,10 @@ async function ask(
   at = '2026-11-20T20:00:00Z',
 ) {
   const usual = { need, budget: 100, occasion: '', country: 'US', recipient: '' }
-  return enveloped(await quote.run({ ...usual, ...others }, fixedContext({ now: () => new Date(at) })))
+  return checkedAnswer(
+    'services/quote',
+    await quote.run({ ...usual, ...others }, fixedContext({ now: () => new Date(at) })),
+  )
 }
 
 function objects(list: Json | undefined): readonly JsonObject[] {

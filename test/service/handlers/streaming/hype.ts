@@ -9,15 +9,11 @@ import type { Fault } from '../../../../src/service/stand-ins/fault.ts'
 import { startStandIns, type StandIns } from '../../../../src/service/stand-ins/stand-ins.ts'
 import { hype } from '../../../../src/service/handlers/streaming/hype.ts'
 import { scoreHype } from '../../../../src/service/handlers/streaming/hype-score.ts'
-import {
-  enveloped,
-  fixedContext,
-  keepingContext,
-  publishedExample,
-} from '../../../support/handler-context.ts'
+import { fixedContext, keepingContext, publishedExample } from '../../../support/handler-context.ts'
 import { WORLD, twitchAt, type TwitchTerms } from '../../support/sources.ts'
 import { MALFORMED_CASES, assertClean, changes, fewCategories, spoiling } from '../../support/malformed.ts'
 import { fc } from '../../../support/fast-check.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const LOGIN = '/oauth2/token'
 const TOP = '/games/top'
@@ -38,7 +34,10 @@ async function standIns(t: Test, faults: Readonly<Record<string, Fault>> = {}): 
 }
 async function run(at: Pick<StandIns, 'url'>, terms: Terms = {}): Promise<EnvelopedAnswer> {
   const handler = hype(twitchAt(at, terms))
-  return enveloped(await handler.run({ limit: terms.limit ?? 10 }, terms.with ?? fixedContext()))
+  return checkedAnswer(
+    'streaming/hype',
+    await handler.run({ limit: terms.limit ?? 10 }, terms.with ?? fixedContext()),
+  )
 }
 function rows({ body }: { readonly body: JsonObject }): Row[] {
   return body['items'] as unknown as Row[]
@@ -94,7 +93,7 @@ t.test('serves every limit, filter and sample from one sample of at most 60 call
   const handler = hype(twitchAt(at))
   const context = keepingContext(clock)
   for (const limit of [10, 3, 50, 1]) {
-    const answer = enveloped(await handler.run({ limit }, context))
+    const answer = checkedAnswer('streaming/hype', await handler.run({ limit }, context))
     t.equal(rows(answer).length, Math.min(limit, 39))
     t.strictSame(answer.fetchedAt, new Date(clock.now))
   }
@@ -125,7 +124,7 @@ t.test('tells rising from falling as soon as earlier samples exist', async (t) =
   const world = { ...WORLD, fetch, now: () => new Date(clock.now) }
   const handler = hype(twitchAt(at, { world }))
   const last = async (): Promise<Row | undefined> => {
-    const answer = enveloped(await handler.run({ limit: 50 }, context))
+    const answer = checkedAnswer('streaming/hype', await handler.run({ limit: 50 }, context))
     return rows(answer).find(({ category_id: id }) => id === '990000138')
   }
   t.match(await last(), { momentum_percent: null, trend: 'unknown', components: { momentum: 0.5 } })

@@ -8,14 +8,10 @@ import { DataCite, LIVE_DATACITE } from '../../../../src/service/sources/datacit
 import { DoiResolver, LIVE_DOI_RESOLVER } from '../../../../src/service/sources/doi-resolver.ts'
 import { MetricsBySource } from '../../../../src/service/sources/source-metrics.ts'
 import type { Runtime } from '../../../../src/service/sources/runtime.ts'
-import {
-  enveloped,
-  fixedContext,
-  keepingContext,
-  publishedExample,
-} from '../../../support/handler-context.ts'
+import { fixedContext, keepingContext, publishedExample } from '../../../support/handler-context.ts'
 import { WORLD } from '../../support/sources.ts'
 import { openWeb } from '../../support/stand-in-web.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const PAPER = '10.1038/nature14539'
 const WORK = `/works/${encodeURIComponent(PAPER)}`
@@ -59,7 +55,7 @@ async function cite(
   { handler }: Agencies,
   query: { readonly doi?: string; readonly q?: string },
 ): Promise<EnvelopedAnswer> {
-  return enveloped(await handler.run({ doi: '', q: '', ...query }, fixedContext()))
+  return checkedAnswer('util/citation', await handler.run({ doi: '', q: '', ...query }, fixedContext()))
 }
 
 function askedOf({ asked }: StandIns): readonly string[] {
@@ -174,7 +170,7 @@ t.test('expires an answer in minutes, uncached, when the responsible agency is m
   const faults: Record<string, Fault> = { [path]: '403' }
   const at = await agencies(t, { faults })
   const context = keepingContext({ now: Date.parse('2026-11-20T20:00:00Z') })
-  const ask = async () => enveloped(await at.handler.run({ doi: DATA, q: '' }, context))
+  const ask = async () => checkedAnswer('util/citation', await at.handler.run({ doi: DATA, q: '' }, context))
   const gap = await ask()
   t.match(gap.warnings, [{ code: 'upstream_unavailable' }])
   t.equal(gap.freshFor, 300_000)

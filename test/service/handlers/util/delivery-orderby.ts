@@ -6,7 +6,8 @@ import { deliveryRules } from '../../../../src/service/handlers/util/delivery-or
 import { occasions } from '../../../../src/service/handlers/util/occasion/table.ts'
 import { openCalendar } from '../../../../src/service/handlers/util/workday/calendar.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 type Service = Parameters['util/delivery-orderby']['service']
 
@@ -19,7 +20,8 @@ interface Terms {
 
 async function ask(arriveBy: string, { service = 'parcel_domestic', country = 'US', at }: Terms = {}) {
   const context: Partial<Context> = at === undefined ? {} : { now: () => new Date(at) }
-  return enveloped(
+  return checkedAnswer(
+    'util/delivery-orderby',
     await deliveryOrderby.run({ arrive_by: arriveBy, country, service }, fixedContext(context)),
   )
 }

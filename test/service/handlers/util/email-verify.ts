@@ -7,7 +7,8 @@ import { emailVerify } from '../../../../src/service/handlers/util/email-verify.
 import { Dns } from '../../../../src/service/sources/dns.ts'
 import { MailServers } from '../../../../src/service/sources/mail-servers.ts'
 import { MetricsBySource } from '../../../../src/service/sources/source-metrics.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const nameServer = await startDns()
 t.teardown(() => nameServer.stop())
@@ -18,7 +19,7 @@ const handler = emailVerify({
 })
 
 async function verify(email: string): Promise<JsonObject> {
-  return enveloped(await handler.run({ email }, fixedContext())).body
+  return checkedAnswer('util/email-verify', await handler.run({ email }, fixedContext())).body
 }
 
 t.test('answers a deliverable address with its servers and rules', async (t) => {
@@ -150,7 +151,10 @@ t.test('leaves a correct domain without a suggestion, however close it is to a p
 })
 
 t.test('accepts one dead mail server next to a working one, and reports gaps in the answer', async (t) => {
-  const answer = enveloped(await handler.run({ email: 'jane@half.example.com' }, fixedContext()))
+  const answer = checkedAnswer(
+    'util/email-verify',
+    await handler.run({ email: 'jane@half.example.com' }, fixedContext()),
+  )
   t.match(answer.body, {
     status: 'deliverable',
     domain: { mx: [{ exchange: 'gone.example.com' }, { exchange: 'mail.example.com' }] },

@@ -4,8 +4,9 @@ import type { RequestListener } from 'node:http'
 import { Failure, InvalidParameter, type Context, type JsonObject } from '../../../../src/engine/handler.ts'
 import { extract } from '../../../../src/service/handlers/util/extract.ts'
 import type { Egress } from '../../../../src/service/sources/egress.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
 import { openSite, openWeb } from '../../support/stand-in-web.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const GUARDED: Partial<Context> = {
   ask: async (handler, { text }) => ({
@@ -33,7 +34,7 @@ async function read(
     { url, max_chars: 1200, overlap: 150, ...parameters },
     fixedContext(context),
   )
-  return enveloped(answer).body
+  return checkedAnswer('util/extract', answer).body
 }
 
 /** What the caller reads when a page is not delivered. */
@@ -102,7 +103,7 @@ t.test('returns a page unguarded when asked to, and makes no claim about it', as
     { url: 'https://example.com/', max_chars: 1200, overlap: 150 },
     fixedContext({}),
   )
-  t.match(enveloped(answer).warnings, [{ code: 'not_screened' }])
+  t.match(checkedAnswer('util/extract', answer).warnings, [{ code: 'not_screened' }])
 })
 
 t.test('charges nothing for a page that fails to load, and says why', async (t) => {

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../../src/engine/handler.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { finid } from '../../../../src/service/handlers/util/finid.ts'
 import { fixedContext } from '../../../support/handler-context.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 type Given = Partial<Parameters['util/finid']>
 
@@ -13,8 +14,7 @@ async function bodyOf(given: Given): Promise<JsonObject> {
     { iban: '', card_bin: '', vat: '', routing: '', ...given },
     fixedContext({ now: () => new Date(0) }),
   )
-  if (!('body' in answer)) throw new Error('expected an enveloped answer')
-  return answer.body
+  return checkedAnswer('util/finid', answer).body
 }
 
 async function answerOf(name: keyof Given, input: string): Promise<JsonObject> {

@@ -6,8 +6,9 @@ import { guard } from '../../../../src/service/handlers/util/guard.ts'
 import { screen } from '../../../../src/service/handlers/util/guard/screening.ts'
 import { compileBounded, guardRules } from '../../../../src/service/handlers/util/guard/rules.ts'
 import { growthOf, MOST_GROWTH } from '../../support/cpu-growth.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
 import { fc } from '../../../support/fast-check.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 /** The least that is good enough to be sold; `npm run bench` prints the actual value. */
 const LEAST_RECALL = 0.9
@@ -18,7 +19,7 @@ const labelled: { readonly attacks: readonly string[]; readonly benign: readonly
 )
 
 async function scan(text: string): Promise<JsonObject> {
-  return enveloped(await guard.run({ text }, fixedContext())).body
+  return checkedAnswer('util/guard', await guard.run({ text }, fixedContext())).body
 }
 
 function part(body: JsonObject, name: 'injection' | 'pii' | 'secrets') {

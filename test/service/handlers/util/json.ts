@@ -7,15 +7,17 @@ import { json } from '../../../../src/service/handlers/util/json.ts'
 import { perform } from '../../../../src/service/handlers/util/json/operations.ts'
 import { fixedContext } from '../../../support/handler-context.ts'
 import { fc } from '../../../support/fast-check.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const { property, assert: check, json: anyJson } = fc
 
 type Op = Parameters['util/json']['op']
 
 async function answerOf(op: Op, data: string, schema = ''): Promise<EnvelopedAnswer> {
-  const answer = await json({ op, data, schema }, fixedContext({ now: () => new Date(0) }))
-  if (!('body' in answer)) throw new Error('expected an enveloped answer')
-  return answer
+  return checkedAnswer(
+    'util/json',
+    await json({ op, data, schema }, fixedContext({ now: () => new Date(0) })),
+  )
 }
 
 async function resultOf(op: Op, data: string, schema = ''): Promise<Json> {

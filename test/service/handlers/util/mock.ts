@@ -5,7 +5,8 @@ import type { Json, JsonObject } from '../../../../src/engine/handler.ts'
 import { isJsonObject } from '../../../../src/engine/handler.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { mock } from '../../../../src/service/handlers/util/mock.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 type KindName = Parameters['util/mock']['kind']
 
@@ -23,7 +24,7 @@ const KINDS: readonly KindName[] = [
 ]
 
 async function ask(kind: KindName, n: number, seed: string): Promise<JsonObject> {
-  return enveloped(await mock.run({ kind, n, seed }, fixedContext())).body
+  return checkedAnswer('util/mock', await mock.run({ kind, n, seed }, fixedContext())).body
 }
 
 function items(body: JsonObject): readonly Json[] {
@@ -62,7 +63,7 @@ t.test('varies the rows', async (t) => {
 
 t.test('gives the same rows on every day', async (t) => {
   const later = fixedContext({ now: () => new Date('2031-03-03T03:03:03Z') })
-  const then = enveloped(await mock.run({ kind: 'orders', n: 3, seed: 'abc' }, later)).body
+  const then = checkedAnswer('util/mock', await mock.run({ kind: 'orders', n: 3, seed: 'abc' }, later)).body
   t.strictSame(then, await ask('orders', 3, 'abc'))
 })
 
@@ -71,7 +72,10 @@ t.test('draws a random seed when none is given, and states it', async (t) => {
   t.equal(body['seed'], '07070707')
   t.strictSame(await ask('people', 3, '07070707'), body)
   const other = fixedContext({ random: (bytes) => new Uint8Array(bytes).fill(8) })
-  t.not(enveloped(await mock.run({ kind: 'people', n: 3, seed: '' }, other)).body['seed'], body['seed'])
+  t.not(
+    checkedAnswer('util/mock', await mock.run({ kind: 'people', n: 3, seed: '' }, other)).body['seed'],
+    body['seed'],
+  )
 })
 
 t.test('gives rows of every kind that fit the schema in the answer', async (t) => {

@@ -2,8 +2,9 @@ import t from 'tap'
 import { InvalidParameter, type Json, type JsonObject } from '../../../../src/engine/handler.ts'
 import { occasion } from '../../../../src/service/handlers/util/occasion.ts'
 import { daysOfOccasion } from '../../../../src/service/handlers/util/occasion/table.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
 import { compareOccasions } from '../../support/reference-data.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 interface Terms {
   readonly from?: string
@@ -12,7 +13,10 @@ interface Terms {
 }
 
 async function ask(country: string, { from = '', days = 60, personal = '' }: Terms = {}) {
-  return enveloped(await occasion.run({ country, from_date: from, days, personal }, fixedContext()))
+  return checkedAnswer(
+    'util/occasion',
+    await occasion.run({ country, from_date: from, days, personal }, fixedContext()),
+  )
 }
 
 function dateOf({ date }: JsonObject): string {

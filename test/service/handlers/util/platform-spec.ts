@@ -3,8 +3,9 @@ import { InvalidParameter, type JsonObject } from '../../../../src/engine/handle
 import { platformSpec } from '../../../../src/service/handlers/util/platform-spec.ts'
 import { platformLimits } from '../../../../src/service/handlers/util/platform-spec/table.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
 import { compareLimits } from '../../support/reference-data.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 type Question = Parameters['util/platform-spec']
 
@@ -39,7 +40,7 @@ const TYPES: readonly Question['type'][] = [
 ]
 
 async function ask(platform: Question['platform'], type: Question['type']) {
-  return enveloped(await platformSpec.run({ platform, type }, fixedContext()))
+  return checkedAnswer('util/platform-spec', await platformSpec.run({ platform, type }, fixedContext()))
 }
 
 t.test('gives size, length, formats and caption of a short video for TikTok, as published', async (t) => {
@@ -104,7 +105,7 @@ t.test('refuses limits that were read longer ago than they are relied on', async
       { platform: 'tiktok', type: 'video' },
       fixedContext({ now: () => new Date(`${day}T20:00:00Z`) }),
     )
-  t.match(enveloped(await on('2027-11-21')).body, { age_days: 365 })
+  t.match(checkedAnswer('util/platform-spec', await on('2027-11-21')).body, { age_days: 365 })
   await t.rejects(on('2027-11-22'), {
     code: 'dataset_unavailable',
     detail: /last read 366 days ago, more than the 365/,

@@ -6,8 +6,9 @@ import { AS_WRITTEN, ON_X, shorten, weightOf } from '../../../../src/service/han
 import { languageOf } from '../../../../src/service/handlers/util/repurpose/language.ts'
 import { sentencesOf } from '../../../../src/service/handlers/util/repurpose/sentences.ts'
 import { growthOf, MOST_GROWTH } from '../../support/cpu-growth.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
 import { fc } from '../../../support/fast-check.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const ARTICLE = [
   'Why do some games sell for twenty years? The first answer is patience. Their makers kept fixing what players disliked, week after week, long after the reviews were written.',
@@ -19,7 +20,10 @@ const ARTICLE = [
 ].join('\n\n')
 
 async function ask(text: string, n = 3, target = 20) {
-  return enveloped(await repurpose.run({ text, n, target_seconds: target }, fixedContext()))
+  return checkedAnswer(
+    'util/repurpose',
+    await repurpose.run({ text, n, target_seconds: target }, fixedContext()),
+  )
 }
 
 function segments(body: JsonObject) {

@@ -1,8 +1,9 @@
 import t from 'tap'
 import { InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { sanctions } from '../../../../src/service/handlers/util/sanctions.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
 import { listFile, openLists, openPublisher } from '../../support/sanctions-lists.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const publisher = await openPublisher(t, ({ url = '' }, response) => response.end(listFile(url.slice(1))))
 const urls = { us_ofac_sdn: `${publisher.url}/ofac.xml`, un_sc: `${publisher.url}/un.xml` }
@@ -12,7 +13,7 @@ await lists.update(() => {})
 const handler = sanctions(lists)
 
 async function ask(name: string) {
-  return enveloped(await handler.run({ name }, fixedContext()))
+  return checkedAnswer('util/sanctions', await handler.run({ name }, fixedContext()))
 }
 
 async function bodyFor(name: string): Promise<JsonObject> {

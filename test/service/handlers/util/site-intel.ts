@@ -2,16 +2,12 @@ import t from 'tap'
 import { Failure, InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { siteIntel } from '../../../../src/service/handlers/util/site-intel.ts'
 import { Dns } from '../../../../src/service/sources/dns.ts'
-import {
-  enveloped,
-  fixedContext,
-  keepingContext,
-  publishedExample,
-} from '../../../support/handler-context.ts'
+import { fixedContext, keepingContext, publishedExample } from '../../../support/handler-context.ts'
 import { openSite, openWeb, rdapOf, type Web } from '../../support/stand-in-web.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 async function look(web: Web, target: string): Promise<JsonObject> {
-  return enveloped(await siteIntel(web).run({ target }, fixedContext())).body
+  return checkedAnswer('util/site-intel', await siteIntel(web).run({ target }, fixedContext())).body
 }
 
 t.test('publishes an example that equals the handler’s answer', async (t) => {
@@ -99,7 +95,10 @@ t.test('looks up sixty sites below one top-level domain, and states its own limi
   for (const from of [0, 20, 40]) t.strictSame(await find(names(20, from)), new Set(['known']))
   await find(names(40, 60))
   t.strictSame(await find(names(5, 100)), new Set(['limited']))
-  const { warnings } = enveloped(await siteIntel(web).run({ target: 'example.com' }, context))
+  const { warnings } = checkedAnswer(
+    'util/site-intel',
+    await siteIntel(web).run({ target: 'example.com' }, context),
+  )
   t.match(warnings, [
     { code: 'source_limited', message: /asked as often as we may: registration was not read/ },
   ])

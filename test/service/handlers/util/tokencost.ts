@@ -2,11 +2,12 @@ import t from 'tap'
 import { InvalidParameter, type Json, type JsonObject } from '../../../../src/engine/handler.ts'
 import type { Parameters } from '../../../../src/service/handlers/catalog.ts'
 import { tokencost } from '../../../../src/service/handlers/util/tokencost.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 async function ask(parameters: Partial<Parameters['util/tokencost']>) {
   const complete = { text: '', chars: 0, tokens: 0, model: '', output_tokens: 0, ...parameters }
-  return enveloped(await tokencost.run(complete, fixedContext()))
+  return checkedAnswer('util/tokencost', await tokencost.run(complete, fixedContext()))
 }
 
 async function refusalOf(parameters: Partial<Parameters['util/tokencost']>): Promise<InvalidParameter> {

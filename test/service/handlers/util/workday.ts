@@ -1,7 +1,8 @@
 import t from 'tap'
 import { InvalidParameter, type Context, type Json, type JsonObject } from '../../../../src/engine/handler.ts'
 import { workday } from '../../../../src/service/handlers/util/workday.ts'
-import { enveloped, fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
+import { checkedAnswer } from '../../support/answer-shape.ts'
 
 interface Question {
   readonly date?: string
@@ -10,7 +11,7 @@ interface Question {
 }
 
 async function ask(country: string, { date = '', days = 14, context = {} }: Question = {}) {
-  return enveloped(await workday.run({ country, date, days }, fixedContext(context)))
+  return checkedAnswer('util/workday', await workday.run({ country, date, days }, fixedContext(context)))
 }
 
 async function bodyFor(country: string, date: string, days = 1): Promise<JsonObject> {

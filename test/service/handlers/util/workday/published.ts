@@ -3,7 +3,8 @@ import t from 'tap'
 import { isJsonObject, type Json } from '../../../../../src/engine/handler.ts'
 import { parse } from 'yaml'
 import { workday } from '../../../../../src/service/handlers/util/workday.ts'
-import { enveloped, fixedContext } from '../../../../support/handler-context.ts'
+import { fixedContext } from '../../../../support/handler-context.ts'
+import { checkedAnswer } from '../../../support/answer-shape.ts'
 
 const published: Readonly<Record<string, Readonly<Record<string, string>>>> = parse(
   readFileSync(new URL('../../../../fixtures/authority/holidays.yaml', import.meta.url), 'utf8'),
@@ -16,7 +17,7 @@ interface Day {
 }
 
 async function daysOf(country: string, date: string, days: number): Promise<readonly Day[]> {
-  const { body } = enveloped(await workday.run({ country, date, days }, fixedContext()))
+  const { body } = checkedAnswer('util/workday', await workday.run({ country, date, days }, fixedContext()))
   const calendar: Json | undefined = body['calendar']
   if (!Array.isArray(calendar)) throw new Error('expected a calendar')
   return calendar.filter(isJsonObject).map((day) => ({
@@ -57,7 +58,10 @@ t.test('names a holiday that the authority lists on a weekend', async (t) => {
         .split(' ')
         .map((day) => `${year}-${day}`)
         .filter(isSaturdayOrSunday)) {
-        const { body } = enveloped(await workday.run({ country, date, days: 1 }, fixedContext()))
+        const { body } = checkedAnswer(
+          'util/workday',
+          await workday.run({ country, date, days: 1 }, fixedContext()),
+        )
         t.equal(body['reason'], 'holiday', `${country} ${date}`)
       }
     }
@@ -76,7 +80,8 @@ t.test('follows the State Council of China in moved weekends and lengths of holi
     autumn.filter((day) => day.works).map((day) => day.date.slice(5)),
     '09-18 09-20 09-21 09-22 09-23 09-24 09-28 09-29 09-30 10-08 10-09 10-10'.split(' '),
   )
-  const { body } = enveloped(
+  const { body } = checkedAnswer(
+    'util/workday',
     await workday.run({ country: 'CN', date: '2026-02-14', days: 1 }, fixedContext()),
   )
   t.match(body, { is_workday: true, is_weekend: true, reason: null, next_workday: '2026-02-24' })
@@ -92,9 +97,10 @@ t.test('begins the Lunar New Year of Korea on the day before', async (t) => {
 
 t.test('says that a calendar is known in part', async (t) => {
   const codesOf = async (country: string, date: string) =>
-    (enveloped(await workday.run({ country, date, days: 1 }, fixedContext())).warnings ?? []).map(
-      ({ code }) => code,
-    )
+    (
+      checkedAnswer('util/workday', await workday.run({ country, date, days: 1 }, fixedContext())).warnings ??
+      []
+    ).map(({ code }) => code)
   t.strictSame(await codesOf('CN', '2026-05-01'), [])
   t.strictSame(await codesOf('CN', '2027-05-01'), ['holidays_unverified'])
   t.strictSame(await codesOf('IN', '2026-05-01'), ['holidays_incomplete', 'holidays_unverified'])

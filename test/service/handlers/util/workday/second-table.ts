@@ -6,7 +6,8 @@ import { workday } from '../../../../../src/service/handlers/util/workday.ts'
 import { openCalendar } from '../../../../../src/service/handlers/util/workday/calendar.ts'
 import { addDays } from '../../../../../src/service/handlers/util/workday/day.ts'
 import { isWeekend, isWorkday } from '../../../../../src/service/handlers/util/workday/working-day.ts'
-import { enveloped, fixedContext } from '../../../../support/handler-context.ts'
+import { fixedContext } from '../../../../support/handler-context.ts'
+import { checkedAnswer } from '../../../support/answer-shape.ts'
 
 /** Public holidays of national scope by country and year; a plus marks a weekend day on which people work. */
 const secondTable: Readonly<Record<string, Readonly<Record<string, string>>>> = parse(
@@ -15,7 +16,7 @@ const secondTable: Readonly<Record<string, Readonly<Record<string, string>>>> = 
 
 async function ask(country: string, date: string, days = 1, today = '2026-11-22') {
   const context = fixedContext({ now: () => new Date(`${today}T12:00:00Z`) })
-  return enveloped(await workday.run({ country, date, days }, context))
+  return checkedAnswer('util/workday', await workday.run({ country, date, days }, context))
 }
 
 t.test('agrees with a second table on every day it calls verified, 2024 to 2030', async (t) => {
