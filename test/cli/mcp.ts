@@ -10,7 +10,7 @@ import { openBreakingProxy } from '../support/breaking-proxy.ts'
 import { runLine } from '../support/run-command.ts'
 import { openMppService } from '../support/mpp.ts'
 import { addressOf, type Hex } from '../support/payment.ts'
-import { MAIN } from '../support/server.ts'
+import { MAIN, nodeCommand } from '../support/server.ts'
 import { openShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
@@ -56,7 +56,7 @@ interface Proxy {
 async function openProxy(t: Test, options: ProxyOptions): Promise<Proxy> {
   const { key, stateDir = t.testdirName, url = tools, env = {}, user } = options
   const { flags = ['--max-per-call', '0.02', '--max', '0.05'] } = options
-  const child = spawn(process.execPath, [MAIN, 'mcp', url, '--data-dir', stateDir, ...flags], {
+  const child = spawn(...nodeCommand([MAIN, 'mcp', url, '--data-dir', stateDir, ...flags]), {
     cwd: t.testdirName,
     env: { PATH: process.env['PATH'] ?? '', PAYER_PRIVATE_KEY: key, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],

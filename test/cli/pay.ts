@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
 import { runLine, type Ran } from '../support/run-command.ts'
-import { MAIN, readSandboxFile, runProgram, startServer } from '../support/server.ts'
+import { MAIN, nodeCommand, readSandboxFile, runProgram, startServer } from '../support/server.ts'
 import { writeShop } from '../support/catalogs.ts'
 
 t.setTimeout(120_000)
@@ -308,7 +308,7 @@ t.test('refuses an invalid call before it sends a request', async (t) => {
 })
 
 t.test('prints a stream line by line while it is made', async (t) => {
-  const child = spawn(process.execPath, [MAIN, 'pay', '-X', 'POST', '/paid/draw'], {
+  const child = spawn(...nodeCommand([MAIN, 'pay', '-X', 'POST', '/paid/draw']), {
     stdio: ['ignore', 'pipe', 'ignore'],
     env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir },
   })

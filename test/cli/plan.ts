@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { catalogText } from '../support/catalogs.ts'
 import { runLine, type Ran } from '../support/run-command.ts'
 import { runIn } from '../support/project.ts'
-import { MAIN, runProgram, serveUnpaid, startServer } from '../support/server.ts'
+import { MAIN, nodeCommand, runProgram, serveUnpaid, startServer } from '../support/server.ts'
 
 t.setTimeout(120_000)
 
@@ -310,7 +310,7 @@ t.test('fails a pull request that breaks calls and shows the plan, as a GitHub A
   git('add', '.')
   git('commit', '--quiet', '--message', 'first')
   git('checkout', '--quiet', '-b', 'change')
-  const ratecard = `${process.execPath} ${MAIN}`
+  const ratecard = nodeCommand([MAIN]).flat().join(' ')
   let checkouts = 0
   const checkout = (): string => {
     checkouts += 1

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { MAIN } from '../support/server.ts'
+import { MAIN, nodeCommand } from '../support/server.ts'
 
 const SERVICE = `
 export const service = {
@@ -36,7 +36,7 @@ routes:
 `
 
 function ratecard(cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
+  const { status, stdout, stderr } = spawnSync(...nodeCommand([MAIN, ...args]), {
     cwd,
     env: { PATH: process.env['PATH'] ?? '', ...env },
     encoding: 'utf8',

@@ -9,7 +9,7 @@ import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import { startBase } from '../support/base-chain.ts'
 import { makeRecord } from '../support/payment-records.ts'
 import { addressOf, randomKey, stockFetch } from '../support/payment.ts'
-import { MAIN, startServer, type RunningServer } from '../support/server.ts'
+import { MAIN, nodeCommand, startServer, type RunningServer } from '../support/server.ts'
 import { writeShop } from '../support/catalogs.ts'
 import { dial } from '../support/http.ts'
 
@@ -100,8 +100,7 @@ t.test('a second signal stops at once', async (t) => {
 t.test('stops its chain when a start is interrupted', async (t) => {
   const data = t.testdir()
   const child = spawn(
-    process.execPath,
-    [MAIN, 'serve', '--sandbox', '--offline', '--port', '0', '--data-dir', data],
+    ...nodeCommand([MAIN, 'serve', '--sandbox', '--offline', '--port', '0', '--data-dir', data]),
     {
       env: { PATH: process.env['PATH'] ?? '' },
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -9,6 +9,7 @@ import { privateKeyToAddress } from 'viem/accounts'
 import { readSandboxAddresses } from '../../src/sandbox/known-keys.ts'
 import { readSandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import { randomBytes } from '../support/random.ts'
+import { nodeCommand } from '../support/server.ts'
 
 const PROGRAM = fileURLToPath(new URL('../fixtures/sandbox/open.ts', import.meta.url))
 
@@ -32,7 +33,7 @@ function balance(rpcUrl: string, asset: Address, owner: Address) {
 
 /** A process that has opened the sandbox, and where its chains are; all are gone after the test, however it ends. */
 async function elsewhere(t: Test, directory: string, ...rest: string[]) {
-  const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM, directory, ...rest], {
+  const child = spawn(...nodeCommand(['--import', 'tsx', PROGRAM, directory, ...rest]), {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))

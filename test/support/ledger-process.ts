@@ -27,9 +27,8 @@ interface WorkerOptions {
 export function startWorker(args: readonly string[], { uid, largestFile }: WorkerOptions = {}): Worker {
   const command = [process.execPath, '--import', 'tsx', PROGRAM, ...args]
   const limit = `ulimit -f ${largestFile === undefined ? 'unlimited' : largestFile * 2}`
-  // Another user may not write the files that the options of the test runner require.
-  const options = uid === undefined ? ':' : 'unset NODE_OPTIONS'
-  const child = spawn('sh', ['-c', `${limit}; ${options}; exec "$@"`, 'sh', ...command], {
+  // Without the loader of the test runner (see `nodeCommand`), whose files another user may not write.
+  const child = spawn('sh', ['-c', `${limit}; unset NODE_OPTIONS; exec "$@"`, 'sh', ...command], {
     stdio: ['pipe', 'pipe', 'inherit'],
     ...(uid === undefined ? {} : { uid, gid: uid }),
   })

@@ -9,6 +9,17 @@ import type { Test } from 'tap'
 /** The built program that users run. */
 export const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
+/**
+ * The command that runs Node.js as users do. The test runner puts a module loader into `NODE_OPTIONS` of every child
+ * process, which doubles the CPU of a start and reports modules differently; only coverage needs it.
+ */
+export function nodeCommand(args: readonly string[], nodeOptions = ''): [string, string[]] {
+  const measured = process.env['_TAPJS_PROCESSINFO_COVERAGE_'] === '1'
+  return measured
+    ? [process.execPath, [...args]]
+    : ['env', [`NODE_OPTIONS=${nodeOptions}`, process.execPath, ...args]]
+}
+
 export interface RunningServer {
   readonly url: string
   readonly dataDir: string
@@ -40,11 +51,14 @@ export async function startServer({
   cwd,
 }: ServerOptions = {}): Promise<RunningServer> {
   const directory = dataDir ?? mkdtempSync(join(tmpdir(), 'ratecard-'))
-  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--data-dir', directory, ...args], {
-    cwd,
-    env: { PATH: process.env['PATH'] ?? '', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(
+    ...nodeCommand([program, 'serve', '--port', '0', '--data-dir', directory, ...args], env['NODE_OPTIONS']),
+    {
+      cwd,
+      env: { PATH: process.env['PATH'] ?? '', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   let output = ''
   const listeners = new Set<() => void>()
   const take = (chunk: Buffer): void => {
@@ -139,7 +153,7 @@ export async function runProgram(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-  const child = spawn(process.execPath, [MAIN, ...args], {
+  const child = spawn(...nodeCommand([MAIN, ...args]), {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

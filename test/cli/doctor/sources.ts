@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Fault } from '../../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
 import { writeShop } from '../../support/catalogs.ts'
-import { MAIN } from '../../support/server.ts'
+import { MAIN, nodeCommand } from '../../support/server.ts'
 
 t.setTimeout(120_000)
 
@@ -36,7 +36,7 @@ async function examine(
     LLM_MODEL: 'stand-in',
   }
   try {
-    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'doctor', ...flags], { env })
+    const { stdout } = await promisify(execFile)(...nodeCommand([MAIN, 'doctor', ...flags]), { env })
     return { code: 0, out: stdout }
   } catch (fault) {
     if (!(fault instanceof Error && 'code' in fault && 'stdout' in fault)) throw fault

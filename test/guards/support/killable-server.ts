@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { MAIN } from '../../support/server.ts'
+import { MAIN, nodeCommand } from '../../support/server.ts'
 import { openRedisProxy, type KillPoint } from './redis-proxy.ts'
 
 const KILL = fileURLToPath(new URL('kill-lmdb.mjs', import.meta.url))
@@ -35,8 +35,7 @@ export async function startKillableServer(
   const proxy = store.name === 'redis' ? await openRedisProxy(store.port) : undefined
   const preload = store.name === 'lmdb' ? ['--import', KILL] : []
   const child = spawn(
-    process.execPath,
-    [...preload, MAIN, 'serve', '--port', '0', '--data-dir', store.dataDir, ...args],
+    ...nodeCommand([...preload, MAIN, 'serve', '--port', '0', '--data-dir', store.dataDir, ...args]),
     {
       env: {
         PATH: process.env['PATH'] ?? '',

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setInterval } from 'node:timers'
 import t, { type Test } from 'tap'
 import { hold } from '../../../src/service/memory/lock.ts'
+import { nodeCommand } from '../../support/server.ts'
 
 t.setTimeout(120_000)
 
@@ -36,7 +37,7 @@ catch (fault) { process.stdout.write(fault.name); process.exit() }`
 
 /** Another process that tries; resolves to what it says, and goes on holding until it is killed. */
 async function rival(t: Test, file: string) {
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', HOLDER, file], {
+  const child = spawn(...nodeCommand(['--import', 'tsx', '--input-type=module', '-e', HOLDER, file]), {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))
