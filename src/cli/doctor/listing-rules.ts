@@ -154,8 +154,8 @@ export const RULES: readonly Rule[] = [
   {
     registry: BAZAAR,
     level: 'warn',
-    message: 'PAYMENT-REQUIRED of more than 2,900 bytes, at which facilitators have refused payments',
-    broken: operationsWhere(({ bare }) => headerOf(bare, 'payment-required').length > 2_900),
+    message: 'challenges of more than 4,096 bytes of headers, which common proxies drop',
+    broken: operationsWhere(({ bare }) => headerBytes(bare) > 4_096),
   },
   {
     registry: BAZAAR,

@@ -46,8 +46,7 @@ export interface Service {
   readonly mcpRegistryAuth: string | undefined
 }
 
-/** Address of the icon that the catalog names. */
-export function ownIconUrl({ icon }: Service, baseUrl: string): string | undefined {
+export function iconUrl({ icon }: Service, baseUrl: string): string | undefined {
   return icon?.startsWith('/') ? baseUrl + icon : icon
 }
 

@@ -24,8 +24,10 @@ export function compile(context: CheckContext): Catalog {
   }
   const compiled = routesOf(declared).map((place) => compileRoute(place, compiler))
   const tools = Object.entries(declared.tools ?? {}).map(([name, tool]) => compileTool(name, tool, compiler))
+  const routes = compiled.flatMap(({ routes }) => routes)
+  const files = compileFiles(context)
   const content = {
-    service: compileService(declared.service),
+    service: compileService(declared.service, usualIcon(routes, files)),
     payments: compilePayments(context),
     servers: Object.fromEntries(
       Object.entries(declared.mcp_servers ?? {}).map(([name, { title, description }]) => [
@@ -38,15 +40,22 @@ export function compile(context: CheckContext): Catalog {
     openapiDocuments: declared.openapi_documents ?? ('list' as const),
     unknownParameters: declared.unknown_parameters ?? ('ignore' as const),
     operations: [...compiled.map(({ operation }) => operation), ...tools],
-    routes: compiled.flatMap(({ routes }) => routes),
+    routes,
     documents: compileDocuments(declared.documents ?? usualDocuments(declared)),
-    files: compileFiles(context),
+    files,
     sources: compileSources(declared.sources),
   }
   return deepFreeze({ revision: revisionOf(content), ...content })
 }
 
-function compileService(service: Declared['service']): Service {
+/** The icon that is served unless the catalog has something else at its path. */
+function usualIcon(routes: Catalog['routes'], files: Catalog['files']): string | undefined {
+  const path = '/favicon.svg'
+  const taken = [...routes, ...files.filter(({ planned }) => planned)].some((each) => each.path === path)
+  return taken ? undefined : path
+}
+
+function compileService(service: Declared['service'], usualIcon: string | undefined): Service {
   return {
     name: service.name,
     version: service.version,
@@ -54,7 +63,7 @@ function compileService(service: Declared['service']): Service {
     description: service.description ?? service.name,
     guidance: service.guidance,
     tags: service.tags ?? [],
-    icon: service.icon,
+    icon: service.icon ?? usualIcon,
     contact: service.contact ?? {},
     provider: service.provider,
     updated: service.updated,

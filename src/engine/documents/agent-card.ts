@@ -1,9 +1,8 @@
-import type { Catalog, Operation } from '../catalog/catalog.ts'
+import { iconUrl, type Catalog, type Operation } from '../catalog/catalog.ts'
 import { ruleNote, spellPrice } from '../catalog/price-text.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { findNetwork } from '../networks.ts'
 import { isCallable, usualOffers } from './listing.ts'
-import { iconUrl } from './page.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
 import { CHARGED_FIRST, SANDBOX, sentence, useWhen } from './copy.ts'
 
@@ -33,7 +32,7 @@ export const agentCard = defineDocument('agent-card', (catalog, facts) => {
       supportedInterfaces: [{ url: baseUrl, protocolBinding: BINDING, protocolVersion: LAYOUT }],
       additionalInterfaces: interfaces(catalog, facts),
       provider,
-      iconUrl: iconUrl(catalog, baseUrl),
+      iconUrl: iconUrl(catalog.service, baseUrl),
       version: cardVersion,
       documentationUrl: addressOf('llms', catalog, baseUrl),
       capabilities: { streaming: false, pushNotifications: false },

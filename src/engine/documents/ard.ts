@@ -1,7 +1,6 @@
-import type { Catalog, Operation } from '../catalog/catalog.ts'
+import { iconUrl, type Catalog, type Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { isCallable, listedRoutes } from './listing.ts'
-import { iconUrl } from './page.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
 import { SERVER_CARD_TYPE, listedServers, nickname } from './servers.ts'
 import { sentence } from './copy.ts'
@@ -15,7 +14,7 @@ export const ard = defineDocument('ard', (catalog, facts) => {
     host: compact({
       displayName: name,
       documentationUrl: addressOf('docs', catalog, baseUrl) ?? addressOf('llms', catalog, baseUrl),
-      logoUrl: iconUrl(catalog, baseUrl),
+      logoUrl: iconUrl(catalog.service, baseUrl),
     }),
     entries: [...whole(catalog, facts), ...servers(catalog, facts)],
   })

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import Handlebars from 'handlebars'
-import { ownIconUrl, type Catalog } from '../catalog/catalog.ts'
+import { iconUrl, type Catalog } from '../catalog/catalog.ts'
 import {
   defineDocument,
   DOCUMENTS,
@@ -37,17 +37,6 @@ const STYLE = readFileSync(new URL('brand.css', TEMPLATES), 'utf8')
 export function styleSheetOf({ files }: Catalog): string {
   const own = files.find(({ path, planned }) => path === '/brand.css' && !planned)
   return own === undefined ? STYLE : Buffer.from(own.base64, 'base64').toString().replace(/\r\n?/g, '\n')
-}
-
-/** Address of the service's icon; undefined when the catalog serves something else there. */
-export function iconUrl(catalog: Catalog, baseUrl: string): string | undefined {
-  return ownIconUrl(catalog.service, baseUrl) ?? pictureUrl(catalog, baseUrl, '/favicon.svg')
-}
-
-function pictureUrl({ routes, files }: Catalog, baseUrl: string, place: string): string | undefined {
-  const taken = routes.some(({ path }) => path === place)
-  const announced = files.some(({ path, planned }) => path === place && planned)
-  return taken || announced ? undefined : baseUrl + place
 }
 
 function brandFile(name: string, type: string): BrandFile {
@@ -153,10 +142,14 @@ export function frame(catalog: Catalog, facts: Facts, head: Head): TemplateConte
 
 /** The preview picture of a link: the icon of the service, otherwise a card. */
 function previewPicture(catalog: Catalog, baseUrl: string): TemplateContext {
-  const icon = ownIconUrl(catalog.service, baseUrl)
+  const icon = iconUrl(catalog.service, baseUrl)
   // Social networks show no SVG.
   if (icon !== undefined && !icon.endsWith('.svg')) return { picture: icon, isCard: false }
-  return { picture: pictureUrl(catalog, baseUrl, '/card.png') ?? '', isCard: true }
+  const { routes, files } = catalog
+  const taken = [...routes, ...files.filter(({ planned }) => planned)].some(
+    ({ path }) => path === '/card.png',
+  )
+  return { picture: taken ? '' : `${baseUrl}/card.png`, isCard: true }
 }
 
 function nameOf({ service }: Catalog, { sandbox }: Facts): string {

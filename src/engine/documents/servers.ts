@@ -1,4 +1,4 @@
-import type { Catalog } from '../catalog/catalog.ts'
+import { iconUrl, type Catalog } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/parameter.ts'
 import { highestOfAll } from '../catalog/price.ts'
 import { type JsonObject, compact } from '../json.ts'
@@ -6,7 +6,7 @@ import { formatShort } from '../money.ts'
 import { isLoopback } from '../origin.ts'
 import { sentence, CHARGED_FIRST, offeredNetworks, spellDuration, useWhen } from './copy.ts'
 import { type ListedTool, listedTools, spellTag } from './listing.ts'
-import { iconUrl, frame, PAGE_HEADERS, readPage } from './page.ts'
+import { frame, PAGE_HEADERS, readPage } from './page.ts'
 import { argumentRow } from './parameters.ts'
 import { addressOf, docsFolder, type Facts, operationPath, PAGE_TYPE, printJson } from './registry.ts'
 import type { TemplateContext } from './template.ts'
@@ -68,7 +68,7 @@ export function identifyServer(catalog: Catalog, facts: Facts, name: string): Se
   const { title, description } = catalog.servers[name] ?? { title: name, description: undefined }
   const { baseUrl, sandbox } = facts
   const page = serverPagePath(catalog, name)
-  const icon = iconUrl(catalog, baseUrl)
+  const icon = iconUrl(catalog.service, baseUrl)
   return {
     name: `${reverse(baseUrl)}/${nickname(name)}`,
     title: shorten(sandbox ? `${title} (sandbox)` : title),

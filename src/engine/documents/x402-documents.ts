@@ -1,9 +1,8 @@
-import { type Catalog, colonTemplate, examplePath, type Route } from '../catalog/catalog.ts'
+import { type Catalog, colonTemplate, examplePath, iconUrl, type Route } from '../catalog/catalog.ts'
 import { compact, isJsonObject, type JsonObject } from '../json.ts'
 import { declaredPrice } from '../catalog/price-text.ts'
 import { formatPrice, type Micros } from '../money.ts'
 import { lastChange, listedRoutes, priceOf, usualOffers } from './listing.ts'
-import { iconUrl } from './page.ts'
 import { addressOf, defineDocument, type Facts, operationPath, printJson } from './registry.ts'
 import { howToPay, SANDBOX, sentence } from './copy.ts'
 
@@ -86,7 +85,7 @@ function links(catalog: Catalog, baseUrl: string): JsonObject {
 export const x402Resources = defineDocument('x402-resources', (catalog, facts) => {
   const shared: JsonObject = compact({
     lastUpdated: lastChange(catalog),
-    iconUrl: iconUrl(catalog, facts.baseUrl),
+    iconUrl: iconUrl(catalog.service, facts.baseUrl),
   })
   const items = listedRoutes(catalog).flatMap((route) => {
     const challenge = route.kind === 'paid' ? facts.paymentRequired(route) : undefined

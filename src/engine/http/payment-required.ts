@@ -30,6 +30,12 @@ export const UNPAID: Reason = {
   detail: 'send the request again with a payment for one of these offers',
 }
 
+/** What scripts of other origins read of a 402: fewer names than elsewhere, since its headers have to stay small. */
+const EXPOSED = {
+  'Access-Control-Expose-Headers':
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Ratecard-Sandbox',
+}
+
 export interface PaymentRequiredSettings {
   readonly baseUrl: string
   /** Path of a document that explains the route and contains programs that pay for it. */
@@ -53,7 +59,8 @@ export function compilePaymentRequired(
     const { resource, scope, contentDigest, quote, wouldFail, ignored } = preflight
     const challenges = quote === undefined ? [] : [...challengesOf(quote.amount).values()]
     const { code, headers } = reason
-    const standing = { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...headers }
+    const exposed = reason === UNPAID ? EXPOSED : {}
+    const standing = { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...exposed, ...headers }
     const asked = { resource, scope, contentDigest, error: code }
     const issues = challenges.map((challenge) => challenge.prepare(asked))
     let rest = reason === UNPAID && unpaid !== undefined ? unpaid : wordsOf(reason, quote)

@@ -10,10 +10,14 @@ import { bodyExample, JSON_MEDIA, kindOf } from '../../catalog/body.ts'
 import { inputSchema, parameterSchema } from '../../catalog/parameter.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
+/** Everything; without icon and the dialect of the schema; without tags; without limits; without choices; types only. */
+const INPUTS = ['full', 'tagged', 'limited', 'plain', 'outline', 'bare'] as const
+
 /** How much a challenge contains about its route. */
 export interface Detail {
-  /** Everything; no descriptions of parameters; types and defaults, without tags and icon; or types only. */
-  readonly input: 'full' | 'plain' | 'outline' | 'bare'
+  readonly input: (typeof INPUTS)[number]
+  /** How many parameters are described. */
+  readonly described: number
   /** Levels of the example answer, members of the first level, and members of each further one; at 0 it is omitted. */
   readonly levels: number
   readonly members: number
@@ -22,29 +26,49 @@ export interface Detail {
   readonly text: number
 }
 
-/** Whether to omit what other documents contain: the dialect of the schema, tags and icon. */
-export function isShort({ input }: Detail): boolean {
-  return input === 'outline' || input === 'bare'
+/** Whether a challenge contains what this level has. */
+export function reaches({ input }: Detail, level: Detail['input']): boolean {
+  return INPUTS.indexOf(input) <= INPUTS.indexOf(level)
 }
 
 /** Used where no header limits the size: in listings, and for facilitators. */
-export const COMPLETE: Detail = { input: 'full', levels: 4, members: Infinity, row: Infinity, text: 300 }
+export const COMPLETE: Detail = {
+  input: 'full',
+  described: Infinity,
+  levels: 4,
+  members: Infinity,
+  row: Infinity,
+  text: 300,
+}
 
 /**
- * From the most to the least a challenge can say, for as long as it does not fit the header budget. Words that help to
- * choose and to call outlast the example of the answer, of which one member stays.
+ * From the most to the least a challenge can say, for as long as it does not fit the header budget. Networks are never
+ * left out: stock clients pay what the header offers. Words that help to choose and to call outlast tags, limits and all
+ * of the example but one row.
  */
-export function* detailsOf({ kind, operation }: Endpoint): Iterable<Detail> {
+export function* detailsOf({ kind, operation, parameters }: Endpoint): Iterable<Detail> {
   // A tool has no header that could become too large.
   if (kind === 'tool') return yield COMPLETE
-  const [levels, text] = [2, 40]
-  for (const row of [Infinity, 4, 2]) yield { input: 'full', levels, members: Infinity, row, text }
-  const row = 2
   const all = isJsonObject(operation.example) ? Object.keys(operation.example).length : 0
-  for (let members = all - 1; members > 0; members -= 1) yield { input: 'full', levels, members, row, text }
-  for (const input of ['plain', 'outline', 'bare'] as const) yield { input, levels, members: 1, row, text }
-  for (const shorter of [text, 0]) yield { input: 'bare', levels, members: 0, row, text: shorter }
-  yield { input: 'bare', levels: 0, members: 0, row, text: 0 }
+  const most = {
+    input: 'full',
+    described: parameters.length,
+    levels: 3,
+    members: Infinity,
+    row: Infinity,
+    text: 40,
+  } as const
+  for (const row of [Infinity, 4, 2]) yield { ...most, row }
+  const row = { ...most, row: 2 }
+  for (let members = all - 1; members > 0; members -= 1) yield { ...row, members }
+  const single = { ...row, members: 1 }
+  for (const input of ['tagged', 'limited', 'plain'] as const) yield { ...single, input }
+  for (let described = parameters.length; described >= 0; described -= 1)
+    yield { ...single, input: 'outline', described }
+  const bare = { ...single, input: 'bare', described: 0 } as const
+  yield bare
+  for (const text of [40, 0]) yield { ...bare, members: 0, text }
+  yield { ...bare, levels: 0, members: 0, text: 0 }
 }
 
 /**
@@ -89,7 +113,7 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
       ...(detail.levels === 0 ? {} : { output: outputOf(route, detail) }),
     },
     schema: {
-      ...(isShort(detail) ? {} : { $schema: 'https://json-schema.org/draft/2020-12/schema' }),
+      ...(reaches(detail, 'full') ? { $schema: 'https://json-schema.org/draft/2020-12/schema' } : {}),
       type: 'object',
       properties: {
         input: {
@@ -100,8 +124,8 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
             ...(bodyType === undefined
               ? {}
               : { bodyType: { const: bodyType }, body: bodySchema(route, detail) }),
-            queryParams: valuesSchema(query, detail),
-            ...(path.length === 0 ? {} : { pathParams: pathSchema(path) }),
+            queryParams: valuesSchema(route, 'query', detail),
+            ...(path.length === 0 ? {} : { pathParams: valuesSchema(route, 'path', detail) }),
           },
           required: ['type', 'method', ...(bodyType === undefined ? [] : ['bodyType', 'body'])],
         },
@@ -111,7 +135,7 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
               output: {
                 type: 'object',
                 properties: {
-                  type: { const: outputType(route) },
+                  ...(reaches(detail, 'full') ? { type: { const: outputType(route) } } : {}),
                   example: { type: outputType(route) === 'json' ? 'object' : 'string' },
                 },
               },
@@ -127,12 +151,9 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
 const BODY_TYPES = { json: 'json', form: 'form-data', text: 'text', bytes: undefined } as const
 
 /** The schema of a whole body may be too long for a header: only the complete form contains it. */
-function bodySchema({ parameters, operation: { body } }: Route, detail: Detail): JsonObject {
-  if (body?.form === 'properties')
-    return valuesSchema(
-      parameters.filter((parameter) => parameter.in === 'body'),
-      detail,
-    )
+function bodySchema(route: Route, detail: Detail): JsonObject {
+  const { body } = route.operation
+  if (body?.form === 'properties') return valuesSchema(route, 'body', detail)
   if (body?.kind === 'text') return { type: 'string' }
   const { $schema: _, ...schema } = body?.schema ?? {}
   return detail.input === 'full' && !JSON.stringify(schema).includes('"$ref"') ? schema : {}
@@ -185,48 +206,38 @@ function exampleValues(
   return Object.fromEntries(given)
 }
 
-function valuesSchema(parameters: readonly Parameter[], detail: Detail): JsonObject {
-  const required = parameters.filter((parameter) => parameter.required).map(({ name }) => name)
+/** The parameters of one place. */
+function valuesSchema({ parameters }: Route, place: Parameter['in'], detail: Detail): JsonObject {
+  const shown = parameters.flatMap((parameter, index): [string, JsonObject][] => {
+    const description = index < detail.described ? parameter.description : undefined
+    if (parameter.in !== place) return []
+    return [[parameter.name, compact({ ...valueSchema(parameter, detail), description })]]
+  })
+  const required = parameters.flatMap((each) => (each.in === place && each.required ? [each.name] : []))
   return {
     type: 'object',
-    properties: Object.fromEntries(
-      parameters.map((parameter) => [parameter.name, valueSchema(parameter, detail)]),
-    ),
+    properties: Object.fromEntries(shown),
     ...(required.length === 0 ? {} : { required }),
   }
 }
 
-function valueSchema(parameter: Parameter, { input }: Detail): JsonObject {
-  if (input === 'bare') return { type: parameter.type }
+function valueSchema(parameter: Parameter, detail: Detail): JsonObject {
+  // Path values travel as text, and a probe may put the template's own name there.
+  if (parameter.in === 'path') return { type: 'string' }
+  if (!reaches(detail, 'outline')) return { type: parameter.type }
   const schema = parameterSchema(parameter)
-  const { type, default: value, enum: allowed, description } = schema
-  // The empty text as default means "not given": left out, for it would break the other rules of the parameter.
-  const given = value === '' ? undefined : value
-  if (input === 'outline') return compact({ type, default: given })
-  const { minimum, maximum, exclusiveMinimum, minLength } = schema
+  const { type, default: value, enum: allowed, minimum, maximum, exclusiveMinimum, minLength } = schema
   return compact({
     type,
-    default: given,
-    enum: allowed,
-    minimum,
-    maximum,
-    exclusiveMinimum,
-    minLength,
-    description: input === 'full' ? description : undefined,
+    // The empty text as default means "not given": left out, for it would break the other rules of the parameter.
+    default: value === '' ? undefined : value,
+    enum: reaches(detail, 'plain') ? allowed : undefined,
+    ...(reaches(detail, 'limited') ? { minimum, maximum, exclusiveMinimum, minLength } : {}),
   })
 }
 
-/** Path values travel as text, and a probe may put the template's own name there. */
-function pathSchema(parameters: readonly Parameter[]): JsonObject {
-  return {
-    type: 'object',
-    properties: Object.fromEntries(parameters.map(({ name }) => [name, { type: 'string' }])),
-    required: parameters.map(({ name }) => name),
-  }
-}
-
 /** The example in little: the first element of lists, so many levels and members, short texts; nothing hollow. */
-function outputExample(example: Json | undefined, { levels, members, row, text }: Detail): JsonObject {
+function outputExample(example: Json | undefined, { levels, members, row: most, text }: Detail): JsonObject {
   if (!isJsonObject(example)) return {}
   const shrink = (value: Json, left: number): Json | undefined => {
     if (typeof value === 'string') return shorten(value, text)
@@ -237,19 +248,19 @@ function outputExample(example: Json | undefined, { levels, members, row, text }
     }
     if (!isJsonObject(value)) return value
     if (left <= 0) return undefined
-    const shown = shrinkMembers(value, left, row)
-    return Object.keys(shown).length === 0 ? undefined : shown
+    const shown = shrinkMembers(value, left).slice(0, most)
+    return shown.length === 0 ? undefined : Object.fromEntries(shown)
   }
-  const shrinkMembers = (value: JsonObject, left: number, most: number): JsonObject =>
-    Object.fromEntries(
-      Object.entries(value)
-        .flatMap(([key, member]): [string, Json][] => {
-          const shown = shrink(member, left - 1)
-          return shown === undefined ? [] : [[key, shown]]
-        })
-        .slice(0, most),
-    )
-  return shrinkMembers(example, levels, members)
+  const shrinkMembers = (value: JsonObject, left: number): [string, Json][] =>
+    Object.entries(value).flatMap(([key, member]): [string, Json][] => {
+      const shown = shrink(member, left - 1)
+      return shown === undefined ? [] : [[key, shown]]
+    })
+  const shown = shrinkMembers(example, levels)
+  // The first list stays to the end: its row says more than what repeats the request.
+  const row = shown.findIndex(([, value]) => Array.isArray(value) && isJsonObject(value[0]))
+  const before = row < members ? members : members - 1
+  return Object.fromEntries(shown.filter((_, index) => index < before || index === row))
 }
 
 /** A text that is cut shows it: half an address would be a plausible wrong one. */

@@ -89,7 +89,7 @@ interface Extensions {
 export const IDENTIFIER = 'payment-identifier'
 
 /** The extension in a challenge. The specification defines the form of an id; every byte is sent with every 402. */
-export const IDENTIFIER_EXTENSION = { info: { required: false }, schema: { type: 'object' } }
+export const IDENTIFIER_EXTENSION = { info: { required: false }, schema: {} }
 
 /** The extension as a payment carries it, with an id or without. */
 const identifierSchema = {

@@ -117,7 +117,7 @@ t.test('gives a templated path an example that can be called', async (t) => {
   t.strictSame(member(extension, 'info', 'input', 'pathParams'), { appid: '730' })
   t.strictSame(
     member(extension, 'schema', 'properties', 'input', 'properties', 'pathParams', 'properties', 'appid'),
-    { type: 'string' },
+    { type: 'string', description: 'App id in the store.' },
     'a probe may put the template there',
   )
 })
@@ -213,36 +213,49 @@ t.test('lists every route untrimmed, and trims its header without hollow example
   }
 })
 
-t.test('keeps when to use a route in a header of four networks, rather than the example', async (t) => {
+t.test('keeps what helps to choose and to call in a header of four networks', async (t) => {
   const { service } = shippedCatalog()
   const networks = NETWORKS.filter(({ testnet }) => !testnet)
     .slice(0, 4)
     .map((network) => ({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))
   const settings = { service, baseUrl: 'https://api.example.com', networks, nextToken: () => 'x'.repeat(24) }
-  let [useful, withDefaults] = [0, 0]
+  let [described, tagged] = [0, 0]
   for (const route of routes) {
     const challenge = createChallenge(route, fixedPriceOf(route), settings)
-    const { listing } = challenge
     const resource = `https://api.example.com${examplePath(route)}`
     const { headers } = challenge.prepare({ resource, error: 'payment_required', scope: '' })()
     const sent: Json = JSON.parse(Buffer.from(headers['PAYMENT-REQUIRED'] ?? '', 'base64').toString())
-    const queryOf = (value: Json | undefined): string[] => {
-      const at = ['bazaar', 'schema', 'properties', 'input', 'properties', 'queryParams', 'properties']
-      const parameters = Object.entries((member(value, ...at) ?? {}) as JsonObject)
-      return parameters.flatMap(([name, schema]) => (member(schema, 'default') === undefined ? [] : [name]))
+    t.match(member(sent, 'accepts'), { length: 4 }, `${route.path} offers every network`)
+    t.match(member(sent, 'resource', 'description'), / Use when: /, route.path)
+    const bazaar = member(sent, 'extensions', 'bazaar')
+    const input = member(bazaar, 'schema', 'properties', 'input', 'properties')
+    const shown = route.parameters.map((parameter) => {
+      const place = parameter.in === 'path' ? 'pathParams' : 'queryParams'
+      const schema = member(input, place, 'properties', parameter.name)
+      if (parameter.default !== undefined && parameter.default !== '')
+        t.equal(member(schema, 'default'), parameter.default, `${route.path} ${parameter.name}`)
+      return member(schema, 'description') !== undefined
+    })
+    if (shown.includes(true)) described += 1
+    t.strictSame(shown, [...shown].sort().reverse(), `${route.path}: the first parameters are described`)
+    if (member(sent, 'resource', 'tags') !== undefined) {
+      tagged += 1
+      t.notOk(shown.includes(false), `${route.path}: tags go before descriptions`)
     }
-    t.notMatch(JSON.stringify(member(sent, 'extensions', 'bazaar', 'info', 'output')), '{}', 'nothing hollow')
-    const shown = Object.keys(
-      (member(sent, 'extensions', 'bazaar', 'info', 'output', 'example') ?? {}) as object,
-    )
-    if (JSON.stringify(member(sent, 'resource')).includes('Use when: ')) useful += 1
-    else t.strictSame(shown, [], `${route.path}: the example goes first`)
-    if (queryOf(member(sent, 'extensions')).length === queryOf(listing.extensions).length) withDefaults += 1
-    else t.ok(shown.length <= 1, `${route.path}: most of the example goes before defaults`)
+    const { example } = route.operation
+    const lists = isJsonObject(example) ? Object.entries(example).filter(([, list]) => isRows(list)) : []
+    const [name] = lists[0] ?? []
+    if (name !== undefined)
+      t.match(member(bazaar, 'info', 'output', 'example', name), [{}], `${route.path}: a row of ${name}`)
+    t.notMatch(JSON.stringify(member(bazaar, 'info', 'output')), '{}', `${route.path}: nothing hollow`)
   }
-  t.ok(useful >= 20, `${useful} of ${routes.length} say when to use them`)
-  t.ok(withDefaults >= 20, `${withDefaults} of ${routes.length} have their defaults`)
+  t.ok(described >= 20, `${described} of ${routes.length} describe their parameters`)
+  t.ok(tagged >= 8, `${tagged} of ${routes.length} have their tags`)
 })
+
+function isRows(value: Json): boolean {
+  return Array.isArray(value) && isJsonObject(value[0])
+}
 
 t.test('shows the icon of the catalog to wallets and registries', async (t) => {
   const { service } = shippedCatalog()

@@ -9,8 +9,8 @@ import { join } from 'node:path'
 const AT = { line: 3, column: 5, width: 9 }
 
 t.test('sets its limits where proxies and facilitators have theirs', async (t) => {
-  t.equal(headerIssue(2_900, AT), undefined)
-  t.match(headerIssue(2_901, AT), { severity: 'warning', code: 'header_large', position: AT })
+  t.equal(headerIssue(3_000, AT), undefined)
+  t.match(headerIssue(3_001, AT), { severity: 'warning', code: 'header_large', position: AT })
   t.match(headerIssue(4_096, AT), { severity: 'warning', code: 'header_large' })
   t.match(headerIssue(4_097, AT), { severity: 'error', code: 'header_too_large', position: AT })
 })
