@@ -108,7 +108,12 @@ function spell(value: Json): string {
 
 /** Paths of the documents of a service, by their names in the catalog. */
 export function documentPlaces(openapi: JsonObject): ReadonlyMap<string, readonly string[]> {
-  const places = new Map<string, string[]>()
+  // Documents that are no operations are listed apart.
+  const apart = membersAt(openapi, 'x-documents').map(([name]): [string, string[]] => [
+    name,
+    listAt(openapi, 'x-documents', name).filter((path) => typeof path === 'string'),
+  ])
+  const places = new Map(apart)
   for (const [path, operation] of openapiOperations(openapi)) {
     const name = textAt(operation, 'x-document')
     if (name !== undefined) places.set(name, [...(places.get(name) ?? []), path])

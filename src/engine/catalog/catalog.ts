@@ -34,7 +34,7 @@ export interface Service {
   readonly description: string
   readonly guidance: string | undefined
   readonly tags: readonly string[]
-  /** A path under `files`, or an address. */
+  /** A path under `files` or of the usual icon, or an address. */
   readonly icon: string | undefined
   readonly contact: { readonly email?: string; readonly url?: string }
   readonly provider: { readonly organization: string; readonly url: string } | undefined

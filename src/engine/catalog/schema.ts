@@ -330,7 +330,7 @@ export const catalogSchema = {
     openapi_documents: {
       enum: ['list', 'omit'],
       description:
-        'Whether the OpenAPI document also describes the generated documents: list (default), or omit to shorten it.',
+        'Whether the OpenAPI document also describes the generated documents: list (default), or omit to shorten it; x-documents then names their paths.',
     },
     documents,
     files,

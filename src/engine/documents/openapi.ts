@@ -22,7 +22,9 @@ import { charging, freshness, howToPay, isUpfront, SANDBOX, sentence, useWhen } 
 /** Generates the OpenAPI 3.1.0 description of everything that is served; other documents refer to it. */
 export const openapi = defineDocument('openapi', (catalog, facts) => {
   const routes = listedRoutes(catalog)
-  const documents = catalog.openapiDocuments === 'list' ? placedDocuments(catalog, facts.baseUrl) : []
+  const placed = placedDocuments(catalog, facts.baseUrl)
+  const isListed = catalog.openapiDocuments === 'list'
+  const documents = isListed ? placed : []
   const paths: Record<string, JsonObject> = {}
   for (const route of routes)
     paths[route.path] = {
@@ -36,6 +38,9 @@ export const openapi = defineDocument('openapi', (catalog, facts) => {
     servers: [{ url: facts.baseUrl }],
     tags: tags(catalog, routes, documents.length),
     ...extensions(catalog, facts),
+    ...(isListed
+      ? {}
+      : { 'x-documents': Object.fromEntries(placed.map(({ name, paths }) => [name, [...paths]])) }),
     paths,
     components: openapiComponents(facts.protocols),
   })

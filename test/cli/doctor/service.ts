@@ -86,6 +86,23 @@ t.test('passes a service whose documents, challenges and catalog agree', async (
   t.match(plain.out, /^\d+ routes: \/openapi\.json, 402, .* say the same$/m)
 })
 
+t.test('finds the documents of a service whose OpenAPI leaves them out', async (t) => {
+  const place = t.testdir({
+    'catalog.yaml': `${readFileSync(CATALOG, 'utf8')}openapi_documents: omit\n`,
+    src: t.fixture('symlink', join(dirname(CATALOG), 'src')),
+  })
+  const file = join(place, 'catalog.yaml')
+  const brief = await startServer({ args: ['--sandbox', '--offline', '--catalog', file] })
+  t.teardown(() => brief.stop())
+  const { code, report } = await examine(brief.url)
+  t.strictSame(report.differences, [])
+  t.equal(code, 0)
+  for (const name of ['/openapi.json', '/', '/llms.txt', '/x402-resources', CARD])
+    t.ok(report.compared.includes(name), name)
+  const planned = await runLine(['plan', file, '--against', brief.url])
+  t.equal(planned.code, 0, planned.err)
+})
+
 t.test('shows which documents still state the old price before a new one is deployed', async (t) => {
   const text = readFileSync(CATALOG, 'utf8').replace('price: 0.001', 'price: 0.009')
   // Next to it stand the examples it names.

@@ -122,6 +122,7 @@ t.test('leaves documents out where the catalog says so', async (t) => {
     left.map(({ path }) => path),
   )
   t.notMatch(JSON.stringify(at(short, 'tags')), 'discovery')
+  t.match(at(short, 'x-documents'), { index: ['/'], openapi: ['/openapi.json'] }, 'names where they are')
 })
 
 t.test('tells probers which routes cost money', async (t) => {
