@@ -138,8 +138,11 @@ function jsonFault(fault: unknown, text: string): string {
   )
 }
 
-/** One instance for all schemas: each compiler compiles the meta-schema again, which costs more than most schemas. */
-const compiler = once(() => new Ajv2020({ strict: false, validateFormats: false }))
+/**
+ * One instance for all schemas: each compiler compiles the meta-schema again, which costs more than most schemas. Code
+ * that runs once is not worth optimizing, which takes 40 % of the time.
+ */
+const compiler = once(() => new Ajv2020({ strict: false, validateFormats: false, code: { optimize: false } }))
 
 /** The validator of a schema, or why it is invalid. */
 function compileSchema(schema: JsonObject): ValidateFunction | string {
