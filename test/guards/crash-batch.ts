@@ -24,7 +24,7 @@ import {
 const BUYERS = 6
 const IS_FULL = process.env['CRASH'] === 'full'
 /** Writes between those that the suite takes. */
-const STRIDE = IS_FULL ? 1 : 8
+const STRIDE = IS_FULL ? 1 : 12
 t.jobs = 2
 t.setTimeout(IS_FULL ? 3_600_000 : 300_000)
 
