@@ -1,8 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   createTestClient,
   defineChain,
   http,
   publicActions,
+  TransactionReceiptNotFoundError,
   walletActions,
   type Chain,
   type Hex,
@@ -42,6 +44,26 @@ export function connect(rpcUrl: string, chainId: number): Connection {
   })
     .extend(publicActions)
     .extend(walletActions)
+}
+
+const MINED_WITHIN_MS = 60_000
+
+/**
+ * Resolves when a transaction is mined. viem looks for the receipt once in each block: a node that shows a block before
+ * its receipts is waited for in vain when no other block follows.
+ */
+export async function untilMined(connection: Connection, hash: Hex): Promise<void> {
+  const until = Date.now() + MINED_WITHIN_MS
+  while (Date.now() < until) {
+    try {
+      await connection.getTransactionReceipt({ hash })
+      return
+    } catch (cause) {
+      if (!(cause instanceof TransactionReceiptNotFoundError)) throw cause
+    }
+    await pause(connection.pollingInterval)
+  }
+  throw new Error(`The sandbox did not mine ${hash}`)
 }
 
 /** Hash of block 0: it holds the second of the start, so no two chains on one port share it. */

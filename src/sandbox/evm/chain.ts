@@ -1,6 +1,6 @@
 import { encodeDeployData, isHex, parseAbi, stringToHex, type Address, type Hex } from 'viem'
 import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
-import { connect, genesisOf, isChain, type Connection, type NodeRecord } from '../connection.ts'
+import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
 import { MULTICALL3 } from '../../engine/internal.ts'
 import multicall from './multicall.json' with { type: 'json' }
 import proxy from './proxy.json' with { type: 'json' }
@@ -124,8 +124,7 @@ function chain(
         functionName: 'mint',
         args: [to, amount],
       })
-      // While viem looks for a replacement it misses the block, which is the last one when nothing else is sent.
-      await client.waitForTransactionReceipt({ hash, checkReplacement: false })
+      await untilMined(client, hash)
     },
     balance: (of) =>
       client.readContract({ address: asset, abi: TOKEN_ABI, functionName: 'balanceOf', args: [of] }),

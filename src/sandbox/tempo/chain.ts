@@ -1,6 +1,6 @@
 import { parseAbi, type Address } from 'viem'
 import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
-import { connect, genesisOf, isChain, type Connection, type NodeRecord } from '../connection.ts'
+import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
 
 /** pathUSD: a dollar of six decimals at this address on every Tempo chain. */
 export const PATH_USD = '0x20c0000000000000000000000000000000000000'
@@ -88,7 +88,7 @@ async function chain(
         functionName: 'transfer',
         args: [to, amount],
       })
-      await client.waitForTransactionReceipt({ hash, checkReplacement: false })
+      await untilMined(client, hash)
     },
     balance: (of) => client.readContract({ ...token, functionName: 'balanceOf', args: [of] }),
     async stop() {

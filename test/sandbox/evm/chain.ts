@@ -2,6 +2,7 @@ import t from 'tap'
 import { createServer } from 'node:http'
 import { createPublicClient, http } from 'viem'
 import { adoptEvmChain, startEvmChain } from '../../../src/sandbox/evm/chain.ts'
+import { openRpcProxy } from '../../support/rpc-proxy.ts'
 
 const OPTIONS = {
   chainId: 84532,
@@ -32,6 +33,20 @@ t.test('mints with the next block when blocks have a time', async (t) => {
   t.teardown(() => chain.stop())
   await chain.mint(SOMEBODY, 5n)
   t.equal(await chain.balance(SOMEBODY), 5n)
+})
+
+t.test('mints on a node that shows its last block before the receipts in it', async (t) => {
+  const chain = await startEvmChain(OPTIONS)
+  t.teardown(() => chain.stop())
+  const node = await openRpcProxy(chain.rpcUrl)
+  t.teardown(node.close)
+  let asked = 0
+  node.instead(async (method) =>
+    method === 'eth_getTransactionReceipt' && (asked += 1) <= 3 ? { result: null } : undefined,
+  )
+  const adopted = await adoptEvmChain({ ...chain, rpcUrl: node.url })
+  await adopted?.mint(SOMEBODY, 5n)
+  t.equal(await adopted?.balance(SOMEBODY), 5n)
 })
 
 t.test('reuses a running chain only when it is the remembered one', async (t) => {
