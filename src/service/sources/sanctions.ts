@@ -26,7 +26,7 @@ export interface Consulted {
 export interface Findings {
   /** The name as it was compared. */
   readonly normalized: string
-  /** How many words it has. */
+  /** How many words it has, without particles such as al and bin. */
   readonly words: number
   /** The score from which on a hit counts. */
   readonly threshold: number

@@ -55,8 +55,8 @@ export class NameIndex {
     }
   }
 
-  /** Every entry with a name that scores `threshold` or more, the best first. */
-  search(name: Name, threshold: number): Hit[] {
+  /** Every entry with a name that scores `threshold` or more and is a hit in other respects, too; the best first. */
+  search(name: Name, threshold: number, isHit: (hit: Hit) => boolean = () => true): Hit[] {
     const forms = [
       ...new Map([name.person, name.organisation].map((form) => [form.join(' '), form])).values(),
     ]
@@ -67,7 +67,7 @@ export class NameIndex {
       for (const indexed of this.#candidates(form, known)) {
         if (wordsFor(indexed.entry.kind, name) !== form && forms.length > 1) continue
         const hit = score(form, indexed, known)
-        if (hit.score >= threshold && hit.score > (best.get(indexed.entry)?.score ?? 0))
+        if (hit.score >= threshold && hit.score > (best.get(indexed.entry)?.score ?? 0) && isHit(hit))
           best.set(indexed.entry, hit)
       }
     }

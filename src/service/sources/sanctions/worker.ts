@@ -6,6 +6,7 @@ import { LISTS, type ListId, type ListTerms } from './lists.ts'
 import { readName, surnamesOf } from './name.ts'
 import type { ListFile } from './reading.ts'
 import type { Hit } from './name-index.ts'
+import { isTelling } from './name-similarity.ts'
 import { buildIndex, type ListFacts, type IndexedList } from './build-index.ts'
 
 /** What the thread is asked; it answers with the number. */
@@ -79,14 +80,14 @@ function search({ name, threshold, limit }: Task & { readonly kind: 'search' }):
   const words = read.organisation.length > 1 ? read.organisation : read.person
   const isShort = words.length === 1 && (words[0]?.length ?? 0) < SHORT
   const least = isShort ? threshold.shortWord : threshold.usual
-  const asksSurname = words.length === 1 && !isShort
+  // Al-Assad is a surname, too.
+  const telling = words.filter(isTelling)
+  const asksSurname = telling.length === 1 && (telling[0]?.length ?? 0) >= SHORT
   // Always in the same order: of hits that score the same, the list that comes first is shown first.
+  const isHit = (hit: Hit): boolean => hit.score >= least || isBearer(hit)
   const hits = LISTS.flatMap(({ id }) =>
-    (lists.get(id)?.index.search(read, asksSurname ? LEAST_SURNAME : least) ?? []).flatMap(
-      (hit): ListHit[] => {
-        const surnameOnly = hit.score < least
-        return surnameOnly && !isBearer(hit) ? [] : [{ list: id, ...hit, surnameOnly }]
-      },
+    (lists.get(id)?.index.search(read, asksSurname ? LEAST_SURNAME : least, isHit) ?? []).map(
+      (hit): ListHit => ({ list: id, ...hit, surnameOnly: hit.score < least }),
     ),
   )
   const asked = read.person.join(' ')
@@ -100,14 +101,15 @@ function search({ name, threshold, limit }: Task & { readonly kind: 'search' }):
     kind: 'found',
     searched: [...lists.keys()],
     normalized: asked,
-    words: words.length,
+    words: Math.max(1, telling.length),
     threshold: least,
     count: hits.length,
     hits: hits.slice(0, limit),
   }
 }
 
-function isBearer({ entry, name, pairs: [pair] }: Hit): boolean {
+function isBearer({ entry, name, pairs }: Hit): boolean {
+  const pair = pairs.find(({ listed }) => isTelling(listed))
   return entry.kind === 'individual' && pair?.likeness === 1 && surnamesOf(name.text).includes(pair.listed)
 }
 

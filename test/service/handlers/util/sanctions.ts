@@ -2,7 +2,7 @@ import t from 'tap'
 import { InvalidParameter, type JsonObject } from '../../../../src/engine/handler.ts'
 import { sanctions } from '../../../../src/service/handlers/util/sanctions.ts'
 import { fixedContext, publishedExample } from '../../../support/handler-context.ts'
-import { listFile, openLists, openPublisher } from '../../support/sanctions-lists.ts'
+import { listFile, OFAC, openLists, openPublisher } from '../../support/sanctions-lists.ts'
 import { checkedAnswer } from '../../support/answer-shape.ts'
 
 const publisher = await openPublisher(t, ({ url = '' }, response) => response.end(listFile(url.slice(1))))
@@ -104,6 +104,35 @@ t.test('lists all bearers of a lone surname, and says that only a surname was gi
   }
   t.match(await bodyFor('Nicolas'), { result: 'no_match' }, 'a given name is too common')
   t.match(await bodyFor('Hizballah'), { result: 'match', matches: [{ name: 'HIZBALLAH', band: 'strong' }] })
+})
+
+t.test('finds the bearers of a surname with a particle', async (t) => {
+  for (const [surname, bearer] of [
+    ['Al-Assad', 'Bashar AL-ASSAD'],
+    ['Bin Ladin', 'Usama bin Muhammad bin Awad BIN LADIN'],
+  ] as const)
+    t.match(await ask(surname), {
+      body: { result: 'possible_match', matches: [{ name: bearer, band: 'surname_only' }] },
+      warnings: [{ code: 'single_token_query' }],
+    })
+  t.match(await bodyFor('al Nicolas'), { result: 'no_match' }, 'a given name is too common')
+})
+
+t.test('finds the bearer of a surname who has another spelling of it in a shorter name', async (t) => {
+  const file = OFAC.replace(
+    /<lastName>PRIGOZHIN<\/lastName>(?=<firstName>Evgeny)/,
+    '<lastName>PRIGOZHYN</lastName>',
+  )
+  t.not(file, OFAC)
+  const published = await openPublisher(t, file)
+  const others = openLists(t, { urls: { us_ofac_sdn: `${published.url}/ofac.xml` } }, clock)
+  await others.update(() => {})
+  const answer = await sanctions(others).run({ name: 'Prigozhin' }, fixedContext())
+  const { body } = checkedAnswer('util/sanctions', answer)
+  t.match(body, {
+    matches: [{ matched_name: 'Yevgeniy Viktorovich PRIGOZHIN', band: 'surname_only' }],
+    match_count: 1,
+  })
 })
 
 t.test('shows the best match by name and list in the sample, and keeps the rest for buyers', async (t) => {
