@@ -69,6 +69,14 @@ t.test(
   },
 )
 
+t.test('takes days off that were decreed during the year', async (t) => {
+  const off = { verified: true, is_workday: false }
+  t.match((await ask('KR', '2026-05-01')).body, { ...off, holiday: { name: 'Labor Day' } })
+  t.match((await ask('KR', '2027-07-19')).body, { ...off, holiday: { substitute: true } })
+  t.match((await ask('MY', '2026-03-20')).body, { is_workday: false })
+  t.match((await ask('ZA', '2026-11-04')).body, { ...off, holiday: { name: 'Local government elections' } })
+})
+
 t.test('keeps the days off that the United States move away from a weekend', async (t) => {
   const off = { verified: true, is_workday: false, holiday: { day_off: true } }
   t.match((await ask('US', '2028-11-10')).body, off)
