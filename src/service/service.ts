@@ -32,7 +32,7 @@ import { repurpose } from './handlers/util/repurpose.ts'
 import { sanctions } from './handlers/util/sanctions.ts'
 import { tokencost } from './handlers/util/tokencost.ts'
 import { workday } from './handlers/util/workday.ts'
-import type { SourceUrls } from './settings.ts'
+import type { SearchSettings, SourceUrls } from './settings.ts'
 import { Brave, LIVE_BRAVE } from './sources/brave.ts'
 import type { Memories } from './memory/memories.ts'
 import { Crossref, LIVE_CROSSREF } from './sources/crossref.ts'
@@ -64,7 +64,7 @@ export interface ServiceDeps extends SourceUrls {
   /** Undefined: what needs them is not served, or answers without its part. */
   readonly twitch: Credentials | undefined
   /** The first that is set is asked; undefined: nothing is searched for. */
-  readonly search: { readonly searxngUrl: string | undefined; readonly braveApiKey: string | undefined }
+  readonly search: SearchSettings
   /** Without the name of a model, none writes. */
   readonly model: {
     readonly baseUrl: string
@@ -184,11 +184,12 @@ export function createHandlers(outside: ServiceDeps): Handlers {
 }
 
 function engineOf(outside: ServiceDeps): SearchEngine | undefined {
-  const { searxngUrl: baseUrl, braveApiKey: apiKey } = outside.search
+  const { searxngUrl, brave } = outside.search
   const { world, records } = outside
   const standIn = sourceOf(outside, 'a search engine')
-  if (baseUrl !== undefined) return new Searxng({ ...LIVE_SEARXNG, baseUrl, ...standIn }, world, records)
-  return apiKey === undefined ? undefined : new Brave({ ...LIVE_BRAVE, apiKey }, world, records)
+  if (searxngUrl !== undefined)
+    return new Searxng({ ...LIVE_SEARXNG, baseUrl: searxngUrl, ...standIn }, world, records)
+  return brave === undefined ? undefined : new Brave({ ...LIVE_BRAVE, ...brave }, world, records)
 }
 
 function modelOf(outside: ServiceDeps): LanguageModel | undefined {

@@ -16,7 +16,13 @@ export interface Settings {
   /** PostgreSQL with pgvector for memories; undefined: embedded, in the data directory. */
   readonly databaseUrl: string | undefined
   readonly model: ModelSettings
-  readonly search: { readonly searxngUrl: string | undefined; readonly braveApiKey: string | undefined }
+  readonly search: SearchSettings
+}
+
+export interface SearchSettings {
+  readonly searxngUrl: string | undefined
+  /** Undefined unless there is a key. */
+  readonly brave: { readonly baseUrl: string; readonly apiKey: string } | undefined
 }
 
 export interface SourceUrls {
@@ -82,7 +88,7 @@ export function readSettings(variables: Variables): Settings {
       languageModel: variables.text('LLM_MODEL'),
       embeddingModel: variables.text('EMBEDDING_MODEL'),
     },
-    search: { searxngUrl: variables.url('SEARXNG_URL'), braveApiKey: variables.text('BRAVE_API_KEY') },
+    search: { searxngUrl: variables.url('SEARXNG_URL'), brave: readBrave(variables) },
   }
 }
 
@@ -108,6 +114,12 @@ function readTwitch(variables: Variables): Settings['twitch'] {
     variables.text(name),
   )
   return clientId === undefined || clientSecret === undefined ? undefined : { clientId, clientSecret }
+}
+
+function readBrave(variables: Variables): SearchSettings['brave'] {
+  const baseUrl = variables.url('BRAVE_URL') ?? 'https://api.search.brave.com/res/v1'
+  const apiKey = variables.text('BRAVE_API_KEY')
+  return apiKey === undefined ? undefined : { baseUrl, apiKey }
 }
 
 function readPostgres(variables: Variables, name: string): string | undefined {

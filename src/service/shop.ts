@@ -106,7 +106,7 @@ export async function openStandIns(context: Context, records: MetricsBySource): 
     egress: openEgress(context, { resolve: (host) => dns.addresses(host), ...web.wire }),
     dns,
     rdapBootstrap: web.rdapBootstrap,
-    search: { searxngUrl: `${standIns.url}/searxng`, braveApiKey: undefined },
+    search: { searxngUrl: `${standIns.url}/searxng`, brave: undefined },
     model: { baseUrl: `${standIns.url}/model`, apiKey: undefined, languageModel: 'stand-in' },
     standIn: true,
   })

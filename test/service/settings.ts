@@ -47,7 +47,7 @@ t.test('gives every unset variable its default', async (t) => {
       languageModel: undefined,
       embeddingModel: undefined,
     },
-    search: { searxngUrl: undefined, braveApiKey: undefined },
+    search: { searxngUrl: undefined, brave: undefined },
     egressAllow: [],
   })
 })
@@ -60,6 +60,7 @@ t.test('applies every variable, and hides those with a secret', async (t) => {
     LLM_MODEL: 'writer',
     EMBEDDING_MODEL: 'embedder',
     SEARXNG_URL: 'http://search.example',
+    BRAVE_URL: 'https://brave.example',
     BRAVE_API_KEY: 'key of the search',
     STEAM_STORE_URL: 'https://store.example/',
     STEAM_API_URL: 'https://api.example',
@@ -115,7 +116,10 @@ t.test('applies every variable, and hides those with a secret', async (t) => {
       languageModel: 'writer',
       embeddingModel: 'embedder',
     },
-    search: { searxngUrl: 'http://search.example', braveApiKey: 'key of the search' },
+    search: {
+      searxngUrl: 'http://search.example',
+      brave: { baseUrl: 'https://brave.example', apiKey: 'key of the search' },
+    },
     egressAllow: [],
   })
   const { hide, mcpUrls } = readEnv({ ...variables, MEM_URL: 'https://mem.example' }, service)

@@ -14,10 +14,9 @@ export interface BraveOptions {
   readonly timeoutMs: number
 }
 
-/** Brave's own; a caller adds the key. */
-export const LIVE_BRAVE: Omit<BraveOptions, 'apiKey'> = {
+/** Brave's own; a caller adds the address and the key. */
+export const LIVE_BRAVE: Omit<BraveOptions, 'baseUrl' | 'apiKey'> = {
   source: { name: 'Brave Search', url: 'https://search.brave.com/' },
-  baseUrl: 'https://api.search.brave.com/res/v1',
   timeoutMs: 5000,
 }
 

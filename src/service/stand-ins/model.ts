@@ -3,7 +3,9 @@ import { json, type StandInRequest, type StandInResponse } from './stand-in.ts'
 
 /** Answers as OpenAI does: with the first words and numbers of the text, wherever the schema wants some. */
 export function answerModel({ path, method, body }: StandInRequest): StandInResponse | undefined {
-  if (path !== '/chat/completions' || method !== 'POST') return undefined
+  if (method !== 'POST') return undefined
+  if (path === '/embeddings') return json(embeddingsOf(JSON.parse(body)))
+  if (path !== '/chat/completions') return undefined
   const { model, schema, text } = readQuestion(JSON.parse(body))
   const content = JSON.stringify(fill(schema, text))
   return json({
@@ -12,6 +14,14 @@ export function answerModel({ path, method, body }: StandInRequest): StandInResp
     model,
     choices: [{ index: 0, message: { role: 'assistant', content, refusal: null }, finish_reason: 'stop' }],
   })
+}
+
+/** The same for every text: nobody is to think that meanings were compared. */
+function embeddingsOf(asked: Json): JsonObject {
+  const { model = null, input } = objectOf(asked)
+  const texts = Array.isArray(input) ? input : []
+  const data = texts.map((_, index) => ({ object: 'embedding', index, embedding: [0.6, 0, 0.8] }))
+  return { object: 'list', model, data }
 }
 
 interface Question {

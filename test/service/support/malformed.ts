@@ -76,9 +76,24 @@ export function spoil(json: unknown, { at, value }: Change): unknown {
   return json
 }
 
-/** A document in tags and texts, which `spoilText` replaces. */
-export function partsOf(document: string): readonly string[] {
-  return document.split(/(<[^>]*>)/)
+/** A document in its tags and texts, or in other parts, which `spoilText` replaces. */
+export function partsOf(document: string, parts = /(<[^>]*>)/): readonly string[] {
+  return document.split(parts)
+}
+
+/**
+ * Changes a byte of a DNS answer, or cuts it off there. Its number and its question, which ends at `end`, stay as they are:
+ * a resolver waits for another answer when they are not its own.
+ */
+export function spoilDns(answer: Buffer, end: number, { at, value }: Change): Buffer {
+  const [first, header] = [2, 10]
+  const place = first + (at % (answer.length - end + header))
+  const byte = place < first + header ? place : place - first - header + end
+  if (value === undefined && byte >= end) return answer.subarray(0, byte)
+  const changed = Buffer.from(answer)
+  changed[byte] =
+    typeof value === 'number' ? value & 255 : (Buffer.from(JSON.stringify(value ?? null))[0] ?? 0)
+  return changed
 }
 
 /** Replaces parts of a document, each counted through all of it. */

@@ -63,7 +63,7 @@ export async function openWholeService(
     egress,
     dns,
     rdapBootstrap,
-    search: { searxngUrl: `${url}/searxng`, braveApiKey: undefined },
+    search: { searxngUrl: `${url}/searxng`, brave: undefined },
     model: { baseUrl: `${url}/model`, apiKey: undefined, languageModel: 'stand-in' },
     memories: new Memories(),
     standIn: true,

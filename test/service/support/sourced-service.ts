@@ -1,10 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
 import { startDns } from '../../../src/service/stand-ins/web/dns.ts'
 import { REGISTERED } from '../../../src/service/stand-ins/web/sites.ts'
+import { zoneOf } from '../../../src/service/stand-ins/web/zones.ts'
 import { STAND_IN_CREDENTIALS } from '../../../src/service/sources/twitch/access.ts'
 import { isJsonObject, type JsonObject } from '../../../src/engine/json.ts'
 import { listening } from '../../support/http.ts'
@@ -12,28 +13,35 @@ import { startRedis } from '../../support/redis.ts'
 import { addressOf, randomKey } from '../../support/payment.ts'
 import { startServer, type RunningServer } from '../../support/server.ts'
 import type { Shop } from '../../support/shop.ts'
-import { fewCategories, partsOf, spoil, spoilText, type Change } from './malformed.ts'
+import { fewCategories, partsOf, spoil, spoilDns, spoilText, type Change } from './malformed.ts'
 
 const CATALOG = new URL('../../../catalog.yaml', import.meta.url).pathname
 const TOKEN = 'the-token-of-the-metrics'
 /** Sites that pages are read from in turn: one site is asked only so often. */
 const SITES = 40
-/** Length from which the server accepts a list as complete. */
-const LISTED = 10_050
+
+export type Engine = 'searxng' | 'brave'
+/** Which answers are changed, and which are of no use, so that the server asks for those. */
+export interface Spoiled {
+  readonly addresses: RegExp
+  readonly down?: RegExp | undefined
+}
 
 /** A server of the shipped catalog with sources of its own, whose answers can be changed. */
 export interface SourcedService {
   readonly url: () => string
-  /** Changes answers at these addresses from now on. */
-  spoil(addresses: RegExp, made: readonly Change[]): void
+  /** Changes answers from now on. */
+  spoil(which: Spoiled, made: readonly Change[]): void
   /** How many answers were changed. */
   readonly reached: () => number
   /** Empties the cache and turns to the next site. */
   forget(): Promise<void>
-  /** Starts the server again without the lists it has read. */
-  restart(): Promise<void>
-  /** Puts the sanctions list, changed, where a server that has none looks for it at each question. */
-  placeList(): void
+  /** A site that pages are read from now. */
+  readonly site: () => string
+  /** Starts the server again, which then holds no list and no log-in. */
+  restart(engine: Engine): Promise<void>
+  /** Puts a sanctions list, changed, where a server looks for it at each question, and the one that none goes without. */
+  placeList(name: ListName): void
   /** Stops the server before the test is over. */
   stop(): Promise<void>
   /** Rows and fields that were skipped, by source: in `/status.json` and in the metrics. */
@@ -47,7 +55,7 @@ export async function openSourcedService(
 ): Promise<SourcedService> {
   const settler = randomKey()
   await chain.setGas(addressOf(settler), 10n ** 18n)
-  let active: { readonly addresses: RegExp; readonly made: readonly Change[] } | undefined
+  let active: (Spoiled & { readonly made: readonly Change[] }) | undefined
   let [reached, turns] = [0, 0]
   const changesOf = (address: string): readonly Change[] => {
     if (active === undefined || !active.addresses.test(address)) return []
@@ -59,40 +67,52 @@ export async function openSourcedService(
     value: Value,
     change: (value: Value, change: Change) => Value,
   ): Value => changesOf(address).reduce(change, value)
+  const changedJson = (address: string, body: unknown): unknown =>
+    active?.down?.test(address) === true ? {} : changed(address, body, spoil)
   const site = await listening(
     createServer(({ url = '/' }, response) => {
-      const json = (body: object): unknown =>
+      const json = (body: object, type = 'application/rdap+json'): unknown =>
         response
-          .writeHead(200, { 'content-type': 'application/rdap+json' })
-          .end(JSON.stringify(changed(url, structuredClone(body), spoil)))
+          .writeHead(200, { 'content-type': type })
+          .end(JSON.stringify(changedJson(url, structuredClone(body))))
       if (url === '/rdap/dns.json')
         return json({ services: [[['com', 'net'], [`http://127.0.0.1:${port}/rdap/`]]] })
       if (url.startsWith('/rdap/domain/')) return json(REGISTERED)
-      if (url === '/sdn.xml') return response.end(spoilText(LIST, changesOf(url)))
+      if (url === `/doi/${encodeURIComponent(WORK.DOI)}`)
+        return json(WORK, 'application/vnd.citationstyles.csl+json')
+      if (url.startsWith('/brave/'))
+        return json({ type: 'search', web: { results: hits() } }, 'application/json')
+      if (url === `/${FIRST_LIST}`) return response.end(spoilText(LISTS[FIRST_LIST], changesOf(url)))
       if (url === '/robots.txt') return response.writeHead(404).end()
-      return response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(PAGE)
+      return response
+        .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
+        .end(spoilText(PAGE, changesOf(url)))
     }),
   )
   t.teardown(site.close)
   const { port } = new URL(site.url)
   const pages = (turn: number): string => `http://page${turn % SITES}.com:${port}`
+  const hits = (): readonly JsonObject[] =>
+    ['/one', '/two'].map((path) => ({ url: pages(turns) + path, title: 'Charts' }))
   const standIns = await startStandIns({
     spoil: (address, body) => {
-      if (address === '/searxng/search') {
-        const results = ['/one', '/two'].map((path) => ({ url: pages(turns) + path, title: 'Charts' }))
-        return changed<unknown>(address, { results }, spoil)
-      }
+      if (address === '/searxng/search') return changedJson(address, { results: hits() })
       if (address === '/model/chat/completions') {
         const written = citing(body)
         const inner = changed('/model/written', written, (value, made) => objectOf(spoil(value, made)))
-        return changed<unknown>(address, completion(body, JSON.stringify(inner)), spoil)
+        return changedJson(address, completion(body, JSON.stringify(inner)))
       }
-      return changed(address, fewCategories(address, body), spoil)
+      return changedJson(address, fewCategories(address, body))
     },
   })
   t.teardown(standIns.stop)
-  const dns = await startDns((name) =>
-    /^page\d+\.com$/.test(name) ? { a: [Buffer.from([127, 0, 0, 1])] } : 'failing',
+  const dns = await startDns(
+    (name) => {
+      if (/^page\d+\.com$/.test(name)) return { a: [Buffer.from([127, 0, 0, 1])] }
+      const known = name.replace(/\bmail\d+\.com$/, 'example.com')
+      return known.endsWith('example.com') ? zoneOf(known) : 'failing'
+    },
+    (name, answer, end) => changed(`/dns/${name}`, answer, (value, made) => spoilDns(value, end, made)),
   )
   t.teardown(dns.stop)
   const cache = await startRedis({ appendonly: 'no' })
@@ -100,7 +120,7 @@ export async function openSourcedService(
   const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
   let lists = ''
-  const start = async (): Promise<RunningServer> => {
+  const start = async (engine: Engine): Promise<RunningServer> => {
     lists = join(dataDir, `lists-${(turns += 1)}`)
     mkdirSync(lists)
     const env = {
@@ -124,14 +144,17 @@ export async function openSourcedService(
       TWITCH_CLIENT_SECRET: STAND_IN_CREDENTIALS.clientSecret,
       CROSSREF_URL: `${standIns.url}/crossref`,
       DATACITE_URL: `${standIns.url}/datacite`,
-      DOI_URL: `${standIns.url}/doi`,
+      DOI_URL: `http://127.0.0.1:${port}/doi`,
       RDAP_URL: `http://127.0.0.1:${port}/rdap/dns.json`,
       DNS_SERVER: dns.server,
-      OFAC_URL: `http://127.0.0.1:${port}/sdn.xml`,
+      OFAC_URL: `http://127.0.0.1:${port}/${FIRST_LIST}`,
       SANCTIONS_DIR: lists,
-      SEARXNG_URL: `${standIns.url}/searxng`,
+      ...(engine === 'searxng'
+        ? { SEARXNG_URL: `${standIns.url}/searxng` }
+        : { BRAVE_URL: `http://127.0.0.1:${port}/brave`, BRAVE_API_KEY: 'key' }),
       OPENAI_BASE_URL: `${standIns.url}/model`,
       LLM_MODEL: 'stand-in',
+      EMBEDDING_MODEL: 'stand-in',
       EGRESS_ALLOW: [
         new URL(standIns.url).host,
         `127.0.0.1:${port}`,
@@ -140,23 +163,30 @@ export async function openSourcedService(
     }
     return startServer({ env, dataDir })
   }
-  let server = await start()
+  let server = await start('searxng')
   t.teardown(() => server.stop())
   return {
     url: () => server.url,
-    spoil: (addresses, made) => {
-      active = { addresses, made }
+    spoil: (which, made) => {
+      active = { ...which, made }
     },
     reached: () => reached,
     forget: async () => {
       turns += 1
       await cache.command('FLUSHALL')
     },
-    restart: async () => {
+    site: () => pages(turns),
+    restart: async (engine) => {
       await server.stop()
-      server = await start()
+      server = await start(engine)
     },
-    placeList: () => writeFileSync(join(lists, 'us_ofac_sdn.xml'), spoilText(LIST, changesOf('/sdn.xml'))),
+    placeList: (name) => {
+      const placed = readdirSync(lists)
+      for (const other of placed) if (other !== FIRST_LIST) rmSync(join(lists, other))
+      if (name !== FIRST_LIST && !placed.includes(FIRST_LIST))
+        writeFileSync(join(lists, FIRST_LIST), LISTS[FIRST_LIST].join(''))
+      writeFileSync(join(lists, name), spoilText(LISTS[name], changesOf(`/${name}`)))
+    },
     stop: async () => {
       await server.stop()
     },
@@ -176,20 +206,72 @@ export async function openSourcedService(
 }
 
 const SAID = 'Nine Lanterns Deep sold best in Japan last week, ahead of everything else.'
-const PAGE = `<title>Charts</title><main><p>${SAID} ${SAID} ${SAID}</p></main>`
+const PAGE = partsOf(`<title>Charts</title><main><p>${SAID} ${SAID} ${SAID}</p></main>`)
+/** As agencies other than Crossref and DataCite describe a work. */
+const WORK = {
+  type: 'article-journal',
+  DOI: '10.9999/lamps.7',
+  title: 'Lamps of the far north',
+  author: [
+    { given: 'Ada', family: 'Quill' },
+    { given: 'Otto', family: 'Reed' },
+  ],
+  'container-title': 'Annals of Lamplighting',
+  publisher: 'Wexmire University Press',
+  volume: '12',
+  issue: 3,
+  page: '17-29',
+  issued: { 'date-parts': [[2019, 4, 2]] },
+}
 
-/** OFAC's list in its form and length, with one name that the test asks for. */
-const LIST = partsOf(
-  [
-    '<?xml version="1.0" encoding="utf-8"?><sdnList xmlns="https://sanctionslistservice.ofac.treas.gov/api/PublicationPreview/exports/XML">',
-    `<publshInformation><Publish_Date>11/18/2026</Publish_Date><Record_Count>${LISTED}</Record_Count></publshInformation>`,
-    ...Array.from({ length: LISTED }, (_, place) => {
-      const name = place === 17 ? 'MAHAN AIR' : `INVENTED ${place}`
-      return `<sdnEntry><uid>${place + 1}</uid><lastName>${name}</lastName><sdnType>Entity</sdnType><programList><program>SDGT</program></programList></sdnEntry>`
-    }),
-    '</sdnList>',
-  ].join('\n'),
-)
+/** One that a server is never without. */
+const FIRST_LIST = 'us_ofac_sdn.xml'
+/** The name that the test asks for, among so many that a server accepts the list as complete. */
+const namesOf = (length: number): readonly string[] =>
+  Array.from({ length }, (_, place) => (place === 17 ? 'MAHAN AIR' : `INVENTED ${place}`))
+/** The lists in the forms of their publishers, by the names of their files. */
+const LISTS = {
+  'us_ofac_sdn.xml': partsOf(
+    [
+      '<?xml version="1.0" encoding="utf-8"?><sdnList xmlns="https://sanctionslistservice.ofac.treas.gov/api/PublicationPreview/exports/XML">',
+      '<publshInformation><Publish_Date>11/18/2026</Publish_Date><Record_Count>10050</Record_Count></publshInformation>',
+      ...namesOf(10_050).map(
+        (name, place) =>
+          `<sdnEntry><uid>${place + 1}</uid><lastName>${name}</lastName><sdnType>Entity</sdnType><programList><program>SDGT</program></programList></sdnEntry>`,
+      ),
+      '</sdnList>',
+    ].join('\n'),
+  ),
+  'un_sc.xml': partsOf(
+    [
+      '<CONSOLIDATED_LIST dateGenerated="2026-11-17T00:00:09.554Z"><INDIVIDUALS/><ENTITIES>',
+      ...namesOf(520).map(
+        (name, place) =>
+          `<ENTITY><DATAID>${place + 1}</DATAID><FIRST_NAME>${name}</FIRST_NAME><UN_LIST_TYPE>DRC</UN_LIST_TYPE><REFERENCE_NUMBER>CDe.${place}</REFERENCE_NUMBER></ENTITY>`,
+      ),
+      '</ENTITIES></CONSOLIDATED_LIST>',
+    ].join('\n'),
+  ),
+  'uk_fcdo.csv': partsOf(
+    [
+      'Report Date: 14-Nov-2026',
+      'Last Updated,Unique ID,Name 6,Name type,Regime Name,Designation Type,D.O.B',
+      ...namesOf(2050).map((name, place) => `14/11/2026,TST${place},${name},Primary Name,Iran,Entity,`),
+    ].join('\n'),
+    /([,\n])/,
+  ),
+  'eu_fsf.xml': partsOf(
+    [
+      '<export xmlns="http://eu.europa.ec/fpi/fsd/export" generationDate="2026-11-16T15:10:02.000+01:00">',
+      ...namesOf(1550).map(
+        (name, place) =>
+          `<sanctionEntity euReferenceNumber="EU.${place}.1" logicalId="${place + 1}"><regulation programme="IRN"/><subjectType code="enterprise" classificationCode="E"/><nameAlias wholeName="${name}" strong="true"/></sanctionEntity>`,
+      ),
+      '</export>',
+    ].join('\n'),
+  ),
+} as const
+export type ListName = keyof typeof LISTS
 
 /** What the stand-in wrote, as a model writes that cites its pages. */
 function citing(body: unknown): JsonObject {

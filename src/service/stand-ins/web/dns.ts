@@ -5,10 +5,12 @@ import { TYPES, zoneOf } from './zones.ts'
 /** Starts a name server on this machine: as much of RFC 1035 as a resolver needs. */
 export async function startDns(
   zones: typeof zoneOf = zoneOf,
+  /** Changes what is answered to the question that ends at this byte. For tests. */
+  spoil: (name: string, answer: Buffer, end: number) => Buffer = (_, answer) => answer,
 ): Promise<{ readonly server: string; readonly stop: () => Promise<void> }> {
   const socket = createSocket('udp4')
   socket.on('message', (query, { port, address }) => {
-    const answer = answerTo(query, zones)
+    const answer = answerTo(query, zones, spoil)
     if (answer !== undefined) socket.send(answer, port, address)
   })
   socket.bind({ port: 0, address: '127.0.0.1', exclusive: true })
@@ -26,7 +28,11 @@ const HEADER = 12
 const SERVER_FAILURE = 2
 const NAME_ERROR = 3
 
-function answerTo(query: Buffer, zones: typeof zoneOf): Buffer | undefined {
+function answerTo(
+  query: Buffer,
+  zones: typeof zoneOf,
+  spoil: NonNullable<Parameters<typeof startDns>[1]>,
+): Buffer | undefined {
   if (query.length < HEADER + 5) return undefined
   const labels: string[] = []
   let at = HEADER
@@ -36,7 +42,8 @@ function answerTo(query: Buffer, zones: typeof zoneOf): Buffer | undefined {
   }
   const end = at + 5
   const type = query.readUInt16BE(at + 1)
-  const found = zones(labels.join('.'))
+  const name = labels.join('.')
+  const found = zones(name)
   if (found === 'silent') return undefined
   const zone = found === 'failing' ? undefined : found
   const code = found === 'failing' ? SERVER_FAILURE : found === undefined ? NAME_ERROR : 0
@@ -48,7 +55,8 @@ function answerTo(query: Buffer, zones: typeof zoneOf): Buffer | undefined {
   header.writeUInt16BE(0x8580 | code, 2)
   header.writeUInt16BE(1, 4)
   header.writeUInt16BE(records.length, 6)
-  return Buffer.concat([header, query.subarray(HEADER, end), ...records.map((data) => record(type, data))])
+  const answer = [header, query.subarray(HEADER, end), ...records.map((data) => record(type, data))]
+  return spoil(name, Buffer.concat(answer), end)
 }
 
 /** Owned by the name of the question, kept for a minute. */
