@@ -111,12 +111,15 @@ async function run(call: Call, plan: Plan): Promise<number> {
   const watch = new Watch(() => performance.now())
   /** The last to be opened is closed first. */
   const closing: (() => Promise<unknown>)[] = []
-  const close = async (): Promise<void> => {
-    for (const each of closing.splice(0).reverse()) {
-      // One that fails must not keep the others open: a chain would outlive its sandbox.
-      await each().catch((fault: unknown) => terminal.err(`stopping: ${String(fault)}`))
-    }
-  }
+  let closed = Promise.resolve()
+  /** A second call waits for the first: an exit while a store is being closed may never end. */
+  const close = (): Promise<void> =>
+    (closed = closed.then(async () => {
+      for (const each of closing.splice(0).reverse()) {
+        // One that fails must not keep the others open: a chain would outlive its sandbox.
+        await each().catch((fault: unknown) => terminal.err(`stopping: ${String(fault)}`))
+      }
+    }))
   const end = async (drainMs: number): Promise<void> => {
     watch.stop()
     await closeServer(server, drainMs)

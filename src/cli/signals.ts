@@ -1,11 +1,19 @@
+/**
+ * Ends the process at once, as a power cut does. `process.exit` waits for the threads of Node.js, and never returns while
+ * one of them commits to LMDB and waits for this one, with the lock of the store in its hand.
+ */
+export function endNow(): void {
+  // These end the sandbox's chain and write what remains of the log.
+  process.emit('exit', 1)
+  process.kill(process.pid, 'SIGKILL')
+}
+
 /** How long a process may take to end after an error that nobody has caught. */
 const FAULT_MS = 4_000
 
 /**
  * After an error that nobody has caught, a handler's late throw for example, the state of the process is unknown: it says
- * why, runs `end`, which takes no new requests and closes the stores, and exits with 1. By itself Node.js would exit at
- * once, wait for its threads to finish, and never end while one of them commits to LMDB and waits for this one, with the
- * lock of the store in its hand. A process that does not end in time is killed, which LMDB stands.
+ * why, runs `end`, which takes no new requests and closes the stores, and exits with 1.
  */
 export function endOnUncaughtError(err: (line: string) => void, end: () => Promise<void>): void {
   let ending = false
@@ -15,7 +23,7 @@ export function endOnUncaughtError(err: (line: string) => void, end: () => Promi
     if (ending) return
     ending = true
     err('stopping: the process cannot go on after this error')
-    setTimeout(() => process.kill(process.pid, 'SIGKILL'), FAULT_MS)
+    setTimeout(endNow, FAULT_MS)
     void end().finally(() => process.exit(1))
   })
 }
@@ -44,10 +52,9 @@ export function listenToSignals(): Signals {
     stopped: new Promise((resolve) => {
       let asked = false
       const stop = (): void => {
-        // Handlers of "exit" still run: they end the sandbox's chain.
-        if (asked) process.exit(1)
+        if (asked) endNow()
         asked = true
-        setTimeout(() => process.exit(1), DEADLINE_MS).unref()
+        setTimeout(endNow, DEADLINE_MS).unref()
         resolve()
       }
       process.on('SIGINT', stop)

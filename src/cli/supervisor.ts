@@ -4,7 +4,7 @@ import { dirname, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isJsonObject, type Mark, markNow } from '../engine/internal.ts'
 import type { Terminal } from './command.ts'
-import { listenToSignals, type Signals } from './signals.ts'
+import { endNow, listenToSignals, type Signals } from './signals.ts'
 import { Watch } from './watch.ts'
 
 /** What a process of `serve --watch` serves. */
@@ -40,6 +40,8 @@ export interface Supervisor extends Signals {
 export async function joinSupervisor(): Promise<Supervisor> {
   // A terminal sends them to all processes: the supervisor tells this one what to do.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
+  // The supervisor has been killed. Node.js calls `process.exit` next.
+  process.prependListener('disconnect', endNow)
   let reload = (): void => undefined
   return new Promise((resolve) => {
     const ordered = (kind: Order['kind']): Promise<void> =>

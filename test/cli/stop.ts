@@ -5,6 +5,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import { startBase } from '../support/base-chain.ts'
 import { makeRecord } from '../support/payment-records.ts'
@@ -92,9 +94,35 @@ t.test('a second signal stops at once', async (t) => {
   server.process.kill('SIGTERM')
   await server.said(/stopping/)
   server.process.kill('SIGTERM')
-  t.equal(await exitOf(server.process), 1)
+  t.equal(await exitOf(server.process), null)
+  t.equal(server.process.signalCode, 'SIGKILL')
   await t.rejects(answer)
   await isGone(t, chain)
+})
+
+t.test('a second signal stops at once while payments are written', async (t) => {
+  const directory = t.testdir()
+  const program = fileURLToPath(new URL('../fixtures/ledger/writing.ts', import.meta.url))
+  for (let round = 0; round < 5; round += 1) {
+    const child = spawn(process.execPath, ['--import', 'tsx', program, directory], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    t.teardown(() => child.kill('SIGKILL'))
+    const closed = once(child, 'close')
+    await once(child.stdout, 'data')
+    child.kill('SIGTERM')
+    await once(child.stdout, 'data')
+    child.kill('SIGTERM')
+    t.strictSame(await Promise.race([closed, delay(10_000, 'it hangs', { ref: false })]), [null, 'SIGKILL'])
+    child.kill('SIGKILL')
+    const ledger = await openLmdbLedger(directory)
+    t.equal(
+      await ledger.insert(makeRecord(`x402:next${round}`)),
+      undefined,
+      'the next process takes payments',
+    )
+    await ledger.close()
+  }
 })
 
 t.test('stops its chain when a start is interrupted', async (t) => {
