@@ -180,7 +180,7 @@ const operation = {
   parameters,
   sources: { type: 'array', items: text, description: 'Names under sources that this route needs.' },
   example: {
-    type: ['string', 'object', 'array'],
+    type: ['string', 'object', 'array', 'number', 'boolean'],
     description: 'Example answer: ./a/file.json next to the catalog, or inline when short.',
   },
   response: {
@@ -234,7 +234,7 @@ const body = {
         'JSON Schema (2020-12) of the whole body: ./a/file.json next to the catalog, or inline. Handlers receive it as "body".',
     },
     example: {
-      type: ['string', 'object', 'array'],
+      type: ['string', 'object', 'array', 'number', 'boolean'],
       description:
         'Example of the body: ./a/file.json next to the catalog, or inline; of a text, the text itself.',
     },

@@ -225,6 +225,8 @@ export async function preflightCall(
   )
 }
 
+const NO_ANSWER = 'the handler returned no answer: { source: [{ name }], body: { … } } is expected'
+
 async function run(
   deps: ExecutionDeps,
   { handler, args, operations }: HandlerRun,
@@ -235,11 +237,11 @@ async function run(
   const answer = await limited(timeout, (signal) =>
     handler(args, contextOf(deps, operations, { signal, timeout, ...caller })),
   )
+  // A JavaScript handler can return anything: an answer without its content must not be sold.
+  if (!isJsonObject(answer)) throw new TypeError(NO_ANSWER)
   if (isStream(answer)) throw new TypeError('only routes with "response.stream" answer with a stream')
   if ('content' in answer) return { value: answer, at: now() }
-  // A JavaScript handler can return anything: an answer without its content must not be sold.
-  if (!isAnswer(answer))
-    throw new TypeError('the handler returned no answer: { source: [{ name }], body: { … } } is expected')
+  if (!isAnswer(answer)) throw new TypeError(NO_ANSWER)
   const { fetchedAt, freshFor, ...value } = answer
   const at = fetchedAt?.getTime() ?? now()
   return freshFor === undefined ? { value, at } : { value, at, freshFor }

@@ -377,10 +377,12 @@ t.test('gives every JSON answer as an object that its output schema allows', asy
   t.strictSame(list.content, { items: [1, 2.5] })
   t.equal(list.text, '{"items":[1, 2.50]}')
   t.equal(await shop.onchain.charges(addressOf(key)), 2)
-  const wrong = await payFor(tools, 'write_list', {}, key)
-  t.match(wrong, { isError: true, content: { code: 'internal', charged: 'no' } })
-  t.match(shop.output(), 'the handler returned no answer')
-  t.equal(await shop.onchain.charges(addressOf(key)), 2, 'a list in the place of the body is not sold')
+  for (const [times, bare] of [false, true].entries()) {
+    const wrong = await payFor(tools, 'write_list', { bare }, key)
+    t.match(wrong, { isError: true, content: { code: 'internal', charged: 'no' } })
+    t.equal(shop.output().split('the handler returned no answer').length - 1, times + 1)
+  }
+  t.equal(await shop.onchain.charges(addressOf(key)), 2, 'neither is sold')
 })
 
 t.test('embeds a file of at most 1 MB, and links to a larger one, which costs nothing more', async (t) => {
