@@ -47,6 +47,9 @@ const REFUSALS = new Set([
   'page_unreadable',
 ])
 
+/** What says nothing of the answer: the server waits for its source, its chain or the start of its memory. */
+const AGAIN = new Set(['source_limited', 'chain_unavailable', 'handler_timeout'])
+
 type Body = Readonly<Record<string, unknown>>
 
 /** `{n}` in paths is the number of the case, `{site}` a site that has a page. */
@@ -384,7 +387,7 @@ else {
     if (list !== undefined) sourced.placeList(list)
     const asked = await ask(sourced, target, place)
     const { sold, code, body } = asked
-    if (['source_limited', 'chain_unavailable'].includes(code) && attempts < ATTEMPTS) {
+    if (AGAIN.has(code) && attempts < ATTEMPTS) {
       cases.push({ ...each, attempts: attempts + 1 })
       return undefined
     }

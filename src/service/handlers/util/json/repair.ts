@@ -30,8 +30,11 @@ function joined(values: readonly string[]): string {
 }
 
 function surrounded(values: number): Warning {
-  const found = values === 1 ? 'one JSON value' : `${values} JSON values, returned as an array`
-  return { code: 'surrounding_text_removed', message: `data holds ${found} among other text` }
+  const message =
+    values === 1
+      ? 'data holds one JSON value among other text'
+      : `data holds ${values} JSON values: they are returned as an array, without what is between them`
+  return { code: 'surrounding_text_removed', message }
 }
 
 function repairValue(text: string): string {
