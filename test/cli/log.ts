@@ -247,7 +247,7 @@ t.test('finds a payment in flight again after a forced stop, and charges it once
     hasty.process.kill(signal)
     await hasty.said(/stopping/)
   }
-  t.strictSame(await exited, [1, null])
+  t.strictSame(await exited, [null, 'SIGKILL'])
   await t.rejects(lost)
   shop.upstream.during(async () => undefined)
   const next = await shop.branch()
