@@ -48,6 +48,9 @@ function atPolls(proxy: RpcProxy, events: readonly (() => Promise<unknown>)[]): 
   })
 }
 
+/** At every poll: on a busy machine, the signer sends a transaction again only after the next one. */
+const MINING = Array.from({ length: 50 }, () => () => chainControl.mine(2))
+
 const sentOver = (proxy: RpcProxy): number =>
   proxy.calls().filter((method) => method === 'eth_sendRawTransaction').length
 
@@ -156,7 +159,7 @@ t.test('sends a payment once more when its block is undone, and charges once', a
     async () => t.equal(await chainControl.charges(signed), 1, 'it stood in a block'),
     () => chainControl.reorg(1),
     async () => t.equal(await chainControl.charges(signed), 0, 'the block is gone'),
-    () => chainControl.mine(2),
+    ...MINING,
   ])
   const settlement = await settleOn(context, signed, journal)
   t.match(settlement, { kind: 'settled', receipt: { transaction: recorded(journal).hash } })
@@ -185,7 +188,7 @@ t.test('settles a payment whose block is undone only once another block contains
   t.match(await settleOn(context, signed, journal), { kind: 'unknown' })
   t.equal(await chainControl.charges(signed), 0)
   proxy.instead(async () => undefined)
-  atPolls(proxy, [async () => {}, () => chainControl.mine(2)])
+  atPolls(proxy, [async () => {}, ...MINING])
   const later = await resume(context, signed.expected, recorded(journal), FAR, Date.now())
   t.match(later, { kind: 'settled' })
   t.equal(await chainControl.charges(signed), 1)
