@@ -10,8 +10,8 @@ import { bodyExample, JSON_MEDIA, kindOf } from '../../catalog/body.ts'
 import { inputSchema, parameterSchema } from '../../catalog/parameter.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
-/** Everything; without icon and the dialect of the schema; without tags; without limits; without choices; types only. */
-const INPUTS = ['full', 'tagged', 'limited', 'plain', 'outline', 'bare'] as const
+/** Everything; without the dialect of the schema; without tags; without limits; without choices; without icon; types only. */
+const INPUTS = ['full', 'tagged', 'limited', 'plain', 'outline', 'iconless', 'bare'] as const
 
 /** How much a challenge contains about its route. */
 export interface Detail {
@@ -65,6 +65,7 @@ export function* detailsOf({ kind, operation, parameters }: Endpoint): Iterable<
   for (const input of ['tagged', 'limited', 'plain'] as const) yield { ...single, input }
   for (let described = parameters.length; described >= 0; described -= 1)
     yield { ...single, input: 'outline', described }
+  yield { ...single, input: 'iconless', described: 0 }
   const bare = { ...single, input: 'bare', described: 0 } as const
   yield bare
   for (const text of [40, 0]) yield { ...bare, members: 0, text }
@@ -224,7 +225,7 @@ function valuesSchema({ parameters }: Route, place: Parameter['in'], detail: Det
 function valueSchema(parameter: Parameter, detail: Detail): JsonObject {
   // Path values travel as text, and a probe may put the template's own name there.
   if (parameter.in === 'path') return { type: 'string' }
-  if (!reaches(detail, 'outline')) return { type: parameter.type }
+  if (!reaches(detail, 'iconless')) return { type: parameter.type }
   const schema = parameterSchema(parameter)
   const { type, default: value, enum: allowed, minimum, maximum, exclusiveMinimum, minLength } = schema
   return compact({

@@ -85,7 +85,7 @@ export function createChallenge(
         error,
         resource: {
           url,
-          description: endpoint.summary,
+          description: listed['description'] ?? endpoint.summary,
           mimeType: JSON_MEDIA,
           serviceName: settings.service.name,
         },
@@ -187,7 +187,7 @@ function resourceOf(endpoint: Endpoint, { service, baseUrl }: ChallengeSettings,
     mimeType: endpoint.kind === 'tool' ? JSON_MEDIA : (response.mediaType ?? JSON_MEDIA),
     serviceName: service.name,
     tags: tags.length > 0 && reaches(detail, 'tagged') ? tags : undefined,
-    iconUrl: reaches(detail, 'full') ? iconUrl(service, baseUrl) : undefined,
+    iconUrl: reaches(detail, 'outline') ? iconUrl(service, baseUrl) : undefined,
   })
 }
 

@@ -81,6 +81,18 @@ t.test('makes the same offers in documents and in the 402', async (t) => {
   }
 })
 
+t.test('says in the challenge of a tool when to use it', async (t) => {
+  for (const endpoint of routes) {
+    const { useWhen } = endpoint.operation
+    const demand = x402
+      .challenge(endpoint)
+      ?.demand({ resource: BASE_URL, scope: 'none', error: 'payment_required' })
+    t.match(demand?.content, {
+      resource: { description: `${endpoint.summary}. Use when: ${useWhen}`.slice(0, 200) },
+    })
+  }
+})
+
 t.test('offers nothing for a free route and for a service without a network', async (t) => {
   const free = catalog.routes.find(({ operation }) => operation.price === undefined)
   if (free !== undefined) t.equal(x402.challenge(free), undefined)
