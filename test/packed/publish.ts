@@ -82,7 +82,13 @@ t.test(
       t.ok(existsSync(join(shop, path)), path)
     const { dependencies } = JSON.parse(readFileSync(join(shop, 'package.json'), 'utf8'))
     t.same(dependencies, { ratecard: `file:${framework.filename}` })
-    for (const command of ['npm install --prefer-offline', 'npm run types', 'npm run check', 'npm test']) {
+    for (const command of [
+      'npm install --prefer-offline',
+      'npx ratecard check',
+      'npm run types',
+      'npm run check',
+      'npm test',
+    ]) {
       const { code, output } = run(command, shop)
       t.equal(code, 0, command, { output })
     }

@@ -109,6 +109,8 @@ export function firstShop(name: string, source: PackageSource, language: Languag
           ? {
               build: 'tsc',
               check: 'tsc && ratecard check',
+              // npm install and npm ci run it: every command then finds the handlers.
+              prepare: 'tsc',
               sandbox: 'tsc && ratecard serve --sandbox',
               test: 'tsc && node --test test/*.test.js',
               types: `ratecard types --out ${types}`,
