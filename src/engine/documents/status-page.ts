@@ -4,12 +4,12 @@ import { type Facts, placedDocuments } from './registry.ts'
 import type { TemplateContext } from './template.ts'
 
 const STEPS: readonly (readonly [name: keyof Funnel, label: string])[] = [
-  ['unpaid', 'Price shown (402)'],
-  ['presented', 'Payment came'],
-  ['verified', 'Found good'],
-  ['settled', 'Charged'],
-  ['sent', 'Arrived'],
-  ['uncharged', 'Found good and not charged'],
+  ['unpaid', '402 answers'],
+  ['presented', 'Payment received'],
+  ['verified', 'Verified'],
+  ['settled', 'Settled'],
+  ['sent', 'Delivered'],
+  ['uncharged', 'Verified, not charged'],
 ]
 
 const print = readPage('status.html.hbs')
