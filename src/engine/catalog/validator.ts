@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { Argument, Arguments } from '../handler.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { once } from '../memoize.ts'
 import type { Binding, Body, Catalog, Operation, Parameter, Scalar } from './catalog.ts'
 import { didYouMean, suggest } from './issue.ts'
 import {
@@ -93,7 +94,7 @@ const NO_OBJECT_BODY: ValidationError = {
 
 /** Validates a whole body and reports the first error only: thousands could be as long as the body. */
 function wholeValidator({ schema }: Body): (body: RawParameters['body']) => readonly ValidationError[] {
-  const validate = schema === undefined ? undefined : schemaValidator(() => schema, bodies)
+  const validate = schema === undefined ? undefined : schemaValidator(() => schema, compileBody)
   return (body) => {
     if (body === undefined) return [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }]
     return body instanceof Uint8Array ? [] : (validate?.(body) ?? []).map(describeBody)
@@ -324,30 +325,45 @@ function operationSchema(parameters: readonly Parameter[]): JsonObject {
 }
 
 /** For schemas that are generated here; their patterns are checked with the catalog. */
-const ajv = new Ajv2020({ allErrors: true, useDefaults: true, strict: false, validateSchema: false })
-ajv.addFormat('date', isDate)
-ajv.addKeyword({
-  keyword: 'joinedLength',
-  type: 'array',
-  validate: (limit: number, items: readonly unknown[]) => Array.from(items.join(',')).length <= limit,
+const compileParameters = renewedCompiler(() => {
+  const ajv = new Ajv2020({ allErrors: true, useDefaults: true, strict: false, validateSchema: false })
+  ajv.addFormat('date', isDate)
+  return ajv.addKeyword({
+    keyword: 'joinedLength',
+    type: 'array',
+    validate: (limit: number, items: readonly unknown[]) => Array.from(items.join(',')).length <= limit,
+  })
 })
 
 /** For schemas of operators, whose bodies are not changed: no defaults are filled in. */
-const bodies = new Ajv2020({ strict: false, validateSchema: false, validateFormats: false })
+const compileBody = renewedCompiler(
+  () => new Ajv2020({ strict: false, validateSchema: false, validateFormats: false }),
+)
+
+/** Schemas that one instance of ajv compiles. */
+const LIFETIME = 100
+
+/**
+ * Compiles with one instance of ajv after the other: an instance keeps every function it has compiled, and those of former
+ * revisions must be freed.
+ */
+function renewedCompiler(create: () => Ajv2020): (schema: JsonObject) => ValidateFunction {
+  let instance: { readonly ajv: Ajv2020; compiled: number } | undefined
+  return (schema) => {
+    if (instance === undefined || instance.compiled === LIFETIME) instance = { ajv: create(), compiled: 0 }
+    instance.compiled += 1
+    const validate = instance.ajv.compile(schema)
+    // A schema with the same $id may come again.
+    instance.ajv.removeSchema(schema)
+    return validate
+  }
+}
 
 /** Compiles a schema at its first value. Values of parameters get the schema’s defaults. */
 function schemaValidator(
   schemaOf: () => JsonObject,
-  compiler = ajv,
+  compile = compileParameters,
 ): (value: Json) => readonly ErrorObject[] {
-  let compiled: ValidateFunction | undefined
-  return (value) => {
-    if (compiled === undefined) {
-      const schema = schemaOf()
-      compiled = compiler.compile(schema)
-      // ajv keeps every schema it has seen; those of former revisions must be freed.
-      compiler.removeSchema(schema)
-    }
-    return compiled(value) ? [] : (compiled.errors ?? [])
-  }
+  const compiled = once(() => compile(schemaOf()))
+  return (value) => (compiled()(value) ? [] : (compiled().errors ?? []))
 }

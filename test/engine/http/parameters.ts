@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { ValidationError } from '../../../src/engine/catalog/validation-error.ts'
 import type { Arguments } from '../../../src/engine/handler.ts'
@@ -555,4 +557,21 @@ t.test('a body is read as properties, a form, or a whole with a schema', async (
   t.match(whole?.(raw({ items: [{ size: 'x' }] })), { errors: [{ loc: ['body', 'items', 0, 'size'] }] })
   t.match(whole?.(raw({})), { errors: [{ loc: ['body', 'items'], type: 'missing' }] })
   t.match(whole?.(raw(undefined)), { errors: [{ loc: ['body'], type: 'missing' }] })
+})
+
+t.test('frees the validators of former revisions', (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect: unknown = runInNewContext('gc')
+  if (typeof collect !== 'function') throw new Error('no garbage collector')
+  const megabytesAfter = (count: number): number => {
+    for (let made = 0; made < count; made += 1) accepted(validator('q: { type: integer }'), 'q=1')
+    for (let round = 0; round < 10; round += 1) collect()
+    return process.memoryUsage().heapUsed / 1e6
+  }
+  megabytesAfter(300)
+  const before = megabytesAfter(300)
+  // One that is kept takes ten kilobytes.
+  const grown = megabytesAfter(1000) - before
+  t.ok(grown < 5, `${grown.toFixed(1)} MB more after a thousand validators`)
+  t.end()
 })
