@@ -1,6 +1,6 @@
 import type { HandlerWithPreview } from './catalog.ts'
 
-/** Proves that the service answers and that a payment goes through; the transaction travels in the receipt header. */
+/** Confirms that the service responds and that a payment goes through; the transaction travels in the receipt header. */
 export const ping: HandlerWithPreview<'ping'> = {
   run: async ({ nonce }, { now, payment }) => ({
     source: [{ name: 'computed' }],

@@ -561,7 +561,7 @@ t.test('shows a browser what is sold, for how much, and the free preview', async
   t.equal(got.headers.get('cache-control'), 'no-store')
   t.match(got.text, /^<!doctype html>/)
   t.match(got.text, '$0.002')
-  t.match(got.text, 'Tells working days, weekends and public holidays')
+  t.match(got.text, 'Returns working days, weekends and public holidays')
   t.match(got.text, `<a href="${url}/sample/util/workday">`)
   t.match(got.text, `curl -i '${url}/paid/util/workday?country&#x3D;DE&amp;x&#x3D;%27%22%3Cscript%3E'`)
   t.match(got.text, 'wrapFetchWithPayment')
