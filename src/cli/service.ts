@@ -6,7 +6,7 @@ import { UsageError, type Command } from './command.ts'
 import { columns } from './terminal-text.ts'
 
 /** For a catalog without a service: its handlers, if any, come from `--handlers`. */
-export const NO_SERVICE: ServiceDefinition<unknown> = { handlers: () => ({}) }
+const NO_SERVICE: ServiceDefinition<unknown> = { handlers: () => ({}) }
 
 /** Takes `--service DIR` out of a command line, where it may stand anywhere. */
 export function takeServiceFlag(argv: readonly string[]): {

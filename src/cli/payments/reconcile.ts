@@ -89,7 +89,7 @@ function nameOf(difference: Difference): string {
 }
 
 /** A reconciliation for programs; names are part of the interface. */
-export function reportOf(statements: readonly Statement[], since: number): JsonObject {
+function reportOf(statements: readonly Statement[], since: number): JsonObject {
   return { since: isoTime(since), changed: 'nothing', networks: statements.map(networkOf) }
 }
 

@@ -146,7 +146,7 @@ export interface Story {
 const NOTHING = 'nothing'
 const RUNNING = 'nothing while a server runs: it handles this automatically; start one if none is running'
 
-export function storyOf(entry: PaymentRecord, now: number): Story {
+function storyOf(entry: PaymentRecord, now: number): Story {
   const { means, advice } = stateStory(entry, now)
   if (entry.pendingWrite === undefined || entry.leaseUntil > now) return { means, advice }
   return {

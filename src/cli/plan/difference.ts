@@ -167,7 +167,7 @@ function termLines({ terms: before }: Snapshot, { terms: after }: Snapshot): str
 }
 
 /** Why calls that work now would fail or read less after the change, one clause each. */
-export function breaksOf(old: Item, now: Item): string[] {
+function breaksOf(old: Item, now: Item): string[] {
   const names = [...new Set([...old.parameters.keys(), ...now.parameters.keys()])]
   return [
     ...names.flatMap((name) => parameterBreaks(name, old.parameters.get(name), now.parameters.get(name))),
@@ -240,7 +240,7 @@ function removedMembers(old: Json, now: Json, path: string): string[] {
 }
 
 /** Networks and protocols that buyers can no longer pay with, by the terms of payment before and after. */
-export function lostPayments(
+function lostPayments(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,
 ): string[] {

@@ -83,7 +83,7 @@ export function quotePrice(price: Price, args: Arguments): Quote {
   return quoteRule(price.rule, args)
 }
 
-export function quoteRule(rule: PriceRule, args: Arguments): Quote {
+function quoteRule(rule: PriceRule, args: Arguments): Quote {
   return computePrice(rule, {
     count: (rate) => countOf(rate, valueAt(rate, args)),
     value: (choice) => chosen(valueAt(choice, args)),

@@ -132,7 +132,7 @@ export interface AccessLogSettings {
 }
 
 /** Writes one line per request. */
-export function accessLog({ now, observe }: AccessLogSettings): Middleware {
+function accessLog({ now, observe }: AccessLogSettings): Middleware {
   if (observe === undefined) return (_, next) => next()
   return async (ctx, next) => {
     const began = now()

@@ -160,7 +160,7 @@ export interface OperationSettings {
 }
 
 /** An operation with its handler, and whether it can be run. */
-export function serveOperation(operation: Operation, settings: OperationSettings): ServedOperation {
+function serveOperation(operation: Operation, settings: OperationSettings): ServedOperation {
   return { operation, ...handlerOf(operation, settings), readiness: readinessOf(operation, settings) }
 }
 

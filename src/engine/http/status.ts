@@ -211,21 +211,21 @@ export function nameOfRoute(route: Route): string {
 }
 
 /** Total of one name over all days. */
-export function totalOf(days: Days, name: string): Counts {
+function totalOf(days: Days, name: string): Counts {
   return total(days.flatMap(({ counts }) => counts.get(name) ?? []))
 }
 
 /** Total of all names, including those that left the catalog. */
-export function totalOfAll(days: Days): Counts {
+function totalOfAll(days: Days): Counts {
   return total(days.flatMap(({ counts }) => [...counts.values()]))
 }
 
-export function funnelOf({ stages }: Counts): Funnel {
+function funnelOf({ stages }: Counts): Funnel {
   const { unpaid, presented, verified, settled, sent, uncharged } = stages
   return { unpaid, presented, verified, settled, sent, uncharged }
 }
 
-export function dayFigures({ date, counts }: Days[number]): DayFigures {
+function dayFigures({ date, counts }: Days[number]): DayFigures {
   const of = (isMeant: (name: string) => boolean): Counts =>
     total([...counts].flatMap(([name, each]) => (isMeant(name) ? [each] : [])))
   return {

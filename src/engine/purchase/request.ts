@@ -220,7 +220,7 @@ const PAYMENT_TYPES: Partial<Record<ErrorCode, string>> = {
 }
 
 /** URI of an error's type. Every 402 has one of the scheme, whatever its protocol. */
-export function problemType(code: ErrorCode): string {
+function problemType(code: ErrorCode): string {
   const type = PAYMENT_TYPES[code] ?? (ERRORS[code].status === 402 ? 'verification-failed' : undefined)
   return type === undefined ? `/docs/errors#${code}` : PAYMENT_PROBLEMS + type
 }

@@ -364,7 +364,7 @@ export async function chooseFlow({ deps, request, verified }: VerifiedPurchase):
 }
 
 /** Milliseconds of work after which the payment can still be settled. */
-export function timeToWork({ now }: Pick<PurchaseDeps, 'now'>, { validBefore }: Verified): number {
+function timeToWork({ now }: Pick<PurchaseDeps, 'now'>, { validBefore }: Verified): number {
   return validBefore - now() - SETTLING_MS
 }
 

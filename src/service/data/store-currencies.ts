@@ -3,7 +3,7 @@
  * no currency. Edited by hand: own currencies and US-dollar regions as the store's partner documentation lists them;
  * European countries without one of these are priced in euro, all others in US dollars.
  */
-export const STORE_CURRENCIES = {
+const STORE_CURRENCIES = {
   published_at: '2026-11-20',
   url: 'https://partner.steamgames.com/doc/store/pricing/currencies',
   countries: {

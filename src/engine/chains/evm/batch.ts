@@ -27,7 +27,7 @@ function gasOfBatch(members: number): bigint {
 type Call = Pick<TransactionCall, 'to' | 'data'>
 
 /** Calldata of one transaction with these calls; one that fails does not revert the others. */
-export function encodeBatch(calls: readonly Call[]): `0x${string}` {
+function encodeBatch(calls: readonly Call[]): `0x${string}` {
   const tuples = calls.map(({ to, data }) => {
     const digits = data.slice(2)
     const bytes = word(BigInt(digits.length / 2)) + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0')
@@ -43,7 +43,7 @@ export function encodeBatch(calls: readonly Call[]): `0x${string}` {
 }
 
 /** Which calls have succeeded, from `(bool success, bytes returnData)[]`; undefined when it cannot be decoded. */
-export function decodeBatch(result: `0x${string}`, calls: number): readonly boolean[] | undefined {
+function decodeBatch(result: `0x${string}`, calls: number): readonly boolean[] | undefined {
   const at = (byte: number): number => Number.parseInt(result.slice(2 + byte * 2, 2 + byte * 2 + 64), 16)
   const list = at(0) + 32
   if (at(at(0)) !== calls) return undefined

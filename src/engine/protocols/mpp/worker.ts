@@ -111,7 +111,7 @@ type TempoTransaction = Transaction.TransactionSerializableTempo
  * Reads a transaction, and refuses it when it does not pay the demand or its sender has not signed it. Local for the
  * usual key; keys that only the chain knows take one call.
  */
-export async function readTransaction(client: Client, sent: `0x${string}`, demand: Demand): Promise<Answer> {
+async function readTransaction(client: Client, sent: `0x${string}`, demand: Demand): Promise<Answer> {
   const transaction = parse(sent)
   if (transaction === undefined) return unfit('it is not a signed Tempo transaction (type 0x76)')
   const { from, chainId, validBefore, nonce = 0, nonceKey = 0n } = transaction
@@ -228,7 +228,7 @@ function beginning(text: string, bytes: number): string {
 }
 
 /** Whether the node could not be asked, or could not say: nothing is wrong with the payment then. */
-export function isOutage(fault: unknown): boolean {
+function isOutage(fault: unknown): boolean {
   return fault instanceof BaseError && fault.walk(isOwnTrouble) !== null
 }
 

@@ -26,7 +26,7 @@ export interface Policy {
   readonly allow: readonly string[]
 }
 
-export const LONGEST_URL = 2048
+const LONGEST_URL = 2048
 const PORTS: ReadonlySet<number> = new Set([80, 443])
 
 /** Reads what a caller wrote; the URL standard has brought every spelling of an IPv4 address into one form. */

@@ -143,7 +143,7 @@ export function shortPages(pages: string, keep: Shorter = minimal): string {
   return start === '' || start.length !== end.length ? pages : `${start}–${keep(start, end)}`
 }
 
-export const minimal: Shorter = (start, end) => end.slice(shared(start, end))
+const minimal: Shorter = (start, end) => end.slice(shared(start, end))
 
 /** At least two digits: `101–08`. */
 export const twoDigits: Shorter = (start, end) =>

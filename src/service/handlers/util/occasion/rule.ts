@@ -98,7 +98,7 @@ function firstFrom(day: Day, weekday: string): Day {
 }
 
 /** Western Easter Sunday (the anonymous Gregorian computus). */
-export function easterOf(year: number): Day {
+function easterOf(year: number): Day {
   const a = year % 19
   const b = Math.floor(year / 100)
   const c = year % 100
