@@ -119,42 +119,25 @@ export function isLarge({ routes }: Catalog): boolean {
   return routes.length > 500
 }
 
-/** Before the server answers requests, only large catalogs are read in a thread, whose memory is freed when it ends. */
+/** Before the server answers requests, only large catalogs are read in a thread. */
 export const readAtStart: CatalogReader = async (place, loaded, baseUrl, files) => {
   const size =
     typeof place === 'string' ? statSync(place, { throwIfNoEntry: false })?.size : place.text.length
-  if ((size ?? 0) < LARGE) return loadServed(place, loaded, baseUrl, files)
-  return inThread((thread) => thread.read(place, loaded, baseUrl, files))
+  const isSmall = (size ?? 0) < LARGE
+  return isSmall ? loadServed(place, loaded, baseUrl, files) : readInThread(place, loaded, baseUrl, files)
 }
 
-/** Starts a thread for catalogs and ends it after `work`. */
-export async function inThread<T>(work: (thread: CatalogThread) => Promise<T>): Promise<T> {
-  const worker = new Worker(new URL(`./catalog-worker${extname(import.meta.url)}`, import.meta.url))
-  worker.unref()
-  try {
-    return await work(new CatalogThread(worker))
-  } finally {
-    await worker.terminate()
-  }
-}
-
-/** Reads catalogs and renders their documents in a thread, so that requests are answered meanwhile. */
-export class CatalogThread {
-  readonly #worker: Worker
-
-  constructor(worker: Worker) {
-    this.#worker = worker
-  }
-
-  readonly read: CatalogReader = async (place, loaded, baseUrl, files) => {
-    const read = await this.#ask({ kind: 'read', place, loaded, baseUrl })
+/** Reads a catalog in a thread of its own, so that requests are answered meanwhile. */
+export const readInThread: CatalogReader = (place, loaded, baseUrl, files) =>
+  inThread(async (ask) => {
+    const read = await ask({ kind: 'read', place, loaded, baseUrl })
     if (read.kind !== 'read' && read.kind !== 'refused')
       throw new Error(`the thread has answered ${read.kind}`)
     for (const [path, mark] of read.files) files.set(path, mark)
     if (read.kind === 'refused') throw new CatalogError(read.file, read.text, read.issues)
     const slices: Slice[] = []
     for (;;) {
-      const next = await this.#ask({ kind: 'next' })
+      const next = await ask({ kind: 'next' })
       if (next.kind !== 'slice' || next.slice === undefined) break
       slices.push(deepFreeze(next.slice))
     }
@@ -162,20 +145,34 @@ export class CatalogThread {
     const operations = slices.flatMap((slice) => slice.operations)
     const routes = slices.flatMap((slice) => slice.routes)
     return { catalog: { ...deepFreeze(head), operations, routes }, warnings, text }
-  }
+  })
 
-  async render({ operations, routes, ...head }: Catalog, facts: SentFacts): Promise<Pages> {
-    for (const slice of slicesOf({ operations, routes })) await this.#ask({ kind: 'take', slice })
-    const rendered = await this.#ask({ kind: 'render', head, facts })
+/** Renders the documents of a catalog in a thread of its own. */
+export function renderInThread({ operations, routes, ...head }: Catalog, facts: SentFacts): Promise<Pages> {
+  return inThread(async (ask) => {
+    for (const slice of slicesOf({ operations, routes })) await ask({ kind: 'take', slice })
+    const rendered = await ask({ kind: 'render', head, facts })
     if (rendered.kind !== 'rendered') throw new Error(`the thread has answered ${rendered.kind}`)
     return rendered.pages
-  }
+  })
+}
 
-  async #ask(question: Question): Promise<Answer> {
-    const answered = once(this.#worker, 'message')
-    this.#worker.postMessage(question)
+type Ask = (question: Question) => Promise<Answer>
+
+/** Starts a thread and ends it after `work`: what reading a large catalog takes is freed before its documents are rendered. */
+async function inThread<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
+  const worker = new Worker(new URL(`./catalog-worker${extname(import.meta.url)}`, import.meta.url))
+  worker.unref()
+  const ask: Ask = async (question) => {
+    const answered = once(worker, 'message')
+    worker.postMessage(question)
     const [answer]: Answer[] = await answered
     if (answer === undefined) throw new Error('the thread has not answered')
     return answer
+  }
+  try {
+    return await work(ask)
+  } finally {
+    await worker.terminate()
   }
 }

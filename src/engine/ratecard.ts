@@ -4,11 +4,10 @@ import type Koa from 'koa'
 import { Cache, type CacheStore } from './cache/cache.ts'
 import {
   type CatalogReader,
-  type CatalogThread,
-  inThread,
   isLarge,
   type LoadedHandlers,
   readAtStart,
+  renderInThread,
 } from './catalog-thread.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { formatIssue } from './catalog/issue.ts'
@@ -194,20 +193,18 @@ export async function openRatecard(settings: RatecardSettings): Promise<OpenRate
   const networks = openNetworks({ config, names, baseUrl, ledger, owner, runtime, log, report })
   const problems = [...missingConfig(catalog, config, networks, names), ...invalidConfig(config, names)]
   if (problems.length > 0) throw new OptionError(problems)
-  const renderer =
-    (thread: CatalogThread): Renderer =>
-    ({ catalog: revised, facts }) => {
-      const { baseUrl, sandbox, protocols, mcpServers } = facts
-      const offered = revised.payments.x402 === undefined ? [] : networks.x402.of(revised.payments.x402)
-      return thread.render(revised, {
-        baseUrl,
-        sandbox,
-        protocols,
-        mcpServers,
-        ready: new Set(revised.operations.filter(facts.available).map(({ id }) => id)),
-        accepted: offered.map(({ network, payTo, timeoutSeconds }) => ({ network, payTo, timeoutSeconds })),
-      })
-    }
+  const render: Renderer = ({ catalog: revised, facts }) => {
+    const { baseUrl, sandbox, protocols, mcpServers } = facts
+    const offered = revised.payments.x402 === undefined ? [] : networks.x402.of(revised.payments.x402)
+    return renderInThread(revised, {
+      baseUrl,
+      sandbox,
+      protocols,
+      mcpServers,
+      ready: new Set(revised.operations.filter(facts.available).map(({ id }) => id)),
+      accepted: offered.map(({ network, payTo, timeoutSeconds }) => ({ network, payTo, timeoutSeconds })),
+    })
+  }
   const serviceSettings: ServiceSettings = {
     ...runtime,
     ...settings,
@@ -223,14 +220,12 @@ export async function openRatecard(settings: RatecardSettings): Promise<OpenRate
     listings: () => networks.x402.listings(),
     owner,
   }
-  const service = await (isLarge(catalog)
-    ? inThread((thread) => createService(serviceSettings, renderer(thread)))
-    : createService(serviceSettings, async ({ pages }) => pages))
+  const service = await createService(serviceSettings, isLarge(catalog) ? render : async ({ pages }) => pages)
   const catalogReload = new CatalogReload({
     service,
     handlers: settings.handlers,
     read: settings.read,
-    renderer,
+    render,
     inspectSettings: (revised) => [
       ...missingConfig(revised, config, networks, names),
       ...movedPayee(payTo, payeeOf(settings, revised)),

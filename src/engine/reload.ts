@@ -1,4 +1,4 @@
-import { type CatalogReader, type CatalogThread, inThread, type LoadedHandlers } from './catalog-thread.ts'
+import { type CatalogReader, type LoadedHandlers, readInThread } from './catalog-thread.ts'
 import { routeKey, type Catalog } from './catalog/catalog.ts'
 import { CatalogError } from './catalog/issue.ts'
 import type { HandlerMap } from './handler.ts'
@@ -20,7 +20,7 @@ interface ReloadSettings {
   readonly handlers: HandlerMap
   /** The catalog as it is now. Rejects with `CatalogError`. */
   readonly read: (reader: CatalogReader, loaded: LoadedHandlers) => Promise<Catalog>
-  readonly renderer: (thread: CatalogThread) => Renderer
+  readonly render: Renderer
   /** Why this process cannot take payments for a catalog; empty when it can. */
   readonly inspectSettings: (catalog: Catalog) => readonly string[]
 }
@@ -38,14 +38,14 @@ export class CatalogReload {
 
   /** Reads the catalog again and serves it with these handlers. */
   reload(handlers: HandlerMap): Promise<Reload> {
-    return this.#change(async (thread) => {
-      const { service, read, renderer, inspectSettings } = this.#settings
+    return this.#change(async () => {
+      const { service, read, render, inspectSettings } = this.#settings
       const { catalog: before } = service.revision()
       const loaded = { handlers: Object.keys(handlers), served: namesOf(before) }
       const result = await revise(service, async () => {
-        const revised = await read(thread.read, loaded)
+        const revised = await read(readInThread, loaded)
         const faults = inspectSettings(revised)
-        return faults.length > 0 ? faults : (await service.swap(revised, handlers, renderer(thread))).catalog
+        return faults.length > 0 ? faults : (await service.swap(revised, handlers, render)).catalog
       })
       if (typeof result === 'string') return { kind: 'refused', revision: before.revision, reason: result }
       this.#handlers = handlers
@@ -55,12 +55,12 @@ export class CatalogReload {
 
   /** Renders the documents of the served catalog again, for the networks that are offered now. */
   async renderAgain(): Promise<void> {
-    const { service, renderer } = this.#settings
-    await this.#change((thread) => service.swap(service.revision().catalog, this.#handlers, renderer(thread)))
+    const { service, render } = this.#settings
+    await this.#change(() => service.swap(service.revision().catalog, this.#handlers, render))
   }
 
-  #change<T>(work: (thread: CatalogThread) => Promise<T>): Promise<T> {
-    const changed = this.#changing.then(() => inThread(work))
+  #change<T>(work: () => Promise<T>): Promise<T> {
+    const changed = this.#changing.then(work)
     this.#changing = changed.catch(() => undefined)
     return changed
   }
