@@ -52,7 +52,8 @@ async function reload(limits: string): Promise<void> {
   limit(limits)
   const before = server.output().length
   server.process.kill('SIGHUP')
-  while (!/revision \S+ → /.test(server.output().slice(before))) await delay(10)
+  // The watcher may serve the file of the reload before once more.
+  while (!/revision (\S+) → (?!\1)/.test(server.output().slice(before))) await delay(10)
 }
 
 async function fresh() {
