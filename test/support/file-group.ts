@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 
 /**
@@ -19,13 +20,19 @@ export async function runGroup(files: readonly string[]): Promise<void> {
   t.afterEach = (hook) => {
     hooks.push(hook)
   }
-  for (const file of files) {
-    await import(file)
-    await t.test(`ends ${file.replace(/^.*\/test\//, 'test/')}`, async () => {
-      const works = teardowns.reverse()
-      teardowns = []
-      hooks = []
-      for (const work of works) await work()
-    })
+  // A server has a socket that keeps its process alive; without one, a test that waits would end the process instead of failing.
+  const socket = createServer().listen(0, '127.0.0.1')
+  try {
+    for (const file of files) {
+      await import(file)
+      await t.test(`ends ${file.replace(/^.*\/test\//, 'test/')}`, async () => {
+        const works = teardowns.reverse()
+        teardowns = []
+        hooks = []
+        for (const work of works) await work()
+      })
+    }
+  } finally {
+    socket.close()
   }
 }
