@@ -240,10 +240,7 @@ function removedMembers(old: Json, now: Json, path: string): string[] {
 }
 
 /** Networks and protocols that buyers can no longer pay with, by the terms of payment before and after. */
-function lostPayments(
-  before: ReadonlyMap<string, string>,
-  after: ReadonlyMap<string, string>,
-): string[] {
+function lostPayments(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
   return ['x402', 'mpp'].flatMap((name) => {
     const [old = 'none', now = 'none'] = [before, after].map((terms) => terms.get(`payments ${name}`))
     if (old === 'none' || old === now) return []
