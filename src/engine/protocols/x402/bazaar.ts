@@ -10,14 +10,15 @@ import { bodyExample, JSON_MEDIA, kindOf } from '../../catalog/body.ts'
 import { inputSchema, parameterSchema } from '../../catalog/parameter.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
-/** Everything; without the dialect of the schema; without tags; without limits; without choices; without icon; types only. */
-const INPUTS = ['full', 'tagged', 'limited', 'plain', 'outline', 'iconless', 'bare'] as const
+/** Everything; without the dialect of the schema; without tags; without limits; without choices and what is required; types only. */
+const INPUTS = ['full', 'tagged', 'limited', 'plain', 'outline', 'bare'] as const
 
 /** How much a challenge contains about its route. */
 export interface Detail {
   readonly input: (typeof INPUTS)[number]
   /** How many parameters are described. */
   readonly described: number
+  readonly hasIcon: boolean
   /** Levels of the example answer, members of the first level, and members of each further one; at 0 it is omitted. */
   readonly levels: number
   readonly members: number
@@ -35,6 +36,7 @@ export function reaches({ input }: Detail, level: Detail['input']): boolean {
 export const COMPLETE: Detail = {
   input: 'full',
   described: Infinity,
+  hasIcon: true,
   levels: 4,
   members: Infinity,
   row: Infinity,
@@ -53,6 +55,7 @@ export function* detailsOf({ kind, operation, parameters }: Endpoint): Iterable<
   const most = {
     input: 'full',
     described: parameters.length,
+    hasIcon: true,
     levels: 3,
     members: Infinity,
     row: Infinity,
@@ -63,10 +66,10 @@ export function* detailsOf({ kind, operation, parameters }: Endpoint): Iterable<
   for (let members = all - 1; members > 0; members -= 1) yield { ...row, members }
   const single = { ...row, members: 1 }
   for (const input of ['tagged', 'limited', 'plain'] as const) yield { ...single, input }
+  // A description is worth more than the icon, which may still fit where the last description did not.
   for (let described = parameters.length; described >= 0; described -= 1)
-    yield { ...single, input: 'outline', described }
-  yield { ...single, input: 'iconless', described: 0 }
-  const bare = { ...single, input: 'bare', described: 0 } as const
+    for (const hasIcon of [true, false]) yield { ...single, input: 'outline', described, hasIcon }
+  const bare = { ...single, input: 'bare', described: 0, hasIcon: false } as const
   yield bare
   for (const text of [40, 0]) yield { ...bare, members: 0, text }
   yield { ...bare, levels: 0, members: 0, text: 0 }
@@ -128,7 +131,9 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
             queryParams: valuesSchema(route, 'query', detail),
             ...(path.length === 0 ? {} : { pathParams: valuesSchema(route, 'path', detail) }),
           },
-          required: ['type', 'method', ...(bodyType === undefined ? [] : ['bodyType', 'body'])],
+          ...(reaches(detail, 'plain')
+            ? { required: ['type', 'method', ...(bodyType === undefined ? [] : ['bodyType', 'body'])] }
+            : {}),
         },
         ...(detail.levels === 0
           ? {}
@@ -142,7 +147,7 @@ function routeExtension(route: Route, detail: Detail): JsonObject {
               },
             }),
       },
-      required: ['input'],
+      ...(reaches(detail, 'plain') ? { required: ['input'] } : {}),
     },
     ...(templatesOf(route.path).length === 0 ? {} : { routeTemplate: colonTemplate(route.path) }),
   }
@@ -225,7 +230,7 @@ function valuesSchema({ parameters }: Route, place: Parameter['in'], detail: Det
 function valueSchema(parameter: Parameter, detail: Detail): JsonObject {
   // Path values travel as text, and a probe may put the template's own name there.
   if (parameter.in === 'path') return { type: 'string' }
-  if (!reaches(detail, 'iconless')) return { type: parameter.type }
+  if (!reaches(detail, 'outline')) return { type: parameter.type }
   const schema = parameterSchema(parameter)
   const { type, default: value, enum: allowed, minimum, maximum, exclusiveMinimum, minLength } = schema
   return compact({

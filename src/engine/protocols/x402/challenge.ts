@@ -85,7 +85,7 @@ export function createChallenge(
         error,
         resource: {
           url,
-          description: listed['description'] ?? endpoint.summary,
+          description: describe(endpoint, COMPLETE),
           mimeType: JSON_MEDIA,
           serviceName: settings.service.name,
         },
@@ -176,18 +176,22 @@ function publish(requirements: Requirements): JsonObject {
 /** Limit in a header; the largest registry refuses more than 500 characters. */
 const LONGEST_DESCRIPTION = 200
 
+/** What the endpoint does and when to use it. */
+function describe({ summary, operation: { useWhen } }: Endpoint, { text }: Detail): string {
+  const whole = text === 0 || useWhen === undefined ? summary : `${summary}. Use when: ${useWhen}`
+  return Array.from(whole).slice(0, Math.max(LONGEST_DESCRIPTION, text)).join('')
+}
+
 function resourceOf(endpoint: Endpoint, { service, baseUrl }: ChallengeSettings, detail: Detail): JsonObject {
-  const { useWhen, category, response } = endpoint.operation
+  const { category, response } = endpoint.operation
   // A server for tools may be about something else than the service.
   const tags = endpoint.kind === 'tool' ? [category ?? endpoint.tool.server] : service.tags
-  const words = [endpoint.summary, ...(useWhen === undefined ? [] : [`Use when: ${useWhen}`])]
-  const description = detail.text === 0 ? endpoint.summary : words.join('. ')
   return compact({
-    description: Array.from(description).slice(0, Math.max(LONGEST_DESCRIPTION, detail.text)).join(''),
+    description: describe(endpoint, detail),
     mimeType: endpoint.kind === 'tool' ? JSON_MEDIA : (response.mediaType ?? JSON_MEDIA),
     serviceName: service.name,
     tags: tags.length > 0 && reaches(detail, 'tagged') ? tags : undefined,
-    iconUrl: reaches(detail, 'outline') ? iconUrl(service, baseUrl) : undefined,
+    iconUrl: detail.hasIcon ? iconUrl(service, baseUrl) : undefined,
   })
 }
 
