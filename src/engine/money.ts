@@ -57,18 +57,6 @@ export function formatShort(price: Micros): string {
 }
 
 /**
- * The amount of a token with `decimals` places that equals `price`. Throws RangeError when the token has too few
- * decimals, because rounding would change the charge.
- */
-export function toAtomic(price: Micros, decimals: number): bigint {
-  if (decimals >= PRICE_DECIMALS) return price * 10n ** BigInt(decimals - PRICE_DECIMALS)
-  const step = 10n ** BigInt(PRICE_DECIMALS - decimals)
-  if (price % step !== 0n)
-    throw new RangeError(`${formatPrice(price)} USD has no exact value in ${decimals} decimals`)
-  return price / step
-}
-
-/**
  * A decimal by its source text in steps of its last place; undefined when it has a sign, an exponent or more places.
  *
  * @example

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/app.ts'
+import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/router.ts'
 import { compileValidator } from '../../src/engine/catalog/validator.ts'
 import type { Route } from '../../src/engine/internal.ts'
 import { encodeAfter } from '../../src/engine/protocols/protocol.ts'

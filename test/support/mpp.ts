@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Challenge } from 'mppx'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
 import { Chain } from '../../src/engine/chains/evm/chain.ts'
-import { createRpc } from '../../src/engine/chains/evm/json-rpc.ts'
 import type { SettlementAttempt } from '../../src/engine/ledger/payment-record.ts'
 import { realmOf } from '../../src/engine/protocols/mpp/challenge.ts'
 import { createMpp } from '../../src/engine/protocols/mpp/mpp.ts'
@@ -67,7 +66,7 @@ export function openMppProtocol({
     report: (fault) => reports.push(fault),
   })
   const terms = { realm: realmOf(baseUrl), chainId: TEMPO_CHAIN, currency: PATH_USD, recipient }
-  const chain = new Chain(createRpc(rpcUrl, fetch))
+  const chain = new Chain(rpcUrl, fetch)
   const protocol = createMpp({ terms, secretKeys, validator, chain, now, sleep }, randomBytes)
   const offer = {
     endpoint: ROUTE,

@@ -5,12 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
 import type { PaymentRecord, Receipt, State, StoredAnswer } from '../../src/engine/ledger/payment-record.ts'
+import { BuyerConnections } from '../../src/engine/http/reply.ts'
 import { LEASE_MS, buyerKeyOf } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { writeAnswer } from '../../src/engine/ledger/answers.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import {
-  ConnectedBuyers,
   type Fulfillment,
   type PurchaseDeps,
   type PurchaseRequest,
@@ -160,7 +160,7 @@ export async function openShop(t: Test): Promise<Shop> {
     redeliver: 86_400_000,
     denied: new Set<string>(),
     recentOffers: async () => [],
-    buyers: new ConnectedBuyers(),
+    buyers: new BuyerConnections(),
     stopping: new AbortController().signal,
     report: () => undefined,
   }

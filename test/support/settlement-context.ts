@@ -11,11 +11,10 @@ import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import type { Limits } from '../../src/engine/networks.ts'
 import { Chain } from '../../src/engine/chains/evm/chain.ts'
-import { createRpc } from '../../src/engine/chains/evm/json-rpc.ts'
 import type { Journal, Settlement } from '../../src/engine/protocols/protocol.ts'
 import { openContext, settle, type SettlementContext } from '../../src/engine/protocols/x402/settlement.ts'
 import type { Authorization } from '../../src/engine/protocols/x402/payload.ts'
-import type { ExpectedTransfer } from '../../src/engine/protocols/x402/eip3009.ts'
+import type { ExpectedTransfer } from '../../src/engine/protocols/x402/token.ts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
 import { addressOf, randomKey, sign, type Challenge, type Faults, type Hex } from './payment.ts'
 import { networkNamed, PAY_TO } from './shipped-catalog.ts'
@@ -65,7 +64,7 @@ export async function openSettlementContext(
     await delay(1)
   }
   const report = (line: string): number => reported.push(line)
-  const node = new Chain(createRpc(url, fetch))
+  const node = new Chain(url, fetch)
   for (const key of keys) await chain.setGas(addressOf(key), 10n ** 18n)
   const context = await openContext({
     chain: node,

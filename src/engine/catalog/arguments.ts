@@ -1,6 +1,7 @@
 import type { Argument } from '../handler.ts'
 import { templatesOf, type Binding, type Parameter, type Scalar } from './catalog.ts'
-import { compileParameter, toArgument } from './parameter.ts'
+import { compileParameter } from './parameter.ts'
+import { toArgument } from './validator.ts'
 import type { Declared, DeclaredParameters, DeclaredRoute } from './schema.ts'
 import { handlerOf, PROXY, routesOf, type DeclaredPlace } from './check-context.ts'
 

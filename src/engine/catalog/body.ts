@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from '../json.ts'
 import type { Body, Parameter, Response } from './catalog.ts'
-import { valueOf } from './parameter.ts'
+import { valueOf } from './validator.ts'
 import type { DeclaredRoute } from './schema.ts'
 
 export const JSON_MEDIA = 'application/json'

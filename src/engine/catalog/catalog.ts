@@ -231,6 +231,8 @@ export interface Parameter {
   readonly description: string | undefined
   readonly default: Scalar | undefined
   readonly example: Scalar | undefined
+  /** Default and example as JSON values: lists and objects are texts in the catalog. */
+  readonly values: { readonly default: Json | undefined; readonly example: Json | undefined }
   readonly enum: readonly Scalar[] | undefined
   readonly aliases: Readonly<Record<string, string>>
   readonly minimum: number | undefined

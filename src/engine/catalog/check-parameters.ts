@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { JsonObject } from '../json.ts'
-import { once } from '../memoize.ts'
+import { once } from '../runtime.ts'
 import { type Parameter, type Scalar, templatesOf } from './catalog.ts'
 import { type CheckContext, routesOf, samplePath } from './check-context.ts'
 import { quoteIt } from './check-shape.ts'

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, parseJson } from '../json.ts'
-import { once } from '../memoize.ts'
+import { once } from '../runtime.ts'
 import { formatShort, LARGEST_PRICE, parsePrice } from '../money.ts'
 import { bind, compileSet, ownDeclaration, ownersOf } from './arguments.ts'
 import { compileBody, UNPAID_BYTES } from './body.ts'

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { isJsonObject, type JsonObject } from '../json.ts'
-import { once } from '../memoize.ts'
+import { once } from '../runtime.ts'
 import {
   type CheckContext,
   type DeclaredEntry,

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../json.ts'
-import { once } from '../memoize.ts'
+import { once } from '../runtime.ts'
 import { priceless } from './check-prices.ts'
 import { didYouMean, error, type Issue, type Position, suggest } from './issue.ts'
 import { type Form, formOf, properName } from './patterns.ts'

@@ -3,7 +3,7 @@ import { parsePrice, toMicros, type Micros } from '../money.ts'
 import type { Binding, Body, Parameter } from './catalog.ts'
 import { bodyExample } from './body.ts'
 import { isOnly, limitsOf, type Member, membersOf } from './body-members.ts'
-import { toArgument } from './parameter.ts'
+import { toArgument } from './validator.ts'
 import {
   computePrice,
   type Choice,

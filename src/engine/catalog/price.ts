@@ -77,13 +77,8 @@ export type PricePart = {
   readonly amount: string
 }
 
-/** The only function that computes prices, from validated arguments with defaults. */
-export function quotePrice(price: Price, args: Arguments): Quote {
-  if (typeof price === 'bigint') return { amount: price }
-  return quoteRule(price.rule, args)
-}
-
-function quoteRule(rule: PriceRule, args: Arguments): Quote {
+/** The price of a call by a rule, from validated arguments with defaults. */
+export function quoteRule(rule: PriceRule, args: Arguments): Quote {
   return computePrice(rule, {
     count: (rate) => countOf(rate, valueAt(rate, args)),
     value: (choice) => chosen(valueAt(choice, args)),

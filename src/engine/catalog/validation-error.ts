@@ -1,7 +1,6 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { Json, JsonObject } from '../json.ts'
 import type { List, Parameter, Scalar } from './catalog.ts'
-import { type Form, isTyped } from './parameter.ts'
 
 /** One item of the 422 body, in the format of `HTTPValidationError`. */
 export interface ValidationError {
@@ -27,6 +26,14 @@ export function describeBody({ keyword, params, instancePath, message }: ErrorOb
   return { type: 'value_error', loc, msg: `Value error, ${message ?? 'not allowed'}`, ctx: { error: {} } }
 }
 
+/** Where the values of a call come from. */
+export interface Origin {
+  /** First element of the location of an error; absent: that of the parameter. */
+  readonly place?: string
+  /** Whether values of this parameter have their type already, so that texts are not parsed. */
+  readonly isTyped: (parameter: Parameter | undefined) => boolean
+}
+
 type Said = Pick<ValidationError, 'type' | 'msg' | 'ctx'>
 
 /** Describes an error of JSON Schema as an item of the 422 body. */
@@ -34,14 +41,14 @@ export function describe(
   parameters: readonly Parameter[],
   given: JsonObject,
   error: ErrorObject,
-  form: Form,
+  { place: origin, isTyped }: Origin,
 ): ValidationError {
   const { keyword, params, instancePath } = error
   const [, within = '', index] = instancePath.split('/')
   const name = String(params['missingProperty'] ?? params['additionalProperty'] ?? within)
   const parameter = parameters.find((each) => each.name === name)
-  const typed = isTyped(parameter, form)
-  const place = form === 'json' ? 'arguments' : (parameter?.in ?? 'query')
+  const typed = isTyped(parameter)
+  const place = origin ?? parameter?.in ?? 'query'
   const loc = typed && index !== undefined ? [place, name, Number(index)] : [place, name]
   if (keyword === 'required') return { type: 'missing', loc, msg: 'Field required', input: null }
   if (parameter === undefined) return { type: 'extra_forbidden', loc, msg: 'Extra inputs are not permitted' }

@@ -1,22 +1,11 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import type { Argument, Arguments } from '../handler.ts'
-import { isJsonObject, type Json, type JsonObject } from '../json.ts'
-import { once } from '../memoize.ts'
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../json.ts'
 import type { Binding, Body, Catalog, Operation, Parameter, Scalar } from './catalog.ts'
 import { didYouMean, suggest } from './issue.ts'
-import {
-  asArgument,
-  decode,
-  type Form,
-  inputSchema,
-  isDate,
-  isOptionalText,
-  isTyped,
-  normalize,
-  validationSchema,
-  valueOf,
-} from './parameter.ts'
-import { describe, describeBody, ruleOf, type ValidationError } from './validation-error.ts'
+import { inputSchema, isOptionalText, validationSchema } from './input-schema.ts'
+import { compileBody, compileParameters } from './schema-compiler.ts'
+import { describe, describeBody, ruleOf, type Origin, type ValidationError } from './validation-error.ts'
 
 /** Raw parameters of one HTTP request: path templates decoded, the query unparsed. */
 export interface RawParameters {
@@ -45,6 +34,12 @@ export interface Inputs {
   readonly parameters: readonly Parameter[]
   readonly bindings: readonly Binding[]
 }
+
+/** Texts of a path, a query or a form. */
+const TEXT: Origin = { isTyped: () => false }
+/** The same, and a JSON body. */
+const TEXT_AND_BODY: Origin = { isTyped: (parameter) => parameter?.in === 'body' }
+const TOOL_CALL: Origin = { place: 'arguments', isTyped: () => true }
 
 /** Validates path, query and body of a request. The last of repeated parameters counts. */
 export function compileValidator(inputs: Inputs, unknown: Catalog['unknownParameters']): Validator {
@@ -111,9 +106,9 @@ type QueryValidator = (raw: RawParameters, members?: BodyMembers) => Validated
 
 function compileQueryValidator(inputs: Inputs, unknown: Catalog['unknownParameters']): QueryValidator {
   const typed = inputs.parameters.some((each) => each.in === 'body')
-    ? compileInputs(inputs, 'body')
+    ? compileInputs(inputs, TEXT_AND_BODY)
     : undefined
-  const validate = compileInputs(inputs, 'text')
+  const validate = compileInputs(inputs, TEXT)
   const names = inputs.parameters.flatMap(({ name, in: place }) => (place === 'query' ? [name] : []))
   return ({ path, query }, members) => {
     const search = new URLSearchParams(query)
@@ -159,7 +154,7 @@ function extraParameter(name: string, names: readonly string[], value: string | 
 /** Validates the arguments of a tool call: typed JSON, without coercion or unknown arguments. */
 export function compileArguments(inputs: Inputs): (given: unknown) => Validated {
   const { body } = inputs.operation
-  const validate = compileInputs(inputs, 'json')
+  const validate = compileInputs(inputs, TOOL_CALL)
   if (body?.form !== 'whole')
     return (given = {}) => (isJsonObject(given) ? validate(given) : { kind: 'invalid', errors: [NO_OBJECT] })
   const validateBody = wholeValidator(body)
@@ -216,15 +211,15 @@ const NO_OBJECT: ValidationError = {
 /** Reports all errors of a request together, one per parameter. Compiles the schema at first use. */
 function compileInputs(
   { operation, parameters, bindings }: Inputs,
-  form: Form,
+  origin: Origin,
 ): (given: JsonObject) => Validated {
   const validate = schemaValidator(() => operationSchema(parameters))
-  const bind = compileBindings(operation, parameters, bindings, form)
+  const bind = compileBindings(operation, parameters, bindings, origin)
   return (given) => {
     const values: Record<string, Json> = { ...given }
     const empty: Record<string, string> = {}
     for (const parameter of parameters) {
-      const value = read(parameter, given, form)
+      const value = read(parameter, given, origin)
       if (value === undefined) continue
       // The empty text means "not given" for an optional parameter: no rule applies to it.
       if (value !== '' || !isOptionalText(parameter)) values[parameter.name] = value
@@ -233,17 +228,17 @@ function compileInputs(
         delete values[parameter.name]
       }
     }
-    const errors = validate(values).map((error) => describe(parameters, given, error, form))
+    const errors = validate(values).map((error) => describe(parameters, given, error, origin))
     return errors.length > 0 ? invalid(parameters, errors) : bind({ ...values, ...empty }, given)
   }
 }
 
-function read(parameter: Parameter, given: JsonObject, form: Form): Json | undefined {
+function read(parameter: Parameter, given: JsonObject, origin: Origin): Json | undefined {
   const value = Object.hasOwn(given, parameter.name) ? given[parameter.name] : undefined
   if (value === undefined) return parameter.default === '' ? '' : undefined
   return normalize(
     parameter,
-    !isTyped(parameter, form) && typeof value === 'string' ? decode(parameter, value) : value,
+    !origin.isTyped(parameter) && typeof value === 'string' ? decode(parameter, value) : value,
   )
 }
 
@@ -260,7 +255,7 @@ function compileBindings(
   operation: Operation,
   parameters: readonly Parameter[],
   bindings: readonly Binding[],
-  form: Form,
+  origin: Origin,
 ): (values: JsonObject, given: JsonObject) => Validated {
   const fixed = bindings.flatMap((binding) =>
     binding.kind === 'fixed' ? [[binding.argument, binding.value] as const] : [],
@@ -283,7 +278,7 @@ function compileBindings(
       if (bound !== undefined) args[argument.name] = bound
       if (argument === parameter || (value === '' && isOptionalText(argument))) continue
       errors.push(
-        ...validate({ [parameter.name]: value }).map((error) => describe([taken], given, error, form)),
+        ...validate({ [parameter.name]: value }).map((error) => describe([taken], given, error, origin)),
       )
     }
     return errors.length > 0 ? invalid(parameters, errors) : { kind: 'valid', args }
@@ -295,6 +290,82 @@ function convert(argument: Parameter, value: Json | undefined): Json | undefined
   if (Array.isArray(value)) return argument.list === undefined ? value.join(',') : value
   if (argument.list === undefined || (typeof value !== 'string' && typeof value !== 'number')) return value
   return normalize(argument, decode(argument, String(value)))
+}
+
+const INTEGER = /^[+-]?\d{1,15}(?:\.0+)?$/
+const NUMBER = /^[+-]?(?:\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})(?:[eE][+-]?\d{1,2})?$/
+
+/** What decides how a value is read. */
+type Rules = Pick<Parameter, 'type' | 'list' | 'format' | 'aliases' | 'required' | 'default'>
+
+/**
+ * The value of a text in a path, a query or a default. A text that cannot be parsed stays as it is, and the
+ * parameter’s schema refuses it.
+ */
+export function decode(parameter: Rules, text: string): Json {
+  const { type, list } = parameter
+  if (list !== undefined) {
+    if (text === '' && isOptionalText(parameter)) return text
+    const items = text.split(/[,;|\s]+/).filter((item) => item !== '')
+    return list.items === 'integer' ? items.map((item) => numberOf(item, INTEGER)) : items
+  }
+  switch (type) {
+    case 'integer':
+      return numberOf(text.trim(), INTEGER, text)
+    case 'number':
+      return numberOf(text.trim(), NUMBER, text)
+    case 'boolean':
+      return /^(?:true|1)$/i.test(text.trim()) || (/^(?:false|0)$/i.test(text.trim()) ? false : text)
+    case 'object': {
+      const value = parseJson(text)
+      return isJsonObject(value) ? value : text
+    }
+    case 'string':
+      return text
+  }
+}
+
+function numberOf(text: string, form: RegExp, otherwise = text): number | string {
+  return form.test(text) ? Number(text) : otherwise
+}
+
+/** One form for values with the same meaning: aliases, countries in any case, repeated items of a list. */
+export function normalize({ format, list, aliases }: Rules, value: Json): Json {
+  if (list !== undefined) {
+    if (!Array.isArray(value)) return value
+    return [...new Set(format === 'country' ? value.map(normalizeCountry) : value)]
+  }
+  if (typeof value !== 'string') return value
+  if (format === 'country') return normalizeCountry(value)
+  if (format === 'date') return value.trim()
+  return Object.hasOwn(aliases, value) ? (aliases[value] ?? value) : value
+}
+
+/** Upper-cased ISO 3166-1 alpha-2; UK is understood as GB. */
+function normalizeCountry(value: Json): Json {
+  if (typeof value !== 'string') return value
+  // Letters of other alphabets may become two ASCII letters in upper case, but they name no country.
+  const code = value.trim().replace(/[a-z]/g, (letter) => letter.toUpperCase())
+  return code === 'UK' ? 'GB' : code
+}
+
+/** The value of a scalar in the catalog: lists and objects are texts, and a single number is a list of one. */
+export function valueOf(parameter: Rules, written: Scalar): Json {
+  const { list, type } = parameter
+  const readable = typeof written === 'string' || (typeof written === 'number' && list?.items === 'integer')
+  if ((list === undefined && type !== 'object') || !readable) return written
+  return normalize(parameter, decode(parameter, String(written)))
+}
+
+/** The handler’s argument for a checked default, example or fixed value. */
+export function toArgument(parameter: Parameter, written: Scalar): Json {
+  return asArgument(parameter, valueOf(parameter, written)) ?? written
+}
+
+/** A valid value in the type of the handler's argument; the empty text of a list is the empty list. */
+export function asArgument({ list }: Parameter, value: Json): Json | undefined {
+  if (value === '' && list !== undefined) return []
+  return value ?? undefined
 }
 
 /** Compiled schemas of single parameters, shared because most parameters of a catalog are equal. */
@@ -324,46 +395,14 @@ function operationSchema(parameters: readonly Parameter[]): JsonObject {
   return { ...inputSchema(parameters), properties: Object.fromEntries(properties) }
 }
 
-/** For schemas that are generated here; their patterns are checked with the catalog. */
-const compileParameters = renewedCompiler(() => {
-  const ajv = new Ajv2020({ allErrors: true, useDefaults: true, strict: false, validateSchema: false })
-  ajv.addFormat('date', isDate)
-  return ajv.addKeyword({
-    keyword: 'joinedLength',
-    type: 'array',
-    validate: (limit: number, items: readonly unknown[]) => Array.from(items.join(',')).length <= limit,
-  })
-})
-
-/** For schemas of operators, whose bodies are not changed: no defaults are filled in. */
-const compileBody = renewedCompiler(
-  () => new Ajv2020({ strict: false, validateSchema: false, validateFormats: false }),
-)
-
-/** Schemas that one instance of ajv compiles. */
-const LIFETIME = 100
-
-/**
- * Compiles with one instance of ajv after the other: an instance keeps every function it has compiled, and those of former
- * revisions must be freed.
- */
-function renewedCompiler(create: () => Ajv2020): (schema: JsonObject) => ValidateFunction {
-  let instance: { readonly ajv: Ajv2020; compiled: number } | undefined
-  return (schema) => {
-    if (instance === undefined || instance.compiled === LIFETIME) instance = { ajv: create(), compiled: 0 }
-    instance.compiled += 1
-    const validate = instance.ajv.compile(schema)
-    // A schema with the same $id may come again.
-    instance.ajv.removeSchema(schema)
-    return validate
-  }
-}
-
 /** Compiles a schema at its first value. Values of parameters get the schema’s defaults. */
 function schemaValidator(
   schemaOf: () => JsonObject,
   compile = compileParameters,
 ): (value: Json) => readonly ErrorObject[] {
-  const compiled = once(() => compile(schemaOf()))
-  return (value) => (compiled()(value) ? [] : (compiled().errors ?? []))
+  let validate: ValidateFunction | undefined
+  return (value) => {
+    validate ??= compile(schemaOf())
+    return validate(value) ? [] : (validate.errors ?? [])
+  }
 }

@@ -3,8 +3,7 @@ import type { Catalog, Route } from '../catalog/catalog.ts'
 import { declaredPrice } from '../catalog/price-text.ts'
 import { ERRORS } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
-import { once } from '../memoize.ts'
-import { toAtomic } from '../money.ts'
+import { once } from '../runtime.ts'
 import type { Facts } from './registry.ts'
 import { TEMPLATES } from './template.ts'
 
@@ -44,17 +43,17 @@ export function paymentInfo(catalog: Catalog, facts: Facts, route: Route): JsonO
   }
 }
 
-/** The offers of the payment discovery draft: atomic units, where `price` is a decimal. */
+/**
+ * The offers of the payment discovery draft: atomic units, where `price` is a decimal. Every token on Tempo has six
+ * decimals, as prices have.
+ */
 function offersOf({ payments: { mpp } }: Catalog, { operation: { price } }: Route): JsonObject[] {
   if (mpp === undefined || price === undefined) return []
   const { method, intent, currency } = mpp
   // The draft's word for a computed amount.
-  const amount = typeof price === 'bigint' ? toAtomic(price, TIP20_DECIMALS).toString() : null
+  const amount = typeof price === 'bigint' ? price.toString() : null
   return [{ intent, method, amount, currency }]
 }
-
-/** Decimals of every token on Tempo. */
-const TIP20_DECIMALS = 6
 
 function terms({ payments: { mpp } }: Catalog, protocol: string): JsonObject {
   if (protocol !== 'mpp' || mpp === undefined) return {}

@@ -1,7 +1,7 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
 import { ruleNote } from '../catalog/price-text.ts'
-import { embedSchema, inputSchema } from '../catalog/parameter.ts'
+import { embedSchema, inputSchema } from '../catalog/input-schema.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { answerSchema } from './answer-schema.ts'
 import { exampleAnswer } from './example.ts'

@@ -1,5 +1,6 @@
 import type { Parameter } from '../catalog/catalog.ts'
-import { parameterSchema, toArgument } from '../catalog/parameter.ts'
+import { parameterSchema } from '../catalog/input-schema.ts'
+import { toArgument } from '../catalog/validator.ts'
 import { compact, type JsonObject } from '../json.ts'
 import type { TemplateContext } from './template.ts'
 import { sentence, unspokenRules } from './copy.ts'

@@ -1,5 +1,5 @@
 import { iconUrl, type Catalog } from '../catalog/catalog.ts'
-import { toArgument } from '../catalog/parameter.ts'
+import { toArgument } from '../catalog/validator.ts'
 import { highestOfAll } from '../catalog/price.ts'
 import { type JsonObject, compact } from '../json.ts'
 import { formatShort } from '../money.ts'

@@ -1,12 +1,23 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { Socket } from 'node:net'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import Koa, { HttpError, type Context, type Middleware, type Next } from 'koa'
 import type { Observe } from '../access.ts'
-import { Failure } from '../errors.ts'
+import { LARGEST_BYTES } from '../catalog/body.ts'
+import { Failure, type ErrorCode } from '../errors.ts'
+import { readingTime } from './body.ts'
 import { serveMcp, type McpServing, type McpSettings } from './mcp.ts'
 import { failed, note, problem, respond, type Notes, type Reply } from './reply.ts'
 import type { Revision } from './revision.ts'
-import { IndexedRouter, prefersPage, templateOf } from './router.ts'
+import { canonicalPath, IndexedRouter, prefersPage, splitTarget, templateOf } from './router.ts'
 
 export interface AppSettings extends AccessLogSettings, McpSettings {
   readonly trustProxy: boolean
@@ -191,24 +202,6 @@ async function allowOptions(ctx: Context, next: Next): Promise<void> {
   ctx.status = 204
 }
 
-/** The path and query of a request target. */
-interface Target {
-  readonly path: string
-  readonly query: string
-}
-
-/**
- * Splits a request target (RFC 9112 §3.2) without reading anything into it: URL parsers normalize what they find, and every
- * normalized path would be one more spelling. The absolute form is allowed; whose host it names does not matter.
- */
-export function splitTarget(target: string): Target {
-  const local = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '')
-  const mark = local.indexOf('?')
-  return mark === -1
-    ? { path: local, query: '' }
-    : { path: local.slice(0, mark), query: local.slice(mark + 1) }
-}
-
 /** Accepts one spelling of each path; rewrites an absolute-form target to its path and query. */
 function canonicalPaths(ctx: Context, next: Next): Promise<unknown> | undefined {
   const { path, query } = splitTarget(ctx.url)
@@ -217,36 +210,127 @@ function canonicalPaths(ctx: Context, next: Next): Promise<unknown> | undefined 
   return next()
 }
 
-/**
- * The one spelling of a request path that is served: what is matched is what is dispatched. Anything that other software
- * might read as a second spelling of a path is no path at all: empty and dot segments, a trailing slash, `;`,
- * backslashes, and whatever RFC 3986 §6.2.2 would normalise (`%72` for `r`, `%c3` for `%C3`).
- */
-export function canonicalPath(raw: string): string | undefined {
-  if (raw === '/') return raw
-  if (!CHARACTERS.test(raw) || raw.endsWith('/') || /\/\/|%(?:5C|00)/.test(raw)) return undefined
-  if (!raw.includes('%') && !raw.includes('.')) return raw
-  return raw.slice(1).split('/').every(isCanonical) ? raw : undefined
+/** Limit of the headers and the URL: arguments travel in the query, and Node's default of 16 KB would be too small. */
+const LARGEST_HEADERS = 65_536
+
+export interface ServerSettings {
+  /** Sent with every answer. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Milliseconds within which a client must send its headers. */
+  readonly headersWithin?: number
+  /** Milliseconds within which a client must send its whole request. */
+  readonly requestWithin?: number
+  /** Milliseconds after which an unread answer closes its connection. */
+  readonly unreadWithin?: number
 }
 
-/** RFC 3986 §3.3 pchar without `;`, encoded octets in upper case. */
-const CHARACTERS = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,=:@/]|%[0-9A-F]{2})*$/
-
-/** Percent-encoded characters that need no encoding. */
-const UNRESERVED = /%(?:2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)/
-
-function isCanonical(segment: string): boolean {
-  if (segment === '.' || segment === '..' || UNRESERVED.test(segment)) return false
-  const decoded = decodeSegment(segment)
-  // An encoded slash is part of a value, and an upstream may decode it: no value may contain dot segments.
-  return decoded?.split('/').every((part) => part !== '.' && part !== '..') ?? false
+export interface HttpServer extends Server {
+  /** Requests without a complete answer. */
+  readonly unanswered: ReadonlySet<ServerResponse>
+  /** Answers the requests. */
+  answer: RequestListener
 }
 
-/** The decoded text of a segment; undefined when its percent-encoding is invalid. */
-export function decodeSegment(segment: string): string | undefined {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return undefined
+/** An HTTP server that answers `service_starting` before `attach`, and malformed requests with a problem. */
+export function createHttpServer({
+  headers = {},
+  headersWithin = 15_000,
+  requestWithin = 20_000 + readingTime(LARGEST_BYTES),
+  unreadWithin = 30_000,
+}: ServerSettings = {}): HttpServer {
+  const server = createServer({
+    maxHeaderSize: LARGEST_HEADERS,
+    requestTimeout: requestWithin,
+    headersTimeout: headersWithin,
+    connectionsCheckingInterval: Math.min(5_000, headersWithin),
+    // Node would silently drop a second Authorization header, and with it a second payment.
+    joinDuplicateHeaders: true,
+    // Node would refuse such a request without a body; `attach` answers it.
+    requireHostHeader: false,
+  })
+  const unanswered = new Set<ServerResponse>()
+  server.on('request', (request, response) => {
+    unanswered.add(response)
+    response.once('close', () => unanswered.delete(response))
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    answering.answer(request, response)
+  })
+  server.timeout = unreadWithin
+  server.on('timeout', (socket) => {
+    // The connection was idle for that long, which is expected while a handler runs.
+    const waits = Array.from(unanswered).some((response) => response.socket === socket)
+    if (!waits || socket.writableLength > 0) socket.destroy()
+  })
+  // RFC 9110 §10.1.1 allows ignoring an expectation; Node would refuse it without a body.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+  server.on('clientError', (fault: NodeJS.ErrnoException, socket: Socket) => {
+    if (fault.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+    else refuse(socket, ...refusalOf(fault.code), headers)
+  })
+  const answering: HttpServer = Object.assign(server, { unanswered, answer: starting })
+  return answering
+}
+
+const starting: RequestListener = (_, response) => {
+  const headers = { 'Retry-After': '1' }
+  send(response, problem('service_starting', 'the service is starting', { charged: 'no', headers }))
+}
+
+/** Lets the application answer from now on, including middleware that is added before the first request. */
+export function attach(server: HttpServer, app: Koa): void {
+  let answer: ReturnType<Koa['callback']> | undefined
+  server.answer = (request, response) => {
+    if (namesHost(request)) void (answer ??= app.callback())(request, response)
+    else
+      send(response, problem('request_malformed', 'a request of HTTP/1.1 names its Host', { charged: 'no' }))
   }
+}
+
+/** RFC 9112 §3.2 requires a Host header; its value does not matter. */
+function namesHost({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion !== '1.1' || headers.host !== undefined
+}
+
+function send(response: ServerResponse, { status, headers, body }: Reply): void {
+  response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) }).end(body)
+}
+
+function refusalOf(code: string | undefined): readonly [ErrorCode, string] {
+  if (code === 'HPE_HEADER_OVERFLOW') return ['headers_too_large', 'URL and headers are larger than 64 KB']
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return ['request_timeout', 'the request did not arrive in time']
+  return ['request_malformed', 'this is not an HTTP request']
+}
+
+/** Delay before closing a connection whose client still writes: closing it at once would lose the answer. */
+const LINGER_MS = 1_000
+
+function refuse(
+  socket: Socket,
+  code: ErrorCode,
+  detail: string,
+  more: Readonly<Record<string, string>>,
+): void {
+  const { status, headers, body } = problem(code, detail, { charged: 'no', headers: more })
+  const lines = Object.entries({
+    ...headers,
+    'Content-Length': String(Buffer.byteLength(body)),
+    Connection: 'close',
+  })
+  const head = lines.map(([name, value]) => `${name}: ${value}`).join('\r\n')
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n\r\n${String(body)}`)
+  socket.resume()
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer))
+}
+
+/** Resolves to the port once the server listens. */
+export function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      const address = server.address()
+      resolve(typeof address === 'object' && address !== null ? address.port : port)
+    })
+  })
 }

@@ -10,22 +10,28 @@ import type { Payment, Protocol } from '../protocols/protocol.ts'
 import { ANONYMOUS, invoke, unreadyFailure, type ExecutionDeps } from '../purchase/execution.ts'
 import {
   NO_OFFER,
-  replyTo,
   toPublicError,
   toValidationError,
   type FaultDeps,
   type OpenStream,
   type Paid,
-  type PurchaseProblem,
   type PurchaseResult,
 } from '../purchase/request.ts'
-import { findPayment, preverify, purchaseCall, quoteCall, type PaidCallDeps } from '../purchase/purchase.ts'
+import {
+  findPayment,
+  preverify,
+  purchaseCall,
+  quoteCall,
+  replyTo,
+  type PaidCallDeps,
+  type PurchaseProblem,
+} from '../purchase/purchase.ts'
 import { withMetrics, type RouteCounters } from '../usage/usage.ts'
 import { BUSY, type BodyReader, declaredSize, discardBody, type Received } from './body.ts'
 import { disconnectSignal, failed, invalid, note, ok, problem, type Reply } from './reply.ts'
 import { bodyTerms, UNPAID, type Reason } from './payment-required.ts'
 import type { Revision, ServedRoute } from './revision.ts'
-import { clientOf } from './server.ts'
+import { clientOf } from './client-address.ts'
 
 export interface CallDeps extends PaidCallDeps, FaultDeps {
   readonly trustProxy: boolean

@@ -5,7 +5,7 @@ import { pagedRoutes, renderOperation } from '../documents/operation-page.ts'
 import { brandFiles, PAGE_HEADERS } from '../documents/page.ts'
 import { DOCUMENTS, type Facts, operationPath, PAGE_TYPE, placedDocuments } from '../documents/registry.ts'
 import { serverCards, serverPages } from '../documents/servers.ts'
-import { once } from '../memoize.ts'
+import { once } from '../runtime.ts'
 
 /** Rendered documents and files by path. */
 export type Pages = ReadonlyMap<string, Page>

@@ -1,6 +1,6 @@
 import { UNPAID_BYTES } from '../catalog/body.ts'
 import { examplePath, type Operation, type Route } from '../catalog/catalog.ts'
-import { type Quote, quoteLowest, quotePrice } from '../catalog/price.ts'
+import { type Quote, quoteLowest } from '../catalog/price.ts'
 import { quoteMembers } from '../catalog/price-text.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import type { IgnoredParameter, RawParameters, Validated, Validator } from '../catalog/validator.ts'
@@ -10,6 +10,7 @@ import { asciiJson, compact, digestJson, type Json, type JsonObject } from '../j
 import type { Micros } from '../money.ts'
 import type { Challenge } from '../protocols/protocol.ts'
 import { digestArguments, scopeOf, UNREADY, type Readiness } from '../purchase/execution.ts'
+import { quoteCall } from '../purchase/purchase.ts'
 import { problemMembers } from '../purchase/request.ts'
 import type { Received } from './body.ts'
 import { PROBLEM_TYPE, type Reply } from './reply.ts'
@@ -205,7 +206,7 @@ function preflightOf(asked: Asked, baseUrl: string): Preflight {
   if (validated.kind === 'invalid')
     return { ...told, scope: 'none', quote: lowestOf(operation), ignored: undefined }
   const scope = scopeOf(operation, digestArguments(operation, validated.args))
-  const quote = price === undefined ? undefined : quotePrice(price, validated.args)
+  const quote = price === undefined ? undefined : quoteCall(operation, validated.args)
   return { ...told, scope, quote, ignored: ignoredOf(validated.ignored) }
 }
 

@@ -16,7 +16,7 @@ import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedHandler } from '../handler.ts'
 import type { Json, JsonObject } from '../json.ts'
 import { endpointsOf } from '../mcp/server.ts'
-import { keep, once } from '../memoize.ts'
+import { once } from '../runtime.ts'
 import { createToolServers, type ServedTool, type ToolServer } from '../mcp/tool-server.ts'
 import { challengesOf, exampleAmount, type Challenge, type Protocol } from '../protocols/protocol.ts'
 import type { Probes } from '../service-definition.ts'
@@ -136,6 +136,12 @@ function serveRoute(
       return keep(this, 'challenges', made)
     },
   }
+}
+
+/** Replaces a getter by the value that it has computed. */
+function keep<T>(owner: object, name: string, value: T): T {
+  Object.defineProperty(owner, name, { value, enumerable: true })
+  return value
 }
 
 function livePlaces({ documents: places }: Catalog): [string, LiveDocument][] {

@@ -5,13 +5,13 @@ import type { RefusedReload } from '../documents/status-page.ts'
 import type { HandlerMap } from '../handler.ts'
 import { sweepAnswers } from '../ledger/clean-up.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import { OFFERING_MS, RecentOffers } from '../purchase/purchase.ts'
+import { OFFERING_MS, RecentOffers } from '../purchase/recent-offers.ts'
 import { recheckSettled, recover } from '../purchase/recovery.ts'
-import { ConnectedBuyers, type PurchaseDeps, type Store } from '../purchase/request.ts'
+import type { PurchaseDeps, Store } from '../purchase/request.ts'
 import { UsageStore, meterLedger, type OnPaymentChange } from '../usage/usage.ts'
 import { BodyReader } from './body.ts'
 import { createApp, type AppSettings, type Serving } from './app.ts'
-import { BackgroundTasks, Deliveries } from './reply.ts'
+import { BackgroundTasks, BuyerConnections, Deliveries } from './reply.ts'
 import type { LiveSettings } from './live-pages.ts'
 import type { Pages } from './pages.ts'
 import { createRevision, type Revision, type RevisionSettings } from './revision.ts'
@@ -66,7 +66,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const ledger = meterLedger(settings.ledger, usageStore, settings.settle)
   const desk = { ledger, owner, now }
   const tasks = new BackgroundTasks()
-  const buyers = new ConnectedBuyers()
+  const buyers = new BuyerConnections()
   const recentOffers = new RecentOffers(desk)
   let refused: RefusedReload | undefined
   const shared = {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { mkdirSync, realpathSync, statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -5,7 +6,6 @@ import { type RootDatabase, open } from 'lmdb'
 import { openAnswerFiles, openLmdbAnswers } from './answers.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import type { Change, Ledger, Lease, LeaseState } from './ledger.ts'
-import { openFacts } from './lmdb-facts.ts'
 import { checkFile, damaged } from './lmdb-file.ts'
 import {
   paymentId,
@@ -13,12 +13,15 @@ import {
   redact,
   withPaymentOrder,
   casToken,
+  decodeRecord,
+  encodeRecord,
+  FORMAT,
   isUndelivered,
   queueOf,
+  refuseFormat,
   type Queue,
 } from './payment-lifecycle.ts'
 import { LedgerError } from '../errors.ts'
-import { decodeRecord, encodeRecord, FORMAT, refuseFormat } from './payment-lifecycle.ts'
 
 interface Held {
   readonly owner: string
@@ -215,6 +218,57 @@ function openIndexes(root: RootDatabase) {
 
 function buyerKey({ buyerKey: buyer, createdAt, id }: PaymentRecord): [string, number, string] {
   return [buyer, createdAt, id]
+}
+
+interface Fact {
+  readonly fact: string
+  readonly until: number
+}
+
+/** Keys are limited in characters and length, names and facts are not. */
+type FactKey = [name: string, fact: string]
+
+/** Facts that expire, by name. `remember` and `forget` are called in a transaction. */
+function openFacts(root: RootDatabase) {
+  const facts = root.openDB<Fact, FactKey>({ name: 'facts', encoding: 'json' })
+  const ends = root.openDB<string, [number, ...FactKey]>({ name: 'ends', encoding: 'string' })
+  return {
+    remember: (name: string, fact: string, until: number): number => {
+      const key: FactKey = [digest(name), digest(fact)]
+      const known = facts.get(key)
+      if (known !== undefined) void ends.remove([known.until, ...key])
+      void facts.put(key, { fact, until })
+      void ends.put([until, ...key], '')
+      return facts.getKeysCount(under(name))
+    },
+    recall: (name: string, now: number): string[] => {
+      const found = facts.getRange(under(name))
+      return Array.from(found).flatMap(({ value }) => (value.until > now ? [value.fact] : []))
+    },
+    /** Whether any fact has expired. */
+    haveEnded: (now: number): boolean => Array.from(ends.getKeys({ end: [now + 1], limit: 1 })).length > 0,
+    /** Deletes some of the expired facts. */
+    forget: (now: number): void => {
+      for (const [until, ...key] of Array.from(ends.getKeys({ end: [now + 1], limit: FORGOTTEN_AT_ONCE }))) {
+        void facts.remove(key)
+        void ends.remove([until, ...key])
+      }
+    },
+  }
+}
+
+const FORGOTTEN_AT_ONCE = 1_000
+
+/** Sorts after every digest. */
+const AFTER = '~'
+
+function under(name: string): { start: [string]; end: [string, string] } {
+  const start = digest(name)
+  return { start: [start], end: [start, AFTER] }
+}
+
+function digest(text: string): string {
+  return hash('sha256', Buffer.from(text, 'utf16le'), 'base64url')
 }
 
 interface Opening {

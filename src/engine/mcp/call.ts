@@ -13,7 +13,6 @@ import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } fro
 import {
   NO_OFFER,
   problemMembers,
-  replyTo,
   toPublicError,
   toValidationError,
   type FaultDeps,
@@ -24,6 +23,7 @@ import {
   findPayment,
   purchaseCall,
   quoteCall,
+  replyTo,
   type PaidCall,
   type PaidCallDeps,
 } from '../purchase/purchase.ts'

@@ -4,7 +4,7 @@ import type { ErrorCode, Refusal } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
 import type { JointCommit } from '../ledger/lease.ts'
 import type { SettlementAttempt, PaymentRecord, Receipt } from '../ledger/payment-record.ts'
-import { once } from '../memoize.ts'
+import { once } from '../runtime.ts'
 import type { Micros } from '../money.ts'
 
 export type { Refusal }

@@ -3,25 +3,26 @@ import { sign } from 'viem/accounts'
 import { Transaction } from 'viem/tempo'
 import { isAddress, sameAddress, type Address } from '../address.ts'
 import { LogScanner, addressTopic, isTransactionHash, readTransfer } from '../chains/evm/logs.ts'
+import { broadcast } from '../chains/evm/unmined.ts'
 import {
-  broadcast,
   Chain,
   isHex,
   poll,
   word,
+  isRevert,
   type Clock,
   type Log,
   type LogFilter,
   type SignedTransaction,
 } from '../chains/evm/chain.ts'
-import { createRpc, isRevert, type RpcTransport } from '../chains/evm/json-rpc.ts'
+import { type RpcTransport } from '../runtime.ts'
 import { openAccount } from '../chains/evm/batch-signer.ts'
 import { acquireExpired, type LeaseContext, type PaymentLease } from '../ledger/lease.ts'
 import { chargeStatus } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord, Refund } from '../ledger/payment-record.ts'
 import { findNetwork } from '../networks.ts'
 import { TRANSFER_WITH_MEMO } from './mpp/reconcile-source.ts'
-import { AUTHORIZATION_USED, authorizationDigest, transferCall } from './x402/eip3009.ts'
+import { AUTHORIZATION_USED, authorizationDigest, transferCall } from './x402/payload.ts'
 
 export interface RefundSettings extends LeaseContext, Clock {
   /** JSON-RPC endpoints by chain id. */
@@ -58,7 +59,7 @@ export async function refundPayment(settings: RefundSettings, entry: PaymentReco
   if (lease === undefined) return refused('a server is working on this payment: run the refund again')
   try {
     const { key, now, sleep, caller } = settings
-    return await send({ key, now, sleep, chainId, chain: new Chain(createRpc(url, caller)) }, lease)
+    return await send({ key, now, sleep, chainId, chain: new Chain(url, caller) }, lease)
   } finally {
     await lease.release()
   }

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Cache, Fetched, Served } from '../cache/cache.ts'
 import type { Endpoint, Operation, Response, Route } from '../catalog/catalog.ts'
-import { toArgument } from '../catalog/parameter.ts'
+import { toArgument, type IgnoredParameter } from '../catalog/validator.ts'
 import { priceMembers } from '../catalog/price-text.ts'
-import type { IgnoredParameter } from '../catalog/validator.ts'
 import { Failure } from '../errors.ts'
 import {
   staleWarning,
@@ -22,7 +21,7 @@ import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '.
 import type { StoredAnswer } from '../ledger/payment-record.ts'
 import type { Refusal } from '../protocols/protocol.ts'
 import { limited, openController, within } from '../runtime.ts'
-import { isStreaming, type OpenStream, type Store } from './request.ts'
+import type { OpenStream, Store } from './request.ts'
 import { collect, openStream } from './stream.ts'
 
 export type Preview = (body: JsonObject) => JsonObject
@@ -50,6 +49,11 @@ export const UNREADY: Readonly<Record<Readiness, Refusal | undefined>> = {
   ready: undefined,
   planned: { code: 'not_implemented', detail: 'this route is announced and not served yet' },
   not_configured: { code: 'not_configured', detail: 'a source of this route has no credentials here' },
+}
+
+/** Whether this endpoint sends its answer while it is produced. Tools do not: their results have one piece. */
+export function isStreaming({ kind, operation }: Endpoint): boolean {
+  return kind !== 'tool' && operation.response.stream
 }
 
 export function unreadyFailure(readiness: Readiness): Failure | undefined {

@@ -1,14 +1,21 @@
-import type { Catalog, Endpoint, Operation } from '../catalog/catalog.ts'
-import { type PriceRule, type Quote, quotePrice, tryRule } from '../catalog/price.ts'
+import type { Endpoint, Operation } from '../catalog/catalog.ts'
+import { type Quote, quoteRule } from '../catalog/price.ts'
 import type { IgnoredParameter } from '../catalog/validator.ts'
 import type { Arguments } from '../handler.ts'
-import { canonicalJson, type Json } from '../json.ts'
-import { isReusable, reserve, type LeaseContext } from '../ledger/lease.ts'
-import type { Purchase } from '../ledger/payment-record.ts'
-import { buyerKeyOf, identifierName } from '../ledger/payment-lifecycle.ts'
-import { LedgerError } from '../errors.ts'
-import { toMicros } from '../money.ts'
-import type { Detection, Offer, OfferTerms, Payment, Refusal } from '../protocols/protocol.ts'
+import { isReusable, reserve } from '../ledger/lease.ts'
+import type { PaymentRecord, Purchase } from '../ledger/payment-record.ts'
+import { buyerKeyOf, chargeStatus, identifierName } from '../ledger/payment-lifecycle.ts'
+import {
+  ERRORS,
+  LedgerError,
+  NOT_CHARGED,
+  type Charged,
+  type ChargeMembers,
+  type ErrorCode,
+  type Failure,
+  type InvalidParameter,
+} from '../errors.ts'
+import type { Detection, Offer, Payment, Refusal } from '../protocols/protocol.ts'
 import {
   digestArguments,
   invoke,
@@ -19,16 +26,20 @@ import {
   type Operations,
   type ServedOperation,
 } from './execution.ts'
-import type {
-  PurchaseResult,
-  Fulfillment,
-  PurchaseDeps,
-  PurchaseRequest,
-  Verified,
-  VerifiedPurchase,
+import {
+  toPublicError,
+  type Answered,
+  type FaultDeps,
+  type Paid,
+  type PurchaseResult,
+  type Fulfillment,
+  type PurchaseDeps,
+  type PurchaseRequest,
+  type Verified,
+  type VerifiedPurchase,
 } from './request.ts'
 import { dedupeByIdentifier } from './idempotency.ts'
-import { findUndelivered } from './redelivery.ts'
+import { redeliverAny, type NewPurchase } from './redelivery.ts'
 import { replay } from './replay.ts'
 import { chooseFlow, start, tooLate, withLease } from './settlement-flow.ts'
 
@@ -62,7 +73,7 @@ export interface PaidCall {
 /** The price of a call with these arguments: computed once per request, before the challenge. */
 export function quoteCall({ price }: Operation, args: Arguments): Quote {
   if (price === undefined) throw new Error('the operation has no price')
-  return quotePrice(price, args)
+  return typeof price === 'bigint' ? { amount: price } : quoteRule(price.rule, args)
 }
 
 /** The payment in a request, which may carry one of each protocol. */
@@ -199,7 +210,8 @@ async function fitsRecentOffer(
 async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   const { deps, request, verified } = purchase
   if (isDenied(deps, verified)) return { kind: 'refused', refusal: DENIED }
-  const [earlier, purchased] = await Promise.all([findUndelivered(purchase), describe(purchase)])
+  const [undelivered, purchased] = await Promise.all([listUndelivered(purchase), describe(purchase)])
+  const earlier = undelivered.length === 0 ? NOTHING_LOST : await redeliverAny(purchase, undelivered)
   if (earlier.kind !== 'new') return earlier
   const refusal = tooLate(deps, purchased.flow, verified)
   if (refusal !== undefined) return { kind: 'refused', refusal }
@@ -210,6 +222,26 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   return entry.key === request.payment.key
     ? replay(purchase, entry, buyIfOffered)
     : dedupeByIdentifier(purchase, entry, buyIfOffered)
+}
+
+const NOTHING_LOST: NewPurchase = { kind: 'new', unsold: undefined }
+
+/** Greatest age of a purchase whose answer counts as lost. */
+const LOST_MS = 600_000
+/** Most lost answers of one buyer; older ones are redelivered for their own payments only. */
+const MOST_LOST = 20
+
+/** Recent equal purchases of this buyer with an unconfirmed delivery. */
+async function listUndelivered({
+  deps,
+  request,
+  verified,
+}: VerifiedPurchase): Promise<readonly PaymentRecord[]> {
+  const { id, method } = request.offer.endpoint.operation
+  // A second call with effects may be intended: only an identifier of the buyer makes it the same one.
+  if (method !== 'GET') return []
+  const buyer = buyerKeyOf(verified.payer, id, request.digest)
+  return deps.ledger.undelivered(buyer, deps.now() - LOST_MS, MOST_LOST)
 }
 
 async function describe(purchase: VerifiedPurchase): Promise<Purchase> {
@@ -238,90 +270,88 @@ async function describe(purchase: VerifiedPurchase): Promise<Purchase> {
   }
 }
 
-/** How often a process says that it still makes its offers: what it offered until it was killed is known this exactly. */
-export const OFFERING_MS = 20_000
-
-/** Where the processes of a ledger tell each other what they offer. */
-const OFFERS = 'offers'
-
-/** However many payments do not fit, the ledger is asked once in this time. */
-const MEMO_MS = 1_000
-
-interface Fact {
-  /** By operation: micro-dollars, or the rule. */
-  readonly prices: Readonly<Record<string, string | PriceRule | undefined>>
-  readonly timeoutSeconds?: number
-}
-
-/**
- * Offers that buyers may have signed a moment ago. Every process writes its offers down for the others and for the one
- * that comes after it, so that a change of price or timeout, a restart or an older process next to a newer one fails
- * nobody’s payment.
- */
-export class RecentOffers {
-  readonly #deps: Pick<LeaseContext, 'ledger' | 'owner' | 'now'>
-  #memo: { readonly until: number; readonly facts: Promise<readonly Fact[]> } | undefined
-
-  constructor(deps: Pick<LeaseContext, 'ledger' | 'owner' | 'now'>) {
-    this.#deps = deps
-  }
-
-  /** This is offered now; to be said again before `OFFERING_MS` have passed. */
-  offer(catalog: Catalog): Promise<void> {
-    return this.#remember(catalog, OFFERING_MS + catalog.payments.repriceGrace)
-  }
-
-  /** This is offered no more; `grace` is how long it is honoured, in milliseconds. */
-  withdraw(catalog: Catalog, grace: number): Promise<void> {
-    return this.#remember(catalog, grace)
-  }
-
-  /** How a call was offered lately, by one process or another. */
-  async of(
-    { id, parameters }: Pick<Operation, 'id' | 'parameters'>,
-    args: Arguments,
-  ): Promise<readonly OfferTerms[]> {
-    const facts = await this.#recall()
-    const known = new Set(['body', ...parameters.map(({ name }) => name)])
-    return facts.flatMap(({ prices, timeoutSeconds }) => {
-      const offered = prices[id]
-      if (offered === undefined) return []
-      const price =
-        typeof offered === 'string'
-          ? toMicros(BigInt(offered))
-          : [...offered.per, ...offered.by].every(({ argument }) => known.has(argument))
-            ? tryRule(offered, args)
-            : undefined
-      if (price === undefined) return []
-      return { price, ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) }
-    })
-  }
-
-  #recall(): Promise<readonly Fact[]> {
-    const { ledger, now } = this.#deps
-    const time = now()
-    if (this.#memo === undefined || this.#memo.until <= time) {
-      const facts = ledger
-        .listExpiring(OFFERS, time)
-        .then((texts) => texts.map((text): Fact => JSON.parse(text)))
-      this.#memo = { until: time + MEMO_MS, facts }
-      facts.catch(() => (this.#memo = undefined))
+/** What is sent for a purchase, in whichever protocol the request came. */
+export type PurchaseReply =
+  | Answered
+  /** Another payment is asked for; `failed`: the record of one that could not be settled after the work. */
+  | { readonly kind: 'offer'; readonly refusal: Refusal; readonly failed?: PaymentRecord }
+  /** The handler has failed; `paid`: after the charge. */
+  | {
+      readonly kind: 'fault'
+      readonly fault: Failure | InvalidParameter
+      readonly charge: ChargeMembers
+      readonly paid?: Paid
     }
-    return this.#memo.facts
-  }
+  | PurchaseProblem
 
-  async #remember({ operations, payments: { x402 } }: Catalog, ms: number): Promise<void> {
-    const { ledger, owner, now } = this.#deps
-    const prices = operations.flatMap(({ id, price }): [string, Json][] =>
-      price === undefined ? [] : [[id, typeof price === 'object' ? price.rule : price.toString()]],
-    )
-    // By process: one that stops offering a price must not take it back for another that still does.
-    const fact = canonicalJson({
-      by: owner,
-      prices: Object.fromEntries(prices),
-      ...(x402 === undefined ? {} : { timeoutSeconds: Math.floor(x402.timeout / 1000) }),
-    })
-    if (prices.length > 0) await ledger.addExpiring(OFFERS, fact, now() + ms)
-    this.#memo = undefined
+export interface PurchaseProblem {
+  readonly kind: 'problem'
+  readonly code: ErrorCode
+  readonly detail: string
+  readonly charged: Charged
+  /** Public id of the payment. With `payment_pending`, its state is at `/payments/{id}`. */
+  readonly payment?: string
+  /** Seconds. */
+  readonly retryAfter?: number
+}
+
+export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply {
+  const kind = 'problem'
+  switch (result.kind) {
+    case 'answered':
+      return result
+    case 'settlementFailed':
+      return { kind: 'offer', refusal: result.refusal, failed: result.entry }
+    case 'paidUnfulfilled': {
+      const fault = toPublicError(deps, result.fault, 'yes')
+      const charge: ChargeMembers =
+        result.entry.refund === undefined ? { charged: 'yes' } : { charged: 'yes', refund: 'due' }
+      return { kind: 'fault', fault, charge, paid: result }
+    }
+    case 'failed':
+      return { kind: 'fault', fault: toPublicError(deps, result.fault, 'no'), charge: NOT_CHARGED }
+    case 'refused': {
+      const { code, detail, retryAfter = 5 } = result.refusal
+      const { status, retryable } = ERRORS[code]
+      if (status === 402) return { kind: 'offer', refusal: result.refusal }
+      return { kind, code, detail, charged: 'no', ...(retryable ? { retryAfter } : {}) }
+    }
+    case 'replayRejected': {
+      const { code, entry } = result
+      const reason = REJECTED[code]
+      const detail = entry.refund === undefined ? reason.detail : REFUNDED
+      return { kind, code: reason.code, detail, charged: chargeStatus(entry), payment: entry.id }
+    }
+    case 'pending': {
+      const detail = 'whether the payment has settled is not known yet'
+      const payment = result.id
+      return { kind, code: 'payment_pending', detail, charged: 'unknown', payment, retryAfter: 2 }
+    }
+    case 'disconnected':
+      return { kind, code: 'payment_pending', detail: 'the request was abandoned', charged: 'no' }
+    case 'unavailable': {
+      const detail = 'the record of payments cannot be reached now'
+      return { kind, code: 'ledger_unavailable', detail, charged: 'unknown', retryAfter: 2 }
+    }
   }
 }
+
+/** For senders of a payment, or its identifier, that was used for something else. */
+const REJECTED = {
+  payment_reused: {
+    code: 'payment_reused',
+    detail:
+      'this payment was used before, for another request or for an answer that was delivered; it is charged once at most',
+  },
+  idempotency_conflict: {
+    code: 'idempotency_conflict',
+    detail: 'this idempotency key belongs to another request of the same payer; nothing was charged now',
+  },
+  body_differs: {
+    code: 'idempotency_conflict',
+    detail: 'this payment was used before, with another body or other parameters; nothing was charged now',
+  },
+} as const satisfies Record<string, { readonly code: ErrorCode; readonly detail: string }>
+
+const REFUNDED =
+  'this payment was charged for work that fails whenever it is run: its money goes back to the payer, and it buys nothing'

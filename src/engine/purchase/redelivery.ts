@@ -1,7 +1,7 @@
 import { readAnswer } from '../ledger/answers.ts'
 import { acquireExpired } from '../ledger/lease.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import { buyerKeyOf, identifierName } from '../ledger/payment-lifecycle.ts'
+import { identifierName } from '../ledger/payment-lifecycle.ts'
 import type { Settlement } from '../protocols/protocol.ts'
 import {
   type Answered,
@@ -32,13 +32,8 @@ export async function poll<T>(
   }
 }
 
-/** Greatest age of a purchase whose answer counts as lost. */
-const LOST_MS = 600_000
-/** Most lost answers of one buyer; older ones are redelivered for their own payments only. */
-const MOST_LOST = 20
-
 /** Nothing was lost: the new payment buys. */
-interface NewPurchase {
+export interface NewPurchase {
   readonly kind: 'new'
   /** An earlier equal purchase with an answer that could not be settled. */
   readonly unsold: PaymentRecord | undefined
@@ -48,20 +43,19 @@ interface NewPurchase {
  * Stock clients never send a payment again: after a new 402 they sign a new one. A buyer with an equal, recent
  * purchase whose delivery is unconfirmed gets that answer; the new payment stays unused.
  */
-export async function findUndelivered(purchase: VerifiedPurchase): Promise<PurchaseResult | NewPurchase> {
-  const { deps, request, verified } = purchase
-  const { payment, offer, digest } = request
-  // A second call with effects may be intended: only an identifier of the buyer makes it the same one.
-  if (offer.endpoint.operation.method !== 'GET') return { kind: 'new', unsold: undefined }
-  const buyer = buyerKeyOf(verified.payer, offer.endpoint.operation.id, digest)
-  const bought = await deps.ledger.undelivered(buyer, deps.now() - LOST_MS, MOST_LOST)
-  for (const entry of bought) {
+export async function redeliverAny(
+  purchase: VerifiedPurchase,
+  undelivered: readonly PaymentRecord[],
+): Promise<PurchaseResult | NewPurchase> {
+  const { deps, request } = purchase
+  const { payment } = request
+  for (const entry of undelivered) {
     if (entry.key === payment.key || entry.protocol !== payment.protocol.name) continue
     if (isAnotherPurchase(purchase, entry)) continue
     const found = await poll(purchase, entry, (current) => redeliver(purchase, current))
     if (found.kind !== 'free') return found
   }
-  return { kind: 'new', unsold: bought.find((entry) => isUnsold(entry, deps.now())) }
+  return { kind: 'new', unsold: undelivered.find((entry) => isUnsold(entry, deps.now())) }
 }
 
 /**

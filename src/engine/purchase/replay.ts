@@ -1,7 +1,8 @@
 import { acquireExpired, isReusable } from '../ledger/lease.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
+import { isStreaming } from './execution.ts'
 import { answeredBy, isRedeliverable, poll } from './redelivery.ts'
-import { isStreaming, type PurchaseRequest, type PurchaseResult, type VerifiedPurchase } from './request.ts'
+import type { PurchaseRequest, PurchaseResult, VerifiedPurchase } from './request.ts'
 import { resume, withLease } from './settlement-flow.ts'
 
 /** Answers a payment that arrives again: waits for the first request, resumes after a dead process, or sends the stored answer. */

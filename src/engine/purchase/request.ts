@@ -1,20 +1,10 @@
 import type { Readable } from 'node:stream'
-import type { Endpoint } from '../catalog/catalog.ts'
-import {
-  type Charged,
-  type ChargeMembers,
-  type ErrorCode,
-  ERRORS,
-  Failure,
-  InvalidParameter,
-  LedgerError,
-  NOT_CHARGED,
-} from '../errors.ts'
+import { type Charged, type ErrorCode, ERRORS, Failure, InvalidParameter, LedgerError } from '../errors.ts'
 import type { Operation } from '../catalog/catalog.ts'
 import type { Arguments } from '../handler.ts'
 import type { JsonObject } from '../json.ts'
 import type { PaymentLease, LeaseContext } from '../ledger/lease.ts'
-import { nextCheckAt, chargeStatus } from '../ledger/payment-lifecycle.ts'
+import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { AnswerHead, PaymentRecord, StoredAnswer, Receipt } from '../ledger/payment-record.ts'
 import type { Offer, OfferTerms, Payment, Verification, Refusal } from '../protocols/protocol.ts'
 
@@ -68,11 +58,6 @@ export interface OpenStream extends AnswerHead {
   readonly close: () => void
 }
 
-/** Whether this endpoint sends its answer while it is produced. Tools do not: their results have one piece. */
-export function isStreaming({ kind, operation }: Endpoint): boolean {
-  return kind !== 'tool' && operation.response.stream
-}
-
 /** A stream that is sent to the buyer and recorded. */
 export interface StreamedAnswer extends AnswerHead {
   readonly kind: 'stream'
@@ -118,31 +103,13 @@ export interface LeasedPurchase extends VerifiedPurchase {
  * every connection is gone. A connected buyer has lost nothing: the next payment for the same thing is another purchase,
  * and does not wait for this one.
  */
-export class ConnectedBuyers {
-  readonly #connections = new Map<string, Set<AbortSignal>>()
-
+export interface ConnectedBuyers {
   /** `gone` is aborted when this connection closes. */
-  connect(payment: string, gone: AbortSignal): void {
-    const connections = this.#connections.get(payment)
-    if (connections === undefined) this.#connections.set(payment, new Set([gone]))
-    else connections.add(gone)
-  }
-
-  disconnect(payment: string, gone: AbortSignal): void {
-    const connections = this.#connections.get(payment)
-    connections?.delete(gone)
-    if (connections?.size === 0) this.#connections.delete(payment)
-  }
-
+  connect(payment: string, gone: AbortSignal): void
+  disconnect(payment: string, gone: AbortSignal): void
   /** Removes all connections of this payment. */
-  forget(payment: string): void {
-    this.#connections.delete(payment)
-  }
-
-  has(payment: string): boolean {
-    const connections = this.#connections.get(payment)
-    return connections !== undefined && Array.from(connections).some(({ aborted }) => !aborted)
-  }
+  forget(payment: string): void
+  has(payment: string): boolean
 }
 
 /** Records the delivery: from now on a copy needs more than the signature. */
@@ -186,7 +153,7 @@ export type PurchaseResult =
   | {
       readonly kind: 'replayRejected'
       readonly entry: PaymentRecord
-      readonly code: keyof typeof REJECTED
+      readonly code: 'payment_reused' | 'idempotency_conflict' | 'body_differs'
     }
   /** Unknown yet: ask with the same payment again. */
   | { readonly kind: 'pending'; readonly id: string }
@@ -231,96 +198,10 @@ export function problemMembers(code: ErrorCode, detail: string, charged: Charged
   return { type: problemType(code), title, status, detail, code, hint, charged, retryable }
 }
 
-/** What is sent for a purchase, in whichever protocol the request came. */
-export type PurchaseReply =
-  | Answered
-  /** Another payment is asked for; `failed`: the record of one that could not be settled after the work. */
-  | { readonly kind: 'offer'; readonly refusal: Refusal; readonly failed?: PaymentRecord }
-  /** The handler has failed; `paid`: after the charge. */
-  | {
-      readonly kind: 'fault'
-      readonly fault: Failure | InvalidParameter
-      readonly charge: ChargeMembers
-      readonly paid?: Paid
-    }
-  | PurchaseProblem
-
-export interface PurchaseProblem {
-  readonly kind: 'problem'
-  readonly code: ErrorCode
-  readonly detail: string
-  readonly charged: Charged
-  /** Public id of the payment. With `payment_pending`, its state is at `/payments/{id}`. */
-  readonly payment?: string
-  /** Seconds. */
-  readonly retryAfter?: number
-}
-
-export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply {
-  const kind = 'problem'
-  switch (result.kind) {
-    case 'answered':
-      return result
-    case 'settlementFailed':
-      return { kind: 'offer', refusal: result.refusal, failed: result.entry }
-    case 'paidUnfulfilled': {
-      const fault = toPublicError(deps, result.fault, 'yes')
-      const charge: ChargeMembers =
-        result.entry.refund === undefined ? { charged: 'yes' } : { charged: 'yes', refund: 'due' }
-      return { kind: 'fault', fault, charge, paid: result }
-    }
-    case 'failed':
-      return { kind: 'fault', fault: toPublicError(deps, result.fault, 'no'), charge: NOT_CHARGED }
-    case 'refused': {
-      const { code, detail, retryAfter = 5 } = result.refusal
-      const { status, retryable } = ERRORS[code]
-      if (status === 402) return { kind: 'offer', refusal: result.refusal }
-      return { kind, code, detail, charged: 'no', ...(retryable ? { retryAfter } : {}) }
-    }
-    case 'replayRejected': {
-      const { code, entry } = result
-      const reason = REJECTED[code]
-      const detail = entry.refund === undefined ? reason.detail : REFUNDED
-      return { kind, code: reason.code, detail, charged: chargeStatus(entry), payment: entry.id }
-    }
-    case 'pending': {
-      const detail = 'whether the payment has settled is not known yet'
-      const payment = result.id
-      return { kind, code: 'payment_pending', detail, charged: 'unknown', payment, retryAfter: 2 }
-    }
-    case 'disconnected':
-      return { kind, code: 'payment_pending', detail: 'the request was abandoned', charged: 'no' }
-    case 'unavailable': {
-      const detail = 'the record of payments cannot be reached now'
-      return { kind, code: 'ledger_unavailable', detail, charged: 'unknown', retryAfter: 2 }
-    }
-  }
-}
-
 /** Every network or facilitator that the price could be paid through has been withdrawn. */
 export const NO_OFFER = new Failure('not_configured', 'no way to pay is offered at present', {
   retryAfter: 60,
 })
-
-/** For senders of a payment, or its identifier, that was used for something else. */
-const REJECTED = {
-  payment_reused: {
-    code: 'payment_reused',
-    detail:
-      'this payment was used before, for another request or for an answer that was delivered; it is charged once at most',
-  },
-  idempotency_conflict: {
-    code: 'idempotency_conflict',
-    detail: 'this idempotency key belongs to another request of the same payer; nothing was charged now',
-  },
-  body_differs: {
-    code: 'idempotency_conflict',
-    detail: 'this payment was used before, with another body or other parameters; nothing was charged now',
-  },
-} as const
-
-const REFUNDED =
-  'this payment was charged for work that fails whenever it is run: its money goes back to the payer, and it buys nothing'
 
 export interface FaultDeps {
   /** Called with every failure nobody has foreseen. */

@@ -4,16 +4,16 @@ import type { PaymentRecord, Flow, Receipt, State, StoredAnswer } from '../ledge
 import type { Ledger } from '../ledger/ledger.ts'
 import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { Refusal, Settlement } from '../protocols/protocol.ts'
-import {
-  isStreaming,
-  type PurchaseResult,
-  type LeasedPurchase,
-  type OpenStream,
-  type Paid,
-  type PurchaseDeps,
-  type Store,
-  type Verified,
-  type VerifiedPurchase,
+import { isStreaming } from './execution.ts'
+import type {
+  PurchaseResult,
+  LeasedPurchase,
+  OpenStream,
+  Paid,
+  PurchaseDeps,
+  Store,
+  Verified,
+  VerifiedPurchase,
 } from './request.ts'
 import { recordStream } from './stream.ts'
 

@@ -1,8 +1,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import { quotePrice, type Quote } from '../../../src/engine/catalog/price.ts'
+import type { Quote } from '../../../src/engine/catalog/price.ts'
 import { compileValidator } from '../../../src/engine/catalog/validator.ts'
 import type { Json, JsonObject } from '../../../src/engine/json.ts'
+import { quoteCall } from '../../../src/engine/purchase/purchase.ts'
 import { compileRoutes, routeAt } from '../../support/catalogs.ts'
 import { fc } from '../../support/fast-check.ts'
 
@@ -213,7 +214,7 @@ t.test('charges what exact fractions give for 10,000 generated rules and calls',
     for (const call of sent.slice(n * CALLS, (n + 1) * CALLS)) {
       const validated = validate({ path: {}, query: '', body: bodyOf(call) })
       if (validated.kind === 'invalid') throw new Error(JSON.stringify([validated.errors, bodyOf(call)]))
-      const { amount } = quotePrice(price, validated.args)
+      const { amount } = quoteCall(route.operation, validated.args)
       amounts.add(amount)
       if (amount !== expected(rule, call)) {
         wrong += 1
@@ -235,7 +236,7 @@ function ask(price: string, parameters: string, query: string): Quote {
   )
   const validated = compileValidator(route, 'refuse')({ path: {}, query })
   if (validated.kind === 'invalid') throw new Error(JSON.stringify(validated.errors))
-  return quotePrice(route.operation.price ?? fail(), validated.args)
+  return quoteCall(route.operation, validated.args)
 }
 
 function fail(): never {
@@ -304,7 +305,7 @@ t.test('follows the members of a body that is declared as one schema', async (t)
     if (validated.kind === 'invalid') throw new Error(JSON.stringify(validated.errors))
     const { price: compiled = fail() } = route.operation
     if (price === rule) t.match(compiled, { lowest: 12_000n, highest: 480_000n, example: 213_000n })
-    return quotePrice(compiled, validated.args)
+    return quoteCall(route.operation, validated.args)
   }
   t.equal(quote(rule, { prompt: 'ab', n: 0 }).amount, 12_000n)
   t.equal(quote(rule, { prompt: 'ab', n: null }).amount, 112_000n, 'null stands for the default')
@@ -343,7 +344,7 @@ t.test('follows the members of a body that has one of several forms', async (t) 
   const quote = (body: Json): bigint => {
     const validated = validate({ path: {}, query: '', body })
     if (validated.kind === 'invalid') throw new Error(JSON.stringify(validated.errors))
-    return quotePrice(price, validated.args).amount
+    return quoteCall(route.operation, validated.args).amount
   }
   t.equal(quote({ kind: 'prompt', prompt: 'ab' }), 1_013_000n)
   t.equal(quote({ kind: 'prompt', prompt: 'abc', n: null }), 1_014_000n, 'null stands for the default')
@@ -414,7 +415,7 @@ t.test('charges within the published range whichever form of a body is sent', as
     for (const body of fc.sample(sent, 60)) {
       const validated = validate({ path: {}, query: '', body: body as JsonObject })
       if (validated.kind === 'invalid') continue
-      const { amount } = quotePrice(price, validated.args)
+      const { amount } = quoteCall(route.operation, validated.args)
       valid += 1
       varied.add(amount)
       if (amount < price.lowest || amount > price.highest) outside += 1

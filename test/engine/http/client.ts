@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import t from 'tap'
-import { clientOf } from '../../../src/engine/http/server.ts'
+import { clientOf } from '../../../src/engine/http/client-address.ts'
 import { listening } from '../../support/http.ts'
 
 /** Asks over a connection of this machine, as a proxy does. */

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { colonTemplate } from '../../../src/engine/catalog/catalog.ts'
-import { IndexedRouter } from '../../../src/engine/http/router.ts'
-import { canonicalPath } from '../../../src/engine/http/app.ts'
+import { IndexedRouter, canonicalPath } from '../../../src/engine/http/router.ts'
 
 function routerOf(...paths: readonly string[]): IndexedRouter {
   const router = new IndexedRouter()

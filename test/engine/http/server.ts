@@ -4,13 +4,12 @@ import { Socket } from 'node:net'
 import Koa from 'koa'
 import {
   attach,
-  closeServer,
   createHttpServer,
-  handOver,
   listen,
   type HttpServer,
   type ServerSettings,
-} from '../../../src/engine/http/server.ts'
+} from '../../../src/engine/http/app.ts'
+import { closeServer, handOver } from '../../../src/engine/http/shutdown.ts'
 import { dial, exchange, readAnswer } from '../../support/http.ts'
 
 async function serving(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { OFFERING_MS, RecentOffers } from '../../../src/engine/purchase/purchase.ts'
+import { OFFERING_MS, RecentOffers } from '../../../src/engine/purchase/recent-offers.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import type { Micros } from '../../../src/engine/money.ts'
 import { compileRoutes } from '../../support/catalogs.ts'

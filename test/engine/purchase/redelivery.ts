@@ -1,12 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { BuyerConnections } from '../../../src/engine/http/reply.ts'
 import { LEASE_MS, identifierName } from '../../../src/engine/ledger/payment-lifecycle.ts'
-import {
-  ConnectedBuyers,
-  markReceived,
-  markUndelivered,
-  type PurchaseResult,
-} from '../../../src/engine/purchase/request.ts'
+import { markReceived, markUndelivered, type PurchaseResult } from '../../../src/engine/purchase/request.ts'
 import {
   DEEP,
   FAILED,
@@ -80,7 +76,7 @@ t.test('waits for an answer that another process is sending', async (t) => {
     [markUndelivered, 1],
   ] as const) {
     const shop = await openShop(t)
-    const theirs = { ...shop.deps, owner: 'theirs', buyers: new ConnectedBuyers() }
+    const theirs = { ...shop.deps, owner: 'theirs', buyers: new BuyerConnections() }
     const first = await shop.buy({}, theirs)
     const second = shop.buy({ payment: sign(shop, 'two') })
     await delay(30)

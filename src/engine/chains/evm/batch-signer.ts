@@ -16,9 +16,16 @@ import {
   single,
   type Multicall,
 } from './batch.ts'
-import { bid, GasBalance, type FeeOracle } from './fees.ts'
-import { NonceLease } from './nonce.ts'
-import { broadcast, BROADCAST_MS, type Broadcast, type Chain, type Fees, type Sender } from './chain.ts'
+import { bid, GasBalance, NonceLease, type Account, type FeeOracle } from './account.ts'
+import {
+  broadcast,
+  BROADCAST_MS,
+  fillGaps,
+  SHORTEST_MS,
+  UnminedTransactions,
+  type Broadcast,
+} from './unmined.ts'
+import { type Chain, type Fees, type Sender } from './chain.ts'
 import {
   FEES_TOO_HIGH,
   IN_USE,
@@ -29,7 +36,6 @@ import {
   TAKEN_OVER,
   TOO_LATE,
   UNREACHABLE,
-  type Account,
   type Ready,
   type SendResult,
   type Signed,
@@ -39,7 +45,6 @@ import {
   type WaitMode,
   type Waiting,
 } from './transaction.ts'
-import { fillGaps, SHORTEST_MS, UnminedTransactions } from './unmined.ts'
 
 /** An account whose private key is in this process. viem takes four to five times as long to hash and sign. */
 export function openAccount(key: `0x${string}`): Account {

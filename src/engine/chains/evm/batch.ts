@@ -1,7 +1,7 @@
 import type { Address } from '../../address.ts'
 import { CommitAbandonedError, JointCommit } from '../../ledger/lease.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import { allocate, type NonceState } from './nonce.ts'
+import { allocate, type NonceState } from './account.ts'
 import { word, type Chain, type Clock, type Sender } from './chain.ts'
 import type { Ready, Signed, Submission, TransactionCall } from './transaction.ts'
 

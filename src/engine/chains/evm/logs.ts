@@ -7,8 +7,8 @@ import {
   type LogFilter,
   type Span,
   type TransactionReceipt,
+  type RpcAnswer,
 } from './chain.ts'
-import type { RpcAnswer } from './json-rpc.ts'
 
 /** The node did not answer, or not completely. The message is for the operator and contains nothing from the node. */
 export class RpcUnavailableError extends Error {

@@ -2,24 +2,8 @@ import type { Address } from '../../address.ts'
 import type { Refusal } from '../../errors.ts'
 import type { JointCommit } from '../../ledger/lease.ts'
 import type { OwnTransaction } from '../../ledger/payment-record.ts'
-import type { Bid } from './fees.ts'
-import type { Sender, SignedTransaction, TransactionReceipt } from './chain.ts'
-import type { RpcAnswer } from './json-rpc.ts'
-
-/** An account that pays the gas. */
-export interface Account {
-  readonly address: Address
-  /** Serialises and signs an EIP-1559 transaction. */
-  readonly sign: (transaction: UnsignedTransaction) => SignedTransaction
-}
-
-interface UnsignedTransaction extends Bid {
-  readonly chainId: number
-  readonly nonce: number
-  readonly to: Address
-  readonly data: `0x${string}`
-  readonly gas: bigint
-}
+import type { Bid } from './account.ts'
+import type { Sender, TransactionReceipt, RpcAnswer } from './chain.ts'
 
 /** The effect of a transaction, and its deadline. */
 export interface TransactionCall {

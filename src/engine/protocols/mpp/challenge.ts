@@ -1,7 +1,7 @@
 import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { Endpoint } from '../../catalog/catalog.ts'
 import { canonicalJson, slim, type Json, type JsonObject } from '../../json.ts'
-import { toAtomic, type Micros } from '../../money.ts'
+import type { Micros } from '../../money.ts'
 import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
 
 export const METHOD = 'tempo'
@@ -15,9 +15,6 @@ export interface Terms {
   readonly currency: string
   readonly recipient: string
 }
-
-/** Decimals of every TIP-20 token. */
-const DECIMALS = 6
 
 /** How long a challenge can be paid: the scheme’s clients and mppx use the same. */
 const LIFETIME_MS = 300_000
@@ -35,9 +32,9 @@ export function requestOf(terms: Terms, price: Micros): string {
   return encode(plainRequest(terms, price))
 }
 
-/** A price in atomic units. */
+/** A price in atomic units: every TIP-20 token has six decimals, as prices have. */
 export function requestAmount(price: Micros): string {
-  return toAtomic(price, DECIMALS).toString()
+  return price.toString()
 }
 
 function plainRequest({ chainId, currency, recipient }: Terms, price: Micros): JsonObject {

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isJsonObject, parseJson } from '../../json.ts'
-import { once } from '../../memoize.ts'
+import { once } from '../../runtime.ts'
 import type { Detection } from '../protocol.ts'
 import { encode, INTENT, METHOD, type BoundParameters } from './challenge.ts'
 

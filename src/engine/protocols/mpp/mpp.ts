@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import { Chain, type Clock } from '../../chains/evm/chain.ts'
-import { createRpc, type RpcTransport } from '../../chains/evm/json-rpc.ts'
+import { type RpcTransport } from '../../runtime.ts'
 import type { Refusal } from '../../errors.ts'
 import { isJsonObject, parseJson, type JsonObject } from '../../json.ts'
 import type { PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
@@ -83,7 +83,7 @@ export function openMppNetworks(settings: MppSettings): MppNetworks {
       const rpcUrl = rpcUrls[chainId]
       if (missing(mpp).length > 0 || recipient === undefined || rpcUrl === undefined) return undefined
       const terms = { realm, chainId, currency, recipient }
-      const chain = new Chain(createRpc(rpcUrl, caller))
+      const chain = new Chain(rpcUrl, caller)
       return createMpp({ terms, secretKeys, validator, chain, now, sleep }, random)
     },
     missing,

@@ -1,7 +1,14 @@
 import type { Address } from '../../address.ts'
 import { isTransfer, type Transfer } from '../../chains/evm/logs.ts'
-import { isHex, poll, word, type Chain, type Clock, type TransactionReceipt } from '../../chains/evm/chain.ts'
-import { isRevert } from '../../chains/evm/json-rpc.ts'
+import {
+  isHex,
+  poll,
+  word,
+  isRevert,
+  type Chain,
+  type Clock,
+  type TransactionReceipt,
+} from '../../chains/evm/chain.ts'
 import type { Refusal } from '../../errors.ts'
 import type { PayerTransaction } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'

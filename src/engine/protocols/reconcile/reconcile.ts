@@ -1,7 +1,7 @@
 import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
 import { LogScanner, RpcUnavailableError } from '../../chains/evm/logs.ts'
 import { Chain } from '../../chains/evm/chain.ts'
-import { createRpc, type RpcTransport } from '../../chains/evm/json-rpc.ts'
+import { type RpcTransport } from '../../runtime.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { isRefundDue } from '../../ledger/payment-lifecycle.ts'
@@ -61,7 +61,7 @@ async function statementOf(settings: ReconcileSettings, account: ReceivingAccoun
     // A search without an address would find all transfers.
     if (account.payees.size === 0) throw new RpcUnavailableError('no address of a payee is known')
     const { caller, sleep, now } = settings
-    const scanner = await LogScanner.open({ chain: new Chain(createRpc(url, caller)), sleep }, chainId)
+    const scanner = await LogScanner.open({ chain: new Chain(url, caller), sleep }, chainId)
     if (isBehind(scanner, network, now()))
       throw new RpcUnavailableError(
         `its node is behind: its newest block is of ${new Date(scanner.headTime).toISOString()}`,

@@ -7,7 +7,7 @@ import {
   type ToolEndpoint,
 } from '../../catalog/catalog.ts'
 import { bodyExample, JSON_MEDIA, kindOf } from '../../catalog/body.ts'
-import { inputSchema, parameterSchema } from '../../catalog/parameter.ts'
+import { inputSchema, parameterSchema } from '../../catalog/input-schema.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
 /** Everything; without the dialect of the schema; without tags; without limits; without choices and what is required; types only. */

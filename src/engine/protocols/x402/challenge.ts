@@ -11,7 +11,7 @@ import {
 import { highestOf } from '../../catalog/price.ts'
 import { ERRORS } from '../../errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../../json.ts'
-import { once } from '../../memoize.ts'
+import { once } from '../../runtime.ts'
 import type { Micros } from '../../money.ts'
 import { findNetwork } from '../../networks.ts'
 import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'

@@ -1,9 +1,10 @@
 import type { Address } from '../../address.ts'
-import { checkGas, gasWarning, type GasCheck } from '../../chains/evm/fees.ts'
-import { Chain } from '../../chains/evm/chain.ts'
-import { createRpc, isRevert, type RpcTransport, type RpcAnswer } from '../../chains/evm/json-rpc.ts'
+import { checkGas, gasWarning, type GasCheck } from '../../chains/evm/account.ts'
+import { Chain, isRevert, type RpcAnswer } from '../../chains/evm/chain.ts'
+import { type RpcTransport } from '../../runtime.ts'
 import type { Network } from '../../networks.ts'
-import { decodeText, domainSeparator } from './eip3009.ts'
+import { decodeText } from './token.ts'
+import { domainSeparator } from './payload.ts'
 
 /** A network as its own node describes it. */
 export interface NetworkCheck {
@@ -19,7 +20,7 @@ export async function checkNetwork(
   signers: readonly Address[],
   caller: RpcTransport,
 ): Promise<NetworkCheck> {
-  const chain = new Chain(createRpc(rpcUrl, caller))
+  const chain = new Chain(rpcUrl, caller)
   const [token, fees] = await Promise.all([checkToken(chain, network), chain.fees()])
   if (fees.kind !== 'result') return { token, gas: [] }
   // A key may stand twice in an operator’s list.
@@ -42,7 +43,7 @@ export function warningsOf(network: Network, { token, gas }: NetworkCheck): stri
 
 /** Which chain a node is of; undefined when it does not answer. */
 export async function askChainId(rpcUrl: string, caller: RpcTransport): Promise<bigint | undefined> {
-  const answer = await new Chain(createRpc(rpcUrl, caller)).chainId()
+  const answer = await new Chain(rpcUrl, caller).chainId()
   return answer.kind === 'result' ? answer.result : undefined
 }
 

@@ -1,10 +1,9 @@
 import { isAddress, toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import { Chain } from '../../chains/evm/chain.ts'
-import { createRpc, type RpcTransport } from '../../chains/evm/json-rpc.ts'
+import { onceResolved, type RpcTransport } from '../../runtime.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
-import { onceResolved } from '../../memoize.ts'
 import type { SettingNames } from '../protocol.ts'
 import {
   createFacilitator,
@@ -15,9 +14,8 @@ import {
 import { createFacilitatorSettler } from './facilitator-settlement.ts'
 import { ListingReports, type ListingReport } from './listing-reports.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
-import type { AcceptedNetwork } from './payload.ts'
+import { addressOfKey, type AcceptedNetwork } from './payload.ts'
 import { createLocalSettler, openContext, type SettlementContext, type Settler } from './settlement.ts'
-import { addressOfKey } from './eip3009.ts'
 import type { SettleableNetwork } from './x402.ts'
 
 export interface NetworkSettings {
@@ -235,7 +233,7 @@ async function openSettler(
   const { rpcUrls, caller, now, sleep, listings } = settings
   const { id: networkId, chainId } = network
   const url = rpcUrls[chainId]
-  const chain = url === undefined ? undefined : new Chain(createRpc(url, caller))
+  const chain = url === undefined ? undefined : new Chain(url, caller)
   const theirs: Limited = (limits) => {
     const reader = chain === undefined ? undefined : { networkId, chain, limits }
     return createFacilitatorSettler({ networkId, facilitators, reader, now, sleep, listings })

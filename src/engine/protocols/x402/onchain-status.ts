@@ -4,14 +4,8 @@ import { addressTopic, blockAt } from '../../chains/evm/logs.ts'
 import type { Block, Chain, Log, TransactionReceipt } from '../../chains/evm/chain.ts'
 import type { Limits } from '../../networks.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
-import {
-  AUTHORIZATION_CANCELED,
-  AUTHORIZATION_USED,
-  containsTransfer,
-  isUsed,
-  settled,
-  type ExpectedTransfer,
-} from './eip3009.ts'
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, containsTransfer, settled } from './payload.ts'
+import { isUsed, type ExpectedTransfer } from './token.ts'
 import type { GasLosses, PayerLimits } from './payer-limits.ts'
 
 /** What is needed to see the outcome of a payment on one network. */

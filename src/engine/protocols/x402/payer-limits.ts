@@ -1,10 +1,10 @@
 import type { Address } from '../../address.ts'
-import { formatCoin } from '../../chains/evm/fees.ts'
+import { formatCoin } from '../../chains/evm/account.ts'
 import type { Clock } from '../../chains/evm/chain.ts'
 import type { Refusal } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../networks.ts'
-import { NODE_UNREACHABLE } from './eip3009.ts'
+import { NODE_UNREACHABLE } from './token.ts'
 
 /** Transactions of one payer that may be in no block yet: so many, and one more for each that has settled. */
 const FIRST_KEY = 8

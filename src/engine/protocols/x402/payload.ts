@@ -1,10 +1,24 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { toChecksum, type Address } from '../../address.ts'
+import { keccak256 } from 'js-sha3'
+import { isPrivate, pointFromScalar, recover } from 'tiny-secp256k1'
+import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import type { Operation } from '../../catalog/catalog.ts'
+import { word, isRevert, type Log, type Sender } from '../../chains/evm/chain.ts'
+import { TRANSFER } from '../../chains/evm/logs.ts'
+import { SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
+import type { Refusal } from '../../errors.ts'
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../../json.ts'
-import { toAtomic, type Micros } from '../../money.ts'
+import { formatPrice, PRICE_DECIMALS, type Micros } from '../../money.ts'
 import type { Network } from '../../networks.ts'
-import type { Detection } from '../protocol.ts'
+import type { Detection, Settlement } from '../protocol.ts'
+import {
+  bytes,
+  explainRevert,
+  NODE_UNREACHABLE,
+  selector,
+  type ExpectedTransfer,
+  type TokenReader,
+} from './token.ts'
 
 /** One entry of `accepts`, and its echo under `accepted` (x402 v2 core §5.1.2). */
 export interface Requirements {
@@ -33,6 +47,18 @@ export function requirementsOf(
   settle: Operation['settle'],
 ): Requirements {
   return offerOf(accepted, toAtomic(price, accepted.network.token.decimals).toString(), settle)
+}
+
+/**
+ * The amount of a token with `decimals` places that equals `price`. Throws RangeError when the token has too few
+ * decimals, because rounding would change the charge.
+ */
+export function toAtomic(price: Micros, decimals: number): bigint {
+  if (decimals >= PRICE_DECIMALS) return price * 10n ** BigInt(decimals - PRICE_DECIMALS)
+  const step = 10n ** BigInt(PRICE_DECIMALS - decimals)
+  if (price % step !== 0n)
+    throw new RangeError(`${formatPrice(price)} USD has no exact value in ${decimals} decimals`)
+  return price / step
 }
 
 /** The offer of an amount in atomic units. The default flow is omitted, as in the official SDK. */
@@ -227,4 +253,179 @@ export interface Listing {
   /** Without its URL. */
   readonly resource: JsonObject
   readonly extensions: JsonObject
+}
+
+/** An authorization as it was signed. */
+export interface SignedAuthorization {
+  readonly authorization: Authorization
+  readonly signature: `0x${string}`
+  /** Whose signature it is: of the payer’s key, or one that a contract wallet accepts (ERC-1271). */
+  readonly signedBy: 'key' | 'contract'
+}
+
+/** What a payer signs, as typed data (EIP-712) of EIP-3009. */
+export const TRANSFER_TYPES = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const
+
+const FIELDS = 'address,address,uint256,uint256,uint256,bytes32'
+/** The parts of Circle’s FiatTokenV2_2 that a payment needs (EIP-3009). */
+const TRANSFER_BY_KEY = selector(`transferWithAuthorization(${FIELDS},uint8,bytes32,bytes32)`)
+const TRANSFER_BY_CONTRACT = selector(`transferWithAuthorization(${FIELDS},bytes)`)
+
+export const AUTHORIZATION_USED = `0x${keccak256('AuthorizationUsed(address,bytes32)')}` as const
+export const AUTHORIZATION_CANCELED = `0x${keccak256('AuthorizationCanceled(address,bytes32)')}` as const
+
+/** Hash of bytes in hexadecimal digits. */
+function hashHex(...parts: readonly string[]): string {
+  return keccak256(Buffer.from(parts.join(''), 'hex'))
+}
+
+/** A word that holds 32 bytes already. */
+function bytes32(hex: `0x${string}`): string {
+  return hex.slice(2)
+}
+
+/** The fields of an authorization as words of the ABI, in the order in which they are signed and sent. */
+function fieldsOf({ from, to, value, validAfter, validBefore, nonce }: Authorization): string {
+  const numbers = [value, validAfter, validBefore].map((decimal) => word(BigInt(decimal)))
+  return [word(from), word(to), ...numbers, bytes32(nonce)].join('')
+}
+
+const TYPE_HASH = keccak256(
+  'TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)',
+)
+const DOMAIN_HASH = keccak256(
+  'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)',
+)
+
+/** EIP-712 digest of an EIP-3009 authorization for the network’s token. */
+export function authorizationDigest(network: Network, authorization: Authorization): Uint8Array {
+  const fields = hashHex(TYPE_HASH, fieldsOf(authorization))
+  return Buffer.from(hashHex('1901', domainSeparator(network), fields), 'hex')
+}
+
+const separators = new WeakMap<Network, string>()
+
+/** EIP-712 domain separator of the network’s token, as the table has it: 64 hexadecimal digits. */
+export function domainSeparator(network: Network): string {
+  const known = separators.get(network)
+  if (known !== undefined) return known
+  const { token, chainId } = network
+  const names = keccak256(token.name) + keccak256(token.version)
+  const separator = hashHex(DOMAIN_HASH, names, word(BigInt(chainId)), word(token.address))
+  separators.set(network, separator)
+  return separator
+}
+
+/** Half the order of secp256k1: the token refuses signatures with a larger s (EIP-2), so they are refused here. */
+const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
+
+/** The parts of a 65-byte signature as the token’s contract takes them; undefined when it would refuse them. */
+interface SplitSignature {
+  readonly r: `0x${string}`
+  readonly s: `0x${string}`
+  readonly v: 27 | 28
+}
+
+export function splitSignature(signature: string): SplitSignature | undefined {
+  if (signature.length !== 132) return undefined
+  const last = Number.parseInt(signature.slice(130), 16)
+  const v = last === 0 || last === 27 ? 27 : last === 1 || last === 28 ? 28 : undefined
+  const s = signature.slice(66, 130)
+  if (v === undefined || BigInt(`0x${s}`) > HALF_ORDER) return undefined
+  return { r: `0x${signature.slice(2, 66)}`, s: `0x${s}`, v }
+}
+
+/** The address whose key has signed `digest`, in lower case; undefined for an invalid signature. */
+export function recoverSigner(digest: Uint8Array, { r, s, v }: SplitSignature): Address | undefined {
+  try {
+    const point = recover(digest, Buffer.from(r.slice(2) + s.slice(2), 'hex'), v === 27 ? 0 : 1, false)
+    return point === null ? undefined : addressOfPoint(point)
+  } catch {
+    // r or s outside the curve's order: no key has signed this.
+    return undefined
+  }
+}
+
+/** The address of a private key; undefined when it is no key of the curve. */
+export function addressOfKey(key: `0x${string}`): Address | undefined {
+  const scalar = Buffer.from(key.slice(2), 'hex')
+  const point = isPrivate(scalar) ? pointFromScalar(scalar, false) : null
+  return point === null ? undefined : toChecksum(addressOfPoint(point))
+}
+
+function addressOfPoint(point: Uint8Array): Address {
+  return `0x${keccak256(point.subarray(1)).slice(24)}`
+}
+
+/**
+ * Calldata of the transfer: the (v,r,s) form for the signature of a key, and the bytes form for that of a contract
+ * wallet, which must receive it unchanged.
+ */
+export function transferCall({ authorization, signature, signedBy }: SignedAuthorization): `0x${string}` {
+  const fields = fieldsOf(authorization)
+  const split = signedBy === 'key' ? splitSignature(signature) : undefined
+  return split === undefined
+    ? `0x${TRANSFER_BY_CONTRACT}${fields}${word(7n * 32n)}${bytes(signature)}`
+    : `0x${TRANSFER_BY_KEY}${fields}${word(BigInt(split.v))}${bytes32(split.r)}${bytes32(split.s)}`
+}
+
+/**
+ * Whether the token would carry the authorization out now, in a transaction with this gas and these fees: one call, and
+ * two more to explain a refusal. `timeout`: milliseconds the node has for it.
+ */
+export async function simulate(
+  { chain, token }: TokenReader,
+  signed: SignedAuthorization,
+  sender: Sender | undefined,
+  timeout: number,
+): Promise<Refusal | undefined> {
+  const answer = await chain.call(token, transferCall(signed), sender, timeout)
+  if (answer.kind === 'result') return undefined
+  if (answer.kind === 'refused' && /insufficient funds/i.test(answer.message)) return SENDER_UNFUNDED
+  if (!isRevert(answer)) return NODE_UNREACHABLE
+  const { from, nonce, value } = signed.authorization
+  return {
+    code: await explainRevert(chain, { token, from, nonce, value: BigInt(value) }, answer),
+    detail: 'the token would not carry out this transfer',
+  }
+}
+
+/**
+ * Whether these logs show the authorization used and its money moved: both, on this token, for this amount, one right
+ * after the other as the token writes them. Anything looser would let the transfer of one authorization count for several
+ * that are used in the same transaction, for a payer may sign another transfer under the nonce of a payment.
+ */
+export function containsTransfer(
+  logs: readonly Log[],
+  { token, from, to, value, nonce }: ExpectedTransfer,
+): boolean {
+  const [payer, payee] = [`0x${word(from)}`, `0x${word(to)}`] as const
+  const use = [AUTHORIZATION_USED, payer, nonce].join(' ').toLowerCase()
+  const transfer = [TRANSFER, payer, payee, `0x${word(value)}`].join(' ')
+  const ours = logs.filter(({ address }) => sameAddress(address, token))
+  return ours.some(({ topics }, place) => {
+    const next = ours[place + 1]
+    if (next === undefined || topics.join(' ').toLowerCase() !== use) return false
+    return [...next.topics, next.data].join(' ').toLowerCase() === transfer
+  })
+}
+
+/** The proof that a payment was carried out. */
+export function settled(
+  { networkId }: { readonly networkId: string },
+  { from, value }: ExpectedTransfer,
+  { hash: transaction, gasCost }: { readonly hash: string; readonly gasCost?: bigint },
+): Settlement {
+  const moved = { transaction, network: networkId, payer: from, amount: value.toString() }
+  const receipt = gasCost === undefined ? moved : { ...moved, gasCost: gasCost.toString() }
+  return { kind: 'settled', receipt }
 }

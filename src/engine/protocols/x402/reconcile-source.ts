@@ -20,7 +20,8 @@ import type {
   ReconcileSource,
 } from '../reconcile/compare.ts'
 import { paymentKey, readPaymentKey } from './x402.ts'
-import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, stateCall } from './eip3009.ts'
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from './payload.ts'
+import { stateCall } from './token.ts'
 
 /** Payers asked for at once: nodes limit how many alternatives a topic may have. */
 const PAYERS = 50

@@ -1,15 +1,8 @@
 import { isAddress } from '../../address.ts'
 import { findBatch, Multicall, SimulationQueue } from '../../chains/evm/batch.ts'
-import { bid, FeeOracle, GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/fees.ts'
-import {
-  isHex,
-  isKnown,
-  poll,
-  type Block,
-  type Chain,
-  type Clock,
-  type Sender,
-} from '../../chains/evm/chain.ts'
+import { bid, FeeOracle, GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/account.ts'
+import { isHex, poll, type Block, type Chain, type Clock, type Sender } from '../../chains/evm/chain.ts'
+import { isKnown } from '../../chains/evm/unmined.ts'
 import type { SignerPool } from '../../chains/evm/batch-signer.ts'
 import {
   FEES_TOO_HIGH,
@@ -24,24 +17,20 @@ import type { SettlementAttempt, OwnTransaction } from '../../ledger/payment-rec
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../networks.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../protocol.ts'
+import { balanceOf, verifyErc1271, type ExpectedTransfer } from './token.ts'
 import {
-  balanceOf,
   containsTransfer,
   settled,
   simulate,
   transferCall,
-  verifyErc1271,
-  type ExpectedTransfer,
-  type SignedAuthorization,
-} from './eip3009.ts'
-import { explainFailure, findTransfer, isOver, onchainStatus, type ReceiptReader } from './onchain-status.ts'
-import {
   offerOf,
+  type SignedAuthorization,
   type AcceptedNetwork,
   type Listing,
   type PaymentPayload,
   type Requirements,
 } from './payload.ts'
+import { explainFailure, findTransfer, isOver, onchainStatus, type ReceiptReader } from './onchain-status.ts'
 import { GasLosses, PayerLimits, type Exposure } from './payer-limits.ts'
 
 /** A payment to settle: one object for its whole life. */

@@ -24,6 +24,9 @@ import {
   readPayload,
   requirementsOf,
   VERSION_2,
+  authorizationDigest,
+  recoverSigner,
+  splitSignature,
   type AcceptedNetwork,
   type Authorization,
   type Decoded,
@@ -32,7 +35,6 @@ import {
   type Requirements,
 } from './payload.ts'
 import { settlementRequestOf, type Settler } from './settlement.ts'
-import { authorizationDigest, recoverSigner, splitSignature } from './eip3009.ts'
 
 /** An accepted network with the means to settle, which are brought up at the first payment. */
 export interface SettleableNetwork extends AcceptedNetwork {

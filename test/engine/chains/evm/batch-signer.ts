@@ -8,10 +8,9 @@ import type { SettlementAttempt } from '../../../../src/engine/ledger/payment-re
 import type { Lease, Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
 import type { Journal } from '../../../../src/engine/protocols/protocol.ts'
-import { FeeOracle } from '../../../../src/engine/chains/evm/fees.ts'
+import { FeeOracle } from '../../../../src/engine/chains/evm/account.ts'
 import { Multicall } from '../../../../src/engine/chains/evm/batch.ts'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
-import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import { openAccount, Signer } from '../../../../src/engine/chains/evm/batch-signer.ts'
 import type {
   SendResult,
@@ -52,7 +51,7 @@ interface PaymentConfig {
 
 async function signerOf(key: Hex, { owner, url, fetcher, over }: PaymentConfig = {}): Promise<Signer> {
   await chain.setGas(addressOf(key), 10n ** 18n)
-  const connection = new Chain(createRpc(url ?? chain.rpcUrl, fetcher ?? fetch))
+  const connection = new Chain(url ?? chain.rpcUrl, fetcher ?? fetch)
   return new Signer({
     account: openAccount(key),
     chain: connection,

@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
-import { FeeOracle } from '../../../../src/engine/chains/evm/fees.ts'
+import { FeeOracle } from '../../../../src/engine/chains/evm/account.ts'
 import { openAccount, Signer } from '../../../../src/engine/chains/evm/batch-signer.ts'
 import { Multicall } from '../../../../src/engine/chains/evm/batch.ts'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
-import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import { randomKey } from '../../../support/payment.ts'
 import { networkNamed } from '../../../support/shipped-catalog.ts'
 
@@ -40,7 +39,7 @@ function refusingNode(message: string): typeof fetch {
 }
 
 async function send(message: string): Promise<string> {
-  const chain = new Chain(createRpc('http://node.example', refusingNode(message)))
+  const chain = new Chain('http://node.example', refusingNode(message))
   const signer = new Signer({
     account: openAccount(randomKey()),
     chain,

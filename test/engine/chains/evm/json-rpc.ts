@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { createRpc, type Rpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
+import { createRpc, type Rpc } from '../../../../src/engine/chains/evm/chain.ts'
 import { listening } from '../../../support/http.ts'
 
 interface Call {

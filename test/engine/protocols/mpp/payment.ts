@@ -4,7 +4,6 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { Account, Actions, P256, Transaction } from 'viem/tempo'
 import t from 'tap'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
-import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import { toMicros } from '../../../../src/engine/money.ts'
 import { checkNonce } from '../../../../src/engine/protocols/mpp/settlement.ts'
 import { openMppProtocol } from '../../../support/mpp.ts'
@@ -315,7 +314,7 @@ t.test('refuses a nonce far ahead of its account before the work, in every seque
   t.equal(await counter.refusal(await signed(0)), undefined, 'the next one is taken')
   const refusal = await counter.refusal(await signed(1_000))
   t.match(refusal, { code: 'verification_failed', detail: /ahead of its account/ })
-  const node = new Chain(createRpc(chain.rpcUrl, fetch))
+  const node = new Chain(chain.rpcUrl, fetch)
   const far = { payer: addressOf(key), nonce: 1_000n }
   t.match(await checkNonce(node, { ...far, nonceKey: 7n }), { code: 'verification_failed' })
   t.equal(

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
-import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import type { Settlement } from '../../../../src/engine/protocols/protocol.ts'
 import { resume, send } from '../../../../src/engine/protocols/mpp/settlement.ts'
 
@@ -59,7 +58,7 @@ async function meet(
     return Response.json({ jsonrpc: '2.0', id, error: { code: -32003, message: broadcast.refused } })
   }
   const context = {
-    chain: new Chain(createRpc('http://node.example', fetcher)),
+    chain: new Chain('http://node.example', fetcher),
     now: () => now,
     sleep: async (ms: number) => {
       now += ms

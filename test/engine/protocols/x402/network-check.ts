@@ -2,7 +2,6 @@ import t, { type Test } from 'tap'
 import { encodeAbiParameters, parseAbiParameters } from 'viem'
 import type { Network } from '../../../../src/engine/networks.ts'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
-import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import { checkNetwork, checkToken, warningsOf } from '../../../../src/engine/protocols/x402/network-check.ts'
 import { startEvmChain } from '../../../../src/sandbox/evm/chain.ts'
 import { startBase } from '../../../support/base-chain.ts'
@@ -14,7 +13,7 @@ const base = networkNamed('base')
 const chain = await startBase()
 t.teardown(() => chain.stop())
 
-const open = (url: string): Chain => new Chain(createRpc(url, fetch))
+const open = (url: string): Chain => new Chain(url, fetch)
 
 /** Base as it would be if the table were wrong. */
 function baseWith(token: Partial<Network['token']>): Network {

@@ -7,7 +7,7 @@ import {
   authorizationDigest,
   recoverSigner,
   splitSignature,
-} from '../../../../src/engine/protocols/x402/eip3009.ts'
+} from '../../../../src/engine/protocols/x402/payload.ts'
 import { TRANSFER_TYPES, type Hex } from '../../../support/payment.ts'
 import { fc } from '../../../support/fast-check.ts'
 import { randomHex } from '../../../support/random.ts'

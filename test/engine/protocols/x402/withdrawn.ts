@@ -2,7 +2,6 @@ import t from 'tap'
 import { encodeAbiParameters, encodeEventTopics, parseAbi } from 'viem'
 import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record.ts'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
-import { createRpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 import { createFacilitatorSettler } from '../../../../src/engine/protocols/x402/facilitator-settlement.ts'
 import { createX402 } from '../../../../src/engine/protocols/x402/x402.ts'
 import type { Settler } from '../../../../src/engine/protocols/x402/settlement.ts'
@@ -69,7 +68,7 @@ function nodeWith(to: `0x${string}`): typeof fetch {
 
 function reachableOnly(node: typeof fetch) {
   const reader = {
-    chain: new Chain(createRpc('http://node.example', node)),
+    chain: new Chain('http://node.example', node),
     networkId: network.id,
     limits: network.limits,
   }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bid, gasWarning } from '../../../../src/engine/chains/evm/fees.ts'
+import { bid, gasWarning } from '../../../../src/engine/chains/evm/account.ts'
 import { addressOf, randomKey } from '../../../support/payment.ts'
 import { networkNamed } from '../../../support/shipped-catalog.ts'
 

@@ -1,0 +1,122 @@
+import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
+import type { Body, Parameter } from './catalog.ts'
+
+/** A text parameter with an empty default: the empty text means "not given", and no further rule applies to it. */
+export function isOptionalText({
+  type,
+  required,
+  default: otherwise,
+}: Pick<Parameter, 'type' | 'required' | 'default'>): boolean {
+  return type === 'string' && (otherwise === '' || (!required && otherwise === undefined))
+}
+
+/**
+ * JSON Schema (2020-12) of an operation’s parameters as one object: used for validation and published in
+ * `tools/list`. Lists are arrays in it, and a whole body is the member `body`.
+ */
+export function inputSchema(parameters: readonly Parameter[], body?: Body): JsonObject {
+  const whole = body?.form === 'whole' ? { body: bodySchema(body) } : {}
+  const required = [
+    ...parameters.filter((parameter) => parameter.required).map(({ name }) => name),
+    ...Object.keys(whole),
+  ]
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    properties: {
+      ...Object.fromEntries(parameters.map((parameter) => [parameter.name, inputOf(parameter)])),
+      ...whole,
+    },
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties: false,
+  }
+}
+
+/** JSON Schema of a whole body as a JSON value. */
+function bodySchema({ kind, schema, mediaType }: Body): JsonObject {
+  switch (kind) {
+    case 'json': {
+      const { $schema: _, ...rest } = schema ?? {}
+      return embedSchema(rest, '/properties/body')
+    }
+    case 'form':
+      return { type: 'object', additionalProperties: { type: 'string' } }
+    case 'text':
+      return { type: 'string', contentMediaType: mediaType }
+    case 'bytes':
+      return { type: 'string', contentEncoding: 'base64', contentMediaType: mediaType }
+  }
+}
+
+/** Adapts the references of a schema that is embedded in another document at this JSON Pointer. */
+export function embedSchema(schema: JsonObject, pointer: string): JsonObject {
+  const move = (value: Json): Json =>
+    Array.isArray(value) ? value.map(move) : isJsonObject(value) ? embedSchema(value, pointer) : value
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      const isOwn = key === '$ref' && typeof value === 'string' && /^#(?:\/|$)/.test(value)
+      return [key, isOwn ? `#${pointer}${value.slice(1)}` : move(value)]
+    }),
+  )
+}
+
+function inputOf(parameter: Parameter): JsonObject {
+  const { type, list, description, default: otherwise, values, format } = parameter
+  if (list === undefined && type !== 'object') {
+    const { default: value, ...schema } = parameterSchema(parameter)
+    // An empty default means "not given". It is omitted, because it would break the other rules.
+    return compact({ ...schema, default: value === '' ? undefined : value })
+  }
+  const shown = {
+    default: otherwise === '' ? undefined : values.default,
+    examples: values.example === undefined ? undefined : [values.example],
+  }
+  if (list === undefined) return compact({ type, description, ...shown })
+  const { items, minItems, maxItems, minimum, maximum } = list
+  const pattern = format === 'country' ? COUNTRY : undefined
+  const item = items === 'integer' ? { minimum, maximum } : { minLength: 1, pattern }
+  return compact({
+    type: 'array',
+    description,
+    items: compact({ type: items, ...item }),
+    minItems,
+    maxItems,
+    ...shown,
+  })
+}
+
+/** JSON Schema of one parameter in a path or query, where a list is a text: published in OpenAPI. */
+export function parameterSchema(parameter: Parameter): JsonObject {
+  const { list, format } = parameter
+  return compact({
+    type: parameter.type,
+    description: parameter.description,
+    default: parameter.default,
+    enum: parameter.enum,
+    minimum: parameter.minimum,
+    maximum: parameter.maximum,
+    exclusiveMinimum: parameter.exclusiveMinimum,
+    minLength: parameter.minLength,
+    maxLength: parameter.maxLength,
+    // Formats as plain patterns, so that any JSON Schema validator can check them.
+    pattern: parameter.pattern ?? (format === 'country' && list === undefined ? COUNTRY : undefined),
+    format: format === 'date' && !isOptionalText(parameter) ? format : undefined,
+    examples: parameter.example === undefined ? undefined : [parameter.example],
+  })
+}
+
+const COUNTRY = '^[A-Z]{2}$'
+
+/**
+ * The input schema plus two rules that it does not publish: the total length of a list, and existing days for a date
+ * that may be empty.
+ */
+export function validationSchema(parameter: Parameter): JsonObject {
+  const { list, format, maxLength } = parameter
+  const { description: _, examples: __, ...schema } = inputOf(parameter)
+  return compact({
+    ...schema,
+    joinedLength: list === undefined ? undefined : maxLength,
+    format: format === 'date' && list === undefined ? format : undefined,
+  })
+}

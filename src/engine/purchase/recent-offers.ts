@@ -1,0 +1,95 @@
+import type { Catalog, Operation } from '../catalog/catalog.ts'
+import { type PriceRule, tryRule } from '../catalog/price.ts'
+import type { Arguments } from '../handler.ts'
+import { canonicalJson, type Json } from '../json.ts'
+import type { LeaseContext } from '../ledger/lease.ts'
+import { toMicros } from '../money.ts'
+import type { OfferTerms } from '../protocols/protocol.ts'
+
+/** How often a process says that it still makes its offers: what it offered until it was killed is known this exactly. */
+export const OFFERING_MS = 20_000
+
+/** Where the processes of a ledger tell each other what they offer. */
+const OFFERS = 'offers'
+
+/** However many payments do not fit, the ledger is asked once in this time. */
+const MEMO_MS = 1_000
+
+interface Fact {
+  /** By operation: micro-dollars, or the rule. */
+  readonly prices: Readonly<Record<string, string | PriceRule | undefined>>
+  readonly timeoutSeconds?: number
+}
+
+/**
+ * Offers that buyers may have signed a moment ago. Every process writes its offers down for the others and for the one
+ * that comes after it, so that a change of price or timeout, a restart or an older process next to a newer one fails
+ * nobody’s payment.
+ */
+export class RecentOffers {
+  readonly #deps: Pick<LeaseContext, 'ledger' | 'owner' | 'now'>
+  #memo: { readonly until: number; readonly facts: Promise<readonly Fact[]> } | undefined
+
+  constructor(deps: Pick<LeaseContext, 'ledger' | 'owner' | 'now'>) {
+    this.#deps = deps
+  }
+
+  /** This is offered now; to be said again before `OFFERING_MS` have passed. */
+  offer(catalog: Catalog): Promise<void> {
+    return this.#remember(catalog, OFFERING_MS + catalog.payments.repriceGrace)
+  }
+
+  /** This is offered no more; `grace` is how long it is honoured, in milliseconds. */
+  withdraw(catalog: Catalog, grace: number): Promise<void> {
+    return this.#remember(catalog, grace)
+  }
+
+  /** How a call was offered lately, by one process or another. */
+  async of(
+    { id, parameters }: Pick<Operation, 'id' | 'parameters'>,
+    args: Arguments,
+  ): Promise<readonly OfferTerms[]> {
+    const facts = await this.#recall()
+    const known = new Set(['body', ...parameters.map(({ name }) => name)])
+    return facts.flatMap(({ prices, timeoutSeconds }) => {
+      const offered = prices[id]
+      if (offered === undefined) return []
+      const price =
+        typeof offered === 'string'
+          ? toMicros(BigInt(offered))
+          : [...offered.per, ...offered.by].every(({ argument }) => known.has(argument))
+            ? tryRule(offered, args)
+            : undefined
+      if (price === undefined) return []
+      return { price, ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) }
+    })
+  }
+
+  #recall(): Promise<readonly Fact[]> {
+    const { ledger, now } = this.#deps
+    const time = now()
+    if (this.#memo === undefined || this.#memo.until <= time) {
+      const facts = ledger
+        .listExpiring(OFFERS, time)
+        .then((texts) => texts.map((text): Fact => JSON.parse(text)))
+      this.#memo = { until: time + MEMO_MS, facts }
+      facts.catch(() => (this.#memo = undefined))
+    }
+    return this.#memo.facts
+  }
+
+  async #remember({ operations, payments: { x402 } }: Catalog, ms: number): Promise<void> {
+    const { ledger, owner, now } = this.#deps
+    const prices = operations.flatMap(({ id, price }): [string, Json][] =>
+      price === undefined ? [] : [[id, typeof price === 'object' ? price.rule : price.toString()]],
+    )
+    // By process: one that stops offering a price must not take it back for another that still does.
+    const fact = canonicalJson({
+      by: owner,
+      prices: Object.fromEntries(prices),
+      ...(x402 === undefined ? {} : { timeoutSeconds: Math.floor(x402.timeout / 1000) }),
+    })
+    if (prices.length > 0) await ledger.addExpiring(OFFERS, fact, now() + ms)
+    this.#memo = undefined
+  }
+}
