@@ -302,7 +302,7 @@ type Rules = Pick<Parameter, 'type' | 'list' | 'format' | 'aliases' | 'required'
  * The value of a text in a path, a query or a default. A text that cannot be parsed stays as it is, and the
  * parameter’s schema refuses it.
  */
-export function decode(parameter: Rules, text: string): Json {
+function decode(parameter: Rules, text: string): Json {
   const { type, list } = parameter
   if (list !== undefined) {
     if (text === '' && isOptionalText(parameter)) return text
@@ -330,7 +330,7 @@ function numberOf(text: string, form: RegExp, otherwise = text): number | string
 }
 
 /** One form for values with the same meaning: aliases, countries in any case, repeated items of a list. */
-export function normalize({ format, list, aliases }: Rules, value: Json): Json {
+function normalize({ format, list, aliases }: Rules, value: Json): Json {
   if (list !== undefined) {
     if (!Array.isArray(value)) return value
     return [...new Set(format === 'country' ? value.map(normalizeCountry) : value)]
@@ -363,7 +363,7 @@ export function toArgument(parameter: Parameter, written: Scalar): Json {
 }
 
 /** A valid value in the type of the handler's argument; the empty text of a list is the empty list. */
-export function asArgument({ list }: Parameter, value: Json): Json | undefined {
+function asArgument({ list }: Parameter, value: Json): Json | undefined {
   if (value === '' && list !== undefined) return []
   return value ?? undefined
 }
