@@ -17,6 +17,9 @@ process.on('message', ({ ports, paths, payments, seconds, status, connections = 
   void run(ports, connections, { paths, payments, seconds, status }).then((result) => process.send(result))
 })
 
+/** The end of a compressed document, which is sent in chunks (RFC 9112 §7.1). */
+const END = '0\r\n\r\n'
+
 /** `payments`: one header for each path, if any is sent. The connections take turns with the ports. */
 async function run(ports, connections, { paths, payments, seconds, status }) {
   const requests = paths.map((path, index) => {
@@ -45,20 +48,25 @@ function converse(port, next, counts) {
     let head = ''
     /** Bytes of the body that are still to come; -1 while the head is read. */
     let missing = -1
+    /** The last characters of a chunked body; undefined for a body with a length. */
+    let tail
     const take = (size, buffer) => {
-      if (missing >= 0) missing -= size
+      if (tail !== undefined)
+        tail = (tail + buffer.latin1Slice(Math.max(0, size - END.length), size)).slice(-END.length)
+      else if (missing >= 0) missing -= size
       else {
         head += buffer.latin1Slice(0, size)
         const end = head.indexOf('\r\n\r\n')
         if (end === -1) return true
-        const length = /\r\ncontent-length: (\d+)/i.exec(head)
-        if (length === null) throw new Error(`an answer without content-length: ${head.slice(0, end)}`)
         if (head.slice(9, 12) !== counts.expected) counts.unexpected += 1
-        missing = end + 4 + Number(length[1]) - head.length
+        const length = /\r\ncontent-length: (\d+)/i.exec(head)
+        if (length !== null) missing = end + 4 + Number(length[1]) - head.length
+        else tail = head.slice(end).slice(-END.length)
         head = ''
       }
-      if (missing > 0) return true
+      if (tail === undefined ? missing > 0 : tail !== END) return true
       missing = -1
+      tail = undefined
       counts.answered += 1
       say()
       return true

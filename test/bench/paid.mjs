@@ -20,6 +20,10 @@ const IDLE_MS = 1_000
 /** Resolves to one row a seller: medians over the rounds. `calls`: payments of 32 buyers in a round. */
 export async function measurePaid({ paidRounds, calls }) {
   const generator = fork(fileURLToPath(new URL('load.mjs', import.meta.url)), { execArgv: [] })
+  // Its message would never come.
+  generator.once('exit', (code) => {
+    if (code !== null && code !== 0) throw new Error(`the load generator has ended with ${code}`)
+  })
   const redis = await startRedis()
   const candidates = []
   try {

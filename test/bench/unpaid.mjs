@@ -24,6 +24,10 @@ export async function measureUnpaid({ catalogs, rounds, seconds, warmUp }) {
     return server
   }
   const generator = fork(fileURLToPath(new URL('load.mjs', import.meta.url)))
+  // Its message would never come.
+  generator.once('exit', (code) => {
+    if (code !== null && code !== 0) throw new Error(`the load generator has ended with ${code}`)
+  })
   try {
     const ours = await keep(startOurs(catalogs.shipped.file))
     const few = await keep(startOurs(catalogs.few.file))
